@@ -1,0 +1,50 @@
+# make demo    install what is missing, build, measure the examples, model them, write a filter and a report
+# make test    install what is missing, build, run all tests
+# make lint    all static checks
+# make bench-NAME   run benchmarks/NAME.py
+SHELL := /bin/bash
+VENV ?= .venv
+PY := $(VENV)/bin/python
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PATH := $(abspath $(VENV))/bin:$(PATH)
+
+NATIVE := CMakeLists.txt $(shell find agent/runtime agent/shim llvm_pass -name '*.cpp' -o -name '*.c' -o -name '*.h' \
+            -o -name '*.def' -o -name CMakeLists.txt)
+
+.PHONY: demo test lint build format clean packages packages-test
+
+demo: build
+	@$(PY) examples/demo.py
+
+test: packages-test build
+	@$(PY) -m pytest
+
+lint: packages-test build
+	@.ci/lint
+
+build: $(VENV)/.built
+
+bench-%: packages-test build
+	@$(PY) benchmarks/$*.py $(ARGS)
+
+# Debian packages; does nothing when all are there.
+packages:
+	@.ci/packages build
+
+packages-test: packages
+	@.ci/packages test
+
+$(VENV)/bin/python: | packages
+	@python3 .ci/make_environment.py $(VENV)
+
+$(VENV)/.built: $(NATIVE) pyproject.toml $(VENV)/bin/python
+	@echo "Building Quipu (pass, runtime, wrappers, Python package) ..."
+	@$(PY) -m pip install --quiet --no-build-isolation --editable '.[test,lint]'
+	@touch $@
+
+format:
+	@clang-format-19 -i $$(git ls-files '*.c' '*.cpp' '*.h')
+	@$(VENV)/bin/ruff format agent modeling report mpi_wrap tests benchmarks examples
+
+clean:
+	@rm -rf build $(VENV) demo-out

@@ -1,0 +1,53 @@
+"""Experiments, our own and those of other tools, and files of models as analyses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from quipu.modeling.errors import FormatError
+
+if TYPE_CHECKING:
+    from quipu.modeling.analysis import Analysis
+    from quipu.modeling.experiment import Experiment
+
+
+def load_analysis(source: Path, over_ranks: Literal["mean", "max", "sum"] = "mean") -> Analysis:
+    """Return the models of an experiment as `load` takes it, or those in a file that `quipu model -o` wrote.
+
+    Raises FormatError naming the file at fault, ModelingError if there is nothing to model.
+    """
+    from quipu.report.formats.detect import is_file_of_models
+
+    if source.is_file() and is_file_of_models(source):
+        from quipu.modeling.document import from_document
+
+        from ..metadata import read_json
+
+        return from_document(read_json(source), source)
+    from quipu.modeling.analysis import analyze
+
+    return analyze(load(source, over_ranks))
+
+
+def load(source: Path, over_ranks: Literal["mean", "max", "sum"] = "mean") -> Experiment:
+    """Return an experiment folder, a file of Extra-P, or a folder of Cube profiles as an experiment.
+
+    Raises FormatError if there is none, and what `load_experiment` and `read_experiment` raise.
+    """
+    from quipu.report.formats.detect import is_file_of_models, read_experiment
+
+    from ..store import load_experiment
+
+    if not source.exists():
+        raise FormatError(source, "there is no such experiment: give a folder of runs, or a file of Extra-P")
+    if source.is_file() and is_file_of_models(source):
+        raise FormatError(source, "holds models, not measurements: give the experiment that they were made from")
+    return read_experiment(source, over_ranks) if is_of_others(source) else load_experiment(source, over_ranks)
+
+
+def is_of_others(source: Path) -> bool:
+    """Whether measurements are in a file or folder of another tool, and not in run archives of Quipu."""
+    from quipu.report.formats.detect import is_folder_of_others
+
+    return source.is_file() or is_folder_of_others(source)

@@ -1,0 +1,109 @@
+"""`quipu campaign`: all points of a declared experiment."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import typer
+
+from .output import say
+
+if TYPE_CHECKING:
+    from ..campaign import CampaignResult, Outcome, Task
+
+_LONG = 5.0  # seconds; longer runs are announced
+
+
+def command(
+    *,
+    file: Path = typer.Argument(..., metavar="FILE.toml", help="The declared experiment."),
+    stop_on_error: bool = typer.Option(False, "--stop-on-error", help="Stop at the first run that fails."),
+    quiet: bool = typer.Option(False, "--quiet", "-q", help="Print nothing but errors."),
+) -> None:
+    """Run all points of a declared experiment, as often as it says.
+
+    Repeat the command after an interruption: runs that are complete are kept and not done again.
+
+    \b
+    Example: quipu campaign heat.toml
+    \b
+        [experiment]
+        name = "heat"
+        repetitions = 3
+        command = "mpirun -n {p} ./heat {n}"
+        [parameters]
+        p = [1, 2, 4, 8]
+        n = [32, 48, 64, 96, 128]
+    """
+    from ..campaign import Silent, run_campaign
+    from ..campaign_file import read_campaign
+
+    campaign = read_campaign(file)
+    result = run_campaign(campaign, Silent() if quiet else Lines(), stop_on_failure=stop_on_error)
+    if not quiet:
+        _conclude(result)
+    if result.exit_code:
+        raise typer.Exit(result.exit_code)
+
+
+class Lines:
+    """Progress as lines on stderr."""
+
+    def __init__(self) -> None:
+        """Nothing is planned yet."""
+        self._total = 0
+        self._before = 0
+        self._done = 0
+        self._seconds = 0.0
+        self._last: float | None = None
+
+    def planned(self, tasks: Sequence[Task], finished: int) -> None:
+        """Say how much is to do."""
+        self._total, self._before = len(tasks) + finished, finished
+        if finished:
+            say(f"{finished} of {self._total} runs are complete already")
+
+    def started(self, task: Task, number: int) -> None:
+        """Show the run that begins, unless one like it just ended: then that line says enough."""
+        if self._last is None or self._last > _LONG:
+            self._draw(task.name, "", 0.0)
+
+    def ended(self, outcome: Outcome) -> None:
+        """Show how a run ended."""
+        self._done += 1
+        self._seconds += outcome.seconds
+        self._last = outcome.seconds
+        word: Literal["ok", "partial", "failed"] = "ok"
+        if outcome.error:
+            word = "failed" if outcome.archive is None else "partial"
+        self._draw(outcome.task.name, word, outcome.seconds)
+        if outcome.error:
+            say(f"error: {outcome.error}")
+
+    def note(self, text: str) -> None:
+        """Show a note."""
+        say(text)
+
+    def _draw(self, name: str, outcome: Literal["", "ok", "partial", "failed"], seconds: float) -> None:
+        from quipu.report.terminal import campaign_line, console_for, layout_of
+        from quipu.report.views import CampaignStep
+
+        done = self._before + self._done
+        left = self._seconds / self._done * (self._total - done) if self._done else None
+        console = console_for(sys.stderr)
+        step = CampaignStep(done, self._total, name, outcome, seconds, left)
+        console.print(campaign_line(step, layout_of(console)))
+
+
+def _conclude(result: CampaignResult) -> None:
+    done = result.finished + len(result.outcomes) - len(result.failed)
+    say(f"{done} complete runs in {result.directory}")
+    if result.failed:
+        names = ", ".join(outcome.task.name for outcome in result.failed[:6])
+        more = " …" if len(result.failed) > 6 else ""
+        say(f"error: {len(result.failed)} runs did not end well: {names}{more}; the same command tries them again")
+    if result.not_started:
+        say(f"{result.not_started} runs were not started; the same command goes on with them")

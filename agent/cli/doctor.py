@@ -1,0 +1,47 @@
+"""`quipu doctor`: what is installed, what is missing, and the command that mends it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from .output import layout, show, show_json
+
+
+def command(
+    *,
+    folder: Path = typer.Option(
+        Path(), "--output", "-o", metavar="DIR", help="Where experiments are to be stored: its disk is looked at."
+    ),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON."),
+) -> None:
+    """Say what is installed, what is missing, and the command that mends it.
+
+    The exit code is 1 if something is missing that Quipu cannot do without.
+
+    \b
+    Example: quipu doctor
+    """
+    from quipu.report.json_views import checks_json
+    from quipu.report.terminal import check_table
+    from quipu.report.views import Check
+
+    from ..doctor import checks
+
+    rows = [
+        Check(
+            name=check.name,
+            state="ok" if check.ok else "warning" if check.optional else "missing",
+            found=check.found,
+            needed_for=check.needed_for,
+            remedy=check.mend,
+        )
+        for check in checks(folder)
+    ]
+    if as_json:
+        show_json(checks_json(rows))
+    else:
+        show([check_table(rows, layout())])
+    if any(row.state == "missing" for row in rows):
+        raise typer.Exit(1)

@@ -1,0 +1,141 @@
+"""The command `quipu`: commands, errors as one message each, exit codes.
+
+Exit codes: 0 good; 1 bad input or measurement; 2 wrong usage; 130 interrupted; 141 the reader of a pipe went away;
+for `quipu run` the code of the program if that failed.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from collections.abc import Sequence
+
+import typer
+from quipu.modeling.errors import QuipuError
+
+from . import campaign, doctor, export, facts, filter, merge, model, predict, report, run, show
+from .options import CONTEXT
+
+# Typer has its own copy of click since 0.26, and uses the installed one before: the base class is found by name.
+_ClickException = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
+
+_HINTS = {
+    errno.ENOSPC: "the disk is full: make room, then repeat the command",
+    errno.EDQUOT: "your disk quota is used up: make room, then repeat the command",
+    errno.EACCES: "you may not read or write there: choose another place or change its permissions",
+    errno.EPERM: "you may not do that there: choose another place or change its permissions",
+    errno.EROFS: "the file system is read-only: choose another place with -o",
+    errno.ENOENT: "there is no such file or folder",
+    errno.ENOTDIR: "a part of the path is a file and not a folder",
+    errno.EISDIR: "that is a folder, not a file",
+    errno.EMFILE: "too many open files: raise the limit with ulimit -n",
+}
+
+_HELP = """Measure parallel programs, model how they scale, and see why.
+
+\b
+Measure:   quipu run --param p=4 --param n=100 -o heat -- mpirun -n 4 ./heat 100
+Look:      quipu show heat
+Model:     quipu model heat
+Predict:   quipu predict heat --at p=1024,n=1e6
+Report:    quipu report heat -o heat.html
+Export:    quipu export heat --format extrap-json -o heat.json
+
+An EXPERIMENT is a folder of runs, a file of Extra-P, or a folder of Cube profiles.
+"""
+
+
+def application() -> typer.Typer:
+    """Return the command line with all its commands."""
+    app = typer.Typer(
+        name="quipu",
+        help=_HELP,
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings=CONTEXT,
+    )
+    app.callback()(_callback)
+    for module in (run, campaign, merge, show, model, predict, filter, report, export, doctor, facts):
+        name = module.__name__.rsplit(".", 1)[-1]
+        settings = {**CONTEXT, **getattr(module, "CONTEXT", {})}
+        app.command(name, context_settings=settings)(module.command)
+    return app
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from ..installation import quipu_version
+
+        typer.echo(f"quipu {quipu_version()}")
+        raise typer.Exit(0)
+
+
+def _callback(
+    version: bool = typer.Option(
+        False, "--version", help="Show the version and end.", is_eager=True, callback=_show_version
+    ),
+) -> None:
+    """Take the options before the command."""
+
+
+def run_command_line(arguments: Sequence[str]) -> int:
+    """Run one command and return its exit code; errors are printed as one message each."""
+    command = typer.main.get_command(application())
+    try:
+        try:
+            with command.make_context("quipu", list(arguments) or ["--help"]) as context:
+                command.invoke(context)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            return _quiet_pipe()
+        return 0
+    except typer.Exit as ending:
+        return int(ending.exit_code)
+    except (KeyboardInterrupt, typer.Abort):
+        return _complain("interrupted", 130)
+    except QuipuError as error:
+        return _complain(str(error), error.exit_code)
+    except OSError as error:
+        return _complain(_system_error(error), 1)
+    except MemoryError:
+        return _complain("out of memory: use a larger machine, or fewer call paths or ranks at once", 1)
+    except Exception as error:
+        if not isinstance(error, _ClickException):
+            raise  # a defect of Quipu: the traceback is what a bug report needs
+        return _complain(_usage_message(error), 2)
+
+
+def main() -> None:
+    """Entry point of the command `quipu`."""
+    sys.exit(run_command_line(sys.argv[1:]))
+
+
+def _complain(message: str, code: int) -> int:
+    try:
+        print(f"quipu: error: {message}", file=sys.stderr, flush=True)
+    except BrokenPipeError:
+        return _quiet_pipe()
+    return code
+
+
+def _quiet_pipe() -> int:
+    """The reader of our output went away: what the interpreter still holds must not raise at its end."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    return 128 + 13
+
+
+def _system_error(error: OSError) -> str:
+    where = f"{os.fsdecode(error.filename)}: " if isinstance(error.filename, str | bytes) else ""
+    text = _HINTS.get(error.errno or 0, "")
+    reason = error.strerror or str(error) or type(error).__name__
+    return f"{where}{reason}" + (f" ({text})" if text else "")
+
+
+def _usage_message(error: Exception) -> str:
+    message = getattr(error, "format_message", lambda: str(error))()
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context is not None else "quipu"
+    return f"{message.rstrip('.')}; see: {path} --help"

@@ -1,0 +1,61 @@
+"""`quipu merge`: make run archives from raw folders that were left behind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+from quipu.modeling.errors import FormatError, MeasurementError
+
+from .output import layout, show
+
+
+def command(
+    *,
+    folders: list[Path] = typer.Argument(..., metavar="RAW...", help="Raw folders, as error messages name them."),
+    output: Path = typer.Option(
+        None,
+        "--output",
+        "-o",
+        metavar="DIR",
+        help="Experiment folder for the archives; default: beside the raw folder.",
+    ),
+    keep: bool = typer.Option(False, "--keep-raw", help="Keep the raw folders."),
+    force: bool = typer.Option(False, "--force", help="Merge also a run that seems to be still at work."),
+) -> None:
+    """Merge what the processes of a run left behind into a run archive.
+
+    `quipu run` does this by itself; merge by hand what a full disk or a kill kept from being merged.
+
+    \b
+    Example: quipu merge heat/.raw-p=4-3f2a -o heat
+    """
+    from quipu.report.terminal import run_summary
+
+    from ..merge import merge_run
+    from .views import run_view
+
+    for folder in folders:
+        if not force:
+            _expect_ended(folder)
+        destination = output if output is not None else folder.absolute().parent
+        archive = merge_run(folder, destination, keep_raw=keep)
+        show([run_summary(run_view(archive), layout())])
+
+
+def _expect_ended(raw: Path) -> None:
+    """Raise MeasurementError if processes of a run still write to its raw folder, which the merge would remove."""
+    import socket
+
+    from ..raw_folder import process_exists, read_rank_file
+
+    for path in sorted(raw.glob("rank-*.json")):
+        try:
+            rank = read_rank_file(path)
+        except FormatError:
+            continue  # the merge will tell
+        if rank.host == socket.gethostname() and process_exists(rank.pid):
+            raise MeasurementError(
+                f"{raw}: rank {rank.rank} (process {rank.pid}) seems to be still at work: wait for it or end it; "
+                "if that is another process by now, use --force"
+            )

@@ -1,0 +1,74 @@
+"""Options that several commands share, and how their values are read."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Any, Literal, cast
+
+from quipu.modeling.errors import UsageError
+
+# A width of 110 columns for help texts; -h as well as --help.
+CONTEXT: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_INTEGER = re.compile(r"[+-]?[0-9]+\Z")
+OVER_RANKS = ("mean", "max", "sum")
+
+
+def parse_assignments(option: str, texts: Sequence[str]) -> dict[str, float]:
+    """Return parameter values from texts such as `p=4` and `p=4,n=1e6`; whole numbers as int.
+
+    Raises UsageError, naming the option and the text, for what is not NAME=NUMBER or repeats a name.
+    """
+    values: dict[str, float] = {}
+    for text in texts:
+        for part in text.split(","):
+            name, equals, number = (piece.strip() for piece in part.partition("="))
+            if not equals or not number:
+                raise UsageError(f"{option} {text!r}: write NAME=NUMBER, such as {option} p=4")
+            if not _NAME.match(name):
+                raise UsageError(f"{option} {text!r}: {name!r} is no name of a parameter: letters, digits and _ only")
+            if name in values:
+                raise UsageError(f"{option} {text!r}: parameter {name} is given twice")
+            values[name] = _number(option, text, number)
+    return values
+
+
+def _number(option: str, text: str, number: str) -> float:
+    if _INTEGER.match(number):
+        return int(number)
+    try:
+        value = float(number)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise UsageError(f"{option} {text!r}: {number!r} is no finite number; write 4, 0.5 or 1e6")
+    return int(value) if value.is_integer() and abs(value) < 2**53 else value
+
+
+def point_of(option: str, texts: Sequence[str], parameters: Sequence[str]) -> dict[str, float]:
+    """Return a point that has a value for each of `parameters` and no other; UsageError says what is wrong."""
+    values = parse_assignments(option, texts)
+    known = ", ".join(parameters) or "none"
+    if unknown := [name for name in values if name not in parameters]:
+        raise UsageError(f"{option}: no parameter {', '.join(unknown)} in this experiment; it has: {known}")
+    if missing := [name for name in parameters if name not in values]:
+        example = ",".join(f"{name}=NUMBER" for name in parameters)
+        raise UsageError(f"{option}: no value for {', '.join(missing)}; write {option} {example}")
+    if low := [name for name in parameters if values[name] <= 0]:
+        raise UsageError(f"{option}: {', '.join(low)} must be above 0")
+    return {name: values[name] for name in parameters}
+
+
+def over_ranks_of(text: str) -> Literal["mean", "max", "sum"]:
+    """Return how ranks are combined, or raise UsageError."""
+    if text not in OVER_RANKS:
+        raise UsageError(f"--over-ranks {text!r}: choose one of {', '.join(OVER_RANKS)}")
+    return cast(Literal["mean", "max", "sum"], text)
+
+
+def split_names(texts: Sequence[str]) -> tuple[str, ...]:
+    """Return names given by repeating an option or with commas, each once."""
+    return tuple(dict.fromkeys(name.strip() for text in texts for name in text.split(",") if name.strip()))

@@ -1,0 +1,116 @@
+"""Output of commands: views on stdout, messages on stderr, JSON, files that appear whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from quipu.modeling.errors import ModelingError, UsageError
+
+if TYPE_CHECKING:
+    from quipu.report.terminal import Layout
+    from rich.console import RenderableType
+
+
+def say(message: str) -> None:
+    """Print one line for the user on stderr."""
+    print(f"quipu: {message}", file=sys.stderr, flush=True)
+
+
+def layout() -> Layout:
+    """Return the layout of views on stdout."""
+    from quipu.report.terminal import console_for, layout_of
+
+    return layout_of(console_for(sys.stdout))
+
+
+def show(renderables: Iterable[RenderableType]) -> None:
+    """Print views on stdout, with an empty line between them."""
+    from quipu.report.terminal import console_for, plain_text
+
+    console = console_for(sys.stdout)
+    for number, renderable in enumerate(renderables):
+        if number:
+            print()
+        if console.is_terminal:
+            console.print(renderable)
+        else:
+            print(plain_text(renderable, console.width))
+
+
+def show_json(data: Any) -> None:
+    """Print JSON on stdout; characters that its encoding cannot show are escaped."""
+    unicode = (sys.stdout.encoding or "").lower().startswith("utf")
+    print(json_text(data, indent=2, ascii_only=not unicode))
+
+
+def json_text(data: Any, indent: int, ascii_only: bool = False) -> str:
+    """Return JSON text. Raises ModelingError if a number in it is not finite."""
+    try:
+        text = json.dumps(data, indent=indent, ensure_ascii=ascii_only, allow_nan=False)
+    except ValueError as error:
+        raise ModelingError("a number is too large for JSON: the measured values span too many orders") from error
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def write_own(path: Path, text: str, is_own: Callable[[str], bool], kind: str, force: bool) -> None:
+    """Write a file whole, but over another file only if that is of the same kind, as `is_own` tells, or with force.
+
+    Raises UsageError for what `kind` (for people) must not replace, and what `write_whole` raises.
+    """
+    if path.is_file() and not force:
+        old = path.read_bytes().decode("utf-8", "replace")
+        if old.strip() and not is_own(old):
+            raise UsageError(f"{path} exists and is no {kind}: give another name with -o, or --force")
+    write_whole(path, text)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file that appears whole or not at all; folders above it must exist.
+
+    Raises UsageError if the path is a folder or its folder does not exist, OSError (naming the path) if it cannot
+    be written.
+    """
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder: give the name of a file")
+    if not path.parent.is_dir():
+        raise UsageError(f"{path}: the folder {path.parent} does not exist: make it first")
+    if path.exists() and not path.is_file():  # a device or a pipe, such as /dev/stdout
+        try:
+            path.write_text(text, encoding="utf-8", errors="replace")
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(path)) from error
+        return
+    target = path.resolve()
+    try:
+        descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).chmod(_mode(target))
+        Path(temporary).replace(target)
+    except OSError as error:
+        Path(temporary).unlink(missing_ok=True)
+        raise OSError(error.errno, error.strerror, str(path)) from error
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _mode(path: Path) -> int:
+    """Return the permissions of the file that is replaced, or those of a new file."""
+    try:
+        return path.stat().st_mode & 0o777
+    except FileNotFoundError:
+        mask = os.umask(0)
+        os.umask(mask)
+        return 0o666 & ~mask

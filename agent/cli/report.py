@@ -1,0 +1,58 @@
+"""`quipu report`: an experiment and its models as one HTML file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+from quipu.modeling.errors import UsageError
+
+from .options import over_ranks_of, parse_assignments
+from .output import say, write_own
+
+
+def command(
+    *,
+    experiment: Path = typer.Argument(..., metavar="EXPERIMENT", help="An experiment: a folder, or a file of Extra-P."),
+    output: Path = typer.Option(Path("report.html"), "--output", "-o", metavar="FILE", help="The HTML file to write."),
+    at: list[str] = typer.Option(
+        [], "--at", metavar="NAME=NUMBER,...", help="Where the ranking starts; it can be changed in the report."
+    ),
+    over_ranks: str = typer.Option("mean", "--over-ranks", metavar="HOW", help="How ranks combine: mean, max, sum."),
+    force: bool = typer.Option(False, "--force", help="Write over a file that is no report."),
+) -> None:
+    """Write a report: call tree, models, plots and a ranking in one HTML file that loads nothing from a network.
+
+    \b
+    Example: quipu report heat -o heat.html --at p=1024,n=1e6
+    """
+    from quipu.modeling.analysis import analyze
+    from quipu.report.html import html_report, placed_models
+
+    from ..installation import quipu_version
+    from ..store import find_runs
+    from .analysis import is_of_others, load
+    from .provenance import provenance
+
+    over = over_ranks_of(over_ranks)
+    target = parse_assignments("--at", at)
+    data = load(experiment, over)
+    if unknown := [name for name in target if name not in data.parameters]:
+        known = ", ".join(data.parameters) or "none"
+        raise UsageError(f"--at: no parameter {', '.join(unknown)} in this experiment; it has: {known}")
+    if low := [name for name, value in target.items() if value <= 0]:
+        raise UsageError(f"--at: {', '.join(low)} must be above 0")
+    if is_of_others(experiment):
+        facts = [("read from", str(experiment))]
+    else:
+        facts = provenance([run.metadata for run in find_runs(experiment)])
+    page = html_report(
+        data,
+        placed_models(analyze(data)),
+        facts=facts,
+        target=target,
+        subtitle=f"How {data.name} scales with {', '.join(data.parameters) or 'nothing: it has no parameters'}",
+        footer=f"Quipu {quipu_version()}. Values of ranks: {over}.",
+    )
+    write_own(output, page, lambda old: 'id="quipu-data"' in old, "report", force)
+    say(f"wrote {output}")

@@ -1,0 +1,90 @@
+"""`quipu run`: launch a program under measurement, once per repetition."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+from quipu.modeling.errors import UsageError
+
+from .options import parse_assignments
+from .output import say
+
+if TYPE_CHECKING:
+    from ..archive import RunArchive
+
+# All after the first word that is no option belongs to the program.
+CONTEXT = {"allow_interspersed_args": False, "ignore_unknown_options": False}
+
+
+def command(
+    *,
+    program: list[str] = typer.Argument(None, metavar="-- COMMAND", help="The launch command, as you would type it."),
+    param: list[str] = typer.Option(
+        [], "--param", "-p", metavar="NAME=NUMBER", help="Parameter of this configuration; repeat for each."
+    ),
+    repetitions: int = typer.Option(1, "--rep", "-r", min=1, metavar="N", help="How many times to run."),
+    output: Path = typer.Option(
+        Path("quipu-runs"), "--output", "-o", metavar="DIR", help="Experiment folder that gets the run archives."
+    ),
+    filter_file: Path = typer.Option(
+        None, "--filter", metavar="FILE", help="Score-P filter file: measure only the regions that it includes."
+    ),
+    effort_only: bool = typer.Option(False, "--effort-only", help="Count work but read no clocks."),
+    python: bool = typer.Option(False, "--python", help="Measure the functions of a Python program, too."),
+    mpi_wait: str = typer.Option(
+        None,
+        "--mpi-wait",
+        metavar="off|local|sample|all",
+        help="How waiting in MPI is told from transfer: by barriers before sampled or all collectives, without "
+        "barriers (local), or not at all. [default: local]",
+    ),
+    timeout: float = typer.Option(None, "--timeout", metavar="SECONDS", help="Stop a run that takes longer."),
+    quiet: bool = typer.Option(False, "--quiet", "-q", help="Print nothing but errors."),
+) -> None:
+    """Run a program under measurement; each repetition becomes one run archive.
+
+    \b
+    Example: quipu run --param p=4 --param n=100 --rep 3 -o heat -- mpirun -n 4 ./heat 100
+    """
+    if not program:
+        raise UsageError("no program: write the launch command after --, such as: quipu run -- mpirun -n 4 ./app")
+    parameters = parse_assignments("--param", param)
+    if timeout is not None and not timeout > 0:
+        raise UsageError(f"--timeout {timeout:g}: give a number of seconds above 0")
+    if filter_file is not None:
+        from quipu.report.formats import read_filter
+
+        read_filter(filter_file)  # an error now, and not in every rank
+    from ..launch import LaunchOptions, RunFailed
+    from ..launch import run as launch
+
+    options = LaunchOptions(
+        clock="none" if effort_only else None,
+        filter_file=filter_file,
+        mpi_wait=mpi_wait,
+        python=python,
+        timeout=timeout,
+        say=(lambda _: None) if quiet else say,
+    )
+    for _ in range(repetitions):
+        try:
+            archive = launch(program, parameters, None, output, options)
+        except RunFailed as failure:
+            if failure.archive is not None and not quiet:
+                _summarize(failure.archive, told=str(failure))
+            raise
+        if not quiet:
+            _summarize(archive)
+
+
+def _summarize(archive: RunArchive, told: str = "") -> None:
+    """Print what a run gave, on stderr: stdout belongs to the program. `told`: a message that follows."""
+    from quipu.report.terminal import console_for, layout_of, run_summary
+
+    from .views import run_view
+
+    console = console_for(sys.stderr)
+    console.print(run_summary(run_view(archive, told), layout_of(console)))

@@ -1,0 +1,190 @@
+"""From archives and experiments to what the views show."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+from quipu.modeling.errors import FormatError, UsageError
+from quipu.modeling.experiment import Experiment, FloatArray, Metric
+from quipu.report.terminal.text import number, point_text
+from quipu.report.views import ConfigurationRow, Over, RunView, TreeView, statistics
+
+from ..archive import RunArchive, RunValues
+
+
+def is_run(folder: Path) -> bool:
+    """Whether a folder is one run archive (else: an experiment). Raises FormatError if it is no folder."""
+    if not folder.exists():
+        raise FormatError(folder, "there is no such folder")
+    if not folder.is_dir():
+        raise FormatError(folder, "is a file: give the folder of a run or of an experiment")
+    return (folder / "run.json").exists()
+
+
+def run_view(archive: RunArchive, told: str = "") -> RunView:
+    """Return the outcome of a run, without the problems that the message `told` names already."""
+    metadata = archive.metadata
+    return RunView(
+        name=_near(archive.path),
+        ranks=metadata.ranks,
+        call_paths=len(archive.tree),
+        seconds=float("nan") if metadata.seconds is None else metadata.seconds,
+        exit_code=metadata.exit_code or 0,
+        partial=metadata.partial,
+        problems=tuple(problem for problem in metadata.problems if problem not in told),
+    )
+
+
+def _near(path: Path) -> str:
+    """Return a path relative to the current folder if it is below it."""
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
+
+
+def run_tree_view(archive: RunArchive, over: Over) -> TreeView:
+    """Return the call tree of a run: over ranks if the archive was read with its values, else of the statistics."""
+    if archive.values is None:
+        values = {name: _from_statistics(archive, name, over).reshape(-1, 1) for name in archive.metrics}
+    else:
+        values = {
+            metric.name: per_rank(archive.values, metric, len(archive.tree)) for metric in archive.metrics.values()
+        }
+    return TreeView(
+        title=str(archive.path),
+        tree=archive.tree,
+        metrics=archive.metrics,
+        values=values,
+        samples="ranks",
+        over=over,
+        facts=_run_facts(archive, over),
+        notes=archive.metadata.problems,
+    )
+
+
+def _from_statistics(archive: RunArchive, name: str, over: Over) -> FloatArray:
+    found = archive.statistics[name]
+    if archive.metrics[name].over_locations == "max" or over == "max":
+        return found.max
+    return found.mean if over == "mean" else found.sum
+
+
+def per_rank(values: RunValues, metric: Metric, paths: int) -> FloatArray:
+    """Return one metric per call path and rank, threads combined as the metric says; shape (paths, ranks).
+
+    A rank that does not reach a call path has 0 there.
+    """
+    ranks, column = np.unique(values.rank, return_inverse=True)
+    dense = np.zeros((paths, ranks.size))
+    combine = np.maximum if metric.over_locations == "max" else np.add
+    combine.at(dense, (values.callpath, column), values.metrics[metric.name].astype(np.float64))
+    return dense
+
+
+def _run_facts(archive: RunArchive, over: Over) -> tuple[tuple[str, str], ...]:
+    metadata = archive.metadata
+    hosts = sorted({record.host for record in archive.ranks if record.host})
+    parameters = tuple(metadata.parameters)
+    facts = [
+        ("command", shlex.join(metadata.command)),
+        ("point", point_text(parameters, tuple(metadata.parameters.values()))),
+        ("run", f"repetition {metadata.repetition}, {metadata.started or 'date unknown'}"),
+        (
+            "ranks",
+            f"{metadata.ranks} on {', '.join(hosts[:4]) or 'an unknown host'}" + (" …" if len(hosts) > 4 else ""),
+        ),
+        ("values", f"{over} over ranks"),
+    ]
+    if metadata.seconds is not None:
+        facts.insert(3, ("wall time", f"{metadata.seconds:.3f} s"))
+    if metadata.exit_code:
+        facts.append(("exit code", str(metadata.exit_code)))
+    for name, value in metadata.environment_added.items():
+        facts.append(("added", f"{name}={value}"))
+    return tuple(facts)
+
+
+def experiment_view(experiment: Experiment, at: Mapping[str, float]) -> TreeView:
+    """Return the call tree of one configuration of an experiment, over its repetitions.
+
+    at: parameter values that choose it; those not given take the last configuration that fits. Raises UsageError if
+    no configuration fits.
+    """
+    where = _configuration(experiment, at)
+    values = {}
+    for name, array in experiment.values.items():
+        column = array[:, where, :]
+        values[name] = column[:, np.count_nonzero(~np.isnan(column), axis=0) > 0]
+    counted = max((column.shape[1] for column in values.values()), default=0)
+    point = tuple(float(value) for value in experiment.points[where])
+    facts = (
+        ("experiment", configurations_text(experiment)),
+        ("shown", f"{point_text(experiment.parameters, point)}, mean of {counted} repetitions"),
+        ("values", f"{experiment.over_ranks} over ranks"),
+    )
+    return TreeView(
+        title=experiment.name,
+        tree=experiment.tree,
+        metrics=experiment.metrics,
+        values=values,
+        samples="repetitions",
+        over="mean",
+        facts=facts,
+        notes=experiment.notes,
+    )
+
+
+def _configuration(experiment: Experiment, at: Mapping[str, float]) -> int:
+    if unknown := [name for name in at if name not in experiment.parameters]:
+        known = ", ".join(experiment.parameters) or "none"
+        raise UsageError(f"--at: no parameter {', '.join(unknown)} in this experiment; it has: {known}")
+    fits = np.ones(experiment.configurations, dtype=bool)
+    for column, name in enumerate(experiment.parameters):
+        if name in at:
+            fits &= experiment.points[:, column] == at[name]
+    if not fits.any():
+        raise UsageError(f"--at: this configuration was not measured; there are {configurations_text(experiment)}")
+    return int(np.flatnonzero(fits)[-1])
+
+
+def configurations_text(experiment: Experiment) -> str:
+    """Return the measured configurations in one line: their number, and the values of every parameter."""
+    count = experiment.configurations
+    values = [
+        f"{name} = {_listed([number(float(value)) for value in np.unique(column)])}"
+        for name, column in zip(experiment.parameters, experiment.points.T, strict=True)
+    ]
+    return f"{count} configuration{'' if count == 1 else 's'}" + (f": {'; '.join(values)}" if values else "")
+
+
+def _listed(texts: list[str]) -> str:
+    return ", ".join(texts) if len(texts) <= 10 else f"{', '.join(texts[:8])}, … {texts[-1]} ({len(texts)} values)"
+
+
+def configuration_rows(experiment: Experiment) -> list[ConfigurationRow]:
+    """Return one row per configuration: repetitions, total of time (or of the first effort metric), its spread."""
+    name = "time" if "time" in experiment.values else next(iter(sorted(experiment.values)), "")
+    if not name:
+        return []
+    values = experiment.values[name]
+    if name == "time" and not np.any(np.nan_to_num(values)) and "blocks" in experiment.values:
+        name, values = "blocks", experiment.values["blocks"]
+    roots = list(experiment.tree.roots)
+    totals = np.nansum(experiment.inclusive(name)[roots], axis=0)
+    measured = np.count_nonzero(~np.isnan(values), axis=0) > 0
+    rows = []
+    for where, point in enumerate(experiment.points):
+        known = totals[where][measured[where]]
+        found = statistics(known.reshape(1, -1), "mean")
+        spread = float((found.max[0] - found.min[0]) / found.mean[0]) if known.size > 1 and found.mean[0] else 0.0
+        rows.append(
+            ConfigurationRow(
+                point=tuple(float(value) for value in point),
+                repetitions=int(known.size),
+                total=float(found.mean[0]),
+                unit=experiment.metrics[name].unit,
+                spread=spread,
+            )
+        )
+    return rows

@@ -1,0 +1,43 @@
+"""Where the native parts of Quipu are: runtime, pass plugin, shim, compiler wrappers, headers."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import sysconfig
+from collections.abc import Mapping
+from pathlib import Path
+
+from quipu.modeling.errors import EnvironmentProblem
+
+MEND = "install Quipu again (in its source folder: make build, or: pip install .)"
+
+
+def native_folders(environment: Mapping[str, str] = os.environ) -> tuple[Path, Path]:
+    """Return the folder of libraries and the folder of programs: below QUIPU_HOME, else of this Python environment."""
+    home = environment.get("QUIPU_HOME")
+    if home:
+        return Path(home) / "lib" / "quipu", Path(home) / "bin"
+    return Path(sysconfig.get_path("data")) / "lib" / "quipu", Path(sysconfig.get_path("scripts"))
+
+
+def native_file(name: str, environment: Mapping[str, str] = os.environ) -> Path:
+    """Return the absolute path of a native part, like "quipu-exec", "libquipu.so" or "include/quipu.h".
+
+    Raises EnvironmentProblem, with the command that mends it, if the part is missing.
+    """
+    folders = native_folders(environment)
+    for folder in folders:
+        path = folder / name
+        if path.exists():
+            return path.absolute()
+    home = " (QUIPU_HOME is set: is it right?)" if environment.get("QUIPU_HOME") else ""
+    raise EnvironmentProblem(f"{name} is neither in {folders[0]} nor in {folders[1]}{home}; {MEND}")
+
+
+def quipu_version() -> str:
+    """Return the version of this Quipu, "unknown" if it runs from sources that were never installed."""
+    try:
+        return importlib.metadata.version("quipu")
+    except importlib.metadata.PackageNotFoundError:
+        return "unknown"

@@ -1,0 +1,136 @@
+/* Python functions as regions: callbacks of sys.monitoring (Python 3.12 and newer), else the profile function of
+ * every thread.
+ *
+ * Each resumption of a generator or coroutine is an entry, each yield an exit, so frames are always nested. Frames
+ * that were active before the start have no entry here; their returns are passed over.
+ */
+#define _GNU_SOURCE
+#include "python_api.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#define QUIPU_EXPORT __attribute__((visibility("default")))
+
+struct python_api python;
+
+/* `running` is the frame, or its code where no frame is told: the innermost entry with it is the one that ends. */
+struct active {
+    PyObject *running;
+    struct quipu_frame *region;
+};
+
+struct stack {
+    struct active *frames;
+    size_t depth, room;
+};
+
+static _Thread_local struct stack stack;
+static pthread_key_t end_key;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static bool found, found_monitoring;
+
+static void find_functions(void) {
+    found = pthread_key_create(&end_key, free) == 0;
+#define QUIPU_FIND(result, name, parameters)                                                                           \
+    *(void **)&python.name = dlsym(RTLD_DEFAULT, #name);                                                               \
+    found = found && python.name != NULL;
+    QUIPU_PYTHON_API(QUIPU_FIND)
+    const bool required = found;
+    QUIPU_PYTHON_MONITORING(QUIPU_FIND)
+    found_monitoring = found;
+    found = required;
+#undef QUIPU_FIND
+}
+
+static bool grow(void) {
+    const size_t room = stack.room == 0 ? 256 : 2 * stack.room;
+    struct active *frames = realloc(stack.frames, room * sizeof *frames);
+    if (frames == NULL)
+        return false;
+    stack.frames = frames;
+    stack.room = room;
+    pthread_setspecific(end_key, frames);
+    return true;
+}
+
+static void enter(PyObject *running, struct quipu_region *region) {
+    if (region != NULL && (stack.depth < stack.room || grow()))
+        stack.frames[stack.depth++] = (struct active){running, quipu_enter(region)};
+}
+
+static void leave(PyObject *running) {
+    size_t at = stack.depth;
+    while (at > 0 && stack.frames[at - 1].running != running)
+        at--;
+    if (at == 0) /* it was active before the start, or has no region */
+        return;
+    quipu_exit(stack.frames[at - 1].region);
+    stack.depth = at - 1;
+}
+
+static int on_event(PyObject *self, PyObject *frame, int event, PyObject *argument) {
+    (void)self, (void)argument;
+    if (event == TRACE_CALL) {
+        PyObject *code = python.PyFrame_GetCode(frame);
+        enter(frame, quipu_python_region(code, frame));
+        python.Py_DecRef(code);
+    } else if (event == TRACE_RETURN) {
+        leave(frame);
+    }
+    return 0;
+}
+
+/* Measures the Python functions of the calling thread from now on; the caller holds the interpreter's lock. Returns
+ * whether it does. */
+QUIPU_EXPORT int quipu_python_start(void) {
+    if (!quipu_active())
+        return 0;
+    pthread_once(&once, find_functions);
+    if (found)
+        python.PyEval_SetProfile(on_event, NULL);
+    return found;
+}
+
+static PyObject *none, *disable;
+
+static PyObject *result_of(PyObject *object) {
+    python.Py_IncRef(object);
+    return object;
+}
+
+static PyObject *on_enter(PyObject *self, PyObject *const *arguments, ptrdiff_t count) {
+    (void)self, (void)count;
+    struct quipu_region *region = quipu_python_region(arguments[0], NULL);
+    enter(arguments[0], region);
+    return result_of(region != NULL ? none : disable);
+}
+
+/* As on_enter, for events that cannot be switched off. */
+static PyObject *on_throw(PyObject *self, PyObject *const *arguments, ptrdiff_t count) {
+    (void)self, (void)count;
+    enter(arguments[0], quipu_python_region(arguments[0], NULL));
+    return result_of(none);
+}
+
+static PyObject *on_leave(PyObject *self, PyObject *const *arguments, ptrdiff_t count) {
+    (void)self, (void)count;
+    leave(arguments[0]);
+    return result_of(none);
+}
+
+/* Callback of sys.monitoring: 0 for a start and a resumption, 1 for an exception thrown in, 2 for every kind of end;
+ * NULL if this interpreter has none. The arguments are None and sys.monitoring.DISABLE. */
+QUIPU_EXPORT PyObject *quipu_python_callback(int which, PyObject *is_none, PyObject *is_disable) {
+    static struct method methods[] = {{"quipu_enter", (void *)on_enter, METHOD_FAST_CALL, NULL},
+                                      {"quipu_throw", (void *)on_throw, METHOD_FAST_CALL, NULL},
+                                      {"quipu_leave", (void *)on_leave, METHOD_FAST_CALL, NULL}};
+    pthread_once(&once, find_functions);
+    if (!found_monitoring)
+        return NULL;
+    none = result_of(is_none);
+    disable = result_of(is_disable);
+    return python.PyCFunction_NewEx(&methods[which], NULL, NULL);
+}

@@ -1,0 +1,86 @@
+"""Starts measuring the functions of a Python program; then the sitecustomize that it hides, if any, has its turn.
+
+The interpreter imports this by its name because quipu-exec has put this folder at the head of PYTHONPATH.
+"""
+
+# It runs before every program: os.path costs nothing, pathlib milliseconds.
+# ruff: noqa: PTH100, PTH118, PTH120
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import ctypes
+    from types import FrameType
+
+
+def _start() -> None:
+    import ctypes
+    import os
+    import sys
+    import threading
+
+    if not os.environ.get("QUIPU_DIR") or os.environ.get("QUIPU_PYTHON", "0") in ("", "0"):
+        return
+    os.environ["QUIPU_PYTHON"] = "0"  # interpreters that the program starts are no ranks
+    library = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "libquipu_python.so")
+    native = ctypes.PyDLL(library)
+    if sys.version_info >= (3, 12):
+        _monitor(native)
+        return
+
+    def start_thread(frame: FrameType, event: str, argument: object) -> None:
+        native.quipu_python_start()
+
+    if native.quipu_python_start():
+        threading.setprofile(start_thread)
+    else:
+        sys.stderr.write("quipu: this Python cannot be measured: its functions have no regions\n")
+
+
+def _monitor(native: ctypes.PyDLL) -> None:
+    import ctypes
+    import sys
+
+    monitoring = getattr(sys, "monitoring")  # noqa: B009  (Python 3.12 and newer)
+    free = [tool for tool in (3, 4, 5, 2, 1, 0) if monitoring.get_tool(tool) is None]
+    make = native.quipu_python_callback
+    make.restype = ctypes.py_object
+    make.argtypes = [ctypes.c_int, ctypes.py_object, ctypes.py_object]
+    if not free:
+        sys.stderr.write("quipu: all tools of sys.monitoring are in use: Python functions have no regions\n")
+        return
+    monitoring.use_tool_id(free[0], "quipu")
+    events = monitoring.events
+    enter, throw, leave = (make(which, None, monitoring.DISABLE) for which in range(3))
+    callbacks = {
+        events.PY_START: enter,
+        events.PY_RESUME: enter,
+        events.PY_THROW: throw,
+        events.PY_RETURN: leave,
+        events.PY_YIELD: leave,
+        events.PY_UNWIND: leave,
+    }
+    for event, callback in callbacks.items():
+        monitoring.register_callback(free[0], event, callback)
+    monitoring.set_events(free[0], sum(callbacks))
+
+
+def _next() -> None:
+    import importlib.machinery
+    import importlib.util
+    import os
+    import sys
+
+    here = os.path.dirname(os.path.abspath(__file__))
+    rest = [path for path in sys.path if os.path.abspath(path or ".") != here]
+    sys.path[:] = rest
+    spec = importlib.machinery.PathFinder.find_spec("sitecustomize", rest)
+    if spec is not None and spec.loader is not None:
+        module = importlib.util.module_from_spec(spec)
+        sys.modules["sitecustomize"] = module
+        spec.loader.exec_module(module)
+
+
+_next()
+_start()

@@ -1,0 +1,11 @@
+"""Launchers: where the program begins in a launch command, and what must be added so that its ranks are measured.
+
+A new launcher is one class beside those in local.py, listed in `families` of detect.py.
+"""
+
+from __future__ import annotations
+
+from .base import Launcher, LaunchPlan, LaunchRequest
+from .detect import plan_launch
+
+__all__ = ["LaunchPlan", "LaunchRequest", "Launcher", "plan_launch"]

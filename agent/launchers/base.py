@@ -1,0 +1,94 @@
+"""What a launcher is asked, and what it answers."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from quipu.modeling.errors import MeasurementError
+
+
+@dataclass(frozen=True)
+class LaunchRequest:
+    """A launch as the user wrote it.
+
+    command: all after `--`. shim: path of quipu-exec. environment: the user's environment.
+    variables: what every rank must find in its environment. cores: physical cores of this machine.
+    folder: the working folder of the launch.
+    """
+
+    command: tuple[str, ...]
+    shim: Path
+    environment: Mapping[str, str]
+    variables: Mapping[str, str]
+    cores: int
+    folder: Path = Path()
+    superuser: bool = field(default_factory=lambda: os.geteuid() == 0)
+
+
+@dataclass(frozen=True)
+class LaunchPlan:
+    """A launch that measures.
+
+    argv: what to start. environment: what to add to the user's environment, `variables` of the request included.
+    settings: the part of `environment` that Quipu added for the MPI's sake; notes: one line on each.
+    ranks: how many processes, None if the command does not say. programs: the executables that were found.
+    """
+
+    argv: tuple[str, ...]
+    environment: Mapping[str, str]
+    settings: Mapping[str, str]
+    notes: tuple[str, ...]
+    ranks: int | None
+    programs: tuple[Path, ...]
+    family: str
+    version: str
+    is_mpi: bool
+
+
+class Launcher(ABC):
+    """One family of launchers."""
+
+    family: str
+
+    def __init__(self, version: str = "") -> None:
+        """version: as the launcher tells it, like "4.1.4"."""
+        self.version = version
+
+    @abstractmethod
+    def plan(self, request: LaunchRequest) -> LaunchPlan:
+        """Return the launch that measures. Raises MeasurementError naming the program or option at fault."""
+
+
+def find_program(name: str, environment: Mapping[str, str], folders: Sequence[Path] = (Path(),)) -> Path:
+    """Return the path of a program as the launcher would find it, or raise MeasurementError that names it.
+
+    folders: what relative paths are relative to (the working folders that the launcher was given).
+    """
+    if "/" not in name:
+        found = shutil.which(name, path=environment.get("PATH", os.defpath))
+        if found:
+            return Path(found)
+    for folder in folders:
+        candidate = folder / name
+        if candidate.is_file():
+            if not os.access(candidate, os.X_OK):
+                raise MeasurementError(f"{name}: is not executable; run: chmod +x {name} (nothing was started)")
+            return candidate
+    if any((folder / name).is_dir() for folder in folders):
+        raise MeasurementError(f"{name}: is a folder, not a program (nothing was started)")
+    hint = "" if "/" in name else "; it is not in PATH (write ./ before the name of a program in this folder)"
+    raise MeasurementError(f"{name}: no such program{hint} (nothing was started)")
+
+
+def is_program(name: str, environment: Mapping[str, str], folder: Path = Path()) -> bool:
+    """Whether a word of a command names something that can be executed."""
+    try:
+        find_program(name, environment, (folder,))
+    except MeasurementError:
+        return False
+    return True

@@ -1,0 +1,83 @@
+"""Which family a launch command belongs to."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from quipu.modeling.errors import MeasurementError
+
+from .base import Launcher, LaunchPlan, LaunchRequest, find_program
+from .local import Direct, Hydra, OpenMPI, Slurm
+
+_NAMES = re.compile(r"^(mpirun|mpiexec|orterun|prterun|srun)([.-].*)?$")
+_TIMEOUT = 20.0
+families: tuple[tuple[re.Pattern[str], type[Launcher]], ...] = (
+    (re.compile(r"Open ?MPI\)? v?(\d[\w.]*)|OpenRTE\)? (\d[\w.]*)|PRRTE\)? (\d[\w.]*)"), OpenMPI),
+    (re.compile(r"HYDRA[\s\S]*?Version:\s*(\d[\w.]*)|Intel\(R\) MPI Library[^\n]*Version ([\d.]+)"), Hydra),
+    (re.compile(r"^slurm(?:-wlm)? (\d[\w.]*)", re.MULTILINE), Slurm),
+)
+
+Ask = Callable[[Path, Mapping[str, str]], str]
+
+
+def is_launcher(command: str) -> bool:
+    """Whether the first word of a command is an MPI launcher."""
+    return _NAMES.match(Path(command).name) is not None
+
+
+def version_text(path: Path, environment: Mapping[str, str]) -> str:
+    """Return what `path --version` prints. Raises MeasurementError if it does not answer."""
+    try:
+        answer = subprocess.run(
+            [path, "--version"],
+            env=dict(environment),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_TIMEOUT,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise MeasurementError(f"{path} --version: no answer within {_TIMEOUT:.0f} s; run: quipu doctor") from error
+    except OSError as error:
+        raise MeasurementError(f"{path}: cannot be started: {error.strerror or error}") from error
+    return answer.stdout + answer.stderr
+
+
+def launcher_for(text: str) -> Launcher | None:
+    """Return the launcher whose version text this is, None if it is of no known family."""
+    for pattern, kind in families:
+        match = pattern.search(text)
+        if match:
+            return kind(next((group for group in match.groups() if group), ""))
+    return None
+
+
+def plan_launch(request: LaunchRequest, ask: Ask = version_text) -> LaunchPlan:
+    """Return how to launch a command so that its ranks are measured; nothing is started but `LAUNCHER --version`.
+
+    Raises MeasurementError if the command is empty, the launcher is of an unknown family, or a program is missing.
+    """
+    if not request.command:
+        raise MeasurementError("no command given; write it after --, like: quipu run -- mpirun -n 4 ./app")
+    if not is_launcher(request.command[0]):
+        return Direct().plan(request)
+    path = find_program(request.command[0], request.environment, (request.folder,)).absolute()
+    environment = dict(request.environment)
+    environment.setdefault("OMPI_ALLOW_RUN_AS_ROOT", "1")
+    environment.setdefault("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+    text = ask(path, environment)
+    launcher = launcher_for(text)
+    if launcher is None:
+        first = text.strip().splitlines()[:1]
+        raise MeasurementError(
+            f"{request.command[0]}: is no launcher that Quipu knows (Open MPI, MPICH, Intel MPI, Slurm); "
+            f"it says {first[0] if first else 'nothing'!r}"
+        )
+    # The launcher is called as the user wrote it: Open MPI takes an absolute path as a wish for --prefix, and then puts
+    # its own folder before all others in the PATH of the ranks.
+    return launcher.plan(request)

@@ -1,0 +1,176 @@
+"""mpirun and mpiexec of Open MPI and of MPICH's Hydra, srun of Slurm, and no launcher at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from quipu.modeling.errors import MeasurementError
+
+from .base import Launcher, LaunchPlan, LaunchRequest, find_program, is_program
+from .options import HYDRA, OPEN_MPI, SLURM, Context, contexts
+
+
+class _Additions:
+    """Settings that Quipu adds for the MPI's sake, each unless the user has made it already."""
+
+    def __init__(self, request: LaunchRequest) -> None:
+        self.environment = request.environment
+        self.settings: dict[str, str] = {}
+        self.notes: list[str] = []
+
+    def set(self, name: str, value: str, why: str) -> None:
+        if name not in self.environment:
+            self.settings[name] = value
+            self.notes.append(f"{name}={value} ({why})")
+
+
+class Direct(Launcher):
+    """No launcher: the command is the program, one process."""
+
+    family = "none"
+
+    def plan(self, request: LaunchRequest) -> LaunchPlan:
+        """Put the shim before the program."""
+        program = find_program(request.command[0], request.environment, (request.folder,))
+        return LaunchPlan(
+            argv=(str(request.shim), *request.command),
+            environment=dict(request.variables),
+            settings={},
+            notes=(),
+            ranks=1,
+            programs=(program,),
+            family=self.family,
+            version=self.version,
+            is_mpi=False,
+        )
+
+
+class OpenMPI(Launcher):
+    """mpirun of Open MPI: ranks inherit the environment here, on other nodes what -x names."""
+
+    family = "openmpi"
+
+    def plan(self, request: LaunchRequest) -> LaunchPlan:
+        """Add -x on several nodes, permission for root, and oversubscription when ranks exceed cores."""
+        programs = contexts(request.command, OPEN_MPI, _exists(request), files=("app",))
+        ranks = _ranks(programs, ("n", "np", "c"))
+        added = _Additions(request)
+        if request.superuser and not any(context.has("allow-run-as-root") for context in programs):
+            for name in ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"):
+                added.set(name, "1", "you are root, Open MPI would refuse to start")
+        remote = self._several_nodes(programs, request)
+        if ranks is not None and ranks > request.cores and not remote:
+            self._oversubscribe(programs, f"{ranks} ranks on {request.cores} cores", added)
+        forwarded: list[str] = []
+        if remote:
+            for name in (*request.variables, *added.settings):
+                forwarded += ["-x", name]
+        return _assembled(self, request, programs, ranks, added=added, forwarded=forwarded)
+
+    def _several_nodes(self, programs: list[Context], request: LaunchRequest) -> bool:
+        named = ("H", "host", "hostfile", "machinefile", "default-hostfile")
+        nodes = request.environment.get("SLURM_JOB_NUM_NODES", "1")
+        return (
+            any(context.has(*named) for context in programs)
+            or (nodes.isdigit() and int(nodes) > 1)
+            or "PBS_NODEFILE" in request.environment
+        )
+
+    def _oversubscribe(self, programs: list[Context], why: str, added: _Additions) -> None:
+        if not any(context.has("oversubscribe") for context in programs):
+            if self.version.split(".")[0] in ("1", "2", "3", "4"):
+                added.set("OMPI_MCA_rmaps_base_oversubscribe", "1", why)
+            elif not any(context.has("map-by") for context in programs):
+                added.set("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe", why)
+        if not _names_setting(programs, "mpi_yield_when_idle"):
+            added.set("OMPI_MCA_mpi_yield_when_idle", "1", f"{why}: waiting ranks give way")
+
+
+class Hydra(Launcher):
+    """mpiexec of MPICH, MVAPICH and Intel MPI: all of the environment goes to all ranks, unless told otherwise."""
+
+    family = "mpich"
+
+    def plan(self, request: LaunchRequest) -> LaunchPlan:
+        """Add -genv where the user restricts the environment."""
+        programs = contexts(request.command, HYDRA, _exists(request), files=("configfile",))
+        ranks = _ranks(programs, ("n", "np"))
+        forwarded: list[str] = []
+        if any(context.has("genvnone", "genvlist", "envnone", "envlist") for context in programs):
+            for name, value in request.variables.items():
+                forwarded += ["-env", name, value]
+        return _assembled(self, request, programs, ranks, forwarded=forwarded)
+
+
+class Slurm(Launcher):
+    """srun: all of the environment goes to all ranks, unless --export says otherwise."""
+
+    family = "slurm"
+
+    def plan(self, request: LaunchRequest) -> LaunchPlan:
+        """Put the shim before the program; an --export that leaves our variables out is an error."""
+        programs = contexts(request.command, SLURM, _exists(request), files=("multi-prog",), joined_short=True)
+        for context in programs:
+            exported = context.last("export")
+            if exported is not None and "ALL" not in exported.split(","):
+                raise MeasurementError(
+                    f"srun --export={exported}: the ranks would not see the variables that switch measuring on; "
+                    f"use --export=ALL{'' if exported == 'NONE' else ',' + exported}"
+                )
+        return _assembled(self, request, programs, _ranks(programs, ("n", "ntasks")))
+
+
+def _exists(request: LaunchRequest) -> Callable[[str], bool]:
+    return lambda word: is_program(word, request.environment, request.folder)
+
+
+def _ranks(programs: list[Context], names: tuple[str, ...]) -> int | None:
+    """Return the number of processes of all programs together; None if it is not said for each of them."""
+    total = 0
+    for context in programs:
+        value = context.last(*names)
+        if value is None or not value.isdigit():
+            return None
+        total += int(value)
+    return total
+
+
+def _names_setting(programs: list[Context], name: str) -> bool:
+    """Whether the command itself sets this MCA parameter."""
+    given = [entry for context in programs for kind in ("mca", "gmca") for entry in context.options.get(kind, [])]
+    return any(entry[:1] == (name,) for entry in given)
+
+
+def _assembled(
+    launcher: Launcher,
+    request: LaunchRequest,
+    programs: list[Context],
+    ranks: int | None,
+    *,
+    added: _Additions | None = None,
+    forwarded: list[str] | None = None,
+) -> LaunchPlan:
+    """Return the command with `forwarded` options and the shim before every program."""
+    command = request.command
+    added = added or _Additions(request)
+    argv = [command[0]]
+    found = []
+    for context in programs:
+        folder = context.last("wdir", "wd", "D", "chdir")
+        folders = (request.folder / folder, request.folder) if folder else (request.folder,)
+        found.append(find_program(command[context.program], request.environment, folders))
+        if len(argv) > 1:
+            argv.append(":")
+        options = [word for word in command[context.begin : context.program] if word != "--"]
+        argv += [*(forwarded or []), *options, str(request.shim), *command[context.program : context.end]]
+    return LaunchPlan(
+        argv=tuple(argv),
+        environment={**request.variables, **added.settings},
+        settings=added.settings,
+        notes=tuple(added.notes),
+        ranks=ranks,
+        programs=tuple(found),
+        family=launcher.family,
+        version=launcher.version,
+        is_mpi=True,
+    )

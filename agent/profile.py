@@ -1,0 +1,255 @@
+"""Reader of the raw profile of one process (agent/runtime/profile_format.h).
+
+The file may come from a process that was killed, from a full disk or from a stranger. What makes the whole file
+unusable is a FormatError; what spoils a part of it becomes a text in `problems`, and the rest is used.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+from quipu.modeling.errors import FormatError
+from quipu.modeling.experiment import IntArray, Metric, Region
+
+from .profile_nodes import NodeArrays, read_nodes
+from .profile_text import ProfileTexts, parse_metric_table
+
+MAGIC = b"QUIPUPRF"
+VERSION = 1
+HEADER_SIZE = 4096
+CHUNK_HEADER_SIZE = 64
+NODE_FIXED_SIZE = 64
+LARGEST_CHUNK = 1 << 28
+NODES, TEXT = 1, 2
+
+HEADER = np.dtype(
+    [
+        ("magic", "S8"),
+        ("version", "<u4"),
+        ("header_size", "<u4"),
+        ("chunk_size", "<u4"),
+        ("node_size", "<u4"),
+        ("metric_count", "<u4"),
+        ("state", "<u4"),
+        ("pid", "<u4"),
+        ("clock", "<u4"),
+        ("start_ticks", "<u8"),
+        ("start_ns", "<u8"),
+        ("flush_ticks", "<u8"),
+        ("flush_ns", "<u8"),
+        ("start_epoch_ns", "<u8"),
+        ("lost", "<u8"),
+        ("error", "V128"),
+        ("metrics", "V3624"),
+        ("reserved", "V256"),
+    ]
+)
+CHUNK = np.dtype([("type", "<u4"), ("location", "<u4"), ("used", "<u4"), ("reserved", "<u4", (13,))])
+
+
+class ProfileState(IntEnum):
+    """How far the process came: `enum quipu_profile_state`."""
+
+    RUNNING = 0
+    FLUSHED = 1
+    ENDED = 2
+
+
+class Clock(IntEnum):
+    """The unit of time counters: `enum quipu_profile_clock`."""
+
+    NONE = 0
+    NANOSECONDS = 1
+    TSC = 2
+
+
+@dataclass(frozen=True, eq=False)
+class ProcessProfile:
+    """What one process counted.
+
+    parent, region, location: per node, int64 of shape (nodes,). `parent` is an index into the same arrays (-1: a
+    root), a parent comes before its children; `region` is a key of `regions` (0: the root of a location).
+    values: per metric exclusive values, shape (nodes,): int64 counts, or float64 seconds for metrics whose unit is
+    "s" (NaN if the clock cannot be calibrated; left out altogether if the process kept no time).
+    damaged: parts of the file could not be used, so that numbers are missing.
+    """
+
+    path: Path
+    pid: int
+    state: ProfileState
+    clock: Clock
+    started_epoch_ns: int
+    seconds_per_tick: float
+    lost: int
+    error: str
+    attributes: Mapping[str, str]
+    locations: Mapping[int, str]
+    regions: Mapping[int, Region]
+    metrics: tuple[Metric, ...]
+    parent: IntArray
+    region: IntArray
+    location: IntArray
+    values: Mapping[str, NDArray[np.int64] | NDArray[np.float64]]
+    problems: tuple[str, ...]
+    damaged: bool
+
+
+@dataclass(frozen=True)
+class _Header:
+    fields: np.void
+    metrics: tuple[Metric, ...]
+
+    def number(self, name: str) -> int:
+        return int(self.fields[name])
+
+
+def read_profile(path: Path | str) -> ProcessProfile:
+    """Read one raw profile.
+
+    Raises FormatError naming the file if it is not a profile of this version or its header cannot be believed;
+    lesser damage is told in `problems`. Never allocates more than in proportion to the size of the file.
+    """
+    path = Path(path)
+    problems: list[str] = []
+    try:
+        with path.open("rb", buffering=0) as file:
+            size = os.fstat(file.fileno()).st_size
+            header = _read_header(path, file, size)
+            nodes, text = _read_chunks(file, size, header, problems)
+    except OSError as error:
+        raise FormatError(path, f"cannot be read: {error.strerror or error}") from error
+    texts = ProfileTexts()
+    for chunk in text:
+        texts.parse(chunk, problems)
+    arrays = read_nodes(nodes, header.number("node_size"), len(header.metrics), problems)
+    return _assemble(path, header, arrays, texts, problems)
+
+
+def _read_header(path: Path, file: BinaryIO, size: int) -> _Header:
+    raw = file.read(HEADER_SIZE)
+    if raw[: len(MAGIC)] != MAGIC:
+        raise FormatError(path, "is not a Quipu profile (it does not begin with QUIPUPRF)")
+    if len(raw) < HEADER_SIZE:
+        raise FormatError(path, f"is truncated: {size} bytes, less than the header of {HEADER_SIZE} bytes")
+    fields = np.frombuffer(raw, dtype=HEADER)[0]
+    version = int(fields["version"])
+    if version != VERSION:
+        raise FormatError(
+            path,
+            f"has profile version {version}, this Quipu reads version {VERSION}: "
+            "merge it with the Quipu that the program was built with",
+        )
+    table = bytes(fields["metrics"])
+    metrics = parse_metric_table(path, table, int(fields["metric_count"]))
+    chunk_size, node_size = int(fields["chunk_size"]), int(fields["node_size"])
+    if int(fields["header_size"]) < HEADER_SIZE or int(fields["header_size"]) > 1 << 20:
+        raise FormatError(path, f"is damaged: header of {int(fields['header_size'])} bytes")
+    if not HEADER_SIZE <= chunk_size <= LARGEST_CHUNK:
+        raise FormatError(path, f"is damaged: chunks of {chunk_size} bytes")
+    if not NODE_FIXED_SIZE + 8 * len(metrics) <= node_size <= chunk_size:
+        raise FormatError(path, f"is damaged: call-path records of {node_size} bytes")
+    if int(fields["state"]) not in set(ProfileState) or int(fields["clock"]) not in set(Clock):
+        raise FormatError(path, "is damaged: unknown state or clock in the header")
+    return _Header(fields, metrics)
+
+
+def _read_chunks(
+    file: BinaryIO, size: int, header: _Header, problems: list[str]
+) -> tuple[list[tuple[int, bytes]], list[bytes]]:
+    """Return (location, bytes) of the node chunks and the bytes of the text chunks; unused space is not read."""
+    nodes: list[tuple[int, bytes]] = []
+    text: list[bytes] = []
+    chunk_size = header.number("chunk_size")
+    truncated = oversized = unknown = 0
+    for offset in range(header.number("header_size"), size, chunk_size):
+        raw = os.pread(file.fileno(), CHUNK_HEADER_SIZE, offset)
+        if len(raw) < CHUNK_HEADER_SIZE:
+            truncated += 1
+            break
+        chunk = np.frombuffer(raw, dtype=CHUNK)[0]
+        kind, used = int(chunk["type"]), int(chunk["used"])
+        if kind == 0:
+            continue
+        if kind not in (NODES, TEXT):
+            unknown += 1
+            continue
+        if used > chunk_size - CHUNK_HEADER_SIZE:
+            oversized += 1
+            used = chunk_size - CHUNK_HEADER_SIZE
+        used_in_file = min(used, max(0, size - offset - CHUNK_HEADER_SIZE))
+        content = os.pread(file.fileno(), used_in_file, offset + CHUNK_HEADER_SIZE)
+        truncated += len(content) < used
+        if kind == NODES:
+            nodes.append((int(chunk["location"]), content))
+        else:
+            text.append(content)
+    if truncated:
+        problems.append("the file is truncated: what follows its end is lost")
+    if oversized:
+        problems.append(f"{oversized} chunks claim more bytes than a chunk holds")
+    if unknown:
+        problems.append(f"{unknown} chunks are of an unknown type and were left out")
+    return nodes, text
+
+
+def _assemble(
+    path: Path, header: _Header, nodes: NodeArrays, texts: ProfileTexts, problems: list[str]
+) -> ProcessProfile:
+    clock = Clock(header.number("clock"))
+    regions = texts.regions_for(np.unique(nodes.region), problems)
+    damaged = bool(problems)
+    seconds_per_tick = _calibrate(header, clock, problems)
+    values: dict[str, NDArray[np.int64] | NDArray[np.float64]] = {}
+    for column, metric in enumerate(header.metrics):
+        counts = nodes.counts[:, column]
+        if metric.unit != "s":
+            values[metric.name] = counts
+        elif clock is not Clock.NONE:
+            values[metric.name] = np.asarray(counts * seconds_per_tick, dtype=np.float64)
+    lost = header.number("lost")
+    if lost:
+        problems.append(f"{lost} events found no room in the profile and are not counted")
+    error = bytes(header.fields["error"]).split(b"\0", 1)[0].decode("utf-8", "replace")
+    if error:
+        problems.append(error)
+    return ProcessProfile(
+        path=path,
+        pid=header.number("pid"),
+        state=ProfileState(header.number("state")),
+        clock=clock,
+        started_epoch_ns=header.number("start_epoch_ns"),
+        seconds_per_tick=seconds_per_tick,
+        lost=lost,
+        error=error,
+        attributes=texts.attributes,
+        locations=texts.locations,
+        regions=regions,
+        metrics=tuple(m for m in header.metrics if m.name in values),
+        parent=nodes.parent,
+        region=nodes.region,
+        location=nodes.location,
+        values=values,
+        problems=tuple(problems),
+        damaged=damaged,
+    )
+
+
+def _calibrate(header: _Header, clock: Clock, problems: list[str]) -> float:
+    """Return seconds per tick of the time counters; NaN (and a problem) if the header does not tell."""
+    if clock is Clock.NONE:
+        return float("nan")
+    if clock is Clock.NANOSECONDS:
+        return 1e-9
+    ticks = header.number("flush_ticks") - header.number("start_ticks")
+    nanoseconds = header.number("flush_ns") - header.number("start_ns")
+    if ticks <= 0 or nanoseconds <= 0:
+        problems.append("time is unknown: the process ended before its clock was compared with the system clock")
+        return float("nan")
+    return nanoseconds / ticks * 1e-9

@@ -1,0 +1,145 @@
+"""The raw folder of one run: what the processes, the shim, the node agents and the launch left there."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from quipu.modeling.errors import FormatError
+
+from .metadata import LAUNCH_FORMAT, RunMetadata, from_json, read_json, to_json, write_json
+from .profile import ProcessProfile, read_profile
+
+PREFIX = ".raw-"
+LAUNCH_FILE = "launch.json"
+
+
+@dataclass(frozen=True)
+class RankFile:
+    """What quipu-exec wrote of a rank before it started the program."""
+
+    rank: int
+    pid: int
+    host: str
+    affinity: str = ""
+    program: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class RawFolder:
+    """Everything in a raw folder that could be read, and texts about what could not.
+
+    damaged: a profile was there but could not be read.
+    """
+
+    path: Path
+    profiles: tuple[ProcessProfile, ...]
+    rank_files: tuple[RankFile, ...]
+    nodes: tuple[Mapping[str, Any], ...]
+    problems: tuple[str, ...]
+    damaged: bool
+
+
+@dataclass(frozen=True)
+class Launch:
+    """launch.json: the metadata of a run as known so far, and the process that launches it."""
+
+    metadata: RunMetadata
+    agent_pid: int = 0
+    agent_host: str = ""
+
+    @property
+    def alive(self) -> bool:
+        """Whether the launching process still runs, as far as this host can tell."""
+        if self.agent_host != socket.gethostname():
+            return False
+        return process_exists(self.agent_pid)
+
+
+def process_exists(pid: int) -> bool:
+    """Whether a process of this id runs on this host."""
+    if pid <= 0:
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    except OverflowError:
+        return False
+    return True
+
+
+def write_launch(raw: Path, metadata: RunMetadata) -> None:
+    """Store what is known of a run beside its profiles, so that it can be merged later by anyone."""
+    content = to_json(metadata, LAUNCH_FORMAT)
+    content["agent_pid"] = os.getpid()
+    content["agent_host"] = socket.gethostname()
+    write_json(raw / LAUNCH_FILE, content, durable=True)
+
+
+def read_launch(raw: Path) -> Launch:
+    """Read launch.json of a raw folder. Raises FormatError."""
+    path = raw / LAUNCH_FILE
+    content = read_json(path)
+    metadata = from_json(path, content, LAUNCH_FORMAT)
+    pid, host = content.get("agent_pid", 0), content.get("agent_host", "")
+    if not isinstance(pid, int) or isinstance(pid, bool) or not isinstance(host, str):
+        raise FormatError(path, '"agent_pid" should be a number and "agent_host" text')
+    return Launch(metadata, pid, host)
+
+
+def read_raw_folder(raw: Path) -> RawFolder:
+    """Read all that is usable in a raw folder. Raises FormatError only if the folder itself cannot be read."""
+    try:
+        names = sorted(entry.name for entry in os.scandir(raw) if entry.is_file(follow_symlinks=False))
+    except OSError as error:
+        raise FormatError(raw, f"is not a readable folder: {error.strerror or error}") from error
+    problems: list[str] = []
+    profiles: list[ProcessProfile] = []
+    rank_files: list[RankFile] = []
+    nodes: list[Mapping[str, Any]] = []
+    damaged = False
+    for name in names:
+        path = raw / name
+        try:
+            if name.startswith("profile-") and name.endswith(".quipu"):
+                profiles.append(read_profile(path))
+            elif name.startswith("rank-") and name.endswith(".json"):
+                rank_files.append(read_rank_file(path))
+            elif name.startswith("node-") and name.endswith(".json"):
+                nodes.append(read_json(path))
+        except FormatError as error:
+            problems.append(f"{error}; it was left out")
+            damaged = damaged or name.endswith(".quipu")
+    return RawFolder(raw, tuple(profiles), tuple(rank_files), tuple(nodes), tuple(problems), damaged)
+
+
+def read_rank_file(path: Path) -> RankFile:
+    """Read rank-<rank>.json. Raises FormatError."""
+    content = read_json(path)
+    rank, pid, host = content.get("rank"), content.get("pid"), content.get("host")
+    if not isinstance(rank, int) or not isinstance(pid, int) or not isinstance(host, str):
+        raise FormatError(path, 'should have "rank", "pid" and "host"')
+    if not (0 <= rank < 1 << 31 and 0 <= pid < 1 << 31):
+        raise FormatError(path, f"rank {rank} or pid {pid} is out of range")
+    affinity = content.get("affinity", [])
+    if not isinstance(affinity, list) or not all(isinstance(cpu, int) and 0 <= cpu < 1 << 20 for cpu in affinity):
+        raise FormatError(path, '"affinity" should be a list of CPU numbers')
+    return RankFile(rank, pid, host, ranges_text(affinity), str(content.get("program", "")))
+
+
+def ranges_text(numbers: list[int]) -> str:
+    """Return numbers as a list of ranges: "0-3,7"."""
+    pieces: list[list[int]] = []
+    for number in sorted(set(numbers)):
+        if pieces and number == pieces[-1][1] + 1:
+            pieces[-1][1] = number
+        else:
+            pieces.append([number, number])
+    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in pieces)

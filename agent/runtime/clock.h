@@ -1,0 +1,42 @@
+/* Time stamps: the invariant time stamp counter where there is one, else clock_gettime. */
+#ifndef QUIPU_CLOCK_H
+#define QUIPU_CLOCK_H
+
+#include "profile_format.h"
+
+#include <stdint.h>
+#include <time.h>
+
+namespace quipu {
+
+inline uint64_t nanoseconds(clockid_t id) {
+    struct timespec now;
+    clock_gettime(id, &now);
+    return static_cast<uint64_t>(now.tv_sec) * 1000000000u + static_cast<uint64_t>(now.tv_nsec);
+}
+
+inline uint64_t cycle_counter() {
+#if defined(__x86_64__)
+    return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+    uint64_t ticks;
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+    return ticks;
+#else
+    return nanoseconds(CLOCK_MONOTONIC);
+#endif
+}
+
+/* Ticks of the clock that was chosen; 0 with QUIPU_CLOCK_NONE. */
+inline uint64_t ticks(uint32_t clock) {
+    if (__builtin_expect(clock == QUIPU_CLOCK_TSC, 1))
+        return cycle_counter();
+    return clock == QUIPU_CLOCK_NANOSECONDS ? nanoseconds(CLOCK_MONOTONIC) : 0;
+}
+
+/* The clock that `choice` (value of QUIPU_CLOCK, or null) asks for, or the best one of this machine. */
+uint32_t choose_clock(const char *choice);
+
+} // namespace quipu
+
+#endif

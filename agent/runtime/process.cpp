@@ -1,0 +1,248 @@
+/* The life of a measured process: start, regions, attributes, flush, end, fork. */
+#include "clock.h"
+#include "filter.h"
+#include "tree.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+namespace quipu {
+
+Profile profile;
+uint32_t clock_kind;
+bool active;
+
+namespace {
+
+Filter filter;
+
+struct KnownRegion {
+    uint64_t hash;
+    uint64_t id;
+    const char *key; /* owned */
+    KnownRegion *next;
+};
+
+constexpr size_t buckets = 1024;
+KnownRegion *known[buckets];
+uint64_t regions;
+
+uint64_t hash_of(const char *text) { /* FNV-1a */
+    uint64_t hash = 14695981039346656037u;
+    for (; *text; text++)
+        hash = (hash ^ static_cast<unsigned char>(*text)) * 1099511628211u;
+    return hash;
+}
+
+/* The metric table as it goes into the header of the profile. */
+const char *metric_table() {
+    return
+#define QUIPU_METRIC(id, name, unit, kind, over_locations, description)                                                \
+    name "\t" unit "\t" kind "\t" over_locations "\t" description "\n"
+#include "metrics.def"
+#undef QUIPU_METRIC
+        ;
+}
+
+void set_attribute(const char *key, const char *value) {
+    const char *parts[] = {key, value};
+    profile.add_text(QUIPU_TEXT_ATTRIBUTE, 0, parts, 2);
+}
+
+void set_number(const char *key, long long value) {
+    char text[32];
+    snprintf(text, sizeof text, "%lld", value);
+    set_attribute(key, text);
+}
+
+/* CPUs that the process may use, as a list like 0-3,7. */
+void affinity_list(char *text, size_t size) {
+    cpu_set_t *set = CPU_ALLOC(4096);
+    size_t bytes = CPU_ALLOC_SIZE(4096);
+    text[0] = '\0';
+    if (set && sched_getaffinity(0, bytes, set) == 0) {
+        size_t used = 0;
+        for (int cpu = 0; cpu < 4096 && used < size; cpu++) {
+            if (!CPU_ISSET_S(cpu, bytes, set))
+                continue;
+            int last = cpu;
+            while (last + 1 < 4096 && CPU_ISSET_S(last + 1, bytes, set))
+                last++;
+            const char *comma = used ? "," : "";
+            int wrote = last > cpu ? snprintf(text + used, size - used, "%s%d-%d", comma, cpu, last)
+                                   : snprintf(text + used, size - used, "%s%d", comma, cpu);
+            used += wrote > 0 ? static_cast<size_t>(wrote) : 0;
+            cpu = last;
+        }
+    }
+    CPU_FREE(set);
+}
+
+void resource_use() {
+    struct rusage use;
+    if (getrusage(RUSAGE_SELF, &use) != 0)
+        return;
+    set_number("max_rss_bytes", static_cast<long long>(use.ru_maxrss) * 1024);
+    set_number("voluntary_switches", use.ru_nvcsw);
+    set_number("involuntary_switches", use.ru_nivcsw);
+}
+
+void read_clock_pair(uint64_t *tick, uint64_t *ns) {
+    *tick = ticks(clock_kind);
+    *ns = nanoseconds(CLOCK_MONOTONIC);
+}
+
+void flush(uint32_t state) {
+    lock();
+    resource_use();
+    unlock();
+    read_clock_pair(&profile.header->flush_ticks, &profile.header->flush_ns);
+    profile.header->state = state;
+}
+
+/* The child of fork shares the parent's mapping: it must not count there. */
+void child_after_fork() {
+    active = false;
+    forget_thread();
+}
+
+void identify() {
+    char text[512];
+    const char *rank = getenv("QUIPU_RANK");
+    const char *ranks = getenv("QUIPU_RANKS");
+    if (rank)
+        set_attribute("rank", rank);
+    if (ranks)
+        set_attribute("ranks", ranks);
+    char host[128] = "unknown";
+    gethostname(host, sizeof host - 1);
+    set_attribute("host", host);
+    ssize_t length = readlink("/proc/self/exe", text, sizeof text - 1);
+    if (length > 0) {
+        text[length] = '\0';
+        set_attribute("program", text);
+    }
+    affinity_list(text, sizeof text);
+    set_attribute("affinity", text);
+}
+
+/* Ticks per nanosecond are known well enough for a process that is killed before its first flush. */
+void first_calibration() {
+    constexpr uint64_t span_ns = 1000000;
+    quipu_profile_header *header = profile.header;
+    read_clock_pair(&header->start_ticks, &header->start_ns);
+    do {
+        read_clock_pair(&header->flush_ticks, &header->flush_ns);
+    } while (header->flush_ns - header->start_ns < span_ns);
+}
+
+void read_run_filter() {
+    const char *path = getenv("QUIPU_FILTER");
+    if (!path || !*path)
+        return;
+    FilterError error;
+    if (read_filter(path, filter, error))
+        return;
+    /* As Score-P does: a filter that means something else than its author thinks would spoil the measurement. */
+    if (error.line)
+        fprintf(stderr, "quipu: error: %s:%u: %s (from QUIPU_FILTER)\n", path, error.line, error.message);
+    else
+        fprintf(stderr, "quipu: error: %s: %s (from QUIPU_FILTER)\n", path, error.message);
+    _exit(1);
+}
+
+__attribute__((constructor(200))) void start() {
+    const char *folder = getenv("QUIPU_DIR");
+    if (!folder || !*folder)
+        return;
+    active = true; /* the file is made at first use: shells and wrappers in between leave none */
+    pthread_atfork(nullptr, nullptr, child_after_fork);
+}
+
+__attribute__((destructor(200))) void end() {
+    if (!active || !profile.header)
+        return;
+    for_each_thread(settle);
+    flush(QUIPU_ENDED);
+}
+
+} // namespace
+
+bool open_profile() {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, [] {
+        read_run_filter();
+        if (!profile.create(getenv("QUIPU_DIR"), sizeof(Node), QUIPU_METRIC_COUNT, metric_table())) {
+            active = false;
+            return;
+        }
+        clock_kind = choose_clock(getenv("QUIPU_CLOCK"));
+        profile.header->clock = clock_kind;
+        profile.header->start_epoch_ns = nanoseconds(CLOCK_REALTIME);
+        first_calibration();
+        identify();
+    });
+    return active;
+}
+
+void register_region(quipu_region *region) {
+    const char *display = region->display ? region->display : region->name;
+    const char *file = region->file ? region->file : "";
+    if (region->kind != QUIPU_MPI && !filter.includes(region->file, region->name, display)) {
+        region->id = left_out;
+        return;
+    }
+    uint64_t hash = hash_of(region->name) + region->kind;
+    KnownRegion **bucket = &known[hash % buckets];
+    for (KnownRegion *entry = *bucket; entry; entry = entry->next) {
+        if (entry->hash == hash && !strcmp(entry->key, region->name)) {
+            __atomic_store_n(&region->id, entry->id, __ATOMIC_RELEASE);
+            return;
+        }
+    }
+    auto *entry = static_cast<KnownRegion *>(malloc(sizeof(KnownRegion)));
+    char *key = strdup(region->name); /* the descriptor goes away with its library */
+    char line[16], kind[16];
+    snprintf(line, sizeof line, "%u", region->line);
+    snprintf(kind, sizeof kind, "%u", region->kind);
+    const char *parts[] = {region->name, display, file, line, kind};
+    if (!entry || !key || !profile.add_text(QUIPU_TEXT_REGION, regions + 1, parts, 5)) {
+        free(entry);
+        free(key);
+        profile.note_lost();
+        region->id = left_out; /* counted with its callers */
+        return;
+    }
+    *entry = {hash, ++regions, key, *bucket};
+    *bucket = entry;
+    __atomic_store_n(&region->id, entry->id, __ATOMIC_RELEASE);
+}
+
+} // namespace quipu
+
+extern "C" {
+
+void quipu_attribute(const char *key, const char *value) {
+    using namespace quipu;
+    if (!active || !open_profile())
+        return;
+    lock();
+    set_attribute(key, value);
+    unlock();
+}
+
+void quipu_flush(void) {
+    using namespace quipu;
+    if (!active || !profile.header)
+        return;
+    /* Other threads go on; only they may touch their frames. */
+    if (Thread *thread = measured_thread())
+        settle(thread);
+    flush(QUIPU_FLUSHED);
+}
+}

@@ -1,0 +1,66 @@
+/* The file that the runtime keeps mapped while a process runs: profile-<host>-<pid>.quipu in $QUIPU_DIR.
+ *
+ * A header, then chunks of `chunk_size` bytes. Numbers are little endian. Everything is written in place, so
+ * that what is in the file is the state at the moment when the process ended, however it ended.
+ * A chunk belongs to one location (thread) or, for text, to the process.
+ *   nodes: struct node records, one after the other; `used` of the chunk says how many bytes are filled
+ *   text:  struct text records; each is followed by `length` bytes of UTF-8 (no NUL) and padded to 8
+ *          region:    name \x1f display \x1f file \x1f line \x1f kind    (id = the number that nodes use)
+ *          attribute: key \x1f value                                      (later ones replace earlier ones)
+ *          location:  name of the thread                                  (id = the location number)
+ */
+#ifndef QUIPU_PROFILE_FORMAT_H
+#define QUIPU_PROFILE_FORMAT_H
+
+#include <stdint.h>
+
+#define QUIPU_PROFILE_MAGIC "QUIPUPRF"
+enum { QUIPU_PROFILE_VERSION = 1 };
+enum quipu_profile_state { QUIPU_RUNNING = 0, QUIPU_FLUSHED = 1, QUIPU_ENDED = 2 };
+enum quipu_profile_clock { QUIPU_CLOCK_NONE = 0, QUIPU_CLOCK_NANOSECONDS = 1, QUIPU_CLOCK_TSC = 2 };
+enum quipu_chunk_type { QUIPU_CHUNK_NODES = 1, QUIPU_CHUNK_TEXT = 2 };
+enum quipu_text_type { QUIPU_TEXT_REGION = 1, QUIPU_TEXT_ATTRIBUTE = 2, QUIPU_TEXT_LOCATION = 3 };
+
+struct quipu_profile_header { /* 4096 bytes */
+    char magic[8];
+    uint32_t version;
+    uint32_t header_size;
+    uint32_t chunk_size;
+    uint32_t node_size;
+    uint32_t metric_count;
+    uint32_t state; /* enum quipu_profile_state */
+    uint32_t pid;
+    uint32_t clock;       /* enum quipu_profile_clock: the unit of the time metric */
+    uint64_t start_ticks; /* a pair of clock readings at the start and one at the latest flush: */
+    uint64_t start_ns;    /* seconds per tick = (flush_ns - start_ns) / (flush_ticks - start_ticks) * 1e-9 */
+    uint64_t flush_ticks;
+    uint64_t flush_ns;
+    uint64_t start_epoch_ns;       /* CLOCK_REALTIME at the start */
+    uint64_t lost;                 /* events that found no room in the file */
+    char error[128];               /* what went wrong, for a person; empty if nothing */
+    char metrics[3840 - 128 - 88]; /* "name\tunit\tkind\tover_locations\tdescription\n" per metric, NUL at the end */
+    char reserved[256];
+};
+
+struct quipu_profile_chunk { /* 64 bytes */
+    uint32_t type;           /* enum quipu_chunk_type; 0: never used */
+    uint32_t location;       /* thread number in this process, from 0 */
+    uint32_t used;           /* bytes filled after this chunk header */
+    uint32_t reserved[13];
+};
+
+struct quipu_profile_node { /* the part of a node that readers use; metric_count counters follow */
+    uint32_t id;            /* from 1, counts over the whole process */
+    uint32_t parent;        /* 0: a root */
+    uint64_t region;        /* id of a region record; 0: the root of a location */
+    uint64_t hidden[6];     /* pointers of the running process; of no meaning in a file */
+    /* uint64_t metrics[metric_count]: exclusive values, except max metrics */
+};
+
+struct quipu_profile_text {
+    uint32_t type; /* enum quipu_text_type */
+    uint32_t length;
+    uint64_t id;
+};
+
+#endif

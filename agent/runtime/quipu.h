@@ -1,0 +1,83 @@
+/* quipu.h: the whole contract between instrumented code, the MPI library and the runtime.
+ *
+ * The runtime keeps one call-path tree per thread. A region is entered and left; numbers are added to the
+ * node of the call path that is active, or to a node that was remembered. The compiler pass, the PMPI
+ * library and user code use the same calls. Nothing is measured and nothing is written unless the
+ * environment variable QUIPU_DIR names a folder (docs/environment.md).
+ */
+#ifndef QUIPU_H
+#define QUIPU_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default)
+
+/* What kind of place a region is; stored in profiles as its number. */
+enum quipu_kind { QUIPU_FUNCTION = 0, QUIPU_MPI = 1, QUIPU_OPENMP = 2, QUIPU_USER = 3, QUIPU_PYTHON = 4 };
+
+enum quipu_metric {
+#define QUIPU_METRIC(id, name, unit, kind, over_locations, description) QUIPU_##id,
+#include "metrics.def"
+#undef QUIPU_METRIC
+    QUIPU_METRIC_COUNT
+};
+
+/* Static descriptor of a region. Lives as long as the program or library that holds it; `id` belongs to the
+ * runtime and starts as 0. */
+struct quipu_region {
+    const char *name;    /* linker name: what filters call MANGLED */
+    const char *display; /* as a person writes it; NULL if the same as name */
+    const char *file;    /* source file, NULL if unknown */
+    uint32_t line;       /* line of the definition, 0 if unknown */
+    uint32_t kind;       /* enum quipu_kind */
+    uint64_t id;
+};
+
+/* An active region. The pass writes the number of blocks executed so far to `blocks` before every call and
+ * every exit; the runtime reads it when the frame ends, however it ends. */
+struct quipu_frame {
+    uint64_t blocks;
+};
+
+struct quipu_node; /* a call path of one thread */
+
+/* Enter a region; never returns NULL. The frame stays valid until quipu_exit of it or of an outer frame. */
+struct quipu_frame *quipu_enter(struct quipu_region *region);
+/* Leave the region of this frame; frames above it (left by longjmp or by an exception through foreign code)
+ * end first. */
+void quipu_exit(struct quipu_frame *frame);
+/* End all frames above this one: control came back to it by other ways than a return (setjmp returned twice). */
+void quipu_unwind(struct quipu_frame *frame);
+/* The innermost active frame of this thread: what quipu_unwind takes in functions without a region of their own. */
+struct quipu_frame *quipu_top(void);
+/* Blocks executed by code without a region of its own: they go to the call path that is active. */
+void quipu_blocks(uint64_t blocks);
+
+/* 1 while this process is measured. */
+int quipu_active(void);
+/* The call path that is active on this thread; NULL while nothing is measured. Stays valid to the end of the
+ * process and may be used from any thread. */
+struct quipu_node *quipu_here(void);
+/* Add to a metric of sum kind; set a metric of max kind to the larger. node may be NULL (nothing happens).
+ * Safe from any thread. */
+void quipu_add(struct quipu_node *node, enum quipu_metric metric, uint64_t value);
+void quipu_max(struct quipu_node *node, enum quipu_metric metric, uint64_t value);
+
+/* Reading of the clock that the time metric is kept in; metrics with the unit s take differences of it. 0 while nothing
+ * is measured or no time is kept. */
+uint64_t quipu_ticks(void);
+
+/* A fact about this process ("rank", "mpi_size", "mpi_library" …); the last value of a key holds. */
+void quipu_attribute(const char *key, const char *value);
+/* Bring the profile file up to date: blocks of active frames, clock, end of the process's resource use. Call at
+ * MPI_Finalize. Measuring goes on. */
+void quipu_flush(void);
+
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,138 @@
+/* The hot path: enter, exit, add. */
+#include "clock.h"
+#include "tree.h"
+
+using namespace quipu;
+
+namespace {
+
+thread_local Thread *current;
+/* Where blocks go that are not measured: written to, never read. */
+thread_local quipu_frame idle;
+
+__attribute__((noinline)) Thread *begin() {
+    if (!active)
+        return nullptr;
+    return current = begin_thread();
+}
+
+inline Thread *this_thread() {
+    Thread *thread = current;
+    return __builtin_expect(thread != nullptr, 1) ? thread : begin();
+}
+
+inline void charge_time(Thread *thread, Node *node) {
+    uint64_t now = ticks(clock_kind);
+    node->metrics[QUIPU_TIME] += now - thread->last;
+    thread->last = now;
+}
+
+/* Blocks of the frame since the latest flush. */
+inline void charge_blocks(const Frame *frame) { frame->node->metrics[QUIPU_BLOCKS] += frame->blocks - frame->flushed; }
+
+/* Ends frames above `frame`: their code never returned here. */
+__attribute__((noinline)) void unwind_to(Thread *thread, Frame *frame) {
+    charge_time(thread, thread->top->node);
+    for (; thread->top > frame; thread->top--)
+        charge_blocks(thread->top);
+}
+
+bool belongs(const Thread *thread, const Frame *frame) { return frame >= thread->frames && frame <= thread->top; }
+
+} // namespace
+
+void quipu::forget_thread() { current = nullptr; }
+
+extern "C" {
+
+struct quipu_frame *quipu_enter(struct quipu_region *region) {
+    Thread *thread = this_thread();
+    if (__builtin_expect(!thread, 0) || region->id == left_out)
+        goto not_measured;
+    {
+        Node *node = thread->top->node;
+        Link *link = node->latest;
+        if (__builtin_expect(link->region != region->id || region->id == 0, 0))
+            link = find_link(thread, node, region);
+        if (__builtin_expect(!link || thread->top == thread->limit, 0)) {
+            if (thread->top == thread->limit)
+                profile.note_lost();
+            goto not_measured;
+        }
+        charge_time(thread, node);
+        Frame *frame = thread->top + 1;
+        frame->blocks = 0;
+        frame->flushed = 0;
+        frame->node = link->target;
+        link->target->metrics[QUIPU_VISITS] += link->counts;
+        thread->top = frame;
+        return frame;
+    }
+not_measured:
+    /* A region that the filter leaves out has a frame too, so that its blocks go to its caller. */
+    if (thread && region->id == left_out && thread->top != thread->limit) {
+        Frame *frame = thread->top + 1;
+        frame->blocks = 0;
+        frame->flushed = 0;
+        frame->node = thread->top->node;
+        thread->top = frame;
+        return frame;
+    }
+    return &idle;
+}
+
+void quipu_exit(struct quipu_frame *ended) {
+    Thread *thread = current;
+    auto *frame = static_cast<Frame *>(ended);
+    if (__builtin_expect(!thread || ended == &idle || !belongs(thread, frame), 0))
+        return;
+    if (__builtin_expect(thread->top != frame, 0))
+        unwind_to(thread, frame);
+    if (frame == thread->frames)
+        return; /* the root stays */
+    charge_blocks(frame);
+    if (frame->node != (frame - 1)->node)
+        charge_time(thread, frame->node);
+    thread->top = frame - 1;
+}
+
+void quipu_unwind(struct quipu_frame *reached) {
+    Thread *thread = current;
+    auto *frame = static_cast<Frame *>(reached);
+    if (thread && reached != &idle && belongs(thread, frame) && thread->top != frame)
+        unwind_to(thread, frame);
+}
+
+struct quipu_frame *quipu_top(void) {
+    Thread *thread = this_thread();
+    return thread ? static_cast<quipu_frame *>(thread->top) : &idle;
+}
+
+void quipu_blocks(uint64_t blocks) {
+    if (Thread *thread = this_thread())
+        thread->top->node->metrics[QUIPU_BLOCKS] += blocks;
+}
+
+int quipu_active(void) { return active; }
+
+uint64_t quipu_ticks(void) { return this_thread() ? ticks(clock_kind) : 0; }
+
+struct quipu_node *quipu_here(void) {
+    Thread *thread = this_thread();
+    return thread ? reinterpret_cast<quipu_node *>(thread->top->node) : nullptr;
+}
+
+void quipu_add(struct quipu_node *node, enum quipu_metric metric, uint64_t value) {
+    if (node && active)
+        __atomic_fetch_add(&reinterpret_cast<Node *>(node)->metrics[metric], value, __ATOMIC_RELAXED);
+}
+
+void quipu_max(struct quipu_node *node, enum quipu_metric metric, uint64_t value) {
+    if (!node || !active)
+        return;
+    uint64_t *slot = &reinterpret_cast<Node *>(node)->metrics[metric];
+    uint64_t old = __atomic_load_n(slot, __ATOMIC_RELAXED);
+    while (value > old && !__atomic_compare_exchange_n(slot, &old, value, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    }
+}
+}

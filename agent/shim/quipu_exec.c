@@ -1,0 +1,219 @@
+/* quipu-exec PROGRAM ARGS…: what mpirun starts instead of the program, once per rank.
+ *
+ * It finds out its rank from the launcher, leaves a note about it in $QUIPU_DIR, starts the node agent on the first
+ * rank of a node, puts the MPI library in front of the program, and becomes the program. No Python per rank.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Variables in which launchers tell a process its place; the first one that is set holds. */
+static const char *const rank_names[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK",     "PMIX_RANK",
+                                         "MV2_COMM_WORLD_RANK",  "SLURM_PROCID", NULL};
+static const char *const size_names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", "SLURM_NTASKS",
+                                         NULL};
+static const char *const local_names[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "MV2_COMM_WORLD_LOCAL_RANK",
+                                          "SLURM_LOCALID", NULL};
+
+static long number_of(const char *const *names, long otherwise) {
+    for (; *names; names++) {
+        const char *text = getenv(*names);
+        char *end;
+        if (!text || !*text)
+            continue;
+        long value = strtol(text, &end, 10);
+        if (!*end && value >= 0)
+            return value;
+    }
+    return otherwise;
+}
+
+static void set_number(const char *name, long value) {
+    char text[32];
+    snprintf(text, sizeof text, "%ld", value);
+    setenv(name, text, 1);
+}
+
+static void write_json_string(FILE *file, const char *text) {
+    fputc('"', file);
+    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
+        if (*c == '"' || *c == '\\')
+            fprintf(file, "\\%c", *c);
+        else if (*c < 0x20)
+            fprintf(file, "\\u%04x", *c);
+        else
+            fputc(*c, file);
+    }
+    fputc('"', file);
+}
+
+/* CPUs that this rank may use, as a JSON list. */
+static void write_affinity(FILE *file) {
+    size_t bytes = CPU_ALLOC_SIZE(4096);
+    cpu_set_t *set = CPU_ALLOC(4096);
+    const char *comma = "";
+    fputc('[', file);
+    if (set && sched_getaffinity(0, bytes, set) == 0) {
+        for (int cpu = 0; cpu < 4096; cpu++) {
+            if (CPU_ISSET_S(cpu, bytes, set)) {
+                fprintf(file, "%s%d", comma, cpu);
+                comma = ",";
+            }
+        }
+    }
+    fputc(']', file);
+    CPU_FREE(set);
+}
+
+/* rank-<rank>.json, whole or not at all. */
+static void note_rank(const char *folder, const char *host, long rank, long ranks, const char *program) {
+    char path[4096], temporary[4200];
+    snprintf(path, sizeof path, "%s/rank-%ld.json", folder, rank);
+    snprintf(temporary, sizeof temporary, "%s.%ld", path, (long)getpid());
+    FILE *file = fopen(temporary, "we");
+    if (!file) {
+        fprintf(stderr, "quipu-exec: cannot write %s: %s\n", temporary, strerror(errno));
+        return;
+    }
+    fprintf(file, "{\"rank\":%ld,\"ranks\":%ld,\"pid\":%ld,\"host\":", rank, ranks, (long)getpid());
+    write_json_string(file, host);
+    fputs(",\"affinity\":", file);
+    write_affinity(file);
+    fputs(",\"program\":", file);
+    write_json_string(file, program);
+    fputs("}\n", file);
+    int failed = fflush(file) != 0;
+    failed |= fclose(file) != 0;
+    if (failed || rename(temporary, path) != 0) {
+        fprintf(stderr, "quipu-exec: cannot write %s: %s\n", path, strerror(errno));
+        unlink(temporary);
+    }
+}
+
+/* Splits a command at spaces; a backslash takes the next character as it is. */
+static char **split_words(char *text) {
+    size_t count = 0;
+    char **words = (char **)calloc(strlen(text) / 2 + 2, sizeof *words);
+    char *to = text;
+    while (words && *text) {
+        while (*text == ' ')
+            text++;
+        if (!*text)
+            break;
+        words[count++] = to;
+        while (*text && *text != ' ') {
+            if (*text == '\\' && text[1])
+                text++;
+            *to++ = *text++;
+        }
+        if (*text)
+            text++;
+        *to++ = '\0';
+    }
+    return words;
+}
+
+/* The agent is no child of the program (it would be waited for) and holds none of its files open. */
+static void start_node_agent(const char *folder, const char *host) {
+    const char *command = getenv("QUIPU_NODE_AGENT");
+    if (!command || !*command)
+        return;
+    pid_t child = fork();
+    if (child < 0) {
+        fprintf(stderr, "quipu-exec: cannot start the node agent: %s\n", strerror(errno));
+        return;
+    }
+    if (child > 0) {
+        waitpid(child, NULL, 0);
+        return;
+    }
+    setsid();
+    if (fork() != 0)
+        _exit(0);
+    char path[4096];
+    snprintf(path, sizeof path, "%s/node-%s.log", folder, host);
+    int log = open(path, O_WRONLY | O_CREAT | O_APPEND, 0644);
+    int null = open("/dev/null", O_RDONLY);
+    int output = log >= 0 ? log : null;
+    if (null < 0 || dup2(null, 0) < 0 || dup2(output, 1) < 0 || dup2(output, 2) < 0)
+        _exit(127);
+    for (int fd = 3; fd < 1024; fd++)
+        close(fd);
+    char *text = strdup(command);
+    char **words = text ? split_words(text) : NULL;
+    unsetenv("QUIPU_DIR"); /* the agent is not measured */
+    unsetenv("LD_PRELOAD");
+    if (words && words[0])
+        execvp(words[0], words);
+    fprintf(stderr, "quipu-exec: cannot start the node agent %s: %s\n", command, strerror(errno));
+    _exit(127);
+}
+
+/* Puts a path before those of a list that has colons between them. */
+static void put_before(const char *variable, const char *path) {
+    const char *old = getenv(variable);
+    char *value = NULL;
+    if (old && *old) {
+        if (asprintf(&value, "%s:%s", path, old) >= 0)
+            setenv(variable, value, 1);
+        free(value);
+    } else {
+        setenv(variable, path, 1);
+    }
+}
+
+/* Python functions as regions: the parts lie in ../lib/quipu, seen from this program. */
+static void measure_python(void) {
+    char self[4096], path[8300];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (length <= 0)
+        return;
+    self[length] = '\0';
+    for (int i = 0; i < 2; i++) { /* the prefix of bin/quipu-exec */
+        char *slash = strrchr(self, '/');
+        if (slash)
+            *slash = '\0';
+    }
+    snprintf(path, sizeof path, "%s/lib/quipu/python", self);
+    put_before("PYTHONPATH", path);
+    snprintf(path, sizeof path, "%s/lib/quipu/libquipu_python.so", self);
+    put_before("LD_PRELOAD", path);
+}
+
+int main(int argc, char **argv) {
+    if (argc < 2) {
+        fputs("usage: quipu-exec PROGRAM [ARGUMENT...]\nStarted by `quipu run` for every rank.\n", stderr);
+        return 2;
+    }
+    const char *measuring = getenv("QUIPU_DIR");
+    char *folder = measuring && *measuring ? strdup(measuring) : NULL; /* setenv may move the environment */
+    if (folder) {
+        char host[256] = "unknown";
+        gethostname(host, sizeof host - 1);
+        long rank = number_of(rank_names, 0);
+        long ranks = number_of(size_names, 1);
+        set_number("QUIPU_RANK", rank);
+        set_number("QUIPU_RANKS", ranks);
+        note_rank(folder, host, rank, ranks, argv[1]);
+        if (number_of(local_names, rank) == 0)
+            start_node_agent(folder, host);
+        const char *library = getenv("QUIPU_PRELOAD");
+        if (library && *library)
+            put_before("LD_PRELOAD", library);
+        const char *python = getenv("QUIPU_PYTHON");
+        if (python && *python && strcmp(python, "0") != 0)
+            measure_python();
+        free(folder);
+    }
+    execvp(argv[1], argv + 1);
+    fprintf(stderr, "quipu-exec: cannot run %s: %s\n", argv[1], strerror(errno));
+    return errno == ENOENT ? 127 : 126;
+}

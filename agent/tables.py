@@ -1,0 +1,113 @@
+"""Parquet tables of run archives: written durably, read with distrust."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+from quipu.modeling.errors import FormatError
+
+Column = NDArray[Any] | Sequence[str]
+
+# A table may not hold more rows than this for its size on disk: a lying file must not fill the memory.
+_FREE_ROWS = 1 << 20
+_ROWS_PER_BYTE = 4096
+_TYPES = {
+    "int8": pa.int8(),
+    "int32": pa.int32(),
+    "int64": pa.int64(),
+    "float64": pa.float64(),
+    "str": pa.string(),
+}
+MEND = "restore it from a copy, merge the raw folder again if it still exists, or measure again"
+
+
+def write_table(path: Path, columns: Mapping[str, tuple[str, Column]]) -> None:
+    """Write columns (name → type name and values) and wait until they are on the disk. Raises OSError."""
+    arrays = {name: pa.array(values, type=_TYPES[kind]) for name, (kind, values) in columns.items()}
+    pq.write_table(pa.table(arrays), path, compression="zstd", write_page_checksum=True)
+    fsync(path)
+
+
+def fsync(path: Path) -> None:
+    """Wait until a file or folder is on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+class TableReader:
+    """One Parquet table of an archive, with checks before use. Every defect is a FormatError naming the file."""
+
+    def __init__(self, path: Path, columns: Mapping[str, str], content: bool = True) -> None:
+        """Open the table and check that it has these columns (name → type name) without nulls.
+
+        Without `content` only its end is read, which a truncated file does not have; the table seems empty then.
+        """
+        self.path = path
+        try:
+            size = path.stat().st_size
+            with pq.ParquetFile(path, page_checksum_verification=True) as file:
+                rows = file.metadata.num_rows
+                if not 0 <= rows <= _FREE_ROWS + _ROWS_PER_BYTE * size:
+                    raise FormatError(path, f"claims {rows} rows in {size} bytes: it is damaged; {MEND}")
+                self._check_types(file.schema_arrow, columns)
+                table = file.read(columns=list(columns)) if content else file.schema_arrow.empty_table()
+        except FileNotFoundError as error:
+            raise FormatError(path, f"is missing: the archive is incomplete; {MEND}") from error
+        except (OSError, ValueError, KeyError, IndexError, pa.ArrowException) as error:
+            raise FormatError(path, f"cannot be read, it is truncated or damaged; {MEND}") from error
+        for name in columns:
+            if table.column(name).null_count:
+                raise FormatError(path, f"column {name} has missing values; {MEND}")
+        self.rows = int(table.num_rows)
+        self._table = table
+
+    def _check_types(self, schema: Any, columns: Mapping[str, str]) -> None:
+        for name, kind in columns.items():
+            found = schema.get_all_field_indices(name)
+            if len(found) != 1:
+                raise FormatError(self.path, f"has no column {name}: it is not a table of this Quipu version; {MEND}")
+            if schema.field(found[0]).type != _TYPES[kind]:
+                raise FormatError(self.path, f"column {name} is {schema.field(found[0]).type}, expected {kind}; {MEND}")
+
+    def integers(self, name: str, lowest: int | None = None, below: int | None = None) -> NDArray[np.int64]:
+        """Return an integer column as int64, all values in [lowest, below)."""
+        column: NDArray[np.int64] = self._table.column(name).to_numpy().astype(np.int64)
+        if column.size and lowest is not None and int(column.min()) < lowest:
+            raise FormatError(self.path, f"column {name} holds {int(column.min())}, less than {lowest}; {MEND}")
+        if column.size and below is not None and int(column.max()) >= below:
+            raise FormatError(self.path, f"column {name} holds {int(column.max())}, expected below {below}; {MEND}")
+        return column
+
+    def floats(self, name: str) -> NDArray[np.float64]:
+        """Return a float column."""
+        column: NDArray[np.float64] = self._table.column(name).to_numpy().astype(np.float64)
+        return column
+
+    def texts(self, name: str) -> list[str]:
+        """Return a text column."""
+        try:
+            column: list[str] = self._table.column(name).to_pylist()
+        except UnicodeDecodeError as error:
+            raise FormatError(self.path, f"column {name} is not UTF-8; {MEND}") from error
+        return column
+
+    def require(self, condition: bool, message: str) -> None:
+        """Raise FormatError with this message unless the condition holds."""
+        if not condition:
+            raise FormatError(self.path, f"{message}; {MEND}")
+
+
+def concatenated(pieces: Iterable[NDArray[Any]], dtype: Any) -> NDArray[Any]:
+    """Return the pieces as one array of this type; empty if there are none."""
+    pieces = list(pieces)
+    return np.concatenate(pieces).astype(dtype) if pieces else np.zeros(0, dtype=dtype)

@@ -1,0 +1,64 @@
+/* Time per operation of small MPI calls, for mpi_overhead.py: prints one JSON object on rank 0.
+ *
+ *   pair       MPI_Send and MPI_Recv of 8 bytes within one process: nothing is waited for, every added cost shows
+ *   pingpong   one round trip of 8 bytes between ranks 0 and 1: two calls on each side
+ *   allreduce  MPI_Allreduce of 8 bytes over all ranks
+ */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { BATCHES = 200, OPERATIONS = 500, WARM = 20 };
+
+static int rank;
+
+static void pair(void) {
+    long sent = 1, received = 0;
+    MPI_Send(&sent, 1, MPI_LONG, 0, 0, MPI_COMM_SELF);
+    MPI_Recv(&received, 1, MPI_LONG, 0, 0, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+}
+
+static void pingpong(void) {
+    long value = 1;
+    if (rank == 0) {
+        MPI_Send(&value, 1, MPI_LONG, 1, 0, MPI_COMM_WORLD);
+        MPI_Recv(&value, 1, MPI_LONG, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    } else if (rank == 1) {
+        MPI_Recv(&value, 1, MPI_LONG, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Send(&value, 1, MPI_LONG, 0, 0, MPI_COMM_WORLD);
+    }
+}
+
+static void allreduce(void) {
+    double value = 1, sum;
+    MPI_Allreduce(&value, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+}
+
+static int ascending(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Median over batches of the nanoseconds per operation: a batch that another process disturbed does not count. */
+static double nanoseconds(void (*operation)(void)) {
+    double batch[BATCHES];
+    for (int i = -WARM; i < BATCHES; i++) {
+        const double start = MPI_Wtime();
+        for (int j = 0; j < OPERATIONS; j++)
+            operation();
+        if (i >= 0)
+            batch[i] = (MPI_Wtime() - start) / OPERATIONS * 1e9;
+    }
+    qsort(batch, BATCHES, sizeof batch[0], ascending);
+    return batch[BATCHES / 2];
+}
+
+int main(int argc, char **argv) {
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    const double self = nanoseconds(pair), between = nanoseconds(pingpong), all = nanoseconds(allreduce);
+    if (rank == 0)
+        printf("{\"pair\": %.2f, \"pingpong\": %.2f, \"allreduce\": %.2f}\n", self, between, all);
+    MPI_Finalize();
+    return 0;
+}

@@ -1,0 +1,20 @@
+//===- instrument.h - the pass: regions, blocks, descriptors ---------------===//
+#ifndef QUIPU_INSTRUMENT_H
+#define QUIPU_INSTRUMENT_H
+
+#include "llvm/IR/PassManager.h"
+
+namespace quipu {
+
+/// Counts executed basic blocks in every function of a module and surrounds the selected ones with quipu_enter and
+/// quipu_exit. Runs after inlining and simplification, before vectorization.
+class InstrumentPass : public llvm::PassInfoMixin<InstrumentPass> {
+  public:
+    llvm::PreservedAnalyses run(llvm::Module &M, llvm::ModuleAnalysisManager &AM);
+    /// Runs for functions that ask for no optimization, too.
+    static bool isRequired() { return true; }
+};
+
+} // namespace quipu
+
+#endif

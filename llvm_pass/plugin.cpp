@@ -1,0 +1,29 @@
+//===- plugin.cpp - where the pass enters the pipeline ---------------------===//
+#include "instrument.h"
+
+#include "llvm/Analysis/GlobalsModRef.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Passes/PassPlugin.h"
+#include "llvm/Support/TargetSelect.h"
+
+using namespace llvm;
+
+extern "C" LLVM_ATTRIBUTE_VISIBILITY_DEFAULT PassPluginLibraryInfo llvmGetPassPluginInfo() {
+    return {LLVM_PLUGIN_API_VERSION, "quipu", "1", [](PassBuilder &PB) {
+                // Facts are written as assembly; flang does not set up the parser for it.
+                InitializeNativeTargetAsmParser();
+                PB.registerOptimizerEarlyEPCallback([](ModulePassManager &MPM, OptimizationLevel Level) {
+                    MPM.addPass(quipu::InstrumentPass());
+                    // A stale answer would let later passes move loads over the calls that were inserted.
+                    if (Level != OptimizationLevel::O0)
+                        MPM.addPass(RequireAnalysisPass<GlobalsAA, Module>());
+                });
+                PB.registerPipelineParsingCallback(
+                    [](StringRef Name, ModulePassManager &MPM, ArrayRef<PassBuilder::PipelineElement>) {
+                        if (Name != "quipu")
+                            return false;
+                        MPM.addPass(quipu::InstrumentPass());
+                        return true;
+                    });
+            }};
+}

@@ -1,0 +1,177 @@
+#include "regions.h"
+
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Demangle/Demangle.h"
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/DebugInfoMetadata.h"
+#include "llvm/IR/InstrTypes.h"
+#include "llvm/IR/IntrinsicInst.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/Path.h"
+
+using namespace llvm;
+
+namespace quipu {
+namespace {
+
+/// Flang writes _QPname, _QMmodulePname, _QFhostPname; _QQmain is the main program.
+std::string fortranName(StringRef Name) {
+    if (Name == "_QQmain")
+        return "main program";
+    if (!Name.starts_with("_Q"))
+        return "";
+    std::string Scope, Procedure;
+    StringRef Rest = Name.drop_front(2);
+    while (!Rest.empty()) {
+        char Kind = Rest.front();
+        // Names are lower case; an upper-case letter starts the next part.
+        StringRef Part = Rest.drop_front().take_until([](char C) { return isUpper(C); });
+        if (Kind == 'M' || Kind == 'S' || Kind == 'F')
+            Scope += Part.str() + "::";
+        else if (Kind == 'P')
+            Procedure = Part.str();
+        else
+            return "";
+        Rest = Rest.drop_front(1 + Part.size());
+    }
+    return Procedure.empty() ? "" : Scope + Procedure;
+}
+
+std::string displayName(const Function &F) {
+    std::string Name = F.getName().str();
+    if (std::string Fortran = fortranName(Name); !Fortran.empty())
+        return Fortran;
+    return demangle(Name);
+}
+
+Constant *stringConstant(Function &F, StringRef Text, const Twine &Name) {
+    if (Text.empty())
+        return ConstantPointerNull::get(PointerType::getUnqual(F.getContext()));
+    Module &M = *F.getParent();
+    Constant *Bytes = ConstantDataArray::getString(F.getContext(), Text);
+    auto *String = new GlobalVariable(M, Bytes->getType(), true, GlobalValue::PrivateLinkage, Bytes, Name);
+    String->setUnnamedAddr(GlobalValue::UnnamedAddr::Global);
+    return String;
+}
+
+} // namespace
+
+RegionFacts describe(const Function &F) {
+    RegionFacts Facts;
+    Facts.Name = F.getName().str();
+    Facts.Display = displayName(F);
+    Facts.File = F.getParent()->getSourceFileName();
+    if (const DISubprogram *Debug = F.getSubprogram()) {
+        Facts.Line = Debug->getLine();
+        SmallString<256> Path(Debug->getFilename());
+        if (!sys::path::is_absolute(Path)) {
+            Path = Debug->getDirectory();
+            sys::path::append(Path, Debug->getFilename());
+        }
+        sys::path::remove_dots(Path, true);
+        Facts.File = std::string(Path);
+    }
+    Facts.Blocks = F.size();
+    for (const BasicBlock &BB : F)
+        for (const Instruction &I : BB)
+            Facts.Instructions += !I.isDebugOrPseudoInst();
+    return Facts;
+}
+
+bool isCountable(const Function &F) {
+    if (F.isDeclaration() || F.hasAvailableExternallyLinkage() || F.hasFnAttribute(Attribute::Naked) ||
+        F.isPresplitCoroutine())
+        return false;
+    // Code that runs before the runtime is ready, or inside of it.
+    if (F.getSection().contains("text.startup") && F.getName() != "main")
+        return false;
+    // A resolver runs while the program is being relocated: it cannot call other libraries yet.
+    for (const GlobalIFunc &IFunc : F.getParent()->ifuncs())
+        if (IFunc.getResolverFunction() == &F)
+            return false;
+    return !F.getName().starts_with("quipu_") && !F.getName().starts_with("__clang_call_terminate");
+}
+
+bool isRegion(const RegionFacts &Facts, const Filter &Selection) {
+    return Selection.includes(Facts.File.c_str(), Facts.Name.c_str(), Facts.Display.c_str());
+}
+
+GlobalVariable *createDescriptor(Function &F, const RegionFacts &Facts) {
+    Module &M = *F.getParent();
+    LLVMContext &Context = F.getContext();
+    Type *Pointer = PointerType::getUnqual(Context);
+    Type *I32 = Type::getInt32Ty(Context);
+    Type *I64 = Type::getInt64Ty(Context);
+    StructType *Region = StructType::get(Context, {Pointer, Pointer, Pointer, I32, I32, I64});
+    Constant *Display =
+        Facts.Display == Facts.Name ? stringConstant(F, "", "") : stringConstant(F, Facts.Display, "quipu.display");
+    Constant *Fields[] = {stringConstant(F, Facts.Name, "quipu.name"),
+                          Display,
+                          stringConstant(F, Facts.File, "quipu.file"),
+                          ConstantInt::get(I32, Facts.Line),
+                          ConstantInt::get(I32, 0), // QUIPU_FUNCTION
+                          ConstantInt::get(I64, 0)};
+    auto *Descriptor = new GlobalVariable(M, Region, false, GlobalValue::PrivateLinkage,
+                                          ConstantStruct::get(Region, Fields), "quipu.region." + Facts.Name);
+    Descriptor->setAlignment(Align(8));
+    return Descriptor;
+}
+
+std::string factsLine(const Function &F, const RegionFacts &Facts, bool Hook) {
+    SetVector<StringRef> Calls;
+    size_t IndirectCalls = 0;
+    for (const BasicBlock &BB : F) {
+        for (const Instruction &I : BB) {
+            const auto *Call = dyn_cast<CallBase>(&I);
+            if (!Call || isa<IntrinsicInst>(Call) || Call->isInlineAsm())
+                continue;
+            if (const auto *Callee = dyn_cast<Function>(Call->getCalledOperand()->stripPointerCasts()))
+                Calls.insert(Callee->getName());
+            else
+                IndirectCalls++;
+        }
+    }
+    std::string Line;
+    raw_string_ostream Stream(Line);
+    json::OStream Json(Stream);
+    Json.object([&] {
+        Json.attribute("name", json::fixUTF8(Facts.Name));
+        Json.attribute("display", json::fixUTF8(Facts.Display));
+        Json.attribute("file", json::fixUTF8(Facts.File));
+        Json.attribute("line", Facts.Line);
+        Json.attribute("blocks", static_cast<int64_t>(Facts.Blocks));
+        Json.attribute("instructions", static_cast<int64_t>(Facts.Instructions));
+        Json.attribute("hook", Hook);
+        Json.attributeArray("calls", [&] {
+            for (StringRef Callee : Calls)
+                Json.value(json::fixUTF8(Callee));
+        });
+        Json.attribute("indirect_calls", static_cast<int64_t>(IndirectCalls));
+    });
+    Stream.flush();
+    return Line;
+}
+
+void emitFacts(Module &M, ArrayRef<std::string> Lines) {
+    // Assembly is the one way to a section without the flag "allocate": globals are always loaded.
+    std::string Assembly = ".pushsection .quipu.facts,\"\",@progbits\n";
+    for (const std::string &Line : Lines) {
+        Assembly += ".ascii \"";
+        for (char C : Line) {
+            if (C == '"' || C == '\\')
+                Assembly += '\\';
+            if (isPrint(C))
+                Assembly += C;
+            else
+                Assembly += formatv("\\{0}{1}{2}", (C >> 6) & 3, (C >> 3) & 7, C & 7).str();
+        }
+        Assembly += "\\n\"\n";
+    }
+    Assembly += ".popsection\n";
+    M.appendModuleInlineAsm(Assembly);
+}
+
+} // namespace quipu

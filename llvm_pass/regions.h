@@ -1,0 +1,48 @@
+//===- regions.h - which functions are regions, and what is said about them -===//
+#ifndef QUIPU_REGIONS_H
+#define QUIPU_REGIONS_H
+
+#include "filter.h"
+
+#include "llvm/IR/GlobalVariable.h"
+
+#include <string>
+
+namespace llvm {
+class Function;
+class Module;
+} // namespace llvm
+
+namespace quipu {
+
+/// What a profile and a static report say about a function.
+struct RegionFacts {
+    std::string Name;    ///< linker name
+    std::string Display; ///< as the user wrote it
+    std::string File;
+    unsigned Line = 0;
+    size_t Blocks = 0;
+    size_t Instructions = 0;
+};
+
+/// Reads the facts before anything is inserted.
+RegionFacts describe(const llvm::Function &F);
+
+/// Whether code of this function may be counted at all.
+bool isCountable(const llvm::Function &F);
+
+/// Whether the function gets enter and exit.
+bool isRegion(const RegionFacts &Facts, const Filter &Selection);
+
+/// The struct quipu_region of quipu.h for `F`.
+llvm::GlobalVariable *createDescriptor(llvm::Function &F, const RegionFacts &Facts);
+
+/// One line of JSON about `F`, for the section .quipu.facts.
+std::string factsLine(const llvm::Function &F, const RegionFacts &Facts, bool Hook);
+
+/// Puts lines into the section .quipu.facts of the object file; nothing of it is loaded when the program runs.
+void emitFacts(llvm::Module &M, llvm::ArrayRef<std::string> Lines);
+
+} // namespace quipu
+
+#endif

@@ -1,0 +1,25 @@
+; A call that may throw becomes an invoke whose cleanup leaves the region; the count is in the frame before the call.
+; RUN: %quipu -S %s | %check %s
+
+declare void @callee()
+
+; CHECK-LABEL: define void @caller()
+; CHECK: store i64 1, ptr %quipu.frame
+; CHECK-NEXT: invoke void @callee()
+; CHECK: quipu.cleanup:
+; CHECK: landingpad
+; CHECK: call void @quipu_exit(ptr %quipu.frame)
+; CHECK-NEXT: resume
+define void @caller() {
+  call void @callee()
+  ret void
+}
+
+; CHECK-LABEL: define void @cannot_throw()
+; CHECK-NOT: invoke
+; CHECK: call void @callee()
+; CHECK: ret void
+define void @cannot_throw() nounwind {
+  call void @callee()
+  ret void
+}

@@ -1,0 +1,19 @@
+; Every function leaves one line of facts in a section that is not loaded.
+; RUN: %quipu -S %s | %check %s
+
+; CHECK: module asm ".pushsection .quipu.facts,\22\22,@progbits"
+; CHECK: module asm {{.*}}name{{.*}}_Z4workv{{.*}}display{{.*}}work(){{.*}}blocks{{.*}}1{{.*}}hook{{.*}}true{{.*}}calls{{.*}}other{{.*}}indirect_calls{{.*}}1
+; CHECK: module asm ".popsection"
+
+declare void @other()
+
+define void @_Z4workv(ptr %f) {
+  call void @other()
+  call void %f()
+  ret void
+}
+
+; CHECK-NOT: call ptr @quipu_enter(ptr @quipu.region.empty
+define void @empty() naked {
+  unreachable
+}

@@ -1,0 +1,35 @@
+; A function that the filter leaves out has no region; its blocks go to the call path that is active.
+; RUN: printf 'SCOREP_REGION_NAMES_BEGIN\nEXCLUDE *\nINCLUDE MANGLED\nkept\nSCOREP_REGION_NAMES_END\n' > %t.filter
+; RUN: env QUIPU_FILTER=%t.filter %quipu -S %s | %check %s
+; RUN: printf 'SCOREP_REGION_NAMES_BEGIN\nkept\n' > %t.bad
+; RUN: env QUIPU_FILTER=%t.bad %not %quipu -S %s 2>&1 | %check --check-prefix=BAD %s
+; RUN: env QUIPU_FILTER=%t.absent %not %quipu -S %s 2>&1 | %check --check-prefix=ABSENT %s
+
+; BAD: quipu: {{.*}}.bad:2: pattern 'kept' before any INCLUDE or EXCLUDE (from QUIPU_FILTER)
+; ABSENT: quipu: {{.*}}.absent: cannot read: No such file or directory (from QUIPU_FILTER)
+
+; CHECK-LABEL: define void @kept()
+; CHECK: call ptr @quipu_enter
+; CHECK: call void @quipu_exit
+define void @kept() {
+  ret void
+}
+
+; CHECK-LABEL: define void @left_out()
+; CHECK-NOT: quipu_enter
+; CHECK: call void @quipu_blocks(i64 1)
+; CHECK-NEXT: ret void
+define void @left_out() {
+  ret void
+}
+
+; CHECK-LABEL: define void @ends()
+; CHECK: call void @quipu_blocks(i64 1)
+; CHECK-NEXT: invoke void @exit(i32 0)
+; CHECK: quipu.cleanup:
+; CHECK: call void @quipu_blocks(i64 0)
+declare void @exit(i32) noreturn
+define void @ends() {
+  call void @exit(i32 0) noreturn
+  unreachable
+}

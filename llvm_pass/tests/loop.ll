@@ -1,0 +1,41 @@
+; A loop with a known trip count is not counted block by block: its exit value is a closed form of %n.
+; RUN: %quipu -S %s | %check %s
+
+; CHECK: @quipu.region.sum = private global { ptr, ptr, ptr, i32, i32, i64 } { ptr @quipu.name, ptr null, ptr @quipu.file, i32 0, i32 0, i64 0 }
+
+; CHECK-LABEL: define double @sum(
+; CHECK: entry:
+; CHECK: %quipu.frame = call ptr @quipu_enter(ptr @quipu.region.sum)
+; CHECK: [[TRIPS:%.*]] = add i64 %n, 1
+; CHECK: loop:
+; CHECK-NEXT: phi i64
+; CHECK-NEXT: phi double
+; CHECK-NOT: phi
+; CHECK: done:
+; CHECK: [[COUNT:%.*]] = add i64 [[TRIPS]], 1
+; CHECK: store i64 [[COUNT]], ptr %quipu.frame
+; CHECK: call void @quipu_exit(ptr %quipu.frame)
+; CHECK-NEXT: ret double
+
+define double @sum(ptr %a, i64 %n) memory(read) {
+entry:
+  %positive = icmp sgt i64 %n, 0
+  call void @llvm.assume(i1 %positive)
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %next, %loop ]
+  %s = phi double [ 0.0, %entry ], [ %t, %loop ]
+  %p = getelementptr double, ptr %a, i64 %i
+  %x = load double, ptr %p
+  %t = fadd double %s, %x
+  %next = add nsw i64 %i, 1
+  %more = icmp slt i64 %next, %n
+  br i1 %more, label %loop, label %done
+done:
+  ret double %t
+}
+
+; The function writes memory now.
+; CHECK-NOT: attributes #0 = { memory(read) }
+
+declare void @llvm.assume(i1)

@@ -1,0 +1,155 @@
+#include "arguments.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace quipu {
+namespace {
+
+using namespace std::literals;
+
+bool startsWith(std::string_view text, std::string_view prefix) { return text.substr(0, prefix.size()) == prefix; }
+
+bool endsWith(std::string_view text, std::string_view suffix) {
+    return text.size() >= suffix.size() && text.substr(text.size() - suffix.size()) == suffix;
+}
+
+template <size_t N> bool isOneOf(std::string_view text, const std::array<std::string_view, N> &words) {
+    return std::find(words.begin(), words.end(), text) != words.end();
+}
+
+/// Options whose value is the next argument.
+constexpr std::array takesValue = {
+    "-o"sv,
+    "-x"sv,
+    "-I"sv,
+    "-L"sv,
+    "-l"sv,
+    "-D"sv,
+    "-U"sv,
+    "-T"sv,
+    "-u"sv,
+    "-z"sv,
+    "-e"sv,
+    "-h"sv,
+    "-J"sv,
+    "-B"sv,
+    "-F"sv,
+    "-MF"sv,
+    "-MT"sv,
+    "-MQ"sv,
+    "-include"sv,
+    "-imacros"sv,
+    "-isystem"sv,
+    "-iquote"sv,
+    "-idirafter"sv,
+    "-iprefix"sv,
+    "-iwithprefix"sv,
+    "-iwithprefixbefore"sv,
+    "-isysroot"sv,
+    "--sysroot"sv,
+    "-Xclang"sv,
+    "-Xflang"sv,
+    "-Xlinker"sv,
+    "-Xassembler"sv,
+    "-Xpreprocessor"sv,
+    "-mllvm"sv,
+    "-mmlir"sv,
+    "-target"sv,
+    "-arch"sv,
+    "-G"sv,
+    "-A"sv,
+    "-soname"sv,
+    "-rpath"sv,
+    "-framework"sv,
+    "-module-dir"sv,
+    "--param"sv,
+    "-dumpdir"sv,
+    "-aux-info"sv,
+    "-serialize-diagnostics"sv,
+    "-working-directory"sv,
+};
+
+/// Options after which no linker runs, or which make no program.
+constexpr std::array stopsBeforeLink = {
+    "-c"sv,
+    "-S"sv,
+    "-E"sv,
+    "-M"sv,
+    "-MM"sv,
+    "-fsyntax-only"sv,
+    "-emit-ast"sv,
+    "--precompile"sv,
+    "--analyze"sv,
+    "-r"sv,
+    "-nostdlib"sv,
+    "-nodefaultlibs"sv,
+    "-emit-interface-stubs"sv,
+};
+
+constexpr std::array sourceSuffixes = {
+    ".c"sv,   ".cc"sv,  ".cp"sv,  ".cxx"sv, ".cpp"sv, ".c++"sv, ".C"sv,   ".CPP"sv, ".i"sv,   ".ii"sv,  ".cu"sv,
+    ".f"sv,   ".F"sv,   ".for"sv, ".FOR"sv, ".fpp"sv, ".FPP"sv, ".f77"sv, ".f90"sv, ".F90"sv, ".f95"sv, ".F95"sv,
+    ".f03"sv, ".F03"sv, ".f08"sv, ".F08"sv, ".f18"sv, ".F18"sv, ".bc"sv,  ".ll"sv,  ".m"sv,   ".mm"sv,  ".cppm"sv,
+};
+
+bool isSource(std::string_view name) {
+    return std::any_of(sourceSuffixes.begin(), sourceSuffixes.end(),
+                       [&](std::string_view suffix) { return endsWith(name, suffix); });
+}
+
+} // namespace
+
+CommandLine parseArguments(const std::vector<std::string> &arguments) {
+    CommandLine line;
+    line.links = true;
+    bool language = false; // -x is in force: every input is a source
+    bool onlyInputs = false;
+    for (size_t i = 0; i < arguments.size(); i++) {
+        std::string_view argument = arguments[i];
+        if (startsWith(argument, "--quipu-filter=")) {
+            line.filter = argument.substr("--quipu-filter="sv.size());
+            continue;
+        }
+        if (argument == "--quipu-naive") {
+            line.naive = true;
+            continue;
+        }
+        if (argument == "--quipu-show") {
+            line.show = true;
+            continue;
+        }
+        line.arguments.push_back(arguments[i]);
+        if (onlyInputs || argument.empty() || argument[0] != '-' || argument == "-") {
+            line.hasInput = true;
+            // A response file can hold anything; it is passed on unread.
+            line.compiles |= language || argument == "-" || argument[0] == '@' || isSource(argument);
+            continue;
+        }
+        if (argument == "--") {
+            onlyInputs = true;
+            continue;
+        }
+        if (isOneOf(argument, stopsBeforeLink))
+            line.links = false;
+        if (argument == "-static" || argument == "-static-pie")
+            line.isStatic = true;
+        if (startsWith(argument, "-g") && !startsWith(argument, "-gcc") && !startsWith(argument, "-gnu"))
+            line.hasDebugOption = true;
+        if (argument == "-x" && i + 1 < arguments.size())
+            language = arguments[i + 1] != "none";
+        else if (startsWith(argument, "-x") && argument.size() > 2)
+            language = argument != "-xnone";
+        if (startsWith(argument, "-l") && argument.size() > 2)
+            line.hasInput = true;
+        if (isOneOf(argument, takesValue) && i + 1 < arguments.size()) {
+            line.hasInput |= argument == "-l" || argument == "-include";
+            line.arguments.push_back(arguments[++i]);
+        }
+    }
+    line.links &= line.hasInput;
+    return line;
+}
+
+} // namespace quipu

@@ -1,0 +1,27 @@
+//===- arguments.h - what a compiler command line asks for -----------------===//
+#ifndef QUIPU_ARGUMENTS_H
+#define QUIPU_ARGUMENTS_H
+
+#include <string>
+#include <vector>
+
+namespace quipu {
+
+struct CommandLine {
+    std::vector<std::string> arguments; ///< without our own options
+    std::string filter;                 ///< --quipu-filter=FILE
+    bool naive = false;                 ///< --quipu-naive: the pass counts by one call per block
+    bool show = false;                  ///< --quipu-show: print the command instead of running it
+    bool hasInput = false;              ///< there is something to compile or link
+    bool compiles = false;              ///< source files are among the inputs
+    bool links = false;                 ///< the linker will run and makes a program or a shared library
+    bool isStatic = false;              ///< -static
+    bool hasDebugOption = false;        ///< some -g option is given
+};
+
+/// Reads the arguments of a call of a compiler driver (clang or flang, without argv[0]).
+CommandLine parseArguments(const std::vector<std::string> &arguments);
+
+} // namespace quipu
+
+#endif

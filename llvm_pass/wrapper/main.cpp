@@ -1,0 +1,99 @@
+//===- main.cpp - quipu-cc, quipu-c++, quipu-fc and their MPI forms --------===//
+//
+// Drop-in compilers: the command line goes to clang or flang with the pass plugin added to compilations and the
+// runtime added to links. Which one it is follows from the name that the program is called by.
+//
+#include "arguments.h"
+#include "toolchain.h"
+
+#include <cerrno>
+#include <climits>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <unistd.h>
+
+namespace {
+
+using quipu::CommandLine;
+
+[[noreturn]] void fail(const std::string &message) {
+    fprintf(stderr, "quipu: error: %s\n", message.c_str());
+    exit(1);
+}
+
+/// The filter is read by the pass through the environment, wherever the compiler runs.
+void exportFilter(const std::string &option) {
+    const char *inherited = getenv("QUIPU_FILTER");
+    std::string filter = !option.empty() ? option : inherited ? inherited : "";
+    if (filter.empty())
+        return;
+    char resolved[PATH_MAX];
+    if (!realpath(filter.c_str(), resolved))
+        fail(filter + ": cannot read the filter file: " + strerror(errno) + " (from " +
+             (option.empty() ? "QUIPU_FILTER" : "--quipu-filter") + ")");
+    setenv("QUIPU_FILTER", resolved, 1);
+}
+
+std::vector<std::string> plainCommand(const quipu::Wrapper &wrapper, const CommandLine &line) {
+    std::string compiler = quipu::compilerOf(wrapper);
+    std::vector<std::string> command = {compiler};
+    std::string library = quipu::libraryFolder();
+    if (line.compiles) {
+        command.push_back("-fpass-plugin=" + library + "/QuipuPass.so");
+        // Regions know their file and line; the code does not change.
+        if (!line.hasDebugOption)
+            command.push_back("-gline-tables-only");
+    }
+    command.insert(command.end(), line.arguments.begin(), line.arguments.end());
+    if (line.links) {
+        command.push_back("-L" + library);
+        if (!line.isStatic)
+            command.push_back("-Wl,-rpath," + library);
+        command.push_back("-lquipu");
+    }
+    return command;
+}
+
+void show(const std::vector<std::string> &command) {
+    for (size_t i = 0; i < command.size(); i++)
+        printf("%s%s", i ? " " : "", command[i].c_str());
+    printf("\n");
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+    std::string name = argc > 0 ? argv[0] : "";
+    name = name.substr(name.rfind('/') + 1);
+    quipu::Wrapper wrapper;
+    if (!quipu::wrapperOf(name, wrapper))
+        fail("called as '" + name +
+             "': call it as quipu-cc, quipu-c++, quipu-fc, quipu-mpicc, quipu-mpic++ or "
+             "quipu-mpifort");
+    CommandLine line = quipu::parseArguments({argv + 1, argv + argc});
+    exportFilter(line.filter);
+    if (line.naive)
+        setenv("QUIPU_NAIVE", "1", 1);
+
+    std::vector<std::string> command;
+    if (wrapper.mpi) {
+        quipu::pointMpiAtWrapper(wrapper.language);
+        command = {quipu::compilerOf(wrapper)};
+        command.insert(command.end(), line.arguments.begin(), line.arguments.end());
+    } else {
+        command = plainCommand(wrapper, line);
+    }
+    if (line.show) {
+        show(command);
+        return 0;
+    }
+    std::vector<char *> arguments;
+    arguments.reserve(command.size() + 1);
+    for (std::string &argument : command)
+        arguments.push_back(argument.data());
+    arguments.push_back(nullptr);
+    execvp(arguments[0], arguments.data());
+    fail("cannot run " + command[0] + ": " + strerror(errno) +
+         (errno == ENOENT ? "; install it, or name another compiler (quipu doctor tells how)" : ""));
+}

@@ -1,0 +1,1 @@
+"""From measurements to models and decisions. Neither reads files nor prints."""

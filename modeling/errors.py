@@ -1,0 +1,41 @@
+"""The errors that a user of Quipu can meet.
+
+Every message names the file, line or option at fault and says what to do. The command line prints the message
+alone and exits with `exit_code`; anything else that escapes is a defect of Quipu.
+"""
+
+from __future__ import annotations
+
+
+class QuipuError(Exception):
+    """Base of all errors that a user can meet."""
+
+    exit_code = 1
+
+
+class UsageError(QuipuError):
+    """An option or argument cannot be used as given."""
+
+    exit_code = 2
+
+
+class FormatError(QuipuError):
+    """A file is not what it should be: truncated, of another version, or with a syntax error."""
+
+    def __init__(self, source: object, message: str, line: int | None = None) -> None:
+        self.source = str(source)
+        self.line = line
+        where = self.source if line is None else f"{self.source}:{line}"
+        super().__init__(f"{where}: {message}")
+
+
+class ModelingError(QuipuError):
+    """The measurements do not support the model or prediction that was asked for."""
+
+
+class MeasurementError(QuipuError):
+    """A program could not be built, launched or measured."""
+
+
+class EnvironmentProblem(QuipuError):
+    """Something that Quipu needs is missing on this machine."""

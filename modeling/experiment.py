@@ -1,0 +1,207 @@
+"""The data model that measuring and modeling share: metrics, regions, call paths, configurations, values.
+
+Values are exclusive (what happens in a region itself, not in the regions that it calls); inclusive values are
+derived from the tree, so that the two never disagree. Everything here is immutable; arrays are never written
+to after construction.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import ModelingError
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+class RegionKind(Enum):
+    """What kind of place in a program a region is; the values are those of `enum quipu_kind` in quipu.h."""
+
+    FUNCTION = 0
+    MPI = 1
+    OPENMP = 2
+    USER = 3
+    PYTHON = 4
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A number kept per call path.
+
+    `kind` is "effort" (the same in every run of a configuration) or "cost" (time and its like, noisy).
+    `over_locations` says how the values of threads and inclusive values combine: "sum" or "max".
+    """
+
+    name: str
+    unit: str = "1"
+    kind: Literal["effort", "cost"] = "cost"
+    over_locations: Literal["sum", "max"] = "sum"
+    description: str = ""
+
+    @property
+    def is_effort(self) -> bool:
+        """Whether the metric does not change between runs of the same configuration."""
+        return self.kind == "effort"
+
+
+@dataclass(frozen=True)
+class Region:
+    """A place in a program: a function, an MPI operation, an OpenMP construct, a user region.
+
+    `name` is the linker name (what Score-P filters call MANGLED), `display` what a person reads.
+    """
+
+    name: str
+    display: str
+    kind: RegionKind = RegionKind.FUNCTION
+    file: str = ""
+    line: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class CallTree:
+    """Call paths as a forest: node i is region `region[i]` called by node `parent[i]` (-1 for a root).
+
+    Parents come before their children. `region` and `parent` are int64 arrays of shape (paths,).
+    """
+
+    regions: tuple[Region, ...]
+    region: IntArray
+    parent: IntArray
+
+    def __post_init__(self) -> None:
+        if self.region.shape != self.parent.shape or self.region.ndim != 1:
+            raise ModelingError("call tree: region and parent must be one-dimensional and of equal length")
+        if self.parent.size and bool(np.any(self.parent >= np.arange(self.parent.size))):
+            raise ModelingError("call tree: a call path comes before its parent")
+        if self.parent.size and bool(np.any(self.parent < -1)):
+            raise ModelingError("call tree: a parent index is below -1")
+        if self.region.size and (self.region.min() < 0 or self.region.max() >= len(self.regions)):
+            raise ModelingError("call tree: a call path names a region that is not in the table")
+
+    def __len__(self) -> int:
+        return int(self.parent.size)
+
+    def region_of(self, path: int) -> Region:
+        """Return the region at the end of call path `path`."""
+        return self.regions[int(self.region[path])]
+
+    def name(self, path: int) -> str:
+        """Return the displayed name of the last region of call path `path`."""
+        return self.region_of(path).display
+
+    def ancestry(self, path: int) -> tuple[int, ...]:
+        """Return the node indices from the root to `path`, both included."""
+        chain = []
+        node = int(path)
+        while node >= 0:
+            chain.append(node)
+            node = int(self.parent[node])
+        return tuple(reversed(chain))
+
+    def label(self, path: int) -> str:
+        """Return the call path as text, regions joined by '->' (the form that Extra-P uses)."""
+        return "->".join(self.name(node) for node in self.ancestry(path))
+
+    def key(self, path: int) -> tuple[str, ...]:
+        """Return the identity of a call path over all runs: the linker names from the root."""
+        return tuple(self.region_of(node).name for node in self.ancestry(path))
+
+    @cached_property
+    def depth(self) -> IntArray:
+        """Depth of every node, 0 for roots; shape (paths,)."""
+        depth = np.zeros(len(self), dtype=np.int64)
+        for node, parent in enumerate(self.parent):
+            if parent >= 0:
+                depth[node] = depth[parent] + 1
+        return depth
+
+    @cached_property
+    def children(self) -> tuple[tuple[int, ...], ...]:
+        """Node indices of the callees of every node, in index order."""
+        lists: list[list[int]] = [[] for _ in range(len(self))]
+        for node, parent in enumerate(self.parent):
+            if parent >= 0:
+                lists[int(parent)].append(node)
+        return tuple(tuple(entry) for entry in lists)
+
+    @property
+    def roots(self) -> tuple[int, ...]:
+        """Node indices of the roots."""
+        return tuple(int(node) for node in np.flatnonzero(self.parent < 0))
+
+    def inclusive(self, exclusive: FloatArray, over: Literal["sum", "max"] = "sum") -> FloatArray:
+        """Return inclusive values of `exclusive`, whose first axis runs over call paths.
+
+        NaN (not measured) counts as nothing unless a node and all below it are NaN.
+        """
+        result = np.array(exclusive, dtype=np.float64, copy=True)
+        combine = np.fmax if over == "max" else _add_measured
+        for node in range(len(self) - 1, -1, -1):
+            parent = int(self.parent[node])
+            if parent >= 0:
+                result[parent] = combine(result[parent], result[node])
+        return result
+
+
+def _add_measured(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Add two arrays; NaN counts as zero where the other is a number."""
+    both = np.isnan(a) & np.isnan(b)
+    return np.where(both, np.nan, np.nan_to_num(a) + np.nan_to_num(b))
+
+
+@dataclass(frozen=True, eq=False)
+class Experiment:
+    """Measurements of one program at several configurations.
+
+    parameters: names x1 … xm.
+    points:     configurations P(x1 … xm), shape (configurations, m).
+    tree:       the call paths of all runs together.
+    metrics:    by name.
+    values:     per metric exclusive values, shape (call paths, configurations, repetitions). NaN: not measured
+                (fewer repetitions, or the metric does not exist there). 0: measured, and nothing happened, as for
+                a call path that this configuration does not reach.
+    over_ranks: how the ranks of a run were combined into one value ("mean", "max", "sum").
+    """
+
+    name: str
+    parameters: tuple[str, ...]
+    points: FloatArray
+    tree: CallTree
+    metrics: dict[str, Metric]
+    values: dict[str, FloatArray]
+    over_ranks: Literal["mean", "max", "sum"] = "mean"
+    notes: tuple[str, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        if self.points.ndim != 2 or self.points.shape[1] != len(self.parameters):
+            raise ModelingError(f"experiment {self.name}: points have another number of columns than parameters")
+        for metric, values in self.values.items():
+            if metric not in self.metrics:
+                raise ModelingError(f"experiment {self.name}: values of metric {metric} that is not declared")
+            if values.ndim != 3 or values.shape[:2] != (len(self.tree), self.points.shape[0]):
+                raise ModelingError(f"experiment {self.name}: values of {metric} have the wrong shape {values.shape}")
+
+    @property
+    def configurations(self) -> int:
+        """Number of measurement points."""
+        return int(self.points.shape[0])
+
+    def metric(self, name: str) -> Metric:
+        """Return the metric of this name, or raise ModelingError that lists the names there are."""
+        try:
+            return self.metrics[name]
+        except KeyError:
+            known = ", ".join(sorted(self.metrics)) or "none"
+            raise ModelingError(f"experiment {self.name} has no metric {name!r}; it has: {known}") from None
+
+    def inclusive(self, metric: str) -> FloatArray:
+        """Return inclusive values of a metric, shape (call paths, configurations, repetitions)."""
+        return self.tree.inclusive(self.values[metric], self.metric(metric).over_locations)

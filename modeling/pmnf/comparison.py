@@ -1,0 +1,49 @@
+"""How far two models are from each other: exponent distance (ED) and relative error (RE)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf
+
+from ..errors import ModelingError
+from ..experiment import FloatArray
+from .model import Model
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The distance of a model from another one.
+
+    exponents: per parameter the difference of the leading powers (this minus other). logarithms: likewise.
+    exponent_distance: ED, the largest absolute difference of leading powers over the parameters.
+    relative_error: RE, |this - other| / |other| at the point; infinite if the other one is 0 there and this is not.
+    """
+
+    exponents: dict[str, float]
+    logarithms: dict[str, int]
+    exponent_distance: float
+    relative_error: float
+
+    @property
+    def same_order(self) -> bool:
+        """Whether all leading exponents and logarithms are the same."""
+        return not any(self.exponents.values()) and not any(self.logarithms.values())
+
+
+def compare(model: Model, other: Model, point: Sequence[float] | FloatArray) -> Comparison:
+    """Compare `model` with `other` (the truth, or the model of an earlier version) at `point`.
+
+    Raises ModelingError if they have different parameters or no finite value at the point.
+    """
+    if set(model.parameters) != set(other.parameters):
+        mine, theirs = (", ".join(m.parameters) or "none" for m in (model, other))
+        raise ModelingError(f"models of different parameters cannot be compared: {mine} and {theirs}")
+    place = dict(zip(model.parameters, map(float, point), strict=True))
+    value, reference = model.at(**place), other.at(**place)
+    pairs = {name: (model.lead(name), other.lead(name)) for name in model.parameters}
+    exponents = {name: float(a[0] - b[0]) for name, (a, b) in pairs.items()}
+    difference = abs(value - reference)
+    error = difference / abs(reference) if reference else (inf if difference else 0.0)
+    distance = max(map(abs, exponents.values()), default=0.0)
+    return Comparison(exponents, {name: a[1] - b[1] for name, (a, b) in pairs.items()}, distance, error)

@@ -1,0 +1,77 @@
+"""Noise analysis: how far repetitions are from their mean, per call path and metric."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..experiment import FloatArray
+
+# Shares of the distribution of deviations that are reported.
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+# The mean of the repetitions must be known this much better than values change over the configurations.
+_LEAST_SIGNAL = 3.0
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """Relative deviations (value - mean)/mean of all repetitions of one call path.
+
+    quantiles: of the deviations at QUANTILES. level: mean absolute deviation. standard: their standard deviation,
+    corrected for the mean being estimated. worst: the largest absolute one, at `worst_point` (its row).
+    repetitions: the smallest and largest number per configuration. warning: why no model can be relied on, or "".
+    NaN where no configuration has two repetitions.
+    """
+
+    quantiles: tuple[float, ...]
+    level: float
+    standard: float
+    worst: float
+    worst_point: int
+    repetitions: tuple[int, int]
+    warning: str = ""
+
+
+def deviations(values: FloatArray) -> list[Deviation]:
+    """Analyze the noise of N call paths: values (N, C, R), NaN for repetitions that do not exist."""
+    return [_one(own) for own in np.asarray(values, dtype=np.float64)]
+
+
+def _one(values: FloatArray) -> Deviation:
+    known = np.isfinite(values)
+    count = known.sum(axis=1)
+    rows = np.flatnonzero(count > 0)
+    nothing = (float("nan"),) * len(QUANTILES)
+    if not rows.size:
+        return Deviation(nothing, *(float("nan"),) * 3, -1, (0, 0), "not measured")
+    span = int(count[rows].min()), int(count[rows].max())
+    scale = np.abs(np.where(known, values, 0.0)).max()
+    scale = scale if scale > 0 else 1.0
+    scaled = np.where(known, values / scale, 0.0)
+    mean = scaled.sum(axis=1) / np.maximum(count, 1)
+    repeated = np.flatnonzero((count > 1) & (np.abs(mean) > 1e-300))
+    if not repeated.size:
+        return Deviation(nothing, *(float("nan"),) * 3, -1, span, "no repetitions: the noise is unknown")
+    relative = np.where(known, scaled / np.where(mean != 0, mean, 1.0)[:, None] - 1.0, np.nan)[repeated]
+    flat = relative[known[repeated]]
+    freedom = max(int((count[repeated] - 1).sum()), 1)
+    standard = float(np.sqrt((flat**2).sum() / freedom))
+    worst = np.nanmax(np.abs(relative), axis=1)
+    uncertain = standard / np.sqrt(float(count[repeated].mean()))
+    variation = float(np.ptp(mean[rows]) / max(float(np.abs(mean[rows]).mean()), 1e-300))
+    warning = ""
+    if rows.size > 1 and variation > 0 and variation < _LEAST_SIGNAL * uncertain and standard > 0.05:
+        warning = (
+            f"values change by {100 * variation:.0f} % over the configurations, and their means are known to "
+            f"{100 * uncertain:.0f} %: repetitions cannot support more than a constant"
+        )
+    return Deviation(
+        tuple(float(q) for q in np.quantile(flat, QUANTILES)),
+        float(np.abs(flat).mean()),
+        standard,
+        float(worst.max()),
+        int(repeated[int(worst.argmax())]),
+        span,
+        warning,
+    )

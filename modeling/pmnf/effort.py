@@ -1,0 +1,349 @@
+"""Search for models of effort metrics: exact counts deserve exact models.
+
+A block count such as 7 + 4n + 5n² + 3n³ has several terms per parameter, and fitting a single one would give
+n^(11/4). So for each parameter the simplest set of functions is sought that reproduces *every* line of points
+in it to rounding; the model is then linear in the products of these functions, and those with no part in it
+disappear. Counts that are not exact functions go to the search in inexact.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..experiment import FloatArray
+from .fitter import fit
+from .hypotheses import Fitted, Pool, Specification, Tables, fit_hypotheses, merge, nothing, spread, tensor, to_pool
+from .inexact import InexactSearch
+from .library import Atom
+from .lines import lines
+from .subsets import solve_shared
+
+# Residuals up to this part of the variation of the values are rounding.
+_ROUNDING, _ROUNDING_OF_SIZE = 1e-9, 2e-13
+_MOST_LINES = 6
+# So many call paths times sets are solved at a time.
+_CHUNK = 1 << 14
+# Inexact call paths are searched in batches of so many, whose arrays stay in the cache.
+_BATCH = 256
+_POOL = 4
+# Atoms up to these costs (library.make_atom) take part in sets of two and of three.
+_PAIR_COST, _TRIPLE_COST = 1.5, 1.0
+# The term of the highest order must be at least this part of some value; counts have coefficients of order one.
+_LEAST_LEAD = 1e-5
+
+_Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class _Sets:
+    """The set of atoms chosen for one parameter: atoms (N, 3), -1 for none; exact: (N,)."""
+
+    atoms: Specification
+    exact: _Flags
+
+
+@lru_cache(maxsize=128)
+def _families(atoms: tuple[Atom, ...]) -> tuple[Specification, ...]:
+    """Return sets of one, two and three atoms, each an array (sets, size), simplest first."""
+    cost = np.array([atom.cost for atom in atoms])
+    result = []
+    for size, limit in ((1, np.inf), (2, _PAIR_COST), (3, _TRIPLE_COST)):
+        pool = np.flatnonzero(cost <= limit).tolist()
+        sets = np.array(list(combinations(pool, size)), dtype=np.int16).reshape(-1, size)
+        result.append(sets[np.argsort(cost[sets].sum(axis=1), kind="stable")])
+    return tuple(result)
+
+
+def _rounding(values: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return the largest weighted residual (N,) that counts as rounding."""
+    variation = (np.abs(values - values.mean(axis=1, keepdims=True)) * weights).max(axis=1)
+    limit: FloatArray = _ROUNDING * np.minimum(variation, 1.0) + _ROUNDING_OF_SIZE * (np.abs(values) * weights).max(
+        axis=1
+    )
+    return limit
+
+
+class EffortSearch:
+    """One batch of call paths of an effort metric, measured at the same points: values (N, C)."""
+
+    def __init__(self, points: FloatArray, tables: Tables, values: FloatArray) -> None:
+        """Take `values` at `points` (C, m), where `tables` holds the atoms."""
+        self.points, self.tables, self.values = points, tables, values
+        self.parameters = points.shape[1]
+        self.exact_weights = 1.0 / np.maximum(np.abs(values), _floor(values))
+        self.rounding = _rounding(values, self.exact_weights)
+
+    def run(self) -> tuple[Pool, _Flags]:
+        """Return the best hypotheses and which call paths are reproduced exactly."""
+        paths = self.values.shape[0]
+        sets = [self._sets(parameter) for parameter in range(self.parameters)]
+        exact = np.zeros(paths, dtype=bool)
+        pools: list[Pool] = [self._constant()]
+        exact |= pools[0].residual[:, 0] <= self.rounding
+        candidates = np.logical_and.reduce([s.exact for s in sets]) & ~exact
+        sizes = np.stack([(s.atoms >= 0).sum(axis=1) for s in sets], axis=1)
+        for shape in np.unique(sizes[candidates], axis=0).tolist():
+            rows = candidates & (sizes == shape).all(axis=1)
+            products = tensor([s.atoms[rows] for s in sets], shape)
+            if not products.shape[1]:
+                continue
+            pool, done = self._part(rows)._exact_products(products)
+            pools.append(spread(pool, rows))
+            exact[np.flatnonzero(rows)[done]] = True
+        rest = ~exact
+        for numbers in np.array_split(np.flatnonzero(rest), max(1, -(-int(rest.sum()) // _BATCH))):
+            if numbers.size:
+                rows = np.zeros(paths, dtype=bool)
+                rows[numbers] = True
+                pools.append(spread(InexactSearch(self.points, self.tables, self.values[rows]).run(), rows))
+        return merge(pools, _POOL), exact
+
+    def _part(self, rows: _Flags) -> EffortSearch:
+        return EffortSearch(self.points, self.tables, self.values[rows])
+
+    def _constant(self) -> Pool:
+        empty = np.empty((1, 0, self.parameters), dtype=np.int16)
+        fitted = fit_hypotheses(self.tables, empty, self.values, self.exact_weights, False)
+        exact = fitted.worst[:, 0] <= self.rounding
+        scores = np.where(exact, -1e9, np.inf)[:, None]
+        return to_pool(fitted, scores, 1)
+
+    # --- functions of one parameter -------------------------------------------------------------------------
+
+    def _sets(self, parameter: int) -> _Sets:
+        """Return the simplest set of atoms that reproduces every line along one parameter."""
+        paths = self.values.shape[0]
+        own = lines(self.points, parameter, least=2)
+        own = (
+            own if len(own) <= _MOST_LINES else [own[i] for i in np.linspace(0, len(own) - 1, _MOST_LINES).astype(int)]
+        )
+        atoms = np.full((paths, 3), -1, dtype=np.int16)
+        exact = np.zeros(paths, dtype=bool)
+        if not own:
+            return _Sets(atoms, exact)
+        flat = np.ones(paths, dtype=bool)
+        for line in own:
+            values = self.values[:, line]
+            flat &= np.less_equal(
+                values.max(axis=1) - values.min(axis=1), _ROUNDING_OF_SIZE * np.abs(values).max(axis=1)
+            )
+        exact |= flat
+        tried = 0
+        evidence = self._evidence(own)
+        for sets in _families(self.tables.atoms[parameter]):
+            open_paths = np.flatnonzero(~exact)
+            if not open_paths.size or not len(sets):
+                break
+            freedom = max(np.unique(self.points[line, parameter]).size for line in own) - sets.shape[1] - 1
+            price = np.log(np.arange(tried + 1, tried + len(sets) + 1)) + 1.0
+            # as many coefficients as points: other evidence is asked for below
+            fits_all = (freedom * evidence[open_paths][:, None] >= price) | (freedom <= 0)
+            tried += len(sets)
+            shows = np.repeat(flat[open_paths][:, None], len(sets), axis=1)
+            for line in own:
+                alive = np.flatnonzero(fits_all.any(axis=1))
+                if not alive.size:
+                    break
+                reproduced, visible = self._reproduced(parameter, sets, line, open_paths[alive], fits_all[alive])
+                fits_all[alive] &= reproduced
+                shows[alive] |= visible
+            fits_all &= shows
+            found = fits_all.any(axis=1)
+            first = fits_all.argmax(axis=1)
+            atoms[open_paths[found], : sets.shape[1]] = sets[first[found]]
+            exact[open_paths[found]] = True
+        return _Sets(atoms, exact)
+
+    def _evidence(self, own: list[NDArray[np.int64]]) -> FloatArray:
+        """Return how much one point of a line can tell, (N,): the logarithm of variation over resolution.
+
+        Whole numbers have a resolution of 1, so that small ones are easily reproduced by luck. A set of functions
+        is believed if what it explains exceeds the logarithm of the number of sets that were tried.
+        """
+        best = np.full(self.values.shape[0], -np.inf)
+        for line in own:
+            values = self.values[:, line]
+            whole = (values == np.round(values)).all(axis=1)
+            top = np.abs(values).max(axis=1)
+            resolution = np.where(whole, 1.0, 1e-9 * np.where(top > 0, top, 1.0))
+            variation = values.max(axis=1) - values.min(axis=1)
+            ratio = np.log(np.maximum(variation, 1e-300)) - np.log(np.maximum(resolution, 1e-300))
+            best = np.maximum(best, ratio)
+        return best
+
+    def _reproduced(
+        self, parameter: int, sets: Specification, line: NDArray[np.int64], paths: NDArray[np.int64], wanted: _Flags
+    ) -> tuple[_Flags, _Flags]:
+        """Return which sets (S, K) reproduce the values of `paths` on one line, and which show their lead there.
+
+        Both have shape (paths, S), as `wanted`, which says what to try.
+        """
+        distinct = np.unique(self.points[line, parameter]).size
+        width = sets.shape[1]
+        good, visible = np.zeros_like(wanted), np.zeros_like(wanted)
+        if distinct < width + 1:
+            return good, visible
+        values = self.values[paths][:, line]
+        weights = 1.0 / np.maximum(np.abs(values), _floor(values))
+        table = np.concatenate([self.tables.columns[parameter][:, line], np.ones((1, line.size))])
+        if distinct == width + 1:
+            wanted = wanted & self._polynomial(parameter)[sets].all(axis=1)
+        else:
+            wanted = wanted & _possible(table, sets, values)
+        path, number = np.nonzero(wanted)
+        if not path.size:
+            return good, visible
+        own = np.concatenate([np.full((len(sets), 1), -1), sets], axis=1)[number]
+        columns = table[own]
+        result = fit(columns[:, None], values[path], weights[path])
+        exact = result.worst[:, 0] <= _rounding(values, weights)[path]
+        order = np.array([float(a.exponent) + 0.1 * a.log for a in self.tables.atoms[parameter]])[own[:, 1:]]
+        lead = np.where(order > 0, order, -np.inf).argmax(axis=1) + 1
+        rows = np.arange(path.size)
+        part = np.abs(result.coefficients[rows, 0, lead]) * columns[rows, lead].max(axis=1)
+        shows = part >= _LEAST_LEAD * np.abs(values).max(axis=1)[path]
+        if distinct == width + 1:
+            exact &= self._whole(parameter, own[:, 1:], result.coefficients[:, 0])
+        good[path, number], visible[path, number] = exact, shows
+        return good, visible
+
+    def _polynomial(self, parameter: int) -> _Flags:
+        """Return which atoms are whole powers."""
+        atoms = self.tables.atoms[parameter]
+        return np.array([a.log == 0 and a.exponent.denominator == 1 and a.exponent > 0 for a in atoms], dtype=bool)
+
+    def _whole(self, parameter: int, atoms: Specification, coefficients: FloatArray) -> _Flags:
+        """As many coefficients as points fit anything; whole coefficients of loops, none below 0, are evidence, though.
+
+        atoms: (N, K); coefficients: (N, 1 + K) of the scaled columns.
+        """
+        scaled = coefficients.copy()
+        scaled[:, 1:] /= self.tables.scale[parameter][atoms]
+        whole = np.abs(scaled - np.round(scaled)) <= 1e-6 * np.maximum(1.0, np.abs(scaled) * 1e-3)
+        return np.asarray((whole & (scaled > -0.5)).all(axis=1), dtype=bool)
+
+    # --- exact combinations ---------------------------------------------------------------------------------
+
+    def _exact_products(self, products: Specification) -> tuple[Pool, NDArray[np.int64]]:
+        """Return models over `products` (N, Q, m) that reproduce the values, and the rows where there is one."""
+        if products.shape[1] + 1 <= self.values.shape[1]:
+            fitted = fit_hypotheses(self.tables, products[:, None], self.values, self.exact_weights, False)
+            done = fitted.worst[:, 0] <= self.rounding
+            if done.all():
+                return self._pruned(products, fitted), np.flatnonzero(done)
+            pools = []
+            if done.any():
+                pruned = self._part(done)._pruned(products[done], _rows(fitted, done))
+                pools.append(spread(pruned, done))
+            if not done.all():
+                pool, more = self._part(~done)._exact_subsets(products[~done])
+                pools.append(spread(pool, ~done))
+                done[np.flatnonzero(~done)[more]] = True
+            return merge(pools, _POOL), np.flatnonzero(done)
+        return self._exact_subsets(products)
+
+    def _pruned(self, products: Specification, fitted: Fitted) -> Pool:
+        """Leave out products that add nothing anywhere, and fit the rest again."""
+        columns = np.concatenate(
+            [np.ones((*products.shape[:1], 1, self.points.shape[0])), self.tables.design(products)], axis=1
+        )
+        parts = np.abs(fitted.coefficients[:, 0, :, None] * columns * self.exact_weights[:, None, :]).max(axis=2)
+        pools: list[Pool] = []
+        best = np.zeros(products.shape[0], dtype=bool)
+        tight = np.minimum(self.rounding, np.maximum(10.0 * fitted.worst[:, 0], 1e-12))
+        for limit in (1e-5, 1e-7, 1e-9, 0.0):
+            keep = parts[:, 1:] > limit
+            constant = parts[:, 0] > limit
+            for count in np.unique(keep.sum(axis=1)[~best]).tolist():
+                rows = ~best & (keep.sum(axis=1) == count)
+                if not rows.any() or not count:
+                    continue
+                order = np.argsort(~keep[rows], axis=1, kind="stable")[:, :count]
+                chosen = np.take_along_axis(products[rows], order[:, :, None], axis=1)
+                pool, good = self._part(rows)._refit(chosen, constant[rows], tight[rows])
+                if limit == 0.0:
+                    good = np.ones_like(good)
+                numbers = np.flatnonzero(rows)[good]
+                accepted = np.zeros_like(best)
+                accepted[numbers] = True
+                if accepted.any():
+                    pools.append(spread(_pool_rows(pool, good), accepted))
+                    best |= accepted
+        return merge(pools, 1)
+
+    def _refit(self, products: Specification, constant: _Flags, tight: FloatArray) -> tuple[Pool, _Flags]:
+        """Fit `products` (N, K, m) with a constant where `constant` says so; return also which are exact to `tight`."""
+        fitted = fit_hypotheses(self.tables, products[:, None], self.values, self.exact_weights, False)
+        good = fitted.worst[:, 0] <= tight
+        if not constant.all():
+            rows = np.flatnonzero(~constant)
+            bare = fit(self.tables.design(products[rows])[:, None], self.values[rows], self.exact_weights[rows])
+            better = bare.worst[:, 0] <= tight[rows]
+            fitted.coefficients[rows[better], 0, 0] = 0.0
+            fitted.coefficients[rows[better], 0, 1:] = bare.coefficients[better, 0]
+            fitted.left_out[rows[better]] = bare.left_out[better]
+            good[rows] |= better
+        return to_pool(fitted, np.full((products.shape[0], 1), -1e9), 1), good
+
+    def _exact_subsets(self, products: Specification) -> tuple[Pool, NDArray[np.int64]]:
+        """Too few points for all products: the simplest subset that reproduces the values, positive terms first."""
+        pools = []
+        number = products.shape[1]
+        for width in range(1, min(number, 4, self.values.shape[1] - 2) + 1):
+            subsets = np.array(list(combinations(range(number), width)))[:1000]
+            fitted = fit_hypotheses(self.tables, products[:, subsets], self.values, self.exact_weights, False)
+            constant = fitted.coefficients[:, :, 0]
+            constant[np.abs(constant) * self.exact_weights.max(axis=1)[:, None] <= self.rounding[:, None]] = 0.0
+            negative = (fitted.coefficients < 0).sum(axis=2)
+            scores = -1e9 + 10.0 * width + 15.0 * negative + self.tables.complexity(fitted.specification)
+            scores = np.where(fitted.worst <= self.rounding[:, None], scores, np.inf)
+            pools.append(to_pool(fitted, scores, 1))
+        if not pools:
+            return nothing(products.shape[0], self.parameters), np.empty(0, dtype=np.int64)
+        best = merge(pools, 1)
+        return best, np.flatnonzero(np.isfinite(best.score[:, 0]))
+
+
+def _possible(table: FloatArray, sets: Specification, values: FloatArray) -> _Flags:
+    """Return which sets (S, K) of the rows of `table` (the last one is 1) may reproduce values (N, C), (N, S).
+
+    Normal equations see errors above a thousandth reliably, which spares the precise fit of most sets. They square
+    the weights, so that a single zero among the values must not weigh too much.
+    """
+    weights = 1.0 / np.maximum(np.abs(values), _floor(values, 1e-2))
+    total = ((weights * values) ** 2).sum(axis=1)
+    constant = np.full((len(sets), 1), len(table) - 1)
+    subsets = np.concatenate([constant, sets], axis=1).astype(np.int64)
+    result = np.empty((len(values), len(sets)), dtype=bool)
+    step = max(1, _CHUNK // max(1, len(sets)))
+    for start in range(0, len(values), step):
+        part = slice(start, start + step)
+        _, explained = solve_shared(table, subsets, values[part], weights[part])
+        result[part] = total[part, None] - explained <= 1e-6 * total[part, None]
+    return result
+
+
+def _floor(values: FloatArray, part: float = 1e-4) -> FloatArray:
+    top = np.abs(values).max(axis=1, keepdims=True)
+    return np.where(top > 1e-240, part * top, 1.0)
+
+
+def _rows(fitted: Fitted, rows: _Flags) -> Fitted:
+    return Fitted(
+        fitted.specification[rows],
+        fitted.coefficients[rows],
+        fitted.residual[rows],
+        fitted.left_out[rows],
+        fitted.worst[rows],
+    )
+
+
+def _pool_rows(pool: Pool, rows: _Flags) -> Pool:
+    return Pool(
+        pool.specification[rows], pool.coefficients[rows], pool.residual[rows], pool.left_out[rows], pool.score[rows]
+    )

@@ -1,0 +1,285 @@
+"""Search for models of effort metrics that are no exact functions: data-dependent work, n/p rounded, and the like.
+
+What is believed is the function of the highest posterior under these assumptions, made before any data are seen:
+
+1. Deviations are relative to the value, and partly systematic: the same along all lines of points in a parameter.
+   So a grid tells no more than its distinct values of the parameters that have an effect, and deviations below
+   _DEVIATION (as certain as _CERTAINTY observations) are no evidence for anything.
+2. Exponents that loops and trees have are likelier than others (library.make_atom); every coefficient has its
+   price, a negative one more, and more again where a parameter has few values (the small-sample term of AICc,
+   Hurvich and Tsai, Biometrika 76, 1989); the order of growth has a price, so that n² must explain more than n does.
+3. A term that is there shows: at some point it has a share of the value that grows with its order, and is well
+   above the deviations. So nothing is extrapolated that the measured points do not show.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..experiment import FloatArray
+from .hypotheses import Fitted, Pool, Specification, Tables, fit_hypotheses, merge, nothing, to_pool
+from .lines import lines
+from .search import Search
+from .selector import COST_PRICE
+from .subsets import Subsets, all_subsets, best_pairs, extended, gram, solve, solve_shared
+
+_POOL = 4
+# Hypotheses per call path and kind of subset that are fitted precisely.
+_FINALISTS = 4
+# Atoms up to this cost (library.make_atom) take part in sums of two; sums of two get so many atoms per parameter.
+_PAIR_COST = 1.0
+_MOST_ATOMS = {1: 6, 2: 3, 3: 2}
+# Prices in units of twice the logarithm of the likelihood: of a coefficient, a negative one, an order of growth.
+_COEFFICIENT, _NEGATIVE, _GROWTH = 5.0, 5.0, 2.0
+# What is known of the deviations beforehand.
+_DEVIATION, _CERTAINTY = 0.003, 2.0
+# A parameter has an effect if values differ by more than this along a line.
+_EFFECT = 0.01
+# A term must be at least this part of some value, times (1 + its steepest exponent)², and so many deviations.
+_LEAST_SHARE, _MOST_SHARE, _LEAST_DEVIATIONS = 0.025, 0.3, 2.0
+# ... among the values that are at least this part of the largest one.
+_LEAST_WORK = 0.01
+
+_Flags = NDArray[np.bool_]
+
+
+def effort_weights(values: FloatArray) -> FloatArray:
+    """Return weights of counts (N, C): relative errors, but counts next to nothing are rounded numbers."""
+    size = np.abs(values)
+    top = size.max(axis=1, keepdims=True)
+    whole = (values == np.round(values)).all(axis=1, keepdims=True)
+    floor = np.where(whole, np.maximum(np.minimum(60.0, 0.05 * top), 1e-3 * top), 1e-3 * top)
+    weights: FloatArray = 1.0 / np.hypot(size, np.where(top > 0, floor, 1.0))
+    return weights
+
+
+class InexactSearch:
+    """One batch of call paths of an effort metric, measured at the same points: values (N, C)."""
+
+    def __init__(self, points: FloatArray, tables: Tables, values: FloatArray) -> None:
+        """Take `values` at `points` (C, m), where `tables` holds the atoms."""
+        self.points, self.tables, self.values = points, tables, values
+        self.parameters = points.shape[1]
+        self.weights = effort_weights(values)
+        self.distinct = [np.unique(points[:, parameter]).size for parameter in range(self.parameters)]
+        self.observations = self._observations()
+
+    def run(self) -> Pool:
+        """Return models of the lowest error and complexity."""
+        empty = np.empty((1, 0, self.parameters), dtype=np.int16)
+        constant = fit_hypotheses(self.tables, empty, self.values, self.weights, False)
+        pools = [to_pool(constant, self._scores(constant), 1)]
+        atoms = [self._likely_atoms(parameter) for parameter in range(self.parameters)]
+        if all(own is not None for own in atoms):
+            pools.append(self._best_subsets(_products([own for own in atoms if own is not None])))
+        else:  # scattered points
+            nothing_known = np.zeros(len(self.values))
+            general = Search(
+                self.points,
+                self.tables,
+                self.values,
+                nothing_known,
+                nothing_known,
+                True,
+                weights=self.weights,
+                kind="effort",
+            )
+            pools.append(self._credible(general.run()))
+        return merge(pools, _POOL)
+
+    def _observations(self) -> FloatArray:
+        """Return how many independent observations each call path has, (N,)."""
+        result = np.ones(len(self.values))
+        for parameter, distinct in enumerate(self.distinct):
+            effect = np.zeros(len(self.values), dtype=bool)
+            for line in lines(self.points, parameter, least=2):
+                part = self.values[:, line]
+                effect |= np.asarray(np.ptp(part, axis=1) > _EFFECT * np.abs(part).max(axis=1), dtype=bool)
+            result += np.where(effect, distinct - 1, 0)
+        return np.clip(result, 2.0, self.values.shape[1])
+
+    def _small_sample(self, specification: Specification) -> FloatArray:
+        """Return the price (...) of hypotheses (..., K, m) that have many functions of a parameter with few values."""
+        total = np.zeros(specification.shape[:-2])
+        for parameter, distinct in enumerate(self.distinct):
+            own = np.sort(specification[..., parameter], axis=-1)
+            if own.shape[-1]:
+                different = (own[..., :1] >= 0).sum(axis=-1) + (
+                    (own[..., 1:] != own[..., :-1]) & (own[..., 1:] >= 0)
+                ).sum(axis=-1)
+                total += np.where(different > 0, _small_sample(different + 1, distinct), 0.0)
+        return total
+
+    def _posterior(self, squares: FloatArray, price: FloatArray) -> FloatArray:
+        """Return scores (N, H) from mean squared errors: -2 log of the posterior, up to a constant."""
+        number = self.observations[:, None]
+        variance = (number * squares + _CERTAINTY * _DEVIATION**2) / (number + _CERTAINTY)
+        result: FloatArray = (number + _CERTAINTY) * np.log(variance) + price
+        return result
+
+    def _credible(self, pool: Pool) -> Pool:
+        """Give up hypotheses that this search would not have proposed."""
+        fitted = Fitted(pool.specification, pool.coefficients, pool.residual, pool.left_out, pool.residual)
+        scores = np.where(self._incredible(fitted), np.inf, pool.score)
+        return Pool(pool.specification, pool.coefficients, pool.residual, pool.left_out, scores)
+
+    def _likely_atoms(self, parameter: int) -> Specification | None:
+        """Return the atoms of the likeliest functions of one parameter, (N, atoms), -1 for none; None without lines.
+
+        Along a line in one parameter the rest is constant, so every line has coefficients of its own.
+        """
+        own = lines(self.points, parameter)
+        if not own:
+            return None
+        table = np.concatenate([np.ones((1, self.tables.points)), self.tables.columns[parameter][:-1]])
+        cost = self.tables.cost[parameter][:-1]
+        order = np.array([float(atom.exponent) + 0.1 * atom.log for atom in self.tables.atoms[parameter]])
+        natural = np.flatnonzero(cost <= _PAIR_COST)
+        paths, number = self.values.shape[0], len(cost)
+        sets: list[Subsets] = [np.arange(1, number + 1)[:, None]]
+        sets.append(np.array(list(combinations((natural + 1).tolist(), 2)), dtype=np.int64).reshape(-1, 2))
+        squares = [np.zeros((paths, len(group))) for group in sets]
+        negative = [np.zeros((paths, len(group))) for group in sets]
+        for line in own:
+            values, weights = self.values[:, line], self.weights[:, line]
+            total = ((weights * values) ** 2).sum(axis=1)
+            for index, group in enumerate(sets):
+                with_constant = np.concatenate([np.zeros((len(group), 1), dtype=np.int64), group], axis=1)
+                coefficients, explained = solve_shared(table[:, line], with_constant, values, weights)
+                squares[index] += np.maximum(total[:, None] - explained, 0.0)
+                negative[index] += (coefficients[:, :, 1:] < 0).any(axis=2) / len(own)
+        points = sum(line.size for line in own)
+        distinct = self.distinct[parameter]
+        scores = []
+        for group, error, below in zip(sets, squares, negative, strict=True):
+            width = group.shape[1]
+            price = _COEFFICIENT * width + COST_PRICE["effort"] * cost[group - 1].sum(axis=1)
+            price = price + _GROWTH * order[group - 1].max(axis=1, initial=0.0) + _small_sample(width + 1, distinct)
+            variance = (distinct * error / points + _CERTAINTY * _DEVIATION**2) / (distinct + _CERTAINTY)
+            scores.append((distinct + _CERTAINTY) * np.log(variance) + price + _NEGATIVE * width * below)
+        padded = np.concatenate([np.repeat(sets[0], 2, axis=1), sets[1]]) - 1
+        best = padded[np.argsort(np.concatenate(scores, axis=1), axis=1, kind="stable")[:, :8]]
+        return _first_distinct(best.reshape(paths, -1), _MOST_ATOMS.get(self.parameters, 1))
+
+    def _best_subsets(self, products: Specification) -> Pool:
+        """Fit subsets of `products` (N, Q, m), with and without a constant; the best ones precisely."""
+        paths, number = products.shape[:2]
+        design = self.tables.design(products)
+        columns = np.concatenate([np.ones((paths, 1, self.tables.points)), design], axis=1)
+        matrix, right, total = gram(columns, self.values, self.weights)
+        cost = np.concatenate(
+            [np.zeros((paths, 1)), COST_PRICE["effort"] * self.tables.complexity(products[:, :, None])], axis=1
+        )
+        order = np.concatenate([np.zeros((paths, 1)), self.tables.order(products)], axis=1)
+        absent = np.concatenate([np.zeros((paths, 1), dtype=bool), (products < 0).all(axis=2)], axis=1)
+        empty = np.full((paths, 1, self.parameters), -1, dtype=np.int16)
+        specification = np.concatenate([empty, products], axis=1)
+        pools: list[Pool] = []
+        pairs: Subsets | None = None
+        for width in range(1, min(number, 3, self.values.shape[1] - 2) + 1):
+            plain = all_subsets(number, width) if width < 3 or pairs is None else extended(pairs, number)
+            plain = plain if plain.ndim == 3 else plain[None]
+            for constant in (True, False):
+                chosen = plain
+                if constant:
+                    chosen = np.concatenate([np.zeros((*plain.shape[:2], 1), dtype=np.int64), plain], axis=2)
+                coefficients, explained = solve(matrix, right, chosen[0] if chosen.shape[0] == 1 else chosen)
+                rows = np.arange(paths)[:, None, None]
+                error = np.maximum(total[:, None] - explained, 0.0) / self.values.shape[1]
+                price = _COEFFICIENT * chosen.shape[2] + cost[rows, chosen].sum(axis=2)
+                price = price + _GROWTH * order[rows, chosen].max(axis=2) + _NEGATIVE * (coefficients < 0).sum(axis=2)
+                scores = self._posterior(error, price + self._small_sample(specification[rows, chosen]))
+                twice = np.zeros((1, chosen.shape[1]), dtype=bool)
+                for i, j in combinations(range(chosen.shape[2]), 2):
+                    twice = twice | (chosen[:, :, i] == chosen[:, :, j])
+                scores = np.where(absent[rows, chosen].any(axis=2) | twice, np.inf, scores)
+                if width == 2 and constant:
+                    pairs = best_pairs(scores, all_subsets(number, 2))
+                pools.append(self._finalists(specification, plain, scores, constant))
+        return merge(pools, _POOL) if pools else nothing(paths, self.parameters)
+
+    def _finalists(self, specification: Specification, subsets: Subsets, scores: FloatArray, constant: bool) -> Pool:
+        """Fit the subsets of the lowest scores (N, S) precisely; subsets are (1 or N, S, k) of `specification`."""
+        kept = min(_FINALISTS, scores.shape[1])
+        best = np.argpartition(scores, kept - 1, axis=1)[:, :kept]
+        rows = np.arange(scores.shape[0])[:, None]
+        chosen = subsets[rows, best] if subsets.shape[0] > 1 else subsets[0][best]
+        own = specification[rows[:, :, None], chosen]
+        fitted = fit_hypotheses(self.tables, own, self.values, self.weights, False, constant)
+        precise = self._scores(fitted)
+        precise[~np.isfinite(np.take_along_axis(scores, best, axis=1))] = np.inf
+        return to_pool(fitted, precise, _POOL)
+
+    def _scores(self, fitted: Fitted) -> FloatArray:
+        width = (fitted.coefficients != 0).sum(axis=2)
+        price = _COEFFICIENT * width + COST_PRICE["effort"] * self.tables.complexity(fitted.specification)
+        price = price + _NEGATIVE * (fitted.coefficients < 0).sum(axis=2)
+        if fitted.specification.shape[-2]:
+            price = price + _GROWTH * self.tables.order(fitted.specification).max(axis=-1)
+            price = price + self._small_sample(fitted.specification)
+        squares = np.minimum(fitted.residual, 1e150) * np.minimum(fitted.left_out, 1e150)
+        scores = np.where(np.isfinite(fitted.residual), self._posterior(squares, price), np.inf)
+        if fitted.specification.shape[-2]:
+            scores[self._incredible(fitted)] = np.inf
+        return scores
+
+    def _incredible(self, fitted: Fitted) -> _Flags:
+        """Return hypotheses (N, H) with a term that hardly shows, or whose term of the highest order is negative.
+
+        In data that are not exact such terms follow the deviations. Points with hardly any work do not count: what
+        little happens there (nothing to merge on one process) says nothing about growth.
+        """
+        size = np.abs(self.values)
+        weights = np.where(size >= _LEAST_WORK * size.max(axis=1, keepdims=True), self.weights, 0.0)
+        part = np.abs(fitted.coefficients[:, :, 1:, None] * self.tables.design(fitted.specification))
+        share = (part * weights[:, None, None, :]).max(axis=3)
+        constant = np.abs(fitted.coefficients[:, :, 0]) * weights.max(axis=1)[:, None]
+        deviation = np.minimum(fitted.residual, 1.0)[:, :, None]
+        steepest = self.tables.steepest(fitted.specification)
+        least = np.minimum(_LEAST_SHARE * (1.0 + steepest) ** 2, _MOST_SHARE)
+        least = np.maximum(least, _LEAST_DEVIATIONS * np.minimum(deviation, 0.1))
+        hidden = (share < least) & (fitted.coefficients[:, :, 1:] != 0)
+        order = self.tables.order(fitted.specification)
+        order = np.concatenate([np.zeros((*order.shape[:-1], 1)), order], axis=-1)
+        lead = np.broadcast_to(order, fitted.coefficients.shape).copy()
+        lead[fitted.coefficients == 0] = -np.inf
+        first = lead.argmax(axis=2)[:, :, None]
+        negative = np.take_along_axis(fitted.coefficients, first, axis=2)[:, :, 0] < 0
+        hidden_constant = (constant < _LEAST_SHARE) & (constant > 0)
+        below = np.asarray(self.values).min(axis=1)[:, None] < 0
+        return np.asarray(hidden.any(axis=2) | hidden_constant | (negative & ~below), dtype=bool)
+
+
+def _small_sample(coefficients: NDArray[np.int64] | int, values: int) -> FloatArray:
+    """Return what AICc adds to AIC for so many coefficients, made finite where there are hardly more values."""
+    number = np.asarray(coefficients, dtype=np.float64)
+    return 2.0 * number * (number + 1.0) / np.maximum(values - number, 0.5)
+
+
+def _first_distinct(atoms: NDArray[np.int64], number: int) -> Specification:
+    """Return the first `number` different atoms of each row of (N, K), -1 where there are fewer."""
+    earlier = np.zeros(atoms.shape, dtype=bool)
+    for column in range(1, atoms.shape[1]):
+        earlier[:, column] = (atoms[:, :column] == atoms[:, column, None]).any(axis=1)
+    order = np.argsort(earlier, axis=1, kind="stable")[:, :number]
+    chosen = np.take_along_axis(atoms, order, axis=1)
+    result: Specification = np.where(np.take_along_axis(earlier, order, axis=1), -1, chosen).astype(np.int16)
+    return result
+
+
+def _products(atoms: list[Specification]) -> Specification:
+    """Return all products of at most one atom per parameter, (N, Q, m), all -1 where an atom is missing."""
+    paths = atoms[0].shape[0]
+    sizes = [own.shape[1] + 1 for own in atoms]
+    grid = np.stack([g.ravel() for g in np.meshgrid(*(np.arange(size) for size in sizes), indexing="ij")], axis=1)[1:]
+    result = np.full((paths, len(grid), len(atoms)), -1, dtype=np.int16)
+    missing = np.zeros((paths, len(grid)), dtype=bool)
+    for parameter, own in enumerate(atoms):
+        padded = np.concatenate([np.full((paths, 1), -1, dtype=np.int16), own], axis=1)
+        result[:, :, parameter] = padded[:, grid[:, parameter]]
+        missing |= (result[:, :, parameter] < 0) & (grid[:, parameter] > 0)
+    result[missing] = -1
+    return result

@@ -1,0 +1,164 @@
+"""The library of hypotheses: which functions of one parameter there are, and how they combine over several."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import lru_cache
+from itertools import combinations
+
+import numpy as np
+
+from ..errors import ModelingError
+from ..experiment import FloatArray
+from .term import Exponents, Factor
+
+# The sets I and J of the noise-resilient priors paper, equation (2); preset of Extra-P.
+EXPONENTS = tuple(
+    Fraction(text)
+    for text in [
+        "0",
+        "1/4",
+        "1/3",
+        "1/2",
+        "2/3",
+        "3/4",
+        "4/5",
+        "1",
+        "5/4",
+        "4/3",
+        "3/2",
+        "5/3",
+        "7/4",
+        "2",
+        "9/4",
+        "7/3",
+        "5/2",
+        "8/3",
+        "11/4",
+        "3",
+    ]
+)
+LOGARITHMS = (0, 1, 2)
+# Strong scaling: work that is shared among processes falls like 1/x or, for surfaces of blocks, like x^(-2/3).
+NEGATIVE = tuple(Fraction(text) for text in ["-1/3", "-1/2", "-2/3", "-1", "-4/3", "-3/2", "-2", "-3"])
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """x^exponent · log2^log(x) of one parameter, with the cost in points of believing in it.
+
+    Exponents that loops and trees produce (whole numbers, log) are simpler than halves and thirds (areas and
+    edges of blocks), and these simpler than the rest.
+    """
+
+    exponent: Fraction
+    log: int
+    cost: float = field(compare=False)
+
+    def factor(self, parameter: str) -> Factor:
+        """Return the factor of a term of `parameter`."""
+        return Factor(parameter, self.exponent, self.log)
+
+    @property
+    def exponents(self) -> Exponents:
+        """The pair (i, j)."""
+        return self.exponent, self.log
+
+
+def make_atom(exponent: Fraction, log: int) -> Atom:
+    """Return the atom with its cost."""
+    cost = {1: 0.0, 2: 1.0, 3: 1.0}.get(exponent.denominator, 5.0)
+    cost += {0: 0.0, 1: 0.25 if exponent in (0, 1) else 0.75}.get(log, 1.0 if exponent == 0 else 2.0)
+    if exponent < 0:
+        cost += 0.5 + log
+    elif exponent > 1 and exponent.denominator == 1:
+        cost += 0.1 * float(exponent)
+    return Atom(exponent, log, cost)
+
+
+@dataclass(frozen=True)
+class Library:
+    """The atoms to choose from; the default is Extra-P's set with some negative exponents.
+
+    products: whether powers are multiplied with logarithms, or each stands alone.
+    """
+
+    exponents: tuple[Fraction, ...] = EXPONENTS
+    logarithms: tuple[int, ...] = LOGARITHMS
+    negative: tuple[Fraction, ...] = NEGATIVE
+    products: bool = True
+
+    def __post_init__(self) -> None:
+        """Refuse sets that leave nothing to choose from."""
+        if not self.exponents or not self.logarithms:
+            raise ModelingError("the library of hypotheses needs at least one exponent and one logarithm")
+        if any(log < 0 for log in self.logarithms):
+            raise ModelingError("exponents of logarithms must not be negative")
+
+    def atoms(self, values: FloatArray) -> tuple[Atom, ...]:
+        """Return the atoms that are defined and distinct at the parameter values `values`.
+
+        Logarithms are left out if a value is below 1, where they change their sign (as in Extra-P).
+        """
+        low = float(values.min()) if values.size else 1.0
+        return _atoms(self, low >= 1.0, low > 0.0)
+
+
+# For values that nothing but themselves constrains: constant, logarithm, and powers up to 1.
+SLOW_GROWTH = Library(tuple(map(Fraction, ("0", "1/3", "1/2", "2/3", "1"))), (0, 1), (), False)
+
+
+@lru_cache(maxsize=64)
+def _atoms(library: Library, with_logs: bool, with_negative: bool) -> tuple[Atom, ...]:
+    logs = library.logarithms if with_logs else tuple(j for j in library.logarithms if j == 0) or (0,)
+    pairs: list[Exponents] = [(i, j) for i in library.exponents for j in logs]
+    if with_negative:
+        pairs += [(i, j) for i in library.negative for j in logs if j < 2]
+    atoms = [make_atom(i, j) for i, j in pairs if (i or j) and (library.products or not (i and j))]
+    return tuple(dict.fromkeys(atoms))
+
+
+def atom_columns(atoms: Sequence[Atom], values: FloatArray) -> FloatArray:
+    """Return the atoms at `values`, shape (len(values), atoms)."""
+    columns = np.ones((values.size, len(atoms)))
+    for index, atom in enumerate(atoms):
+        columns[:, index] = Factor("", atom.exponent, atom.log).evaluate(values)
+    return columns
+
+
+Form = tuple[tuple[int, ...], ...]  # a sum of products; each product a sorted tuple of parameter numbers
+
+
+@lru_cache(maxsize=32)
+def forms(parameters: int) -> tuple[Form, ...]:
+    """Return the ways to combine one function per parameter: sums of products of subsets, without the constant.
+
+    All partitions of all subsets (every parameter at most once: a·b, a+b, a+b·c …), and all pairs of different
+    products such as a + a·b. Two parameters: {}, a, b, a·b, a+b, a+ab, b+ab and a+b+ab.
+    """
+    names = tuple(range(parameters))
+    found: dict[Form, None] = {}
+    for size in range(parameters + 1):
+        for subset in combinations(names, size):
+            for partition in _partitions(subset):
+                found[tuple(sorted(partition))] = None
+    products = [c for size in range(1, parameters + 1) for c in combinations(names, size)]
+    if parameters <= 4:
+        for pair in combinations(products, 2):
+            found[tuple(sorted(pair))] = None
+    if parameters == 2:
+        found[tuple(sorted(products))] = None
+    return tuple(sorted(found, key=lambda form: (len(form), sum(map(len, form)), form)))
+
+
+def _partitions(items: tuple[int, ...]) -> Iterable[Form]:
+    if not items:
+        yield ()
+        return
+    first, rest = items[0], items[1:]
+    for partition in _partitions(rest):
+        yield ((first,), *partition)
+        for index, block in enumerate(partition):
+            yield (*partition[:index], tuple(sorted((first, *block))), *partition[index + 1 :])

@@ -1,0 +1,31 @@
+"""Lines of measurement points: sets that differ in one parameter only."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..experiment import FloatArray, IntArray
+
+# More lines than this add little to what they say about one parameter.
+MOST_LINES = 9
+
+
+def lines(points: FloatArray, parameter: int, least: int = 3) -> list[IntArray]:
+    """Return index arrays of the lines along `parameter` with at least `least` points, longest first.
+
+    points: (C, m), all different. At most MOST_LINES are returned, spread over the space.
+    """
+    others = np.delete(points, parameter, axis=1)
+    if others.shape[1] == 0:
+        everything = np.argsort(points[:, parameter], kind="stable")
+        return [everything] if points.shape[0] >= least else []
+    _, group = np.unique(others, axis=0, return_inverse=True)
+    group = group.reshape(-1)
+    found = [np.flatnonzero(group == number) for number in range(int(group.max()) + 1)]
+    found = [line[np.argsort(points[line, parameter], kind="stable")] for line in found if line.size >= least]
+    longest = max((line.size for line in found), default=0)
+    found = [line for line in found if line.size > longest // 2]
+    if len(found) > MOST_LINES:
+        keep = np.unique(np.linspace(0, len(found) - 1, MOST_LINES).round().astype(np.int64))
+        found = [found[index] for index in keep]
+    return found

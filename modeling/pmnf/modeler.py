@@ -1,0 +1,302 @@
+"""From measurements of many call paths to one model each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import ModelingError
+from ..experiment import FloatArray, Metric
+from .build import build_models
+from .effort import EffortSearch
+from .hypotheses import make_tables
+from .library import Library, make_atom
+from .model import Model
+from .noise import Aggregation, Repetitions, combine
+from .parallel import batches, workers_for
+from .search import Search
+
+_Flags = NDArray[np.bool_]
+# Values of call paths are scaled when their logarithm to base 2 is beyond this, so that squares stay finite.
+_EXTREME = 300
+# Measured values beyond this count as infinite, and those below its inverse as 0.
+_LARGEST = 1e250
+# Counts with larger relative deviations from their model are not near-exact.
+_LARGE_ERROR = 0.04
+# Cost of exponents (library.make_atom) that loops and trees do not have.
+_UNUSUAL = 0.5
+# Parameter values beyond this have powers that are no numbers any more.
+_MOST = 1e30
+
+
+@dataclass(frozen=True, slots=True)
+class NoModel:
+    """Why there is no model of a call path."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to model.
+
+    library: the hypotheses.
+    aggregation: how repetitions become one value.
+    nonnegative: whether costs are sums of non-negative parts, which noisy values of a cost are fitted to.
+    growth_price: how much evidence a cost must show for each term and each two units of its exponent before it
+        counts as growth; in units of twice the logarithm of the likelihood, 0 for no preference.
+    """
+
+    library: Library = field(default_factory=Library)
+    aggregation: Aggregation = "robust"
+    nonnegative: bool = True
+    growth_price: float = 0.0
+
+
+DEFAULT = Options()
+
+
+def fit_models(
+    points: FloatArray,
+    values: FloatArray,
+    metric: Metric,
+    parameters: Sequence[str],
+    options: Options = DEFAULT,
+    executed: _Flags | None = None,
+) -> list[Model | NoModel]:
+    """Return a model, or the reason why there is none, for each of N call paths.
+
+    points: (C, m) configurations, columns as `parameters`; values: (N, C, R) repetitions, NaN where not measured.
+    executed: (N, C) where the call path was executed at all; without it, a value of 0 in all repetitions counts
+    as not executed. Models are fitted to the configurations where a call path was measured and executed.
+    Effort is modeled exactly where possible, cost by relative least squares. Raises ModelingError if the shapes
+    do not fit each other or parameter values cannot be used.
+    """
+    points, values = np.asarray(points, dtype=np.float64), np.asarray(values, dtype=np.float64)
+    names = tuple(parameters)
+    _check(points, values, names, executed)
+    workers = workers_for(values.shape[0])
+    if workers is None:
+        return _fit_here(points, values, metric, names, options, executed)
+    tasks = [
+        (points, values[part], metric, names, options, None if executed is None else executed[part])
+        for part in batches(values.shape[0], workers.count)
+    ]
+    return [model for found in workers.map(_fit_task, tasks) for model in found]
+
+
+_Task = tuple[FloatArray, FloatArray, Metric, tuple[str, ...], Options, _Flags | None]
+
+
+def _fit_task(task: _Task) -> list[Model | NoModel]:
+    return _fit_here(*task)
+
+
+def _fit_here(
+    points: FloatArray,
+    values: FloatArray,
+    metric: Metric,
+    names: tuple[str, ...],
+    options: Options,
+    executed: _Flags | None,
+) -> list[Model | NoModel]:
+    result: list[Model | NoModel] = [NoModel("not measured")] * values.shape[0]
+    if not points.shape[0] or not result:
+        return result
+    points, values, executed = _join_duplicates(points, values, executed)
+    size = np.where(np.isnan(values), 0.0, np.abs(values))
+    infinite = np.asarray((size > _LARGEST).any(axis=(1, 2)), dtype=bool)
+    usable = np.where(
+        infinite[:, None, None],
+        np.nan,
+        np.where(size < 1.0 / _LARGEST, np.where(np.isnan(values), np.nan, 0.0), values),
+    )
+    repetitions = combine(usable, options.aggregation)
+    exponent = _extreme_exponents(repetitions.centre)
+    repetitions = replace(repetitions, centre=np.ldexp(repetitions.centre, -exponent[:, None]))
+    measured = ~np.isnan(repetitions.centre)
+    centre = np.where(measured, repetitions.centre, 0.0)
+    for number in np.flatnonzero(infinite):
+        result[number] = NoModel(f"a measured value is beyond {_LARGEST:g}")
+    happened = np.asarray(np.abs(centre) > 0.0, dtype=bool)
+    pattern = measured & (happened if executed is None else executed)
+    zero = np.asarray(measured.any(axis=1) & ~happened.any(axis=1), dtype=bool)
+    for number in np.flatnonzero(zero):
+        result[number] = Model(names, ranges=_ranges(points[measured[number]]))
+    open_paths = np.flatnonzero(measured.any(axis=1) & ~zero)
+    if not open_paths.size:
+        return result
+    kinds = np.asarray((centre < 0.0).any(axis=1), dtype=bool)
+    keys = np.concatenate([pattern, kinds[:, None]], axis=1)[open_paths]
+    patterns, group = np.unique(keys, axis=0, return_inverse=True)
+    group = group.reshape(-1)
+    for index, key in enumerate(patterns):
+        paths = open_paths[group == index]
+        where = key[:-1]
+        part = _take(repetitions, paths, where)
+        notes = not_executed(names, points, measured[paths[0]] & ~where)
+        nonnegative = options.nonnegative and not key[-1]
+        models = _fit_batch(points[where], part, metric, names, options, nonnegative, notes)
+        for path, model in zip(paths.tolist(), models, strict=True):
+            result[path] = model.scaled(float(np.ldexp(1.0, exponent[path]))) if exponent[path] else model
+    return result
+
+
+def _fit_batch(
+    points: FloatArray,
+    repetitions: Repetitions,
+    metric: Metric,
+    names: tuple[str, ...],
+    options: Options,
+    nonnegative: bool,
+    notes: tuple[str, ...],
+) -> list[Model]:
+    """Model call paths that were measured at the same points."""
+    varying = [index for index in range(len(names)) if np.unique(points[:, index]).size > 1]
+    noise = repetitions.scatter / np.sqrt(np.maximum(repetitions.count, 1.0))
+    if points.shape[0] < 2 or not varying:
+        many = "one configuration" if points.shape[0] == 1 else f"{points.shape[0]} configurations"
+        notes = (*notes, f"constant by necessity: measured in {many}")
+        return [
+            Model(names, float(value), ranges=_ranges(points), notes=notes, covariance=((float(v) ** 2,),) if v else ())
+            for value, v in zip(repetitions.centre.mean(axis=1), noise * repetitions.centre.mean(axis=1), strict=True)
+        ]
+    used = points[:, varying]
+    few = [names[i] for i in varying if np.unique(points[:, i]).size < 3]
+    if few:
+        notes = (*notes, f"only two values of {', '.join(few)}: the growth in it is a guess")
+    tables = make_tables(used, options.library)
+    if metric.is_effort:
+        pool, exact = EffortSearch(used, tables, repetitions.centre).run()
+    else:
+        pool = Search(
+            used,
+            tables,
+            repetitions.centre,
+            noise,
+            repetitions.freedom,
+            nonnegative,
+            growth_price=options.growth_price,
+        ).run()
+        exact = np.zeros(len(repetitions.centre), dtype=bool)
+    models = build_models(
+        names, [names[i] for i in varying], points, tables, pool, repetitions, exact, metric.is_effort, notes
+    )
+    if not metric.is_effort:
+        return models
+    # One process has no neighbours and nothing to merge, so that counts at 1 may follow another formula.
+    for parameter in varying:
+        others = points[:, parameter] > 1.0
+        size = np.abs(repetitions.centre)
+        large = size[:, others].max(axis=1, initial=0.0) > 1e-9 * size.max(axis=1)  # else there is nothing but x=1
+        rest = np.flatnonzero([not _reproduces(model) and bool(use) for model, use in zip(models, large, strict=True)])
+        if points[:, parameter].min() != 1.0 or np.unique(points[others, parameter]).size < 3 or not rest.size:
+            continue
+        note = f"without {names[parameter]}=1, which follows another formula"
+        part = _take(repetitions, rest, others)
+        again = _fit_batch(points[others], part, metric, names, options, nonnegative, (*notes, note))
+        for path, model in zip(rest.tolist(), again, strict=True):
+            if _reproduces(model) or _explains_more(model, models[path], names[parameter]):
+                models[path] = model
+    return models
+
+
+def _reproduces(model: Model) -> bool:
+    """Whether a model of counts is exact."""
+    return model.quality is not None and model.quality.rms_relative < 1e-9 and not model.alternatives
+
+
+def _explains_more(without: Model, model: Model, parameter: str) -> bool:
+    """Whether a model of counts without x=1 is to be preferred to `model`, which needs much to include it.
+
+    That is several functions of x with an unusual exponent, or large errors, where without x=1 there is less growth
+    or a far better fit.
+    """
+    if without.quality is None or model.quality is None:
+        return False
+    error, own = without.quality.rms_relative, model.quality.rms_relative
+    functions = {term.exponents(parameter) for term in model.terms} - {(0, 0)}
+    if len(functions) < 2 and own <= _LARGE_ERROR:
+        return False
+    unusual = make_atom(*model.lead(parameter)).cost > _UNUSUAL or own > _LARGE_ERROR
+    slower = unusual and without.lead(parameter) < model.lead(parameter) and len(without.terms) <= len(model.terms)
+    return (slower and error <= max(2.0 * own, _LARGE_ERROR)) or error < own / 3.0
+
+
+def _check(points: FloatArray, values: FloatArray, names: tuple[str, ...], executed: _Flags | None) -> None:
+    if len(set(names)) != len(names):
+        raise ModelingError(f"parameters must have different names: {', '.join(names)}")
+    if points.ndim != 2 or points.shape[1] != len(names):
+        raise ModelingError(f"points have shape {points.shape}, but there are {len(names)} parameters")
+    if values.ndim != 3 or values.shape[1] != points.shape[0]:
+        raise ModelingError(f"values have shape {values.shape}; expected (call paths, {points.shape[0]}, repetitions)")
+    if executed is not None and executed.shape != values.shape[:2]:
+        raise ModelingError(f"executed has shape {executed.shape}; expected {values.shape[:2]}")
+    for index, name in enumerate(names):
+        column = points[:, index]
+        if not np.isfinite(column).all() or (column < 0).any():
+            raise ModelingError(f"parameter {name} has a negative or infinite value; models need numbers from 0 up")
+        positive = column[column > 0]
+        if positive.size and (positive.max() > _MOST or positive.min() < 1.0 / _MOST):
+            raise ModelingError(f"parameter {name} has values beyond {_MOST:g} or 1/{_MOST:g}; use another unit")
+
+
+def _join_duplicates(
+    points: FloatArray, values: FloatArray, executed: _Flags | None
+) -> tuple[FloatArray, FloatArray, _Flags | None]:
+    """Make repetitions of one configuration out of rows with the same parameter values; sort the points."""
+    unique, place = np.unique(points, axis=0, return_inverse=True)
+    place = place.reshape(-1)
+    if values.shape[2] == 0:
+        values = np.full((*values.shape[:2], 1), np.nan)
+    count = np.bincount(place, minlength=unique.shape[0])
+    times = int(count.max(initial=1))
+    order = np.argsort(place, kind="stable")
+    nth = np.arange(order.size) - np.concatenate([[0], np.cumsum(count)[:-1]]).astype(np.int64)[place[order]]
+    paths, repetitions = values.shape[0], values.shape[2]
+    joined = np.full((paths, unique.shape[0], times, repetitions), np.nan)
+    joined[:, place[order], nth] = values[:, order]
+    flags: _Flags | None = None
+    if executed is not None:
+        flags = np.zeros((paths, unique.shape[0]), dtype=bool)
+        for column, target in enumerate(place):
+            flags[:, target] |= executed[:, column]
+    return unique, joined.reshape(paths, unique.shape[0], -1), flags
+
+
+def _extreme_exponents(values: FloatArray) -> NDArray[np.int64]:
+    """Return powers of two (N,) to divide by; 0 except for values so large or small that squares overflow."""
+    size = np.nanmax(np.where(np.isnan(values), 0.0, np.abs(values)), axis=1, initial=0.0)
+    _, exponent = np.frexp(size)
+    result: NDArray[np.int64] = np.where(np.abs(exponent) > _EXTREME, exponent, 0).astype(np.int64)
+    return result
+
+
+def _take(repetitions: Repetitions, paths: NDArray[np.int64], where: _Flags) -> Repetitions:
+    return Repetitions(
+        repetitions.centre[paths][:, where],
+        repetitions.scatter[paths],
+        repetitions.freedom[paths],
+        repetitions.count[paths],
+        repetitions.differ[paths],
+    )
+
+
+def _ranges(points: FloatArray) -> tuple[tuple[float, float], ...]:
+    if not points.shape[0]:
+        return ()
+    return tuple((float(low), float(high)) for low, high in zip(points.min(axis=0), points.max(axis=0), strict=True))
+
+
+def not_executed(names: tuple[str, ...], points: FloatArray, missing: _Flags) -> tuple[str, ...]:
+    """Say where a call path was not executed, by parameter values that explain it where there are such."""
+    if not missing.any():
+        return ()
+    for index, name in enumerate(names):
+        values = np.unique(points[missing, index])
+        if not np.isin(points[~missing, index], values).any() and values.size <= 4:
+            return (f"not executed at {', '.join(f'{name}={value:g}' for value in values)}",)
+    return (f"not executed in {int(missing.sum())} of {missing.size} configurations",)

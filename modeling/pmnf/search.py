@@ -1,0 +1,281 @@
+"""Search for models of noisy metrics: from functions of one parameter to their combinations.
+
+Along a line of points in one parameter, every sum of products of one-parameter functions is c0 + c1·g(x), whatever
+the rest. So lines show which functions g to consider for each parameter; then forms that combine them are tried
+at all points together. Call paths are handled as one batch throughout.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..experiment import FloatArray
+from .hypotheses import Fitted, Pool, Specification, Tables, fit_hypotheses, merge, spread, to_pool
+from .lines import lines
+from .selector import COEFFICIENT_PRICE, COST_PRICE, PARAMETER_PRICE, score
+from .shortlist import Solution, combinations_of, lowest, product_grid, sweep_errors
+from .subsets import gram, solve
+
+POOL = 12
+# Candidates per parameter that are combined with each other, by number of parameters.
+_CANDIDATES = {1: 0, 2: 5, 3: 3, 4: 2}
+# Hypotheses per call path and short list that are fitted precisely.
+_PRECISE = 4
+
+
+class Search:
+    """One batch of call paths measured at the same points: values (N, C) > 0 or 0, relative noise (N,)."""
+
+    def __init__(
+        self,
+        points: FloatArray,
+        tables: Tables,
+        values: FloatArray,
+        noise: FloatArray,
+        freedom: FloatArray,
+        nonnegative: bool,
+        weights: FloatArray | None = None,
+        kind: Literal["cost", "effort"] = "cost",
+        growth_price: float = 0.0,
+    ) -> None:
+        """Take `values` at `points` (C, m), where `tables` holds the atoms; weights default to relative ones."""
+        self.growth_price = growth_price
+        self.points, self.tables, self.values = points, tables, values
+        self.noise, self.freedom = noise, np.minimum(freedom, values.shape[1])
+        self.nonnegative = nonnegative
+        self.weights = relative_weights(values) if weights is None else weights
+        self.kind: Literal["cost", "effort"] = kind
+        self.parameters = points.shape[1]
+
+    def run(self) -> Pool:
+        """Return the best hypotheses of every call path."""
+        constant = self._fit(np.empty((1, 0, self.parameters), dtype=np.int16))
+        pools = [to_pool(constant, self._scores(constant), 1)]
+        if self.parameters == 1:
+            atoms = np.arange(len(self.tables.atoms[0]), dtype=np.int16)[:, None, None]
+            single = self._fit(atoms)
+            pools.append(to_pool(single, self._scores(single), POOL))
+            return self._without_constant(merge(pools, POOL))
+        candidates = self._candidates()
+        pools += self._combine(candidates)
+        best = merge(pools, POOL)
+        for parameter in range(self.parameters):
+            best = self._sweep(best, parameter)
+        return self._without_constant(best)
+
+    def _without_constant(self, pool: Pool) -> Pool:
+        """Add the best hypotheses without their constant where they have one that is above zero by chance."""
+        widths = (pool.specification[:, 0] >= 0).any(axis=2).sum(axis=1)
+        pools = [pool]
+        for width in np.unique(widths[widths > 0]).tolist():
+            rows = (widths == width) & (pool.coefficients[:, 0, 0] != 0)
+            if rows.any():
+                part = self._part(rows)
+                fitted = part._fit(pool.specification[rows, :1, :width], constant=False)
+                pools.append(spread(to_pool(fitted, part._scores(fitted), 1), rows))
+        return merge(pools, POOL)
+
+    def _fit(self, specification: Specification, constant: bool = True) -> Fitted:
+        return fit_hypotheses(
+            self.tables, specification, self.values, self.weights, self.nonnegative, constant, precise=False
+        )
+
+    def _scores(self, fitted: Fitted, rows: NDArray[np.bool_] | slice = slice(None)) -> FloatArray:
+        width = (fitted.coefficients != 0).sum(axis=2)
+        complexity = COEFFICIENT_PRICE * width + COST_PRICE[self.kind] * self.tables.complexity(fitted.specification)
+        complexity = complexity + self._prior(fitted.specification)
+        noise, freedom = self.noise[rows], self.freedom[rows]
+        return score(fitted.residual, fitted.left_out, self.values.shape[1], noise, freedom, complexity)
+
+    def _prior(self, specification: Specification) -> FloatArray:
+        """Return the price of parameters that have an effect, and of growth, of hypotheses (..., K, m)."""
+        result: FloatArray = PARAMETER_PRICE * (specification >= 0).any(axis=-2).sum(axis=-1)
+        if self.growth_price:
+            used = (specification >= 0).any(axis=-1)
+            order = np.where(used, 1.0 + 0.5 * self.tables.order(specification), 0.0)
+            result = result + self.growth_price * order.sum(axis=-1)
+        return result
+
+    def _candidates(self) -> list[Specification]:
+        """Return per parameter the most likely atoms, best first, shape (N, k)."""
+        found = []
+        for parameter in range(self.parameters):
+            errors = self._line_errors(parameter)
+            if errors is None:
+                errors = self._slope_errors(parameter)
+            found.append(np.argsort(errors, axis=1, kind="stable").astype(np.int16))
+        return found
+
+    def _line_errors(self, parameter: int) -> FloatArray | None:
+        """Return for each atom the squared error over all lines, each line with its own coefficients; (N, atoms)."""
+        own = lines(self.points, parameter)
+        if not own:
+            return None
+        paths = self.values.shape[0]
+        total = np.zeros((paths, len(self.tables.atoms[parameter])))
+        for group in _same_places(own, self.points[:, parameter]):
+            atoms = self.tables.columns[parameter][:-1, group[0]]
+            rows = self.values[:, group].reshape(-1, group.shape[1])
+            weights = self.weights[:, group].reshape(-1, group.shape[1])
+            errors = _line_squares(atoms, rows, weights, self.nonnegative)
+            total += errors.reshape(paths, len(group), -1).sum(axis=1)
+        return total
+
+    def _slope_errors(self, parameter: int) -> FloatArray:
+        """Return how far each atom is from the slope of a power law through all points; (N, atoms).
+
+        For scattered points; the sweeps that follow correct what this cannot see.
+        """
+        x = np.log(np.maximum(self.points, 1e-300))
+        design = np.concatenate([np.ones((x.shape[0], 1)), x], axis=1)
+        floor = np.maximum(self.values.max(axis=1, keepdims=True) * 1e-9, 1e-300)
+        slopes = np.log(np.maximum(self.values, floor)) @ np.linalg.pinv(design).T
+        own = self.tables.columns[parameter][:-1]
+        centred = x[:, parameter] - x[:, parameter].mean()
+        logs = np.log(np.maximum(own, 1e-300))
+        slope_of_atoms = logs @ centred / max(float(centred @ centred), 1e-300)
+        distance: FloatArray = np.abs(slopes[:, parameter + 1][:, None] - slope_of_atoms[None, :])
+        return distance
+
+    def _combine(self, candidates: list[Specification]) -> list[Pool]:
+        """Try the first candidates of each parameter in all forms; the best of each number of products precisely."""
+        paths = self.values.shape[0]
+        depth = min([_CANDIDATES.get(self.parameters, 1), *(own.shape[1] for own in candidates)])
+        grid = product_grid(self.parameters, depth)
+        specification = np.full((paths, len(grid), self.parameters), -1, dtype=np.int16)
+        for parameter, own in enumerate(candidates):
+            specification[:, :, parameter] = np.where(grid[:, parameter] < 0, -1, own[:, grid[:, parameter]])
+        matrix, right, total = gram(self.tables.design(specification), self.values, self.weights)
+        complexity = self.tables.complexity(specification[:, :, None])
+        pools = []
+        for width in range(1, self.parameters + 1):
+            subsets = combinations_of(self.parameters, depth, width)
+            if width + 1 >= self.values.shape[1] or not len(subsets):
+                continue
+            with_constant = np.concatenate([np.zeros((len(subsets), 1), dtype=np.int64), subsets], axis=1)
+            both = solve(matrix, right, with_constant), solve(matrix, right, subsets)
+            price = COST_PRICE[self.kind] * complexity[:, subsets].sum(axis=2) + self._prior(specification[:, subsets])
+            best = lowest(self._rough_scores(*both, total, price), _PRECISE)
+            pools.append(self._precise(specification[np.arange(paths)[:, None, None], subsets[best]]))
+        return pools
+
+    def _precise(self, specification: Specification) -> Pool:
+        fitted = self._fit(specification)
+        return to_pool(fitted, self._scores(fitted), POOL)
+
+    def _rough_scores(
+        self, with_constant: Solution, without: Solution, total: FloatArray, price: FloatArray
+    ) -> FloatArray:
+        """Return scores (N, H) from explained squares, the better of with and without a constant.
+
+        price: of atoms and growth, (N, H).
+        """
+        points = self.values.shape[1]
+        prior = self.freedom[:, None]
+        known = prior * self.noise[:, None] ** 2
+        best: FloatArray | None = None
+        for coefficients, explained in (with_constant, without):
+            squares = np.maximum(total[:, None] - explained, 1e-24 * total[:, None])
+            scores = (points + prior) * np.log((squares + known) / (points + prior))
+            scores = scores + COEFFICIENT_PRICE * coefficients.shape[2]
+            if self.nonnegative:
+                for k in range(coefficients.shape[2]):  # a reduction over the short axis is slow
+                    scores = np.where(coefficients[:, :, k] >= 0, scores, np.inf)
+            best = scores if best is None else np.minimum(best, scores)
+        assert best is not None
+        result: FloatArray = best + price
+        return result
+
+    def _part(self, rows: NDArray[np.bool_]) -> Search:
+        return Search(
+            self.points,
+            self.tables,
+            self.values[rows],
+            self.noise[rows],
+            self.freedom[rows],
+            self.nonnegative,
+            self.weights[rows],
+            self.kind,
+            self.growth_price,
+        )
+
+    def _sweep(self, pool: Pool, parameter: int) -> Pool:
+        """Try all atoms of one parameter in the best hypothesis of each call path, the rest kept."""
+        best = pool.specification[:, 0]
+        present = best[:, :, parameter] >= 0
+        widths = (best >= 0).any(axis=2).sum(axis=1)
+        pools = [pool]
+        keys = np.concatenate([widths[:, None], present], axis=1)
+        patterns, group = np.unique(keys, axis=0, return_inverse=True)
+        for number, pattern in enumerate(patterns):
+            width = int(pattern[0])
+            if not pattern[1:].any():
+                continue
+            rows = group.reshape(-1) == number
+            part = self._part(rows)
+            base = best[rows, :width].copy()
+            base[:, :, parameter] = -1
+            has = pattern[1 : width + 1].astype(bool)
+            fixed = self.tables.design(base)
+            both = sweep_errors(fixed, has, self.tables.columns[parameter][:-1], part.values, part.weights)
+            total = ((part.weights * part.values) ** 2).sum(axis=1)
+            price = COST_PRICE[self.kind] * has.sum() * self.tables.cost[parameter][:-1]
+            if self.growth_price:
+                price = price + 0.5 * self.growth_price * has.sum() * self.tables.order_of(parameter)
+            chosen = lowest(part._rough_scores(*both, total, price), _PRECISE)
+            trial = np.repeat(base[:, None], chosen.shape[1], axis=1)
+            trial[..., parameter] = np.where(has, chosen[:, :, None], -1)
+            fitted = part._fit(trial)
+            scores = part._scores(fitted)
+            scores[_known(trial, pool.specification[rows][:, :, :width])] = np.inf
+            pools.append(spread(to_pool(fitted, scores, POOL), rows))
+        return merge(pools, POOL)
+
+
+def _same_places(own: list[NDArray[np.int64]], positions: FloatArray) -> list[NDArray[np.int64]]:
+    """Return the lines as arrays (lines, points), those at the same values of the parameter together."""
+    groups: dict[bytes, list[NDArray[np.int64]]] = {}
+    for line in own:
+        groups.setdefault(positions[line].tobytes(), []).append(line)
+    return [np.stack(group) for group in groups.values()]
+
+
+def _line_squares(atoms: FloatArray, values: FloatArray, weights: FloatArray, nonnegative: bool) -> FloatArray:
+    """Return the weighted squared error (N, A) of c0 + c1·atom on one line, from sums in closed form.
+
+    atoms: (A, c); values, weights: (N, c). Good enough to rank candidates. Where a coefficient would be negative and
+    must not, the error is that of the other one alone.
+    """
+    squares = weights**2
+    s0, s1, s2 = squares.sum(axis=1)[:, None], squares @ atoms.T, squares @ (atoms**2).T
+    y0, y1 = (squares * values).sum(axis=1)[:, None], (squares * values) @ atoms.T
+    yy = (squares * values**2).sum(axis=1)[:, None]
+    s2 = np.maximum(s2, 1e-300)
+    determinant = np.maximum(s0 * s2 - s1 * s1, np.maximum(1e-12 * s0 * s2, 1e-300))
+    slope, constant = (s0 * y1 - s1 * y0) / determinant, (s2 * y0 - s1 * y1) / determinant
+    both = yy - slope * y1 - constant * y0
+    if nonnegative:
+        both = np.where(constant < 0, yy - y1 * y1 / s2, both)
+        both = np.where(slope < 0, yy - y0 * y0 / s0, both)
+    result: FloatArray = np.maximum(both, 1e-24 * yy)
+    return result
+
+
+def relative_weights(values: FloatArray) -> FloatArray:
+    """Return weights 1/value: noise is multiplicative. A zero counts like the least value above it."""
+    size = np.abs(values)
+    top = size.max(axis=1, keepdims=True)
+    floor = np.where(top > 0, 1e-6 * top, 1.0)
+    least = np.where(size > 0, size, np.inf).min(axis=1, keepdims=True)
+    size = np.where(size > 0, size, np.where(np.isfinite(least), least, 1.0))
+    weights: FloatArray = 1.0 / np.maximum(size, floor)
+    return weights
+
+
+def _known(trial: Specification, pool: Specification) -> NDArray[np.bool_]:
+    """Return which hypotheses of `trial` (N, H, K, m) are in `pool` (N, P, K, m) already."""
+    same: NDArray[np.bool_] = (trial[:, :, None] == pool[:, None]).all(axis=(3, 4)).any(axis=2)
+    return same

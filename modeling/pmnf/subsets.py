@@ -1,0 +1,130 @@
+"""Least squares over all small subsets of a few columns, from the Gram matrix of each call path in closed form.
+
+Good for ranking: normal equations lose half of the digits, so what is kept is fitted again (fitter.fit).
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..experiment import FloatArray
+
+# Subsets of three are tried from so many of the best pairs.
+_PAIRS_KEPT = 6
+# Added to the diagonal of Gram matrices of columns of length one.
+_RIDGE = 1e-13
+
+Subsets = NDArray[np.int64]
+
+
+def gram(columns: FloatArray, values: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the Gram matrix (N, K, K), the products with the values (N, K), and their square (N,), all weighted.
+
+    columns: (N, K, C); values, weights: (N, C).
+    """
+    values, weights = of_size_one(values, weights)
+    weighted = columns * weights[:, None, :]
+    matrix = weighted @ weighted.transpose(0, 2, 1)
+    right = (weighted @ (values * weights)[:, :, None])[:, :, 0]
+    return matrix, right, ((weights * values) ** 2).sum(axis=1)
+
+
+def of_size_one(values: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return values (N, C) in units of their largest, and the weights for them: squares must not overflow.
+
+    Coefficients are in these units too; what they explain stays the same.
+    """
+    top = np.abs(values).max(axis=1, keepdims=True)
+    top = np.where(top > 0, top, 1.0)
+    return values / top, weights * top
+
+
+def solve(matrix: FloatArray, right: FloatArray, subsets: Subsets) -> tuple[FloatArray, FloatArray]:
+    """Return coefficients (N, S, k) and explained squares (N, S) of `subsets` (S, k) or (N, S, k) of the columns."""
+    rows = np.arange(matrix.shape[0])[:, None]
+    own = subsets if subsets.ndim == 3 else subsets[None]
+    width = own.shape[2]
+    diagonal = np.einsum("nkk->nk", matrix)
+    return cholesky(
+        [diagonal[rows, own[:, :, i]] for i in range(width)],
+        [[matrix[rows, own[:, :, i], own[:, :, j]] for j in range(i)] for i in range(width)],
+        [right[rows, own[:, :, i]] for i in range(width)],
+    )
+
+
+def solve_shared(
+    table: FloatArray, subsets: Subsets, values: FloatArray, weights: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return the same for subsets (S, k) of columns (K, C) that all call paths share: sums are matrix products."""
+    values, weights = of_size_one(values, weights)
+    squares = weights**2
+    width = subsets.shape[1]
+    columns = [table[subsets[:, i]] for i in range(width)]
+    right = (squares * values) @ table.T
+    return cholesky(
+        [(squares @ (table**2).T)[:, subsets[:, i]] for i in range(width)],
+        [[squares @ (columns[i] * columns[j]).T for j in range(i)] for i in range(width)],
+        [right[:, subsets[:, i]] for i in range(width)],
+    )
+
+
+def cholesky(
+    diagonal: list[FloatArray], cross: list[list[FloatArray]], right: list[FloatArray]
+) -> tuple[FloatArray, FloatArray]:
+    """Solve many small systems at once: one array (N, S) or (N, 1) per entry of the matrices."""
+    width = len(diagonal)
+    norm = [1.0 / np.sqrt(np.maximum(entry, 1e-300)) for entry in diagonal]
+    lower: list[list[FloatArray]] = []
+    forward: list[FloatArray] = []
+    explained = np.zeros(np.broadcast_shapes(*(entry.shape for entry in right)))
+    for i in range(width):
+        line: list[FloatArray] = []
+        pivot: FloatArray | None = None
+        value = right[i] * norm[i]
+        for j in range(i):
+            entry = cross[i][j] * norm[i] * norm[j]
+            for k in range(j):
+                entry = entry - line[k] * lower[j][k]
+            entry = entry * lower[j][j]
+            line.append(entry)
+            pivot = entry * entry if pivot is None else pivot + entry * entry
+            value = value - entry * forward[j]
+        inverse = np.ones_like(value) if pivot is None else 1.0 / np.sqrt(np.maximum(1.0 + _RIDGE - pivot, _RIDGE))
+        line.append(inverse)  # inverse diagonal
+        lower.append(line)
+        forward.append(value * inverse)
+        explained = explained + forward[i] * forward[i]
+    solution = list(forward)
+    for i in range(width - 1, -1, -1):
+        value = forward[i]
+        for k in range(i + 1, width):
+            value = value - lower[k][i] * solution[k]
+        solution[i] = value * lower[i][i]
+    scaled = [part * size for part, size in zip(solution, norm, strict=True)]
+    return np.stack(np.broadcast_arrays(*scaled), axis=2), explained
+
+
+def extended(pairs: Subsets, number: int) -> Subsets:
+    """Return all subsets of three made of `pairs` (N, P, 2) and a third column up to `number`, (N, P·number, 3).
+
+    Repeated columns stand for no third one; such subsets are to be refused by the caller.
+    """
+    third = np.broadcast_to(np.arange(1, number + 1)[None, None, :, None], (*pairs.shape[:2], number, 1))
+    both = np.broadcast_to(pairs[:, :, None, :], (*pairs.shape[:2], number, 2))
+    result: Subsets = np.concatenate([both, third], axis=3).reshape(pairs.shape[0], -1, 3)
+    return result
+
+
+def best_pairs(scores: FloatArray, pairs: Subsets) -> Subsets:
+    """Return the pairs (S, 2) of the lowest scores (N, S), shape (N, P, 2)."""
+    kept = min(_PAIRS_KEPT, scores.shape[1])
+    best: Subsets = pairs[np.argpartition(scores, kept - 1, axis=1)[:, :kept]]
+    return best
+
+
+def all_subsets(number: int, width: int) -> Subsets:
+    """Return the subsets of `width` of the columns 1 to `number` (0 is the constant)."""
+    return np.array(list(combinations(range(1, number + 1), width)), dtype=np.int64).reshape(-1, width)

@@ -1,0 +1,105 @@
+"""Terms of the performance model normal form: coefficient times a product of x^i log2^j(x) over parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from ..experiment import FloatArray
+
+Exponents = tuple[Fraction, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """x^exponent · log2(x)^log · ((x-1)/x)^shares of one parameter x.
+
+    `shares` counts factors (x-1)/x, the part of the data that leaves a process in a collective operation of x
+    processes (Chan et al., Collective communication, 2007). It tends to 1 and does not change the order.
+    """
+
+    parameter: str
+    exponent: Fraction = Fraction(0)
+    log: int = 0
+    shares: int = 0
+
+    @property
+    def exponents(self) -> Exponents:
+        """The pair (i, j) of the normal form."""
+        return self.exponent, self.log
+
+    def evaluate(self, x: FloatArray) -> FloatArray:
+        """Return the factor at the values `x` (> 0, or >= 0 for positive exponents); same shape."""
+        result = np.ones_like(x)
+        if self.exponent:
+            result = result * x ** float(self.exponent)
+        if self.log:
+            result = result * np.log2(x) ** self.log
+        if self.shares:
+            result = result * ((x - 1.0) / x) ** self.shares
+        return result
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A coefficient times a product of factors, at most one per parameter."""
+
+    coefficient: float
+    factors: tuple[Factor, ...]
+
+    @property
+    def shape(self) -> tuple[Factor, ...]:
+        """What makes two terms alike: the factors in the order of parameter names."""
+        return tuple(sorted(self.factors, key=lambda factor: factor.parameter))
+
+    def exponents(self, parameter: str) -> Exponents:
+        """Return (i, j) of `parameter` in this term, (0, 0) if it does not occur."""
+        for factor in self.factors:
+            if factor.parameter == parameter:
+                return factor.exponents
+        return Fraction(0), 0
+
+    def times(self, other: Term) -> Term:
+        """Return the product of two terms."""
+        merged: dict[str, Factor] = {factor.parameter: factor for factor in self.factors}
+        for factor in other.factors:
+            mine = merged.get(factor.parameter, Factor(factor.parameter))
+            merged[factor.parameter] = Factor(
+                factor.parameter, mine.exponent + factor.exponent, mine.log + factor.log, mine.shares + factor.shares
+            )
+        kept = tuple(f for f in merged.values() if f.exponent or f.log or f.shares)
+        return Term(self.coefficient * other.coefficient, kept)
+
+    def scaled(self, by: float) -> Term:
+        """Return the term with its coefficient multiplied by `by`."""
+        return Term(self.coefficient * by, self.factors)
+
+    def evaluate(self, columns: Mapping[str, FloatArray], shape: tuple[int, ...]) -> FloatArray:
+        """Return the term at the parameter values in `columns` (arrays of `shape`)."""
+        result = np.full(shape, self.coefficient)
+        for factor in self.factors:
+            result = result * factor.evaluate(columns[factor.parameter])
+        return result
+
+
+def lead_exponents(terms: Sequence[Term], constant: float, parameter: str) -> Exponents:
+    """Return (i, j) of the term that dominates as `parameter` grows and the others stay.
+
+    A constant other than 0 counts as (0, 0); nothing at all counts as (0, 0) too.
+    """
+    orders = [term.exponents(parameter) for term in terms if term.coefficient != 0.0]
+    if constant != 0.0 or not orders:
+        orders.append((Fraction(0), 0))
+    return max(orders)
+
+
+def sort_key(term: Term) -> tuple[Fraction, int, tuple[tuple[str, Fraction, int], ...]]:
+    """Order terms by total exponent, then total logarithm, then by name, so that text is stable."""
+    return (
+        sum((f.exponent for f in term.factors), Fraction(0)),
+        sum(f.log for f in term.factors),
+        tuple((f.parameter, f.exponent, f.log) for f in term.shape),
+    )

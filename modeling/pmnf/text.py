@@ -1,0 +1,123 @@
+"""Models as text: for people, for Python, for LaTeX."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+
+from .term import Factor, Term, sort_key
+
+_SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def plain(constant: float, terms: Sequence[Term]) -> str:
+    """Return the model as a person writes it: "3.1e-08·n³ + 2.1·n·log2(n) + 7"."""
+    return _sum(constant, [(term.coefficient, _plain_product(term)) for term in _ordered(terms)], _number, "·")
+
+
+def python(constant: float, terms: Sequence[Term]) -> str:
+    """Return a Python expression; it needs `log2` (of math or numpy) and the parameters as variables."""
+    products = [(term.coefficient, "*".join(_python_factor(f) for f in term.factors)) for term in _ordered(terms)]
+    return _sum(constant, products, repr, "*")
+
+
+def latex(constant: float, terms: Sequence[Term]) -> str:
+    """Return the model as LaTeX mathematics, without the dollar signs."""
+    products = [(term.coefficient, r" \, ".join(_latex_factor(f) for f in term.factors)) for term in _ordered(terms)]
+    return _sum(constant, products, _latex_number, r" \, ")
+
+
+def _ordered(terms: Sequence[Term]) -> list[Term]:
+    return sorted(terms, key=sort_key, reverse=True)
+
+
+def _sum(constant: float, products: Sequence[tuple[float, str]], number: Callable[[float], str], times: str) -> str:
+    parts: list[tuple[bool, str]] = []
+    for coefficient, product in products:
+        size = number(abs(coefficient))
+        if product.startswith("1/"):
+            parts.append((coefficient < 0, f"{size}{product[1:]}"))
+        elif not product:
+            parts.append((coefficient < 0, size))
+        else:
+            parts.append((coefficient < 0, product if abs(coefficient) == 1.0 else f"{size}{times}{product}"))
+    if constant != 0.0 or not parts:
+        parts.append((constant < 0, number(abs(constant))))
+    negative, first = parts[0]
+    text = f"-{first}" if negative else first
+    for negative, part in parts[1:]:
+        text += f" - {part}" if negative else f" + {part}"
+    return text
+
+
+def _number(value: float) -> str:
+    if value == round(value) and value < 1e6:
+        return f"{value:.0f}"
+    return f"{value:.4g}"
+
+
+def _latex_number(value: float) -> str:
+    text = _number(value)
+    if "e" not in text:
+        return text
+    mantissa, exponent = text.split("e")
+    return rf"{mantissa} \cdot 10^{{{int(exponent)}}}"
+
+
+def _plain_power(name: str, exponent: Fraction) -> str:
+    if exponent == 1:
+        return name
+    if exponent.denominator == 1:
+        return name + str(exponent.numerator).translate(_SUPERSCRIPT)
+    return f"{name}^({exponent})"
+
+
+def _plain_product(term: Term) -> str:
+    above: list[str] = []
+    below: list[str] = []
+    for factor in term.factors:
+        if factor.exponent > 0:
+            above.append(_plain_power(factor.parameter, factor.exponent))
+        elif factor.exponent < 0:
+            below.append(_plain_power(factor.parameter, -factor.exponent))
+        if factor.log:
+            log = f"log2({factor.parameter})"
+            above.append(log if factor.log == 1 else log + str(factor.log).translate(_SUPERSCRIPT))
+        above.extend([f"({factor.parameter}-1)/{factor.parameter}"] * factor.shares)
+    product = "·".join(above) or ("1" if below else "")
+    if not below:
+        return product
+    return f"{product}/{below[0]}" if len(below) == 1 else f"{product}/({'·'.join(below)})"
+
+
+def _python_factor(factor: Factor) -> str:
+    name = factor.parameter
+    parts: list[str] = []
+    if factor.exponent == 1:
+        parts.append(name)
+    elif factor.exponent:
+        exponent = str(factor.exponent)
+        parts.append(
+            f"{name}**({exponent})" if factor.exponent.denominator > 1 or factor.exponent < 0 else f"{name}**{exponent}"
+        )
+    if factor.log:
+        parts.append(f"log2({name})" + (f"**{factor.log}" if factor.log > 1 else ""))
+    parts.extend([f"(({name}-1)/{name})"] * factor.shares)
+    return "*".join(parts)
+
+
+def _latex_factor(factor: Factor) -> str:
+    escaped = factor.parameter.replace("_", r"\_")
+    name = escaped if len(escaped) == 1 else rf"\mathrm{{{escaped}}}"
+    parts: list[str] = []
+    if factor.exponent == 1:
+        parts.append(name)
+    elif factor.exponent:
+        exponent = factor.exponent
+        sign = "-" if exponent < 0 else ""
+        top, bottom = abs(exponent.numerator), exponent.denominator
+        parts.append(f"{name}^{{{sign}{top}}}" if bottom == 1 else rf"{name}^{{{sign}\frac{{{top}}}{{{bottom}}}}}")
+    if factor.log:
+        parts.append((rf"\log_2^{{{factor.log}}}" if factor.log > 1 else r"\log_2") + f"({name})")
+    parts.extend([rf"\frac{{{name}-1}}{{{name}}}"] * factor.shares)
+    return r" \, ".join(parts)

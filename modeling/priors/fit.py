@@ -1,0 +1,198 @@
+"""Coefficients of priors: non-negative least squares on relative errors, for many call paths at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..experiment import FloatArray
+from ..pmnf.build import coefficient_covariance, qualities
+from ..pmnf.fitter import fit
+from ..pmnf.model import Model, collect
+from ..pmnf.noise import Repetitions
+from ..pmnf.search import relative_weights
+from ..pmnf.selector import COEFFICIENT_PRICE, score
+
+_Flags = NDArray[np.bool_]
+# Non-negative least squares tries all subsets of the columns; priors have few.
+MOST_COLUMNS = 6
+_ROUNDS = 4
+# Errors are relative to at least this part of the mean; below it a fit says nothing about the noise.
+_LEAST_FIT = 1e-3
+
+
+@dataclass(frozen=True)
+class Prior:
+    """A model without coefficients: time = Σ c_k · columns[k] with c_k >= 0.
+
+    symbols: the names of the coefficients, for people (α, β, γ …). basis: where the prior comes from.
+    text: the prior as a formula. needed: columns of which one at least must have a part in the model, because the
+    order of the effort is known; empty if there is no such demand. least: lower bounds of the coefficients; priors
+    that have them keep every column that fits, the others only columns that pay for themselves.
+    """
+
+    columns: tuple[Model, ...]
+    symbols: tuple[str, ...]
+    basis: str
+    text: str
+    needed: tuple[int, ...] = ()
+    least: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class PriorFit:
+    """A prior with its coefficients, one per column, and the model that they make together."""
+
+    prior: Prior
+    coefficients: tuple[float, ...]
+    model: Model
+
+
+def fit_priors(
+    choices: Sequence[Sequence[Prior]],
+    parameters: tuple[str, ...],
+    points: FloatArray,
+    repetitions: Repetitions,
+    notes: tuple[str, ...] = (),
+) -> list[PriorFit | None]:
+    """Fit the priors of N call paths and return for each path the best one; None if none can be fitted.
+
+    choices: N lists of priors with at most MOST_COLUMNS columns, the more trusted one first; points (C, m) in the
+    order of `parameters`; repetitions: N call paths at these points, all of them measured.
+    `notes` go into every model. All priors with the same number of columns are fitted in one batch.
+    """
+    owner = [path for path, priors in enumerate(choices) for _ in priors]
+    priors = [prior for own in choices for prior in own]
+    scores = np.full(len(priors), np.inf)
+    fits: list[tuple[FloatArray, float, float] | None] = [None] * len(priors)
+    for width in sorted({len(prior.columns) for prior in priors}):
+        members = [number for number, prior in enumerate(priors) if len(prior.columns) == width]
+        paths = np.array([owner[number] for number in members])
+        columns = np.stack([_columns(priors[number], parameters, points) for number in members])
+        needed = np.array([[k in priors[number].needed for k in range(width)] for number in members])
+        part = _take(repetitions, paths)
+        bounded = np.array([bool(priors[number].least) for number in members])
+        coefficients, residual, left_out, value = _nonnegative(columns, part, needed.reshape(-1, width), bounded)
+        least = np.array([priors[number].least or (0.0,) * width for number in members]).reshape(-1, width)
+        coefficients = np.maximum(coefficients, least)
+        for index, number in enumerate(members):
+            scores[number] = value[index]
+            fits[number] = (coefficients[index], float(residual[index]), float(left_out[index]))
+    result: list[PriorFit | None] = [None] * len(choices)
+    best: dict[int, int] = {}
+    for number, path in enumerate(owner):
+        if np.isfinite(scores[number]) and (path not in best or scores[number] < scores[best[path]]):
+            best[path] = number
+    for path, number in best.items():
+        found = fits[number]
+        assert found is not None
+        result[path] = _build(priors[number], found, parameters, points, _take(repetitions, np.array([path])), notes)
+    return result
+
+
+def _columns(prior: Prior, parameters: tuple[str, ...], points: FloatArray) -> FloatArray:
+    return np.stack([_evaluate(model, parameters, points) for model in prior.columns])
+
+
+def _evaluate(model: Model, parameters: tuple[str, ...], points: FloatArray) -> FloatArray:
+    return replace(model, parameters=parameters).evaluate(points)
+
+
+def _nonnegative(
+    columns: FloatArray, repetitions: Repetitions, needed: _Flags, bounded: _Flags
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Return coefficients (N, K), residuals, left-out errors and scores (N,) of the best non-negative fits.
+
+    The non-negative optimum is the best among the subsets of columns whose unconstrained fit is positive. Errors
+    relative to the values draw a fit towards values that are small by chance; they are relative to the fit itself
+    from the second round on (iteratively reweighted least squares for noise in proportion to the mean).
+    """
+    weights = relative_weights(repetitions.centre)
+    result = _weighted(columns, repetitions, needed, bounded, weights)
+    for _ in range(_ROUNDS):
+        fitted = np.einsum("nkc,nk->nc", columns, result[0])
+        weights = 1.0 / np.maximum(fitted, _LEAST_FIT * repetitions.centre.mean(axis=1, keepdims=True))
+        result = _weighted(columns, repetitions, needed, bounded, weights)
+    return result
+
+
+def _weighted(
+    columns: FloatArray, repetitions: Repetitions, needed: _Flags, bounded: _Flags, weights: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Return the same for given weights (N, C)."""
+    paths, width, points = columns.shape
+    values = repetitions.centre
+    scale = np.abs(columns).max(axis=2)
+    scale = np.where(scale > 0, scale, 1.0)
+    scaled = columns / scale[:, :, None]
+    noise = repetitions.scatter / np.sqrt(np.maximum(repetitions.count, 1.0))
+    freedom = np.minimum(repetitions.freedom, points)
+    best = np.zeros((paths, width))
+    residual, left_out, best_score = (np.full(paths, np.inf) for _ in range(3))
+    demand = np.asarray(needed.any(axis=1), dtype=bool)
+    rows = np.arange(paths)
+    for size in range(1, min(width, points) + 1):
+        subsets = np.array(list(combinations(range(width), size)))
+        fits = fit(scaled[:, subsets], values, weights)
+        good = (fits.coefficients >= 0).all(axis=2) & np.isfinite(fits.residual)
+        has_lead = needed[:, subsets].any(axis=2) | ~demand[:, None]
+        crossed = np.where(np.isfinite(fits.left_out), fits.left_out, fits.residual)
+        # a price below zero makes the largest subset that is positive win, which is the non-negative optimum
+        price = np.repeat(np.where(bounded, -1e6, COEFFICIENT_PRICE)[:, None] * size, len(subsets), axis=1)
+        scores = score(fits.residual, crossed, points, noise, freedom, price)
+        scores = np.where(good & has_lead, scores, np.inf)
+        first = scores.argmin(axis=1)
+        better = np.asarray(scores[rows, first] < best_score, dtype=bool)
+        chosen = rows[better]
+        index = first[better]
+        best[chosen] = 0.0
+        best[chosen[:, None], subsets[index]] = fits.coefficients[chosen, index]
+        residual[chosen] = fits.residual[chosen, index]
+        left_out[chosen] = fits.left_out[chosen, index]
+        best_score[chosen] = scores[chosen, index]
+    return best / scale, residual, left_out, best_score
+
+
+def _take(repetitions: Repetitions, paths: NDArray[np.int64]) -> Repetitions:
+    return Repetitions(
+        repetitions.centre[paths],
+        repetitions.scatter[paths],
+        repetitions.freedom[paths],
+        repetitions.count[paths],
+        repetitions.differ[paths],
+    )
+
+
+def _build(
+    prior: Prior,
+    found: tuple[FloatArray, float, float],
+    parameters: tuple[str, ...],
+    points: FloatArray,
+    repetitions: Repetitions,
+    notes: tuple[str, ...],
+) -> PriorFit:
+    coefficients, residual, left_out = found
+    parts = [(c, column) for c, column in zip(coefficients.tolist(), prior.columns, strict=True) if c > 0]
+    constant, terms = collect(
+        sum(c * m.constant for c, m in parts), [term.scaled(c) for c, m in parts for term in m.terms]
+    )
+    design = _columns(prior, parameters, points)[None]
+    covariance = coefficient_covariance(design, coefficients[None], np.array([residual]), repetitions)[0]
+    place = {term.shape: index + 1 for index, term in enumerate(terms)}
+    mapping = np.zeros((len(terms) + 1, len(prior.columns)))
+    for number, (c, column) in enumerate(zip(coefficients.tolist(), prior.columns, strict=True)):
+        if c > 0:
+            mapping[0, number] = column.constant
+            for term in column.terms:
+                if term.shape in place:
+                    mapping[place[term.shape], number] += term.coefficient
+    matrix = (mapping @ covariance @ mapping.T).tolist()
+    fitted = np.einsum("kc,k->c", design[0], coefficients)[None]
+    quality = qualities(repetitions.centre, fitted, np.array([left_out]), (coefficients > 0).sum()[None])[0]
+    ranges = tuple((float(a), float(b)) for a, b in zip(points.min(axis=0), points.max(axis=0), strict=True))
+    model = Model(parameters, constant, terms, quality, ranges, tuple(tuple(row) for row in matrix), notes=notes)
+    return PriorFit(prior, tuple(coefficients.tolist()), model)

@@ -1,0 +1,22 @@
+"""The PMPI library: which MPI operations move how many bytes, and the wrappers that count them.
+
+mpi_library            path of libquipu_mpi.so for an MPI, built on first use
+describe_mpicc         which MPI a compiler wrapper belongs to
+family_of_launcher     which MPI an mpirun belongs to
+mpicc_of_launcher      the compiler wrapper of an mpirun's MPI
+MpiInstallation        what they return
+load_table             the table of operations that move data (operations.toml)
+"""
+
+from .installation import MpiInstallation, describe_mpicc, family_of_launcher, mpicc_of_launcher
+from .library import mpi_library
+from .table import load_table
+
+__all__ = [
+    "MpiInstallation",
+    "describe_mpicc",
+    "family_of_launcher",
+    "load_table",
+    "mpi_library",
+    "mpicc_of_launcher",
+]

@@ -1,0 +1,198 @@
+"""C text of one wrapper of a C function of MPI.
+
+Accounting is written from the operation's row; the hand-written parts that it calls are declared in
+native/quipu_mpi.h.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from quipu.modeling.errors import MeasurementError
+
+from . import waiting
+from .expression import Access
+from .prototypes import Function
+from .table import Completes, Operation
+
+GROUP_OF = {"comm": "quipu_mpi_group_of", "win": "quipu_mpi_group_of_win", "file": "quipu_mpi_group_of_file"}
+# What the wrapper library itself must do around a few functions.
+BEFORE = {"MPI_Abort": "quipu_flush();"}
+AFTER_SUCCESS = {"MPI_Init": "quipu_mpi_initialized();", "MPI_Init_thread": "quipu_mpi_initialized();"}
+AFTER_REGION = {"MPI_Finalize": "quipu_mpi_finalized();"}
+
+C_ACCESS = Access(
+    value=lambda name: name,
+    element=lambda array, index: f"{array}[{index}]",
+    array=lambda name: name,
+    width=lambda name: f"sizeof *{name}",
+    types=lambda name: f"(struct quipu_mpi_types){{.{'each' if name.endswith('types') else 'all'} = {name}}}",
+    in_place=lambda name: f"({name} == MPI_IN_PLACE)",
+)
+
+
+@dataclass
+class Accounting:
+    """Statements before the PMPI_ call, after it, and after it if it succeeded."""
+
+    before: list[str] = field(default_factory=list)
+    after: list[str] = field(default_factory=list)
+    success: list[str] = field(default_factory=list)
+
+
+def wrapper(function: Function, operation: Operation | None) -> str:
+    """The wrapper of one function; without an operation it has visits and time only.
+
+    Raises MeasurementError if mpi.h declares another number of arguments than the table.
+    """
+    names = argument_names(function, operation)
+    parameters = ", ".join(parameter.declare(name) for parameter, name in zip(function.parameters, names, strict=True))
+    call = f"P{function.name}({', '.join(names)})"
+    if operation is None:
+        parts = Accounting()
+    elif operation.completes is not None:
+        parts = completion(operation.completes, operation)
+    else:
+        parts = transfer(operation, C_ACCESS)
+        if waits_in_call(operation):
+            parts.before[:0] = [
+                "MPI_Status own_status;",
+                "if (status == MPI_STATUS_IGNORE)",
+                "    status = &own_status;",
+            ]
+    success = [*([AFTER_SUCCESS[function.name]] if function.name in AFTER_SUCCESS else []), *parts.success]
+    inner = [*([BEFORE[function.name]] if function.name in BEFORE else []), *parts.before]
+    inner.append(f"result = {call};")
+    inner += parts.after
+    if success:
+        inner += ["if (result == MPI_SUCCESS) {", *(f"    {line}" for line in success), "}"]
+    lines = [
+        "if (!quipu_mpi_outermost())",
+        f"    return {call};",
+        "int result;",
+        "{",
+        f"    QUIPU_MPI_CALL(&{region(function.name)});",
+        *(f"    {line}" for line in inner),
+        "}",
+        *([AFTER_REGION[function.name]] if function.name in AFTER_REGION else []),
+        "return result;",
+    ]
+    body = "\n".join(f"    {line}" for line in lines)
+    define = f'struct quipu_region {region(function.name)} = {{"{function.name}", NULL, NULL, 0, QUIPU_MPI, 0}};'
+    return f"{define}\nint {function.name}({parameters or 'void'}) {{\n{body}\n}}\n"
+
+
+def region(function: str) -> str:
+    """The variable that describes the region of a function, shared by its bindings; not visible outside."""
+    return f"quipu_mpi_region_{function[4:]}"
+
+
+def argument_names(function: Function, operation: Operation | None) -> tuple[str, ...]:
+    """The names of the table for an operation, else those of mpi.h, made unique."""
+    if operation is None:
+        return tuple(f"{parameter.name}_{i}" for i, parameter in enumerate(function.parameters))
+    if len(operation.arguments) != len(function.parameters):
+        raise MeasurementError(
+            f"mpi.h declares {function.name} with {len(function.parameters)} arguments, the table of operations has "
+            f"{len(operation.arguments)}: correct its row in operations.toml"
+        )
+    return operation.arguments
+
+
+def waits_in_call(operation: Operation) -> bool:
+    """Whether the function itself returns the status that tells the received bytes."""
+    return operation.received_from_status and "status" in operation.arguments
+
+
+def transfer(operation: Operation, access: Access) -> Accounting:
+    """Accounting of an operation that moves data, or that posts or makes a request that will.
+
+    The text uses the operation's arguments by their names in the table, `request` and `status` as pointers, and
+    `call.node`; `access` says how a binding reads them.
+    """
+    parts = Accounting(after=waiting.after(operation))
+    arguments = operation.arguments
+    to_peer, from_peer = "true", "true"
+    if operation.to is not None:
+        parts.before.append(f"const bool to_peer = {operation.to} != MPI_PROC_NULL;")
+        to_peer = "to_peer"
+        from_peer = "to_peer" if operation.kind == "one-sided" else "true"
+    if operation.source is not None:
+        peer, nobody = operation.source, "MPI_PROC_NULL"
+        if peer == "message":
+            peer, nobody = "*message", "MPI_MESSAGE_NO_PROC"
+        parts.before.append(f"const bool from_peer = {peer} != {nobody};")
+        from_peer = "from_peer"
+    parts.success.append(f"const struct quipu_mpi_group group = {_group(operation)};")
+    sent = _guarded(to_peer, operation.sent.c(access)) if operation.sent is not None else "0"
+    received = _guarded(from_peer, operation.received.c(access)) if operation.received is not None else "0"
+    waits = operation.received_from_status and "request" in arguments
+    if operation.received_from_status and not waits:
+        received = _guarded(from_peer, "quipu_mpi_status_bytes(status)")
+    receives = operation.received is not None or operation.received_from_status
+    parts.success += [f"const uint64_t sent = {sent};", f"const uint64_t received = {received};"]
+    if operation.counts_messages:
+        message_sent = to_peer if operation.sent is not None else "false"
+        message_received = from_peer if receives else "false"
+    else:
+        collective = operation.kind in ("collective", "persistent")
+        message_sent = "sent > 0" if collective else "false"
+        message_received = "received > 0" if collective else "false"
+    if waits or operation.persistent:
+        facts = [f".message_received = {message_received}", f".from_status = {str(waits).lower()}"]
+        if operation.persistent:
+            facts += [".persistent = true", ".sent = sent", ".received = received", f".message_sent = {message_sent}"]
+        peer = from_peer if receives else to_peer
+        parts.success += [
+            f"if ({peer})",
+            "    quipu_mpi_posted(*request, (struct quipu_mpi_request){.node = call.node, .processes = group.all,",
+            f"                     {', '.join(facts)}}});",
+        ]
+    parts.before += waiting.before(operation)
+    parts.success += waiting.success(operation)
+    if not operation.persistent:
+        later = "false" if waits else message_received
+        parts.success.append(f"quipu_mpi_count(call.node, &group, sent, received, {message_sent}, {later});")
+    return parts
+
+
+def completion(completes: Completes, operation: Operation) -> Accounting:
+    """Accounting of a function that completes, starts or frees requests."""
+    arguments = operation.arguments
+    if completes == "start":
+        return Accounting(success=["quipu_mpi_started(*request, call.node);"])
+    if completes == "startall":
+        return Accounting(success=["for (int i = 0; i < count; i++)", "    quipu_mpi_started(requests[i], call.node);"])
+    declare = "struct quipu_mpi_completion completion;"
+    if completes == "free":
+        return Accounting(
+            [declare, "quipu_mpi_before_free(&completion, request);"],
+            ["quipu_mpi_after_free(&completion, result);"],
+        )
+    count = "count" if "count" in arguments else "1"
+    requests = "requests" if "requests" in arguments else "request"
+    statuses = "statuses" if "statuses" in arguments else "status"
+    flag = "flag" if "flag" in arguments else "NULL"
+    expected = count if statuses == "statuses" else "1"
+    wait = f"{statuses} = quipu_mpi_await(&completion, {count}, {requests}, {statuses}, {expected});"
+    after = {
+        "one": f"quipu_mpi_completed_one(&completion, result, request, NULL, {flag});",
+        "any": f"quipu_mpi_completed_one(&completion, result, requests, index, {flag});",
+        "some": "quipu_mpi_completed_some(&completion, result, outcount, indices);",
+        "all": f"quipu_mpi_completed_all(&completion, result, {flag});",
+    }[completes]
+    before = [declare, wait, *waiting.before(operation)]
+    return Accounting(before, [*waiting.after(operation), after, *waiting.completed(operation, "completion")])
+
+
+def _group(operation: Operation) -> str:
+    argument = operation.group_argument
+    if argument is None:
+        return "{0}"
+    if argument == "comm" and "root" in operation.arguments:
+        return "quipu_mpi_rooted(comm, root)"
+    return f"{GROUP_OF[argument]}({argument})"
+
+
+def _guarded(condition: str, value: str) -> str:
+    return value if condition == "true" else f"{condition} ? {value} : 0"

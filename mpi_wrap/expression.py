@@ -1,0 +1,154 @@
+"""Expressions of the table of operations: checked as Python syntax, written as C.
+
+The grammar is in operations.toml. An expression knows nothing of a language binding: how an argument is read
+(as a C value, through a Fortran pointer, as a converted handle) is the business of the `Access` that renders it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from quipu.modeling.errors import FormatError
+
+GROUP_NAMES = frozenset({"size", "local_size", "rank", "root_here", "leaf"})
+DEGREE_NAMES = frozenset({"in_degree", "out_degree"})
+CONSTANTS = frozenset({"MPI_NO_OP"})
+SUMS = {
+    "sum": "quipu_mpi_sum({counts}, {width}, group.size, {type})",
+    "sum_local": "quipu_mpi_sum({counts}, {width}, group.local_size, {type})",
+    "sum_in": "quipu_mpi_sum_neighbours({counts}, {width}, QUIPU_MPI_IN, {comm}, {type})",
+    "sum_out": "quipu_mpi_sum_neighbours({counts}, {width}, QUIPU_MPI_OUT, {comm}, {type})",
+}
+OPERATORS: dict[type[ast.AST], str] = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+}
+
+
+@dataclass(frozen=True)
+class Access:
+    """How one language binding reads arguments; each function takes an argument name and gives C text.
+
+    value: a number or handle; element: one entry (second argument: C index) of an array of counts; array: the
+    array itself; width: C text for the size in bytes of an entry; types: a datatype, or an array of datatypes,
+    as a `struct quipu_mpi_types`; in_place: whether a buffer is MPI_IN_PLACE.
+    """
+
+    value: Callable[[str], str]
+    element: Callable[[str, str], str]
+    array: Callable[[str], str]
+    width: Callable[[str], str]
+    types: Callable[[str], str]
+    in_place: Callable[[str], str]
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A checked expression over the arguments of an operation."""
+
+    text: str
+    tree: ast.expr
+    names: frozenset[str]
+
+    def uses(self, names: frozenset[str]) -> bool:
+        """Whether any of these names occurs."""
+        return bool(self.names & names)
+
+    def c(self, access: Access) -> str:
+        """C text of the expression; `group` is the struct quipu_mpi_group of the operation."""
+        return _render(self.tree, access)
+
+
+def parse(text: str, arguments: tuple[str, ...], source: object, line: int) -> Expression:
+    """Check `text` against the grammar. Raises FormatError for a syntax error or an unknown name."""
+    try:
+        tree = ast.parse(" ".join(text.split()), mode="eval").body
+    except SyntaxError as error:
+        raise FormatError(source, f"expression {text!r}: {error.msg}", line) from error
+    known = GROUP_NAMES | DEGREE_NAMES | CONSTANTS | frozenset(arguments) | {"bytes", "in_place"} | frozenset(SUMS)
+    names = frozenset(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
+    if unknown := sorted(names - known):
+        raise FormatError(source, f"expression {text!r}: unknown name {unknown[0]!r}", line)
+    problem = _problem(tree, frozenset(arguments))
+    if problem:
+        raise FormatError(source, f"expression {text!r}: {problem}", line)
+    return Expression(text, tree, names)
+
+
+def _problem(node: ast.expr, arguments: frozenset[str]) -> str | None:
+    """What is outside the grammar, if anything."""
+    children: list[ast.expr] = []
+    match node:
+        case ast.Name(id=name):
+            return None if name not in SUMS and name not in ("bytes", "in_place") else f"{name} needs arguments"
+        case ast.Constant(value=int()):
+            return None
+        case ast.BinOp(left=left, op=op, right=right) | ast.Compare(left=left, ops=[op], comparators=[right]):
+            if type(op) not in OPERATORS:
+                return "the operators are + - * == !="
+            children = [left, right]
+        case ast.IfExp(test=test, body=body, orelse=orelse):
+            children = [test, body, orelse]
+        case ast.Subscript(value=ast.Name(id=array), slice=index):
+            if array not in arguments:
+                return f"{array} is no argument"
+            children = [index]
+        case ast.Call(func=ast.Name(id="bytes"), args=[count, ast.Name(id=datatype)], keywords=[]):
+            if datatype not in arguments:
+                return f"{datatype} is no argument"
+            children = [count]
+        case ast.Call(func=ast.Name(id=name), args=operands, keywords=[]):
+            return _call_problem(name, operands, arguments)
+        case _:
+            return f"cannot use {ast.unparse(node)!r}"
+    return next((problem for child in children if (problem := _problem(child, arguments))), None)
+
+
+def _call_problem(name: str, operands: list[ast.expr], arguments: frozenset[str]) -> str | None:
+    """What is wrong with a call of a function that takes arguments of the operation only."""
+    expected = {"in_place": 1} | dict.fromkeys(SUMS, 2)
+    given = [operand.id for operand in operands if isinstance(operand, ast.Name) and operand.id in arguments]
+    if name not in expected:
+        return f"unknown function {name!r}"
+    if len(operands) != expected[name] or len(given) != len(operands):
+        return f"{name} takes {expected[name]} argument(s) of the operation"
+    return None
+
+
+def _render(node: ast.expr, access: Access) -> str:
+    """C text of a checked node."""
+    match node:
+        case ast.Constant(value=value):
+            return str(value)
+        case ast.Name(id=name):
+            if name in GROUP_NAMES:
+                return f"group.{name}"
+            if name in DEGREE_NAMES:
+                which = "QUIPU_MPI_IN" if name == "in_degree" else "QUIPU_MPI_OUT"
+                return f"quipu_mpi_degree({access.value('comm')}, {which})"
+            return name if name in CONSTANTS else access.value(name)
+        case ast.BinOp(left=left, op=operator, right=right):
+            return f"((uint64_t){_render(left, access)} {OPERATORS[type(operator)]} {_render(right, access)})"
+        case ast.Compare(left=left, ops=[operator], comparators=[right]):
+            return f"({_render(left, access)} {OPERATORS[type(operator)]} {_render(right, access)})"
+        case ast.IfExp(test=test, body=body, orelse=orelse):
+            return f"({_render(test, access)} ? {_render(body, access)} : {_render(orelse, access)})"
+        case ast.Subscript(value=ast.Name(id=array), slice=index):
+            return access.element(array, _render(index, access))
+        case ast.Call(func=ast.Name(id="in_place"), args=[ast.Name(id=buffer)]):
+            return access.in_place(buffer)
+        case ast.Call(func=ast.Name(id="bytes"), args=[count, ast.Name(id=datatype)]):
+            return f"quipu_mpi_bytes({_render(count, access)}, {access.value(datatype)})"
+        case ast.Call(func=ast.Name(id=name), args=[ast.Name(id=counts), ast.Name(id=datatype)]):
+            return SUMS[name].format(
+                counts=access.array(counts),
+                width=access.width(counts),
+                type=access.types(datatype),
+                comm=access.value("comm") if name in ("sum_in", "sum_out") else "",
+            )
+    raise AssertionError(ast.dump(node))

@@ -1,0 +1,184 @@
+"""Which MPI an mpicc or an mpirun belongs to, and how programs are compiled and linked for it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from quipu.modeling.errors import EnvironmentProblem, MeasurementError
+
+from .prototypes import INCLUDE, run_clang
+
+OPEN_MPI, MPICH, INTEL, MVAPICH, SMPI = "Open MPI", "MPICH", "Intel MPI", "MVAPICH", "SMPI"
+UNKNOWN = "unknown"
+QUESTION_SECONDS = 30
+
+# Options of compiler wrappers that print how they compile and link; the first pair that works is taken.
+QUESTIONS = (
+    ("--showme:compile", "--showme:link"),
+    ("-compile_info", "-link_info"),
+    ("-compile-info", "-link-info"),
+    ("-show", "-show"),
+)
+
+
+@dataclass(frozen=True)
+class MpiInstallation:
+    """An MPI as its compiler wrapper describes it. `family` is one of the constants above."""
+
+    mpicc: Path
+    family: str
+    version: str
+    compile_flags: tuple[str, ...]
+    link_flags: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """Family and version, as a person writes it."""
+        return f"{self.family} {self.version}".strip()
+
+
+def describe_mpicc(mpicc: str | None = None, *, clang: str = "clang-19") -> MpiInstallation:
+    """The MPI of a compiler wrapper; without one, of $QUIPU_MPICC or the first `mpicc` in PATH.
+
+    Raises EnvironmentProblem if it is missing, MeasurementError if it is no compiler wrapper of an MPI.
+    """
+    name = mpicc or os.environ.get("QUIPU_MPICC") or "mpicc"
+    found = shutil.which(name)
+    if found is None:
+        raise EnvironmentProblem(
+            f"the MPI compiler {name!r} is not there. Install one (apt-get install libopenmpi-dev openmpi-bin), or "
+            "name yours in QUIPU_MPICC"
+        )
+    for compile_question, link_question in QUESTIONS:
+        compiling, linking = _ask(found, compile_question), _ask(found, link_question)
+        if compiling is not None and linking is not None:
+            break
+    else:
+        raise MeasurementError(f"{found} does not say how it compiles: it answers none of --showme:compile, -show")
+    compile_flags, link_flags = _compile_flags(compiling), _link_flags(linking)
+    family, version = _identify(run_clang(clang, [*compile_flags, "-E", "-dM"], INCLUDE))
+    return MpiInstallation(Path(found), family, version, compile_flags, link_flags)
+
+
+def family_of_launcher(launcher: str) -> str:
+    """The MPI family of an mpirun, mpiexec or smpirun; UNKNOWN for those of a batch system (srun, aprun).
+
+    Raises EnvironmentProblem if the launcher is missing.
+    """
+    found = shutil.which(launcher)
+    if found is None:
+        raise EnvironmentProblem(f"the launcher {launcher!r} is not there. Install an MPI: apt-get install openmpi-bin")
+    if Path(found).name.startswith("smpirun"):
+        return SMPI
+    text = _ask(found, "--version") or ""
+    for pattern, family in (
+        (r"Open ?MPI|OpenRTE|PRTE|prterun", OPEN_MPI),
+        (r"Intel\(R\) MPI", INTEL),
+        (r"MVAPICH", MVAPICH),
+        (r"HYDRA|MPICH", MPICH),
+    ):
+        if re.search(pattern, text, re.IGNORECASE):
+            return family
+    return UNKNOWN
+
+
+def mpicc_of_launcher(launcher: str, *, clang: str = "clang-19") -> MpiInstallation:
+    """The MPI that a launcher belongs to: the mpicc that lies beside it and is of the same family.
+
+    For a launcher of a batch system it is the default mpicc. Raises EnvironmentProblem if no mpicc fits.
+    """
+    family = family_of_launcher(launcher)
+    if family == UNKNOWN:
+        return describe_mpicc(clang=clang)
+    tried: list[str] = []
+    for candidate in _candidates(Path(shutil.which(launcher) or launcher), family):
+        if shutil.which(candidate) is None:
+            continue
+        installation = describe_mpicc(candidate, clang=clang)
+        if installation.family == family:
+            return installation
+        tried.append(f"{candidate} is of {installation.family}")
+    raise EnvironmentProblem(
+        f"{launcher} belongs to {family}, but no mpicc of {family} is there"
+        + (f" ({'; '.join(tried)})" if tried else "")
+        + ". Install its development package, or name its mpicc in QUIPU_MPICC"
+    )
+
+
+def _candidates(launcher: Path, family: str) -> list[str]:
+    """Names and paths of the mpicc of a launcher, the likeliest first."""
+    names = ["smpicc"] if family == SMPI else []
+    for path in (launcher, Path(os.path.realpath(launcher))):
+        suffix = "".join(path.suffixes)  # Debian: mpirun.openmpi, mpiexec.hydra
+        names += [str(path.with_name(f"mpicc{suffix}")), str(path.with_name("mpicc"))]
+    debian = {OPEN_MPI: "mpicc.openmpi", MPICH: "mpicc.mpich"}
+    chosen = os.environ.get("QUIPU_MPICC")
+    return [*([chosen] if chosen else []), *names, *([debian[family]] if family in debian else []), "mpicc"]
+
+
+def _ask(program: str, question: str) -> str | None:
+    """What the program prints for this option, None if it fails."""
+    try:
+        result = subprocess.run(
+            [program, question], capture_output=True, text=True, timeout=QUESTION_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return result.stdout if result.returncode == 0 and result.stdout.strip() else None
+
+
+def _words(answer: str) -> list[str]:
+    try:
+        return shlex.split(answer.replace("\n", " "))
+    except ValueError as error:
+        raise MeasurementError(f"the MPI compiler describes itself with a syntax error: {error}") from error
+
+
+def _compile_flags(answer: str) -> tuple[str, ...]:
+    return tuple(_pick(_words(answer), ("-I", "-D", "-U"), ("-isystem", "-include")))
+
+
+def _link_flags(answer: str) -> tuple[str, ...]:
+    words = [word for word in _words(answer) if not word.startswith("-Wl,-z")]
+    return tuple(_pick(words, ("-L", "-l", "-Wl,"), ("-Xlinker",), pick_libraries=True))
+
+
+def _pick(
+    words: Sequence[str], prefixes: tuple[str, ...], with_value: tuple[str, ...], *, pick_libraries: bool = False
+) -> list[str]:
+    """The flags with one of these prefixes; values of `-I dir` and the like are kept with their flag."""
+    picked: list[str] = []
+    position = 0
+    while position < len(words):
+        word = words[position]
+        takes_next = (word in with_value or word in prefixes) and position + 1 < len(words)
+        if takes_next:
+            picked += [word, words[position + 1]]
+        elif word.startswith(prefixes) or (pick_libraries and re.search(r"\.(so(\.\d+)*|a)$", word)):
+            picked.append(word)
+        position += 2 if takes_next else 1
+    return picked
+
+
+def _identify(macros: str) -> tuple[str, str]:
+    """Family and version from the macros of mpi.h."""
+    defined: Mapping[str, str] = {
+        parts[1]: parts[2].strip('"') if len(parts) > 2 else ""
+        for line in macros.splitlines()
+        if len(parts := line.split(maxsplit=2)) > 1 and "(" not in parts[1]
+    }
+    if "OPEN_MPI" in defined:
+        keys = ("OMPI_MAJOR_VERSION", "OMPI_MINOR_VERSION", "OMPI_RELEASE_VERSION")
+        return OPEN_MPI, ".".join(defined[key] for key in keys if key in defined)
+    for key, family in (("I_MPI_VERSION", INTEL), ("MVAPICH2_VERSION", MVAPICH), ("MPICH_VERSION", MPICH)):
+        if key in defined:
+            return family, defined[key]
+    if "SMPI_H" in defined:
+        return SMPI, ""
+    return UNKNOWN, ""

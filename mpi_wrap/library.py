@@ -1,0 +1,205 @@
+"""libquipu_mpi.so for the MPI at hand: built on first use, then found in a cache.
+
+The cache is ${XDG_CACHE_HOME:-~/.cache}/quipu/mpi. Each build has a folder whose name ends with a hash over all
+that went into it: the preprocessed mpi.h, the table, the sources, flags, compiler and runtime. A folder appears
+complete or not at all, so several processes may build at once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import stat
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from quipu.modeling.errors import EnvironmentProblem, MeasurementError
+
+from .generate import Sources, generate
+from .installation import MpiInstallation, describe_mpicc
+from .prototypes import INCLUDE, read_prototypes, run_clang
+from .table import TABLE, load_table, operations_of
+
+LIBRARY = "libquipu_mpi.so"
+RUNTIME = "libquipu.so"
+HAND_WRITTEN = Path(__file__).with_name("native")
+COMPILE = (
+    "-std=gnu11",
+    "-O2",
+    "-g",
+    "-fPIC",
+    "-fno-plt",
+    "-fexceptions",
+    "-Wall",
+    "-Wextra",
+    "-Wno-deprecated-declarations",
+)
+
+UNDEFINED = re.compile(r"undefined (?:reference to|symbol:?) [`']?P(MPI_\w+)")
+
+
+def mpi_library(
+    mpicc: str | MpiInstallation | None = None,
+    *,
+    runtime_include: Path | None = None,
+    runtime_lib: Path | None = None,
+    clang: str = "clang-19",
+    verbose: bool = False,
+) -> Path:
+    """Path of the PMPI library for the MPI of this mpicc (default: $QUIPU_MPICC, or `mpicc` in PATH).
+
+    runtime_include: folder of quipu.h; runtime_lib: libquipu.so. By default those of the
+    installation ($QUIPU_HOME, else this Python environment). Builds the library if the cache
+    has none, and says so on standard error (`verbose`: also if it has one).
+
+    Raises EnvironmentProblem if clang, MPI or the runtime is missing, MeasurementError if building fails.
+    """
+    include, runtime = runtime_files(runtime_include, runtime_lib)
+    installation = mpicc if isinstance(mpicc, MpiInstallation) else describe_mpicc(mpicc, clang=clang)
+    name = _folder_name(installation, include, runtime, clang)
+    for cache in _caches():
+        found = cache / name / LIBRARY
+        if found.is_file():
+            if verbose:
+                print(f"quipu: {found} ({installation})", file=sys.stderr)
+            return found
+        try:
+            cache.mkdir(parents=True, exist_ok=True)
+            scratch = Path(tempfile.mkdtemp(prefix=".building-", dir=cache))
+        except OSError as error:
+            print(f"quipu: cannot write {cache} ({error.strerror}); trying elsewhere", file=sys.stderr)
+            continue
+        try:
+            print(f"quipu: building the MPI wrappers for {installation}, once", file=sys.stderr)
+            build(installation, scratch, runtime_include=include, runtime_lib=runtime, clang=clang)
+            _publish(scratch, cache / name)
+        except OSError as error:
+            raise MeasurementError(f"cannot build {found}: {error.strerror}. Set XDG_CACHE_HOME") from error
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+        return found
+    raise EnvironmentProblem("no folder for the MPI wrappers can be written. Set XDG_CACHE_HOME or TMPDIR to one")
+
+
+def build(
+    installation: MpiInstallation, folder: Path, *, runtime_include: Path, runtime_lib: Path, clang: str = "clang-19"
+) -> Path:
+    """Generate and build the library in this folder, with its sources and a build.json; return its path.
+
+    Functions that mpi.h declares and the MPI library does not have are left out (some mpi.h promise too much).
+    """
+    functions = read_prototypes(clang, installation.compile_flags)
+    operations = operations_of(load_table())
+    absent: set[str] = set()
+    while True:
+        present = [function for function in functions if function.name not in absent]
+        sources = generate(present, operations, installation.family)
+        for name, text in sources.files.items():
+            (folder / name).write_text(text, encoding="utf-8")
+        command = _command(installation, folder, sources, (runtime_include, runtime_lib), clang)
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
+        if result.returncode == 0:
+            break
+        missing = set(UNDEFINED.findall(result.stderr)) - absent
+        if not missing:
+            first = next((line for line in result.stderr.splitlines() if "error" in line), result.stderr.strip())
+            raise MeasurementError(f"cannot build the MPI wrappers for {installation} ({installation.mpicc}): {first}")
+        absent |= missing
+    facts = {
+        "mpi": str(installation),
+        "mpicc": str(installation.mpicc),
+        "functions": len(present),
+        "counted": list(sources.counted),
+        "absent": sorted(absent),
+        "warnings": result.stderr.splitlines(),
+        "command": command,
+    }
+    (folder / "build.json").write_text(json.dumps(facts, indent=1), encoding="utf-8")
+    return folder / LIBRARY
+
+
+def _command(
+    installation: MpiInstallation, folder: Path, sources: Sources, runtime_parts: tuple[Path, Path], clang: str
+) -> list[str]:
+    """How the library is compiled and linked, in one step."""
+    include, runtime = runtime_parts
+    return [
+        clang,
+        *COMPILE,
+        *installation.compile_flags,
+        f"-I{folder}",
+        f"-I{HAND_WRITTEN}",
+        f"-I{include}",
+        *(str(folder / name) for name in sources.files if name.endswith(".c")),
+        *(str(path) for path in sorted(HAND_WRITTEN.glob("*.c"))),
+        "-shared",
+        "-Wl,-z,defs",
+        f"-Wl,-soname,{LIBRARY}",
+        f"-Wl,-rpath,{runtime.parent}",
+        "-o",
+        str(folder / LIBRARY),
+        str(runtime),
+        *installation.link_flags,
+    ]
+
+
+def runtime_files(include: Path | None = None, library: Path | None = None) -> tuple[Path, Path]:
+    """Folder of quipu.h and path of libquipu.so: as given, else of the installation. Raises EnvironmentProblem."""
+    prefix = Path(os.environ.get("QUIPU_HOME") or sysconfig.get_path("data"))
+    include = include or prefix / "lib" / "quipu" / "include"
+    library = library or prefix / "lib" / "quipu" / RUNTIME
+    for path in (include / "quipu.h", library):
+        if not path.is_file():
+            raise EnvironmentProblem(
+                f"{path} is not there. Install Quipu completely (in its source folder: make build), or set QUIPU_HOME "
+                "to the folder that has lib/quipu"
+            )
+    return include.resolve(), library.resolve()
+
+
+def _folder_name(installation: MpiInstallation, include: Path, runtime: Path, clang: str) -> str:
+    digest = hashlib.sha256()
+    digest.update(run_clang(clang, [*installation.compile_flags, "-E", "-dD"], INCLUDE).encode())
+    digest.update(run_clang(clang, ["--version"], "").encode())
+    for part in (*installation.compile_flags, *installation.link_flags, *COMPILE, str(runtime)):
+        digest.update(part.encode() + b"\0")
+    generator = sorted(Path(__file__).parent.glob("*.py"))
+    contracts = [include / name for name in ("quipu.h", "metrics.def", "profile_format.h")]
+    for path in (TABLE, *generator, *sorted(HAND_WRITTEN.iterdir()), *contracts):
+        if path.is_file():
+            digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    label = re.sub(r"[^a-z0-9.]+", "-", str(installation).lower()).strip("-")
+    return f"{label}-{digest.hexdigest()[:16]}"
+
+
+def _caches() -> Iterator[Path]:
+    """Folders that may hold builds: the user's cache, else a private folder for temporary files."""
+    configured = os.environ.get("XDG_CACHE_HOME")
+    home = Path(configured) if configured else Path("~/.cache").expanduser()
+    yield home.absolute() / "quipu" / "mpi"
+    private = Path(tempfile.gettempdir()) / f"quipu-mpi-{os.getuid()}"
+    try:
+        private.mkdir(mode=0o700, exist_ok=True)
+        facts = private.lstat()
+    except OSError:
+        return
+    # Whoever owns this folder decides what is preloaded into programs.
+    if stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.getuid() and not facts.st_mode & 0o022:
+        yield private
+
+
+def _publish(scratch: Path, final: Path) -> None:
+    """Rename the finished folder into place; if another process was faster, its build serves as well."""
+    scratch.chmod(0o755)
+    try:
+        scratch.rename(final)
+    except OSError:
+        if not (final / LIBRARY).is_file():
+            raise

@@ -1,0 +1,66 @@
+/* When wrappers are on, and what is said once per process. */
+#include "quipu_mpi.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int quipu_mpi_on = 0;
+bool quipu_mpi_concurrent = true;
+_Thread_local void *quipu_mpi_active_wrapper __attribute__((tls_model("initial-exec"))) = NULL;
+
+/* Which MPIs share handle types and constants: Intel MPI, MVAPICH and others follow MPICH. */
+static const char *abi_of(const char *version) {
+    return strstr(version, "Open MPI") != NULL ? "Open MPI" : strstr(version, "SMPI") != NULL ? "SMPI" : "MPICH";
+}
+
+#if defined(OPEN_MPI)
+#define BUILT_FOR "Open MPI"
+#elif defined(SMPI_H)
+#define BUILT_FOR "SMPI"
+#else
+#define BUILT_FOR "MPICH"
+#endif
+
+__attribute__((constructor)) static void start(void) { quipu_mpi_on = quipu_active(); }
+
+void quipu_mpi_initialized(void) {
+    char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int length = 0;
+    if (PMPI_Get_library_version(version, &length) != MPI_SUCCESS)
+        return;
+    version[strcspn(version, "\n,")] = '\0';
+    for (char *tab = version; (tab = strchr(tab, '\t')) != NULL;)
+        *tab = ' ';
+    quipu_attribute("mpi_library", version);
+    if (strcmp(abi_of(version), BUILT_FOR) != 0) {
+        /* Handles of another MPI have other types: counting would read nonsense, passing calls on is safe. */
+        fprintf(stderr,
+                "quipu: the program runs %s, but libquipu_mpi.so was built for %s: MPI is not counted. Tell Quipu the "
+                "mpicc of the program's MPI with QUIPU_MPICC.\n",
+                version, BUILT_FOR);
+        quipu_attribute("mpi_problem", "libquipu_mpi.so was built for another MPI: MPI is not counted");
+        quipu_mpi_on = 0;
+        return;
+    }
+    const struct quipu_mpi_group world = quipu_mpi_group_of(MPI_COMM_WORLD);
+    if (world.all == 0)
+        return;
+    quipu_mpi_know_world();
+#ifndef SMPI_H
+    int level = MPI_THREAD_MULTIPLE;
+    quipu_mpi_concurrent = PMPI_Query_thread(&level) != MPI_SUCCESS || level == MPI_THREAD_MULTIPLE;
+#endif
+    quipu_mpi_choose_waits();
+    char text[16];
+    snprintf(text, sizeof text, "%d", world.rank);
+    quipu_attribute("rank", text);
+    snprintf(text, sizeof text, "%d", world.all);
+    quipu_attribute("ranks", text);
+}
+
+void quipu_mpi_finalized(void) {
+    quipu_mpi_report_waits();
+    quipu_attribute("mpi_finalized", "1");
+    quipu_flush();
+}

@@ -1,0 +1,87 @@
+/* What wrappers of Fortran procedures need: sentinels, statuses and requests in their Fortran form. */
+#define _GNU_SOURCE
+#include "quipu_mpi.h"
+
+#ifdef OPEN_MPI
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+extern int mpi_fortran_in_place_; /* its address is MPI_IN_PLACE of all Fortran bindings of Open MPI */
+
+const void *quipu_mpi_fortran_buffer(const void *buffer) {
+    return buffer == (const void *)&mpi_fortran_in_place_ ? MPI_IN_PLACE : buffer;
+}
+
+struct search {
+    const char *symbol;
+    void *found;
+};
+
+static int search_library(struct dl_phdr_info *info, size_t size, void *data) {
+    struct search *search = data;
+    (void)size;
+    if (strstr(info->dlpi_name, "libmpi_") == NULL)
+        return 0;
+    void *library = dlopen(info->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
+    if (library == NULL)
+        return 0;
+    search->found = dlsym(library, search->symbol);
+    dlclose(library); /* it stays: whoever calls the procedure has loaded it */
+    return search->found != NULL;
+}
+
+void *quipu_mpi_fortran_symbol(const char *name) {
+    struct search search = {name, dlsym(RTLD_DEFAULT, name)};
+    /* An extension module of an interpreter may have brought the Fortran library for itself only. */
+    if (search.found == NULL)
+        dl_iterate_phdr(search_library, &search);
+    if (search.found == NULL) {
+        fprintf(stderr, "quipu: the Fortran library of this MPI has no %s; run the program without the MPI wrappers\n",
+                name);
+        abort();
+    }
+    return search.found;
+}
+
+void *quipu_mpi_fortran_await(struct quipu_mpi_fortran_completion *completion, int count, const void *requests,
+                              void *statuses, int status_count) {
+    const MPI_Fint *fortran = requests;
+    const bool ignored = statuses == MPI_F_STATUS_IGNORE || statuses == MPI_F_STATUSES_IGNORE;
+    MPI_Request few[QUIPU_MPI_FEW], *handles = few;
+    completion->c.count = 0;
+    completion->c.bytes = 0;
+    completion->memory = NULL;
+    if (count <= 0 || !quipu_mpi_any_request())
+        return statuses;
+    if (count > QUIPU_MPI_FEW && (handles = malloc((size_t)count * sizeof *handles)) == NULL)
+        return statuses;
+    for (int i = 0; i < count; i++)
+        handles[i] = PMPI_Request_f2c(fortran[i]);
+    quipu_mpi_await(&completion->c, count, handles, MPI_STATUSES_IGNORE, status_count);
+    completion->c.base = 1;
+    completion->status_count = status_count;
+    if (handles != few)
+        free(handles);
+    if (!ignored || completion->c.count == 0)
+        return statuses;
+    memset(completion->few, 0, sizeof completion->few);
+    if (status_count <= QUIPU_MPI_FEW)
+        return completion->few;
+    completion->memory = calloc((size_t)status_count, QUIPU_MPI_F_STATUS_SIZE * sizeof(MPI_Fint));
+    if (completion->memory != NULL)
+        return completion->memory;
+    free(completion->c.memory);
+    completion->c.count = 0;
+    return statuses;
+}
+
+void quipu_mpi_fortran_statuses(struct quipu_mpi_fortran_completion *completion, const void *statuses) {
+    const MPI_Fint *fortran = statuses;
+    for (int i = 0; completion->c.count > 0 && i < completion->status_count; i++)
+        PMPI_Status_f2c(fortran + (size_t)i * QUIPU_MPI_F_STATUS_SIZE, &completion->c.statuses[i]);
+}
+
+#endif

@@ -1,0 +1,302 @@
+/* quipu_mpi.h: what generated MPI wrappers share (written by hand; mpi_wrap/generate.py writes the wrappers).
+ *
+ * A wrapper enters the region of its function, calls the PMPI_ function, counts, and leaves the region:
+ *
+ *     if (!quipu_mpi_outermost()) return PMPI_Send(...);
+ *     QUIPU_MPI_CALL(&region);
+ *     int result = PMPI_Send(...);
+ *     if (result == MPI_SUCCESS) quipu_mpi_count(call.node, ...);
+ *     return result;
+ */
+#ifndef QUIPU_MPI_H
+#define QUIPU_MPI_H
+
+#include <mpi.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mpi_at_hand.h" /* generated: the optional PMPI_ functions of this mpi.h */
+#include "profile_format.h"
+#include "quipu.h"
+
+#pragma GCC visibility push(hidden)
+
+/* active.c ------------------------------------------------------------------------------------------------ */
+
+/* Whether wrappers do anything at all: measuring is on, and the process runs the MPI that this library is for. */
+extern int quipu_mpi_on;
+/* Stack address of the wrapper that is active on this thread, NULL if none. */
+extern _Thread_local void *quipu_mpi_active_wrapper __attribute__((tls_model("initial-exec")));
+
+/* True in a wrapper that the program called; false while nothing is measured and in calls that an MPI library
+ * makes to itself or a callback makes, so that nothing counts twice. Addresses rather than a depth: an error
+ * handler may leave a wrapper by longjmp, and the next wrapper further up the stack must not believe in it. */
+static inline __attribute__((always_inline)) bool quipu_mpi_outermost(void) {
+    return __builtin_expect(quipu_mpi_on, 0) &&
+           (quipu_mpi_active_wrapper == NULL || __builtin_frame_address(0) >= quipu_mpi_active_wrapper);
+}
+
+/* Calls of MPI may run at the same time (MPI_THREAD_MULTIPLE, or nothing is known): counters need locked additions. */
+extern bool quipu_mpi_concurrent;
+
+struct quipu_mpi_call {
+    struct quipu_frame *frame;
+    struct quipu_node *node;
+};
+
+static inline void quipu_mpi_leave(struct quipu_mpi_call *call) {
+    quipu_exit(call->frame);
+    quipu_mpi_active_wrapper = NULL;
+}
+
+/* The cleanup also runs when a C++ error handler throws through the wrapper. */
+#define QUIPU_MPI_CALL(region)                                                                                         \
+    quipu_mpi_active_wrapper = __builtin_frame_address(0);                                                             \
+    __attribute__((cleanup(quipu_mpi_leave))) struct quipu_mpi_call call = {quipu_enter(region), NULL};                \
+    call.node = quipu_here()
+
+/* After MPI_Init: rank, number of ranks and MPI library become attributes of the profile. */
+void quipu_mpi_initialized(void);
+/* After MPI_Finalize: the profile is complete as far as MPI goes. */
+void quipu_mpi_finalized(void);
+
+/* group.c ------------------------------------------------------------------------------------------------- */
+
+/* The processes of an operation, in the words of operations.toml; all: in the whole communicator. */
+struct quipu_mpi_group {
+    int all;
+    int size;
+    int local_size;
+    int rank;
+    bool inter;
+    bool root_here;
+    bool leaf;
+};
+
+/* MPI_COMM_WORLD once MPI is initialized; all = 0 before. */
+extern struct quipu_mpi_group quipu_mpi_world;
+/* After MPI_Init: what is known of MPI_COMM_WORLD need not be asked again. */
+void quipu_mpi_know_world(void);
+struct quipu_mpi_group quipu_mpi_ask_group(MPI_Comm comm);
+
+static inline struct quipu_mpi_group quipu_mpi_group_of(MPI_Comm comm) {
+    if (__builtin_expect(comm == MPI_COMM_WORLD && quipu_mpi_world.all > 0, 1))
+        return quipu_mpi_world;
+    if (comm == MPI_COMM_SELF)
+        return (struct quipu_mpi_group){.all = 1, .size = 1, .local_size = 1};
+    return quipu_mpi_ask_group(comm);
+}
+
+/* The same with root_here and leaf for this root. */
+struct quipu_mpi_group quipu_mpi_rooted(MPI_Comm comm, int root);
+/* Only `all` is known of these. */
+struct quipu_mpi_group quipu_mpi_group_of_win(MPI_Win win);
+struct quipu_mpi_group quipu_mpi_group_of_file(MPI_File file);
+
+enum quipu_mpi_direction { QUIPU_MPI_IN, QUIPU_MPI_OUT };
+/* Neighbours of the topology that are not MPI_PROC_NULL. */
+uint64_t quipu_mpi_degree(MPI_Comm comm, enum quipu_mpi_direction direction);
+
+/* bytes.c ------------------------------------------------------------------------------------------------- */
+
+/* A datatype for all, or one for each of an array of counts (the Fortran array if the C array is NULL). */
+struct quipu_mpi_types {
+    MPI_Datatype all;
+    const MPI_Datatype *each;
+    const MPI_Fint *fortran;
+};
+
+/* The predefined datatype whose size this thread asked for last. It cannot be freed, so it keeps its size. */
+struct quipu_mpi_known_type {
+    MPI_Datatype type;
+    uint64_t size; /* 0: none */
+};
+extern _Thread_local struct quipu_mpi_known_type quipu_mpi_known_type __attribute__((tls_model("initial-exec")));
+uint64_t quipu_mpi_ask_type_size(MPI_Datatype datatype);
+
+/* The datatype of an empty part may be MPI_DATATYPE_NULL or garbage: it is not looked at. */
+static inline uint64_t quipu_mpi_bytes(int64_t count, MPI_Datatype datatype) {
+    if (count <= 0)
+        return 0;
+    const struct quipu_mpi_known_type *known = &quipu_mpi_known_type;
+    return (uint64_t)count *
+           (known->size > 0 && known->type == datatype ? known->size : quipu_mpi_ask_type_size(datatype));
+}
+/* Bytes of `length` counts, each of `width` bytes (int or MPI_Count). */
+uint64_t quipu_mpi_sum(const void *counts, size_t width, int length, struct quipu_mpi_types types);
+uint64_t quipu_mpi_sum_neighbours(const void *counts, size_t width, enum quipu_mpi_direction direction, MPI_Comm comm,
+                                  struct quipu_mpi_types types);
+/* What a completed operation received or read. */
+uint64_t quipu_mpi_status_bytes(const MPI_Status *status);
+
+/* Adds to the node of the running call. A locked addition waits until all that MPI has just stored for the other
+ * process has left the store buffer, so it is left to programs that need it. The counters follow the fixed part of a
+ * node (profile_format.h). */
+static inline void quipu_mpi_add(struct quipu_node *node, enum quipu_metric metric, uint64_t value) {
+    if (__builtin_expect(quipu_mpi_concurrent, 0))
+        quipu_add(node, metric, value);
+    else
+        ((uint64_t *)((struct quipu_profile_node *)(void *)node + 1))[metric] += value;
+}
+
+/* Counts for the running call; node is that of the call, NULL if nothing is measured. */
+static inline void quipu_mpi_count(struct quipu_node *node, const struct quipu_mpi_group *group, uint64_t sent,
+                                   uint64_t received, bool message_sent, bool message_received) {
+    if (node == NULL)
+        return;
+    if (sent)
+        quipu_mpi_add(node, QUIPU_BYTES_SENT, sent);
+    if (received)
+        quipu_mpi_add(node, QUIPU_BYTES_RECEIVED, received);
+    if (message_sent)
+        quipu_mpi_add(node, QUIPU_MESSAGES_SENT, 1);
+    if (message_received)
+        quipu_mpi_add(node, QUIPU_MESSAGES_RECEIVED, 1);
+    const uint64_t *counters = (const uint64_t *)((const struct quipu_profile_node *)(const void *)node + 1);
+    if (__builtin_expect((uint64_t)group->all > counters[QUIPU_COMM_SIZE], 0))
+        quipu_max(node, QUIPU_COMM_SIZE, (uint64_t)group->all);
+}
+
+/* wait.c -------------------------------------------------------------------------------------------------- */
+
+/* Calls that take less did not wait; receives of at least so many bytes await the envelope first. */
+enum { QUIPU_MPI_WAIT_FLOOR_NS = 1000, QUIPU_MPI_LONG_MESSAGE = 1 << 16 };
+
+/* Whether the metric wait_time is kept; every how many calls a collective is probed (0: never). */
+extern bool quipu_mpi_tell_waits;
+extern uint32_t quipu_mpi_probe_one_of;
+extern uint64_t quipu_mpi_wait_floor; /* ticks */
+
+/* After MPI_Init: reads QUIPU_MPI_WAIT. */
+void quipu_mpi_choose_waits(void);
+/* At the end: number and cost of the probes become attributes of the profile. */
+void quipu_mpi_report_waits(void);
+/* A call took so long while it moved these bytes: the rest is waiting. */
+void quipu_mpi_waited(struct quipu_node *node, uint64_t ticks, uint64_t bytes);
+/* Wait until a message is there to receive. */
+void quipu_mpi_await_message(struct quipu_node *node, int source, int tag, MPI_Comm comm);
+/* A message that was there took so long to receive. */
+void quipu_mpi_learn_rate(uint64_t ticks, uint64_t bytes);
+/* Wait until all processes have come to a collective operation, if this call is one of those that are probed. */
+void quipu_mpi_await_all(struct quipu_node *node, MPI_Comm comm);
+
+/* 0: waits are not told. */
+static inline uint64_t quipu_mpi_wait_clock(void) { return quipu_mpi_tell_waits ? quipu_ticks() : 0; }
+
+static inline void quipu_mpi_wait_between(struct quipu_node *node, uint64_t begin, uint64_t end, uint64_t bytes) {
+    if (__builtin_expect(end - begin > quipu_mpi_wait_floor, 0))
+        quipu_mpi_waited(node, end - begin, bytes);
+}
+
+/* Before a blocking receive into a buffer of this size; returns whether the message was awaited. */
+static inline bool quipu_mpi_before_receive(struct quipu_node *node, uint64_t bytes, int source, int tag,
+                                            MPI_Comm comm) {
+    if (bytes < QUIPU_MPI_LONG_MESSAGE || !quipu_mpi_tell_waits || source == MPI_PROC_NULL)
+        return false;
+    quipu_mpi_await_message(node, source, tag, comm);
+    return true;
+}
+
+static inline void quipu_mpi_after_receive(struct quipu_node *node, bool awaited, uint64_t begin, uint64_t end,
+                                           uint64_t bytes) {
+    if (!awaited)
+        quipu_mpi_wait_between(node, begin, end, bytes);
+    else if (bytes >= QUIPU_MPI_LONG_MESSAGE)
+        quipu_mpi_learn_rate(end - begin, bytes);
+}
+
+static inline void quipu_mpi_before_collective(struct quipu_node *node, MPI_Comm comm) {
+    if (__builtin_expect(quipu_mpi_probe_one_of != 0, 0))
+        quipu_mpi_await_all(node, comm);
+}
+
+/* requests.c ---------------------------------------------------------------------------------------------- */
+
+/* What is known of a request that counts later: a receive (its bytes come with the status), or a persistent one. */
+struct quipu_mpi_request {
+    struct quipu_node *node; /* who is credited: the call path that posted or started it */
+    uint64_t sent, received; /* known bytes of a persistent request */
+    bool message_sent, message_received;
+    bool from_status; /* `received` comes from the status */
+    bool persistent;
+    bool active; /* persistent: started and not complete */
+    int processes;
+};
+
+/* Remember a request that MPI has just returned. */
+void quipu_mpi_posted(MPI_Request handle, struct quipu_mpi_request request);
+/* A persistent request was started by the call path `node`. */
+void quipu_mpi_started(MPI_Request handle, struct quipu_node *node);
+/* How many requests were ever remembered: requests remembered after this moment are later ones, even if MPI has
+ * given them a handle again that another thread is just completing. */
+uint64_t quipu_mpi_request_time(void);
+/* Whether any request is remembered. */
+bool quipu_mpi_any_request(void);
+/* Whether a receive with this handle is remembered. */
+bool quipu_mpi_is_receive(MPI_Request handle);
+/* A request remembered no later than `time` is complete: credit it. A persistent one stays. Returns the bytes that it
+ * received. */
+uint64_t quipu_mpi_settle(MPI_Request handle, uint64_t time, const MPI_Status *status);
+/* A request is gone without a result. */
+void quipu_mpi_forget(MPI_Request handle, uint64_t time, bool persistent_too);
+
+/* completion.c -------------------------------------------------------------------------------------------- */
+
+enum { QUIPU_MPI_FEW = 32 };
+
+/* The requests and statuses of a wait or test call. MPI overwrites the handles, and the statuses may be ignored
+ * by the program but are needed here. */
+struct quipu_mpi_completion {
+    int count; /* 0: nothing to settle */
+    int base;  /* number of the first request: 1 in Fortran */
+    uint64_t time;
+    uint64_t bytes; /* received by the requests that are complete */
+    MPI_Request *handles;
+    MPI_Status *statuses;
+    void *memory; /* of more than a few */
+    MPI_Request few_handles[QUIPU_MPI_FEW];
+    MPI_Status few_statuses[QUIPU_MPI_FEW];
+};
+
+/* Before the call. Returns the statuses to pass to MPI: those of the program unless it ignores them. */
+MPI_Status *quipu_mpi_await(struct quipu_mpi_completion *completion, int count, const MPI_Request *requests,
+                            MPI_Status *statuses, int status_count);
+/* After the call. flag: NULL for wait functions. */
+void quipu_mpi_completed_one(struct quipu_mpi_completion *completion, int result, const MPI_Request *requests,
+                             const int *index, const int *flag);
+void quipu_mpi_completed_some(struct quipu_mpi_completion *completion, int result, const int *count,
+                              const int *indices);
+void quipu_mpi_completed_all(struct quipu_mpi_completion *completion, int result, const int *flag);
+/* Before and after MPI_Request_free. */
+void quipu_mpi_before_free(struct quipu_mpi_completion *completion, const MPI_Request *request);
+void quipu_mpi_after_free(struct quipu_mpi_completion *completion, int result);
+
+/* fortran.c ----------------------------------------------------------------------------------------------- */
+
+#ifdef OPEN_MPI
+/* Open MPI's Fortran status is its C status, as integers. */
+enum { QUIPU_MPI_F_STATUS_SIZE = sizeof(MPI_Status) / sizeof(MPI_Fint) };
+
+struct quipu_mpi_fortran_completion {
+    struct quipu_mpi_completion c;
+    int status_count;
+    MPI_Fint *memory; /* for more than a few statuses that the program ignores; the wrapper frees it */
+    MPI_Fint few[QUIPU_MPI_FEW * QUIPU_MPI_F_STATUS_SIZE];
+};
+
+/* The buffer as C sees it: Fortran has its own MPI_IN_PLACE. */
+const void *quipu_mpi_fortran_buffer(const void *buffer);
+/* The address of a procedure of MPI's Fortran library; ends the process if there is none. */
+void *quipu_mpi_fortran_symbol(const char *name);
+/* As quipu_mpi_await, with requests and statuses in their Fortran form. */
+void *quipu_mpi_fortran_await(struct quipu_mpi_fortran_completion *completion, int count, const void *requests,
+                              void *statuses, int status_count);
+/* After the call, before quipu_mpi_completed_*: the statuses that MPI wrote, as C sees them. */
+void quipu_mpi_fortran_statuses(struct quipu_mpi_fortran_completion *completion, const void *statuses);
+#endif
+
+#pragma GCC visibility pop
+#endif

@@ -1,0 +1,196 @@
+/* The requests whose bytes are known only later.
+ *
+ * Sends and nonblocking collectives count when they are posted: their arguments say everything. Here are receives
+ * (their bytes come with the status) and persistent requests. The table is a hash in 64 parts, each with its own
+ * lock, so that threads rarely meet. A handle can come again as soon as MPI has completed its request, before the
+ * completing thread is here: so entries of one handle are kept newest first and carry the time of their insertion,
+ * and a completion takes the newest entry that is not later than its own beginning.
+ */
+#include "quipu_mpi.h"
+
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+enum { PARTS = 64, FIRST_BUCKETS = 16, SPINS = 100 };
+
+struct entry {
+    struct entry *next;
+    uint64_t key;
+    uint64_t time;
+    struct quipu_mpi_request request;
+};
+
+struct part {
+    atomic_flag lock;
+    uint32_t buckets; /* a power of two, 0 before the first entry */
+    uint32_t entries;
+    struct entry **bucket;
+    struct entry *unused;
+} __attribute__((aligned(64)));
+
+static struct part parts[PARTS];
+static _Atomic uint64_t inserted; /* also the clock of the table */
+static _Atomic uint64_t removed;
+
+static uint64_t key_of(MPI_Request handle) {
+    uint64_t key = 0;
+    memcpy(&key, &handle, sizeof handle);
+    return key;
+}
+
+/* Fibonacci hashing: handles are aligned addresses or small numbers with flag bits at the top. */
+static uint64_t hash_of(uint64_t key) { return (key ^ (key >> 32)) * UINT64_C(0x9E3779B97F4A7C15); }
+
+static struct part *lock_part(uint64_t hash) {
+    struct part *part = &parts[hash >> 58];
+    for (int spins = 0; atomic_flag_test_and_set_explicit(&part->lock, memory_order_acquire); spins++)
+        if (spins >= SPINS)
+            sched_yield();
+    return part;
+}
+
+static void unlock_part(struct part *part) { atomic_flag_clear_explicit(&part->lock, memory_order_release); }
+
+static struct entry **chain(struct part *part, uint64_t hash) {
+    return &part->bucket[(hash >> 26) & (part->buckets - 1)];
+}
+
+/* Room for one more entry; false without memory. */
+static bool grow(struct part *part) {
+    if (part->entries < 2 * part->buckets)
+        return true;
+    const uint32_t before = part->buckets;
+    struct entry **old = part->bucket;
+    struct entry **bucket = calloc(before == 0 ? FIRST_BUCKETS : 2 * before, sizeof(struct entry *));
+    if (bucket == NULL)
+        return before != 0;
+    part->bucket = bucket;
+    part->buckets = before == 0 ? FIRST_BUCKETS : 2 * before;
+    for (uint32_t i = 0; i < before; i++) {
+        /* Reverse twice, so that the newest stays first. */
+        struct entry *reversed = NULL;
+        for (struct entry *entry = old[i], *next; entry != NULL; entry = next) {
+            next = entry->next;
+            entry->next = reversed;
+            reversed = entry;
+        }
+        for (struct entry *entry = reversed, *next; entry != NULL; entry = next) {
+            next = entry->next;
+            struct entry **head = chain(part, hash_of(entry->key));
+            entry->next = *head;
+            *head = entry;
+        }
+    }
+    free(old);
+    return true;
+}
+
+/* The link to the newest entry of this handle that is not later than `time`; NULL if there is none. */
+static struct entry **find(struct part *part, uint64_t hash, uint64_t key, uint64_t time) {
+    if (part->buckets == 0)
+        return NULL;
+    for (struct entry **link = chain(part, hash); *link != NULL; link = &(*link)->next)
+        if ((*link)->key == key && (*link)->time <= time)
+            return link;
+    return NULL;
+}
+
+static void remove_entry(struct part *part, struct entry **link) {
+    struct entry *entry = *link;
+    *link = entry->next;
+    entry->next = part->unused;
+    part->unused = entry;
+    part->entries--;
+    atomic_fetch_add_explicit(&removed, 1, memory_order_relaxed);
+}
+
+void quipu_mpi_posted(MPI_Request handle, struct quipu_mpi_request request) {
+    const uint64_t key = key_of(handle), hash = hash_of(key);
+    if (handle == MPI_REQUEST_NULL)
+        return;
+    struct part *part = lock_part(hash);
+    struct entry *entry = part->unused;
+    if (grow(part) && (entry != NULL || (entry = malloc(sizeof *entry)) != NULL)) {
+        if (entry == part->unused)
+            part->unused = entry->next;
+        struct entry **head = chain(part, hash);
+        entry->key = key;
+        entry->request = request;
+        entry->next = *head;
+        *head = entry;
+        part->entries++;
+        entry->time = atomic_fetch_add_explicit(&inserted, 1, memory_order_relaxed) + 1;
+    }
+    unlock_part(part);
+}
+
+void quipu_mpi_started(MPI_Request handle, struct quipu_node *node) {
+    const uint64_t key = key_of(handle), hash = hash_of(key);
+    struct quipu_mpi_request request = {0};
+    struct part *part = lock_part(hash);
+    struct entry **link = find(part, hash, key, UINT64_MAX);
+    if (link != NULL && (*link)->request.persistent) {
+        (*link)->request.node = node;
+        (*link)->request.active = true;
+        request = (*link)->request;
+    }
+    unlock_part(part);
+    if (!request.persistent)
+        return;
+    const struct quipu_mpi_group group = {.all = request.processes};
+    quipu_mpi_count(node, &group, request.sent, request.received, request.message_sent,
+                    request.message_received && !request.from_status);
+}
+
+uint64_t quipu_mpi_request_time(void) { return atomic_load_explicit(&inserted, memory_order_relaxed); }
+
+bool quipu_mpi_any_request(void) {
+    return atomic_load_explicit(&removed, memory_order_relaxed) != quipu_mpi_request_time();
+}
+
+bool quipu_mpi_is_receive(MPI_Request handle) {
+    const uint64_t key = key_of(handle), hash = hash_of(key);
+    struct part *part = lock_part(hash);
+    struct entry **link = find(part, hash, key, UINT64_MAX);
+    const bool is =
+        link != NULL && (*link)->request.from_status && (!(*link)->request.persistent || (*link)->request.active);
+    unlock_part(part);
+    return is;
+}
+
+uint64_t quipu_mpi_settle(MPI_Request handle, uint64_t time, const MPI_Status *status) {
+    const uint64_t key = key_of(handle), hash = hash_of(key);
+    struct quipu_mpi_request request = {0};
+    struct part *part = lock_part(hash);
+    struct entry **link = find(part, hash, key, time);
+    if (link != NULL) {
+        request = (*link)->request;
+        if (!request.persistent)
+            remove_entry(part, link);
+        else
+            (*link)->request.active = false;
+    }
+    unlock_part(part);
+    if (link == NULL || !request.from_status || (request.persistent && !request.active))
+        return 0;
+    /* Only messages can be cancelled; Open MPI leaves the flag undefined in the status of a file operation. */
+    int cancelled = 0;
+    if (request.message_received && PMPI_Test_cancelled(status, &cancelled) == MPI_SUCCESS && cancelled)
+        return 0;
+    const struct quipu_mpi_group group = {0};
+    const uint64_t bytes = quipu_mpi_status_bytes(status);
+    quipu_mpi_count(request.node, &group, 0, bytes, false, request.message_received);
+    return bytes;
+}
+
+void quipu_mpi_forget(MPI_Request handle, uint64_t time, bool persistent_too) {
+    const uint64_t key = key_of(handle), hash = hash_of(key);
+    struct part *part = lock_part(hash);
+    struct entry **link = find(part, hash, key, time);
+    if (link != NULL && (persistent_too || !(*link)->request.persistent))
+        remove_entry(part, link);
+    else if (link != NULL)
+        (*link)->request.active = false;
+    unlock_part(part);
+}

@@ -1,0 +1,204 @@
+/* Waiting told apart from transfer: the metric wait_time.
+ *
+ * Point-to-point: what a blocking call takes beyond the time that its bytes need at best. Of a long receive the
+ * envelope is awaited first, so there the split is exact; the transfers that follow teach how fast messages move.
+ * Collectives: a barrier before the operation lasts until the last process has come. Barriers change a program, so
+ * few calls get one, the same ones on every process: they are chosen by the number of the call on its communicator.
+ */
+#include "quipu_mpi.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum {
+    FIRST_PROBES = 16, /* of a communicator: programs with few collectives are measured as they are */
+    SAMPLED_ONE_OF = 128,
+    COPIED = 1 << 18,
+    COPIES = 4,
+    CLOCK_SPAN_NS = 50000,
+};
+
+bool quipu_mpi_tell_waits = false;
+uint32_t quipu_mpi_probe_one_of = 0;
+uint64_t quipu_mpi_wait_floor = 0;
+
+static double ticks_per_ns = 0;
+static _Atomic double ticks_per_byte = 0;
+static int arrivals_key = MPI_KEYVAL_INVALID;
+static _Atomic uint64_t probes, probe_cost;
+
+/* What is known of the collectives of a communicator; the program calls them one after the other. */
+struct arrivals {
+    uint64_t calls;
+    uint64_t cost; /* ticks of a barrier for which all are there */
+    bool probed;   /* whether its processes are measured like this one */
+};
+
+static uint64_t nanoseconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* No message moves faster than memory is copied: the rate until a receive has taught a better one. */
+static void calibrate(void) {
+    const uint64_t start = quipu_ticks(), start_ns = nanoseconds();
+    char *from = calloc(1, COPIED), *to = calloc(1, COPIED);
+    double best = 0;
+    for (int i = 0; from != NULL && to != NULL && i < COPIES; i++) {
+        const uint64_t before = quipu_ticks();
+        memcpy(to, from, COPIED);
+        __asm__ volatile("" : : "r"(to) : "memory");
+        const double each = (double)(quipu_ticks() - before) / COPIED;
+        best = best == 0 || each < best ? each : best;
+    }
+    free(from);
+    free(to);
+    uint64_t now_ns;
+    do
+        now_ns = nanoseconds();
+    while (now_ns - start_ns < CLOCK_SPAN_NS);
+    ticks_per_ns = (double)(quipu_ticks() - start) / (double)(now_ns - start_ns);
+    atomic_store(&ticks_per_byte, best);
+    quipu_mpi_wait_floor = (uint64_t)(ticks_per_ns * QUIPU_MPI_WAIT_FLOOR_NS);
+}
+
+static int delete_arrivals(MPI_Comm comm, int key, void *value, void *state) {
+    (void)comm, (void)key, (void)state;
+    free(value);
+    return MPI_SUCCESS;
+}
+
+void quipu_mpi_choose_waits(void) {
+    const char *mode = getenv("QUIPU_MPI_WAIT"), *clock = getenv("QUIPU_CLOCK");
+    if (mode == NULL || *mode == '\0')
+        mode = "local";
+    const bool sample = strcmp(mode, "sample") == 0, all = strcmp(mode, "all") == 0;
+    if (!sample && !all && strcmp(mode, "local") != 0 && strcmp(mode, "off") != 0) {
+        fprintf(stderr, "quipu: error: QUIPU_MPI_WAIT=%s: it must be off, local, sample or all\n", mode);
+        PMPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    quipu_attribute("mpi_wait", mode);
+    if (strcmp(mode, "off") == 0 || (clock != NULL && strcmp(clock, "none") == 0))
+        return;
+    /* Whether there are probes follows from variables that all ranks share, and from nothing else. */
+    if ((sample || all) &&
+        PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, delete_arrivals, &arrivals_key, NULL) == MPI_SUCCESS)
+        quipu_mpi_probe_one_of = all ? 1 : SAMPLED_ONE_OF;
+    if (quipu_ticks() == 0)
+        return;
+    calibrate();
+    quipu_mpi_tell_waits = true;
+}
+
+void quipu_mpi_report_waits(void) {
+    char text[32];
+    if (quipu_mpi_probe_one_of == 0 || ticks_per_ns <= 0)
+        return;
+    snprintf(text, sizeof text, "%llu", (unsigned long long)atomic_load(&probes));
+    quipu_attribute("mpi_wait_probes", text);
+    snprintf(text, sizeof text, "%.9f", (double)atomic_load(&probe_cost) / ticks_per_ns * 1e-9);
+    quipu_attribute("mpi_wait_probe_seconds", text);
+}
+
+static void add_wait(struct quipu_node *node, uint64_t ticks) {
+    if (node != NULL)
+        quipu_mpi_add(node, QUIPU_WAIT_TIME, ticks);
+}
+
+void quipu_mpi_waited(struct quipu_node *node, uint64_t ticks, uint64_t bytes) {
+    const double transfer = (double)bytes * atomic_load_explicit(&ticks_per_byte, memory_order_relaxed);
+    if ((double)ticks > transfer)
+        add_wait(node, ticks - (uint64_t)transfer);
+}
+
+void quipu_mpi_await_message(struct quipu_node *node, int source, int tag, MPI_Comm comm) {
+    const uint64_t begin = quipu_ticks();
+    if (PMPI_Probe(source, tag, comm, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+        return;
+    const uint64_t ticks = quipu_ticks() - begin;
+    if (ticks > quipu_mpi_wait_floor)
+        add_wait(node, ticks);
+}
+
+void quipu_mpi_learn_rate(uint64_t ticks, uint64_t bytes) {
+    const double seen = (double)ticks / (double)bytes;
+    const double known = atomic_load_explicit(&ticks_per_byte, memory_order_relaxed);
+    /* A running mean over some ten transfers. */
+    atomic_store_explicit(&ticks_per_byte, known + (seen - known) / 8, memory_order_relaxed);
+}
+
+/* Processes that were spawned or have connected may be measured in another way, or not at all. */
+static bool inside_world(MPI_Comm comm) {
+    MPI_Group members = MPI_GROUP_NULL, world = MPI_GROUP_NULL, both = MPI_GROUP_NULL;
+    int size = 0, common = 0, inter = 0;
+    if (PMPI_Comm_test_inter(comm, &inter) != MPI_SUCCESS || inter)
+        return false;
+    if (PMPI_Comm_group(comm, &members) == MPI_SUCCESS && PMPI_Comm_group(MPI_COMM_WORLD, &world) == MPI_SUCCESS &&
+        PMPI_Group_intersection(members, world, &both) == MPI_SUCCESS) {
+        PMPI_Group_size(members, &size);
+        PMPI_Group_size(both, &common);
+        PMPI_Group_free(&both);
+    }
+    if (world != MPI_GROUP_NULL)
+        PMPI_Group_free(&world);
+    if (members != MPI_GROUP_NULL)
+        PMPI_Group_free(&members);
+    return size > 1 && common == size;
+}
+
+static struct arrivals *arrivals_of(MPI_Comm comm) {
+    static struct arrivals *of_world = NULL;
+    struct arrivals *arrivals = comm == MPI_COMM_WORLD ? of_world : NULL;
+    int found = 0;
+    if (arrivals != NULL)
+        return arrivals;
+    if (PMPI_Comm_get_attr(comm, arrivals_key, &arrivals, &found) == MPI_SUCCESS && found)
+        return arrivals;
+    arrivals = calloc(1, sizeof *arrivals);
+    if (arrivals == NULL) { /* the other processes would wait for this one */
+        fputs("quipu: error: no memory for the probes of collective operations\n", stderr);
+        PMPI_Abort(MPI_COMM_WORLD, 1);
+        return NULL;
+    }
+    arrivals->probed = inside_world(comm);
+    PMPI_Comm_set_attr(comm, arrivals_key, arrivals);
+    if (comm == MPI_COMM_WORLD)
+        of_world = arrivals;
+    return arrivals;
+}
+
+/* Number of calls that this one stands for, 0: no probe. Chosen by a hash: a program that repeats some calls in turn
+ * must not always show the same one. */
+static uint64_t weight_of(uint64_t call) {
+    if (quipu_mpi_probe_one_of == 1 || call < FIRST_PROBES)
+        return 1;
+    const uint64_t hash = (call + 1) * UINT64_C(0x9E3779B97F4A7C15);
+    return (hash >> 40) % quipu_mpi_probe_one_of == 0 ? quipu_mpi_probe_one_of : 0;
+}
+
+void quipu_mpi_await_all(struct quipu_node *node, MPI_Comm comm) {
+    if (comm == MPI_COMM_NULL || comm == MPI_COMM_SELF)
+        return;
+    struct arrivals *arrivals = arrivals_of(comm);
+    if (arrivals == NULL || !arrivals->probed)
+        return;
+    const uint64_t call = arrivals->calls++, weight = weight_of(call);
+    if (weight == 0)
+        return;
+    const uint64_t begin = quipu_ticks();
+    PMPI_Barrier(comm);
+    const uint64_t end = quipu_ticks();
+    if (call < FIRST_PROBES) { /* all are there: how long does a barrier take by itself? */
+        PMPI_Barrier(comm);
+        const uint64_t cost = quipu_ticks() - end;
+        arrivals->cost = arrivals->cost == 0 || cost < arrivals->cost ? cost : arrivals->cost;
+        atomic_fetch_add_explicit(&probe_cost, cost, memory_order_relaxed);
+    }
+    atomic_fetch_add_explicit(&probes, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&probe_cost, arrivals->cost, memory_order_relaxed);
+    if (end - begin > arrivals->cost)
+        add_wait(node, (end - begin - arrivals->cost) * weight);
+}

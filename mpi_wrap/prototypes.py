@@ -1,0 +1,103 @@
+"""The prototypes of an mpi.h, as clang sees them.
+
+The abstract syntax tree that clang prints as JSON is robust against macros, attributes and the style of a
+particular mpi.h: Open MPI, MPICH and SimGrid SMPI need no cases of their own here.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from quipu.modeling.errors import EnvironmentProblem, MeasurementError
+
+INCLUDE = "#include <mpi.h>\n"
+CONVERSION = re.compile(r"_(c|f|f08)2(c|f|f08)$")  # of handles and statuses between languages
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter: C type as clang writes it, and the name in mpi.h (may be empty)."""
+
+    type: str
+    name: str
+
+    def declare(self, name: str) -> str:
+        """C declaration of a parameter of this type with that name."""
+        if "(*)" in self.type:
+            return self.type.replace("(*)", f"(*{name})", 1)
+        return f"{self.type}{'' if self.type.endswith('*') else ' '}{name}"
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function that mpi.h declares and that has a PMPI_ twin."""
+
+    name: str
+    returns: str
+    parameters: tuple[Parameter, ...]
+
+
+def run_clang(clang: str, arguments: Sequence[str], source: str) -> str:
+    """Output of clang for `source` on its standard input.
+
+    Raises EnvironmentProblem if clang is missing, MeasurementError if it rejects the source.
+    """
+    command = [clang, *arguments, "-x", "c", "-"]
+    try:
+        result = subprocess.run(command, input=source, capture_output=True, text=True, check=False)
+    except OSError as error:
+        problem = f"cannot run {clang}: {error.strerror}. Install it: apt-get install {clang}"
+        raise EnvironmentProblem(problem) from error
+    if result.returncode != 0:
+        first = next((line for line in result.stderr.splitlines() if "error" in line), result.stderr.strip())
+        raise MeasurementError(f"{clang} cannot read mpi.h: {first}")
+    return result.stdout
+
+
+def read_prototypes(clang: str, flags: Sequence[str]) -> tuple[Function, ...]:
+    """The functions of the mpi.h that these compiler flags find which can be wrapped, by name.
+
+    Left out: functions without a PMPI_ twin, with a variable number of arguments (MPI_Pcontrol), conversions of
+    handles, and what does not return an error code (MPI_Wtime): they move no data and cost next to nothing.
+    """
+    dump = run_clang(clang, [*flags, "-w", "-fsyntax-only", "-Xclang", "-ast-dump=json"], INCLUDE)
+    try:
+        tree = json.loads(dump)
+    except json.JSONDecodeError as error:
+        raise MeasurementError(f"{clang} -ast-dump=json printed what is no JSON: {error}") from error
+    declared = {node["name"]: node for node in _functions(tree)}
+    return tuple(
+        _function(declared[name])
+        for name in sorted(declared)
+        if name.startswith("MPI_")
+        and f"P{name}" in declared
+        and not declared[name].get("variadic", False)
+        and _returns(declared[name]) == "int"
+        and not CONVERSION.search(name)
+    )
+
+
+def _functions(tree: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    for node in tree.get("inner", ()):
+        if node.get("kind") == "FunctionDecl" and node.get("name", "").startswith(("MPI_", "PMPI_")):
+            yield node
+        elif node.get("kind") == "LinkageSpecDecl":
+            yield from _functions(node)
+
+
+def _returns(node: Mapping[str, Any]) -> str:
+    return str(node["type"]["qualType"]).split("(", 1)[0].strip()
+
+
+def _function(node: Mapping[str, Any]) -> Function:
+    parameters = tuple(
+        Parameter(str(child["type"]["qualType"]), str(child.get("name", "")))
+        for child in node.get("inner", ())
+        if child.get("kind") == "ParmVarDecl"
+    )
+    return Function(str(node["name"]), _returns(node), parameters)

@@ -1,0 +1,12 @@
+"""File formats of other tools: readers and writers.
+
+scorep_filter  Score-P filter files (which regions are measured)
+extrap         experiments in the formats of Extra-P, and folders of Cube profiles
+detect         reads an experiment of another tool, whichever format it has
+"""
+
+from __future__ import annotations
+
+from .scorep_filter import Filter, Rule, format_filter, parse_filter, read_filter
+
+__all__ = ["Filter", "Rule", "format_filter", "parse_filter", "read_filter"]

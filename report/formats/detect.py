@@ -1,0 +1,115 @@
+"""Which format a file or folder has, by what is in it and then by its suffix."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+from quipu.modeling.errors import FormatError, UsageError
+from quipu.modeling.experiment import Experiment
+
+from .extrap import parse_archive, parse_json, parse_json_lines, parse_talpas, parse_text, read_cube_folder
+from .extrap.content import decode, read_content
+from .extrap.cube_folders import holds_profiles
+from .extrap.talpas import as_json
+from .extrap.text import KEYWORDS
+
+OverRanks = Literal["mean", "max", "sum"]
+
+PARSERS = {
+    "Extra-P text": parse_text,
+    "Extra-P JSON": parse_json,
+    "Extra-P JSON Lines": parse_json_lines,
+    "Talpas": parse_talpas,
+}
+_SUFFIXES = {".json": "Extra-P JSON", ".jsonl": "Extra-P JSON Lines", ".txt": "Extra-P text"}
+_MODELS = re.compile(rb'\s*\{\s*"format"\s*:\s*"quipu-models"')
+# A line longer than this is a whole file on one line, not one measurement.
+_LONGEST_RECORD = 1 << 16
+_ZIP = b"PK\x03\x04"
+_TAR_AT, _TAR = 257, b"ustar"
+
+
+def is_folder_of_others(path: Path) -> bool:
+    """Whether a folder holds measurements of another tool (Cube profiles) and no run archives of Quipu."""
+    return path.is_dir() and holds_profiles(path) and not any(path.glob("*/run.json"))
+
+
+def is_file_of_models(path: Path) -> bool:
+    """Whether a file is one that `quipu model -o` wrote. Raises FormatError if it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return _MODELS.match(file.read(400)) is not None
+    except OSError as error:
+        raise FormatError(path, f"cannot be read: {error.strerror or error}") from error
+
+
+def read_experiment(path: Path | str, over_ranks: OverRanks = "mean") -> Experiment:
+    """Return the experiment in a file of Extra-P (any of its formats, also gzip) or in a folder of Cube profiles.
+
+    over_ranks: how the ranks of Cube profiles combine; other formats have one value for all.
+
+    Raises FormatError naming the file and, where there are lines, the line at fault; UsageError for another
+    `over_ranks` than "mean" where there are no ranks.
+    """
+    path = Path(path)
+    if path.is_dir():
+        return read_cube_folder(path, over_ranks)
+    content = read_content(path)
+    if over_ranks != "mean":
+        raise UsageError(f"--over-ranks {over_ranks}: {path} has one value for all ranks; only mean means no change")
+    name = _stem(path)
+    if content.startswith(_ZIP):
+        return _with_note(parse_archive(content, path, name), "Extra-P experiment")
+    if content[_TAR_AT : _TAR_AT + len(_TAR)] == _TAR or path.suffix == ".cubex":
+        raise FormatError(
+            path, "is a single Cube profile: give the folder that holds folders such as app.p4.r1 with one profile each"
+        )
+    if path.suffix == ".extra-p":
+        raise FormatError(path, "is no ZIP file (cut off?): save it again with extrap --save-experiment")
+    text = decode(content, path)
+    kind = format_of(text, path.name)
+    if kind is None:
+        raise FormatError(path, f"is in no format that Quipu reads: {', '.join(PARSERS)}, .extra-p")
+    return _with_note(PARSERS[kind](text, path, name), kind)
+
+
+def format_of(text: str, name: str = "") -> str | None:
+    """Return which of `PARSERS` fits a text; if its content does not tell, its file name does; else None."""
+    first = next((line for line in text.split("\n") if line.strip() and not line.lstrip().startswith("#")), "")
+    if first.split(maxsplit=1)[:1] and first.split(maxsplit=1)[0] in KEYWORDS:
+        return "Extra-P text"
+    if len(first) > _LONGEST_RECORD:
+        return _SUFFIXES.get(Path(name.removesuffix(".gz")).suffix, "Extra-P JSON")
+    record = _object(first)
+    if record is not None and "measurements" not in record:
+        if "params" in record:
+            return "Extra-P JSON Lines"
+        if "parameters" in record:
+            return "Talpas"
+    if (talpas := _object(as_json(first))) is not None and record is None and "parameters" in talpas:
+        return "Talpas"
+    by_name = _SUFFIXES.get(Path(name.removesuffix(".gz")).suffix)
+    if first.lstrip().startswith("{"):
+        return by_name if by_name == "Extra-P JSON Lines" else "Extra-P JSON"
+    return by_name
+
+
+def _object(line: str) -> dict[str, Any] | None:
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _stem(path: Path) -> str:
+    name = path.name.removesuffix(".gz")
+    return name.rsplit(".", 1)[0] or name
+
+
+def _with_note(experiment: Experiment, kind: str) -> Experiment:
+    return replace(experiment, notes=(*experiment.notes, f"{kind}: one value for all ranks, taken as exclusive"))

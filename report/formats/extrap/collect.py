@@ -1,0 +1,188 @@
+"""Measurements one by one, in any order, as one experiment."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from quipu.modeling.errors import FormatError
+from quipu.modeling.experiment import CallTree, Experiment, FloatArray, Region, RegionKind
+
+from ..known_metrics import metric_named
+
+DEFAULT_CALLPATH = "<root>"
+DEFAULT_METRIC = "<default>"
+"""What Extra-P calls the call path and the metric of measurements that name none."""
+
+# The arrow between the regions of a call path, but not the one in the name of a C++ operator.
+_ARROW = re.compile(r"(?<!operator)->")
+_LARGEST_ARRAY = 1 << 28
+_MOST_VALUES = 1 << 20
+
+
+def number(value: Any, source: object, what: str, line: int | None = None) -> float:
+    """Return a finite number, or NaN (JSON null or NaN) for one that was not measured; else FormatError."""
+    if value is None:
+        return math.nan
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        try:
+            found = float(value)
+        except OverflowError:
+            found = math.inf
+        if not math.isinf(found):
+            return found
+        raise FormatError(source, f"{what}: the number is infinite: write nan or leave it out if it is not known", line)
+    raise FormatError(source, f"{what}: {_short(value)} is no number", line)
+
+
+def repetitions(value: Any, source: object, what: str, line: int | None = None) -> list[float]:
+    """Return the values of all repetitions: a number, a list, or a list with a list per repetition (their mean)."""
+    if not isinstance(value, list):
+        return [number(value, source, what, line)]
+    if all(type(entry) is float for entry in value) and math.isfinite(sum(value)):
+        return value  # the common case, which the checks below would slow down
+    if len(value) > _MOST_VALUES:
+        raise FormatError(source, f"{what}: more than {_MOST_VALUES} repetitions", line)
+    found = []
+    for entry in value:
+        if isinstance(entry, list):  # one value per rank or thread
+            inner = [number(single, source, what, line) for single in entry]
+            known = [single for single in inner if not math.isnan(single)]
+            found.append(math.fsum(single / len(known) for single in known) if known else math.nan)
+        else:
+            found.append(number(entry, source, what, line))
+    return found
+
+
+def text_of(value: Any, source: object, what: str, line: int | None = None) -> str:
+    """Return a name, or raise FormatError."""
+    if not isinstance(value, str):
+        raise FormatError(source, f"{what}: {_short(value)} is no name: write it in quotes", line)
+    return value
+
+
+def _short(value: Any) -> str:
+    text = "an object" if isinstance(value, dict) else "a list" if isinstance(value, list) else repr(value)
+    return text if len(text) < 50 else text[:47] + "..."
+
+
+class Collector:
+    """Takes measurements in any order; `experiment` returns them all."""
+
+    def __init__(self, source: object, parameters: Sequence[str], line: int | None = None) -> None:
+        self.source = source
+        self.notes: list[str] = []
+        self.parameters = self._parameter_names(parameters, line)
+        self.values: dict[str, dict[int, dict[int, list[float]]]] = {}
+        self._points: dict[tuple[float, ...], int] = {}
+        self._nodes: dict[str, int] = {}
+        self._children: dict[tuple[int, str], int] = {}
+        self._regions: dict[str, int] = {}
+        self._region: list[int] = []
+        self._parent: list[int] = []
+
+    def _parameter_names(self, given: Sequence[str], line: int | None) -> tuple[str, ...]:
+        """Return names that can be typed in a shell: letters, digits and underscores."""
+        names = []
+        for name in given:
+            typed = re.sub(r"[^A-Za-z0-9_]", "_", name.strip())
+            typed = typed if typed and not typed[0].isdigit() else f"_{typed}"
+            if typed != name:
+                self.notes.append(f"parameter {name!r} is called {typed} here")
+            names.append(typed)
+        if not names:
+            raise FormatError(self.source, "names no parameter: measurements need at least one", line)
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise FormatError(self.source, f"parameter {', '.join(twice)} is named twice", line)
+        return tuple(names)
+
+    def point(self, values: Any, what: str, line: int | None = None) -> int:
+        """Return the number of a configuration given as a list of one number per parameter (or a single number)."""
+        entries = values if isinstance(values, list | tuple) else [values]
+        if len(entries) != len(self.parameters):
+            raise FormatError(
+                self.source,
+                f"{what}: the point has {len(entries)} numbers, there are {len(self.parameters)} parameters "
+                f"({', '.join(self.parameters)})",
+                line,
+            )
+        place = tuple(number(entry, self.source, f"{what}: point", line) for entry in entries)
+        if any(map(math.isnan, place)):
+            raise FormatError(self.source, f"{what}: a parameter value of the point is no number", line)
+        return self._points.setdefault(place, len(self._points))
+
+    def add(self, callpath: str, metric: str, point: int, values: list[float]) -> None:
+        """Add repetitions of a metric of a call path ("main->foo") at a configuration, after those there are."""
+        if not values:
+            return
+        node = self._nodes.get(callpath)
+        if node is None:
+            node = self._nodes[callpath] = self._node(callpath)
+        places = self.values.setdefault(metric or DEFAULT_METRIC, {}).setdefault(node, {})
+        if point in places:
+            places[point].extend(values)
+        else:
+            places[point] = list(values)
+
+    def _node(self, callpath: str) -> int:
+        node = -1
+        for name in _ARROW.split(callpath):
+            region = name.strip() or (DEFAULT_CALLPATH if not callpath.strip() else "<unnamed>")
+            found = self._children.get((node, region))
+            if found is None:
+                found = self._children[node, region] = len(self._parent)
+                self._region.append(self._regions.setdefault(region, len(self._regions)))
+                self._parent.append(node)
+            node = found
+        return node
+
+    def experiment(self, name: str, notes: Sequence[str] = ()) -> Experiment:
+        """Return all measurements; points are in ascending order, what is missing is NaN.
+
+        Raises FormatError if there are none, or they would not fit into memory.
+        """
+        if not self.values:
+            raise FormatError(self.source, "holds no measurements")
+        ordered = sorted(self._points)
+        place = np.empty(len(ordered), dtype=np.int64)
+        for number_, point in enumerate(ordered):
+            place[self._points[point]] = number_
+        return Experiment(
+            name=name,
+            parameters=self.parameters,
+            points=np.array(ordered, dtype=np.float64).reshape(len(ordered), len(self.parameters)),
+            tree=self._tree(),
+            metrics={metric: metric_named(metric) for metric in self.values},
+            values={metric: self._dense(metric, place) for metric in self.values},
+            notes=(*notes, *self.notes),
+        )
+
+    def _dense(self, metric: str, place: np.ndarray[Any, np.dtype[np.int64]]) -> FloatArray:
+        places = self.values[metric]
+        most = max(len(values) for by_point in places.values() for values in by_point.values())
+        shape = (len(self._parent), place.size, most)
+        if math.prod(shape) * len(self.values) > _LARGEST_ARRAY:
+            raise FormatError(
+                self.source,
+                f"{shape[0]} call paths at {shape[1]} points with {shape[2]} repetitions are more than memory is "
+                "meant for: split the file by call paths",
+            )
+        dense = np.full(shape, np.nan)
+        for node, by_point in places.items():
+            for point, values in by_point.items():
+                dense[node, place[point], : len(values)] = values
+        return dense
+
+    def _tree(self) -> CallTree:
+        regions = tuple(Region(name, name, _kind(name)) for name in self._regions)
+        return CallTree(regions, np.array(self._region, dtype=np.int64), np.array(self._parent, dtype=np.int64))
+
+
+def _kind(name: str) -> RegionKind:
+    """Return the kind of a region as its name tells: MPI operations, and OpenMP constructs as Score-P calls them."""
+    if re.match(r"P?MPI_[A-Z]", name):
+        return RegionKind.MPI
+    return RegionKind.OPENMP if name.startswith("!$omp") else RegionKind.FUNCTION

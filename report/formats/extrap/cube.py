@@ -1,0 +1,198 @@
+"""Folders of Cube profiles (Score-P, Scalasca) as one experiment, read with pycubexr."""
+
+from __future__ import annotations
+
+import re
+import struct
+import tarfile
+import warnings
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+from xml.etree.ElementTree import ParseError
+
+import numpy as np
+from quipu.modeling.errors import EnvironmentProblem, FormatError
+from quipu.modeling.experiment import CallTree, Experiment, FloatArray, IntArray, Metric, Region, RegionKind
+
+from ..known_metrics import KNOWN
+from .content import LARGEST
+from .cube_folders import Profile, find_profiles
+
+OverRanks = Literal["mean", "max", "sum"]
+_UNITS = {"sec": "s", "occ": "1", "#": "1", "": "1", "bytes": "B"}
+_PLAIN = re.compile(r"(MAX)?DOUBLE|FLOAT|U?INT(8|16|32|64)?|((UN)?SIGNED )?(SHORT )?INT(EGER)?")
+_KINDS = {"mpi": RegionKind.MPI, "openmp": RegionKind.OPENMP, "user": RegionKind.USER, "python": RegionKind.PYTHON}
+# What pycubexr and the standard library raise for damaged profiles; pycubexr checks much with assertions.
+_DAMAGE = (
+    tarfile.TarError,
+    zlib.error,
+    struct.error,
+    ParseError,
+    OSError,
+    EOFError,
+    LookupError,
+    ValueError,
+    TypeError,
+    AttributeError,
+    AssertionError,
+    ArithmeticError,
+    RecursionError,
+)
+
+
+def read_cube_folder(folder: Path, over_ranks: OverRanks = "mean") -> Experiment:
+    """Return the Cube profiles in folders named as Extra-P wants it (see `cube_folders`) as one experiment.
+
+    Values are exclusive; threads of a rank add up (metrics of maxima: the largest), then ranks combine by
+    `over_ranks`. A call path that a profile does not have is 0 there, a metric that it does not have is NaN.
+
+    Raises EnvironmentProblem without pycubexr, FormatError for bad names and damaged profiles.
+    """
+    try:
+        import pycubexr  # noqa: F401 (asked for before the files are looked at)
+    except ImportError as error:
+        raise EnvironmentProblem(
+            f"{folder}: reading Cube profiles needs pycubexr: pip install pycubexr (or: pip install 'quipu[cube]')"
+        ) from error
+    profiles = find_profiles(folder)
+    reader = _Reader(over_ranks)
+    for profile in profiles:
+        reader.read(profile.path)
+    return reader.experiment(folder, profiles)
+
+
+class _Reader:
+    """The call paths and metrics of all profiles, and their values profile by profile."""
+
+    def __init__(self, over_ranks: OverRanks) -> None:
+        self.over_ranks = over_ranks
+        self.metrics: dict[str, Metric] = {}
+        self.values: list[dict[str, dict[int, float]]] = []
+        self.notes: dict[str, None] = {}
+        self._nodes: dict[tuple[int, str], int] = {}
+        self._regions: dict[str, int] = {}
+        self._table: list[Region] = []
+        self._region: list[int] = []
+        self._parent: list[int] = []
+
+    def read(self, path: Path) -> None:
+        """Read one profile; FormatError if it is damaged or of a kind that pycubexr does not read."""
+        from pycubexr import CubexParser
+        from pycubexr.utils.exceptions import CorruptIndexError
+
+        try:
+            if path.stat().st_size > LARGEST:
+                raise FormatError(path, f"is larger than {LARGEST >> 20} MiB: select regions with a filter file")
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of checksums that CubeWriter 4.8 got wrong
+                with CubexParser(str(path)) as parser:
+                    self.values.append(dict(self._metrics_of(parser)))
+        except (*_DAMAGE, CorruptIndexError) as error:
+            reason = f": {error}" if str(error) else ""
+            raise FormatError(path, f"is no Cube profile that can be read{reason}") from error
+
+    def _metrics_of(self, parser: Any) -> Iterator[tuple[str, dict[int, float]]]:
+        from pycubexr.utils.exceptions import MissingMetricError
+
+        nodes = {cnode.id: self._node(cnode) for cnode in _parents_first(parser.get_root_cnodes())}
+        ranks = _rank_of_location(parser)
+        for cube_metric in parser.get_metrics():
+            if "MIN" in cube_metric.data_type.upper():
+                self.notes[f"{cube_metric.name} is left out: minima of call paths do not add up"] = None
+                continue
+            if not _PLAIN.fullmatch(cube_metric.data_type.upper()):
+                self.notes[f"{cube_metric.name} is left out: its values are no plain numbers"] = None
+                continue
+            try:
+                found = parser.get_metric_values(cube_metric, cache=False)
+                metric = _metric(cube_metric)
+                values: dict[int, float] = {}
+                for cnode_id in found.cnode_indices:
+                    single = found.cnode_values(parser.get_cnode(cnode_id), convert_to_exclusive=True)
+                    value = self._combined(np.asarray(single.astype(float)), ranks, metric)
+                    node = nodes[cnode_id]
+                    values[node] = values[node] + value if node in values else value
+            except MissingMetricError:
+                continue
+            self.metrics.setdefault(metric.name, metric)
+            yield metric.name, values
+
+    def _node(self, cnode: Any) -> int:
+        parent = -1 if cnode.parent is None else int(cnode.parent.quipu_node)
+        region = cnode.region
+        name = region.mangled_name or region.name or "<unnamed>"
+        key = (parent, name)
+        if key not in self._nodes:
+            if name not in self._regions:
+                self._regions[name] = len(self._table)
+                kind = _KINDS.get((region.paradigm or "").lower(), RegionKind.FUNCTION)
+                place = (region.mod or "", max(0, int(region.begin)))
+                self._table.append(Region(name, region.name or name, kind, *place))
+            self._nodes[key] = len(self._parent)
+            self._region.append(self._regions[name])
+            self._parent.append(parent)
+        cnode.quipu_node = self._nodes[key]
+        return self._nodes[key]
+
+    def _combined(self, values: FloatArray, ranks: IntArray, metric: Metric) -> float:
+        """Return one value of those of all locations (threads)."""
+        largest = metric.over_locations == "max"
+        by_rank = np.full(int(ranks.max()) + 1, -np.inf if largest else 0.0)
+        (np.maximum if largest else np.add).at(by_rank, ranks, values)
+        if largest or self.over_ranks == "max":
+            return float(by_rank.max())
+        return float(by_rank.mean() if self.over_ranks == "mean" else by_rank.sum())
+
+    def experiment(self, folder: Path, profiles: list[Profile]) -> Experiment:
+        """Return all that was read; `profiles` are those that `read` read, in the same order."""
+        names = tuple(profiles[0].parameters)
+        keys = [tuple(profile.parameters.values()) for profile in profiles]
+        points = sorted(set(keys))
+        if not self.metrics:
+            raise FormatError(folder, "the Cube profiles hold no values")
+        repetition = [keys[:place].count(key) for place, key in enumerate(keys)]
+        values = {
+            metric: np.full((len(self._parent), len(points), max(repetition) + 1), np.nan) for metric in self.metrics
+        }
+        for key, count, measured in zip(keys, repetition, self.values, strict=True):
+            where = points.index(key)
+            for metric, by_node in measured.items():
+                values[metric][:, where, count] = 0.0
+                values[metric][list(by_node), where, count] = list(by_node.values())
+        return Experiment(
+            name=folder.resolve().name,
+            parameters=names,
+            points=np.array(points, dtype=np.float64).reshape(len(points), len(names)),
+            tree=CallTree(
+                tuple(self._table), np.array(self._region, dtype=np.int64), np.array(self._parent, dtype=np.int64)
+            ),
+            metrics=self.metrics,
+            values=values,
+            over_ranks=self.over_ranks,
+            notes=tuple(self.notes),
+        )
+
+
+def _metric(cube_metric: Any) -> Metric:
+    name, unit = str(cube_metric.name), str(cube_metric.units or "")
+    over: Literal["sum", "max"] = "max" if "MAX" in cube_metric.data_type.upper() else "sum"
+    return KNOWN.get(name) or Metric(name, _UNITS.get(unit, unit), "cost", over, str(cube_metric.description or ""))
+
+
+def _parents_first(roots: list[Any]) -> Iterator[Any]:
+    stack = list(reversed(roots))
+    while stack:
+        cnode = stack.pop()
+        yield cnode
+        stack.extend(reversed(cnode.get_children()))
+
+
+def _rank_of_location(parser: Any) -> IntArray:
+    """Return the number of the process that each location (thread) belongs to, in the order of the values."""
+    # pycubexr offers the locations without their groups; the order of its get_locations() is the one followed here.
+    groups = parser._anchor_result.system_tree_nodes[0].all_location_groups()
+    sizes = [len(group.all_locations()) for group in groups]
+    ranks = np.repeat(np.arange(len(sizes)), sizes)
+    return np.unique(ranks, return_inverse=True)[1].astype(np.int64)

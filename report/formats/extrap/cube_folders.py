@@ -1,0 +1,78 @@
+"""Folders of Cube profiles in Extra-P's naming: prefix.name value….rN/profile.cubex, such as mm.x4.y10.r1."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from quipu.modeling.errors import FormatError
+
+_REPETITION = re.compile(r"\.r(\d+)\Z")
+_PAIR = re.compile(r"\.?([^\d.,=][^\d.,=]*)=?(\d+(?:[.,]\d+)?)")
+_HOW = "call the folders as Extra-P wants it, prefix.p4.n100.r1: name and value of each parameter, then the repetition"
+
+
+@dataclass(frozen=True)
+class Profile:
+    """One Cube profile and the parameters that the name of its folder tells."""
+
+    path: Path
+    parameters: dict[str, float]
+    repetition: int
+
+
+def holds_profiles(folder: Path) -> bool:
+    """Whether a folder has folders with Cube profiles in it, or is one (which `find_profiles` explains)."""
+    return any(not entry.name.startswith(".") for pattern in ("*/*.cubex", "*.cubex") for entry in folder.glob(pattern))
+
+
+def find_profiles(folder: Path) -> list[Profile]:
+    """Return the profiles below a folder, sorted; parameters that never change are left out, unless none does.
+
+    Raises FormatError for names that tell no parameters, or not the same ones everywhere.
+    """
+    found: dict[Path, list[Path]] = {}
+    for path in sorted(folder.glob("*/*.cubex")):
+        if not path.name.startswith("."):
+            found.setdefault(path.parent, []).append(path)
+    if not found and any(folder.glob("*.cubex")):
+        raise FormatError(folder, f"is the folder of one profile: give the one above it, and {_HOW}")
+    if not found:
+        raise FormatError(folder, f"holds no folders with Cube profiles: {_HOW}")
+    profiles = [_profile(parent, paths) for parent, paths in found.items()]
+    first = profiles[0]
+    for profile in profiles[1:]:
+        if list(profile.parameters) != list(first.parameters):
+            raise FormatError(
+                profile.path.parent,
+                f"has the parameters {', '.join(profile.parameters)}, but {first.path.parent.name} has "
+                f"{', '.join(first.parameters)}: name the same ones in the same order",
+            )
+    varied = [name for name in first.parameters if len({profile.parameters[name] for profile in profiles}) > 1]
+    kept = varied or list(first.parameters)
+    profiles = [
+        Profile(profile.path, {name: profile.parameters[name] for name in kept}, profile.repetition)
+        for profile in profiles
+    ]
+    return sorted(profiles, key=lambda profile: (tuple(profile.parameters.values()), profile.repetition))
+
+
+def _profile(folder: Path, paths: list[Path]) -> Profile:
+    chosen = [path for path in paths if path.name == "profile.cubex"] or paths
+    if len(chosen) > 1:
+        names = ", ".join(path.name for path in chosen)
+        raise FormatError(folder, f"holds several Cube files ({names}): keep one, or call one profile.cubex")
+    ending = _REPETITION.search(folder.name)
+    text = folder.name[: ending.start()] if ending else folder.name
+    _, dot, text = text.partition(".")
+    parameters: dict[str, float] = {}
+    place = 0
+    while place < len(text) and (pair := _PAIR.match(text, place)):
+        if pair[1] in parameters:
+            raise FormatError(folder, f"names the parameter {pair[1]} twice: {_HOW}")
+        parameters[pair[1]] = float(pair[2].replace(",", "."))
+        place = pair.end()
+    if not dot or not parameters or place < len(text):
+        raise FormatError(folder, f"its name tells no parameters: {_HOW}")
+    return Profile(chosen[0], parameters, int(ending[1]) if ending else 1)

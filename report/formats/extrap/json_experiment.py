@@ -1,0 +1,59 @@
+"""Extra-P JSON: one object with parameters and measurements, in the form of today and in the older one by numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from quipu.modeling.errors import FormatError
+from quipu.modeling.experiment import Experiment
+
+from .collect import Collector, repetitions, text_of
+from .content import load_json
+from .json_numbered import collect_numbered
+
+
+def parse_json(text: str, source: object, name: str) -> Experiment:
+    """Return the experiment in an Extra-P JSON text.
+
+    The form of today is {"parameters": ["p"], "measurements": {"main->foo": {"time": [{"point": [4],
+    "values": [1.0, 1.1]}]}}}. Raises FormatError naming the entry at fault.
+    """
+    content = load_json(text, source)
+    if not isinstance(content, dict):
+        raise FormatError(source, 'is JSON, but no object: Extra-P JSON is {"parameters": [...], "measurements": ...}')
+    collector = collect_numbered(content, source) if "callpaths" in content else _collect(content, source)
+    return collector.experiment(name)
+
+
+def _collect(content: dict[str, Any], source: object) -> Collector:
+    collector = Collector(source, parameter_names(content, source))
+    measurements = content.get("measurements")
+    if not isinstance(measurements, dict):
+        raise FormatError(source, '"measurements" is missing or no object {"call path": {"metric": [...]}}')
+    for callpath, metrics in measurements.items():
+        for metric, entries in entries_of(metrics, callpath, source):
+            for count, entry in enumerate(entries, start=1):
+                what = f"{callpath}, {metric}, entry {count}"
+                if not isinstance(entry, dict) or "point" not in entry or "values" not in entry:
+                    raise FormatError(source, f'{what}: is not {{"point": [...], "values": [...]}}')
+                values = repetitions(entry["values"], source, what)
+                collector.add(callpath, metric, collector.point(entry["point"], what), values)
+    return collector
+
+
+def parameter_names(content: dict[str, Any], source: object) -> list[str]:
+    """Return the names in "parameters"; FormatError if it is missing or no list of names."""
+    names = content.get("parameters")
+    if not isinstance(names, list):
+        raise FormatError(source, '"parameters" is missing or no list of names, such as ["p", "n"]')
+    return [text_of(name, source, '"parameters"') for name in names]
+
+
+def entries_of(metrics: Any, callpath: str, source: object) -> list[tuple[str, list[Any]]]:
+    """Return the (metric, entries) of a call path, checked to be an object of lists."""
+    if not isinstance(metrics, dict):
+        raise FormatError(source, f'{callpath}: is not {{"metric": [...]}}')
+    for metric, entries in metrics.items():
+        if not isinstance(entries, list):
+            raise FormatError(source, f"{callpath}, {metric}: is not a list of measurements")
+    return list(metrics.items())

@@ -1,0 +1,80 @@
+"""The older Extra-P JSON: lists of parameters, call paths, metrics and coordinates that measurements name by number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from quipu.modeling.errors import FormatError
+
+from .collect import Collector, number, text_of
+
+_KINDS = ("parameters", "callpaths", "metrics", "coordinates", "measurements")
+
+
+def collect_numbered(content: dict[str, Any], source: object) -> Collector:
+    """Return the measurements of an object with "callpaths", "metrics", "coordinates", each entry with an "id".
+
+    Measurements count the entries from 1 in the order of their "id", as Extra-P does. Values of the same call path,
+    metric and coordinate are repetitions. Raises FormatError naming the entry at fault.
+    """
+    tables = {kind: _entries(content, kind, source) for kind in _KINDS[:-1]}
+    measurements = _entries(content, _KINDS[-1], source, ordered=False)
+    names = {kind: [_named(entry, kind, source) for entry in tables[kind]] for kind in _KINDS[:3]}
+    collector = Collector(source, names["parameters"])
+    points = [_point(entry, collector, source) for entry in tables["coordinates"]]
+    for count, entry in enumerate(measurements, start=1):
+        what = f"measurement {count}"
+        path = _chosen(entry, "callpath_id", len(names["callpaths"]), what, source)
+        metric = _chosen(entry, "metric_id", len(names["metrics"]), what, source)
+        point = _chosen(entry, "coordinate_id", len(points), what, source)
+        value = _number(entry, "value", what, source)
+        collector.add(names["callpaths"][path], names["metrics"][metric], points[point], [value])
+    return collector
+
+
+def _entries(content: dict[str, Any], kind: str, source: object, ordered: bool = True) -> list[dict[str, Any]]:
+    entries = content.get(kind)
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise FormatError(source, f'"{kind}" is missing or no list of objects, as a file with "callpaths" has it')
+    return sorted(entries, key=lambda entry: _whole(entry, "id", kind, source)) if ordered else entries
+
+
+def _named(entry: dict[str, Any], kind: str, source: object) -> str:
+    return text_of(entry.get("name"), source, f'"name" in "{kind}"')
+
+
+def _point(entry: dict[str, Any], collector: Collector, source: object) -> int:
+    pairs = entry.get("parameter_value_pairs")
+    what = f"coordinate {entry.get('id')}"
+    if not isinstance(pairs, list) or not all(isinstance(pair, dict) for pair in pairs):
+        raise FormatError(source, f'{what}: "parameter_value_pairs" is missing or no list of objects')
+    ordered = sorted(pairs, key=lambda pair: _whole(pair, "parameter_id", what, source))
+    return collector.point([_number(pair, "parameter_value", what, source) for pair in ordered], what)
+
+
+def _number(entry: dict[str, Any], key: str, what: str, source: object) -> float:
+    """Return a number that may be written as text, too, as Extra-P takes it."""
+    value = entry.get(key)
+    if isinstance(value, str):
+        text = value
+        try:
+            value = float(text)
+        except ValueError:
+            raise FormatError(source, f'{what}: "{key}" {text[:40]!r} is no number') from None
+    if key not in entry:
+        raise FormatError(source, f'{what}: "{key}" is missing')
+    return number(value, source, f'{what}: "{key}"')
+
+
+def _whole(entry: dict[str, Any], key: str, what: str, source: object) -> int:
+    value = _number(entry, key, what, source)
+    if not value.is_integer():
+        raise FormatError(source, f'{what}: "{key}" is no whole number')
+    return int(value)
+
+
+def _chosen(entry: dict[str, Any], key: str, count: int, what: str, source: object) -> int:
+    place = _whole(entry, key, what, source)
+    if not 1 <= place <= count:
+        raise FormatError(source, f'{what}: "{key}" is {place}, but there are {count} entries (numbered from 1)')
+    return place - 1

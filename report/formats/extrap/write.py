@@ -1,0 +1,117 @@
+"""Experiments in Extra-P's JSON and JSON Lines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from quipu.modeling.errors import ModelingError
+from quipu.modeling.experiment import CallTree, Experiment, FloatArray
+
+_MOST_NAMED = 3
+
+
+@dataclass(frozen=True)
+class Written:
+    """The text of a file, and what of the experiment is not in it, in words."""
+
+    text: str
+    left_out: tuple[str, ...]
+
+
+def format_json(experiment: Experiment, inclusive: bool = False) -> Written:
+    """Return an experiment as Extra-P JSON, which Extra-P opens (`extrap --json`).
+
+    Extra-P wants every metric of a call path at every point: what was not measured at some of them is left out, and
+    so are points where nothing was measured. Zeros stay. Values are exclusive unless `inclusive` is asked for.
+
+    Raises ModelingError if nothing is left, or there is no parameter.
+    """
+    table = _Table(experiment, inclusive)
+    measurements: dict[str, dict[str, list[object]]] = {}
+    for callpath, metric, values in table.rows():
+        entries = [{"point": point, "values": single} for point, single in zip(table.points, values, strict=True)]
+        measurements.setdefault(callpath, {})[metric] = [*entries]
+    text = json.dumps({"parameters": list(experiment.parameters), "measurements": measurements}, ensure_ascii=True)
+    return Written(text + "\n", table.left_out())
+
+
+def format_json_lines(experiment: Experiment, inclusive: bool = False) -> Written:
+    """Return an experiment as Extra-P JSON Lines, one measurement per line; otherwise as `format_json`."""
+    table = _Table(experiment, inclusive)
+    lines = []
+    for callpath, metric, values in table.rows():
+        for point, single in zip(table.points, values, strict=True):
+            params = dict(zip(experiment.parameters, point, strict=True))
+            lines.append(json.dumps({"params": params, "callpath": callpath, "metric": metric, "value": single}))
+    return Written("\n".join(lines) + "\n", table.left_out())
+
+
+class _Table:
+    """What can be written: call paths × metrics that have a value at every point."""
+
+    def __init__(self, experiment: Experiment, inclusive: bool) -> None:
+        if not experiment.parameters:
+            raise ModelingError(
+                f"experiment {experiment.name} has no parameters, and Extra-P needs one: measure with --param"
+            )
+        self.experiment = experiment
+        self.labels = unique_labels(experiment.tree)
+        self.values: dict[str, FloatArray] = {
+            name: experiment.inclusive(name) if inclusive else experiment.values[name] for name in experiment.values
+        }
+        measured = np.zeros(experiment.configurations, dtype=bool)
+        for values in self.values.values():
+            measured |= np.any(~np.isnan(values), axis=(0, 2))
+        self.kept = np.flatnonzero(measured)
+        self.points = [[_whole(value) for value in point] for point in experiment.points[self.kept].tolist()]
+        self.known = {name: np.any(~np.isnan(values[:, self.kept]), axis=2) for name, values in self.values.items()}
+        if not any(bool(np.any(known.all(axis=1))) for known in self.known.values()) or not self.points:
+            raise ModelingError(
+                f"experiment {experiment.name}: no call path was measured at every point, and Extra-P takes no others"
+            )
+
+    def rows(self) -> Iterator[tuple[str, str, list[list[float]]]]:
+        """Return (call path, metric, values per point and repetition)."""
+        for path, label in enumerate(self.labels):
+            for name, known in self.known.items():
+                if known[path].all():
+                    values = self.values[name][path, self.kept]
+                    yield label, name, [single[~np.isnan(single)].tolist() for single in values]
+
+    def left_out(self) -> tuple[str, ...]:
+        """Return in words what is not written; call paths without any value of a metric are not missed."""
+        texts = []
+        if dropped := self.experiment.configurations - len(self.points):
+            texts.append(f"{dropped} point{'s' if dropped > 1 else ''} where nothing was measured")
+        for name, known in self.known.items():
+            paths = np.flatnonzero(known.any(axis=1) & ~known.all(axis=1))
+            if paths.size:
+                named = ", ".join(self.labels[path] for path in paths[:_MOST_NAMED])
+                more = f" and {paths.size - _MOST_NAMED} more" if paths.size > _MOST_NAMED else ""
+                texts.append(f"{name} of {named}{more}: not measured at every point")
+        return tuple(texts)
+
+
+def _whole(value: float) -> float:
+    return int(value) if value.is_integer() and abs(value) < 2**53 else value
+
+
+def unique_labels(tree: CallTree) -> list[str]:
+    """Return the call paths as text; regions that only their linker names tell apart have these in brackets."""
+    taken: dict[tuple[int, str], int] = {}
+    steps: list[str] = []
+    labels: list[str] = []
+    displays: dict[tuple[int, str], int] = {}
+    for node in range(len(tree)):
+        key = (int(tree.parent[node]), tree.name(node))
+        displays[key] = displays.get(key, 0) + 1
+    for node in range(len(tree)):
+        parent, region = int(tree.parent[node]), tree.region_of(node)
+        text = region.display if displays[parent, region.display] == 1 else f"{region.display} [{region.name}]"
+        count = taken[parent, text] = taken.get((parent, text), 0) + 1
+        steps.append(text if count == 1 else f"{text} #{count}")
+        labels.append(f"{labels[parent]}->{steps[node]}" if parent >= 0 else steps[node])
+    return labels

@@ -1,0 +1,179 @@
+"""Score-P filter files: which regions are measured.
+
+Grammar (Score-P 8.4):
+
+    file    := { files | regions }
+    files   := "SCOREP_FILE_NAMES_BEGIN" { rule { pattern } } "SCOREP_FILE_NAMES_END"
+    regions := "SCOREP_REGION_NAMES_BEGIN" { rule { "MANGLED" | "DEMANGLED" | pattern } } "SCOREP_REGION_NAMES_END"
+    rule    := "EXCLUDE" | "INCLUDE"
+
+Tokens are separated by space, tab and newline; a backslash keeps a space, a tab or a `#` in a token, and stays in
+the pattern, where fnmatch(3) takes it away. The writer knows one form only: the one that means the same to the
+compilers and to the runtimes, for C, C++ and Fortran, in Score-P and in Quipu.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from quipu.modeling.errors import FormatError, UsageError
+from quipu.modeling.experiment import Region, RegionKind
+
+from .fnmatch import escape, matches
+
+_FILES = "SCOREP_FILE_NAMES"
+_REGIONS = "SCOREP_REGION_NAMES"
+_BLOCKS = {f"{block}_BEGIN": block for block in (_FILES, _REGIONS)}
+_ENDS = {f"{block}_END": block for block in (_FILES, _REGIONS)}
+KEYWORDS = frozenset({*_BLOCKS, *_ENDS, "EXCLUDE", "INCLUDE", "MANGLED", "DEMANGLED"})
+MARK = "# Score-P filter written by Quipu"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One pattern of a filter; `mangled` chooses the linker name of a region and not the name that people read."""
+
+    pattern: str
+    exclude: bool
+    mangled: bool = False
+
+
+@dataclass(frozen=True)
+class Filter:
+    """The rules of a filter file, in order."""
+
+    file_rules: tuple[Rule, ...] = field(default=())
+    region_rules: tuple[Rule, ...] = field(default=())
+
+    def includes(self, region: Region) -> bool:
+        """Return whether a region is measured: neither its file nor its name is excluded.
+
+        Rules apply in order to a region that starts as included. MPI regions are always measured; file rules do
+        not apply to a region whose file is not known.
+        """
+        if region.kind is RegionKind.MPI:
+            return True
+        return not (_excluded(self.file_rules, region.file, region.file) if region.file else False) and not _excluded(
+            self.region_rules, region.display, region.name
+        )
+
+
+def _excluded(rules: tuple[Rule, ...], name: str, mangled: str) -> bool:
+    excluded = False
+    for rule in rules:
+        if rule.exclude != excluded and matches(rule.pattern, mangled if rule.mangled else name):
+            excluded = rule.exclude
+    return excluded
+
+
+def read_filter(path: str | Path) -> Filter:
+    """Read a filter file. Raises FormatError with file and line for a syntax error, UsageError if it cannot be read."""
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise UsageError(f"{path}: cannot read the filter file: {error.strerror}") from error
+    return parse_filter(content.decode("utf-8", "surrogateescape"), path)
+
+
+def parse_filter(text: str, source: object = "filter") -> Filter:
+    """Parse the text of a filter file; `source` names it in errors (FormatError)."""
+    parser = _Parser(source)
+    for number, line in enumerate(text.split("\n"), start=1):
+        parser.line = number
+        for token in _tokens(line, parser):
+            parser.take(token)
+    return parser.finish()
+
+
+class _Parser:
+    def __init__(self, source: object) -> None:
+        self.source = source
+        self.line = 0
+        self.block = ""
+        self.opened = 0
+        self.exclude: bool | None = None
+        self.mangled = False
+        self.rules: dict[str, list[Rule]] = {_FILES: [], _REGIONS: []}
+
+    def error(self, message: str, line: int | None = None) -> FormatError:
+        return FormatError(self.source, message, self.line if line is None else line)
+
+    def take(self, token: str) -> None:
+        if token in _BLOCKS:
+            if self.block:
+                raise self.error(
+                    f"{token} inside the block that line {self.opened} opened: write {self.block}_END first"
+                )
+            self.block, self.opened = _BLOCKS[token], self.line
+            self.exclude, self.mangled = None, False
+        elif token in _ENDS:
+            if self.block != _ENDS[token]:
+                raise self.error(f"{token} without {_ENDS[token]}_BEGIN before it")
+            self.block = ""
+        elif not self.block:
+            raise self.error(f"{token!r} outside of a block: write {_REGIONS}_BEGIN or {_FILES}_BEGIN before it")
+        elif token in ("EXCLUDE", "INCLUDE"):
+            self.exclude, self.mangled = token == "EXCLUDE", False
+        elif self.exclude is None:
+            raise self.error(f"{token!r} comes before the first rule: write EXCLUDE or INCLUDE before it")
+        elif token in ("MANGLED", "DEMANGLED"):
+            if self.block != _REGIONS:
+                raise self.error(f"{token} has no meaning for file names: use it in a {_REGIONS} block")
+            self.mangled = token == "MANGLED"
+        else:
+            self.rules[self.block].append(Rule(token, self.exclude, self.mangled))
+
+    def finish(self) -> Filter:
+        if self.block:
+            raise self.error(f"the block opened here has no end: write {self.block}_END after it", self.opened)
+        return Filter(tuple(self.rules[_FILES]), tuple(self.rules[_REGIONS]))
+
+
+def _tokens(line: str, parser: _Parser) -> list[str]:
+    """Split one line into tokens. As in Score-P, only the character before decides whether one is escaped."""
+    tokens: list[str] = []
+    start = 0
+    for at, character in enumerate(line):
+        escaped = at > 0 and line[at - 1] == "\\"
+        if character == "\0":
+            raise parser.error("a NUL character: this is not a text file")
+        if character == "#" and not escaped:
+            line = line[:at]
+            break
+        if character in " \t" and not escaped:
+            tokens.append(line[start:at])
+            start = at + 1
+    else:
+        if line.endswith("\r"):
+            raise parser.error("the line ends with CR LF: save the file with Unix line ends (LF)")
+        if line.endswith("\\"):
+            raise parser.error("a backslash at the end of the line: line breaks cannot be escaped")
+    tokens.append(line[start:])
+    return [token for token in tokens if token]
+
+
+def format_filter(names: Iterable[str], comments: Iterable[str] = ()) -> str:
+    """Return the text of a filter that measures just the regions with these linker names, in the portable form.
+
+    Names are sorted and escaped; each of `comments` becomes a line of the header. Raises UsageError for a name
+    that no filter file can hold (a line break or NUL inside).
+    """
+    header = [MARK, *(f"# {line}" for comment in comments for line in comment.splitlines())]
+    patterns = [_token(name) for name in sorted(set(names))]
+    rules = [f"{_REGIONS}_BEGIN", "EXCLUDE *", "INCLUDE MANGLED", *patterns, f"{_REGIONS}_END"]
+    return "\n".join([*header, *rules]) + "\n"
+
+
+def _token(name: str) -> str:
+    if not name or any(character in name for character in "\n\0"):
+        raise UsageError(f"region name {name!r}: a filter file cannot hold an empty name, a line break or a NUL")
+    if name in KEYWORDS:
+        return "\\" + name
+    pattern = "".join("\\" + character if character in " \t#" else character for character in escape(name))
+    if name.endswith("\\"):  # a backslash before a line end is a syntax error, in brackets it is not the last
+        return pattern[:-2] + "[\\\\]"
+    if name.endswith("\r"):
+        return pattern[:-1] + "[\r]"
+    return pattern

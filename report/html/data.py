@@ -1,0 +1,148 @@
+"""The data inside of a report: an experiment and its models as JSON data for the page.
+
+Keys: "parameters"; "points" (rows of the configurations, in rising order); "repetitions" per metric and configuration;
+"target" (one number per parameter); "metrics"; "regions"; "region" and "parent" per call path; "values" per metric
+and call path; "models". Values of a call path are one number if they are the same everywhere, null if nothing was
+measured, else a list over configurations of one number, null, or the list of repetitions (null: not measured).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from quipu.modeling.analysis import Analysis
+from quipu.modeling.experiment import Experiment, FloatArray, Metric
+from quipu.modeling.pmnf.model import Model
+from quipu.modeling.pmnf.term import Term
+
+from ..json_views import metric_json
+from ..views import PlacedModel
+
+_FIRST = ("time", "blocks", "bytes_sent", "bytes_received", "visits")
+
+
+def report_data(experiment: Experiment, models: Iterable[PlacedModel], target: Mapping[str, float]) -> dict[str, Any]:
+    """Return the data of a report. `target`: where the ranking starts; a parameter without a value gets four times
+    its largest measured value.
+    """
+    order = np.lexsort(experiment.points.T[::-1]) if experiment.parameters else np.arange(experiment.configurations)
+    points = experiment.points[order]
+    names = sorted(experiment.values, key=lambda name: (_FIRST.index(name) if name in _FIRST else len(_FIRST), name))
+    return {
+        "parameters": list(experiment.parameters),
+        "points": [[_number(float(value)) for value in row] for row in points],
+        "repetitions": {name: repetitions(experiment.values[name][:, order, :]).sum(axis=1).tolist() for name in names},
+        "target": [
+            _number(float(target.get(name, 4 * column.max() if column.size else 1.0)))
+            for name, column in zip(experiment.parameters, points.T, strict=True)
+        ],
+        "metrics": [_metric(experiment.metrics[name]) for name in names],
+        "regions": [
+            {
+                "display": region.display,
+                "name": region.name,
+                "kind": region.kind.name.lower(),
+                "file": region.file,
+                "line": region.line,
+            }
+            for region in experiment.tree.regions
+        ],
+        "region": experiment.tree.region.tolist(),
+        "parent": experiment.tree.parent.tolist(),
+        "values": {name: _values(experiment.values[name][:, order, :], experiment.metrics[name]) for name in names},
+        "models": [_model(entry, experiment.parameters) for entry in models],
+    }
+
+
+def placed_models(analysis: Analysis) -> list[PlacedModel]:
+    """Return the models of an analysis for the report; call paths that a metric never touches are left out."""
+    return [
+        PlacedModel(path, metric, entry.model, entry.basis, entry.prior)
+        if isinstance(entry.model, Model)
+        else PlacedModel(path, metric, None, entry.basis, entry.prior, entry.model.reason)
+        for metric, entries in analysis.exclusive.items()
+        for path, entry in enumerate(entries)
+        if not (isinstance(entry.model, Model) and entry.model.is_constant and entry.model.constant == 0)
+    ]
+
+
+def repetitions(values: FloatArray) -> NDArray[np.bool_]:
+    """Return where a metric was measured at all: bool of shape (configurations, repetitions)."""
+    counts: NDArray[np.int64] = np.count_nonzero(~np.isnan(values), axis=0)
+    return counts > 0
+
+
+def _metric(metric: Metric) -> dict[str, Any]:
+    entry = metric_json(metric)
+    entry["over"] = entry.pop("over_locations")
+    return entry
+
+
+def _values(values: FloatArray, metric: Metric) -> list[Any]:
+    """Return the values of one metric, shape (call paths, configurations, repetitions), in the short form."""
+    if not metric.is_effort:  # six digits are more than a clock is worth
+        values = _rounded(values)
+    measured = repetitions(values)
+    known = ~np.isnan(values)
+    zero = np.count_nonzero(np.nan_to_num(values), axis=(1, 2)) == 0
+    zero &= np.count_nonzero(measured & ~known, axis=(1, 2)) == 0
+    missing = np.count_nonzero(known, axis=(1, 2)) == 0
+    return [
+        None
+        if missing[path]
+        else 0
+        if zero[path]
+        else [_cell(cell[where]) for cell, where in zip(values[path], measured, strict=True)]
+        for path in range(values.shape[0])
+    ]
+
+
+def _rounded(values: FloatArray) -> FloatArray:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        digits = np.floor(np.log10(np.abs(values)))
+    scale = 10.0 ** (5 - np.where(np.isfinite(digits), digits, 0))
+    return np.asarray(np.round(values * scale) / scale)
+
+
+def _cell(cell: FloatArray) -> Any:
+    if not cell.size or bool(np.all(np.isnan(cell))):
+        return None
+    if bool(np.all(cell == cell[0])):
+        return _number(float(cell[0]))
+    return [_number(float(value)) for value in cell]
+
+
+def _model(entry: PlacedModel, parameters: tuple[str, ...]) -> dict[str, Any]:
+    model = entry.model
+    data: dict[str, Any] = {"path": entry.path, "metric": entry.metric, "basis": entry.basis, "prior": entry.prior}
+    if model is None:
+        return {**data, "reason": entry.reason}
+    places = {name: parameters.index(name) for name in model.parameters}
+    quality = model.quality
+    data["constant"] = model.constant
+    data["terms"] = _terms(model.terms, places)
+    data["smape"] = None if quality is None or not math.isfinite(quality.smape) else float(f"{quality.smape:.4g}")
+    if model.covariance and all(math.isfinite(value) for row in model.covariance for value in row):
+        data["covariance"] = [list(row) for row in model.covariance]
+    if model.alternatives:
+        data["alternatives"] = [[a.weight, a.constant, _terms(a.terms, places)] for a in model.alternatives]
+    if model.notes:
+        data["notes"] = list(model.notes)
+    return data
+
+
+def _terms(terms: Iterable[Term], places: Mapping[str, int]) -> list[Any]:
+    return [
+        [term.coefficient, [[places[f.parameter], str(f.exponent), f.log, f.shares] for f in term.factors]]
+        for term in terms
+    ]
+
+
+def _number(value: float) -> float | int | None:
+    if not math.isfinite(value):
+        return None
+    return int(value) if value == round(value) and abs(value) < 2**53 else value

@@ -1,0 +1,81 @@
+"""The report as one HTML file: template, style, script and data put together, nothing loaded from elsewhere."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import resources
+from typing import Any
+
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+from quipu.modeling.experiment import Experiment
+
+from ..terminal.text import number
+from ..views import PlacedModel
+from .data import report_data
+
+_SCRIPTS = ("base.js", "model.js", "tree.js", "plot.js", "detail.js", "main.js")
+# What could end the element, start another one or a comment, or end a line for old parsers, as JSON escapes.
+_ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+
+
+def html_report(
+    experiment: Experiment,
+    models: Iterable[PlacedModel],
+    *,
+    facts: Sequence[tuple[str, str]] = (),
+    notes: Sequence[str] = (),
+    target: Mapping[str, float] | None = None,
+    subtitle: str = "",
+    footer: str = "",
+) -> str:
+    """Return the report of an experiment and its models as the text of one HTML file.
+
+    facts: (label, text) pairs for the head: machine, dates, command. target: the point where the ranking starts.
+    The page holds a content security policy that allows its own script and style and nothing else.
+    """
+    data = report_data(experiment, models, target or {})
+    script = Markup('\n(() => {\n"use strict";\n' + "".join(_read(name) for name in _SCRIPTS) + "})();\n")
+    style = Markup("\n" + _read("report.css"))
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    counts = [max(column) for column in zip(*data["repetitions"].values(), strict=True)] or [0] * len(data["points"])
+    points = [
+        ([number(float(value)) for value in point], count) for point, count in zip(data["points"], counts, strict=True)
+    ]
+    return environment.from_string(_read("report.html")).render(
+        title=experiment.name,
+        subtitle=subtitle,
+        facts=facts,
+        notes=[*experiment.notes, *notes],
+        parameters=experiment.parameters,
+        points=points,
+        data=Markup(script_json(data)),
+        script=script,
+        script_hash=_hash(script),
+        style=style,
+        style_hash=_hash(style),
+        footer=footer
+        or "Written by Quipu. Values are exclusive per call path; inclusive values add up what a call path calls.",
+    )
+
+
+def script_json(data: Any) -> str:
+    """Return JSON text that cannot leave a script element, whatever strings the data holds."""
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    text = "".join(_ESCAPES.get(character, character) for character in text) if _needs_escape(text) else text
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _needs_escape(text: str) -> bool:
+    return any(character in text for character in _ESCAPES)
+
+
+def _hash(content: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+
+
+def _read(name: str) -> str:
+    return resources.files(__package__).joinpath("templates", name).read_text(encoding="utf-8")

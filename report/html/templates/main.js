@@ -1,0 +1,49 @@
+// Start: fill the controls, connect them, draw.
+
+function startControls() {
+  byId("metric").replaceChildren(...DATA.metrics.map((metric) => {
+    const node = option(metric.name, metric.unit === "1" ? metric.name : `${metric.name} [${metric.unit}]`, metric.name === state.metric);
+    node.title = metric.description;
+    return node;
+  }));
+  byId("metric").addEventListener("change", (event) => change({ metric: event.target.value }));
+  byId("scope").addEventListener("change", (event) => change({ scope: event.target.value }));
+  byId("sort").addEventListener("change", (event) => change({ sort: event.target.value }));
+  const label = (point) => point.map((value, at) => `${DATA.parameters[at]}=${plainNumber(value)}`).join(", ") || "the run";
+  byId("configuration").replaceChildren(...DATA.points.map((point, at) => option(at, label(point), at === state.configuration)));
+  byId("configuration").addEventListener("change", (event) => {
+    const configuration = Number(event.target.value);
+    state.fixed = DATA.points[configuration].slice();
+    drawFixed();
+    change({ configuration });
+  });
+  byId("theme").addEventListener("click", () => {
+    const root = document.documentElement;
+    const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+    root.dataset.theme = dark ? "light" : "dark";
+  });
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "/" || /^(INPUT|SELECT|TEXTAREA)$/.test(document.activeElement.tagName)) return;
+    event.preventDefault();
+    byId("search").focus();
+  });
+  byId("search").addEventListener("keydown", (event) => {
+    if (event.key === "Escape") {
+      event.target.value = "";
+      search("");
+    } else if (event.key === "ArrowDown") byId("tree").focus();
+  });
+}
+
+startControls();
+if (DATA.parent.length && DATA.metrics.length) {
+  startPlotControls();
+  startRanking();
+  startTree();
+  onChange(drawDetail);
+  onChange((update) => "path" in update && Object.keys(update).length === 1 ? markRanked() : drawRanking());
+  window.addEventListener("resize", drawPlot);
+  drawDetail();
+  drawRanking();
+} else byId("tree-status").textContent = "nothing was measured";
+document.documentElement.dataset.ready = "true";

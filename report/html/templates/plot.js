@@ -1,0 +1,161 @@
+// Measured points and model of one call path over one parameter, the others fixed.
+
+const FRAME = { left: 66, right: 14, top: 30, bottom: 40 };
+
+function niceTicks(low, high, count) {
+  const raw = (high - low) / Math.max(1, count);
+  const power = 10 ** Math.floor(Math.log10(raw));
+  const step = [1, 2, 2.5, 5, 10].map((m) => m * power).find((candidate) => candidate >= raw * 0.999);
+  const ticks = [];
+  for (let k = Math.ceil(low / step - 1e-9); k * step <= high * (1 + 1e-9) + step * 1e-9; k++) ticks.push(k * step);
+  return ticks;
+}
+
+function logTicks(low, high) {
+  const decades = Math.log10(high / low);
+  const within = decades < 1.5 ? [1, 2, 5] : decades < 3 ? [1, 3] : [1];
+  const every = Math.max(1, Math.ceil(decades / 8));
+  const ticks = [];
+  for (let e = Math.floor(Math.log10(low)); e <= Math.ceil(Math.log10(high)); e++)
+    if (e % every === 0) for (const m of within) ticks.push(m * 10 ** e);
+  return ticks.filter((tick) => tick >= low * 0.999 && tick <= high * 1.001);
+}
+
+function axisOf(low, high, log, from, to) {
+  const map = log ? Math.log : (x) => x;
+  const span = map(high) - map(low) || 1;
+  const place = (x) => from + ((map(x) - map(low)) / span) * (to - from);
+  return { low, high, log, place, ticks: log ? logTicks(low, high) : niceTicks(low, high, Math.abs(to - from) / (from < to ? 70 : 42)) };
+}
+
+function measuredPoints(axis, fixed) {
+  const list = [];
+  DATA.points.forEach((point, configuration) => {
+    if (!point.every((value, at) => at === axis || value === fixed[at])) return;
+    const values = repetitionsOf(state.metric, state.scope, state.path, configuration);
+    const known = values.filter((value) => value !== null && value !== undefined);
+    if (known.length) list.push({ x: point[axis], values: known });
+  });
+  return list.sort((a, b) => a.x - b.x);
+}
+
+function curveOf(axis, fixed, low, high, log, count) {
+  const set = modelsOf(state.metric);
+  const list = [];
+  for (let k = 0; k <= count; k++) {
+    const x = log ? low * (high / low) ** (k / count) : low + ((high - low) * k) / count;
+    const point = fixed.slice();
+    point[axis] = x;
+    const one = set.predict(state.path, state.scope, point);
+    if (!one) return [];
+    const formula = set.formula(state.path, state.scope);
+    const value = formula ? evaluate(formula, point) : one.middle;
+    const [below, above] = [one.low, one.high];
+    if ([value, below, above].every(Number.isFinite)) list.push({ x, value, below, above });
+  }
+  return list;
+}
+
+function drawPlot() {
+  const svg = document.querySelector("#plot svg");
+  const width = Math.max(300, Math.min(900, byId("plot").clientWidth || 600));
+  const height = width < 460 ? 250 : 310;
+  svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+  svg.replaceChildren();
+  const say = (text) => svg.append(shape("text", { x: width / 2, y: height / 2, "text-anchor": "middle" }, text));
+  if (state.path < 0 || !DATA.metrics.length) return say("nothing was measured");
+  if (!DATA.parameters.length) return say("no parameters: there is nothing to plot over");
+  const axis = state.axis;
+  const column = DATA.points.map((point) => point[axis]);
+  const measuredLow = Math.min(...column);
+  const measuredHigh = Math.max(...column);
+  const points = measuredPoints(axis, state.fixed);
+  const reach = byId("extend").checked && state.target[axis] > 0 ? state.target[axis] : measuredHigh;
+  let low = Math.min(measuredLow, reach);
+  let high = Math.max(measuredHigh, reach);
+  const logX = byId("logx").checked && low > 0;
+  if (low === high) [low, high] = low > 0 ? [low / 2, high * 2] : [low - 1, high + 1];
+  const curve = curveOf(axis, state.fixed, low, high, logX, 160);
+  const logWanted = byId("logy").checked;
+  const ys = [...points.flatMap((point) => point.values), ...curve.flatMap((c) => [c.value, c.above])];
+  const usable = logWanted ? ys.filter((y) => y > 0) : ys;
+  if (!usable.length) return say(logWanted && ys.length ? "only zeros: switch log y off" : "not measured here");
+  const logY = logWanted;
+  let bottom = Math.min(...usable);
+  let top = Math.max(...usable);
+  if (!logY) bottom = Math.min(0, bottom);
+  if (top === bottom) top = bottom === 0 ? 1 : logY ? bottom * 2 : bottom + Math.abs(bottom);
+  if (logY) [bottom, top] = [bottom / 1.3, top * 1.3];
+  else top += (top - bottom) * 0.06;
+  const pad = logX ? (high / low) ** 0.03 : (high - low) * 0.03;
+  const x = axisOf(logX ? low / pad : low - pad, logX ? high * pad : high + pad, logX, FRAME.left, width - FRAME.right);
+  const y = axisOf(bottom, top, logY, height - FRAME.bottom, FRAME.top);
+  if (new Set(column).size <= 12) x.ticks = [...new Set(column)].sort((a, b) => a - b).concat(reach > measuredHigh ? [reach] : []);
+  drawAxes(svg, x, y, width, height, axis);
+  drawCurve(svg, curve, x, y, measuredLow, measuredHigh, height);
+  for (const point of points) {
+    for (const value of point.values)
+      if (!logY || value > 0) svg.append(shape("circle", { class: "point", cx: x.place(point.x), cy: y.place(value), r: 3.5 }, shape("title", {}, tip(axis, point.x, value))));
+    const middle = mean(point.values);
+    if (point.values.length > 1 && (!logY || middle > 0)) svg.append(shape("circle", { class: "mean", cx: x.place(point.x), cy: y.place(middle), r: 5.5 }));
+  }
+  drawLegend(svg, width, curve.length > 0, points.some((point) => point.values.length > 1), curve.some((c) => c.above > c.below * 1.0001));
+  svg.setAttribute("aria-label", `${state.metric} of ${regionOf(state.path).display} over ${DATA.parameters[axis]}: ${points.length} measured configurations`);
+}
+
+function tip(axis, at, value) {
+  return `${DATA.parameters[axis]} = ${plainNumber(at)}: ${quantity(value, metricByName.get(state.metric).unit)}`;
+}
+
+function drawAxes(svg, x, y, width, height, axis) {
+  const unit = metricByName.get(state.metric).unit;
+  let last = -Infinity;
+  for (const tick of x.ticks) {
+    const at = x.place(tick);
+    svg.append(shape("line", { class: "grid", x1: at, x2: at, y1: FRAME.top, y2: height - FRAME.bottom }));
+    const text = plainNumber(Number(tick.toPrecision(10)));
+    const half = text.length * 3.6;
+    if (at - half < last + 6) continue;
+    last = at + half;
+    svg.append(shape("text", { x: at, y: height - FRAME.bottom + 16, "text-anchor": "middle" }, text));
+  }
+  for (const tick of y.ticks) {
+    const at = y.place(tick);
+    svg.append(shape("line", { class: "grid", x1: FRAME.left, x2: width - FRAME.right, y1: at, y2: at }));
+    svg.append(shape("text", { x: FRAME.left - 7, y: at + 4, "text-anchor": "end" }, quantity(Number(tick.toPrecision(10)), unit)));
+  }
+  svg.append(shape("line", { class: "axis", x1: FRAME.left, x2: width - FRAME.right, y1: height - FRAME.bottom, y2: height - FRAME.bottom }));
+  svg.append(shape("line", { class: "axis", x1: FRAME.left, x2: FRAME.left, y1: FRAME.top, y2: height - FRAME.bottom }));
+  svg.append(shape("text", { x: (FRAME.left + width - FRAME.right) / 2, y: height - 6, "text-anchor": "middle" }, DATA.parameters[axis]));
+}
+
+function drawCurve(svg, curve, x, y, measuredLow, measuredHigh, height) {
+  if (!curve.length) return;
+  const shown = y.log ? curve.filter((c) => c.value > 0) : curve;
+  for (const [from, to] of [[x.low, measuredLow], [measuredHigh, x.high]]) {
+    const [a, b] = [x.place(from), x.place(to)];
+    if (curve.some((c) => c.x > from && c.x < to) && b > a + 3) svg.append(shape("rect", { class: "outside", x: a, width: b - a, y: FRAME.top, height: height - FRAME.bottom - FRAME.top }));
+  }
+  if (shown.some((c) => c.above > c.below)) {
+    const bottom = y.log ? y.low : -Infinity;
+    const edge = (list, key) => list.map((c) => `${x.place(c.x).toFixed(1)},${y.place(Math.max(bottom, c[key])).toFixed(1)}`);
+    svg.append(shape("polygon", { class: "band", points: [...edge(shown, "above"), ...edge([...shown].reverse(), "below")].join(" ") }));
+  }
+  const inside = shown.filter((c) => c.x >= measuredLow * 0.9999 && c.x <= measuredHigh * 1.0001);
+  const path = (list) => list.map((c, at) => (at ? "L" : "M") + x.place(c.x).toFixed(1) + " " + y.place(c.value).toFixed(1)).join("");
+  if (inside.length) svg.append(shape("path", { class: "curve", d: path(inside) }));
+  for (const part of [shown.filter((c) => c.x <= measuredLow * 1.0001), shown.filter((c) => c.x >= measuredHigh * 0.9999)])
+    if (part.length > 1) svg.append(shape("path", { class: "curve beyond", d: path(part) }));
+}
+
+function drawLegend(svg, width, model, several, band) {
+  const entries = [[shape("circle", { class: "point", cx: 8, cy: 0, r: 3.5 }), "measured"]];
+  if (several) entries.push([shape("circle", { class: "mean", cx: 8, cy: 0, r: 5 }), "mean"]);
+  if (model) entries.push([shape("line", { class: "curve", x1: 0, x2: 17, y1: 0, y2: 0 }), "model"]);
+  if (model && band) entries.push([shape("rect", { class: "band", x: 0, width: 17, y: -5, height: 10 }), "90 % interval"]);
+  let left = FRAME.left;
+  for (const [sample, text] of entries) {
+    svg.append(shape("g", { transform: `translate(${left},${12})` }, sample, shape("text", { x: 22, y: 4 }, text)));
+    left += 34 + text.length * 6.2;
+  }
+}

@@ -1,0 +1,212 @@
+// The call tree: only the rows in view are in the document. Focus stays on the tree; the active row is named by
+// aria-activedescendant.
+
+const ROW = 28;
+const open = new Set();
+let visible = [];
+let found = null; // call paths that match the search, and their ancestors
+let needle = "";
+
+function weights() {
+  return valuesAt(state.metric, state.scope, state.configuration).map(mean);
+}
+
+function wholeOf() {
+  const inclusive = valuesAt(state.metric, "inclusive", state.configuration).map(mean);
+  const values = roots.map((root) => inclusive[root]).filter(Number.isFinite);
+  return metricByName.get(state.metric).over === "max" ? Math.max(0, ...values) : values.reduce((a, b) => a + b, 0);
+}
+
+function ordered(nodes, weight) {
+  const list = found ? nodes.filter((node) => found.has(node)) : nodes.slice();
+  if (state.sort === "value") list.sort((a, b) => (weight[b] || 0) - (weight[a] || 0) || a - b);
+  if (state.sort === "name") list.sort((a, b) => (regionOf(a).display < regionOf(b).display ? -1 : 1));
+  return list;
+}
+
+function listRows() {
+  const weight = weights();
+  visible = [];
+  const stack = ordered(roots, weight).reverse();
+  while (stack.length) {
+    const node = stack.pop();
+    visible.push(node);
+    if (open.has(node) || found) stack.push(...ordered(childrenOf[node], weight).reverse());
+  }
+}
+
+function drawTree() {
+  listRows();
+  byId("rows").style.height = visible.length * ROW + "px";
+  byId("value-title").textContent = state.metric + (state.scope === "inclusive" ? " incl" : " excl");
+  const total = DATA.parent.length;
+  byId("tree-status").textContent = found
+    ? `${[...found.values()].filter(Boolean).length} of ${total} call paths match`
+    : `${visible.length} of ${total} call paths shown · arrow keys move and fold, / searches`;
+  drawRows();
+}
+
+function drawRows() {
+  const tree = byId("tree");
+  const weight = weights();
+  const whole = wholeOf();
+  const first = Math.max(0, Math.floor(tree.scrollTop / ROW) - 8);
+  const last = Math.min(visible.length, Math.ceil((tree.scrollTop + tree.clientHeight) / ROW) + 8);
+  const rows = [];
+  for (let at = first; at < last; at++) rows.push(rowNode(visible[at], at, weight[visible[at]], whole));
+  byId("rows").replaceChildren(...rows);
+  if (visible.includes(state.path)) tree.setAttribute("aria-activedescendant", "row-" + state.path);
+  else tree.removeAttribute("aria-activedescendant");
+}
+
+function rowNode(node, at, value, whole) {
+  const region = regionOf(node);
+  const leaf = !childrenOf[node].length;
+  const unfolded = open.has(node) || (found !== null && !leaf);
+  const row = element("div", {
+    class: "row" + (region.kind === "mpi" ? " mpi" : ""),
+    role: "treeitem",
+    id: "row-" + node,
+    "aria-level": depthOf[node] + 1,
+    "aria-selected": node === state.path,
+    "data-path": node,
+  });
+  if (!leaf) row.setAttribute("aria-expanded", unfolded);
+  row.style.top = at * ROW + "px";
+  const name = element("span", { class: "name", title: region.display });
+  name.style.paddingLeft = Math.min(depthOf[node], 24) * 14 + "px";
+  const twist = element("span", { class: "twist", "aria-hidden": "true" }, leaf ? "" : unfolded ? "▾" : "▸");
+  name.append(twist, labelNode(region.display));
+  const model = modelsOf(state.metric).formula(node, state.scope);
+  const formula = element("span", { class: "formula wide" });
+  if (model) formula.append(formulaNode(model));
+  formula.title = formula.textContent;
+  const fraction = whole > 0 && Number.isFinite(value) ? value / whole : NaN;
+  const fill = element("b");
+  fill.style.width = Math.max(0, Math.min(1, fraction || 0)) * 100 + "%";
+  const share = element("span", { class: "share" }, element("i", {}, fill), element("span", {}, percent(fraction)));
+  row.append(name, formula, share, element("span", { class: "value" }, quantity(value, metricByName.get(state.metric).unit)));
+  return row;
+}
+
+function labelNode(text) {
+  const label = element("span", { class: "label" });
+  const at = needle ? text.toLowerCase().indexOf(needle) : -1;
+  if (at < 0) label.append(text);
+  else label.append(text.slice(0, at), element("mark", {}, text.slice(at, at + needle.length)), text.slice(at + needle.length));
+  return label;
+}
+
+function reveal(path) {
+  for (const node of ancestry(path).slice(0, -1)) open.add(node);
+}
+
+function intoView() {
+  const tree = byId("tree");
+  const at = visible.indexOf(state.path);
+  if (at < 0) return;
+  if (at * ROW < tree.scrollTop) tree.scrollTop = at * ROW;
+  else if ((at + 1) * ROW > tree.scrollTop + tree.clientHeight) tree.scrollTop = (at + 1) * ROW - tree.clientHeight;
+  drawRows();
+}
+
+function fold(node, unfold) {
+  if (unfold) open.add(node);
+  else open.delete(node);
+  drawTree();
+}
+
+function search(text) {
+  needle = text.trim().toLowerCase();
+  found = null;
+  if (needle) {
+    found = new Map();
+    DATA.parent.forEach((_, node) => {
+      const region = regionOf(node);
+      if (!region.display.toLowerCase().includes(needle) && !region.name.toLowerCase().includes(needle)) return;
+      for (const step of ancestry(node)) if (!found.has(step)) found.set(step, false);
+      found.set(node, true);
+    });
+  }
+  byId("tree").scrollTop = 0;
+  drawTree();
+}
+
+function moveBy(step) {
+  const at = visible.indexOf(state.path);
+  const next = visible[Math.max(0, Math.min(visible.length - 1, at + step))];
+  if (next !== undefined) change({ path: next });
+  intoView();
+}
+
+function treeKey(event) {
+  const page = Math.max(1, Math.floor(byId("tree").clientHeight / ROW) - 1);
+  const node = state.path;
+  const keys = {
+    ArrowDown: () => moveBy(1),
+    ArrowUp: () => moveBy(-1),
+    PageDown: () => moveBy(page),
+    PageUp: () => moveBy(-page),
+    Home: () => moveBy(-visible.length),
+    End: () => moveBy(visible.length),
+    ArrowRight: () => (open.has(node) || !childrenOf[node].length ? moveBy(1) : fold(node, true)),
+    ArrowLeft: () => {
+      if (open.has(node) && childrenOf[node].length) fold(node, false);
+      else if (DATA.parent[node] >= 0) {
+        change({ path: DATA.parent[node] });
+        intoView();
+      }
+    },
+    Enter: () => fold(node, !open.has(node)),
+    " ": () => fold(node, !open.has(node)),
+  };
+  if (node < 0 || !keys[event.key] || event.ctrlKey || event.metaKey || event.altKey) return;
+  event.preventDefault();
+  keys[event.key]();
+}
+
+// Unfold the heaviest path, so that the first look shows where the program spends its effort.
+function openHeaviest() {
+  const weight = valuesAt(state.metric, "inclusive", state.configuration).map(mean);
+  let level = roots.slice();
+  for (let depth = 0; depth < 4 && level.length; depth++) {
+    const next = [];
+    const top = level.reduce((a, b) => ((weight[b] || 0) > (weight[a] || 0) ? b : a));
+    for (const node of level)
+      if (childrenOf[node].length && (node === top || (weight[node] || 0) > 0.2 * (weight[top] || 0))) {
+        open.add(node);
+        if (childrenOf[node].length <= 200) next.push(...childrenOf[node]);
+      }
+    level = next;
+  }
+}
+
+function startTree() {
+  const tree = byId("tree");
+  openHeaviest();
+  tree.addEventListener("scroll", () => requestAnimationFrame(drawRows), { passive: true });
+  tree.addEventListener("keydown", treeKey);
+  tree.addEventListener("click", (event) => {
+    const row = event.target.closest(".row");
+    if (!row) return;
+    const node = Number(row.dataset.path);
+    if (event.target.closest(".twist") && childrenOf[node].length && !found) fold(node, !open.has(node));
+    change({ path: node });
+  });
+  tree.addEventListener("dblclick", (event) => {
+    const row = event.target.closest(".row");
+    if (row && !found) fold(Number(row.dataset.path), !open.has(Number(row.dataset.path)));
+  });
+  byId("search").addEventListener("input", (event) => search(event.target.value));
+  byId("expand").addEventListener("click", () => {
+    childrenOf.forEach((below, node) => below.length && open.add(node));
+    drawTree();
+  });
+  byId("collapse").addEventListener("click", () => {
+    open.clear();
+    drawTree();
+  });
+  window.addEventListener("resize", drawRows);
+  onChange((update) => ("path" in update && Object.keys(update).length === 1 ? drawRows() : drawTree()));
+  drawTree();
+}

@@ -1,0 +1,32 @@
+"""Views for a terminal or a plain stream: pure functions from data to rich renderables."""
+
+from __future__ import annotations
+
+from .console import console_for, layout_of, plain_text
+from .summary import campaign_line, head, note_lines, run_summary
+from .tables import check_table, configuration_table, function_table, model_table, ranking_table, selection_table
+from .text import ASCII, UNICODE, Layout, elide, quantity
+from .tree import Selection, call_tree
+
+__all__ = [
+    "ASCII",
+    "UNICODE",
+    "Layout",
+    "Selection",
+    "call_tree",
+    "campaign_line",
+    "check_table",
+    "configuration_table",
+    "console_for",
+    "elide",
+    "function_table",
+    "head",
+    "layout_of",
+    "model_table",
+    "note_lines",
+    "plain_text",
+    "quantity",
+    "ranking_table",
+    "run_summary",
+    "selection_table",
+]

@@ -1,0 +1,55 @@
+"""The console that the command line writes to: width, colour and characters by what the output can show."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Mapping
+from typing import TextIO
+
+from rich.console import Console, RenderableType
+
+from .text import ASCII, UNICODE, Layout
+
+_NARROWEST = 60
+_PLAIN_WIDTH = 120
+
+
+def console_for(stream: TextIO, environment: Mapping[str, str] = os.environ) -> Console:
+    """Return a rich console for a stream.
+
+    A terminal gives its own width; a file or pipe has `COLUMNS` (at least 80) or 120 columns and no colour.
+    NO_COLOR (https://no-color.org) and TERM=dumb are honoured.
+    """
+    terminal = stream.isatty()
+    columns = environment.get("COLUMNS", "")
+    width = None
+    if not terminal:
+        width = max(80, int(columns)) if columns.isdigit() and int(columns) else _PLAIN_WIDTH
+    return Console(
+        file=stream,
+        width=width,
+        no_color=True if environment.get("NO_COLOR") or not terminal else None,
+        force_terminal=terminal,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        soft_wrap=False,
+        legacy_windows=False,
+    )
+
+
+def layout_of(console: Console) -> Layout:
+    """Return the layout for views on this console; ASCII glyphs unless its encoding is a Unicode one."""
+    encoding = (console.encoding or "").lower().replace("_", "-")
+    return Layout(max(_NARROWEST, console.width), UNICODE if encoding.startswith("utf") else ASCII)
+
+
+def plain_text(renderable: RenderableType, width: int = 200) -> str:
+    """Return a view as plain text without colour and without blanks at the ends of lines."""
+    stream = io.StringIO()
+    console = Console(
+        file=stream, width=width, no_color=True, force_terminal=False, highlight=False, markup=False, emoji=False
+    )
+    console.print(renderable)
+    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines())

@@ -1,0 +1,85 @@
+"""Heads, run summaries and the progress of a campaign."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from ..views import CampaignStep, RunView
+from .text import Layout, clean, elide, quantity
+
+_BAR_WIDTH = 20
+
+
+def head(title: str, facts: Sequence[tuple[str, str]], notes: Sequence[str], layout: Layout) -> RenderableType:
+    """Return a title, facts in two columns, and notes that a person should read."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
+    label_width = max((len(label) for label, _ in facts), default=0)
+    table.add_column(no_wrap=True, style="dim", width=label_width)
+    table.add_column(overflow="fold", max_width=max(20, layout.width - label_width - 4))
+    for label, text in facts:
+        table.add_row(Text(label), Text(clean(text, layout.glyphs)))
+    lines: list[RenderableType] = [Text(elide(clean(title, layout.glyphs), layout.width, layout.glyphs), style="bold")]
+    if facts:
+        lines.append(table)
+    lines.extend(note_lines(notes, layout))
+    return Group(*lines)
+
+
+def note_lines(notes: Sequence[str], layout: Layout) -> list[RenderableType]:
+    """Return notes as lines that start with `note:`."""
+    return [Text(f"note: {clean(note, layout.glyphs)}", style="yellow", overflow="fold") for note in notes]
+
+
+def run_summary(run: RunView, layout: Layout) -> RenderableType:
+    """Return what one finished run gave: archive, ranks, time, what was added to the command, problems."""
+    outcome = "ok" if run.exit_code == 0 and not run.partial else "partial" if run.partial else "failed"
+    style = {"ok": "green", "partial": "yellow", "failed": "bold red"}[outcome]
+    line = Text()
+    line.append(outcome, style=style)
+    line.append(f"  {clean(run.name, layout.glyphs)}", style="bold")
+    ranks = "rank" if run.ranks == 1 else "ranks"
+    line.append(f"  {run.ranks} {ranks}, {run.call_paths} call paths, {quantity(run.seconds, 's', layout.glyphs)}")
+    if run.exit_code:
+        line.append(f", exit code {run.exit_code}", style="red")
+    lines: list[RenderableType] = [line]
+    for name, value in run.added:
+        lines.append(
+            Text(f"  set {clean(name, layout.glyphs)}={clean(value, layout.glyphs)}", style="dim", overflow="fold")
+        )
+    lines.extend(note_lines(run.problems, layout))
+    return Group(*lines)
+
+
+def campaign_line(step: CampaignStep, layout: Layout) -> Text:
+    """Return one line on the progress of a campaign: bar, count, run, outcome, time that is left.
+
+    Lines and not a live display: the programs write to the same terminal.
+    """
+    total = max(1, step.total)
+    full = _BAR_WIDTH * step.done // total
+    full_cell, empty_cell = ("█", "░") if layout.glyphs.unicode else ("#", ".")
+    line = Text()
+    line.append(full_cell * full, style="green")
+    line.append(empty_cell * (_BAR_WIDTH - full), style="dim")
+    line.append(f" {step.done:>{len(str(step.total))}}/{step.total}  ")
+    tail = Text()
+    if step.outcome:
+        tail.append(f"  {step.outcome}", style={"ok": "green", "failed": "bold red", "partial": "yellow"}[step.outcome])
+        tail.append(f" {quantity(step.seconds, 's', layout.glyphs)}")
+    if step.left is not None and step.done < step.total:
+        tail.append(f"  about {_duration(step.left)} left", style="dim")
+    room = max(12, layout.width - len(line.plain) - len(tail.plain))
+    line.append(elide(clean(step.name, layout.glyphs), room, layout.glyphs))
+    line.append_text(tail)
+    return line
+
+
+def _duration(seconds: float) -> str:
+    """Return a time span as people say it: `40 s`, `12 min`, `3.5 h`."""
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

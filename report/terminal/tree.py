@@ -1,0 +1,194 @@
+"""The call tree as a table: one line per call path, columns chosen by metric."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from quipu.modeling.experiment import CallTree, FloatArray, RegionKind
+from rich.cells import cell_len
+from rich.table import Table
+from rich.text import Text
+
+from ..views import Scope, Statistics, TreeView, statistics
+from .text import Layout, clean, elide, measured, percent
+
+_FIRST = ("time", "visits", "blocks", "bytes_sent", "bytes_received")
+_COLUMN_GAP = 2
+_NARROWEST_PATH = 24
+_STYLES = {RegionKind.MPI: "cyan", RegionKind.OPENMP: "magenta", RegionKind.PYTHON: "yellow", RegionKind.USER: "green"}
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What of a call tree is shown.
+
+    metrics: names in the order of columns; empty: time, visits, blocks and bytes as far as they are not zero.
+    scope:   inclusive, exclusive, or None: inclusive and exclusive for cost, exclusive visits, inclusive effort.
+    depth:   levels below the roots that are shown; None: all.
+    sort:    metric that orders siblings (largest first); None: the first column.
+    spread:  min, mean, max over the samples and the imbalance in place of one value; of the first metric if none
+             is asked for.
+    """
+
+    metrics: tuple[str, ...] = ()
+    scope: Scope | None = None
+    depth: int | None = None
+    sort: str | None = None
+    spread: bool = False
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of numbers."""
+
+    metric: str
+    scope: Scope
+    statistics: Statistics
+
+
+def columns_of(view: TreeView, selection: Selection) -> tuple[Column, ...]:
+    """Return the columns that a selection asks for. Raises ModelingError for a metric that the view does not have."""
+    names = selection.metrics or default_metrics(view)
+    if selection.spread and not selection.metrics:
+        names = names[:1]
+    columns = []
+    for name in names:
+        for scope in _scopes(view, name, selection.scope):
+            columns.append(Column(name, scope, statistics(view.scoped(name, scope), view.over)))
+    return tuple(columns)
+
+
+def default_metrics(view: TreeView) -> tuple[str, ...]:
+    """Return the metrics shown when none is asked for: the well-known ones that are not zero everywhere."""
+    present = [name for name in _FIRST if name in view.values and bool(np.any(np.nan_to_num(view.values[name])))]
+    return tuple(present) or tuple(sorted(view.values))[:4]
+
+
+def _scopes(view: TreeView, name: str, scope: Scope | None) -> tuple[Scope, ...]:
+    metric = view.metric(name)
+    if scope is not None:
+        return (scope,)
+    if name == "visits":
+        return ("exclusive",)
+    return ("inclusive",) if metric.is_effort else ("inclusive", "exclusive")
+
+
+def ordered_paths(tree: CallTree, weight: FloatArray, depth: int | None) -> list[tuple[int, tuple[bool, ...]]]:
+    """Return call paths in the order of the view, depth first, heavier siblings first.
+
+    With each comes, for every level from the roots to itself, whether it is the last of its siblings.
+    """
+    order: list[tuple[int, tuple[bool, ...]]] = []
+    heavy = np.nan_to_num(weight, nan=-1.0)
+    stack: list[tuple[int, tuple[bool, ...]]] = [
+        (node, (True,)) for node in sorted(tree.roots, key=lambda node: (heavy[node], -node))
+    ]
+    while stack:
+        node, last = stack.pop()
+        order.append((node, last))
+        if depth is not None and len(last) > depth:
+            continue
+        below = sorted(tree.children[node], key=lambda child: (heavy[child], -child))
+        stack.extend((child, (*last, at == 0)) for at, child in enumerate(below))
+    return order
+
+
+def call_tree(view: TreeView, selection: Selection, layout: Layout) -> Table:
+    """Return the call tree of a run or of one configuration of an experiment as a table."""
+    columns = columns_of(view, selection)
+    weight = _weight(view, selection, columns)
+    rows = ordered_paths(view.tree, weight, selection.depth)
+    cells = [_cells(view, column, [node for node, _ in rows], selection.spread, layout) for column in columns]
+    headings = [_headings(view, column, selection.spread) for column in columns]
+    share = _shares(view, columns)
+    numeric = [
+        (head, body)
+        for heads, bodies in zip(headings, cells, strict=True)
+        for head, body in zip(heads, bodies, strict=True)
+    ]
+    if share is not None:
+        numeric.insert(len(headings[0]), ("share", [percent(share[node]) for node, _ in rows]))
+    labels = [_guides(last, layout) for _, last in rows]
+    names = [clean(view.tree.name(node), layout.glyphs) for node, _ in rows]
+    natural = max((cell_len(guide + name) for guide, name in zip(labels, names, strict=True)), default=9)
+    kept, room = _fit(numeric, max(natural, len("call path")), layout.width)
+    table = Table(box=None, pad_edge=False, padding=(0, _COLUMN_GAP, 0, 0), header_style="bold", show_edge=False)
+    table.add_column("call path", no_wrap=True, width=room)
+    for head, _ in kept:
+        table.add_column(head, justify="right", no_wrap=True)
+    for row, (node, _) in enumerate(rows):
+        label = Text().append(elide(labels[row], room // 2, layout.glyphs), style="dim")
+        name = elide(names[row], room - cell_len(label.plain), layout.glyphs)
+        label.append(name, style=_STYLES.get(view.tree.region_of(node).kind, ""))
+        table.add_row(label, *(Text(body[row]) for _, body in kept))
+    if len(kept) < len(numeric):
+        hidden = ", ".join(dict.fromkeys(head.split("\n")[0] for head, _ in numeric[len(kept) :]))
+        table.caption = Text(
+            elide(f"no room for: {hidden} (--metric chooses)", layout.width, layout.glyphs), style="dim"
+        )
+        table.caption_justify = "left"
+    return table
+
+
+def _weight(view: TreeView, selection: Selection, columns: Sequence[Column]) -> FloatArray:
+    if selection.sort is not None:
+        scope = selection.scope or "inclusive"
+        return statistics(view.scoped(selection.sort, scope), view.over).value
+    return columns[0].statistics.value if columns else np.zeros(len(view.tree))
+
+
+def _guides(last: tuple[bool, ...], layout: Layout) -> str:
+    if len(last) == 1:
+        return ""
+    glyphs = layout.glyphs
+    return "".join(glyphs.blank if done else glyphs.bar for done in last[1:-1]) + (
+        glyphs.last if last[-1] else glyphs.branch
+    )
+
+
+def _headings(view: TreeView, column: Column, spread: bool) -> list[str]:
+    scope = "" if column.metric == "visits" else " incl" if column.scope == "inclusive" else " excl"
+    if not spread:
+        return [f"{column.metric}{scope}"]
+    return [f"{column.metric}{scope}\n{word}" for word in ("min", "mean", "max", "imbal.")]
+
+
+def _cells(view: TreeView, column: Column, nodes: list[int], spread: bool, layout: Layout) -> list[list[str]]:
+    metric = view.metrics[column.metric]
+    found = column.statistics
+
+    def texts(values: FloatArray) -> list[str]:
+        return [measured(float(values[node]), metric, layout.glyphs) for node in nodes]
+
+    if not spread:
+        return [texts(found.value)]
+    imbalance = [percent(float(found.imbalance[node])) for node in nodes]
+    return [texts(found.min), texts(found.mean), texts(found.max), imbalance]
+
+
+def _shares(view: TreeView, columns: Sequence[Column]) -> FloatArray | None:
+    """Return the share of the whole that the first column stands for, if its metric adds up over call paths."""
+    if not columns or view.metrics[columns[0].metric].over_locations != "sum":
+        return None
+    first = columns[0]
+    total = float(np.nansum(statistics(view.scoped(first.metric, "exclusive"), view.over).value))
+    if view.over == "max":  # maxima of call paths do not add up; those of the roots are the whole
+        total = float(np.nansum(statistics(view.scoped(first.metric, "inclusive"), "max").value[list(view.tree.roots)]))
+    return first.statistics.value / total if total > 0 else None
+
+
+def _fit(numeric: list[tuple[str, list[str]]], natural: int, width: int) -> tuple[list[tuple[str, list[str]]], int]:
+    """Return the columns for which there is room beside the call paths, and the width of the call paths."""
+    used = 0
+    kept: list[tuple[str, list[str]]] = []
+    for head, body in numeric:
+        need = (
+            max(max((len(line) for line in head.split("\n")), default=0), max(map(len, body), default=0)) + _COLUMN_GAP
+        )
+        if kept and used + need + min(natural, _NARROWEST_PATH) + _COLUMN_GAP > width:
+            break
+        used += need
+        kept.append((head, body))
+    return kept, max(9, min(natural, width - used - _COLUMN_GAP))

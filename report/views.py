@@ -1,0 +1,206 @@
+"""What the views of a run or an experiment show: small frozen data, made by the command line or a notebook."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from quipu.modeling.errors import ModelingError
+from quipu.modeling.experiment import CallTree, FloatArray, Metric
+from quipu.modeling.pmnf.model import Model
+
+Over = Literal["mean", "max", "sum"]
+Scope = Literal["inclusive", "exclusive"]
+
+
+@dataclass(frozen=True, eq=False)
+class TreeView:
+    """Values of call paths over samples: the ranks of one run, or the repetitions of one configuration.
+
+    values:  per metric exclusive values, shape (call paths, samples); NaN: not measured.
+    samples: what the second axis is, as a word for people ("ranks", "repetitions").
+    over:    how samples become one value.
+    facts:   (label, text) pairs for the head of the view.
+    """
+
+    title: str
+    tree: CallTree
+    metrics: dict[str, Metric]
+    values: dict[str, FloatArray]
+    samples: str = "ranks"
+    over: Over = "mean"
+    facts: tuple[tuple[str, str], ...] = field(default=())
+    notes: tuple[str, ...] = field(default=())
+
+    def metric(self, name: str) -> Metric:
+        """Return a metric that has values, or raise ModelingError that lists the names there are."""
+        if name not in self.values:
+            known = ", ".join(sorted(self.values)) or "none"
+            raise ModelingError(f"{self.title} has no metric {name!r}; it has: {known}")
+        return self.metrics[name]
+
+    def scoped(self, name: str, scope: Scope) -> FloatArray:
+        """Return values of a metric, inclusive or exclusive, shape (call paths, samples)."""
+        metric = self.metric(name)
+        values = self.values[name]
+        return values if scope == "exclusive" else self.tree.inclusive(values, metric.over_locations)
+
+
+@dataclass(frozen=True, eq=False)
+class Statistics:
+    """Statistics over samples, each of shape (call paths,); NaN where nothing was measured.
+
+    imbalance: (max - mean) / max * n / (n - 1), 0 for perfect balance and 1 if one of n samples has everything.
+    """
+
+    value: FloatArray
+    min: FloatArray
+    mean: FloatArray
+    max: FloatArray
+    imbalance: FloatArray
+
+
+def statistics(values: FloatArray, over: Over) -> Statistics:
+    """Return statistics of values of shape (call paths, samples) over the samples."""
+    count = np.sum(~np.isnan(values), axis=1)
+    some = count > 0
+    nothing = np.full(values.shape[0], np.nan)
+    low, high, total = (nothing.copy() for _ in range(3))
+    if some.any():  # there may be no samples at all, and numpy has no minimum of nothing
+        low[some] = np.nanmin(values[some], axis=1)
+        high[some] = np.nanmax(values[some], axis=1)
+    total[some] = np.nansum(values[some], axis=1)
+    mean = np.divide(total, count, out=nothing.copy(), where=some)
+    imbalance = np.where(some, 0.0, np.nan)
+    several = (count > 1) & (high > 0)
+    imbalance[several] = (high[several] - mean[several]) / high[several] * count[several] / (count[several] - 1)
+    value = {"mean": mean, "max": high, "sum": total}[over]
+    return Statistics(value, low, mean, high, imbalance)
+
+
+@dataclass(frozen=True)
+class ModelRow:
+    """A model of one metric of one call path, as text.
+
+    path: displayed region names from the root. error: SMAPE of the fit in percent, NaN if it has none. basis: what
+    the model rests on. note: what a reader must know, or why there is no model.
+    """
+
+    path: tuple[str, ...]
+    metric: str
+    formula: str
+    error: float
+    basis: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class RankedRow:
+    """A call path in a ranking at a point: predicted value and interval in the metric's unit, share of the whole.
+
+    path: displayed region names from the root.
+    """
+
+    path: tuple[str, ...]
+    value: float
+    share: float
+    formula: str = ""
+    low: float | None = None
+    high: float | None = None
+    extrapolation: bool = False
+    basis: str = ""
+
+
+@dataclass(frozen=True)
+class SelectionRow:
+    """A region that a filter keeps or drops: predicted share, visits and seconds of measuring it, and the reason."""
+
+    region: str
+    kept: bool
+    share: float
+    visits: float
+    overhead: float
+    reason: str
+
+
+@dataclass(frozen=True)
+class ConfigurationRow:
+    """A measured configuration: total of a metric over all call paths, and its relative spread over repetitions."""
+
+    point: tuple[float, ...]
+    repetitions: int
+    total: float
+    unit: str
+    spread: float
+
+
+@dataclass(frozen=True)
+class Check:
+    """Something that Quipu needs or can use, whether it is there, what for, and the command that mends it.
+
+    state "warning": missing, but most of Quipu works without it.
+    """
+
+    name: str
+    state: Literal["ok", "warning", "missing"]
+    found: str = ""
+    needed_for: str = ""
+    remedy: str = ""
+
+
+@dataclass(frozen=True)
+class FunctionRow:
+    """What is known of a function from its program alone. `region`: it is entered and left as a region."""
+
+    display: str
+    place: str
+    blocks: int
+    instructions: int
+    calls: int
+    indirect_calls: int
+    region: bool
+
+
+@dataclass(frozen=True)
+class RunView:
+    """The outcome of one run. `added`: environment variables that were set for it. `problems`: texts for a person."""
+
+    name: str
+    ranks: int
+    call_paths: int
+    seconds: float
+    exit_code: int = 0
+    partial: bool = False
+    added: tuple[tuple[str, str], ...] = field(default=())
+    problems: tuple[str, ...] = field(default=())
+
+
+@dataclass(frozen=True)
+class PlacedModel:
+    """A model of the exclusive values of one metric of one call path; None with the `reason` why there is none.
+
+    basis: what it was fitted to, in words. prior: its form without coefficients, if that comes from effort.
+    """
+
+    path: int
+    metric: str
+    model: Model | None
+    basis: str = ""
+    prior: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class CampaignStep:
+    """A moment of a campaign: runs done of all, the run that begins or ended, and how.
+
+    outcome: empty when the run begins. seconds: how long it took. left: estimated seconds to the end of the campaign.
+    """
+
+    done: int
+    total: int
+    name: str
+    outcome: Literal["", "ok", "partial", "failed"] = ""
+    seconds: float = 0.0
+    left: float | None = None

@@ -1,0 +1,150 @@
+"""Writes raw profiles byte by byte, as the runtime would: independent of the reader under test."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+METRICS = (
+    "visits\t1\teffort\tsum\ttimes the region was entered",
+    "time\ts\tcost\tsum\twall-clock time",
+    "blocks\t1\teffort\tsum\texecuted basic blocks",
+    "comm_size\t1\teffort\tmax\tprocesses in the communicator",
+)
+CHUNK = 4096
+NODE = 64 + 8 * len(METRICS)
+
+
+@dataclass
+class Node:
+    """One call-path record: values are visits, ticks, blocks, comm_size."""
+
+    id: int
+    parent: int
+    region: int
+    values: Sequence[int] = (1, 0, 0, 0)
+    location: int = 0
+
+
+@dataclass
+class Profile:
+    """Everything that a profile file says."""
+
+    nodes: Sequence[Node] = ()
+    regions: Mapping[int, str] = field(default_factory=dict)
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    pid: int = 100
+    state: int = 2
+    clock: int = 1
+    version: int = 1
+    chunk_size: int = CHUNK
+    node_size: int = NODE
+    metrics: Sequence[str] = METRICS
+    ticks: tuple[int, int] = (1000, 2000)
+    nanoseconds: tuple[int, int] = (0, 500)
+    start_epoch_ns: int = 1_700_000_000_000_000_000
+    lost: int = 0
+    error: str = ""
+
+    def bytes(self) -> bytes:
+        """Return the file."""
+        header = struct.pack(
+            "<8s8I6Q128s3624s256x",
+            b"QUIPUPRF",
+            self.version,
+            4096,
+            self.chunk_size,
+            self.node_size,
+            len(self.metrics),
+            self.state,
+            self.pid,
+            self.clock,
+            self.ticks[0],
+            self.nanoseconds[0],
+            self.ticks[1],
+            self.nanoseconds[1],
+            self.start_epoch_ns,
+            self.lost,
+            self.error.encode(),
+            "".join(line + "\n" for line in self.metrics).encode(),
+        )
+        return header + self._text() + self._nodes()
+
+    def _text(self) -> bytes:
+        records = [
+            (1, number, text if "\x1f" in text else f"{text}\x1f\x1f\x1f0\x1f0")
+            for number, text in self.regions.items()
+        ]
+        records += [(2, 0, f"{key}\x1f{value}") for key, value in self.attributes.items()]
+        packed = []
+        for kind, number, text in records:
+            content = text.encode()
+            packed.append(struct.pack("<IIQ", kind, len(content), number) + content + bytes(-len(content) % 8))
+        return self._chunks(2, 0, packed)
+
+    def _nodes(self) -> bytes:
+        chunks = b""
+        for location in sorted({node.location for node in self.nodes}):
+            packed = [
+                struct.pack(f"<IIQ48x{len(node.values)}Q", node.id, node.parent, node.region, *node.values)
+                for node in self.nodes
+                if node.location == location
+            ]
+            chunks += self._chunks(1, location, packed)
+        return chunks
+
+    def _chunks(self, kind: int, location: int, records: Sequence[bytes]) -> bytes:
+        chunks = b""
+        content = b""
+        room = self.chunk_size - 64
+        for record in [*records, None]:
+            if record is None or len(content) + len(record) > room:
+                chunks += struct.pack("<III52x", kind, location, len(content)) + content.ljust(room, b"\0")
+                content = b""
+            content += record or b""
+        return chunks if records else b""
+
+    def write(self, folder: Path, host: str = "n1") -> Path:
+        """Write profile-<host>-<pid>.quipu."""
+        path = folder / f"profile-{host}-{self.pid}.quipu"
+        path.write_bytes(self.bytes())
+        return path
+
+
+def rank_profile(rank: int, ranks: int = 2, work: int = 100, **changes: object) -> Profile:
+    """Return the profile of a rank: main → solve → MPI_Send, and main → init on rank 0 alone; two threads."""
+    nodes = [
+        Node(1, 0, 0, (0, 7, 0, 0)),
+        Node(2, 1, 1, (1, 1000, 5, 0)),
+        Node(3, 2, 2, (10, 2000, work * (rank + 1), 0)),
+        Node(4, 3, 3, (20, 3000, 0, ranks)),
+        Node(5, 0, 0, (0, 0, 0, 0), 1),
+        Node(6, 5, 2, (3, 500, 50, 0), 1),
+    ]
+    if rank == 0:
+        nodes.append(Node(7, 2, 4, (1, 100, 9, 0)))
+    profile = Profile(
+        nodes=nodes,
+        regions={
+            1: "main\x1fmain\x1fapp.c\x1f10\x1f0",
+            2: "_Z5solvei\x1fsolve(int)\x1fapp.c\x1f3\x1f0",
+            3: "MPI_Send\x1fMPI_Send\x1f\x1f0\x1f1",
+            4: "init\x1finit\x1fapp.c\x1f20\x1f0",
+        },
+        attributes={
+            "rank": str(rank),
+            "ranks": str(ranks),
+            "host": "n1",
+            "affinity": "0-1",
+            "max_rss_bytes": "4096",
+            "voluntary_switches": "5",
+            "mpi_library": "Open MPI",
+            "mpi_finalized": "1",
+        },
+        pid=100 + rank,
+    )
+    for name, value in changes.items():
+        setattr(profile, name, value)
+    return profile

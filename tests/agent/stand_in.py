@@ -1,0 +1,34 @@
+"""Stands in for quipu-exec in tests: leaves the notes and profile that shim and runtime would, then runs the program.
+
+Environment: STAND_IN_RANK, STAND_IN_RANKS; STAND_IN_PROFILE=no: leaves no profile, =running: one that was cut off.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from profile_writer import rank_profile
+
+
+def main() -> int:
+    """Run the program as one rank."""
+    raw = Path(os.environ["QUIPU_DIR"])
+    rank, ranks = int(os.environ.get("STAND_IN_RANK", "0")), int(os.environ.get("STAND_IN_RANKS", "1"))
+    note = {"rank": rank, "ranks": ranks, "pid": os.getpid(), "host": "n1", "affinity": [0], "program": sys.argv[1]}
+    (raw / f"rank-{rank}.json").write_text(json.dumps(note))
+    kind = os.environ.get("STAND_IN_PROFILE", "")
+    if kind != "no":
+        rank_profile(rank, ranks, pid=os.getpid(), state=0 if kind == "running" else 2).write(raw)
+    return subprocess.run(sys.argv[1:], check=False).returncode
+
+
+if __name__ == "__main__":
+    code = main()
+    if code < 0:
+        os.kill(os.getpid(), -code)
+    sys.exit(code)

@@ -1,0 +1,57 @@
+"""What the doctor says of machines that lack something."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from quipu.agent.doctor import Check, checks
+
+TOOLS = {
+    "clang-19": "echo 'clang version 19.1.7'",
+    "mpicc": "exit 1",
+    "mpirun": 'case "$*" in --version) echo "mpirun (Open MPI) 4.1.4";; *) echo "no slots"; exit 5;; esac',
+}
+
+
+def look(folder: Path, monkeypatch: pytest.MonkeyPatch, tools: dict[str, str]) -> dict[str, Check]:
+    for name, script in tools.items():
+        path = folder / name
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder))
+    monkeypatch.setenv("QUIPU_HOME", str(folder / "home"))
+    return {check.name: check for check in checks(folder)}
+
+
+def test_an_empty_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = look(tmp_path, monkeypatch, {})
+    for name in ("clang-19", "mpicc", "mpirun", "QuipuPass.so", "libquipu.so", "quipu-exec", "MPI library"):
+        assert not found[name].ok
+        assert found[name].mend
+    assert found["clang-19"].mend == "apt-get install clang-19"
+    assert found["flang-new-19"].optional
+    assert found["Python"].ok and found["psutil"].ok and found["disk"].ok
+
+
+def test_an_mpi_that_does_not_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = look(tmp_path, monkeypatch, TOOLS)
+    assert found["clang-19"].ok
+    assert not found["mpicc"].ok
+    assert found["mpirun"].found.startswith("openmpi 4.1.4")
+    assert not found["mpicc and mpirun"].ok
+    assert found["MPI start"].found == "exit code 5: no slots"
+
+
+def test_parts_that_do_not_load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    library = tmp_path / "home" / "lib" / "quipu" / "libquipu.so"
+    library.parent.mkdir(parents=True)
+    library.write_text("no library")
+    found = look(tmp_path, monkeypatch, {})
+    assert not found["libquipu.so"].ok
+    assert "libquipu.so" in found["libquipu.so"].found
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    found = {check.name: check for check in checks(tmp_path / "none")}
+    assert not found["disk"].ok

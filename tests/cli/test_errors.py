@@ -1,0 +1,162 @@
+"""Bad input ends in one message that names what is at fault, with an exit code and no traceback."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from quipu.agent.cli.main import run_command_line
+
+from .conftest import Quipu
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["show", "nowhere"], 1, "nowhere: there is no such folder"),
+        (["show", "file"], 1, "file: is in no format that Quipu reads: Extra-P text, Extra-P JSON"),
+        (["show", "empty"], 1, "empty: holds no run archive"),
+        (["show", "{heat}", "--metric", "flops"], 1, "no metric 'flops'; it has: blocks"),
+        (["show", "{heat}", "--sort", "flops"], 1, "no metric 'flops'"),
+        (["show", "{heat}", "--at", "p=3"], 2, "--at: this configuration was not measured"),
+        (["show", "{heat}", "--at", "q=3"], 2, "no parameter q in this experiment; it has: p, n"),
+        (["show", "{heat}/p=1,n=32.r1", "--at", "p=3"], 2, "--at chooses a configuration"),
+        (["show", "{heat}", "--over-ranks", "median"], 2, "--over-ranks 'median'"),
+        (["show", "{heat}", "--depth", "-1"], 2, "--depth"),
+        (["show"], 2, "DIR"),
+        (["shwo"], 2, "shwo"),
+        (["show", "{heat}", "--frobnicate"], 2, "--frobnicate"),
+        (["run"], 2, "no program"),
+        (["run", "--param", "p=x", "--", "true"], 2, "--param 'p=x'"),
+        (["run", "--rep", "0", "--", "true"], 2, "--rep"),
+        (["run", "--timeout", "0", "--", "true"], 2, "--timeout"),
+        (["run", "--filter", "file", "--", "true"], 1, "file:1: 'text' outside of a block"),
+        (["run", "--filter", "none", "--", "true"], 2, "none: cannot read the filter file"),
+        (["merge", "nowhere"], 1, "nowhere"),
+        (["campaign", "nowhere.toml"], 1, "nowhere.toml"),
+        (["facts", "file"], 1, "file: is not a program"),
+        (["facts", sys.executable, "--sort", "size"], 2, "--sort 'size'"),
+    ],
+)
+def test_one_message(
+    arguments: list[str], code: int, words: str, *, quipu_here: Quipu, heat: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("text\n", encoding="utf-8")
+    (tmp_path / "empty").mkdir()
+    answer = quipu_here(*(argument.replace("{heat}", str(heat)) for argument in arguments))
+    assert answer.code == code
+    assert answer.out == ""
+    assert answer.err.startswith("quipu: error: ")
+    assert words in answer.err
+
+
+def test_a_damaged_archive_names_its_file(quipu: Quipu, heat: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "heat"
+    shutil.copytree(heat / "p=1,n=32.r1", copy / "run.r1")
+    table = copy / "run.r1" / "statistics.parquet"
+    table.write_bytes(table.read_bytes()[:100])
+    answer = quipu("show", copy)
+    assert answer.code == 1
+    assert "statistics.parquet" in answer.err
+
+
+def test_a_run_that_is_at_work_is_not_merged(quipu_here: Quipu, tmp_path: Path) -> None:
+    raw = tmp_path / ".raw-x"
+    raw.mkdir()
+    rank = {"rank": 3, "ranks": 4, "pid": os.getpid(), "host": socket.gethostname(), "affinity": [0], "program": "./x"}
+    (raw / "rank-3.json").write_text(json.dumps(rank), encoding="utf-8")
+    answer = quipu_here("merge", raw)
+    assert answer.code == 1
+    assert f"rank 3 (process {os.getpid()}) seems to be still at work" in answer.err
+    forced = quipu_here("merge", raw, "--force")
+    assert forced.code == 1
+    assert "launch.json: is missing" in forced.err
+
+
+_COMMANDS = {"run", "campaign", "merge", "show", "model", "predict", "filter", "report", "export", "doctor", "facts"}
+
+
+def test_help_of_every_command_has_an_example(quipu: Quipu) -> None:
+    listed = quipu("--help").out.split("Commands:")[1].split("\n")
+    commands = [line.split()[0] for line in listed if line.startswith("  ") and not line.startswith("   ")]
+    assert set(commands) == _COMMANDS
+    for command in commands:
+        answer = quipu(command, "--help", PYTHONIOENCODING="ascii")
+        assert answer.code == 0
+        assert f"Example: quipu {command}" in answer.out
+
+
+def test_no_arguments_show_the_help(quipu: Quipu) -> None:
+    assert quipu().out.startswith("Usage: quipu")
+    assert quipu("--version").out.startswith("quipu ")
+
+
+def test_a_reader_that_goes_away_is_no_error(heat: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb") as gone:
+        done = subprocess.run(
+            [sys.executable, "-c", "from quipu.agent.cli.main import main; main()", "show", str(heat), "--json"],
+            stdout=gone,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+            check=False,
+        )
+    assert done.returncode == 141
+    assert done.stderr == b""
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (KeyboardInterrupt(), 130, "interrupted"),
+        (
+            OSError(28, "No space left on device", "/big/file"),
+            1,
+            "/big/file: No space left on device (the disk is full",
+        ),
+        (PermissionError(13, "Permission denied", "x"), 1, "x: Permission denied (you may not read or write there"),
+        (OSError("strange"), 1, "strange"),
+        (MemoryError(), 1, "out of memory"),
+    ],
+)
+def test_errors_of_the_system(
+    error: BaseException, code: int, message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("quipu.agent.cli.views.is_run", fail)
+    assert run_command_line(["show", "x"]) == code
+    assert f"quipu: error: {message}" in capsys.readouterr().err
+
+
+def test_a_defect_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("quipu.agent.cli.views.is_run", fail)
+    with pytest.raises(ZeroDivisionError):
+        run_command_line(["show", "x"])
+
+
+def test_commands_start_without_the_libraries_of_numbers(tmp_path: Path) -> None:
+    script = (
+        "import sys; from quipu.agent.cli.main import run_command_line; run_command_line(['run', '--help']);"
+        "heavy = {'numpy', 'scipy', 'pyarrow', 'jinja2', 'rich'} & set(sys.modules);"
+        "sys.exit(str(heavy) if heavy else 0)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr

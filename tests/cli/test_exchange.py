@@ -1,0 +1,127 @@
+"""Experiments of other tools on the command line, and ours for them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from quipu.agent.store import load_experiment
+from quipu.report.formats.detect import read_experiment
+
+from .conftest import Quipu
+
+_TEXT = """PARAMETER p
+POINTS 4 8 16 32 64
+METRIC time
+REGION main->solve
+DATA 16 16
+DATA 64 64
+DATA 256 256
+DATA 1024 1024
+DATA 4096 4096
+REGION main->setup
+DATA 3 3
+DATA 3 3
+DATA 3 3
+DATA 3 3
+DATA 3 3
+"""
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    """A file of Extra-P: solve grows with p², setup is constant."""
+    path = tmp_path / "runs.txt.gz"
+    path.write_bytes(gzip.compress(_TEXT.encode()))
+    return path
+
+
+def test_every_command_takes_a_file_of_extrap(quipu_here: Quipu, runs: Path) -> None:
+    shown = quipu_here("show", runs, "--at", "p=8")
+    assert "5 configurations: p = 4, 8, 16, 32, 64" in shown.out
+    assert "Extra-P text: one value for all ranks, taken as exclusive" in shown.out
+    models = json.loads(quipu_here("model", runs, "--json", "-o", "models.json").out)["models"]
+    assert {entry["path"][-1]: entry["text"] for entry in models} == {"solve": "p²", "setup": "3"}
+    for source in (runs, "models.json"):
+        ranking = json.loads(quipu_here("predict", source, "--at", "p=128", "--json").out)["ranking"]
+        assert [entry["path"] for entry in ranking] == [["main", "solve"], ["main", "setup"]]
+        assert ranking[0]["value"] == pytest.approx(128**2, rel=0.01)
+    assert quipu_here("filter", runs, "--at", "p=128", "-o", "f.filter").code == 0
+    assert quipu_here("report", runs, "-o", "r.html").code == 0
+    page = Path("r.html").read_text(encoding="utf-8")
+    assert "runs.txt.gz" in page
+
+
+@pytest.mark.parametrize(("options", "name"), [((), "heat.json"), (("--format", "extrap-jsonl"), "heat.jsonl")])
+def test_an_export_holds_the_experiment(
+    options: tuple[str, ...], name: str, quipu_here: Quipu, heat: Path, tmp_path: Path
+) -> None:
+    answer = quipu_here("export", heat, *options)
+    assert (answer.code, answer.out, answer.err) == (0, "", f"quipu: wrote {name}\n")
+    ours, back = load_experiment(heat), read_experiment(tmp_path / name)
+    assert back.parameters == ours.parameters
+    assert back.points.tolist() == ours.points.tolist()
+    labels = {back.tree.label(node): node for node in range(len(back.tree))}
+    for node in range(len(ours.tree)):
+        for metric, values in ours.values.items():
+            assert np.array_equal(back.values[metric][labels[ours.tree.label(node)]], values[node])
+    assert {metric: entry.kind for metric, entry in back.metrics.items()} == {
+        metric: entry.kind for metric, entry in ours.metrics.items()
+    }
+    again = quipu_here("export", heat, *options)
+    assert again.code == 0  # over an export there may be another
+
+
+def test_the_suffix_chooses_the_format(quipu_here: Quipu, runs: Path, tmp_path: Path) -> None:
+    assert quipu_here("export", runs, "-o", "x.jsonl", "--inclusive").code == 0
+    first = json.loads((tmp_path / "x.jsonl").read_text(encoding="utf-8").splitlines()[0])
+    assert first == {"params": {"p": 4}, "callpath": "main", "metric": "time", "value": [19.0, 19.0]}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["export", "nowhere"], 1, "nowhere: there is no such experiment"),
+        (["export", "models.json"], 1, "models.json: holds models, not measurements"),
+        (["export", "{runs}", "--format", "cube"], 2, "--format 'cube': choose one of extrap-json, extrap-jsonl"),
+        (["export", "{runs}", "-o", "precious.txt"], 2, "precious.txt exists and is no export of measurements"),
+        (["export", "{runs}", "--over-ranks", "max"], 2, "--over-ranks max: "),
+        (["export", "empty"], 1, "empty: holds no run archive"),
+        (["model", "broken.json"], 1, "broken.json:2: is no JSON"),
+        (["model", "broken.txt"], 1, "broken.txt:2: POINTS before any PARAMETER"),
+        (["show", "cubes"], 1, "profile.cubex: is no Cube profile"),
+        (["predict", "precious.txt", "--at", "p=1"], 1, "precious.txt: holds no measurements"),
+    ],
+)
+def test_one_message(
+    arguments: list[str], code: int, words: str, *, quipu_here: Quipu, runs: Path, tmp_path: Path
+) -> None:
+    for name, text in {
+        "precious.txt": "# notes of years\n",
+        "models.json": '{\n "format": "quipu-models",\n',
+        "broken.json": '{"parameters":\n',
+        "broken.txt": "\nPOINTS 4\n",
+        "cubes/x.p4/profile.cubex": "",
+    }.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    (tmp_path / "empty").mkdir()
+    answer = quipu_here(*(argument.replace("{runs}", str(runs)) for argument in arguments))
+    assert answer.code == code
+    assert answer.err.startswith("quipu: error: ")
+    assert words in answer.err
+    assert (tmp_path / "precious.txt").read_text(encoding="utf-8") == "# notes of years\n"
+
+
+def test_points_that_were_not_measured_can_be_shown(quipu_here: Quipu, tmp_path: Path) -> None:
+    lines = ["PARAMETER p", "POINTS 2 4", "METRIC time", "REGION f", "DATA 3", "DATA nan", "METRIC visits", "REGION f"]
+    (tmp_path / "gap.txt").write_text("\n".join([*lines, "DATA 7", "DATA 7"]) + "\n", encoding="utf-8")
+    for at, visible in (("p=2", "3.00 s"), ("p=4", "visits")):
+        answer = quipu_here("show", "gap.txt", "--at", at)
+        assert answer.code == 0
+        assert visible in answer.out
+    exported = quipu_here("export", "gap.txt")
+    assert "left out, because Extra-P needs every metric at every point: time of f" in exported.err

@@ -1,0 +1,131 @@
+"""`quipu model`, `predict`, `filter` and `report` on a planted experiment."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from quipu.modeling.experiment import Region
+from quipu.report.formats import read_filter
+
+from .conftest import Quipu
+
+
+def test_models_have_the_planted_form(quipu: Quipu, heat: Path) -> None:
+    answer = quipu("model", heat, "--json", "--metric", "blocks,bytes_sent")
+    assert answer.code == 0
+    found = {(tuple(entry["path"]), entry["metric"]): entry for entry in json.loads(answer.out)["models"]}
+    assert found[("main", "sweep"), "blocks"]["text"] == "30·n³/p"
+    assert found[("main", "exchange", "MPI_Sendrecv"), "bytes_sent"]["text"] == "160·n²"
+    assert found[("main", "sweep"), "blocks"]["model"]["terms"][0]["coefficient"] == pytest.approx(30)
+    assert (("main", "sweep"), "bytes_sent") not in found
+
+
+def test_models_as_a_table_chosen_by_path(quipu: Quipu, heat: Path) -> None:
+    answer = quipu("model", heat, "--path", "*sweep", "-m", "blocks")
+    assert answer.out.split("\n\n")[-1].splitlines()[-2:] == [
+        "call path    metric  model    SMAPE  basis",
+        "main->sweep  blocks  30·n³/p   0.0%  measured",
+    ]
+    everything = quipu("model", heat, "--all", "-m", "bytes_sent").out
+    assert everything.count("bytes_sent") == 5
+
+
+def test_formulas_in_ascii(quipu: Quipu, heat: Path) -> None:
+    answer = quipu("model", heat, "-m", "blocks,time", PYTHONIOENCODING="ascii")
+    assert answer.code == 0
+    assert "30*n^3/p" in answer.out
+    assert "?" not in answer.out
+
+
+def test_a_file_of_models_predicts_like_its_experiment(quipu: Quipu, heat: Path, tmp_path: Path) -> None:
+    assert quipu("model", heat, "-o", "models.json").code == 0
+    answers = [
+        json.loads(quipu("predict", source, "--at", "p=1024,n=1e4", "--json").out)
+        for source in (heat, tmp_path / "models.json")
+    ]
+    assert answers[0] == answers[1]
+    ranking = answers[0]["ranking"]
+    assert ranking[0]["path"] == ["main", "sweep"]
+    assert ranking[0]["extrapolation"] is True
+    assert ranking[0]["value"] == pytest.approx(2e-8 * 1e12 / 1024, rel=0.05)
+    assert ranking[0]["low"] <= ranking[0]["value"] <= ranking[0]["high"]
+
+
+def test_a_ranking_within_the_measured_range_is_no_extrapolation(quipu: Quipu, heat: Path) -> None:
+    answer = quipu("predict", heat, "--at", "p=4,n=64", "--inclusive", "--top", 2)
+    assert "extrapolation" not in answer.out
+    assert [line.split()[1] for line in answer.out.splitlines() if line[:1].isdigit()] == ["main", "main->sweep"]
+    assert "3 further call paths" in answer.err
+
+
+def test_a_filter_keeps_what_matters(quipu: Quipu, heat: Path, tmp_path: Path) -> None:
+    answer = quipu("filter", heat, "--at", "p=64,n=500", "-o", "score-p.filter")
+    assert answer.code == 0
+    assert "wrote score-p.filter: 2 regions" in answer.err
+    parsed = read_filter(tmp_path / "score-p.filter")
+    assert [parsed.includes(Region(name, name)) for name in ("main", "sweep", "exchange")] == [True, True, False]
+    again = quipu("filter", heat, "--at", "p=64,n=500", "-o", "score-p.filter", "--threshold", 0, "--json")
+    assert again.code == 0
+    assert {entry["region"] for entry in json.loads(again.out)["regions"] if entry["kept"]} == {
+        "main",
+        "sweep",
+        "exchange",
+    }
+
+
+def test_a_report(quipu: Quipu, heat: Path, tmp_path: Path) -> None:
+    assert quipu("report", heat, "-o", "report.html", "--at", "p=64").code == 0
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "mpirun -n … ./heat …" in page
+    assert "50 complete" in page
+    data = json.loads(page.split('id="quipu-data">')[1].split("</script>")[0])
+    assert data["target"] == [64, 640]
+    assert {model["metric"] for model in data["models"]} == {"time", "visits", "blocks", "bytes_sent", "comm_size"}
+    assert quipu("report", heat, "-o", "report.html").code == 0  # its own earlier output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["model", "nowhere"], 1, "nowhere: there is no such experiment"),
+        (["model", "{heat}", "--metric", "flops"], 1, "no models of metric 'flops'"),
+        (["model", "precious.txt"], 1, "precious.txt"),
+        (["model", "{heat}", "-o", "precious.txt"], 2, "precious.txt exists and is no file of models"),
+        (["predict", "{heat}"], 2, "--at: no value for p, n; write --at p=NUMBER,n=NUMBER"),
+        (["predict", "{heat}", "--at", "p=4,n=0"], 2, "--at: n must be above 0"),
+        (["predict", "{heat}", "--at", "p=4,n=1,q=2"], 2, "no parameter q"),
+        (["predict", "{heat}", "--at", "p=4,n=9", "--metric", "flops"], 1, "no models of metric 'flops'"),
+        (["filter", "{heat}", "--at", "p=4,n=9", "--threshold", "2"], 2, "--threshold 2"),
+        (["filter", "{heat}", "--at", "p=4,n=9", "-o", "precious.txt"], 2, "precious.txt exists and is no filter file"),
+        (["filter", "{heat}", "--at", "p=4,n=9", "-o", "."], 2, ". is a folder"),
+        (["filter", "{heat}", "--at", "p=4,n=9", "-o", "no/f"], 2, "no/f: the folder no does not exist"),
+        (["report", "{heat}", "-o", "precious.txt"], 2, "precious.txt exists and is no report"),
+        (["report", "{heat}", "--at", "q=1"], 2, "--at: no parameter q"),
+        (["report", "empty"], 1, "empty: holds no run archive"),
+    ],
+)
+def test_one_message(
+    arguments: list[str], code: int, words: str, *, quipu_here: Quipu, heat: Path, tmp_path: Path
+) -> None:
+    precious = tmp_path / "precious.txt"
+    precious.write_text("# notes of years\n", encoding="utf-8")
+    (tmp_path / "empty").mkdir()
+    answer = quipu_here(*(argument.replace("{heat}", str(heat)) for argument in arguments))
+    assert answer.code == code
+    assert answer.err.startswith("quipu: error: ")
+    assert words in answer.err
+    assert precious.read_text(encoding="utf-8") == "# notes of years\n"
+
+
+def test_a_full_disk_is_one_message(quipu: Quipu, heat: Path) -> None:
+    answer = quipu("filter", heat, "--at", "p=4,n=64", "-o", "/dev/full")
+    assert answer.code == 1
+    assert "/dev/full: No space left on device" in answer.err
+
+
+def test_a_folder_that_may_not_be_written(quipu: Quipu, heat: Path) -> None:
+    answer = quipu("report", heat, "-o", "/proc/report.html")
+    assert answer.code == 1
+    assert answer.err.startswith("quipu: error: /proc/report.html: ")

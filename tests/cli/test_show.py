@@ -1,0 +1,68 @@
+"""`quipu show`: golden text and JSON of runs and experiments."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from .conftest import Quipu
+
+
+def test_an_experiment(quipu: Quipu, heat: Path) -> None:
+    answer = quipu("show", heat, "--at", "p=4,n=64")
+    assert answer.code == 0
+    assert answer.err == ""
+    assert answer.out == (
+        """heat
+experiment  25 configurations: p = 1, 2, 4, 8, 16; n = 32, 64, 96, 128, 160
+shown       p=4, n=64, mean of 2 repetitions
+values      mean over ranks
+
+call path           time incl   share  time excl  visits  blocks incl  bytes_sent incl
+main                  2.38 ms  100.0%     999 µs       1       1.97 M           655 kB
+├─ sweep              1.31 ms   55.0%    1.31 ms      10       1.97 M              0 B
+├─ MPI_Allreduce      49.9 µs    2.1%    49.9 µs      10            0             80 B
+└─ exchange           24.1 µs    1.0%    9.99 µs      10           40           655 kB
+   └─ MPI_Sendrecv    14.1 µs    0.6%    14.1 µs      20            0           655 kB
+"""
+    )
+
+
+def test_a_run_with_its_ranks_as_ascii(quipu: Quipu, heat: Path) -> None:
+    run = heat / "p=4,n=64.r1"
+    answer = quipu("show", run, "--ranks", "-m", "time", "--exclusive", "-d", 1, PYTHONIOENCODING="ascii")
+    assert answer.code == 0
+    assert answer.out.isascii()
+    assert "command    mpirun -n 4 ./heat 64" in answer.out
+    assert answer.out.split("\n\n")[1] == (
+        """                  time excl  time excl  time excl  time excl
+call path               min       mean        max     imbal.  share
+main                 980 us     995 us    1.01 ms       2.0%  41.9%
+|- sweep            1.28 ms    1.30 ms    1.32 ms       2.0%  55.0%
+|- MPI_Allreduce    49.0 us    49.8 us    50.5 us       2.0%   2.1%
+`- exchange         9.80 us    9.95 us    10.1 us       2.0%   0.4%
+"""
+    )
+
+
+def test_json(quipu: Quipu, heat: Path) -> None:
+    data = json.loads(quipu("show", heat / "p=4,n=64.r1", "--json", "--ranks", "-m", "bytes_sent,comm_size").out)
+    assert data["format"] == "quipu-show"
+    last = data["call_paths"][3]
+    assert last["path"] == ["main", "exchange", "MPI_Sendrecv"]
+    assert last["values"]["bytes_sent"]["exclusive"]["samples"] == [160 * 64**2] * 4
+    assert data["call_paths"][0]["values"]["comm_size"]["inclusive"]["value"] == 4
+
+
+def test_sum_and_max_over_ranks(quipu: Quipu, heat: Path) -> None:
+    for how, expected in (("sum", 4 * 160 * 64**2), ("max", 160 * 64**2)):
+        for folder in (heat, heat / "p=4,n=64.r2"):
+            at = ["--at", "p=4,n=64"] if folder == heat else []
+            answer = quipu("show", folder, "--json", "-m", "bytes_sent", "--over-ranks", how, *at)
+            data = json.loads(answer.out)
+            path = next(path for path in data["call_paths"] if path["path"][-1] == "MPI_Sendrecv")
+            assert path["values"]["bytes_sent"]["exclusive"]["value"] == expected
+
+
+def test_colour_only_where_it_is_seen(quipu: Quipu, heat: Path) -> None:
+    assert "\x1b" not in quipu("show", heat, TERM="xterm-256color").out

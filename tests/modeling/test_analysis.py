@@ -1,0 +1,172 @@
+"""Analyses: rankings at a point, documents, and the selection of regions."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from quipu.modeling.analysis import Analysis, analyze
+from quipu.modeling.document import from_document, to_document
+from quipu.modeling.errors import FormatError, ModelingError
+from quipu.modeling.experiment import CallTree, Experiment, Metric, Region, RegionKind
+from quipu.modeling.pmnf.model import Model
+from quipu.modeling.refine.selection import select
+
+from .conftest import NAMES, MakeProgram, exact
+
+FAR = {"p": 1024.0, "n": 10000.0}
+
+
+@pytest.fixture
+def analysis(make_program: MakeProgram) -> Analysis:
+    return analyze(make_program())
+
+
+def test_models_of_every_metric(analysis: Analysis) -> None:
+    assert set(analysis.exclusive) == {"visits", "blocks", "bytes_sent", "bytes_received", "comm_size", "time"}
+    blocks = analysis.models("blocks")[NAMES.index("sort")].model
+    assert str(blocks) == "9·n·log2(n) + 5·n"
+    with pytest.raises(ModelingError, match=r"no models of metric 'flops'; there are models of: blocks, "):
+        analysis.models("flops")
+
+
+def test_inclusive_models_are_sums(analysis: Analysis) -> None:
+    solve = analysis.models("blocks", inclusive=True)[NAMES.index("solve")]
+    assert isinstance(solve.model, Model)
+    assert solve.basis == "sum"
+    assert str(solve.model) == "250·n² + 100·n + 430"
+    leaf = NAMES.index("tiny")
+    assert analysis.models("time", True)[leaf] == analysis.models("time")[leaf]
+
+
+def test_ranking(analysis: Analysis) -> None:
+    ranking = analysis.rank_at(FAR)
+    truth = exact(np.array([FAR["p"]]), np.array([FAR["n"]]))
+    assert [e.label for e in ranking.entries[:3]] == [
+        "main->solve->sweep",
+        "main->solve->sweep->tiny",
+        "main->interpreter",
+    ]
+    assert sum(e.share for e in ranking.entries) == pytest.approx(1)
+    assert ranking.total.value == pytest.approx(sum(float(t["time"][0]) for t in truth.values()), rel=0.05)
+    assert ranking.extrapolates and all(e.extrapolates for e in ranking.entries)
+    assert all(e.lower <= e.value <= e.upper for e in ranking.entries)
+    inclusive = analysis.rank_at(FAR, inclusive=True)
+    assert inclusive.entries[0].label == "main"
+    assert inclusive.entries[0].share == pytest.approx(1)
+    assert not analysis.rank_at({"p": 4, "n": 400}).extrapolates
+    assert analysis.rank_at(FAR, "comm_size", inclusive=True).entries[0].value == pytest.approx(1024)
+
+
+@pytest.mark.parametrize(
+    ("point", "message"),
+    [
+        ({"p": 4.0}, r"no value of n \(parameters of this experiment: p, n\)"),
+        ({"p": 4.0, "n": 10.0, "m": 1.0}, "unknown parameter m"),
+        ({"p": 0.0, "n": 10.0}, "parameter p must be a number above 0"),
+        ({"p": 4.0, "n": float("nan")}, "parameter n must be a number above 0"),
+    ],
+)
+def test_points_are_checked(analysis: Analysis, point: dict[str, float], message: str) -> None:
+    with pytest.raises(ModelingError, match=message):
+        analysis.rank_at(point)
+
+
+def test_document_round_trip(analysis: Analysis) -> None:
+    text = json.dumps(to_document(analysis), allow_nan=False)
+    again = from_document(json.loads(text), "models.json")
+    assert json.dumps(to_document(again), allow_nan=False) == text
+    assert again.rank_at(FAR) == analysis.rank_at(FAR)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"format": "other"}, "not a file of models"),
+        ({"schema": 2}, "reads schema 1"),
+        ({"callpaths": [{"region": 99, "parent": -1}]}, "not in the table"),
+        ({"callpaths": 3}, "callpaths must be a list"),
+        ({"models": {"flops": []}}, "flops"),
+        ({"models": {"time": [{}]}}, "time"),
+        ({"metrics": [{"name": "time", "unit": "s", "kind": "?", "over_locations": "sum"}]}, "kind"),
+        ({"regions": [{"name": "a", "display": "a", "kind": "x"}]}, "region kind"),
+    ],
+)
+def test_bad_documents_are_refused(analysis: Analysis, change: dict[str, Any], message: str) -> None:
+    with pytest.raises(FormatError, match=message) as caught:
+        from_document(to_document(analysis) | change, "models.json")
+    assert str(caught.value).startswith("models.json: ")
+
+
+def test_no_document_at_all() -> None:
+    with pytest.raises(FormatError, match="must be an object"):
+        from_document([], "models.json")
+
+
+def test_selection(analysis: Analysis) -> None:
+    selection = select(analysis, FAR)
+    kept = {choice.region.name: choice.reason for choice in selection.kept}
+    dropped = {choice.region.name: choice.reason for choice in selection.dropped}
+    assert set(kept) == {"main", "solve", "sweep"}
+    assert kept["main"] == "main is always kept"
+    assert set(dropped) == {"sort", "tiny"}
+    assert "less than 1 %" in dropped["sort"]
+    assert "measuring it takes" in dropped["tiny"]
+    assert selection.overhead_share < 1e-4
+    free = select(analysis, FAR, cost_per_visit=0.0)
+    assert "tiny" in {choice.region.name for choice in free.kept}
+
+
+def test_the_start_of_mpi_counts_nowhere() -> None:
+    """A start that grows with the ranks must not push all work below the threshold."""
+    names = ("main", "MPI_Init", "work")
+    regions = tuple(Region(n, n, RegionKind.MPI if n == "MPI_Init" else RegionKind.FUNCTION) for n in names)
+    tree = CallTree(regions, np.arange(3), np.array([-1, 0, 0]))
+    p = np.array([1.0, 2, 4, 8, 16])
+    time = np.array([1e-4 + 0 * p, 0.3 * p, 0.05 + 0 * p])[:, :, None]
+    metrics = {"time": Metric("time", "s", "cost")}
+    experiment = Experiment("start", ("p",), p[:, None], tree, metrics, {"time": time})
+    selection = select(analyze(experiment), {"p": 4096.0})
+    assert {choice.region.name for choice in selection.kept} == {"main", "work"}
+    assert selection.total == pytest.approx(0.0501, rel=0.05)
+
+
+def test_selection_keeps_the_way_to_main(analysis: Analysis) -> None:
+    everything = select(analysis, FAR, threshold=0.0, cost_per_visit=0.0)
+    assert {c.region.name for c in everything.kept} == {"main", "solve", "sweep", "sort", "tiny"}
+    only = select(analysis, FAR, threshold=0.2, cost_per_visit=0.0)
+    assert {c.region.name for c in only.kept} == {"main", "solve", "sweep", "tiny"}
+    nothing = select(analysis, FAR, threshold=1.0)
+    assert {c.region.name for c in nothing.kept} == {"main"}
+
+
+def test_selection_checks_its_arguments(analysis: Analysis) -> None:
+    with pytest.raises(ModelingError, match="threshold"):
+        select(analysis, FAR, threshold=1.5)
+    with pytest.raises(ModelingError, match="cost of a visit"):
+        select(analysis, FAR, cost_per_visit=-1.0)
+    with pytest.raises(ModelingError, match="no value of n"):
+        select(analysis, {"p": 4.0})
+
+
+def test_empty_experiments_are_refused(make_program: MakeProgram) -> None:
+    full = make_program()
+    empty = Experiment("empty", full.parameters, full.points[:0], full.tree, {}, {})
+    with pytest.raises(ModelingError, match="no configurations"):
+        analyze(empty)
+
+
+def test_one_configuration_gives_constants(make_program: MakeProgram) -> None:
+    single = analyze(make_program(p=(4,), n=(100,)))
+    ranking = single.rank_at({"p": 4, "n": 100})
+    truth = exact(np.array([4.0]), np.array([100.0]))
+    assert ranking.total.value == pytest.approx(sum(float(t["time"][0]) for t in truth.values()), rel=0.05)
+
+
+def test_few_processes(make_program: MakeProgram) -> None:
+    """Values of p from 1, where a barrier of one process has no latency, and two values of n."""
+    small = analyze(make_program(p=(1, 2, 4, 8), n=(100, 200), noise=0.02))
+    assert all(isinstance(entry.model, Model) for entries in small.exclusive.values() for entry in entries)
+    assert small.rank_at({"p": 16, "n": 400}).total.value > 0

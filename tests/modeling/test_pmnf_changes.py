@@ -1,0 +1,70 @@
+"""Changes of behaviour, comparison of models, and noise analysis."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from quipu.modeling.errors import ModelingError
+from quipu.modeling.experiment import FloatArray, Metric
+from quipu.modeling.pmnf import Factor, Model, Term, compare, deviations, find_changes
+
+TIME = Metric("time", "s", "cost")
+P = 2.0 ** np.arange(1, 11)
+
+
+def _noisy(values: FloatArray, noise: float, seed: int, repetitions: int = 5) -> FloatArray:
+    random = np.random.default_rng(seed)
+    return values[..., None] * (1 + noise * random.uniform(-1, 1, (*values.shape, repetitions)))
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.02, 0.05])
+def test_an_algorithm_that_switches(noise: float) -> None:
+    """Logarithmic up to 64 processes, linear from 128 on."""
+    exact = np.where(P <= 64, 3 + 2 * np.log2(P), 0.5 * P)
+    found = find_changes(P[:, None], _noisy(np.repeat(exact[None], 20, axis=0), noise, 1), TIME, ("p",))
+    right = [c is not None and c.parameter == "p" and (c.last, c.first) == (64, 128) for c in found]
+    assert np.mean(right) >= 0.8
+    change = next(c for c in found if c is not None and c.last == 64)
+    assert change.below.lead("p")[0] < 1 and change.above.lead("p") == (1, 0)
+    assert str(change).startswith("changes between p=64 and p=128: ")
+
+
+def test_one_behaviour_is_not_divided() -> None:
+    random = np.random.default_rng(2)
+    exponents = random.choice([0.5, 1.0, 1.5, 2.0], 100)
+    exact = random.uniform(1, 100, (100, 1)) + random.uniform(1, 100, (100, 1)) * P[None] ** exponents[:, None]
+    found = find_changes(P[:, None], _noisy(exact, 0.05, 3), TIME, ("p",))
+    assert np.mean([change is None for change in found]) >= 0.95
+
+
+def test_too_few_values_to_divide() -> None:
+    values = _noisy(np.array([[1.0, 2, 3, 100, 200]]), 0.0, 0)
+    assert find_changes(P[:5, None], values, TIME, ("p",)) == [None]
+
+
+def test_comparison_of_models() -> None:
+    linear = Model(("p",), 1.0, (Term(2.0, (Factor("p", Fraction(1)),)),))
+    other = Model(("p",), 0.0, (Term(2.0, (Factor("p", Fraction(3, 2), 1),)),))
+    result = compare(other, linear, [4.0])
+    assert result.exponents == {"p": 0.5} and result.logarithms == {"p": 1}
+    assert result.exponent_distance == 0.5 and not result.same_order
+    assert result.relative_error == pytest.approx(32 / 9 - 1)
+    assert compare(linear, linear, [7.0]).same_order
+    with pytest.raises(ModelingError, match="cannot be compared"):
+        compare(linear, Model(("n",), 1.0), [4.0])
+
+
+def test_deviations_from_the_mean() -> None:
+    quiet, loud, single = (_noisy(np.ones((1, 8)), noise, 4, n) for noise, n in ((0.01, 5), (0.8, 5), (0.1, 1)))
+    (calm,) = deviations(quiet)
+    assert calm.level == pytest.approx(0.005, rel=0.3) and not calm.warning
+    assert calm.standard == pytest.approx(0.01 / np.sqrt(3), rel=0.3)
+    assert calm.worst <= 0.02 and calm.repetitions == (5, 5)
+    assert "cannot support" in deviations(loud)[0].warning
+    assert "no repetitions" in deviations(single)[0].warning
+    spike = quiet.copy()
+    spike[0, 3, 2] = 4.0
+    assert deviations(spike)[0].worst_point == 3
+    assert deviations(np.full((1, 2, 2), np.nan))[0].warning == "not measured"

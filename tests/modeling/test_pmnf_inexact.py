@@ -1,0 +1,88 @@
+"""Counts that are nearly functions of the parameters: data-dependent work with deviations of 0.1 to 1 %."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from quipu.modeling.experiment import FloatArray, Metric
+from quipu.modeling.pmnf.model import Model
+from quipu.modeling.pmnf.modeler import fit_models
+
+BLOCKS = Metric("blocks", "1", "effort")
+N = np.array([4096.0, 8192, 16384, 32768, 65536])
+P = np.array([1.0, 2, 4, 8])
+FAR = np.array([32.0, 262144.0])  # two steps out
+Count = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
+
+# count of (p, n, coefficients), leading exponents in p and n
+PLANTED: list[tuple[str, Count, tuple[Fraction | int, int], tuple[Fraction | int, int]]] = [
+    ("n", lambda p, n, c: c[0] * n + c[1] + 0 * p, (0, 0), (1, 0)),
+    ("n log n + n", lambda p, n, c: c[0] * n * np.log2(n) + c[1] * n + 0 * p, (0, 0), (1, 1)),
+    ("n^1.5 + n", lambda p, n, c: c[0] * n**1.5 + c[1] * n + 0 * p, (0, 0), (Fraction(3, 2), 0)),
+    ("n²", lambda p, n, c: c[0] * n**2 + c[1] * n + 0 * p, (0, 0), (2, 0)),
+    ("n³", lambda p, n, c: c[0] * n**3 + c[1] * n**2 + 0 * p, (0, 0), (3, 0)),
+    ("n log p", lambda p, n, c: c[0] * n * np.log2(p) + c[1] * n, (0, 1), (1, 0)),
+    ("n/p", lambda p, n, c: c[0] * n / p + 0 * n, (-1, 0), (1, 0)),
+    ("n p", lambda p, n, c: c[0] * n * p + c[1], (1, 0), (1, 0)),
+    ("n, weak p", lambda p, n, c: c[0] * (n + 2000 * p), (1, 0), (1, 0)),
+    ("n, weak log p", lambda p, n, c: c[0] * n * (1 + 0.1 * np.log2(p)), (0, 1), (1, 0)),
+]
+
+
+def _deviating(
+    count: Count, deviation: float, seed: int, number: int = 20
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    random = np.random.default_rng(seed)
+    points = np.array([(p, n) for p in P for n in N])
+    exact, far = [], []
+    for _ in range(number):
+        c = random.integers(1, 60, 2).astype(float)
+        exact.append(count(points[:, 0], points[:, 1], c))
+        far.append(float(count(FAR[:1], FAR[1:], c)[0]))
+    values = np.array(exact)
+    return points, np.round(values * (1 + deviation * random.standard_normal(values.shape))), np.array(far)
+
+
+@pytest.mark.parametrize("deviation", [0.001, 0.003, 0.01])
+def test_leading_exponents_of_deviating_counts(deviation: float) -> None:
+    right = []
+    for seed, (name, count, lead_p, lead_n) in enumerate(PLANTED):
+        points, values, far = _deviating(count, deviation, seed)
+        for model, truth in zip(fit_models(points, values[:, :, None], BLOCKS, ("p", "n")), far, strict=True):
+            assert isinstance(model, Model), name
+            right.append(model.lead("p") == lead_p and model.lead("n") == lead_n)
+            assert 0.5 < model.at(p=FAR[0], n=FAR[1]) / truth < 2, (name, str(model))
+    assert np.mean(right) >= 0.97
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        [40.0, 56, 73, 100],  # no term of the library: something between log2(p) and p
+        [1150.0, 2200, 4300, 8500],
+        [81.0, 510, 1224, 3299],
+        [100.0, 100.3, 100.1, 104],
+    ],
+)
+def test_few_values_do_not_carry_steep_growth(counts: list[float]) -> None:
+    """Four values of p, the same for every n: two terms or a cube would follow the deviations."""
+    points = np.array([(p, n) for p in P for n in N])
+    values = np.repeat(np.array(counts), N.size)[None, :, None]
+    (model,) = fit_models(points, values, BLOCKS, ("p", "n"))
+    assert isinstance(model, Model)
+    assert model.lead("n") == (0, 0)
+    assert model.lead("p")[0] <= Fraction(3, 2)
+    slope = counts[-1] / counts[-2]
+    assert model.at(p=4096, n=65536) < counts[-1] * slope**9 * 4
+
+
+def test_points_on_no_lines() -> None:
+    random = np.random.default_rng(3)
+    points = np.stack([random.uniform(2, 64, 30), random.uniform(10, 1000, 30)], axis=1)
+    values = 7 * points[:, 1] * points[:, 0] * (1 + 0.002 * random.standard_normal(30))
+    (model,) = fit_models(points, values[None, :, None], BLOCKS, ("p", "n"))
+    assert isinstance(model, Model)
+    assert model.leading == {"p": (1, 0), "n": (1, 0)}

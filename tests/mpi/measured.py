@@ -1,0 +1,117 @@
+"""Test programs under the PMPI library: build, run, read the profiles and what the program expected."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from quipu.agent.profile import ProcessProfile, read_profile
+
+PROGRAMS = Path(__file__).parent / "programs"
+METRICS = ("bytes_sent", "bytes_received", "messages_sent", "messages_received", "comm_size")
+Counts = tuple[int, int, int, int, int]
+SECONDS = 120
+# As root, on few cores and in containers that forbid processes to read each other; no effect on other MPIs.
+LAUNCH = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+    "OMPI_MCA_mpi_yield_when_idle": "1",
+    "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
+}
+
+
+@dataclass(frozen=True)
+class Run:
+    """One finished run: its folder has the profiles and, per rank, what the program expected."""
+
+    folder: Path
+    ranks: int
+
+    @cached_property
+    def profiles(self) -> dict[int, ProcessProfile]:
+        """Profile of each rank."""
+        profiles = [read_profile(path) for path in sorted(self.folder.glob("*.quipu"))]
+        assert all(not profile.problems for profile in profiles)
+        return {int(profile.attributes["rank"]): profile for profile in profiles}
+
+    def expected(self, rank: int) -> dict[str, Counts]:
+        """Counts per function that the program computed for itself."""
+        rows = [line.split("\t") for line in (self.folder / f"expected-{rank}.tsv").read_text().splitlines()]
+        return {row[0]: _counts(row[1:]) for row in rows}
+
+    def counted(self, rank: int) -> dict[str, Counts]:
+        """Counts per function in the profile, over all call paths and threads; large-count twins are the same."""
+        sums: dict[str, list[int]] = defaultdict(lambda: [0] * len(METRICS))
+        for path, counts in self.call_paths(rank):
+            row = sums[path[-1].removesuffix("_c")]
+            for i, value in enumerate(counts[:-1]):
+                row[i] += value
+            row[-1] = max(row[-1], counts[-1])
+        return {name: _counts(row) for name, row in sums.items()}
+
+    def call_paths(self, rank: int) -> list[tuple[tuple[str, ...], Counts]]:
+        """Counts per call path (names of regions, outermost first)."""
+        profile = self.profiles[rank]
+        paths: list[tuple[str, ...]] = []
+        found = []
+        for node, region in enumerate(profile.region):
+            parent = int(profile.parent[node])
+            above = paths[parent] if parent >= 0 else ()
+            name = profile.regions.get(int(region))
+            paths.append(above if name is None else (*above, name.name))
+            if name is not None:
+                found.append((paths[-1], _counts([profile.values[metric][node] for metric in METRICS])))
+        return found
+
+
+def _counts(values: Sequence[object]) -> Counts:
+    sent, received, messages_sent, messages_received, processes = (int(str(value)) for value in values)
+    return sent, received, messages_sent, messages_received, processes
+
+
+def compile_program(name: str, folder: Path, flags: Sequence[str] = ()) -> Path:
+    """Build tests/mpi/programs/<name>.c with the plain mpicc."""
+    program = folder / name
+    source = PROGRAMS / f"{name}.c"
+    command = ["mpicc", "-g", "-O1", "-Wall", str(source), "-pthread", "-o", str(program), *flags]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    return program
+
+
+def launch(command: Sequence[str], ranks: int, folder: Path, environment: dict[str, str]) -> Run:
+    """Run a command with these variables (for the ranks, not for mpirun) and the folder as its last argument."""
+    mpirun = shutil.which("mpirun")
+    assert mpirun is not None
+    variables = [f"{name}={value}" for name, value in environment.items()]
+    result = subprocess.run(
+        [mpirun, "-n", str(ranks), "env", *variables, *command, str(folder)],
+        env={**os.environ, **LAUNCH},
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+    return Run(folder, ranks)
+
+
+def run_preloaded(command: Sequence[str], ranks: int, folder: Path, library: Path) -> Run:
+    """Run a command under the PMPI library, measured."""
+    return launch(command, ranks, folder, {"LD_PRELOAD": str(library), "QUIPU_DIR": str(folder)})
+
+
+def check_accounting(run: Run) -> None:
+    """Every rank counted exactly what the program says; functions that it does not name moved nothing."""
+    assert sorted(run.profiles) == list(range(run.ranks))
+    for rank in range(run.ranks):
+        expected, counted = run.expected(rank), run.counted(rank)
+        assert {name: counted.get(name) for name in expected} == expected
+        assert all(counts[:4] == (0, 0, 0, 0) for name, counts in counted.items() if name not in expected)

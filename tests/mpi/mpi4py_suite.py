@@ -1,0 +1,109 @@
+"""Run mpi4py's own test suite without and with the PMPI library and compare what each test says (docs/mpi4py-tests.md).
+
+    python tests/mpi/mpi4py_suite.py --python VENV/bin/python --suite mpi4py-4.1.2/test --launcher mpirun
+
+Each module runs in a process of its own, so that one that hangs takes no other with it. The last line is one JSON
+object: `differences` (bound: 0) and the counts of results.
+The exit code is 0 if there is no difference.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+from quipu.mpi_wrap import mpi_library
+from quipu.mpi_wrap.installation import mpicc_of_launcher
+
+LAUNCH = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+    "OMPI_MCA_mpi_yield_when_idle": "1",
+    "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
+}
+# Each rank has an output of its own; the number of a rank is the launcher's.
+RANK_SHELL = 'exec "$@" > "$QUIPU_SUITE_OUTPUT.${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" 2>&1'
+RESULT = re.compile(
+    r"^(?:\S+@\S+ )?(?P<test>\w+ \([\w.]+\))(?P<middle>.*?) \.\.\. (?P<rest>.*?)(?P<result>ok|FAIL|ERROR|skipped|"
+    r"expected failure)\b",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+Results = dict[str, str]  # of each test on each rank, and of each module
+
+
+def run_module(arguments: argparse.Namespace, module: str, ranks: int, variables: dict[str, str]) -> Results:
+    """Run one module of the suite; a hang ends it and is its result."""
+    with tempfile.TemporaryDirectory() as name:
+        output = Path(name) / "rank"
+        words = [*(f"{key}={value}" for key, value in variables.items()), f"QUIPU_SUITE_OUTPUT={output}"]
+        test = [str(arguments.python), "main.py", "-v", "-i", rf"(^|/){module}\.py$", *arguments.options]
+        process = subprocess.Popen(
+            [arguments.launcher, "-n", str(ranks), "env", *words, "sh", "-c", RANK_SHELL, "sh", *test],
+            cwd=arguments.suite,
+            env={**os.environ, **LAUNCH},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            results = {module: f"exit code {process.wait(arguments.timeout)}"}
+        except subprocess.TimeoutExpired:
+            results = {module: "hangs"}
+            process.terminate()
+            process.wait()
+        for rank in range(ranks):
+            path = output.with_suffix(f".{rank}")
+            text = path.read_text(errors="replace") if path.exists() else ""
+            if arguments.keep:
+                kind = "with" if "LD_PRELOAD" in variables else "without"
+                (arguments.keep / f"{module}-{kind}-{ranks}-{rank}.txt").write_text(text)
+            # How far a module comes before the time limit ends it depends on the load of the machine.
+            for found in RESULT.finditer(text if results[module] != "hangs" else ""):
+                results[f"rank {rank}, {found['test']}"] = found["result"]
+    return results
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--python", type=lambda text: Path(text).absolute(), required=True, help="has mpi4py")
+    parser.add_argument("--suite", type=Path, required=True, help="the folder test/ of mpi4py's sources")
+    parser.add_argument("--launcher", default="mpirun")
+    parser.add_argument("--ranks", type=int, nargs="+", default=[1, 2, 4])
+    parser.add_argument("--timeout", type=float, default=60, help="seconds for one module")
+    parser.add_argument("--modules", default="", help="regular expression: the modules to run")
+    parser.add_argument("--keep", type=Path, help="folder that gets the output of every rank")
+    parser.add_argument("options", nargs="*", help="for mpi4py's main.py, after --")
+    arguments = parser.parse_args()
+    library = mpi_library(mpicc_of_launcher(arguments.launcher))
+    modules = sorted(path.stem for path in arguments.suite.glob("test_*.py"))
+    modules = [module for module in modules if re.search(arguments.modules, module)]
+    differences = 0
+    counts: dict[str, dict[str, dict[str, int]]] = {}
+    for ranks in arguments.ranks:
+        plain: Results = {}
+        wrapped: Results = {}
+        for module in modules:
+            plain |= run_module(arguments, module, ranks, {})
+            with tempfile.TemporaryDirectory() as raw:
+                variables = {"LD_PRELOAD": str(library), "QUIPU_DIR": raw, "QUIPU_MPI_WAIT": "sample"}
+                wrapped |= run_module(arguments, module, ranks, variables)
+        changed = [key for key in sorted({*plain, *wrapped}) if plain.get(key) != wrapped.get(key)]
+        for key in changed:
+            print(f"{ranks} ranks, {key}: {plain.get(key)} without, {wrapped.get(key)} with", flush=True)
+        counts[str(ranks)] = {"without": Counter(plain.values()), "with": Counter(wrapped.values())}
+        print(f"{ranks} ranks: {len(plain)} results, {len(changed)} differences", flush=True)
+        differences += len(changed)
+    print(json.dumps({"differences": differences, "counts": counts}))
+    return 1 if differences else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,61 @@
+/* What a test program expects of its own MPI calls: written to <folder>/expected-<rank>.tsv, one line per function. */
+#ifndef EXPECT_H
+#define EXPECT_H
+
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct expectation {
+    char name[48];
+    long long sent, received, messages_sent, messages_received, processes;
+};
+
+static struct expectation expectations[256];
+static int expectation_count = 0;
+
+static inline void fail(const char *what) {
+    fprintf(stderr, "test program: %s\n", what);
+    MPI_Abort(MPI_COMM_WORLD, 3);
+}
+
+static inline void expect(const char *name, long long sent, long long received, int messages_sent,
+                          int messages_received, int processes) {
+    struct expectation *row = expectations;
+    while (row < expectations + expectation_count && strcmp(row->name, name) != 0)
+        row++;
+    if (row == expectations + expectation_count) {
+        expectation_count++;
+        snprintf(row->name, sizeof row->name, "%s", name);
+    }
+    row->sent += sent;
+    row->received += received;
+    row->messages_sent += messages_sent;
+    row->messages_received += messages_received;
+    if (processes > row->processes)
+        row->processes = processes;
+}
+
+static inline void expect_collective(const char *name, long long sent, long long received, int processes) {
+    expect(name, sent, received, sent > 0, received > 0, processes);
+}
+
+static inline void write_expectations(const char *folder) {
+    int rank = 0;
+    char path[4096];
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    snprintf(path, sizeof path, "%s/expected-%d.tsv", folder, rank);
+    FILE *file = fopen(path, "w");
+    if (file == NULL)
+        fail("cannot write expectations");
+    for (int i = 0; i < expectation_count; i++) {
+        const struct expectation *row = &expectations[i];
+        fprintf(file, "%s\t%lld\t%lld\t%lld\t%lld\t%lld\n", row->name, row->sent, row->received, row->messages_sent,
+                row->messages_received, row->processes);
+    }
+    if (fclose(file) != 0)
+        fail("cannot write expectations");
+}
+
+#endif

@@ -1,0 +1,104 @@
+"""Building and caching the PMPI library, and telling MPIs apart."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from quipu.modeling.errors import EnvironmentProblem, MeasurementError
+from quipu.mpi_wrap import describe_mpicc, family_of_launcher, mpi_library, mpicc_of_launcher
+
+
+def script(folder: Path, name: str, text: str) -> Path:
+    path = folder / name
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_a_second_call_finds_the_first_build(monkeypatch: pytest.MonkeyPatch, library: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(library.parents[3]))
+    before = library.stat().st_mtime_ns
+    assert mpi_library() == library
+    assert library.stat().st_mtime_ns == before
+
+
+def test_processes_that_build_at_once_agree(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    command = [sys.executable, "-m", "quipu.mpi_wrap", "build"]
+    builders = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    paths = {builder.communicate()[0].strip() for builder in builders}
+    assert [builder.returncode for builder in builders] == [0, 0, 0]
+    assert len(paths) == 1
+    assert Path(paths.pop()).is_file()
+    assert [path.name for path in (tmp_path / "quipu" / "mpi").glob(".*")] == []
+
+
+def test_a_cache_that_cannot_be_written_is_replaced(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("not a folder")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(blocked))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    assert mpi_library().is_relative_to(tmp_path)
+    assert f"cannot write {blocked}" in capsys.readouterr().err
+
+
+def test_a_missing_compiler_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(EnvironmentProblem, match=r"'no-such-mpicc' is not there.*libopenmpi-dev"):
+        mpi_library("no-such-mpicc")
+    with pytest.raises(EnvironmentProblem, match=r"cannot run no-such-clang.*apt-get install"):
+        mpi_library(clang="no-such-clang")
+    monkeypatch.setenv("QUIPU_MPICC", "from-the-environment")
+    with pytest.raises(EnvironmentProblem, match="from-the-environment"):
+        mpi_library()
+
+
+def test_a_missing_runtime_is_named(tmp_path: Path) -> None:
+    with pytest.raises(EnvironmentProblem, match=r"quipu\.h is not there"):
+        mpi_library(runtime_include=tmp_path)
+
+
+def test_a_compiler_without_mpi_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(MeasurementError, match="does not say how it compiles"):
+        describe_mpicc(str(script(tmp_path, "mpicc", "exit 1")))
+    with pytest.raises(MeasurementError, match=r"cannot read mpi\.h"):
+        describe_mpicc(str(script(tmp_path, "mpicc", f"echo gcc -I{tmp_path} -lmpi")))
+
+
+def test_mpich_style_answers_are_understood(tmp_path: Path) -> None:
+    (tmp_path / "mpi.h").write_text('#define MPICH_VERSION "4.0.2"\n')
+    answers = f'case "$1" in -compile_info) echo "gcc -g -O2 -I {tmp_path} -DX=1";; -link_info) '
+    answers += 'echo "gcc -Wl,-z,relro -L/opt/lib -Wl,-rpath -Wl,/opt/lib -lmpich";; *) exit 1;; esac'
+    found = describe_mpicc(str(script(tmp_path, "mpicc", answers)))
+    assert (found.family, found.version) == ("MPICH", "4.0.2")
+    assert found.compile_flags == ("-I", str(tmp_path), "-DX=1")
+    assert found.link_flags == ("-L/opt/lib", "-Wl,-rpath", "-Wl,/opt/lib", "-lmpich")
+
+
+@pytest.mark.parametrize(
+    ("answer", "family"),
+    [
+        ("mpirun (Open MPI) 4.1.4", "Open MPI"),
+        ("HYDRA build details:", "MPICH"),
+        ("Intel(R) MPI Library for Linux* OS", "Intel MPI"),
+        ("slurm 22.05", "unknown"),
+    ],
+)
+def test_launchers_are_told_apart(answer: str, family: str, tmp_path: Path) -> None:
+    assert family_of_launcher(str(script(tmp_path, "mpirun", f"echo '{answer}'"))) == family
+
+
+def test_the_compiler_of_the_installed_launcher_is_found() -> None:
+    installed = mpicc_of_launcher("mpirun")
+    assert installed.family == family_of_launcher("mpirun")
+    assert installed.version == describe_mpicc().version
+
+
+def test_a_launcher_without_its_compiler_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    launcher = script(tmp_path, "mpirun", "echo 'Intel(R) MPI Library'")
+    with pytest.raises(EnvironmentProblem, match="no mpicc of Intel MPI is there"):
+        mpicc_of_launcher(str(launcher))

@@ -1,0 +1,111 @@
+"""Python functions as regions, with every interpreter at hand."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from measured import LAUNCH, PROGRAMS
+from quipu.agent.installation import native_file
+from quipu.agent.profile import ProcessProfile, read_profile
+
+FUNCTIONS = PROGRAMS / "functions.py"
+
+
+def interpreters() -> list[str]:
+    """This Python and the others of PATH, those with sys.monitoring among them."""
+    found = [sys.executable]
+    for minor in (10, 12, 13, 14):
+        path = shutil.which(f"python3.{minor}")
+        if path and subprocess.run([path, "-c", ""], capture_output=True, check=False).returncode == 0:
+            found.append(path)
+    return found
+
+
+def measure(command: list[str], folder: Path, variables: dict[str, str]) -> ProcessProfile:
+    environment = {**os.environ, "QUIPU_DIR": str(folder), **variables}
+    subprocess.run([str(native_file("quipu-exec")), *command], env=environment, check=True, timeout=60)
+    (path,) = folder.glob("*.quipu")  # no profile of the interpreter that the program starts
+    profile = read_profile(path)
+    assert not profile.problems
+    return profile
+
+
+def visits_of(profile: ProcessProfile) -> Counter[tuple[str, ...]]:
+    """Visits per call path of functions of the program itself, from its outermost function on; threads add up."""
+    paths: list[tuple[str, ...]] = []
+    visits: Counter[tuple[str, ...]] = Counter()
+    for node, number in enumerate(profile.region):
+        parent = int(profile.parent[node])
+        above = paths[parent] if parent >= 0 else ()
+        region = profile.regions.get(int(number))
+        own = region is not None and (region.name.startswith("__main__.") or above != ())
+        paths.append((*above, region.name.removeprefix("__main__.")) if own and region is not None else above)
+        if own:
+            visits[paths[-1]] += int(profile.values["visits"][node])
+    return visits
+
+
+@pytest.mark.parametrize("python", interpreters())
+def test_functions_are_regions(python: str, tmp_path: Path) -> None:
+    profile = measure([python, str(FUNCTIONS)], tmp_path, {"QUIPU_PYTHON": "1"})
+    visits = visits_of(profile)
+    above = ("<module>", "main")
+    old = not any("<locals>" in path[-1] for path in visits)  # names of Python 3.10 and older
+    method = "method" if old else "Body.method"
+    key = "key" if old else "Body.key"
+    assert visits[above] == 1
+    assert visits[*above, method] == 10
+    assert visits[*above, method, key] == visits[*above, method, key, "leaf"] == 50
+    assert visits[*above, method, "<lambda>" if old else "Body.method.<locals>.<lambda>"] == 50
+    assert visits[*above, "produce"] == 40  # each resumption
+    assert visits[*above, "produce", "leaf"] == 30
+    assert visits[*above, "catches"] == visits[*above, "catches", "leaf"] == 10
+    assert visits[*above, "catches", "fails"] == 40  # recursion folds
+    assert visits[*above, "leaves_generator", "leaf"] == visits[*above, "leaves_generator"] == 10
+    assert visits[*above, "leaves_generator", "produce", "leaf"] == 10
+    assert visits[*above, "after_all"] == visits[*above, "after_all", "leaf"] == 1
+    assert sum(count for path, count in visits.items() if path[-2:] == (key, "leaf") and path[:2] != above) == 14
+    assert sum(count for path, count in visits.items() if path[-2:] == ("waits", "leaf")) == 1
+    region = next(region for region in profile.regions.values() if region.name == "__main__.leaf")
+    assert (region.file, region.line) == (str(FUNCTIONS), FUNCTIONS.read_text().splitlines().index("def leaf(x):") + 1)
+
+
+def test_functions_have_no_regions_unless_asked_for(tmp_path: Path) -> None:
+    environment = {**os.environ, "QUIPU_DIR": str(tmp_path)}
+    subprocess.run([str(native_file("quipu-exec")), sys.executable, str(FUNCTIONS)], env=environment, check=True)
+    assert list(tmp_path.glob("*.quipu")) == []
+
+
+def test_a_filter_leaves_functions_out(tmp_path: Path) -> None:
+    filter_file = tmp_path / "filter"
+    filter_file.write_text("SCOREP_REGION_NAMES_BEGIN\n  EXCLUDE *\n  INCLUDE __main__.main\nSCOREP_REGION_NAMES_END\n")
+    variables = {"QUIPU_PYTHON": "1", "QUIPU_FILTER": str(filter_file)}
+    assert visits_of(measure([sys.executable, str(FUNCTIONS)], tmp_path, variables)) == {("main",): 1}
+
+
+def test_the_sitecustomize_of_the_user_runs_too(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text("import sys\nsys.stderr.write('the one of the user\\n')\n")
+    environment = {**os.environ, "QUIPU_DIR": str(tmp_path), "QUIPU_PYTHON": "1", "PYTHONPATH": str(tmp_path)}
+    command = [str(native_file("quipu-exec")), sys.executable, "-c", "import sys; print(len(sys.path))"]
+    result = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+    assert result.stderr == "the one of the user\n"
+
+
+def test_mpi_calls_are_below_the_functions_that_make_them(library: Path, tmp_path: Path) -> None:
+    words = [f"QUIPU_DIR={tmp_path}", "QUIPU_PYTHON=1", f"QUIPU_PRELOAD={library}"]
+    command = ["mpirun", "-n", "2", "env", *words, str(native_file("quipu-exec")), sys.executable]
+    program = str(PROGRAMS / "functions_mpi.py")
+    subprocess.run([*command, program], env={**os.environ, **LAUNCH}, check=True, timeout=60)
+    profiles = [read_profile(path) for path in tmp_path.glob("*.quipu")]
+    assert len(profiles) == 2
+    for profile in profiles:
+        visits = visits_of(profile)
+        assert visits["<module>", "main", "exchange"] == 5
+        assert visits["<module>", "main", "MPI_Barrier"] == 1
+        assert any(path[:3] == ("<module>", "main", "exchange") and "MPI_" in path[3] for path in visits if path[3:])

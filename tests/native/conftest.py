@@ -1,0 +1,81 @@
+"""Programs built with the compiler wrappers and run as measured processes, without a launcher."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from quipu.agent.installation import native_file
+from quipu.agent.profile import ProcessProfile, read_profile
+
+PROGRAMS = Path(__file__).parent / "programs"
+
+Tree = dict[tuple[str, ...], dict[str, float]]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What one process printed and counted."""
+
+    stdout: str
+    stderr: str
+    returncode: int
+    profile: ProcessProfile
+
+    @property
+    def tree(self) -> Tree:
+        """Exclusive values by call path (displayed names), threads added up."""
+        tree: Tree = defaultdict(lambda: defaultdict(float))
+        names: list[tuple[str, ...]] = []
+        for node, (parent, region) in enumerate(zip(self.profile.parent, self.profile.region, strict=True)):
+            above = names[int(parent)] if parent >= 0 else ()
+            names.append((*above, self.profile.regions[int(region)].display) if region else above)
+            for metric, values in self.profile.values.items():
+                tree[names[-1]][metric] += float(values[node])
+        return tree
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """Builds and runs programs in a folder of its own."""
+
+    folder: Path
+
+    def build(self, source: Path | str, *options: str, wrapper: str | None = None, name: str = "program") -> Path:
+        """Compile and link one source file; a name is one of tests/native/programs."""
+        path = PROGRAMS / source if isinstance(source, str) else source
+        if wrapper is None:
+            wrapper = "quipu-c++" if path.suffix == ".cpp" else "quipu-cc"
+        program = self.folder / name
+        subprocess.run([native_file(wrapper), *options, path, "-o", program, "-pthread"], check=True)
+        return program
+
+    def run(self, program: Path, *arguments: str, **environment: str) -> Measured:
+        """Run a program and read the one profile that it leaves."""
+        raw = self.folder / f"raw-{len(list(self.folder.iterdir()))}"
+        raw.mkdir()
+        done = subprocess.run(
+            [program, *arguments],
+            env={**os.environ, "QUIPU_DIR": str(raw), **environment},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        (profile,) = raw.glob("profile-*.quipu")
+        return Measured(done.stdout, done.stderr, done.returncode, read_profile(profile))
+
+
+@pytest.fixture
+def workshop(tmp_path: Path) -> Workshop:
+    return Workshop(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def llvm_tools() -> Path:
+    """Folder with opt and FileCheck of the LLVM that the pass was built for."""
+    return Path("/usr/lib/llvm-19/bin")

@@ -1,0 +1,235 @@
+"""The compiler wrappers as a build system meets them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from quipu.agent.installation import native_file
+
+ADD = "int add(int n) { int s = 0; for (int i = 0; i < n; i++) s += i; return s; }\n"
+MAIN = '#include <stdio.h>\nint add(int);\nint main(void) { printf("%d\\n", add(5)); return 0; }\n'
+
+
+def run(*command: object, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a command; output captured, no check."""
+    return subprocess.run(
+        [str(word) for word in command],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+def build(*command: object, cwd: Path | None = None, **environment: str) -> str:
+    """Run a build step that must succeed and say nothing on stderr; return its stdout."""
+    done = subprocess.run(
+        [str(word) for word in command],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+        cwd=cwd,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return done.stdout
+
+
+@pytest.fixture
+def sources(tmp_path: Path) -> Path:
+    (tmp_path / "add.c").write_text(ADD)
+    (tmp_path / "main.c").write_text(MAIN)
+    return tmp_path
+
+
+@pytest.fixture
+def cc() -> Path:
+    return native_file("quipu-cc")
+
+
+@pytest.mark.parametrize("level", ["-O0", "-O1", "-O2", "-O3", "-Os"])
+def test_compile_and_link_apart(sources: Path, cc: Path, level: str) -> None:
+    build(cc, level, "-Wall", "-Werror", "-c", "add.c", "-o", "add.o", cwd=sources)
+    build(cc, level, "-Wall", "-Werror", "-c", "main.c", "-o", "main.o", cwd=sources)
+    build(cc, "-Wall", "-Werror", "main.o", "add.o", "-o", "program", cwd=sources)
+    assert build(sources / "program") == "10\n"
+
+
+def test_static_archive_and_shared_library(sources: Path, cc: Path) -> None:
+    build(cc, "-c", "-fPIC", "add.c", cwd=sources)
+    build("ar", "rcs", "libadd.a", "add.o", cwd=sources)
+    build(cc, "main.c", "-L.", "-Wl,-Bstatic", "-ladd", "-Wl,-Bdynamic", "-o", "with_archive", cwd=sources)
+    build(cc, "-shared", "-Wl,-z,defs", "add.o", "-o", "libshared.so", cwd=sources)
+    build(cc, "main.c", "-L.", "-lshared", "-Wl,-rpath,$ORIGIN", "-o", "with_library", cwd=sources)
+    for name in ("with_archive", "with_library"):
+        raw = sources / f"raw-{name}"
+        raw.mkdir()
+        assert build(sources / name, QUIPU_DIR=str(raw)) == "10\n"
+        assert b"add\x1f" in next(raw.iterdir()).read_bytes()
+
+
+def test_static_linking(sources: Path, cc: Path) -> None:
+    build(cc, "-static", "main.c", "add.c", "-o", "program", cwd=sources)
+    raw = sources / "raw"
+    raw.mkdir()
+    assert build(sources / "program", QUIPU_DIR=str(raw)) == "10\n"
+    assert len(list(raw.glob("profile-*.quipu"))) == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--version"],
+        ["-dumpversion"],
+        ["-print-file-name=libc.so"],
+        ["-E", "main.c"],
+        ["-M", "main.c"],
+        ["-fsyntax-only", "main.c"],
+        ["-S", "main.c", "-o", "-"],
+        ["-c", "main.c", "-MD", "-MF", "main.d", "-o", "main.o"],
+        ["-x", "c", "-c", "/dev/null", "-o", "empty.o"],
+        ["-r", "-nostdlib", "prepared.o", "-o", "merged.o"],
+        ["-Wl,--version"],
+    ],
+)
+def test_calls_that_configure_scripts_make(sources: Path, cc: Path, arguments: list[str]) -> None:
+    build(cc, "-c", "add.c", "-o", "prepared.o", cwd=sources)
+    build(cc, *arguments, cwd=sources)
+
+
+def test_reads_source_from_standard_input(sources: Path, cc: Path) -> None:
+    done = subprocess.run(
+        [cc, "-x", "c", "-", "-o", sources / "program"], input=ADD + MAIN, text=True, capture_output=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert build(sources / "program") == "10\n"
+
+
+def test_errors_of_the_compiler_pass_through(sources: Path, cc: Path) -> None:
+    (sources / "wrong.c").write_text("int main(void) { return x; }\n")
+    done = run(cc, sources / "wrong.c", "-o", sources / "wrong")
+    assert done.returncode == 1
+    assert "undeclared identifier 'x'" in done.stderr
+
+
+def test_missing_compiler_is_one_clear_message(sources: Path, cc: Path) -> None:
+    done = run(cc, sources / "main.c", QUIPU_CC="/nowhere/clang")
+    assert done.returncode == 1
+    assert done.stderr.splitlines() == [
+        "quipu: error: cannot run /nowhere/clang: No such file or directory; install it, or name another compiler "
+        "(quipu doctor tells how)"
+    ]
+
+
+def test_filter_at_compile_time(sources: Path, cc: Path, workshop) -> None:
+    selection = sources / "one.filter"
+    selection.write_text("SCOREP_REGION_NAMES_BEGIN\nEXCLUDE *\nINCLUDE MANGLED\nmain\nSCOREP_REGION_NAMES_END\n")
+    for name, arguments, environment in [
+        ("option", [f"--quipu-filter={selection}"], {}),
+        ("environment", [], {"QUIPU_FILTER": str(selection)}),
+    ]:
+        program = sources / name
+        build(cc, "-O1", "-fno-inline", *arguments, sources / "main.c", sources / "add.c", "-o", program, **environment)
+        measured = workshop.run(program)
+        assert {path for path, values in measured.tree.items() if values["visits"]} == {("main",)}
+        assert measured.tree[("main",)]["blocks"] == 1 + 3  # the loop of add has a closed form
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "words"),
+    [
+        ("SCOREP_REGION_NAMES_BEGIN\nEXCLUDE *\n", 2, "SCOREP_REGION_NAMES_END"),
+        ("EXCLUDE *\n", 1, "expected SCOREP_FILE_NAMES_BEGIN or SCOREP_REGION_NAMES_BEGIN"),
+        ("\n\nSCOREP_REGION_NAMES_BEGIN\nmain\nSCOREP_REGION_NAMES_END\n", 4, "before any INCLUDE or EXCLUDE"),
+        ("SCOREP_REGION_NAMES_BEGIN\r\nEXCLUDE *\r\nSCOREP_REGION_NAMES_END\r\n", 1, "carriage return"),
+    ],
+)
+def test_bad_filter_stops_the_compilation(sources: Path, cc: Path, text: str, line: int, words: str) -> None:
+    selection = sources / "bad.filter"
+    selection.write_bytes(text.encode())
+    done = run(cc, f"--quipu-filter={selection}", "-c", sources / "add.c", "-o", sources / "add.o")
+    assert done.returncode != 0
+    assert f"{selection}:{line}: " in done.stderr
+    assert words in done.stderr
+    assert "PLEASE submit a bug report" not in done.stderr
+
+
+def test_missing_filter_stops_the_compilation(sources: Path, cc: Path) -> None:
+    done = run(cc, "--quipu-filter=absent.filter", "-c", sources / "add.c")
+    assert done.returncode == 1
+    assert "absent.filter: cannot read the filter file" in done.stderr
+
+
+def test_cmake_with_parallel_make(tmp_path: Path) -> None:
+    for i in range(12):
+        (tmp_path / f"f{i}.cpp").write_text(f"int f{i}(int n) {{ return n < 1 ? 0 : 1 + f{i}(n - 1); }}\n")
+    (tmp_path / "main.cpp").write_text(
+        "#include <mpi.h>\n#include <cstdio>\n"
+        + "".join(f"int f{i}(int);\n" for i in range(12))
+        + "int main(int c, char **v) { MPI_Init(&c, &v); int s = 0;\n"
+        + "".join(f"s += f{i}(c);\n" for i in range(12))
+        + 'printf("%d\\n", s); MPI_Finalize(); }\n'
+    )
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.20)\nproject(t CXX)\nfind_package(MPI REQUIRED)\n"
+        + "add_library(parts STATIC "
+        + " ".join(f"f{i}.cpp" for i in range(12))
+        + ")\nadd_executable(t main.cpp)\ntarget_link_libraries(t parts MPI::MPI_CXX)\n"
+    )
+    wrapper = native_file("quipu-mpic++")
+    done = run("cmake", "-S", tmp_path, "-B", tmp_path / "b", f"-DCMAKE_CXX_COMPILER={wrapper}")
+    assert done.returncode == 0, done.stderr
+    done = run("cmake", "--build", tmp_path / "b", "--parallel", "4")
+    assert done.returncode == 0, done.stdout
+    assert "warning" not in done.stdout + done.stderr
+    facts = run("readelf", "-p", ".quipu.facts", tmp_path / "b" / "t").stdout
+    assert all(f"_Z{len(str(i)) + 1}f{i}i" in facts for i in range(12))
+
+
+def test_mpi_wrapper_says_what_it_calls(cc: Path) -> None:
+    shown = run(native_file("quipu-mpicc"), "-show")
+    assert shown.returncode == 0
+    assert shown.stdout.startswith(str(cc))
+
+
+def test_fortran(tmp_path: Path, workshop) -> None:
+    source = tmp_path / "sum.f90"
+    source.write_text(
+        "program main_program\n  integer :: n\n  real :: total\n  read (*, *) n\n  call accumulate(n, total)\n"
+        "  print *, total\nend program\n"
+        "subroutine accumulate(n, total)\n  integer :: n, i\n  real :: total\n  total = 0\n"
+        "  do i = 1, n\n    total = total + sqrt(real(i))\n  end do\nend subroutine\n"
+    )
+    build(native_file("quipu-fc"), "-O0", source, "-o", tmp_path / "sum")
+    raw = tmp_path / "raw"
+    raw.mkdir()
+    done = subprocess.run(
+        [tmp_path / "sum"],
+        input="4\n",
+        env={**os.environ, "QUIPU_DIR": str(raw)},
+        text=True,
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0
+    assert b"accumulate" in next(raw.iterdir()).read_bytes()
+
+
+def test_function_versions_with_a_resolver(tmp_path: Path, cc: Path, workshop) -> None:
+    """The resolver of target_clones runs before the program is relocated; it must not be instrumented."""
+    source = tmp_path / "clones.c"
+    source.write_text(
+        "#include <stdio.h>\n"
+        'int __attribute__((target_clones("default", "avx2"))) work(int n) {\n'
+        "    int s = 0;\n    for (int i = 0; i < n; i++)\n        s ^= i * s + 1;\n    return s;\n}\n"
+        'int main(int argc, char **argv) { printf("%d\\n", work(argc)); return 0; }\n'
+    )
+    run = workshop.run(workshop.build(source, "-O1"))
+    assert (run.returncode, run.stdout) == (0, "1\n")
+    assert sum(values["visits"] for path, values in run.tree.items() if path and path[-1].startswith("work")) == 1

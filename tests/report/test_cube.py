@@ -1,0 +1,171 @@
+"""Folders of Cube profiles in Extra-P's naming."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from quipu.modeling.errors import EnvironmentProblem, FormatError
+from quipu.modeling.experiment import RegionKind
+from quipu.report.formats.detect import is_folder_of_others, read_experiment
+from quipu.report.formats.extrap.cube_folders import find_profiles
+
+from . import real_extrap
+from .extrap_samples import write_cube
+from .test_extrap_reading import same
+
+
+def write_folder(folder: Path, send: bool = True) -> Path:
+    """Write profiles of p = 2, 4 and n = 10, 20 with two repetitions and two ranks."""
+    for p in (2, 4):
+        for n in (10, 20):
+            for r in (1, 2):
+                time = [[n + 10 * p + r + 0.5, n + 10 * p + r], [p + n, 2 * p + n], [0.25, 0.75]]
+                visits = [[1, 1], [n, n], [p, p]]
+                rows = slice(0, 3 if send else 2)
+                write_cube(
+                    folder / f"heat.p{p}.n{n}.r{r}" / "profile.cubex",
+                    {
+                        "visits": ("UINT64", "EXCLUSIVE", visits[rows]),
+                        "time": ("DOUBLE", "INCLUSIVE", time[rows]),
+                    },
+                    send=send,
+                )
+    return folder
+
+
+def test_profiles_read_as_in_extrap(tmp_path: Path) -> None:
+    folder = write_folder(tmp_path / "heat")
+    experiment = read_experiment(folder)
+    theirs = real_extrap.read("cube", folder)
+    for row in theirs["rows"]:  # Extra-P sees values of single ranks, we see their mean
+        assert row[6] == 2
+    labels = [experiment.tree.label(node) for node in range(3)]
+    assert labels == ["main", "main->sweep(int)", "main->MPI_Send"]
+    means = {(row[0], row[1], tuple(row[2])): row[3] for row in theirs["rows"]}
+    for metric, values in experiment.values.items():
+        for node, label in enumerate(labels):
+            for where, point in enumerate(experiment.points):
+                assert values[node, where].mean() == pytest.approx(means[label, metric, tuple(point)], rel=1e-12)
+    assert len(means) == 3 * 2 * 4
+    assert experiment.parameters == ("p", "n")
+    assert experiment.values["time"].shape == (3, 4, 2)
+    assert experiment.metric("time").unit == "s"
+    sweep, send = experiment.tree.region_of(1), experiment.tree.region_of(2)
+    assert (sweep.name, sweep.display, sweep.file, sweep.line) == ("_Z5sweepi", "sweep(int)", "heat.c", 3)
+    assert (send.name, send.kind, send.line) == ("MPI_Send", RegionKind.MPI, 0)
+
+
+def test_profiles_that_extrap_saved_keep_their_repetitions(tmp_path: Path) -> None:
+    folder = write_folder(tmp_path / "heat")
+    real_extrap.read("cube", folder, tmp_path / "heat.extra-p")
+    ours, saved = read_experiment(folder), read_experiment(tmp_path / "heat.extra-p")
+    assert saved.points.tolist() == ours.points.tolist()
+    order = [[saved.tree.label(node) for node in range(3)].index(ours.tree.label(node)) for node in range(3)]
+    for metric, values in ours.values.items():
+        # Extra-P takes repetitions in the order of the file system.
+        kept = np.sort(saved.values[metric][order], axis=2)
+        assert kept == pytest.approx(np.sort(values, axis=2), rel=1e-12)
+
+
+def test_ranks_and_threads_combine(tmp_path: Path) -> None:
+    metrics = {
+        "time": ("DOUBLE", "EXCLUSIVE", [[1.0, 2, 4], [0, 0, 0], [0, 0, 0]]),
+        "max_time": ("MAXDOUBLE", "EXCLUSIVE", [[1.0, 2, 4], [0, 0, 0], [0, 0, 0]]),
+        "min_time": ("MINDOUBLE", "EXCLUSIVE", [[1.0, 2, 4], [0, 0, 0], [0, 0, 0]]),
+        "rate": ("RATE", "INCLUSIVE", [[1, 1, 1, 1, 1, 1], [1, 1, 1, 1, 1, 1], [1, 1, 1, 1, 1, 1]]),
+    }
+    write_cube(tmp_path / "x.p4" / "profile.cubex", metrics, threads=(2, 1))
+    found = {over: read_experiment(tmp_path, over) for over in ("mean", "max", "sum")}  # type: ignore[arg-type]
+    assert [found[over].values["time"][0, 0, 0] for over in ("mean", "max", "sum")] == [3.5, 4, 7]
+    assert found["sum"].values["max_time"][0, 0, 0] == 4
+    assert found["mean"].metric("max_time").over_locations == "max"
+    assert set(found["mean"].metrics) == {"time", "max_time"}
+    assert any("min_time is left out" in note for note in found["mean"].notes)
+    assert any("rate is left out" in note for note in found["mean"].notes)
+
+
+def test_a_call_path_that_a_profile_does_not_have_is_zero(tmp_path: Path) -> None:
+    one = {"visits": ("UINT64", "EXCLUSIVE", [[1, 1], [2, 2]])}
+    write_cube(tmp_path / "x.p1" / "profile.cubex", one, send=False)
+    write_cube(tmp_path / "x.p2" / "profile.cubex", {"visits": ("UINT64", "EXCLUSIVE", [[1, 1], [2, 2], [3, 3]])})
+    assert read_experiment(tmp_path).values["visits"][:, :, 0].tolist() == [[1, 1], [2, 2], [0, 3]]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("mm.x4.y10.r1", ({"x": 4, "y": 10}, 1)),
+        ("mm.x4y10", ({"x": 4, "y": 10}, 1)),
+        ("mm.x0,5.r12", ({"x": 0.5}, 12)),
+        ("mm.x1.5.ranks4.r2", ({"x": 1.5, "ranks": 4}, 2)),
+        ("mm.p=4.n=1.5", ({"p": 4, "n": 1.5}, 1)),
+        ("mm.tile_x-y4", ({"tile_x-y": 4}, 1)),
+        ("scorep-20240101_1200_99", None),
+        ("mm", None),
+        ("mm.x.r1", None),
+        ("mm.4x", None),
+        ("mm.x4.x5", None),
+    ],
+)
+def test_names_of_folders(name: str, expected: tuple[dict[str, float], int] | None, tmp_path: Path) -> None:
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "profile.cubex").write_bytes(b"")
+    if expected is None:
+        with pytest.raises(FormatError, match=re.escape("call the folders as Extra-P wants it, prefix.p4.n100.r1")):
+            find_profiles(tmp_path)
+    else:
+        (profile,) = find_profiles(tmp_path)
+        assert (profile.parameters, profile.repetition) == expected
+
+
+def test_parameters_that_never_change_are_left_out(tmp_path: Path) -> None:
+    for name in ("x.p2.n10", "x.p4.n10", "x.p4.n10.r2"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "profile.cubex").write_bytes(b"")
+    assert [profile.parameters for profile in find_profiles(tmp_path)] == [{"p": 2}, {"p": 4}, {"p": 4}]
+    (tmp_path / "x.n10").mkdir()
+    (tmp_path / "x.n10" / "profile.cubex").write_bytes(b"")
+    with pytest.raises(FormatError, match="name the same ones in the same order"):
+        find_profiles(tmp_path)
+
+
+def test_one_profile_per_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "x.p2"
+    folder.mkdir()
+    for name in ("scout.cubex", "summary.cubex"):
+        (folder / name).write_bytes(b"")
+    with pytest.raises(FormatError, match="several Cube files"):
+        find_profiles(tmp_path)
+    (folder / "profile.cubex").write_bytes(b"")
+    assert find_profiles(tmp_path)[0].path.name == "profile.cubex"
+
+
+def test_bad_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not is_folder_of_others(tmp_path)
+    with pytest.raises(FormatError, match="holds no folders with Cube profiles"):
+        read_experiment(tmp_path)
+    path = tmp_path / "x.p2" / "profile.cubex"
+    path.parent.mkdir()
+    for content in (b"", b"no tar", bytes(2048)):
+        path.write_bytes(content)
+        with pytest.raises(FormatError, match="is no Cube profile that can be read") as caught:
+            read_experiment(tmp_path)
+        assert caught.value.source == str(path)
+    assert is_folder_of_others(tmp_path)
+    assert is_folder_of_others(path.parent)
+    with pytest.raises(FormatError, match="is the folder of one profile: give the one above it"):
+        read_experiment(path.parent)
+    monkeypatch.setitem(sys.modules, "pycubexr", None)
+    with pytest.raises(EnvironmentProblem, match="pip install pycubexr"):
+        read_experiment(tmp_path)
+
+
+def test_one_rank_reads_with_the_same_statistics(tmp_path: Path) -> None:
+    for p in (1, 2):
+        metrics = {"time": ("DOUBLE", "INCLUSIVE", [[8.5 * p], [2.0], [0.5]])}
+        write_cube(tmp_path / f"x.p{p}" / "profile.cubex", metrics, threads=(1,))
+    same(read_experiment(tmp_path), real_extrap.read("cube", tmp_path))

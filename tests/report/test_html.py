@@ -1,0 +1,217 @@
+"""The report in one file: safe with any names, complete, and alive in a browser."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from quipu.report.html import html_report
+from quipu.report.html.page import script_json
+from quipu.report.terminal.text import quantity
+
+from .browser import document, instrumented
+from .planted import HOSTILE, REGIONS, TEMPLATE, planted
+
+
+class Elements(HTMLParser):
+    """Collects start tags, and the text of each script."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.scripts: list[str] = []
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        self.open.append(tag)
+        if tag == "script":
+            self.scripts.append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        while self.open and self.open.pop() != tag:
+            pass
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] == "script":
+            self.scripts[-1] += data
+
+
+def report(extra: int = 0) -> str:
+    experiment, models = planted(extra)
+    facts = [("machine", f"node {HOSTILE}"), ("program", "./heat")]
+    return html_report(experiment, models, facts=facts, notes=[HOSTILE], target={"p": 1024, "n": 4096})
+
+
+def parsed(page: str) -> Elements:
+    elements = Elements()
+    elements.feed(page)
+    return elements
+
+
+def test_one_file_that_loads_nothing() -> None:
+    page = report()
+    elements = parsed(page)
+    assert "http://" not in page
+    assert "https://" not in page
+    assert not [tag for tag, _ in elements.tags if tag in ("link", "img", "iframe", "object", "base", "form_action")]
+    for _, attributes in elements.tags:
+        assert "src" not in attributes
+        assert not [name for name in attributes if name.startswith("on")]
+    policy = next(a["content"] for _, a in elements.tags if a.get("http-equiv") == "Content-Security-Policy")
+    assert policy is not None
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+    assert "unsafe" not in policy
+
+
+def test_names_stay_data() -> None:
+    elements = parsed(report())
+    assert len(elements.scripts) == 2
+    data = json.loads(elements.scripts[0])
+    names = {region["display"] for region in data["regions"]}
+    assert {HOSTILE, TEMPLATE} <= names
+    assert not [tag for tag, _ in elements.tags if tag in ("img", "b")]
+
+
+@given(st.recursive(st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=8))
+def test_json_cannot_leave_its_element(data: object) -> None:
+    text = script_json({"x": data, "y": HOSTILE + "\u2028\u2029<!--"})
+    assert not re.search("[<>&\u2028\u2029]", text)
+    assert json.loads(text) == {"x": data, "y": HOSTILE + "\u2028\u2029<!--"}
+
+
+def test_not_measured_is_null_and_exact_counts_stay_exact() -> None:
+    experiment, models = planted()
+    data = json.loads(parsed(html_report(experiment, models)).scripts[0])
+    where = data["points"].index([1, 256])
+    assert data["repetitions"]["time"][where] == 2
+    assert data["repetitions"]["blocks"][where] == 3
+    assert len(data["values"]["time"][1][where]) == 2
+    assert data["values"]["blocks"][1][where] == 3 * 256**3 + 12
+    assert data["values"]["bytes_sent"][0] == 0
+    assert data["target"] == [64, 1024]
+
+
+def test_an_experiment_without_parameters_or_models(tmp_path: Path) -> None:
+    experiment, _ = planted()
+    single = type(experiment)(
+        name="one",
+        parameters=(),
+        points=experiment.points[:1, :0],
+        tree=experiment.tree,
+        metrics=experiment.metrics,
+        values={name: values[:, :1, :] for name, values in experiment.values.items()},
+    )
+    page = tmp_path / "one.html"
+    page.write_text(html_report(single, []), encoding="utf-8")
+    dom, console = document(page, tmp_path / "profile")
+    assert console == ""
+    assert 'data-ready="true"' in dom
+    assert "there is nothing to plot over" in dom
+    assert dom.count('role="treeitem"') >= 5
+
+
+def test_alive_in_a_browser(tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    page.write_text(report(), encoding="utf-8")
+    dom, console = document(page, tmp_path / "profile")
+    assert console == ""
+    assert 'data-ready="true"' in dom
+    assert dom.count('role="treeitem"') == 6
+    assert dom.count('class="point"') >= 15  # 5 values of p, 3 repetitions
+    assert 'class="curve"' in dom
+    assert "&lt;/script&gt;&lt;img src=x onerror=alert(1)&gt;" in dom
+    assert "<img" not in dom
+    assert "extrapolation: p, n outside of the measured range" in dom
+    assert "Table I: allreduce" not in dom.split("<script")[0]  # main is chosen, not the reduction
+
+
+def test_the_ranking_in_the_page_is_that_of_the_models(tmp_path: Path) -> None:
+    _, models = planted()
+    script = "const s=document.getElementById('scope');s.value='exclusive';s.dispatchEvent(new Event('change'));"
+    page = tmp_path / "report.html"
+    page.write_text(instrumented(report(), script), encoding="utf-8")
+    dom, console = document(page, tmp_path / "profile")
+    assert console == ""
+    table = dom[dom.index('<table id="ranked"') :]
+    rows = re.findall(
+        r'<tr data-path="(\d+)".*?</td><td class="number">([^<]*)</td><td class="number interval">', table
+    )
+    predictions = {m.path: m.model.predict((1024, 4096)) for m in models if m.metric == "time" and m.model is not None}
+    expected = sorted(predictions, key=lambda path: -predictions[path].value)
+    assert [int(path) for path, _ in rows] == expected
+    assert [text for _, text in rows] == [quantity(predictions[path].value, "s") for path in expected]
+
+
+_KEYS = """
+const tree = document.getElementById('tree'), seen = [];
+const press = (key, on = tree) => {
+  on.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true, cancelable: true}));
+  const row = document.getElementById(tree.getAttribute('aria-activedescendant'));
+  seen.push(row.querySelector('.label').textContent + row.getAttribute('aria-expanded'));
+};
+for (const key of ['End', 'Home', 'ArrowLeft', 'ArrowRight', 'ArrowDown', 'ArrowUp']) press(key);
+press('/', document.body);
+document.documentElement.dataset.focus = document.activeElement.id;
+const box = document.getElementById('search');
+box.value = 'OPERATOR<';
+box.dispatchEvent(new Event('input'));
+document.documentElement.dataset.marked = document.querySelector('#tree mark').textContent;
+document.documentElement.dataset.found = document.getElementById('tree-status').textContent;
+document.documentElement.dataset.seen = JSON.stringify(seen);
+"""
+
+
+def test_the_tree_obeys_the_keyboard_and_the_search(tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    page.write_text(instrumented(report(), _KEYS), encoding="utf-8")
+    dom, console = document(page, tmp_path / "profile")
+    assert console == ""
+    told = {name: html.unescape(text) for name, text in re.findall(r'data-(\w+)="([^"]*)"', dom[: dom.index("<head")])}
+    sweep = REGIONS[1].display + "null"
+    assert json.loads(told["seen"])[:6] == ["MPI_Allreducenull", "maintrue", "mainfalse", "maintrue", sweep, "maintrue"]
+    assert told["focus"] == "search"
+    assert told["marked"] == "operator<"
+    assert told["found"] == "1 of 8 call paths match"
+
+
+def test_a_hostile_name_of_the_experiment() -> None:
+    experiment, models = planted()
+    elements = parsed(html_report(replace(experiment, name=HOSTILE), models))
+    assert not [tag for tag, _ in elements.tags if tag == "img"]
+    assert len(elements.scripts) == 2
+
+
+# A browser window has a smallest width, a frame has not: the page measures itself and tells the page around it.
+_MEASURE = """
+const told = parent.document.documentElement.dataset, root = document.documentElement;
+document.getElementById('expand').click();
+document.getElementById('tree').scrollTop = 20000;
+dispatchEvent(new Event('resize'));
+told.width = root.clientWidth;
+told.beyond = root.scrollWidth - root.clientWidth;
+told.rows = document.querySelectorAll('[role=treeitem]').length;
+told.status = document.getElementById('tree-status').textContent;
+"""
+
+
+@pytest.mark.parametrize("width", [400, 1400])
+def test_three_thousand_call_paths_and_narrow_screens(width: int, tmp_path: Path) -> None:
+    page = tmp_path / "frame.html"
+    inner = html.escape(instrumented(report(3000), _MEASURE))
+    frame = f'<iframe style="width:{width}px;height:900px;border:0" srcdoc="{inner}"></iframe>'
+    page.write_text(frame, encoding="utf-8")
+    dom, console = document(page, tmp_path / "profile", width + 100)
+    assert console == ""
+    told = dict(re.findall(r'data-(\w+)="([^"]*)"', dom[: dom.index("<body")]))
+    assert width - 20 <= int(told["width"]) <= width  # a scroll bar takes up to 20
+    assert told["beyond"] == "0"
+    assert told["status"].startswith("3008 of 3008 call paths shown")
+    assert 0 < int(told["rows"]) < 80

@@ -1,0 +1,247 @@
+"""Terminal views: golden text, widths, numbers, characters."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from quipu.modeling.errors import ModelingError
+from quipu.modeling.experiment import CallTree, Metric, Region, RegionKind
+from quipu.report.json_views import checks_json, ranking_json, show_json
+from quipu.report.terminal import (
+    ASCII,
+    UNICODE,
+    Layout,
+    Selection,
+    call_tree,
+    campaign_line,
+    check_table,
+    console_for,
+    elide,
+    head,
+    layout_of,
+    model_table,
+    plain_text,
+    quantity,
+    ranking_table,
+    run_summary,
+)
+from quipu.report.views import CampaignStep, Check, ModelRow, RankedRow, RunView, TreeView, statistics
+from rich.cells import cell_len
+
+REGIONS = (
+    Region("main", "main", file="heat.c", line=3),
+    Region("_Z5solve", "Solver<std::vector<double, std::allocator<double>>, Jacobi>::run(Grid const&, int)"),
+    Region("MPI_Allreduce", "MPI_Allreduce", RegionKind.MPI),
+    Region("evil", "ev\x1b[31mil [bold]"),
+)
+TREE = CallTree(REGIONS, np.array([0, 1, 3, 2, 2]), np.array([-1, 0, 1, 2, 0]))
+METRICS = {
+    "time": Metric("time", "s"),
+    "visits": Metric("visits", "1", "effort"),
+    "blocks": Metric("blocks", "1", "effort"),
+    "comm_size": Metric("comm_size", "1", "effort", "max"),
+}
+VALUES = {
+    "time": np.array([[0.1, 0.1], [1.0, 2.0], [0.02, 0.02], [0.0, 0.2], [np.nan, np.nan]]),
+    "visits": np.array([[1.0, 1], [10, 10], [1000, 1000], [1000, 1000], [1, 1]]),
+    "blocks": np.array([[30.0, 30], [1e9, 1e9], [1234567, 1234567], [0, 0], [0, 0]]),
+    "comm_size": np.array([[0.0, 0], [0, 0], [0, 0], [2, 2], [2, 2]]),
+}
+VIEW = TreeView("run", TREE, METRICS, VALUES, facts=(("ranks", "2"),), notes=("rank 1 was killed",))
+
+
+def lines(text: str) -> list[str]:
+    return text.strip("\n").splitlines()
+
+
+def test_tree_golden() -> None:
+    assert lines(plain_text(call_tree(VIEW, Selection(), Layout(92)))) == lines("""
+call path                                time incl   share  time excl  visits  blocks incl
+main                                        1.72 s  100.0%     100 ms       1       1.00 G
+├─ Solver<std::vector…Grid const&, int)     1.62 s   94.2%     1.50 s      10       1.00 G
+│  └─ ev?[31mil [bold]                      120 ms    7.0%    20.0 ms    1000       1.23 M
+│     └─ MPI_Allreduce                      100 ms    5.8%     100 ms    1000            0
+└─ MPI_Allreduce                                 -       -          -       1            0
+""")
+
+
+def test_tree_ascii_exclusive_sorted_and_cut_at_a_depth() -> None:
+    selection = Selection(metrics=("blocks", "comm_size"), scope="exclusive", depth=1, sort="visits")
+    text = plain_text(call_tree(VIEW, selection, Layout(80, ASCII)))
+    assert text.isascii()
+    assert [line.split()[0] for line in lines(text)[1:]] == ["main", "|-", "`-"]
+    assert "blocks excl" in text
+    assert "ev?" not in text
+
+
+def test_spread_over_ranks() -> None:
+    text = plain_text(call_tree(VIEW, Selection(metrics=("time",), scope="inclusive", spread=True), Layout(100)))
+    solver = next(line for line in lines(text) if "Solver" in line)
+    assert solver.split()[-5:] != []
+    assert "1.02 s" in solver
+    assert "1.62 s" in solver
+    assert "2.22 s" in solver
+    assert "54.1%" in solver  # (2.22 - 1.62) / 2.22 * 2 / 1
+
+
+def test_an_unknown_metric_lists_those_there_are() -> None:
+    with pytest.raises(ModelingError, match="no metric 'nope'; it has: blocks, comm_size, time, visits"):
+        call_tree(VIEW, Selection(metrics=("nope",)), Layout(80))
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, 200])
+@pytest.mark.parametrize("glyphs", [ASCII, UNICODE])
+def test_no_line_is_wider_than_asked_for(width: int, glyphs: object) -> None:
+    layout = Layout(width, ASCII if glyphs is ASCII else UNICODE)
+    rows = [ModelRow(("main",) * 30, "time", "1.2e-8·n³·log2(p) + " * 9, 12.3, "25 configurations")]
+    ranked = [RankedRow(("main",) * 30, 1.5, 0.75, "3·n³" * 40, 1.2, 1.9, True)]
+    for table in (
+        call_tree(VIEW, Selection(), layout),
+        call_tree(VIEW, Selection(spread=True), layout),
+        model_table(rows, layout),
+        ranking_table(ranked, "s", layout),
+    ):
+        text = plain_text(table, 500)
+        assert max(cell_len(line) for line in lines(text)) <= max(80, width)
+
+
+def test_models_and_ranking_golden() -> None:
+    models = [
+        ModelRow(("main", "sweep"), "time", "2e-8·n³/p + 0.001", 3.42, "effort"),
+        ModelRow(("main",), "blocks", "", float("nan"), "measured", "not measured"),
+    ]
+    assert lines(plain_text(model_table(models, Layout(100)))) == lines("""
+call path    metric  model              SMAPE  basis     note
+main->sweep  time    2e-8·n³/p + 0.001   3.4%  effort
+main         blocks                         -  measured  not measured
+""")
+    ranked = [RankedRow(("main", "sweep"), 12.5, 0.9, "2e-8·n³/p", 11.0, 14.0, True), RankedRow(("main",), 0.001, 0.1)]
+    assert lines(plain_text(ranking_table(ranked, "s", Layout(110)))) == lines("""
+   call path    predicted  share  90 % interval                    model
+1  main->sweep     12.5 s  90.0%  11.0 s .. 14.0 s  extrapolation  2e-8·n³/p
+2  main           1.00 ms  10.0%
+""")
+
+
+def test_checks_say_what_mends() -> None:
+    checks = [Check("mpicc", "ok", "4.1"), Check("flang", "missing", "", "quipu-fc", "apt-get install flang-19")]
+    assert lines(plain_text(check_table(checks, Layout(80)))) == lines("""
+ok       mpicc  4.1
+missing  flang  needed for: quipu-fc
+                mend with:  apt-get install flang-19
+""")
+    assert checks_json(checks)["ok"] is False
+
+
+def test_run_summary_and_campaign_lines() -> None:
+    run = RunView("heat/p=2.r1", 2, 5, 1.25, 137, True, (("A", "1"),), ("rank 1 was killed",))
+    assert lines(plain_text(run_summary(run, Layout(100)))) == lines("""
+partial  heat/p=2.r1  2 ranks, 5 call paths, 1.25 s, exit code 137
+  set A=1
+note: rank 1 was killed
+""")
+    step = CampaignStep(3, 12, "p=2,n=64 (repetition 1)", "ok", 1.5, 100.0)
+    assert plain_text(campaign_line(step, Layout(90, ASCII))) == (
+        "#####...............  3/12  p=2,n=64 (repetition 1)  ok 1.50 s  about 2 min left"
+    )
+    assert plain_text(head("a\tb", [("k", "v")], ["n"], Layout(80))) == "a?b\nk  v\nnote: n"
+
+
+class Stream(io.TextIOWrapper):
+    """A text stream that may be a terminal."""
+
+    def __init__(self, encoding: str, terminal: bool) -> None:
+        super().__init__(io.BytesIO(), encoding=encoding)
+        self.terminal = terminal
+
+    def isatty(self) -> bool:
+        return self.terminal
+
+
+@pytest.mark.parametrize(
+    ("encoding", "columns", "width", "unicode"),
+    [("utf-8", "", 120, True), ("ascii", "200", 200, False), ("latin-1", "20", 80, False), ("UTF-8", "x", 120, True)],
+)
+def test_plain_streams(encoding: str, columns: str, width: int, unicode: bool) -> None:
+    console = console_for(Stream(encoding, False), {"COLUMNS": columns})
+    layout = layout_of(console)
+    assert (layout.width, layout.glyphs.unicode) == (width, unicode)
+    assert console.no_color
+
+
+@pytest.mark.parametrize(("environment", "plain"), [({}, False), ({"NO_COLOR": "1"}, True)])
+def test_colour_on_terminals_unless_forbidden(
+    environment: dict[str, str], plain: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    assert console_for(Stream("utf-8", True), environment).no_color is plain
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (0, "s", "0 s"),
+        (1.5, "s", "1.50 s"),
+        (0.0123456, "s", "12.3 ms"),
+        (9.9996e-4, "s", "1.00 ms"),
+        (4e-9, "s", "4.00 ns"),
+        (123456, "s", "1.235e+05 s"),
+        (12345, "1", "12345"),
+        (99999.7, "1", "100 k"),
+        (1234567, "B", "1.23 MB"),
+        (0.25, "1", "0.250"),
+        (2.5e12, "B", "2.50 TB"),
+        (float("nan"), "1", "-"),
+        (-1234567, "1", "-1.23 M"),
+        (1e-7, "1", "1.0e-07"),
+    ],
+)
+def test_quantities(value: float, unit: str, text: str) -> None:
+    assert quantity(value, unit) == text
+
+
+@given(st.floats(allow_nan=True, allow_infinity=True), st.sampled_from(["1", "s", "B"]))
+def test_quantities_are_short(value: float, unit: str) -> None:
+    assert len(quantity(value, unit)) <= 14
+
+
+@given(st.text(), st.integers(1, 40), st.sampled_from([ASCII, UNICODE]))
+def test_elided_text_fits(text: str, width: int, glyphs: object) -> None:
+    short = elide(text, width, ASCII if glyphs is ASCII else UNICODE)
+    assert cell_len(short) <= width
+    if cell_len(text) <= width:
+        assert short == text
+
+
+def test_statistics_of_nothing_are_not_numbers() -> None:
+    found = statistics(np.array([[np.nan, np.nan], [1.0, 3.0], [0.0, 0.0]]), "sum")
+    assert np.isnan(found.value[0])
+    assert found.value[1] == 4
+    assert found.imbalance[1] == pytest.approx((3 - 2) / 3 * 2)
+    assert found.imbalance[2] == 0
+
+
+def test_json_of_a_tree() -> None:
+    data = show_json(VIEW, Selection(metrics=("time",), depth=1, spread=True))
+    assert data["call_paths"][0]["path"] == ["main"]
+    assert len(data["call_paths"]) == 3
+    last = data["call_paths"][-1]
+    assert last["parent"] == 0
+    assert last["region"]["kind"] == "mpi"
+    assert last["values"]["time"]["exclusive"]["value"] is None
+    first = data["call_paths"][0]["values"]["time"]
+    assert first["inclusive"]["samples"] == [1.12, 2.3200000000000003]
+    assert data["notes"] == ["rank 1 was killed"]
+
+
+def test_json_of_a_ranking() -> None:
+    rows = [RankedRow(("main",), 2.0, 1.0, "n", None, None, True)]
+    data = ranking_json("heat", METRICS["time"], {"n": 10.0}, rows)
+    assert data["extrapolation"] is True
+    assert data["ranking"][0]["value"] == 2
+    assert data["ranking"][0]["low"] is None
