@@ -35,13 +35,18 @@ class Killed:
         return self.finished <= self.visits <= self.begun and 8 * self.finished <= self.bytes_sent <= 8 * self.begun
 
 
+def at_work(progress: Path) -> bool:
+    """Both counters of a rank are there: the file has its full length, not only its name."""
+    return progress.exists() and progress.stat().st_size == 2 * np.dtype(np.int64).itemsize
+
+
 def kill_after(folder: Path, seconds: float, told: list[str]) -> None:
     """SIGKILL for all ranks of the run whose raw folder appears, so long after the last has begun its work."""
     end = time.monotonic() + PATIENCE
     pause = threading.Event()
     while time.monotonic() < end:
         notes = sorted(folder.glob(".raw-*/rank-*.json"))
-        if len(notes) == RANKS and all((folder / f"progress-{rank}").exists() for rank in range(RANKS)):
+        if len(notes) == RANKS and all(at_work(folder / f"progress-{rank}") for rank in range(RANKS)):
             pause.wait(seconds)
             for note in notes:
                 os.kill(int(json.loads(note.read_text())["pid"]), signal.SIGKILL)
