@@ -13,17 +13,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..experiment import FloatArray
+from .fitter import BATCH_NUMBERS
 from .hypotheses import Fitted, Pool, Specification, Tables, fit_hypotheses, merge, spread, to_pool
 from .lines import lines
 from .selector import COEFFICIENT_PRICE, COST_PRICE, PARAMETER_PRICE, score
-from .shortlist import Solution, combinations_of, lowest, product_grid, sweep_errors
-from .subsets import gram, solve
+from .shortlist import combinations_of, lowest, product_grid, sweep_errors
+from .subsets import Solution, gram, solve_both
 
 POOL = 12
 # Candidates per parameter that are combined with each other, by number of parameters.
 _CANDIDATES = {1: 0, 2: 5, 3: 3, 4: 2}
 # Hypotheses per call path and short list that are fitted precisely.
 _PRECISE = 4
+# ... if their rough scores are so near to the best one that they may have a share of the belief.
+_NEAR = 25.0
 
 
 class Search:
@@ -83,7 +86,7 @@ class Search:
             self.tables, specification, self.values, self.weights, self.nonnegative, constant, precise=False
         )
 
-    def _scores(self, fitted: Fitted, rows: NDArray[np.bool_] | slice = slice(None)) -> FloatArray:
+    def _scores(self, fitted: Fitted, rows: NDArray[np.bool_] | NDArray[np.int64] | slice = slice(None)) -> FloatArray:
         width = (fitted.coefficients != 0).sum(axis=2)
         complexity = COEFFICIENT_PRICE * width + COST_PRICE[self.kind] * self.tables.complexity(fitted.specification)
         complexity = complexity + self._prior(fitted.specification)
@@ -94,10 +97,13 @@ class Search:
         """Return the price of parameters that have an effect, and of growth, of hypotheses (..., K, m)."""
         result: FloatArray = PARAMETER_PRICE * (specification >= 0).any(axis=-2).sum(axis=-1)
         if self.growth_price:
-            used = (specification >= 0).any(axis=-1)
-            order = np.where(used, 1.0 + 0.5 * self.tables.order(specification), 0.0)
-            result = result + self.growth_price * order.sum(axis=-1)
+            result = result + self.growth_price * self._growth(specification).sum(axis=-1)
         return result
+
+    def _growth(self, specification: Specification) -> FloatArray:
+        """Return how many units of growth the products of hypotheses (..., K, m) are, (..., K)."""
+        used = (specification >= 0).any(axis=-1)
+        return np.where(used, 1.0 + 0.5 * self.tables.order(specification), 0.0)
 
     def _candidates(self) -> list[Specification]:
         """Return per parameter the most likely atoms, best first, shape (N, k)."""
@@ -148,23 +154,53 @@ class Search:
         specification = np.full((paths, len(grid), self.parameters), -1, dtype=np.int16)
         for parameter, own in enumerate(candidates):
             specification[:, :, parameter] = np.where(grid[:, parameter] < 0, -1, own[:, grid[:, parameter]])
-        matrix, right, total = gram(self.tables.design(specification), self.values, self.weights)
-        complexity = self.tables.complexity(specification[:, :, None])
-        pools = []
+        matrix, right, total = self._gram(specification)
+        own_price = COST_PRICE[self.kind] * self.tables.complexity(specification[:, :, None])
+        own_price += self.growth_price * self._growth(specification)
+        chosen, scores = [], []
         for width in range(1, self.parameters + 1):
             subsets = combinations_of(self.parameters, depth, width)
             if width + 1 >= self.values.shape[1] or not len(subsets):
                 continue
-            with_constant = np.concatenate([np.zeros((len(subsets), 1), dtype=np.int64), subsets], axis=1)
-            both = solve(matrix, right, with_constant), solve(matrix, right, subsets)
-            price = COST_PRICE[self.kind] * complexity[:, subsets].sum(axis=2) + self._prior(specification[:, subsets])
-            best = lowest(self._rough_scores(*both, total, price), _PRECISE)
-            pools.append(self._precise(specification[np.arange(paths)[:, None, None], subsets[best]]))
-        return pools
+            both = solve_both(matrix, right, subsets)
+            effects = (grid[subsets] >= 0).any(axis=1).sum(axis=1)
+            price = sum((own_price.take(column, axis=1) for column in subsets.T), PARAMETER_PRICE * effects)
+            rough = self._rough_scores(*both, total, price)
+            best = lowest(rough, _PRECISE)
+            chosen.append(specification[np.arange(paths)[:, None, None], subsets[best]])
+            scores.append(np.take_along_axis(rough, best, axis=1))
+        least = np.minimum.reduce([rough.min(axis=1) for rough in scores]) if scores else np.empty(0)
+        return [self._precise(own, rough <= least[:, None] + _NEAR) for own, rough in zip(chosen, scores, strict=True)]
 
-    def _precise(self, specification: Specification) -> Pool:
-        fitted = self._fit(specification)
-        return to_pool(fitted, self._scores(fitted), POOL)
+    def _gram(self, specification: Specification) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return what subsets.gram says of products (N, Q, m), a few call paths at a time to stay in the cache."""
+        paths, number = specification.shape[:2]
+        matrix, right, total = np.empty((paths, number, number)), np.empty((paths, number)), np.empty(paths)
+        step = max(1, BATCH_NUMBERS // (number * self.values.shape[1]))
+        for start in range(0, paths, step):
+            part = slice(start, start + step)
+            columns = self.tables.design(specification[part])
+            matrix[part], right[part], total[part] = gram(columns, self.values[part], self.weights[part])
+        return matrix, right, total
+
+    def _precise(self, specification: Specification, wanted: NDArray[np.bool_]) -> Pool:
+        """Fit those of the hypotheses (N, H, K, m) that are `wanted` (N, H); the others have score inf."""
+        path, number = np.nonzero(wanted)
+        fitted = fit_hypotheses(
+            self.tables,
+            specification[path, number][:, None],
+            self.values[path],
+            self.weights[path],
+            self.nonnegative,
+            precise=False,
+        )
+        own = self._scores(fitted, path)[:, 0]
+        coefficients = np.zeros((*specification.shape[:2], specification.shape[2] + 1))
+        residual, left_out, scores = (np.full(wanted.shape, np.inf) for _ in range(3))
+        coefficients[path, number] = fitted.coefficients[:, 0]
+        residual[path, number], left_out[path, number] = fitted.residual[:, 0], fitted.left_out[:, 0]
+        scores[path, number] = own
+        return to_pool(Fitted(specification, coefficients, residual, left_out, residual), scores, POOL)
 
     def _rough_scores(
         self, with_constant: Solution, without: Solution, total: FloatArray, price: FloatArray
@@ -173,20 +209,22 @@ class Search:
 
         price: of atoms and growth, (N, H).
         """
-        points = self.values.shape[1]
-        prior = self.freedom[:, None]
-        known = prior * self.noise[:, None] ** 2
+        known = self.freedom * self.noise**2
+        number = self.values.shape[1] + self.freedom
         best: FloatArray | None = None
         for coefficients, explained in (with_constant, without):
             squares = np.maximum(total[:, None] - explained, 1e-24 * total[:, None])
-            scores = (points + prior) * np.log((squares + known) / (points + prior))
-            scores = scores + COEFFICIENT_PRICE * coefficients.shape[2]
+            variance = (squares + known[:, None]) / number[:, None]
             if self.nonnegative:
                 for k in range(coefficients.shape[2]):  # a reduction over the short axis is slow
-                    scores = np.where(coefficients[:, :, k] >= 0, scores, np.inf)
-            best = scores if best is None else np.minimum(best, scores)
+                    variance[coefficients[:, :, k] < 0] = np.inf
+            if best is None:  # one more coefficient
+                best = variance * np.exp(COEFFICIENT_PRICE / number)[:, None]
+            else:
+                np.minimum(best, variance, out=best)
         assert best is not None
-        result: FloatArray = best + price
+        result: FloatArray = number[:, None] * np.log(best) + price
+        result += COEFFICIENT_PRICE * without[0].shape[2]
         return result
 
     def _part(self, rows: NDArray[np.bool_]) -> Search:
@@ -225,13 +263,14 @@ class Search:
             price = COST_PRICE[self.kind] * has.sum() * self.tables.cost[parameter][:-1]
             if self.growth_price:
                 price = price + 0.5 * self.growth_price * has.sum() * self.tables.order_of(parameter)
-            chosen = lowest(part._rough_scores(*both, total, price), _PRECISE)
+            rough = part._rough_scores(*both, total, price)
+            chosen = lowest(rough, _PRECISE)
+            rough = np.take_along_axis(rough, chosen, axis=1)
             trial = np.repeat(base[:, None], chosen.shape[1], axis=1)
             trial[..., parameter] = np.where(has, chosen[:, :, None], -1)
-            fitted = part._fit(trial)
-            scores = part._scores(fitted)
-            scores[_known(trial, pool.specification[rows][:, :, :width])] = np.inf
-            pools.append(spread(to_pool(fitted, scores, POOL), rows))
+            wanted = rough <= rough.min(axis=1, keepdims=True) + _NEAR
+            wanted &= ~_known(trial, pool.specification[rows][:, :, :width])
+            pools.append(spread(part._precise(trial, wanted), rows))
         return merge(pools, POOL)
 
 

@@ -14,9 +14,7 @@ from numpy.typing import NDArray
 
 from ..experiment import FloatArray
 from .library import forms
-from .subsets import Subsets, cholesky, of_size_one
-
-Solution = tuple[FloatArray, FloatArray]
+from .subsets import Solution, Subsets, cholesky, of_size_one
 
 
 def sweep_errors(
