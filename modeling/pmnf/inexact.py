@@ -59,11 +59,16 @@ def effort_weights(values: FloatArray) -> FloatArray:
 class InexactSearch:
     """One batch of call paths of an effort metric, measured at the same points: values (N, C)."""
 
+    # Atoms up to this cost take part in sums of two functions of one parameter.
+    pair_cost = _PAIR_COST
+
     def __init__(self, points: FloatArray, tables: Tables, values: FloatArray) -> None:
         """Take `values` at `points` (C, m), where `tables` holds the atoms."""
         self.points, self.tables, self.values = points, tables, values
         self.parameters = points.shape[1]
-        self.weights = effort_weights(values)
+        self.weights = self._weights()
+        # what is known of the deviations beforehand, (N,)
+        self.deviation = self._deviation()
         self.distinct = [np.unique(points[:, parameter]).size for parameter in range(self.parameters)]
         self.observations = self._observations()
 
@@ -89,6 +94,12 @@ class InexactSearch:
             )
             pools.append(self._credible(general.run()))
         return merge(pools, _POOL)
+
+    def _weights(self) -> FloatArray:
+        return effort_weights(self.values)
+
+    def _deviation(self) -> FloatArray:
+        return np.full(len(self.values), _DEVIATION)
 
     def _observations(self) -> FloatArray:
         """Return how many independent observations each call path has, (N,)."""
@@ -116,7 +127,7 @@ class InexactSearch:
     def _posterior(self, squares: FloatArray, price: FloatArray) -> FloatArray:
         """Return scores (N, H) from mean squared errors: -2 log of the posterior, up to a constant."""
         number = self.observations[:, None]
-        variance = (number * squares + _CERTAINTY * _DEVIATION**2) / (number + _CERTAINTY)
+        variance = (number * squares + _CERTAINTY * self.deviation[:, None] ** 2) / (number + _CERTAINTY)
         result: FloatArray = (number + _CERTAINTY) * np.log(variance) + price
         return result
 
@@ -137,7 +148,7 @@ class InexactSearch:
         table = np.concatenate([np.ones((1, self.tables.points)), self.tables.columns[parameter][:-1]])
         cost = self.tables.cost[parameter][:-1]
         order = np.array([float(atom.exponent) + 0.1 * atom.log for atom in self.tables.atoms[parameter]])
-        natural = np.flatnonzero(cost <= _PAIR_COST)
+        natural = np.flatnonzero(cost <= self.pair_cost)
         paths, number = self.values.shape[0], len(cost)
         sets: list[Subsets] = [np.arange(1, number + 1)[:, None]]
         sets.append(np.array(list(combinations((natural + 1).tolist(), 2)), dtype=np.int64).reshape(-1, 2))
@@ -158,7 +169,7 @@ class InexactSearch:
             width = group.shape[1]
             price = _COEFFICIENT * width + COST_PRICE["effort"] * cost[group - 1].sum(axis=1)
             price = price + _GROWTH * order[group - 1].max(axis=1, initial=0.0) + _small_sample(width + 1, distinct)
-            variance = (distinct * error / points + _CERTAINTY * _DEVIATION**2) / (distinct + _CERTAINTY)
+            variance = (distinct * error / points + _CERTAINTY * self.deviation[:, None] ** 2) / (distinct + _CERTAINTY)
             scores.append((distinct + _CERTAINTY) * np.log(variance) + price + _NEGATIVE * width * below)
         padded = np.concatenate([np.repeat(sets[0], 2, axis=1), sets[1]]) - 1
         best = padded[np.argsort(np.concatenate(scores, axis=1), axis=1, kind="stable")[:, :8]]
