@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from pathlib import Path
 from typing import BinaryIO
@@ -78,7 +78,8 @@ class ProcessProfile:
     root), a parent comes before its children; `region` is a key of `regions` (0: the root of a location).
     values: per metric exclusive values, shape (nodes,): int64 counts, or float64 seconds for metrics whose unit is
     "s" (NaN if the clock cannot be calibrated; left out altogether if the process kept no time).
-    damaged: parts of the file could not be used, so that numbers are missing.
+    damaged: parts of the file could not be used, so that numbers are missing. location_attributes: by location; those
+    that have any are ranks (profile_ranks.py).
     """
 
     path: Path
@@ -99,6 +100,7 @@ class ProcessProfile:
     values: Mapping[str, NDArray[np.int64] | NDArray[np.float64]]
     problems: tuple[str, ...]
     damaged: bool
+    location_attributes: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -238,6 +240,7 @@ def _assemble(
         values=values,
         problems=tuple(problems),
         damaged=damaged,
+        location_attributes=texts.location_attributes,
     )
 
 

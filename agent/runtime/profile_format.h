@@ -7,6 +7,7 @@
  *   text:  struct text records; each is followed by `length` bytes of UTF-8 (no NUL) and padded to 8
  *          region:    name \x1f display \x1f file \x1f line \x1f kind    (id = the number that nodes use)
  *          attribute: key \x1f value                                      (later ones replace earlier ones)
+ *                     id 0: of the process; else of the location number id - 1, which is then a rank by itself
  *          location:  name of the thread                                  (id = the location number)
  */
 #ifndef QUIPU_PROFILE_FORMAT_H

@@ -13,7 +13,7 @@ thread_local quipu_frame idle;
 __attribute__((noinline)) Thread *begin() {
     if (!active)
         return nullptr;
-    return current = begin_thread();
+    return ranks ? running_rank() : current = begin_thread();
 }
 
 inline Thread *this_thread() {
@@ -21,8 +21,23 @@ inline Thread *this_thread() {
     return __builtin_expect(thread != nullptr, 1) ? thread : begin();
 }
 
+/* The thread that has entered something; only ranks of a shared process are not found by their thread. */
+inline Thread *entered_thread() {
+    Thread *thread = current;
+    return __builtin_expect(!thread && ranks, 0) ? this_thread() : thread;
+}
+
+/* Clocks other than the cycle counter. Simulated time goes back where the simulator counted less than passed here. */
+__attribute__((noinline)) void charge_other_time(Thread *thread, Node *node) {
+    uint64_t now = ticks(clock_kind), *time = &node->metrics[QUIPU_TIME];
+    *time = now >= thread->last || *time >= thread->last - now ? *time + (now - thread->last) : 0;
+    thread->last = now;
+}
+
 inline void charge_time(Thread *thread, Node *node) {
-    uint64_t now = ticks(clock_kind);
+    if (__builtin_expect(clock_kind != QUIPU_CLOCK_TSC, 0))
+        return charge_other_time(thread, node);
+    uint64_t now = cycle_counter();
     node->metrics[QUIPU_TIME] += now - thread->last;
     thread->last = now;
 }
@@ -82,7 +97,7 @@ not_measured:
 }
 
 void quipu_exit(struct quipu_frame *ended) {
-    Thread *thread = current;
+    Thread *thread = entered_thread();
     auto *frame = static_cast<Frame *>(ended);
     if (__builtin_expect(!thread || ended == &idle || !belongs(thread, frame), 0))
         return;
@@ -97,7 +112,7 @@ void quipu_exit(struct quipu_frame *ended) {
 }
 
 void quipu_unwind(struct quipu_frame *reached) {
-    Thread *thread = current;
+    Thread *thread = entered_thread();
     auto *frame = static_cast<Frame *>(reached);
     if (thread && reached != &idle && belongs(thread, frame) && thread->top != frame)
         unwind_to(thread, frame);

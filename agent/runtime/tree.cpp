@@ -107,9 +107,18 @@ Thread *begin_thread() {
         thread->last = ticks(clock_kind);
     }
     unlock();
-    if (thread)
+    if (thread && !ranks)
         pthread_setspecific(end_key, thread);
     return thread;
+}
+
+Thread *running_rank() {
+    void **place = ranks->running();
+    if (!place)
+        return nullptr;
+    if (!*place)
+        *place = begin_thread();
+    return static_cast<Thread *>(*place);
 }
 
 Link *find_link(Thread *thread, Node *node, quipu_region *region) {
@@ -148,6 +157,8 @@ Link *find_link(Thread *thread, Node *node, quipu_region *region) {
 }
 
 Thread *measured_thread() {
+    if (ranks)
+        return running_rank();
     pthread_once(&end_key_once, make_end_key);
     return static_cast<Thread *>(pthread_getspecific(end_key));
 }
@@ -158,7 +169,8 @@ void settle(Thread *thread) {
         frame->node->metrics[QUIPU_BLOCKS] += blocks - frame->flushed;
         frame->flushed = blocks;
     }
-    if (thread->top > thread->frames) {
+    /* The time of a rank that does not run is not known; it was kept until its last call of MPI. */
+    if (thread->top > thread->frames && (!ranks || thread == running_rank())) {
         uint64_t now = ticks(clock_kind);
         thread->top->node->metrics[QUIPU_TIME] += now - thread->last;
         thread->last = now;

@@ -61,6 +61,11 @@ extern Profile profile;
 extern uint32_t clock_kind;
 extern bool active;
 
+/* Set by quipu_share. */
+extern const quipu_ranks *ranks;
+
+/* The state of the rank that runs in a shared process, made at first use; null if nobody is measured. */
+Thread *running_rank();
 /* The state of the calling thread, made at first use; null when there is no memory for it. */
 Thread *begin_thread();
 /* The link to follow from `node` for `region`, made at first use. */
