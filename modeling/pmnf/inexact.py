@@ -61,6 +61,8 @@ class InexactSearch:
 
     # Atoms up to this cost take part in sums of two functions of one parameter.
     pair_cost = _PAIR_COST
+    # Price of unusual exponents.
+    cost_price = COST_PRICE["effort"]
 
     def __init__(self, points: FloatArray, tables: Tables, values: FloatArray) -> None:
         """Take `values` at `points` (C, m), where `tables` holds the atoms."""
@@ -167,7 +169,7 @@ class InexactSearch:
         scores = []
         for group, error, below in zip(sets, squares, negative, strict=True):
             width = group.shape[1]
-            price = _COEFFICIENT * width + COST_PRICE["effort"] * cost[group - 1].sum(axis=1)
+            price = _COEFFICIENT * width + self.cost_price * cost[group - 1].sum(axis=1)
             price = price + _GROWTH * order[group - 1].max(axis=1, initial=0.0) + _small_sample(width + 1, distinct)
             variance = (distinct * error / points + _CERTAINTY * self.deviation[:, None] ** 2) / (distinct + _CERTAINTY)
             scores.append((distinct + _CERTAINTY) * np.log(variance) + price + _NEGATIVE * width * below)
@@ -182,7 +184,7 @@ class InexactSearch:
         columns = np.concatenate([np.ones((paths, 1, self.tables.points)), design], axis=1)
         matrix, right, total = gram(columns, self.values, self.weights)
         cost = np.concatenate(
-            [np.zeros((paths, 1)), COST_PRICE["effort"] * self.tables.complexity(products[:, :, None])], axis=1
+            [np.zeros((paths, 1)), self.cost_price * self.tables.complexity(products[:, :, None])], axis=1
         )
         order = np.concatenate([np.zeros((paths, 1)), self.tables.order(products)], axis=1)
         absent = np.concatenate([np.zeros((paths, 1), dtype=bool), (products < 0).all(axis=2)], axis=1)
@@ -226,7 +228,7 @@ class InexactSearch:
 
     def _scores(self, fitted: Fitted) -> FloatArray:
         width = (fitted.coefficients != 0).sum(axis=2)
-        price = _COEFFICIENT * width + COST_PRICE["effort"] * self.tables.complexity(fitted.specification)
+        price = _COEFFICIENT * width + self.cost_price * self.tables.complexity(fitted.specification)
         price = price + _NEGATIVE * (fitted.coefficients < 0).sum(axis=2)
         if fitted.specification.shape[-2]:
             price = price + _GROWTH * self.tables.order(fitted.specification).max(axis=-1)

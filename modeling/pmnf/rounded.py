@@ -28,7 +28,9 @@ _Flags = NDArray[np.bool_]
 class RoundedSearch(InexactSearch):
     """One batch of call paths of an effort metric, whose deviations are a matter of counts and not of size."""
 
+    # The digits of the counts tell exponents apart, so that what is usual matters little.
     pair_cost = np.inf
+    cost_price = 1.0
 
     def search(self) -> tuple[Pool, _Flags]:
         """Return the best models, and the call paths (N,) that follow theirs to within rounding."""
