@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,16 +12,16 @@ from ..experiment import FloatArray
 from .hypotheses import Pool, Specification, Tables
 from .model import Alternative, Model, Quality
 from .noise import Repetitions
-from .search import relative_weights
 from .selector import belief
 from .term import Factor, Term
+from .weights import model_weights, relative_weights
 
 # Hypotheses with a smaller share of the belief are not kept.
 _LEAST_BELIEF = 0.02
 _MANY_DEVIATIONS = 0.5
 # The best of many combinations fits better than the truth does; so much is added to the variance per parameter beyond
 # two, beyond what the near-best hypotheses show. From planted functions with noise of 2 to 10 %.
-_SELECTION = 0.4
+_SELECTION = 0.2
 
 
 def build_models(
@@ -42,7 +43,8 @@ def build_models(
     design = _columns(tables, pool.specification[:, 0])
     best = pool.coefficients[:, 0]
     fitted = np.einsum("nkc,nk->nc", design, best)
-    covariance = coefficient_covariance(design, best, pool.residual[:, 0], repetitions)
+    chosen = (pool.specification[:, 0] >= 0).sum(axis=(1, 2))
+    covariance = coefficient_covariance(design, best, pool.residual[:, 0], repetitions, chosen)
     covariance = covariance * (1.0 + _SELECTION * max(len(varying) - 2, 0))
     unscaled = _unscale(tables, pool)
     unscaled[exact] = _whole(unscaled[exact])
@@ -124,9 +126,10 @@ def _terms(
     for key, numbers in zip(known, chosen, strict=True):
         own = zip(names, tables.atoms, numbers, strict=True)
         factors[key] = tuple(atoms[atom].factor(name) for name, atoms, atom in own if atom >= 0)
+    products_of: Any = keys.tolist()
     return [
         tuple([Term(value, factors[key]) for key, value in zip(products, values, strict=True) if key])
-        for products, values in zip(keys.tolist(), coefficients[:, 1:].tolist(), strict=True)
+        for products, values in zip(products_of, coefficients[:, 1:].tolist(), strict=True)
     ]
 
 
@@ -145,17 +148,23 @@ def _matrices(covariance: FloatArray, pool: Pool, exact: NDArray[np.bool_]) -> l
 
 
 def coefficient_covariance(
-    design: FloatArray, best: FloatArray, residual: FloatArray, repetitions: Repetitions
+    design: FloatArray,
+    best: FloatArray,
+    residual: FloatArray,
+    repetitions: Repetitions,
+    chosen: NDArray[np.int64] | int = 0,
 ) -> FloatArray:
     """Return the covariance of the coefficients `best` (N, K) of `design` (N, K, C), shape (N, K, K).
 
     It is 0 for coefficients that are 0. residual: (N,) root mean square relative error of the fit.
+    chosen: (N,) exponents that were chosen for the fit; each costs a degree of freedom, as a coefficient does.
     The variance of one value is that of the residuals and that of the repetitions together, each with its
     degrees of freedom.
     """
     points = design.shape[2]
     active = best != 0
-    weighted = design * relative_weights(repetitions.centre)[:, None, :]
+    fitted = np.einsum("nkc,nk->nc", design, best)
+    weighted = design * model_weights(repetitions.centre, fitted)[:, None, :]
     normal = np.einsum("nkc,nlc->nkl", weighted, weighted)
     both = active[:, :, None] & active[:, None, :]
     size = np.sqrt(np.where(active, np.einsum("nkk->nk", normal), 1.0))
@@ -164,7 +173,7 @@ def coefficient_covariance(
     identity = np.eye(scaled.shape[1])
     scaled = scaled + np.where(active[:, :, None], 1e-10, 1.0) * identity
     inverse = np.linalg.inv(scaled) / size[:, :, None] / size[:, None, :]
-    open_points = np.maximum(points - active.sum(axis=1), 0)
+    open_points = np.maximum(points - active.sum(axis=1) - chosen, 0)
     freedom = np.minimum(repetitions.freedom, 4.0 * points)
     noise = repetitions.scatter**2 / np.maximum(repetitions.count, 1.0)
     known = np.where(np.isfinite(residual), residual, 0.0) ** 2 * points

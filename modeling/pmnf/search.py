@@ -17,8 +17,9 @@ from .fitter import BATCH_NUMBERS
 from .hypotheses import Fitted, Pool, Specification, Tables, fit_hypotheses, merge, spread, to_pool
 from .lines import lines
 from .selector import COEFFICIENT_PRICE, COST_PRICE, PARAMETER_PRICE, score
-from .shortlist import combinations_of, lowest, product_grid, sweep_errors
+from .shortlist import combinations_of, line_squares, lowest, product_grid, sweep_errors
 from .subsets import Solution, gram, solve_both
+from .weights import model_weights, relative_weights
 
 POOL = 12
 # Candidates per parameter that are combined with each other, by number of parameters.
@@ -27,6 +28,12 @@ _CANDIDATES = {1: 0, 2: 5, 3: 3, 4: 2}
 _PRECISE = 4
 # ... if their rough scores are so near to the best one that they may have a share of the belief.
 _NEAR = 25.0
+# Squared relative errors that normal equations cannot tell from 0.
+_ROUNDING = 1e-12
+# How often the atoms of all parameters are tried again.
+_ROUNDS = 2
+# Lines per parameter that candidates come from.
+_LINES = 1000
 
 
 class Search:
@@ -61,13 +68,53 @@ class Search:
             atoms = np.arange(len(self.tables.atoms[0]), dtype=np.int16)[:, None, None]
             single = self._fit(atoms)
             pools.append(to_pool(single, self._scores(single), POOL))
-            return self._without_constant(merge(pools, POOL))
-        candidates = self._candidates()
+            return self._without_constant(self._reweighted(merge(pools, POOL)))
+        candidates, factors = self._candidates()
         pools += self._combine(candidates)
-        best = merge(pools, POOL)
-        for parameter in range(self.parameters):
-            best = self._sweep(best, parameter)
+        best = self._reweighted(merge(pools, POOL))
+        best = self._swept(best)
+        nested = ((best.specification[:, 0] >= 0).sum(axis=1) > 1).any(axis=1)
+        if nested.any():
+            part = self._part(nested)
+            united = part._united(best.rows(nested), factors[nested])
+            best = merge([best, spread(part._swept(united), nested)], POOL)
         return self._without_constant(best)
+
+    def _swept(self, pool: Pool) -> Pool:
+        """Return the pool with the atoms of each parameter tried in the best hypotheses, again where that helped."""
+        rows = np.ones(len(self.values), dtype=bool)
+        for _ in range(_ROUNDS):
+            before = pool.specification[rows, 0]
+            part, found = self._part(rows), pool.rows(rows)
+            for parameter in range(self.parameters):
+                found = part._sweep(found, parameter)
+            better = found.specification[:, 0] != before
+            pool = merge([spread(pool.rows(~rows), ~rows), spread(found, rows)], POOL)
+            rows[rows] = better.any(axis=(1, 2))
+            if not rows.any():
+                break
+        return pool
+
+    def _united(self, pool: Pool, factors: NDArray[np.int16]) -> Pool:
+        """Return the product of the likeliest `factors` (N, m) of all parameters in the best hypotheses.
+
+        Where a·b + a stands for a·b, a has taken the place of the right atom of b, which no change of one atom mends.
+        """
+        present = (pool.specification[:, 0] >= 0).any(axis=1)
+        united = np.where(present, factors, -1).astype(np.int16)[:, None, None]
+        return self._precise(united, np.ones(united.shape[:2], dtype=bool))
+
+    def _reweighted(self, pool: Pool) -> Pool:
+        """Fit the hypotheses again with weights from the best one of each call path, and keep these weights."""
+        if self.kind != "cost":
+            return pool
+        best = pool.specification[:, 0]
+        fitted = pool.coefficients[:, 0, :1] + np.einsum(
+            "nkc,nk->nc", self.tables.design(best), pool.coefficients[:, 0, 1:]
+        )
+        self.weights = model_weights(self.values, fitted)
+        wanted = pool.score <= pool.score[:, :1] + _NEAR
+        return self._precise(pool.specification, wanted & np.isfinite(pool.score))
 
     def _without_constant(self, pool: Pool) -> Pool:
         """Add the best hypotheses without their constant where they have one that is above zero by chance."""
@@ -105,30 +152,19 @@ class Search:
         used = (specification >= 0).any(axis=-1)
         return np.where(used, 1.0 + 0.5 * self.tables.order(specification), 0.0)
 
-    def _candidates(self) -> list[Specification]:
-        """Return per parameter the most likely atoms, best first, shape (N, k)."""
-        found = []
+    def _candidates(self) -> tuple[list[Specification], Specification]:
+        """Return per parameter the most likely atoms, best first, shape (N, k), and those of pure products (N, m)."""
+        found, factors = [], []
         for parameter in range(self.parameters):
-            errors = self._line_errors(parameter)
-            if errors is None:
-                errors = self._slope_errors(parameter)
+            own = lines(self.points, parameter, most=_LINES)
+            errors = pure = self._slope_errors(parameter) if not own else np.zeros(1)
+            for group in _same_places(own, self.points[:, parameter]):
+                atoms = self.tables.columns[parameter][:-1, group[0]]
+                with_constant, without = line_squares(atoms, self.values[:, group], self.nonnegative)
+                errors, pure = errors + with_constant, pure + without
             found.append(np.argsort(errors, axis=1, kind="stable").astype(np.int16))
-        return found
-
-    def _line_errors(self, parameter: int) -> FloatArray | None:
-        """Return for each atom the squared error over all lines, each line with its own coefficients; (N, atoms)."""
-        own = lines(self.points, parameter)
-        if not own:
-            return None
-        paths = self.values.shape[0]
-        total = np.zeros((paths, len(self.tables.atoms[parameter])))
-        for group in _same_places(own, self.points[:, parameter]):
-            atoms = self.tables.columns[parameter][:-1, group[0]]
-            rows = self.values[:, group].reshape(-1, group.shape[1])
-            weights = self.weights[:, group].reshape(-1, group.shape[1])
-            errors = _line_squares(atoms, rows, weights, self.nonnegative)
-            total += errors.reshape(paths, len(group), -1).sum(axis=1)
-        return total
+            factors.append(pure.argmin(axis=1).astype(np.int16))
+        return found, np.stack(factors, axis=1)
 
     def _slope_errors(self, parameter: int) -> FloatArray:
         """Return how far each atom is from the slope of a power law through all points; (N, atoms).
@@ -185,21 +221,22 @@ class Search:
 
     def _precise(self, specification: Specification, wanted: NDArray[np.bool_]) -> Pool:
         """Fit those of the hypotheses (N, H, K, m) that are `wanted` (N, H); the others have score inf."""
-        path, number = np.nonzero(wanted)
-        fitted = fit_hypotheses(
-            self.tables,
-            specification[path, number][:, None],
-            self.values[path],
-            self.weights[path],
-            self.nonnegative,
-            precise=False,
-        )
-        own = self._scores(fitted, path)[:, 0]
+        widths = (specification >= 0).any(axis=3).sum(axis=2)
         coefficients = np.zeros((*specification.shape[:2], specification.shape[2] + 1))
         residual, left_out, scores = (np.full(wanted.shape, np.inf) for _ in range(3))
-        coefficients[path, number] = fitted.coefficients[:, 0]
-        residual[path, number], left_out[path, number] = fitted.residual[:, 0], fitted.left_out[:, 0]
-        scores[path, number] = own
+        for width in np.unique(widths[wanted]).tolist():
+            path, number = np.nonzero(wanted & (widths == width))
+            fitted = fit_hypotheses(
+                self.tables,
+                specification[path, number, :width][:, None],
+                self.values[path],
+                self.weights[path],
+                self.nonnegative,
+                precise=False,
+            )
+            coefficients[path, number, : width + 1] = fitted.coefficients[:, 0]
+            residual[path, number], left_out[path, number] = fitted.residual[:, 0], fitted.left_out[:, 0]
+            scores[path, number] = self._scores(fitted, path)[:, 0]
         return to_pool(Fitted(specification, coefficients, residual, left_out, residual), scores, POOL)
 
     def _rough_scores(
@@ -213,7 +250,7 @@ class Search:
         number = self.values.shape[1] + self.freedom
         best: FloatArray | None = None
         for coefficients, explained in (with_constant, without):
-            squares = np.maximum(total[:, None] - explained, 1e-24 * total[:, None])
+            squares = np.maximum(total[:, None] - explained, _ROUNDING * total[:, None])
             variance = (squares + known[:, None]) / number[:, None]
             if self.nonnegative:
                 for k in range(coefficients.shape[2]):  # a reduction over the short axis is slow
@@ -280,38 +317,6 @@ def _same_places(own: list[NDArray[np.int64]], positions: FloatArray) -> list[ND
     for line in own:
         groups.setdefault(positions[line].tobytes(), []).append(line)
     return [np.stack(group) for group in groups.values()]
-
-
-def _line_squares(atoms: FloatArray, values: FloatArray, weights: FloatArray, nonnegative: bool) -> FloatArray:
-    """Return the weighted squared error (N, A) of c0 + c1·atom on one line, from sums in closed form.
-
-    atoms: (A, c); values, weights: (N, c). Good enough to rank candidates. Where a coefficient would be negative and
-    must not, the error is that of the other one alone.
-    """
-    squares = weights**2
-    s0, s1, s2 = squares.sum(axis=1)[:, None], squares @ atoms.T, squares @ (atoms**2).T
-    y0, y1 = (squares * values).sum(axis=1)[:, None], (squares * values) @ atoms.T
-    yy = (squares * values**2).sum(axis=1)[:, None]
-    s2 = np.maximum(s2, 1e-300)
-    determinant = np.maximum(s0 * s2 - s1 * s1, np.maximum(1e-12 * s0 * s2, 1e-300))
-    slope, constant = (s0 * y1 - s1 * y0) / determinant, (s2 * y0 - s1 * y1) / determinant
-    both = yy - slope * y1 - constant * y0
-    if nonnegative:
-        both = np.where(constant < 0, yy - y1 * y1 / s2, both)
-        both = np.where(slope < 0, yy - y0 * y0 / s0, both)
-    result: FloatArray = np.maximum(both, 1e-24 * yy)
-    return result
-
-
-def relative_weights(values: FloatArray) -> FloatArray:
-    """Return weights 1/value: noise is multiplicative. A zero counts like the least value above it."""
-    size = np.abs(values)
-    top = size.max(axis=1, keepdims=True)
-    floor = np.where(top > 0, 1e-6 * top, 1.0)
-    least = np.where(size > 0, size, np.inf).min(axis=1, keepdims=True)
-    size = np.where(size > 0, size, np.where(np.isfinite(least), least, 1.0))
-    weights: FloatArray = 1.0 / np.maximum(size, floor)
-    return weights
 
 
 def _known(trial: Specification, pool: Specification) -> NDArray[np.bool_]:
