@@ -27,16 +27,9 @@ inline Thread *entered_thread() {
     return __builtin_expect(!thread && ranks, 0) ? this_thread() : thread;
 }
 
-/* Clocks other than the cycle counter. Simulated time goes back where the simulator counted less than passed here. */
-__attribute__((noinline)) void charge_other_time(Thread *thread, Node *node) {
-    uint64_t now = ticks(clock_kind), *time = &node->metrics[QUIPU_TIME];
-    *time = now >= thread->last || *time >= thread->last - now ? *time + (now - thread->last) : 0;
-    thread->last = now;
-}
-
 inline void charge_time(Thread *thread, Node *node) {
     if (__builtin_expect(clock_kind != QUIPU_CLOCK_TSC, 0))
-        return charge_other_time(thread, node);
+        return charge_any_time(thread, node);
     uint64_t now = cycle_counter();
     node->metrics[QUIPU_TIME] += now - thread->last;
     thread->last = now;

@@ -163,6 +163,12 @@ Thread *measured_thread() {
     return static_cast<Thread *>(pthread_getspecific(end_key));
 }
 
+void charge_any_time(Thread *thread, Node *node) {
+    uint64_t now = ticks(clock_kind), *time = &node->metrics[QUIPU_TIME];
+    *time = now >= thread->last || *time >= thread->last - now ? *time + (now - thread->last) : 0;
+    thread->last = now;
+}
+
 void settle(Thread *thread) {
     for (Frame *frame = thread->frames; frame <= thread->top; frame++) {
         uint64_t blocks = frame->blocks;
@@ -170,11 +176,8 @@ void settle(Thread *thread) {
         frame->flushed = blocks;
     }
     /* The time of a rank that does not run is not known; it was kept until its last call of MPI. */
-    if (thread->top > thread->frames && (!ranks || thread == running_rank())) {
-        uint64_t now = ticks(clock_kind);
-        thread->top->node->metrics[QUIPU_TIME] += now - thread->last;
-        thread->last = now;
-    }
+    if (thread->top > thread->frames && (!ranks || thread == running_rank()))
+        charge_any_time(thread, thread->top->node);
 }
 
 void for_each_thread(void (*visit)(Thread *)) {

@@ -74,6 +74,9 @@ Link *find_link(Thread *thread, Node *node, quipu_region *region);
 Thread *measured_thread();
 /* The calling thread is not measured from now on (until begin_thread). */
 void forget_thread();
+/* Adds the time since the latest event to the node, by whatever clock. Simulated time goes back where the simulator
+ * counted less than passed here. */
+void charge_any_time(Thread *thread, Node *node);
 /* Adds what active frames have counted so far to their nodes. */
 void settle(Thread *thread);
 /* Calls `visit` for every thread that was ever measured. */
