@@ -121,11 +121,11 @@ def _terms(
     keys[~_real(specification, coefficients)] = 0
     distinct, where = np.unique(keys, return_index=True)
     factors: dict[int, tuple[Factor, ...]] = {}
+    own = [[atom.factor(name) for atom in atoms] for name, atoms in zip(names, tables.atoms, strict=True)]
     chosen: list[list[int]] = specification.reshape(-1, len(names))[where].tolist()
     known: list[int] = distinct.tolist()
     for key, numbers in zip(known, chosen, strict=True):
-        own = zip(names, tables.atoms, numbers, strict=True)
-        factors[key] = tuple(atoms[atom].factor(name) for name, atoms, atom in own if atom >= 0)
+        factors[key] = tuple([own[index][atom] for index, atom in enumerate(numbers) if atom >= 0])
     products_of: Any = keys.tolist()
     return [
         tuple([Term(value, factors[key]) for key, value in zip(products, values, strict=True) if key])

@@ -7,6 +7,7 @@ at all points together. Call paths are handled as one batch throughout.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -23,7 +24,7 @@ from .weights import model_weights, relative_weights
 
 POOL = 12
 # Candidates per parameter that are combined with each other, by number of parameters.
-_CANDIDATES = {1: 0, 2: 5, 3: 3, 4: 2}
+_CANDIDATES = {1: 0, 2: 4, 3: 2, 4: 2}
 # Hypotheses per call path and short list that are fitted precisely.
 _PRECISE = 4
 # ... if their rough scores are so near to the best one that they may have a share of the belief.
@@ -34,6 +35,23 @@ _ROUNDING = 1e-12
 _ROUNDS = 2
 # Lines per parameter that candidates come from.
 _LINES = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class _Likely:
+    """Hypotheses (N, H, K, m), which of them (N, H) may have a share of the belief, and which one is the best."""
+
+    specification: Specification
+    near: NDArray[np.bool_]
+    best: NDArray[np.bool_]
+
+
+def _likely(lists: list[tuple[Specification, FloatArray]]) -> list[_Likely]:
+    """Return short lists of the same call paths with their rough scores (N, H), compared with each other."""
+    if not lists:
+        return []
+    least = np.minimum.reduce([rough.min(axis=1, keepdims=True) for _, rough in lists])
+    return [_Likely(own, rough <= least + _NEAR, (rough == least) & np.isfinite(rough)) for own, rough in lists]
 
 
 class Search:
@@ -62,28 +80,30 @@ class Search:
 
     def run(self) -> Pool:
         """Return the best hypotheses of every call path."""
+        if self.parameters == 1:
+            likely, factors = self._functions(), np.empty((0, 0), dtype=np.int16)
+        else:
+            candidates, factors = self._candidates()
+            likely = self._combine(candidates)
+        self._reweight(likely)
         constant = self._fit(np.empty((1, 0, self.parameters), dtype=np.int16))
         pools = [to_pool(constant, self._scores(constant), 1)]
+        pools += [self._precise(own.specification, own.near) for own in likely]
+        best = merge(pools, POOL)
         if self.parameters == 1:
-            atoms = np.arange(len(self.tables.atoms[0]), dtype=np.int16)[:, None, None]
-            single = self._fit(atoms)
-            pools.append(to_pool(single, self._scores(single), POOL))
-            return self._without_constant(self._reweighted(merge(pools, POOL)))
-        candidates, factors = self._candidates()
-        pools += self._combine(candidates)
-        best = self._reweighted(merge(pools, POOL))
-        best = self._swept(best)
+            return self._without_constant(best)
+        best = self._swept(best, 1)
         nested = ((best.specification[:, 0] >= 0).sum(axis=1) > 1).any(axis=1)
         if nested.any():
             part = self._part(nested)
             united = part._united(best.rows(nested), factors[nested])
-            best = merge([best, spread(part._swept(united), nested)], POOL)
+            best = merge([best, spread(part._swept(united, _ROUNDS), nested)], POOL)
         return self._without_constant(best)
 
-    def _swept(self, pool: Pool) -> Pool:
+    def _swept(self, pool: Pool, rounds: int) -> Pool:
         """Return the pool with the atoms of each parameter tried in the best hypotheses, again where that helped."""
         rows = np.ones(len(self.values), dtype=bool)
-        for _ in range(_ROUNDS):
+        for _ in range(rounds):
             before = pool.specification[rows, 0]
             part, found = self._part(rows), pool.rows(rows)
             for parameter in range(self.parameters):
@@ -104,17 +124,34 @@ class Search:
         united = np.where(present, factors, -1).astype(np.int16)[:, None, None]
         return self._precise(united, np.ones(united.shape[:2], dtype=bool))
 
-    def _reweighted(self, pool: Pool) -> Pool:
-        """Fit the hypotheses again with weights from the best one of each call path, and keep these weights."""
+    def _reweight(self, likely: list[_Likely]) -> None:
+        """Take the weights from the likeliest model of each call path."""
         if self.kind != "cost":
-            return pool
-        best = pool.specification[:, 0]
-        fitted = pool.coefficients[:, 0, :1] + np.einsum(
-            "nkc,nk->nc", self.tables.design(best), pool.coefficients[:, 0, 1:]
-        )
-        self.weights = model_weights(self.values, fitted)
-        wanted = pool.score <= pool.score[:, :1] + _NEAR
-        return self._precise(pool.specification, wanted & np.isfinite(pool.score))
+            return
+        pools = [self._precise(own.specification, own.best) for own in likely if own.best.any()]
+        if not pools:
+            return
+        first = merge(pools, 1)
+        values = np.einsum("nkc,nk->nc", self.tables.design(first.specification[:, 0]), first.coefficients[:, 0, 1:])
+        values += first.coefficients[:, 0, :1]
+        found = np.isfinite(first.score[:, 0])
+        self.weights = np.where(found[:, None], model_weights(self.values, values), self.weights)
+
+    def _functions(self) -> list[_Likely]:
+        """Return the likeliest functions of the only parameter."""
+        paths, points = self.values.shape
+        number = len(self.tables.atoms[0])
+        if points <= 2:  # nothing to rank by
+            specification = np.broadcast_to(np.arange(number, dtype=np.int16)[:, None, None], (paths, number, 1, 1))
+            return _likely([(specification, np.zeros((paths, number)))])
+        one, present = np.ones((paths, 1, points)), np.ones(1, dtype=bool)
+        both = sweep_errors(one, present, self.tables.columns[0][:-1], self.values, self.weights)
+        total = ((self.weights * self.values) ** 2).sum(axis=1)
+        price = COST_PRICE[self.kind] * self.tables.cost[0][:-1]
+        atoms = np.arange(number, dtype=np.int16)[:, None, None]
+        rough = self._rough_scores(*both, total, price + self._prior(atoms))
+        best = lowest(rough, POOL)
+        return _likely([(atoms[best], np.take_along_axis(rough, best, axis=1))])
 
     def _without_constant(self, pool: Pool) -> Pool:
         """Add the best hypotheses without their constant where they have one that is above zero by chance."""
@@ -182,8 +219,8 @@ class Search:
         distance: FloatArray = np.abs(slopes[:, parameter + 1][:, None] - slope_of_atoms[None, :])
         return distance
 
-    def _combine(self, candidates: list[Specification]) -> list[Pool]:
-        """Try the first candidates of each parameter in all forms; the best of each number of products precisely."""
+    def _combine(self, candidates: list[Specification]) -> list[_Likely]:
+        """Return the likeliest forms of the first candidates of each parameter, a list for each number of products."""
         paths = self.values.shape[0]
         depth = min([_CANDIDATES.get(self.parameters, 1), *(own.shape[1] for own in candidates)])
         grid = product_grid(self.parameters, depth)
@@ -193,7 +230,7 @@ class Search:
         matrix, right, total = self._gram(specification)
         own_price = COST_PRICE[self.kind] * self.tables.complexity(specification[:, :, None])
         own_price += self.growth_price * self._growth(specification)
-        chosen, scores = [], []
+        found = []
         for width in range(1, self.parameters + 1):
             subsets = combinations_of(self.parameters, depth, width)
             if width + 1 >= self.values.shape[1] or not len(subsets):
@@ -203,10 +240,9 @@ class Search:
             price = sum((own_price.take(column, axis=1) for column in subsets.T), PARAMETER_PRICE * effects)
             rough = self._rough_scores(*both, total, price)
             best = lowest(rough, _PRECISE)
-            chosen.append(specification[np.arange(paths)[:, None, None], subsets[best]])
-            scores.append(np.take_along_axis(rough, best, axis=1))
-        least = np.minimum.reduce([rough.min(axis=1) for rough in scores]) if scores else np.empty(0)
-        return [self._precise(own, rough <= least[:, None] + _NEAR) for own, rough in zip(chosen, scores, strict=True)]
+            chosen = specification[np.arange(paths)[:, None, None], subsets[best]]
+            found.append((chosen, np.take_along_axis(rough, best, axis=1)))
+        return _likely(found)
 
     def _gram(self, specification: Specification) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return what subsets.gram says of products (N, Q, m), a few call paths at a time to stay in the cache."""
@@ -283,17 +319,16 @@ class Search:
         present = best[:, :, parameter] >= 0
         widths = (best >= 0).any(axis=2).sum(axis=1)
         pools = [pool]
-        keys = np.concatenate([widths[:, None], present], axis=1)
-        patterns, group = np.unique(keys, axis=0, return_inverse=True)
-        for number, pattern in enumerate(patterns):
-            width = int(pattern[0])
-            if not pattern[1:].any():
+        keys = (present << np.arange(present.shape[1])).sum(axis=1) * (present.shape[1] + 1) + widths
+        for key in np.unique(keys).tolist():
+            rows = keys == key
+            pattern, width = present[rows.argmax()], int(widths[rows.argmax()])
+            if not pattern.any():
                 continue
-            rows = group.reshape(-1) == number
             part = self._part(rows)
             base = best[rows, :width].copy()
             base[:, :, parameter] = -1
-            has = pattern[1 : width + 1].astype(bool)
+            has = pattern[:width]
             fixed = self.tables.design(base)
             both = sweep_errors(fixed, has, self.tables.columns[parameter][:-1], part.values, part.weights)
             total = ((part.weights * part.values) ** 2).sum(axis=1)

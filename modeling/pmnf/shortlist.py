@@ -62,12 +62,12 @@ def line_squares(atoms: FloatArray, values: FloatArray, nonnegative: bool) -> So
     constant = weights / np.sqrt((weights**2).sum(axis=1, keepdims=True))
     columns = atoms * weights[:, None]
     slope = columns - (columns @ constant[:, :, None]) * constant[:, None]
-    own = np.maximum(np.sqrt((columns**2).sum(axis=2)), 1e-300)
-    length = np.sqrt((slope**2).sum(axis=2))
+    own = np.maximum(np.sqrt(np.einsum("nac,nac->na", columns, columns)), 1e-300)
+    length = np.sqrt(np.einsum("nac,nac->na", slope, slope))
     slope /= np.maximum(length, 1e-8 * own)[:, :, None]
 
     def explained(directions: FloatArray) -> FloatArray:
-        result: FloatArray = ((directions @ scatter) * directions).sum(axis=2)
+        result: FloatArray = np.einsum("nac,nac->na", directions @ scatter, directions)
         return result
 
     flat = explained(constant[:, None])
