@@ -11,7 +11,8 @@ from .errors import ModelingError
 from .experiment import CallTree, Experiment, Metric
 from .pmnf.model import Model, Prediction, add
 from .pmnf.modeler import DEFAULT, NoModel, Options, fit_models
-from .priors.effort_time import PathModel, executed, model_time
+from .priors.choices import executed
+from .priors.effort_time import PathModel, model_time
 
 MEASURED, SUM = "measured", "sum"
 
