@@ -36,19 +36,23 @@ struct quipu_region {
     uint64_t id;
 };
 
+struct quipu_node; /* a call path of one thread */
+
 /* An active region. The pass writes the number of blocks executed so far to `blocks` before every call and
- * every exit; the runtime reads it when the frame ends, however it ends. */
+ * every exit; the runtime reads it when the frame ends, however it ends. The rest is the runtime's, for reading. */
 struct quipu_frame {
     uint64_t blocks;
+    struct quipu_node *node; /* what quipu_here returns in this frame */
+    uint64_t entered;        /* what quipu_ticks returned when the frame began */
 };
-
-struct quipu_node; /* a call path of one thread */
 
 /* Enter a region; never returns NULL. The frame stays valid until quipu_exit of it or of an outer frame. */
 struct quipu_frame *quipu_enter(struct quipu_region *region);
 /* Leave the region of this frame; frames above it (left by longjmp or by an exception through foreign code)
  * end first. */
 void quipu_exit(struct quipu_frame *frame);
+/* The same at a time that was read before by quipu_ticks, if it is not 0. */
+void quipu_exit_at(struct quipu_frame *frame, uint64_t ticks);
 /* End all frames above this one: control came back to it by other ways than a return (setjmp returned twice). */
 void quipu_unwind(struct quipu_frame *frame);
 /* The innermost active frame of this thread: what quipu_unwind takes in functions without a region of their own. */

@@ -7,7 +7,7 @@ using namespace quipu;
 namespace {
 
 thread_local Thread *current;
-/* Where blocks go that are not measured: written to, never read. */
+/* Where blocks go that are not measured: written to, never read. Its node is null. */
 thread_local quipu_frame idle;
 
 __attribute__((noinline)) Thread *begin() {
@@ -35,6 +35,16 @@ inline void charge_time(Thread *thread, Node *node) {
     thread->last = now;
 }
 
+/* At a time that was read before; a signal handler may have been measured since. */
+inline void charge_time_until(Thread *thread, Node *node, uint64_t now) {
+    if (!now || clock_kind == simulated_clock)
+        return charge_time(thread, node);
+    if (now > thread->last) {
+        node->metrics[QUIPU_TIME] += now - thread->last;
+        thread->last = now;
+    }
+}
+
 /* Blocks of the frame since the latest flush. */
 inline void charge_blocks(const Frame *frame) { frame->node->metrics[QUIPU_BLOCKS] += frame->blocks - frame->flushed; }
 
@@ -47,6 +57,63 @@ __attribute__((noinline)) void unwind_to(Thread *thread, Frame *frame) {
 
 bool belongs(const Thread *thread, const Frame *frame) { return frame >= thread->frames && frame <= thread->top; }
 
+inline quipu_frame *push(Thread *thread, Node *node) {
+    Frame *frame = thread->top + 1;
+    frame->blocks = 0;
+    frame->node = node;
+    frame->entered = thread->last;
+    frame->flushed = 0;
+    thread->top = frame;
+    return frame;
+}
+
+/* Regions that are entered for the first time from here, left out by the filter, or in no thread that is measured. */
+__attribute__((noinline)) quipu_frame *enter_slowly(quipu_region *region) {
+    Thread *thread = this_thread();
+    if (!thread)
+        return &idle;
+    if (thread->top == thread->limit) {
+        profile.note_lost();
+        return &idle;
+    }
+    Node *node = thread->top->node;
+    Link *link = nullptr;
+    if (region->id != left_out)
+        link = region->id != 0 && node->latest->region == region->id ? node->latest : find_link(thread, node, region);
+    if (link) {
+        charge_time(thread, node);
+        link->target->metrics[QUIPU_VISITS] += link->counts;
+        return push(thread, link->target);
+    }
+    /* A region that the filter leaves out has a frame too, so that its blocks go to its caller. */
+    return region->id == left_out ? push(thread, node) : &idle;
+}
+
+/* Frames that are not the innermost one, or of no thread. */
+__attribute__((noinline)) void exit_slowly(Frame *frame, uint64_t now) {
+    Thread *thread = entered_thread();
+    if (!thread || frame == &idle || !belongs(thread, frame))
+        return;
+    if (thread->top != frame)
+        unwind_to(thread, frame);
+    if (frame == thread->frames)
+        return; /* the root stays */
+    charge_blocks(frame);
+    if (frame->node != (frame - 1)->node)
+        charge_time_until(thread, frame->node, now);
+    thread->top = frame - 1;
+}
+
+inline void exit_frame(Frame *frame, uint64_t now) {
+    Thread *thread = current;
+    if (__builtin_expect(!thread || frame != thread->top || frame == thread->frames, 0))
+        return exit_slowly(frame, now);
+    charge_blocks(frame);
+    if (frame->node != (frame - 1)->node)
+        charge_time_until(thread, frame->node, now);
+    thread->top = frame - 1;
+}
+
 } // namespace
 
 void quipu::forget_thread() { current = nullptr; }
@@ -54,55 +121,21 @@ void quipu::forget_thread() { current = nullptr; }
 extern "C" {
 
 struct quipu_frame *quipu_enter(struct quipu_region *region) {
-    Thread *thread = this_thread();
-    if (__builtin_expect(!thread, 0) || region->id == left_out)
-        goto not_measured;
-    {
-        Node *node = thread->top->node;
-        Link *link = node->latest;
-        if (__builtin_expect(link->region != region->id || region->id == 0, 0))
-            link = find_link(thread, node, region);
-        if (__builtin_expect(!link || thread->top == thread->limit, 0)) {
-            if (thread->top == thread->limit)
-                profile.note_lost();
-            goto not_measured;
-        }
-        charge_time(thread, node);
-        Frame *frame = thread->top + 1;
-        frame->blocks = 0;
-        frame->flushed = 0;
-        frame->node = link->target;
-        link->target->metrics[QUIPU_VISITS] += link->counts;
-        thread->top = frame;
-        return frame;
-    }
-not_measured:
-    /* A region that the filter leaves out has a frame too, so that its blocks go to its caller. */
-    if (thread && region->id == left_out && thread->top != thread->limit) {
-        Frame *frame = thread->top + 1;
-        frame->blocks = 0;
-        frame->flushed = 0;
-        frame->node = thread->top->node;
-        thread->top = frame;
-        return frame;
-    }
-    return &idle;
+    Thread *thread = current;
+    if (__builtin_expect(!thread, 0))
+        return enter_slowly(region);
+    Node *node = thread->top->node;
+    Link *link = node->latest;
+    if (__builtin_expect(link->region != region->id || thread->top == thread->limit, 0))
+        return enter_slowly(region);
+    charge_time(thread, node);
+    link->target->metrics[QUIPU_VISITS] += link->counts;
+    return push(thread, link->target);
 }
 
-void quipu_exit(struct quipu_frame *ended) {
-    Thread *thread = entered_thread();
-    auto *frame = static_cast<Frame *>(ended);
-    if (__builtin_expect(!thread || ended == &idle || !belongs(thread, frame), 0))
-        return;
-    if (__builtin_expect(thread->top != frame, 0))
-        unwind_to(thread, frame);
-    if (frame == thread->frames)
-        return; /* the root stays */
-    charge_blocks(frame);
-    if (frame->node != (frame - 1)->node)
-        charge_time(thread, frame->node);
-    thread->top = frame - 1;
-}
+void quipu_exit(struct quipu_frame *ended) { exit_frame(static_cast<Frame *>(ended), 0); }
+
+void quipu_exit_at(struct quipu_frame *ended, uint64_t ticks) { exit_frame(static_cast<Frame *>(ended), ticks); }
 
 void quipu_unwind(struct quipu_frame *reached) {
     Thread *thread = entered_thread();
@@ -127,18 +160,18 @@ uint64_t quipu_ticks(void) { return this_thread() ? ticks(clock_kind) : 0; }
 
 struct quipu_node *quipu_here(void) {
     Thread *thread = this_thread();
-    return thread ? reinterpret_cast<quipu_node *>(thread->top->node) : nullptr;
+    return thread ? thread->top->node : nullptr;
 }
 
 void quipu_add(struct quipu_node *node, enum quipu_metric metric, uint64_t value) {
     if (node && active)
-        __atomic_fetch_add(&reinterpret_cast<Node *>(node)->metrics[metric], value, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&node->metrics[metric], value, __ATOMIC_RELAXED);
 }
 
 void quipu_max(struct quipu_node *node, enum quipu_metric metric, uint64_t value) {
     if (!node || !active)
         return;
-    uint64_t *slot = &reinterpret_cast<Node *>(node)->metrics[metric];
+    uint64_t *slot = &node->metrics[metric];
     uint64_t old = __atomic_load_n(slot, __ATOMIC_RELAXED);
     while (value > old && !__atomic_compare_exchange_n(slot, &old, value, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
     }

@@ -14,7 +14,7 @@ pthread_key_t end_key;
 pthread_once_t end_key_once = PTHREAD_ONCE_INIT;
 uint32_t locations;
 uint32_t nodes;
-Link no_link = {0, nullptr, nullptr, false};
+Link no_link = {no_region, nullptr, nullptr, false};
 
 /* Address space for frames is reserved, memory is used as the stack grows. */
 constexpr size_t frame_bytes = size_t{256} << 20;

@@ -10,7 +10,7 @@
 
 namespace quipu {
 
-struct Node;
+using Node = quipu_node;
 
 /* From a node to the node that a region entered there leads to: a child, the node itself or one of its callers when
  * the region is active there already (recursion folds), or the node itself when there was no room for a child. */
@@ -21,21 +21,24 @@ struct Link {
     bool counts; /* false: entering is not a visit (no room) */
 };
 
+} // namespace quipu
+
 /* In the mapped file; begins as quipu_profile_node, whose hidden words are the pointers here. */
-struct Node {
+struct quipu_node {
     uint32_t id;
     uint32_t parent;
     uint64_t region;
-    Node *up;
-    Link *links;
-    Link *latest; /* the link that was followed last; never null (an empty link at first) */
+    quipu_node *up;
+    quipu::Link *links;
+    quipu::Link *latest; /* the link that was followed last; never null (an empty link at first) */
     uint64_t hidden[3];
     uint64_t metrics[QUIPU_METRIC_COUNT];
 };
-static_assert(sizeof(Node) == sizeof(quipu_profile_node) + size_t{8} * QUIPU_METRIC_COUNT);
+static_assert(sizeof(quipu_node) == sizeof(quipu_profile_node) + size_t{8} * QUIPU_METRIC_COUNT);
+
+namespace quipu {
 
 struct Frame : quipu_frame {
-    Node *node;
     uint64_t flushed; /* how much of `blocks` the node has already */
 };
 
@@ -54,8 +57,9 @@ struct Thread {
     Thread *next; /* all threads of the process */
 };
 
-/* Region id of regions that the filter leaves out. */
+/* Region ids of regions that the filter leaves out, and of none. */
 constexpr uint64_t left_out = ~uint64_t{0};
+constexpr uint64_t no_region = left_out - 1;
 
 extern Profile profile;
 extern uint32_t clock_kind;

@@ -53,8 +53,7 @@ static inline __attribute__((always_inline)) bool quipu_mpi_outermost(void) {
     if (quipu_mpi_running() == NULL)
         return false;
 #endif
-    const void *active = quipu_mpi_active_wrapper;
-    return active == NULL || __builtin_frame_address(0) >= active;
+    return __builtin_frame_address(0) >= quipu_mpi_active_wrapper; /* NULL is below all */
 }
 
 /* Calls of MPI may run at the same time (MPI_THREAD_MULTIPLE, or nothing is known): counters need locked additions. */
@@ -63,18 +62,19 @@ extern bool quipu_mpi_concurrent;
 struct quipu_mpi_call {
     struct quipu_frame *frame;
     struct quipu_node *node;
+    uint64_t end; /* quipu_ticks after the call of MPI, if it was read: reading a clock costs more than all else here */
 };
 
 static inline void quipu_mpi_leave(struct quipu_mpi_call *call) {
-    quipu_exit(call->frame);
+    quipu_exit_at(call->frame, call->end);
     quipu_mpi_active_wrapper = NULL;
 }
 
 /* The cleanup also runs when a C++ error handler throws through the wrapper. */
 #define QUIPU_MPI_CALL(region)                                                                                         \
     quipu_mpi_active_wrapper = __builtin_frame_address(0);                                                             \
-    __attribute__((cleanup(quipu_mpi_leave))) struct quipu_mpi_call call = {quipu_enter(region), NULL};                \
-    call.node = quipu_here()
+    __attribute__((cleanup(quipu_mpi_leave))) struct quipu_mpi_call call = {quipu_enter(region), NULL, 0};             \
+    call.node = call.frame->node
 
 /* After MPI_Init: rank, number of ranks and MPI library become attributes of the profile. */
 void quipu_mpi_initialized(void);
@@ -126,6 +126,13 @@ static inline struct quipu_mpi_group quipu_mpi_group_of(MPI_Comm comm) {
     return quipu_mpi_ask_group(comm);
 }
 
+/* Only the number of processes. */
+static inline int quipu_mpi_processes_of(MPI_Comm comm) {
+    if (__builtin_expect(comm == MPI_COMM_WORLD && quipu_mpi_world.all > 0, 1))
+        return quipu_mpi_world.all;
+    return comm == MPI_COMM_SELF ? 1 : quipu_mpi_ask_group(comm).all;
+}
+
 /* The same with root_here and leaf for this root. */
 struct quipu_mpi_group quipu_mpi_rooted(MPI_Comm comm, int root);
 /* Only `all` is known of these. */
@@ -147,8 +154,8 @@ struct quipu_mpi_types {
 
 /* The predefined datatype whose size this thread asked for last. It cannot be freed, so it keeps its size. */
 struct quipu_mpi_known_type {
-    MPI_Datatype type;
-    uint64_t size; /* 0: none */
+    MPI_Datatype type; /* no handle at first; its size is 0, as that of a null handle */
+    uint64_t size;
 };
 extern _Thread_local struct quipu_mpi_known_type quipu_mpi_known_type __attribute__((tls_model("initial-exec")));
 uint64_t quipu_mpi_ask_type_size(MPI_Datatype datatype);
@@ -158,8 +165,7 @@ static inline uint64_t quipu_mpi_bytes(int64_t count, MPI_Datatype datatype) {
     if (count <= 0)
         return 0;
     const struct quipu_mpi_known_type *known = &quipu_mpi_known_type;
-    return (uint64_t)count *
-           (known->size > 0 && known->type == datatype ? known->size : quipu_mpi_ask_type_size(datatype));
+    return (uint64_t)count * (known->type == datatype ? known->size : quipu_mpi_ask_type_size(datatype));
 }
 /* Bytes of `length` counts, each of `width` bytes (int or MPI_Count). */
 uint64_t quipu_mpi_sum(const void *counts, size_t width, int length, struct quipu_mpi_types types);
@@ -168,32 +174,39 @@ uint64_t quipu_mpi_sum_neighbours(const void *counts, size_t width, enum quipu_m
 /* What a completed operation received or read. */
 uint64_t quipu_mpi_status_bytes(const MPI_Status *status);
 
+/* The counters of a node follow its fixed part (profile_format.h). */
+static inline uint64_t *quipu_mpi_counters(struct quipu_node *node) {
+    return (uint64_t *)((struct quipu_profile_node *)(void *)node + 1);
+}
+
 /* Adds to the node of the running call. A locked addition waits until all that MPI has just stored for the other
- * process has left the store buffer, so it is left to programs that need it. The counters follow the fixed part of a
- * node (profile_format.h). */
+ * process has left the store buffer, so it is left to programs that need it. */
 static inline void quipu_mpi_add(struct quipu_node *node, enum quipu_metric metric, uint64_t value) {
     if (__builtin_expect(quipu_mpi_concurrent, 0))
         quipu_add(node, metric, value);
     else
-        ((uint64_t *)((struct quipu_profile_node *)(void *)node + 1))[metric] += value;
+        quipu_mpi_counters(node)[metric] += value;
 }
 
+void quipu_mpi_count_locked(struct quipu_node *node, int processes, uint64_t sent, uint64_t received, bool message_sent,
+                            bool message_received);
+
 /* Counts for the running call; node is that of the call, NULL if nothing is measured. */
-static inline void quipu_mpi_count(struct quipu_node *node, const struct quipu_mpi_group *group, uint64_t sent,
-                                   uint64_t received, bool message_sent, bool message_received) {
+static inline void quipu_mpi_count(struct quipu_node *node, int processes, uint64_t sent, uint64_t received,
+                                   bool message_sent, bool message_received) {
     if (node == NULL)
         return;
-    if (sent)
-        quipu_mpi_add(node, QUIPU_BYTES_SENT, sent);
-    if (received)
-        quipu_mpi_add(node, QUIPU_BYTES_RECEIVED, received);
-    if (message_sent)
-        quipu_mpi_add(node, QUIPU_MESSAGES_SENT, 1);
-    if (message_received)
-        quipu_mpi_add(node, QUIPU_MESSAGES_RECEIVED, 1);
-    const uint64_t *counters = (const uint64_t *)((const struct quipu_profile_node *)(const void *)node + 1);
-    if (__builtin_expect((uint64_t)group->all > counters[QUIPU_COMM_SIZE], 0))
-        quipu_max(node, QUIPU_COMM_SIZE, (uint64_t)group->all);
+    if (__builtin_expect(quipu_mpi_concurrent, 0)) {
+        quipu_mpi_count_locked(node, processes, sent, received, message_sent, message_received);
+        return;
+    }
+    uint64_t *counters = quipu_mpi_counters(node);
+    counters[QUIPU_BYTES_SENT] += sent;
+    counters[QUIPU_BYTES_RECEIVED] += received;
+    counters[QUIPU_MESSAGES_SENT] += message_sent;
+    counters[QUIPU_MESSAGES_RECEIVED] += message_received;
+    if (__builtin_expect((uint64_t)processes > counters[QUIPU_COMM_SIZE], 0))
+        counters[QUIPU_COMM_SIZE] = (uint64_t)processes;
 }
 
 /* wait.c -------------------------------------------------------------------------------------------------- */
@@ -219,8 +232,14 @@ void quipu_mpi_learn_rate(uint64_t ticks, uint64_t bytes);
 /* Wait until all processes have come to a collective operation, if this call is one of those that are probed. */
 void quipu_mpi_await_all(struct quipu_node *node, MPI_Comm comm);
 
-/* 0: waits are not told. */
-static inline uint64_t quipu_mpi_wait_clock(void) { return quipu_mpi_tell_waits ? quipu_ticks() : 0; }
+/* When the call began and when it ended; 0: waits are not told. */
+static inline uint64_t quipu_mpi_wait_begin(const struct quipu_mpi_call *call, bool awaited) {
+    return !quipu_mpi_tell_waits ? 0 : awaited ? quipu_ticks() : call->frame->entered;
+}
+
+static inline uint64_t quipu_mpi_wait_end(struct quipu_mpi_call *call) {
+    return quipu_mpi_tell_waits ? call->end = quipu_ticks() : 0;
+}
 
 static inline void quipu_mpi_wait_between(struct quipu_node *node, uint64_t begin, uint64_t end, uint64_t bytes) {
     if (__builtin_expect(end - begin > quipu_mpi_wait_floor, 0))
