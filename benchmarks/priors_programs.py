@@ -35,7 +35,7 @@ SMPI_OPTIONS = (
     "--cfg=smpi/or:0:5e-7:2e-11",
 )
 EFFORT = ("visits", "blocks", "bytes_sent", "bytes_received", "comm_size")
-_ENVIRONMENT = {
+ENVIRONMENT = {
     "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
@@ -82,7 +82,7 @@ def _call(words: Sequence[object], folder: Path) -> None:
     done = subprocess.run(
         [str(word) for word in words],
         cwd=folder,
-        env={**os.environ, **_ENVIRONMENT},
+        env={**os.environ, **ENVIRONMENT},
         capture_output=True,
         text=True,
         check=False,
