@@ -120,7 +120,7 @@ bool Profile::grow(void **mapped) {
 
 quipu_profile_chunk *Profile::add_chunk(uint32_t type, uint32_t location) {
     void *mapped;
-    if (!header || !grow(&mapped))
+    if (!header || sealed || !grow(&mapped))
         return nullptr;
     auto *chunk = static_cast<quipu_profile_chunk *>(mapped);
     chunk->location = location;
