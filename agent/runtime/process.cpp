@@ -190,6 +190,9 @@ __attribute__((destructor(200))) void end() {
         return;
     for_each_thread(settle);
     flush(QUIPU_ENDED);
+    lock();
+    profile.seal();
+    unlock();
 }
 
 } // namespace

@@ -25,6 +25,9 @@ class Profile {
      * goes on counting there. A profile that is created then takes over what the old one had in chunks of texts and
      * weights. */
     void detach();
+    /* At the end of the process: the file is final and gets its checksums. Threads that still count, and whatever runs
+     * after this, do so in private copies of what was mapped. */
+    void seal();
     /* Notes that events were lost because the file could not grow. */
     void note_lost();
 
@@ -45,6 +48,7 @@ class Profile {
 
     int fd = -1;
     uint64_t size = 0;
+    bool sealed = false;
     quipu_profile_chunk *text = nullptr;
     quipu_profile_chunk *weights = nullptr;
     Mapping *mappings = nullptr; /* the header, then the chunks */
