@@ -39,6 +39,12 @@ std::vector<std::string> plainCommand(const quipu::Wrapper &wrapper, const Comma
     std::string compiler = quipu::compilerOf(wrapper);
     std::vector<std::string> command = {compiler};
     std::string library = quipu::libraryFolder();
+    quipu::Additions mpi;
+    if (wrapper.mpi == quipu::Mpi::Simulated && !quipu::simulatedMpi(wrapper.language, mpi))
+        fail("cannot run " + quipu::simulatedMpiCompiler(wrapper.language) +
+             " -show; install SimGrid (apt-get install libsimgrid-dev)");
+    if (line.hasInput)
+        command.insert(command.end(), mpi.compile.begin(), mpi.compile.end());
     if (line.compiles) {
         command.push_back("-fpass-plugin=" + library + "/QuipuPass.so");
         // Regions know their file and line; the code does not change.
@@ -51,6 +57,7 @@ std::vector<std::string> plainCommand(const quipu::Wrapper &wrapper, const Comma
         if (!line.isStatic)
             command.push_back("-Wl,-rpath," + library);
         command.push_back("-lquipu");
+        command.insert(command.end(), mpi.link.begin(), mpi.link.end());
     }
     return command;
 }
@@ -69,8 +76,8 @@ int main(int argc, char **argv) {
     quipu::Wrapper wrapper;
     if (!quipu::wrapperOf(name, wrapper))
         fail("called as '" + name +
-             "': call it as quipu-cc, quipu-c++, quipu-fc, quipu-mpicc, quipu-mpic++ or "
-             "quipu-mpifort");
+             "': call it as quipu-cc, quipu-c++, quipu-fc, quipu-mpicc, quipu-mpic++, quipu-mpifort, "
+             "quipu-smpicc or quipu-smpicxx");
     CommandLine line = quipu::parseArguments({argv + 1, argv + argc});
     exportFilter(line.filter);
     if (line.naive)
@@ -79,7 +86,7 @@ int main(int argc, char **argv) {
         setenv("QUIPU_ALL", "1", 1);
 
     std::vector<std::string> command;
-    if (wrapper.mpi) {
+    if (wrapper.mpi == quipu::Mpi::Installed) {
         quipu::pointMpiAtWrapper(wrapper.language);
         command = {quipu::compilerOf(wrapper)};
         command.insert(command.end(), line.arguments.begin(), line.arguments.end());
