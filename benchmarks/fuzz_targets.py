@@ -138,6 +138,7 @@ class Archives(Target):
         for rank in (0, 1):
             rank_profile(rank).write(raw)
         self.path = merge_run(raw, self.folder, RunMetadata({"p": 2}, exit_code=0)).path
+        (self.path / "SHA256SUMS").unlink()
         for name in self.NAMES[1:]:
             table = pq.read_table(self.path / name)
             pq.write_table(table, self.path / name, compression="none", store_schema=False)
