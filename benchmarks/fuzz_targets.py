@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "agent"))
 
 import pyarrow.parquet as pq
-from profile_writer import rank_profile
+from profile_writer import Thread, rank_profile
 from quipu.agent.archive import read_archive
 from quipu.agent.campaign_file import read_campaign
 from quipu.agent.facts import static_functions
@@ -68,7 +68,9 @@ class Profiles(Target):
     zeros that fill the page; bit 15 of the length: the page is not filled."""
 
     def seeds(self) -> list[bytes]:
-        return [self.packed(profile.bytes()) for profile in (rank_profile(0), counted(), counted(1))]
+        shared = rank_profile(0, location_attributes={0: {"rank": "0"}, 1: {"rank": "1"}})
+        profiles = (rank_profile(0), counted(), rank_profile(1, state=0, threads=[Thread(3, 1500)]), shared)
+        return [self.packed(profile.bytes()) for profile in profiles]
 
     @staticmethod
     def packed(content: bytes) -> bytes:
@@ -89,7 +91,8 @@ class Profiles(Target):
         self.file("profile-n1-100.quipu", self.unpacked(data))
         raw = read_raw_folder(self.folder)
         if raw.profiles:
-            assert combine(raw, RunMetadata({"p": 2}, exit_code=0)).values is not None
+            metadata = RunMetadata({"p": 2}, started="2023-11-14T22:13:20+00:00", seconds=100.0, exit_code=0)
+            assert combine(raw, metadata).values is not None
 
 
 class RawJson(Target):
