@@ -86,14 +86,14 @@ def wrapper(function: Function, operation: Operation | None, *, simulated: bool 
         "int result;",
         *(["quipu_mpi_compute();"] if takes_time else []),
         "{",
-        f"    QUIPU_MPI_CALL(&{region(function.name)});",
+        f"    {'QUIPU_MPI_RARE_CALL' if operation is None else 'QUIPU_MPI_CALL'}(&{region(function.name)});",
         *(f"    {line}" for line in inner),
         "}",
         *([AFTER_REGION[function.name]] if function.name in AFTER_REGION else []),
         "return result;",
     ]
     body = "\n".join(f"    {line}" for line in lines)
-    define = f'struct quipu_region {region(function.name)} = {{"{function.name}", NULL, NULL, 0, QUIPU_MPI, 0}};'
+    define = f'struct quipu_region {region(function.name)} = {{.name = "{function.name}", .kind = QUIPU_MPI}};'
     name = f"static int {replacement(function.name)}" if simulated else f"int {function.name}"
     return f"{define}\n{name}({parameters or 'void'}) {{\n{body}\n}}\n"
 

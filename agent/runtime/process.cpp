@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -34,12 +35,18 @@ struct KnownRegion {
 constexpr size_t buckets = 1024;
 KnownRegion *known[buckets];
 uint64_t regions;
+bool forked;
+int opened; /* the profile was made (1) or could not be (-1) */
 
-uint64_t hash_of(const char *text) { /* FNV-1a */
-    uint64_t hash = 14695981039346656037u;
-    for (; *text; text++)
-        hash = (hash ^ static_cast<unsigned char>(*text)) * 1099511628211u;
+/* FNV-1a */
+uint64_t hash_more(const void *data, size_t bytes, uint64_t hash) {
+    for (size_t i = 0; i < bytes; i++)
+        hash = (hash ^ static_cast<const unsigned char *>(data)[i]) * 1099511628211u;
     return hash;
+}
+
+uint64_t hash_of(const char *text, uint64_t hash = 14695981039346656037u) {
+    return hash_more(text, strlen(text), hash);
 }
 
 /* The metric table as it goes into the header of the profile. */
@@ -96,9 +103,18 @@ void resource_use() {
     set_number("involuntary_switches", use.ru_nivcsw);
 }
 
+/* Both clocks at one moment: of several readings the quickest, which nothing came between. */
 void read_clock_pair(uint64_t *tick, uint64_t *ns) {
-    *tick = ticks(clock_kind);
-    *ns = nanoseconds(CLOCK_MONOTONIC);
+    uint64_t shortest = ~uint64_t{0};
+    for (int i = 0; i < 8; i++) {
+        const uint64_t before = ticks(clock_kind), now = nanoseconds(CLOCK_MONOTONIC);
+        const uint64_t took = ticks(clock_kind) - before;
+        if (took < shortest) {
+            shortest = took;
+            *tick = before + took / 2;
+            *ns = now;
+        }
+    }
 }
 
 void flush(uint32_t state) {
@@ -111,10 +127,42 @@ void flush(uint32_t state) {
     profile.header->state = state;
 }
 
-/* The child of fork shares the parent's mapping: it must not count there. */
+/* Shared by a process and its next child: the child has its own copy of what is mapped. */
+int *detached;
+
+void before_fork() {
+    lock();
+    if (detached)
+        return;
+    void *page = mmap(nullptr, sizeof *detached, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    detached = page == MAP_FAILED ? nullptr : static_cast<int *>(page);
+}
+
+/* The parent must not change the call tree before the child has copied it; a child that cannot run is not awaited long.
+ */
+void parent_after_fork() {
+    constexpr uint64_t patience_ns = 1000000000;
+    const uint64_t start = nanoseconds(CLOCK_MONOTONIC);
+    while (active && detached && !__atomic_load_n(detached, __ATOMIC_ACQUIRE) &&
+           nanoseconds(CLOCK_MONOTONIC) - start < patience_ns)
+        sched_yield();
+    if (detached)
+        *detached = 0;
+    unlock();
+}
+
+/* The child of fork counts in a profile of its own, which is made when it next enters or leaves a region. */
 void child_after_fork() {
-    active = false;
-    forget_thread();
+    if (active && opened > 0) {
+        profile.detach();
+        keep_one_thread();
+        forked = true;
+        opened = 0;
+    }
+    if (detached)
+        __atomic_store_n(detached, 1, __ATOMIC_RELEASE);
+    detached = nullptr; /* the parent's */
+    unlock();
 }
 
 void identify() {
@@ -135,6 +183,8 @@ void identify() {
     }
     affinity_list(text, sizeof text);
     set_attribute("affinity", text);
+    if (forked)
+        set_number("forked_from", getppid());
 }
 
 /* Ticks per nanosecond are known well enough for a process that is killed before its first flush. */
@@ -162,12 +212,28 @@ void read_run_filter() {
     _exit(1);
 }
 
+bool make_profile() {
+    read_run_filter();
+    if (!profile.create(getenv("QUIPU_DIR"), sizeof(Node), QUIPU_METRIC_COUNT, metric_table()))
+        return false;
+    clock_kind = choose_clock(getenv("QUIPU_CLOCK"));
+    profile.header->clock = clock_kind;
+    if (ranks && clock_kind != QUIPU_CLOCK_NONE) {
+        profile.header->clock = QUIPU_CLOCK_NANOSECONDS;
+        clock_kind = simulated_clock;
+    }
+    profile.header->start_epoch_ns = nanoseconds(CLOCK_REALTIME);
+    first_calibration();
+    identify();
+    return true;
+}
+
 __attribute__((constructor(200))) void start() {
     const char *folder = getenv("QUIPU_DIR");
     if (!folder || !*folder)
         return;
     active = true; /* the file is made at first use: shells and wrappers in between leave none */
-    pthread_atfork(nullptr, nullptr, child_after_fork);
+    pthread_atfork(before_fork, parent_after_fork, child_after_fork);
 }
 
 __attribute__((destructor(200))) void end() {
@@ -175,39 +241,40 @@ __attribute__((destructor(200))) void end() {
         return;
     for_each_thread(settle);
     flush(QUIPU_ENDED);
+    lock();
+    profile.seal();
+    unlock();
 }
 
 } // namespace
 
 bool open_profile() {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, [] {
-        read_run_filter();
-        if (!profile.create(getenv("QUIPU_DIR"), sizeof(Node), QUIPU_METRIC_COUNT, metric_table())) {
-            active = false;
-            return;
-        }
-        clock_kind = choose_clock(getenv("QUIPU_CLOCK"));
-        profile.header->clock = clock_kind;
-        if (ranks && clock_kind != QUIPU_CLOCK_NONE) {
-            profile.header->clock = QUIPU_CLOCK_NANOSECONDS;
-            clock_kind = simulated_clock;
-        }
-        profile.header->start_epoch_ns = nanoseconds(CLOCK_REALTIME);
-        first_calibration();
-        identify();
-    });
+    if (__atomic_load_n(&opened, __ATOMIC_ACQUIRE))
+        return active;
+    lock();
+    if (!opened) {
+        const bool made = make_profile();
+        active = active && made;
+        __atomic_store_n(&opened, made ? 1 : -1, __ATOMIC_RELEASE);
+    }
+    unlock();
     return active;
 }
 
 void register_region(quipu_region *region) {
     const char *display = region->display ? region->display : region->name;
     const char *file = region->file ? region->file : "";
-    if (region->kind != QUIPU_MPI && !filter.includes(region->file, region->name, display)) {
-        region->id = left_out;
-        return;
-    }
-    uint64_t hash = hash_of(region->name) + region->kind;
+    if (region->kind != QUIPU_MPI && !filter.includes(region->file, region->name, display))
+        region->quiet = 1;
+    if (!region->hash)
+        region->hash = hash_of(region->name);
+    /* Static functions of one name may be many; copies of one inline function may have been optimized differently. */
+    const uint32_t rows = region->weights ? region->counters + 1 : 0;
+    uint64_t hash = hash_of(region->name);
+    hash = hash_of(file, hash + region->kind);
+    hash = hash_more(&region->line, sizeof region->line, hash);
+    hash = hash_more(&region->quiet, sizeof region->quiet, hash);
+    hash = hash_more(region->weights, sizeof(int64_t) * QUIPU_WEIGHTED * rows, hash);
     KnownRegion **bucket = &known[hash % buckets];
     for (KnownRegion *entry = *bucket; entry; entry = entry->next) {
         if (entry->hash == hash && !strcmp(entry->key, region->name)) {
@@ -217,18 +284,20 @@ void register_region(quipu_region *region) {
     }
     auto *entry = static_cast<KnownRegion *>(malloc(sizeof(KnownRegion)));
     char *key = strdup(region->name); /* the descriptor goes away with its library */
+    const uint64_t id = ++regions;
     char line[16], kind[16];
     snprintf(line, sizeof line, "%u", region->line);
     snprintf(kind, sizeof kind, "%u", region->kind);
-    const char *parts[] = {region->name, display, file, line, kind};
-    if (!entry || !key || !profile.add_text(QUIPU_TEXT_REGION, regions + 1, parts, 5)) {
+    const char *parts[] = {region->name, display, file, line, kind, region->quiet ? "1" : "0"};
+    if (!entry || !key || !profile.add_weights(id, region->weights, rows, QUIPU_BLOCKS, QUIPU_WEIGHTED) ||
+        !profile.add_text(QUIPU_TEXT_REGION, id, parts, 6)) {
         free(entry);
         free(key);
         profile.note_lost();
-        region->id = left_out; /* counted with its callers */
+        __atomic_store_n(&region->id, no_room, __ATOMIC_RELEASE);
         return;
     }
-    *entry = {hash, ++regions, key, *bucket};
+    *entry = {hash, id, key, *bucket};
     *bucket = entry;
     __atomic_store_n(&region->id, entry->id, __ATOMIC_RELEASE);
 }
@@ -250,7 +319,7 @@ void quipu_location_attribute(const char *key, const char *value) {
     using namespace quipu;
     if (!active || !open_profile())
         return;
-    if (Thread *thread = measured_thread()) {
+    if (quipu_thread *thread = measured_thread()) {
         lock();
         set_attribute(key, value, uint64_t{thread->location} + 1);
         unlock();
@@ -263,8 +332,8 @@ void quipu_flush(void) {
     using namespace quipu;
     if (!active || !profile.header)
         return;
-    /* Other threads go on; only they may touch their frames. */
-    if (Thread *thread = measured_thread())
+    /* Other threads go on; only they may touch their nodes. */
+    if (quipu_thread *thread = measured_thread())
         settle(thread);
     flush(QUIPU_FLUSHED);
 }

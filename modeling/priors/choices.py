@@ -12,7 +12,7 @@ from ..pmnf.model import Model
 from ..pmnf.modeler import DEFAULT, NoModel, Options, fit_models
 from . import communication, computation
 from .fit import Prior
-from .table import ANY_DATA, Bytes, Row, Scale, row_of
+from .table import ANY_DATA, Bytes, Row, Scale, other_rows, row_of
 
 _COLUMN = Metric("column", "1", "effort")
 _Flags = NDArray[np.bool_]
@@ -90,24 +90,25 @@ def _communication(
         return fit_models(experiment.points, values, _COLUMN, experiment.parameters, options, flags)
 
     size_models, visit_models, byte_models = model(processes), model(visits), model(transferred)
+    alternatives = [(row, *other_rows(row)) for row in rows]
     direct: dict[Scale, tuple[list[Model | NoModel], list[Model | NoModel]]] = {}
-    for scale in {s for row in rows for s in (row.latency, row.transfer, row.reduction) if s is not None}:
+    used = {s for own in alternatives for row in own for s in (row.latency, row.transfer, row.reduction)}
+    for scale in sorted(used - {None}, key=str):
+        assert scale is not None
         values = communication.scale_values(scale, processes)
         direct[scale] = model(visits * values), model(transferred * values)
     for index, path in enumerate(paths):
         size, calls, volume = size_models[index], visit_models[index], byte_models[index]
         if not isinstance(calls, Model):
             continue
-        row = rows[index]
-        columns = _columns(row, index, size, calls, volume, direct)
-        details = ""
-        if row.bytes is not Bytes.NONE and isinstance(volume, Model):
-            details = f"B = {volume}"
-        prior = communication.prior(row, tree.name(path), columns, details)
-        if not prior.columns:  # a communicator of one process: nothing but the calls
-            prior = communication.prior(row, tree.name(path), {"α": calls}, details)
-        if prior.columns:
-            choices[path] = [prior]
+        details = f"B = {volume}" if rows[index].bytes is not Bytes.NONE and isinstance(volume, Model) else ""
+        for row in alternatives[index]:
+            columns = _columns(row, index, size, calls, volume, direct)
+            prior = communication.prior(row, tree.name(path), columns, details)
+            if not prior.columns:  # a communicator of one process: nothing but the calls
+                prior = communication.prior(row, tree.name(path), {"α": calls}, details)
+            if prior.columns and prior.columns not in [known.columns for known in choices[path]]:
+                choices[path].append(prior)
 
 
 def _rows(experiment: Experiment) -> dict[int, Row]:

@@ -181,7 +181,7 @@ def _weighted(
     noise = repetitions.scatter / np.sqrt(np.maximum(repetitions.count, 1.0))
     freedom = np.minimum(repetitions.freedom, points)
     best = np.zeros((paths, width))
-    residual, left_out, best_score = (np.full(paths, np.inf) for _ in range(3))
+    residual, left_out, best_score, fair = (np.full(paths, np.inf) for _ in range(4))
     demand = np.asarray(needed.any(axis=1), dtype=bool)
     rows = np.arange(paths)
     for size in range(1, min(width, points) + 1):
@@ -201,9 +201,10 @@ def _weighted(
         best[chosen] = 0.0
         best[chosen[:, None], subsets[index]] = fits.coefficients[chosen, index]
         residual[chosen] = fits.residual[chosen, index]
+        fair[chosen] = scores[chosen, index] + (COEFFICIENT_PRICE * size - price[chosen, 0])
         left_out[chosen] = fits.left_out[chosen, index]
         best_score[chosen] = scores[chosen, index]
-    return best / scale, residual, left_out, best_score
+    return best / scale, residual, left_out, fair
 
 
 def _take(repetitions: Repetitions, paths: NDArray[np.int64]) -> Repetitions:

@@ -71,6 +71,6 @@ void quipu_mpi_count_locked(struct quipu_node *node, int processes, uint64_t sen
         quipu_add(node, QUIPU_MESSAGES_SENT, 1);
     if (message_received)
         quipu_add(node, QUIPU_MESSAGES_RECEIVED, 1);
-    if ((uint64_t)processes > quipu_mpi_counters(node)[QUIPU_COMM_SIZE])
+    if ((uint64_t)processes > node->metrics[QUIPU_COMM_SIZE])
         quipu_max(node, QUIPU_COMM_SIZE, (uint64_t)processes);
 }

@@ -18,9 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "inlined.h"
 #include "mpi_at_hand.h" /* generated: the optional PMPI_ functions of this mpi.h */
-#include "profile_format.h"
-#include "quipu.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -59,22 +58,78 @@ static inline __attribute__((always_inline)) bool quipu_mpi_outermost(void) {
 /* Calls of MPI may run at the same time (MPI_THREAD_MULTIPLE, or nothing is known): counters need locked additions. */
 extern bool quipu_mpi_concurrent;
 
+/* The wrapper that is active. Reading the clock costs more than all else here: each of the two times is read once. */
 struct quipu_mpi_call {
     struct quipu_frame *frame;
     struct quipu_node *node;
-    uint64_t end; /* quipu_ticks after the call of MPI, if it was read: reading a clock costs more than all else here */
+    uint64_t begin; /* quipu_ticks when the region was entered */
+    uint64_t end;   /* after the call of MPI, if that was read; else 0 */
 };
 
-static inline void quipu_mpi_leave(struct quipu_mpi_call *call) {
-    quipu_exit_at(call->frame, call->end);
+#if defined(__x86_64__)
+#define QUIPU_MPI_CYCLES __builtin_ia32_rdtsc()
+#else
+#define QUIPU_MPI_CYCLES quipu_ticks()
+#endif
+
+/* quipu_enter, quipu_exit and quipu_ticks, inline when nothing unusual happens (inlined.h). */
+static inline __attribute__((always_inline)) struct quipu_frame *quipu_mpi_enter(struct quipu_region *region) {
+    struct quipu_thread *thread = quipu_current;
+    if (__builtin_expect(thread == NULL || thread->clock != QUIPU_CLOCK_TSC, 0))
+        return quipu_enter(region);
+    const struct quipu_link *link = thread->table[QUIPU_TABLE_INDEX(thread->here->salt, region->hash)];
+    if (__builtin_expect(link->from != thread->here || link->region != region->id || link->to == thread->here ||
+                             thread->top == thread->limit,
+                         0))
+        return quipu_enter(region);
+    const uint64_t now = QUIPU_MPI_CYCLES;
+    thread->here->metrics[QUIPU_TIME] += now - thread->last;
+    thread->last = now;
+    struct quipu_frame *frame = ++thread->top;
+    frame->counters = link->counters;
+    frame->node = thread->here = link->to;
+    ++*link->visits;
+    return frame;
+}
+
+static inline uint64_t quipu_mpi_ticks(void) {
+    const struct quipu_thread *thread = quipu_current;
+    return thread != NULL && thread->clock == QUIPU_CLOCK_TSC ? QUIPU_MPI_CYCLES : quipu_ticks();
+}
+
+static inline __attribute__((always_inline)) void quipu_mpi_leave(struct quipu_mpi_call *call) {
+    struct quipu_thread *thread = quipu_current;
+    struct quipu_frame *frame = call->frame;
     quipu_mpi_active_wrapper = NULL;
+    if (__builtin_expect(thread == NULL || thread->top != frame || thread->clock != QUIPU_CLOCK_TSC ||
+                             frame[-1].node == thread->here,
+                         0)) {
+        quipu_exit(frame);
+        return;
+    }
+    const uint64_t now = call->end != 0 ? call->end : QUIPU_MPI_CYCLES;
+    if (now > thread->last) { /* a signal handler may have been measured since `end` */
+        thread->here->metrics[QUIPU_TIME] += now - thread->last;
+        thread->last = now;
+    }
+    thread->top = frame - 1;
+    thread->here = frame[-1].node;
+}
+
+static inline void quipu_mpi_leave_rarely(struct quipu_mpi_call *call) {
+    quipu_mpi_active_wrapper = NULL;
+    quipu_exit(call->frame);
 }
 
 /* The cleanup also runs when a C++ error handler throws through the wrapper. */
-#define QUIPU_MPI_CALL(region)                                                                                         \
+#define QUIPU_MPI_WRAPPER(enter, leave, region)                                                                        \
     quipu_mpi_active_wrapper = __builtin_frame_address(0);                                                             \
-    __attribute__((cleanup(quipu_mpi_leave))) struct quipu_mpi_call call = {quipu_enter(region), NULL, 0};             \
-    call.node = call.frame->node
+    __attribute__((cleanup(leave))) struct quipu_mpi_call call = {enter(region), NULL, 0, 0};                          \
+    call.node = call.frame->node;                                                                                      \
+    call.begin = quipu_current == NULL ? 0 : quipu_current->last
+#define QUIPU_MPI_CALL(region) QUIPU_MPI_WRAPPER(quipu_mpi_enter, quipu_mpi_leave, region)
+/* The same in less code, for hundreds of functions that are called rarely. */
+#define QUIPU_MPI_RARE_CALL(region) QUIPU_MPI_WRAPPER(quipu_enter, quipu_mpi_leave_rarely, region)
 
 /* After MPI_Init: rank, number of ranks and MPI library become attributes of the profile. */
 void quipu_mpi_initialized(void);
@@ -174,18 +229,13 @@ uint64_t quipu_mpi_sum_neighbours(const void *counts, size_t width, enum quipu_m
 /* What a completed operation received or read. */
 uint64_t quipu_mpi_status_bytes(const MPI_Status *status);
 
-/* The counters of a node follow its fixed part (profile_format.h). */
-static inline uint64_t *quipu_mpi_counters(struct quipu_node *node) {
-    return (uint64_t *)((struct quipu_profile_node *)(void *)node + 1);
-}
-
 /* Adds to the node of the running call. A locked addition waits until all that MPI has just stored for the other
  * process has left the store buffer, so it is left to programs that need it. */
 static inline void quipu_mpi_add(struct quipu_node *node, enum quipu_metric metric, uint64_t value) {
     if (__builtin_expect(quipu_mpi_concurrent, 0))
         quipu_add(node, metric, value);
     else
-        quipu_mpi_counters(node)[metric] += value;
+        node->metrics[metric] += value;
 }
 
 void quipu_mpi_count_locked(struct quipu_node *node, int processes, uint64_t sent, uint64_t received, bool message_sent,
@@ -200,7 +250,7 @@ static inline void quipu_mpi_count(struct quipu_node *node, int processes, uint6
         quipu_mpi_count_locked(node, processes, sent, received, message_sent, message_received);
         return;
     }
-    uint64_t *counters = quipu_mpi_counters(node);
+    uint64_t *counters = node->metrics;
     counters[QUIPU_BYTES_SENT] += sent;
     counters[QUIPU_BYTES_RECEIVED] += received;
     counters[QUIPU_MESSAGES_SENT] += message_sent;
@@ -234,11 +284,11 @@ void quipu_mpi_await_all(struct quipu_node *node, MPI_Comm comm);
 
 /* When the call began and when it ended; 0: waits are not told. */
 static inline uint64_t quipu_mpi_wait_begin(const struct quipu_mpi_call *call, bool awaited) {
-    return !quipu_mpi_tell_waits ? 0 : awaited ? quipu_ticks() : call->frame->entered;
+    return !quipu_mpi_tell_waits ? 0 : awaited ? quipu_mpi_ticks() : call->begin;
 }
 
 static inline uint64_t quipu_mpi_wait_end(struct quipu_mpi_call *call) {
-    return quipu_mpi_tell_waits ? call->end = quipu_ticks() : 0;
+    return quipu_mpi_tell_waits ? call->end = quipu_mpi_ticks() : 0;
 }
 
 static inline void quipu_mpi_wait_between(struct quipu_node *node, uint64_t begin, uint64_t end, uint64_t bytes) {

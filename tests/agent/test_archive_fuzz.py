@@ -25,6 +25,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, b
     for rank in (0, 1):
         rank_profile(rank).write(raw)
     path = merge_run(raw, folder, RunMetadata({"p": 2}, exit_code=0)).path
+    (path / "SHA256SUMS").unlink()  # what is changed should arrive
     return path, {name: (path / name).read_bytes() for name in FILES}
 
 

@@ -1,14 +1,32 @@
-/* endless FOLDER: operations until somebody ends it. Each rank counts them in FOLDER/progress-<rank>, a mapped file
- * like the profile, so that the counter survives as well: operations begun, operations finished. */
+/* endless FOLDER [sit]: operations until somebody ends it; with `sit` one of them, and then a function that does
+ * nothing more that could be counted. Each rank keeps a file FOLDER/progress-<rank>, mapped like the profile, so that
+ * it survives as well: when main began (CLOCK_MONOTONIC in ns), operations begun, operations finished. The first of
+ * them is written last: a file in which it is not 0 belongs to a rank that is at work. */
 #include <fcntl.h>
 #include <mpi.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
-#define LONGEST 60 /* seconds */
+#define LONGEST 150 /* seconds */
+
+static long now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec * 1000000000L + time.tv_nsec;
+}
+
+__attribute__((noinline)) static void sit(long until) {
+    const struct timespec pause = {0, 10000000};
+    while (now() < until)
+        nanosleep(&pause, NULL);
+}
 
 int main(int argc, char **argv) {
+    const long start = now();
+    const long until = start + LONGEST * 1000000000L;
     int rank;
     double one = 1, sum;
     char path[4096];
@@ -16,16 +34,19 @@ int main(int argc, char **argv) {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     snprintf(path, sizeof path, "%s/progress-%d", argc > 1 ? argv[1] : ".", rank);
     const int file = open(path, O_RDWR | O_CREAT, 0644);
-    if (file < 0 || ftruncate(file, 2 * sizeof(long)) != 0)
+    if (file < 0 || ftruncate(file, 3 * sizeof(long)) != 0)
         MPI_Abort(MPI_COMM_WORLD, 1);
-    volatile long *progress = mmap(NULL, 2 * sizeof(long), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    volatile long *progress = mmap(NULL, 3 * sizeof(long), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     if ((void *)progress == MAP_FAILED)
         MPI_Abort(MPI_COMM_WORLD, 1);
-    for (const double start = MPI_Wtime(); MPI_Wtime() - start < LONGEST;) {
-        progress[0]++;
-        MPI_Allreduce(&one, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    const int sits = argc > 2 && strcmp(argv[2], "sit") == 0;
+    progress[0] = start;
+    do {
         progress[1]++;
-    }
+        MPI_Allreduce(&one, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+        progress[2]++;
+    } while (!sits && now() < until);
+    sit(until);
     MPI_Finalize();
     return 0;
 }

@@ -1,0 +1,200 @@
+#include "flow.h"
+
+#include "llvm/ADT/DepthFirstIterator.h"
+#include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/Analysis/LoopInfo.h"
+#include "llvm/IR/CFG.h"
+#include "llvm/IR/Instructions.h"
+
+#include <algorithm>
+#include <numeric>
+
+using namespace llvm;
+
+namespace quipu {
+namespace {
+
+struct Edge {
+    unsigned From, To;
+    const BasicBlock *Weighs; ///< the block that this edge stands for; null for an edge between blocks
+    CountedEdge Counted;
+    unsigned Reluctance; ///< edges with little of it are counted first
+};
+
+/// Union-find over small numbers.
+class Components {
+  public:
+    explicit Components(unsigned Size) : Parent(Size) { std::iota(Parent.begin(), Parent.end(), 0U); }
+    unsigned find(unsigned I) {
+        while (Parent[I] != I)
+            I = Parent[I] = Parent[Parent[I]];
+        return I;
+    }
+    /// False if they were joined already.
+    bool join(unsigned A, unsigned B) {
+        A = find(A);
+        B = find(B);
+        Parent[A] = B;
+        return A != B;
+    }
+
+  private:
+    std::vector<unsigned> Parent;
+};
+
+/// A spanning tree with a root, in which the way from any node up to the root is known.
+class Tree {
+  public:
+    explicit Tree(unsigned Size) : Neighbours(Size), Up(Size), Depth(Size, 0) {}
+
+    void add(const Edge &E) {
+        Neighbours[E.From].push_back({E.To, 1, E.Weighs});
+        Neighbours[E.To].push_back({E.From, -1, E.Weighs});
+    }
+
+    void hang(unsigned Root) {
+        std::vector<unsigned> Work = {Root};
+        Up[Root] = {Root, 1, nullptr};
+        while (!Work.empty()) {
+            unsigned At = Work.back();
+            Work.pop_back();
+            for (const Step &S : Neighbours[At]) {
+                if (S.Node == Up[At].Node && At != Root)
+                    continue;
+                Up[S.Node] = {At, -S.Sign, S.Weighs};
+                Depth[S.Node] = Depth[At] + 1;
+                Work.push_back(S.Node);
+            }
+        }
+    }
+
+    /// Calls Visit(block, sign) for each tree edge on the way between two nodes that stands for a block: +1 where the
+    /// way goes along the edge, -1 where against it.
+    void walk(unsigned From, unsigned To, function_ref<void(const BasicBlock *, int64_t)> Visit) const {
+        while (From != To) {
+            const bool Climb = Depth[From] >= Depth[To]; // otherwise the step is passed the other way
+            unsigned &At = Climb ? From : To;
+            const Step &S = Up[At];
+            if (S.Weighs)
+                Visit(S.Weighs, Climb ? S.Sign : -S.Sign);
+            At = S.Node;
+        }
+    }
+
+  private:
+    struct Step {
+        unsigned Node;
+        int64_t Sign; ///< +1: the edge leads to Node
+        const BasicBlock *Weighs;
+    };
+    std::vector<SmallVector<Step, 3>> Neighbours;
+    std::vector<Step> Up;
+    std::vector<unsigned> Depth;
+};
+
+/// Exceptional edges: not counted themselves, but in the block that they lead to.
+bool isUnwind(const BasicBlock *From, const BasicBlock *To) {
+    const auto *Invoke = dyn_cast<InvokeInst>(From->getTerminator());
+    return Invoke && Invoke->getUnwindDest() == To;
+}
+
+} // namespace
+
+bool hasPlainEdges(const Function &F) {
+    for (const BasicBlock &BB : F) {
+        if (isa<IndirectBrInst, CallBrInst>(BB.getTerminator()))
+            return false;
+        if (BB.isEHPad() && !BB.isLandingPad())
+            return false;
+        for (const Instruction &I : BB)
+            if (const auto *Call = dyn_cast<CallBase>(&I); Call && Call->hasFnAttr(Attribute::ReturnsTwice))
+                return false;
+    }
+    return true;
+}
+
+CountingPlan planBlocks(Function &F, const BlockEfforts &Efforts) {
+    CountingPlan Plan;
+    Plan.Weights.push_back(Efforts.lookup(&F.getEntryBlock()));
+    for (BasicBlock &BB : drop_begin(F)) {
+        // A block of a catchswitch has no place for an instruction.
+        if (!Efforts.count(&BB) || BB.getFirstInsertionPt() == BB.end())
+            continue;
+        Plan.Edges.push_back({nullptr, &BB});
+        Plan.Weights.push_back(Efforts.lookup(&BB));
+    }
+    return Plan;
+}
+
+CountingPlan planEdges(Function &F, const BlockEfforts &Efforts, const LoopInfo &LI,
+                       function_ref<bool(const BasicBlock *)> IsCheap) {
+    // Every block is an edge, too, between a node where it begins and a node where it ends.
+    constexpr unsigned Exit = 0;
+    constexpr unsigned Critical = 1U << 20;
+    std::vector<BasicBlock *> Blocks;
+    DenseMap<const BasicBlock *, unsigned> Begin;
+    for (BasicBlock *BB : depth_first(&F)) {
+        Begin[BB] = 1 + 2 * Blocks.size();
+        Blocks.push_back(BB);
+    }
+    const unsigned Nodes = 1 + 2 * Blocks.size();
+    Components Joined(Nodes);
+    Tree Spanning(Nodes);
+    auto Follow = [&](const Edge &E) {
+        if (!Joined.join(E.From, E.To))
+            return false;
+        Spanning.add(E);
+        return true;
+    };
+
+    std::vector<Edge> Edges;
+    for (BasicBlock *BB : Blocks) {
+        const unsigned First = Begin.lookup(BB), Last = First + 1;
+        if (succ_empty(BB) || any_of(*BB, mayNotReturn))
+            Follow({Last, Exit, nullptr, {}, 0});
+        if (BB->isLandingPad())
+            Follow({Exit, First, nullptr, {}, 0});
+        // Deep in loops it is better not to count.
+        const unsigned Depth = LI.getLoopDepth(BB);
+        Edges.push_back({First, Last, BB, {nullptr, BB}, IsCheap(BB) ? 0 : 1 + Depth});
+        SmallPtrSet<BasicBlock *, 4> Seen;
+        for (BasicBlock *Next : successors(BB)) {
+            if (!Seen.insert(Next).second || isUnwind(BB, Next))
+                continue;
+            const bool Simple = BB->getUniqueSuccessor() || Next->getUniquePredecessor();
+            const unsigned Reluctance = 1 + std::min(Depth, LI.getLoopDepth(Next)) + (Simple ? 0 : Critical);
+            Edges.push_back({Last, Begin.lookup(Next), nullptr, {BB, Next}, Reluctance});
+        }
+    }
+    std::stable_sort(Edges.begin(), Edges.end(),
+                     [](const Edge &A, const Edge &B) { return A.Reluctance > B.Reluctance; });
+    std::vector<const Edge *> Counted;
+    for (const Edge &E : Edges)
+        if (!Follow(E))
+            Counted.push_back(&E);
+    // Loops that nothing leaves: nobody sees the counts of their last round.
+    for (unsigned Node = 1; Node < Nodes; Node++)
+        Follow({Node, Exit, nullptr, {}, 0});
+    Spanning.hang(Exit);
+
+    CountingPlan Plan;
+    auto WeightOf = [&](const Edge &E) {
+        Effort Row{};
+        auto Add = [&](const BasicBlock *BB, int64_t Sign) { accumulate(Row, Efforts.lookup(BB), Sign); };
+        if (E.Weighs)
+            Add(E.Weighs, 1);
+        Spanning.walk(E.To, E.From, Add);
+        return Row;
+    };
+    Plan.Weights.push_back(WeightOf({Exit, Begin.lookup(&F.getEntryBlock()), nullptr, {}, 0}));
+    for (const Edge *E : Counted) {
+        Effort Row = WeightOf(*E);
+        if (Row == Effort{})
+            continue;
+        Plan.Edges.push_back(E->Counted);
+        Plan.Weights.push_back(Row);
+    }
+    return Plan;
+}
+
+} // namespace quipu
