@@ -136,7 +136,7 @@ def test_intervals_hold_the_truth() -> None:
 _times = st.lists(st.floats(0.1, 100), min_size=5, max_size=5)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(_times, st.permutations(range(5)), st.sampled_from([TIME, BLOCKS]))
 def test_order_of_points_does_not_matter(times: list[float], order: list[int], metric: Metric) -> None:
     values = np.array(times)[None, :, None]
@@ -146,7 +146,7 @@ def test_order_of_points_does_not_matter(times: list[float], order: list[int], m
     assert to_json(one) == to_json(other)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(_times, st.integers(-40, 40))
 def test_units_of_time_do_not_matter(times: list[float], power: int) -> None:
     values = np.array(times)[None, :, None]
@@ -161,7 +161,7 @@ _wild = st.floats(allow_nan=True, allow_infinity=True, width=64)
 _axes = st.lists(st.sampled_from([0.0, 0.25, 1.0, 2.0, 3.0, 1e-9, 1e12]), min_size=1, max_size=6)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.data(), st.sampled_from([TIME, BLOCKS]), st.integers(1, 2))
 @pytest.mark.filterwarnings("error")
 def test_anything_gives_a_model_or_a_reason(data: st.DataObject, metric: Metric, parameters: int) -> None:
