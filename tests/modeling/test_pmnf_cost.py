@@ -166,7 +166,7 @@ def test_intervals_hold_the_truth() -> None:
 _times = st.lists(st.floats(0.1, 100), min_size=5, max_size=5)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(_times, st.permutations(range(5)), st.sampled_from([TIME, BLOCKS]))
 def test_order_of_points_does_not_matter(times: list[float], order: list[int], metric: Metric) -> None:
     values = np.array(times)[None, :, None]
@@ -176,7 +176,7 @@ def test_order_of_points_does_not_matter(times: list[float], order: list[int], m
     assert to_json(one) == to_json(other)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(_times, st.integers(-40, 40))
 def test_units_of_time_do_not_matter(times: list[float], power: int) -> None:
     values = np.array(times)[None, :, None]
