@@ -18,6 +18,7 @@ from quipu.modeling.experiment import CallTree, IntArray, Metric
 from .archive import RankRecord, RankStatistics, RunArchive, RunValues, write_archive
 from .last_moments import ends_by_host, launch_end, with_time_to_the_end
 from .metadata import RunMetadata
+from .overhead import totals
 from .profile import ProcessProfile, ProfileState
 from .rank_statistics import over_ranks
 from .ranks import RankedProcess, assign_ranks, judge
@@ -99,6 +100,7 @@ def combine(raw: RawFolder, metadata: RunMetadata) -> RunArchive:
         ranks=len({record.rank for record in records}),
         metrics=metrics,
         nodes=thinned(raw.nodes),
+        overhead=totals(profiles, raw.nodes),
     )
     return RunArchive(complete, tree, values, statistics, tuple(records))
 

@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 from quipu.modeling.errors import FormatError
 from quipu.modeling.experiment import IntArray, Metric, Region
 
+from .overhead import EVENTS, OVERHEAD, event_costs, seconds_of_nodes, with_events
 from .profile_chunks import LARGEST as LARGEST_CHUNK
 from .profile_chunks import ChunkType, Seal, is_intact, read_chunks
-from .profile_effort import add_effort, fold_quiet, signed
+from .profile_effort import add_effort, fold_quiet, read_counters, read_weights, signed
 from .profile_nodes import FIXED_SIZE, ActiveThreads, NodeArrays, read_nodes, read_threads
 from .profile_text import ProfileTexts, parse_metric_table
 
@@ -142,10 +143,12 @@ def read_profile(path: Path | str) -> ProcessProfile:
         texts.parse(chunk.content, problems)
     nodes = read_nodes(chunks[ChunkType.NODES], header.number("node_size"), len(header.metrics), problems)
     threads = read_threads(chunks[ChunkType.THREADS], nodes)
-    counters, weights = chunks[ChunkType.COUNTERS], chunks[ChunkType.WEIGHTS]
+    counters = read_counters(chunks[ChunkType.COUNTERS], nodes, problems)
+    weights = read_weights(chunks[ChunkType.WEIGHTS], nodes, len(header.metrics), problems)
     nodes, is_weighted = add_effort(nodes, counters, weights, header.metrics, problems)
-    nodes, index = fold_quiet(nodes, texts.quiet, header.metrics)
-    counts = signed(nodes.counts, is_weighted, problems)
+    nodes = with_events(nodes, counters, texts.quiet, header.metrics)
+    nodes, index = fold_quiet(nodes, texts.quiet, (*header.metrics, *EVENTS))
+    counts = signed(nodes.counts[:, : -len(EVENTS)], is_weighted, problems)
     threads = replace(threads, node=np.where(threads.node >= 0, index[threads.node], -1)) if index.size else threads
     return _assemble(path, header, nodes, counts, threads, texts, problems)
 
@@ -201,6 +204,12 @@ def _assemble(
             values[metric.name] = counts[:, column]
         elif clock is not Clock.NONE:
             values[metric.name] = np.asarray(counts[:, column] * seconds_per_tick, dtype=np.float64)
+    metrics = tuple(metric for metric in header.metrics if metric.name in values)
+    costs = event_costs(texts.attributes)
+    if costs is not None and "visits" in values and OVERHEAD.name not in values:
+        events = nodes.counts[:, -len(EVENTS) :]
+        values[OVERHEAD.name] = seconds_of_nodes(costs, regions, nodes.region, values["visits"], events)
+        metrics = (*metrics, OVERHEAD)
     lost = header.number("lost")
     if lost:
         problems.append(f"{lost} events found no room in the profile and are not counted")
@@ -221,7 +230,7 @@ def _assemble(
         attributes=texts.attributes,
         locations=texts.locations,
         regions=regions,
-        metrics=tuple(m for m in header.metrics if m.name in values),
+        metrics=metrics,
         parent=nodes.parent,
         region=nodes.region,
         location=nodes.location,
