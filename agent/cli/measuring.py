@@ -36,8 +36,8 @@ def measuring_notes(archive: RunArchive) -> list[str]:
     found = archive.statistics
     if OVERHEAD.name not in found or "time" not in found or "visits" not in found:
         return []
-    sums = (found[name].sum for name in ("time", OVERHEAD.name, "visits"))
-    entries = dominated(archive.tree, *sums, archive.metadata.overhead)
+    time, overhead, visits = (found[name].sum for name in ("time", OVERHEAD.name, "visits"))
+    entries = dominated(archive.tree, time, overhead, visits, archive.metadata.overhead)
     notes = [_note(archive.tree, entry) for entry in entries[:_MOST_NOTES]]
     if len(entries) > _MOST_NOTES:
         notes.append(
