@@ -1,6 +1,7 @@
 /* The life of a measured process: start, regions, attributes, flush, end, fork. */
 #include "clock.h"
 #include "filter.h"
+#include "overhead.h"
 #include "tree.h"
 
 #include <pthread.h>
@@ -68,6 +69,12 @@ void set_attribute(const char *key, const char *value, uint64_t owner = 0) {
 void set_number(const char *key, long long value) {
     char text[32];
     snprintf(text, sizeof text, "%lld", value);
+    set_attribute(key, text);
+}
+
+void set_nanoseconds(const char *key, double value) {
+    char text[32];
+    snprintf(text, sizeof text, "%.2f", value);
     set_attribute(key, text);
 }
 
@@ -187,11 +194,18 @@ void identify() {
         set_number("forked_from", getppid());
 }
 
-/* Ticks per nanosecond are known well enough for a process that is killed before its first flush. */
+/* Ticks per nanosecond are known well enough for a process that is killed before its first flush. What measuring costs
+ * is found out while this takes its time. */
 void first_calibration() {
     constexpr uint64_t span_ns = 1000000;
     quipu_profile_header *header = profile.header;
     read_clock_pair(&header->start_ticks, &header->start_ns);
+    const Overhead overhead = measure_overhead();
+    set_nanoseconds("pair_ns", overhead.pair);
+    set_nanoseconds("pair_inside_ns", overhead.inside);
+    set_nanoseconds("quiet_ns", overhead.quiet);
+    set_nanoseconds("counter_ns", overhead.counter);
+    set_nanoseconds("clock_ns", overhead.clock);
     do {
         read_clock_pair(&header->flush_ticks, &header->flush_ns);
     } while (header->flush_ns - header->start_ns < span_ns);

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ..experiment import FloatArray
 from .fitter import BATCH_NUMBERS
 from .hypotheses import Fitted, Pool, Specification, Tables, fit_hypotheses, merge, spread, to_pool
-from .lines import lines
+from .lines import lines, same_places
 from .selector import COEFFICIENT_PRICE, COST_PRICE, PARAMETER_PRICE, score
 from .shortlist import combinations_of, line_squares, lowest, product_grid, sweep_errors
 from .subsets import Solution, gram, solve_both
@@ -195,7 +195,7 @@ class Search:
         for parameter in range(self.parameters):
             own = lines(self.points, parameter, most=_LINES)
             errors = pure = self._slope_errors(parameter) if not own else np.zeros(1)
-            for group in _same_places(own, self.points[:, parameter]):
+            for group in same_places(own, self.points[:, parameter]):
                 atoms = self.tables.columns[parameter][:-1, group[0]]
                 with_constant, without = line_squares(atoms, self.values[:, group], self.nonnegative)
                 errors, pure = errors + with_constant, pure + without
@@ -344,14 +344,6 @@ class Search:
             wanted[rows] = rough <= rough.min(axis=1, keepdims=True) + _NEAR
         wanted &= ~_known(trial, pool.specification)
         return merge([pool, self._precise(trial, wanted)], POOL)
-
-
-def _same_places(own: list[NDArray[np.int64]], positions: FloatArray) -> list[NDArray[np.int64]]:
-    """Return the lines as arrays (lines, points), those at the same values of the parameter together."""
-    groups: dict[bytes, list[NDArray[np.int64]]] = {}
-    for line in own:
-        groups.setdefault(positions[line].tobytes(), []).append(line)
-    return [np.stack(group) for group in groups.values()]
 
 
 def _known(trial: Specification, pool: Specification) -> NDArray[np.bool_]:
