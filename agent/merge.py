@@ -23,6 +23,8 @@ from .profile import ProcessProfile, ProfileState
 from .rank_statistics import over_ranks
 from .ranks import RankedProcess, assign_ranks, judge
 from .raw_folder import RawFolder, read_launch, read_raw_folder
+from .source_effort import with_source
+from .source_facts import SourcePrograms
 from .tables import concatenated
 from .unify import Forest, RegionTable, unify, without_nodes
 
@@ -46,11 +48,12 @@ def merge_run(
     raw_dir, destination = Path(raw_dir), Path(destination)
     if metadata is None:
         metadata = read_launch(raw_dir).metadata
-    raw = read_raw_folder(raw_dir)
+    programs = SourcePrograms()
+    raw = read_raw_folder(raw_dir, programs.have_lines)
     if not raw.profiles:
         trouble = "".join(f"\n  {text}" for text in raw.problems)
         raise MeasurementError(f"{raw_dir}: holds no usable profile of a process{trouble}")
-    archive = combine(raw, metadata)
+    archive = with_source(combine(raw, metadata), raw.profiles, programs)
     try:
         archive = write_archive(archive, destination)
     except OSError as error:

@@ -7,7 +7,7 @@ unusable is a FormatError; what spoils a part of it becomes a text in `problems`
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from pathlib import Path
@@ -21,6 +21,7 @@ from quipu.modeling.experiment import IntArray, Metric, Region
 from .overhead import EVENTS, OVERHEAD, event_costs, seconds_of_nodes, with_events
 from .profile_chunks import LARGEST as LARGEST_CHUNK
 from .profile_chunks import ChunkType, Seal, is_intact, read_chunks
+from .profile_counters import KeptCounters, keep_counters
 from .profile_effort import add_effort, fold_quiet, read_counters, read_weights, signed
 from .profile_nodes import FIXED_SIZE, ActiveThreads, NodeArrays, read_nodes, read_threads
 from .profile_text import ProfileTexts, parse_metric_table
@@ -85,6 +86,7 @@ class ProcessProfile:
     start_ticks, start_ns: that clock and CLOCK_MONOTONIC of the host at the same moment, when the process began.
     damaged: parts of the file could not be used, so that numbers are missing.
     location_attributes: by location; those that have any are ranks (profile_ranks.py).
+    counters: those of the nodes, if they were asked for.
     """
 
     path: Path
@@ -109,6 +111,7 @@ class ProcessProfile:
     problems: tuple[str, ...]
     damaged: bool
     location_attributes: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
+    counters: KeptCounters | None = None
 
 
 @dataclass(frozen=True)
@@ -121,8 +124,10 @@ class _Header:
         return int(self.fields[name])
 
 
-def read_profile(path: Path | str) -> ProcessProfile:
-    """Read one raw profile.
+def read_profile(
+    path: Path | str, wants_counters: Callable[[Mapping[str, str]], bool] = lambda attributes: False
+) -> ProcessProfile:
+    """Read one raw profile. wants_counters: told its attributes, says whether to keep the counters of nodes.
 
     Raises FormatError naming the file if it is not a profile of this version or its header cannot be believed;
     lesser damage, also what does not fit its checksum, is told in `problems`. Never allocates more than in
@@ -147,10 +152,14 @@ def read_profile(path: Path | str) -> ProcessProfile:
     weights = read_weights(chunks[ChunkType.WEIGHTS], nodes, len(header.metrics), problems)
     nodes, is_weighted = add_effort(nodes, counters, weights, header.metrics, problems)
     nodes = with_events(nodes, counters, texts.quiet, header.metrics)
+    all_nodes = nodes
     nodes, index = fold_quiet(nodes, texts.quiet, (*header.metrics, *EVENTS))
+    kept = None
+    if wants_counters(texts.attributes):
+        kept = keep_counters(all_nodes, counters, weights, index, texts.regions, header.metrics)
     counts = signed(nodes.counts[:, : -len(EVENTS)], is_weighted, problems)
     threads = replace(threads, node=np.where(threads.node >= 0, index[threads.node], -1)) if index.size else threads
-    return _assemble(path, header, nodes, counts, threads, texts, problems)
+    return replace(_assemble(path, header, nodes, counts, threads, texts, problems), counters=kept)
 
 
 def _read_header(path: Path, file: BinaryIO, size: int, problems: list[str]) -> _Header:

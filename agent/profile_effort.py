@@ -80,7 +80,7 @@ def add_effort(
 
 
 def fold_quiet(nodes: NodeArrays, quiet: Set[int], metrics: Sequence[Metric]) -> tuple[NodeArrays, IntArray]:
-    """Return the nodes without those of quiet regions, and the new index of every old node (-1: gone).
+    """Return the nodes without those of quiet regions, and for every old node the new index of where its effort is.
 
     What a quiet node has goes to the next node above that is not quiet; its visits do not. Roots stay.
     """
@@ -96,8 +96,9 @@ def fold_quiet(nodes: NodeArrays, quiet: Set[int], metrics: Sequence[Metric]) ->
             np.maximum.at(counts[:, column], above[vanish], counts[vanish, column])
         elif metric.name != "visits":
             np.add.at(counts[:, column], above[vanish], counts[vanish, column])
-    index = np.where(keep, np.cumsum(keep) - 1, -1)
-    parent = np.where(above >= 0, index[above], -1)
+    position = np.cumsum(keep) - 1
+    index = position[np.where(keep, np.arange(keep.size), above)]
+    parent = np.where(above >= 0, position[above], -1)
     kept = NodeArrays(
         nodes.id[keep], parent[keep], nodes.region[keep], nodes.location[keep], nodes.address[keep], counts[keep]
     )
