@@ -19,6 +19,7 @@ from quipu.modeling.experiment import CallTree, FloatArray, IntArray, Metric, Re
 
 from .checksums import check_files, write_checksums
 from .metadata import RunMetadata, configuration_name, from_json, read_json, to_json, write_json
+from .source_effort import SourceEffort, write_source
 from .tables import Column, TableReader, fsync, write_table
 
 _ID_LIMIT = 1 << 31
@@ -95,7 +96,10 @@ class RankRecord:
 
 @dataclass(frozen=True, eq=False)
 class RunArchive:
-    """One run, read or about to be written. `values` is None if only the statistics were asked for."""
+    """One run, read or about to be written. `values` is None if only the statistics were asked for.
+
+    source: about to be written; `read_source` reads it.
+    """
 
     metadata: RunMetadata
     tree: CallTree
@@ -103,6 +107,7 @@ class RunArchive:
     statistics: Mapping[str, RankStatistics]
     ranks: tuple[RankRecord, ...]
     path: Path = Path()
+    source: SourceEffort | None = None
 
     @property
     def metrics(self) -> dict[str, Metric]:
@@ -183,6 +188,8 @@ def _write_tables(archive: RunArchive, folder: Path) -> None:
         for metric in archive.metadata.metrics:
             columns[metric.name] = (_value_type(metric), values.metrics[metric.name])
         write_table(folder / "values.parquet", columns)
+    if archive.source is not None:
+        write_source(folder, archive.source)
     names = [metric.name for metric in archive.metadata.metrics]
     statistics = [archive.statistics[name] for name in names]
     paths = len(tree)

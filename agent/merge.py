@@ -18,10 +18,13 @@ from quipu.modeling.experiment import CallTree, IntArray, Metric
 from .archive import RankRecord, RankStatistics, RunArchive, RunValues, write_archive
 from .last_moments import ends_by_host, launch_end, with_time_to_the_end
 from .metadata import RunMetadata
+from .overhead import totals
 from .profile import ProcessProfile, ProfileState
 from .rank_statistics import over_ranks
 from .ranks import RankedProcess, assign_ranks, judge
 from .raw_folder import RawFolder, read_launch, read_raw_folder
+from .source_effort import with_source
+from .source_facts import SourcePrograms
 from .tables import concatenated
 from .unify import Forest, RegionTable, unify, without_nodes
 
@@ -45,11 +48,12 @@ def merge_run(
     raw_dir, destination = Path(raw_dir), Path(destination)
     if metadata is None:
         metadata = read_launch(raw_dir).metadata
-    raw = read_raw_folder(raw_dir)
+    programs = SourcePrograms()
+    raw = read_raw_folder(raw_dir, programs.have_lines)
     if not raw.profiles:
         trouble = "".join(f"\n  {text}" for text in raw.problems)
         raise MeasurementError(f"{raw_dir}: holds no usable profile of a process{trouble}")
-    archive = combine(raw, metadata)
+    archive = with_source(combine(raw, metadata), raw.profiles, programs)
     try:
         archive = write_archive(archive, destination)
     except OSError as error:
@@ -99,6 +103,7 @@ def combine(raw: RawFolder, metadata: RunMetadata) -> RunArchive:
         ranks=len({record.rank for record in records}),
         metrics=metrics,
         nodes=thinned(raw.nodes),
+        overhead=totals(profiles, raw.nodes),
     )
     return RunArchive(complete, tree, values, statistics, tuple(records))
 

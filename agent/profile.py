@@ -7,7 +7,7 @@ unusable is a FormatError; what spoils a part of it becomes a text in `problems`
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from pathlib import Path
@@ -18,9 +18,11 @@ from numpy.typing import NDArray
 from quipu.modeling.errors import FormatError
 from quipu.modeling.experiment import IntArray, Metric, Region
 
+from .overhead import EVENTS, OVERHEAD, event_costs, seconds_of_nodes, with_events
 from .profile_chunks import LARGEST as LARGEST_CHUNK
 from .profile_chunks import ChunkType, Seal, is_intact, read_chunks
-from .profile_effort import add_effort, fold_quiet, signed
+from .profile_counters import KeptCounters, keep_counters
+from .profile_effort import add_effort, fold_quiet, read_counters, read_weights, signed
 from .profile_nodes import FIXED_SIZE, ActiveThreads, NodeArrays, read_nodes, read_threads
 from .profile_text import ProfileTexts, parse_metric_table
 
@@ -84,6 +86,7 @@ class ProcessProfile:
     start_ticks, start_ns: that clock and CLOCK_MONOTONIC of the host at the same moment, when the process began.
     damaged: parts of the file could not be used, so that numbers are missing.
     location_attributes: by location; those that have any are ranks (profile_ranks.py).
+    counters: those of the nodes, if they were asked for.
     """
 
     path: Path
@@ -108,6 +111,7 @@ class ProcessProfile:
     problems: tuple[str, ...]
     damaged: bool
     location_attributes: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
+    counters: KeptCounters | None = None
 
 
 @dataclass(frozen=True)
@@ -120,8 +124,10 @@ class _Header:
         return int(self.fields[name])
 
 
-def read_profile(path: Path | str) -> ProcessProfile:
-    """Read one raw profile.
+def read_profile(
+    path: Path | str, wants_counters: Callable[[Mapping[str, str]], bool] = lambda attributes: False
+) -> ProcessProfile:
+    """Read one raw profile. wants_counters: told its attributes, says whether to keep the counters of nodes.
 
     Raises FormatError naming the file if it is not a profile of this version or its header cannot be believed;
     lesser damage, also what does not fit its checksum, is told in `problems`. Never allocates more than in
@@ -142,12 +148,18 @@ def read_profile(path: Path | str) -> ProcessProfile:
         texts.parse(chunk.content, problems)
     nodes = read_nodes(chunks[ChunkType.NODES], header.number("node_size"), len(header.metrics), problems)
     threads = read_threads(chunks[ChunkType.THREADS], nodes)
-    counters, weights = chunks[ChunkType.COUNTERS], chunks[ChunkType.WEIGHTS]
+    counters = read_counters(chunks[ChunkType.COUNTERS], nodes, problems)
+    weights = read_weights(chunks[ChunkType.WEIGHTS], nodes, len(header.metrics), problems)
     nodes, is_weighted = add_effort(nodes, counters, weights, header.metrics, problems)
-    nodes, index = fold_quiet(nodes, texts.quiet, header.metrics)
-    counts = signed(nodes.counts, is_weighted, problems)
+    nodes = with_events(nodes, counters, texts.quiet, header.metrics)
+    all_nodes = nodes
+    nodes, index = fold_quiet(nodes, texts.quiet, (*header.metrics, *EVENTS))
+    kept = None
+    if wants_counters(texts.attributes):
+        kept = keep_counters(all_nodes, counters, weights, index, texts.regions, header.metrics)
+    counts = signed(nodes.counts[:, : -len(EVENTS)], is_weighted, problems)
     threads = replace(threads, node=np.where(threads.node >= 0, index[threads.node], -1)) if index.size else threads
-    return _assemble(path, header, nodes, counts, threads, texts, problems)
+    return replace(_assemble(path, header, nodes, counts, threads, texts, problems), counters=kept)
 
 
 def _read_header(path: Path, file: BinaryIO, size: int, problems: list[str]) -> _Header:
@@ -201,6 +213,12 @@ def _assemble(
             values[metric.name] = counts[:, column]
         elif clock is not Clock.NONE:
             values[metric.name] = np.asarray(counts[:, column] * seconds_per_tick, dtype=np.float64)
+    metrics = tuple(metric for metric in header.metrics if metric.name in values)
+    costs = event_costs(texts.attributes)
+    if costs is not None and "visits" in values and OVERHEAD.name not in values:
+        events = nodes.counts[:, -len(EVENTS) :]
+        values[OVERHEAD.name] = seconds_of_nodes(costs, regions, nodes.region, values["visits"], events)
+        metrics = (*metrics, OVERHEAD)
     lost = header.number("lost")
     if lost:
         problems.append(f"{lost} events found no room in the profile and are not counted")
@@ -221,7 +239,7 @@ def _assemble(
         attributes=texts.attributes,
         locations=texts.locations,
         regions=regions,
-        metrics=tuple(m for m in header.metrics if m.name in values),
+        metrics=metrics,
         parent=nodes.parent,
         region=nodes.region,
         location=nodes.location,

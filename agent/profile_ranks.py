@@ -29,6 +29,8 @@ def split_ranks(profile: ProcessProfile) -> tuple[ProcessProfile, ...]:
         parent = profile.parent[own]
         above = position[parent] - start
         inside = (parent >= 0) & (above >= 0) & (above < own.size)
+        of_rank = np.full(order.size, -1, dtype=np.int64)
+        of_rank[own] = np.arange(own.size)
         ranks.append(
             replace(
                 profile,
@@ -39,6 +41,7 @@ def split_ranks(profile: ProcessProfile) -> tuple[ProcessProfile, ...]:
                 region=profile.region[own],
                 location=profile.location[own],
                 values={name: values[own] for name, values in profile.values.items()},
+                counters=profile.counters.of_nodes(of_rank) if profile.counters is not None else None,
             )
         )
     return tuple(ranks)

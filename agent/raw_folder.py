@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -98,8 +98,13 @@ def read_launch(raw: Path) -> Launch:
     return Launch(metadata, pid, host)
 
 
-def read_raw_folder(raw: Path) -> RawFolder:
-    """Read all that is usable in a raw folder. Raises FormatError only if the folder itself cannot be read."""
+def read_raw_folder(
+    raw: Path, wants_counters: Callable[[Mapping[str, str]], bool] = lambda attributes: False
+) -> RawFolder:
+    """Read all that is usable in a raw folder. Raises FormatError only if the folder itself cannot be read.
+
+    wants_counters: as in `read_profile`.
+    """
     try:
         names = sorted(entry.name for entry in os.scandir(raw) if entry.is_file(follow_symlinks=False))
     except OSError as error:
@@ -114,7 +119,7 @@ def read_raw_folder(raw: Path) -> RawFolder:
         path = raw / name
         try:
             if name.startswith("profile-") and name.endswith(".quipu"):
-                profiles.extend(split_ranks(read_profile(path)))
+                profiles.extend(split_ranks(read_profile(path, wants_counters)))
             elif name.startswith("rank-") and name.endswith(".json"):
                 rank_files.append(read_rank_file(path))
             elif name.startswith("node-") and name.endswith(".json"):

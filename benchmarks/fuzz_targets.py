@@ -19,6 +19,8 @@ import pyarrow.parquet as pq
 from profile_writer import Thread, rank_profile
 from quipu.agent.archive import read_archive
 from quipu.agent.campaign_file import read_campaign
+from quipu.agent.checksums import NAME as SUMS
+from quipu.agent.checksums import write_checksums
 from quipu.agent.facts import static_functions
 from quipu.agent.merge import combine, merge_run
 from quipu.agent.metadata import RunMetadata, read_json
@@ -124,7 +126,7 @@ class RawJson(Target):
 
 class Archives(Target):
     """Run archives: the first byte says which file the rest replaces. Seeds are neither packed nor checksummed, so
-    that what is changed in them arrives."""
+    that what is changed in them arrives; the list of checksums is there only when it is what is changed."""
 
     NAMES = (
         "run.json",
@@ -141,23 +143,25 @@ class Archives(Target):
         for rank in (0, 1):
             rank_profile(rank).write(raw)
         self.path = merge_run(raw, self.folder, RunMetadata({"p": 2}, exit_code=0)).path
-        (self.path / "SHA256SUMS").unlink()
         for name in self.NAMES[1:]:
             table = pq.read_table(self.path / name)
             pq.write_table(table, self.path / name, compression="none", store_schema=False)
-        self.whole = {name: (self.path / name).read_bytes() for name in self.NAMES}
+        write_checksums(self.path)
         read_archive(self.path)
+        self.whole = {name: (self.path / name).read_bytes() for name in (*self.NAMES, SUMS)}
+        (self.path / SUMS).unlink()
 
     def seeds(self) -> list[bytes]:
         return [bytes([number]) + content for number, content in enumerate(self.whole.values())]
 
     def read(self, data: bytes) -> None:
-        name = self.NAMES[data[0] % len(self.NAMES)] if data else self.NAMES[0]
+        name = list(self.whole)[data[0] % len(self.whole)] if data else self.NAMES[0]
         try:
             (self.path / name).write_bytes(data[1:])
             assert read_archive(self.path).values is not None
         finally:
             (self.path / name).write_bytes(self.whole[name])
+            (self.path / SUMS).unlink(missing_ok=True)
 
 
 class Models(Target):

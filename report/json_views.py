@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from quipu.modeling.diagnosis import Diagnosis
 from quipu.modeling.experiment import CallTree, Metric
 from quipu.modeling.pmnf.model import Model
 from quipu.modeling.pmnf.serialize import to_json
@@ -141,6 +142,42 @@ def models_json(title: str, rows: Sequence[ModelRow], models: Sequence[Model | N
             }
             for row, model in zip(rows, models, strict=True)
         ],
+    }
+
+
+def diagnosis_json(title: str, diagnosis: Diagnosis) -> dict[str, Any]:
+    """Return a diagnosis: "title", "point", "total" (seconds) and "findings", the largest loss first.
+
+    Each finding: "id" (of the call path), "label", "cause" ("waiting", "contention", "cache effects"), "parameter",
+    "growth", "predicted" and "lost" in seconds at the point, "slowdown_measured", "slowdown", "significance",
+    "wait_share" (null if it was not measured), "effort", "basis", "evidence".
+    """
+    findings = [
+        {
+            "id": own.path,
+            "label": own.label,
+            "cause": own.cause.value,
+            "parameter": own.parameter,
+            "growth": own.growth,
+            "predicted": _number(own.predicted),
+            "lost": _number(own.lost),
+            "slowdown_measured": _number(own.slowdown_measured),
+            "slowdown": _number(own.slowdown),
+            "significance": _number(own.significance),
+            "wait_share": _number(own.wait_share),
+            "effort": own.effort,
+            "basis": own.basis,
+            "evidence": own.evidence,
+        }
+        for own in diagnosis.findings
+    ]
+    return {
+        "format": "quipu-diagnosis",
+        "schema": SCHEMA,
+        "title": title,
+        "point": diagnosis.point,
+        "total": _number(diagnosis.total),
+        "findings": findings,
     }
 
 

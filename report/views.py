@@ -155,6 +155,20 @@ class SelectionRow:
 
 
 @dataclass(frozen=True)
+class FindingRow:
+    """A call path that loses time at a larger scale, as text: see modeling/diagnosis.py."""
+
+    label: str
+    cause: str
+    lost: str
+    slowdown: str
+    growth: str
+    evidence: str
+    effort: str
+    basis: str
+
+
+@dataclass(frozen=True)
 class GeneratedRow:
     """A generated function: its loops, what it calls of MPI, and the elements of a message, as text."""
 

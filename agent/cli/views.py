@@ -13,6 +13,7 @@ from quipu.report.terminal.text import number, point_text
 from quipu.report.views import ConfigurationRow, Over, RunView, TreeView, statistics
 
 from ..archive import RunArchive, RunValues
+from .measuring import measuring_facts, measuring_notes
 
 
 def is_run(folder: Path) -> bool:
@@ -59,7 +60,7 @@ def run_tree_view(archive: RunArchive, over: Over) -> TreeView:
         samples="ranks",
         over=over,
         facts=_run_facts(archive, over),
-        notes=archive.metadata.problems,
+        notes=(*archive.metadata.problems, *measuring_notes(archive)),
     )
 
 
@@ -98,6 +99,7 @@ def _run_facts(archive: RunArchive, over: Over) -> tuple[tuple[str, str], ...]:
     ]
     if metadata.seconds is not None:
         facts.insert(3, ("wall time", f"{metadata.seconds:.3f} s"))
+    facts += measuring_facts(archive)
     if metadata.exit_code:
         facts.append(("exit code", str(metadata.exit_code)))
     for name, value in metadata.environment_added.items():

@@ -11,9 +11,10 @@ import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from quipu.agent.archive import read_archive
+from quipu.agent.archive import RunArchive, read_archive
 from quipu.agent.launch import LaunchOptions, RunFailed, run
 
 RANKS = 2
@@ -31,7 +32,8 @@ class Killed:
     """What a rank did and what is left of it.
 
     begun, finished, visits: operations begun and finished by the rank, and counted; bytes_sent: of those counted.
-    lived, at_most: seconds from the start of main to the kill, and until the launch had ended; seconds: counted.
+    lived, at_most: seconds from the start of main to the kill (if it was us who killed), and until the launch had
+    ended; seconds: counted.
     """
 
     begun: int
@@ -106,32 +108,39 @@ def killed_run(
     moments = Moments()
     killer = threading.Thread(target=kill_after, args=(folder, seconds, int(sit), moments))
     killer.start()
-    options = LaunchOptions(mpi_preload=library, node_agent=node_agent, say=lambda text: None)
-    command = ["mpirun", "-n", str(RANKS), str(program), str(folder), *(["sit"] if sit else [])]
     try:
-        run(command, {"p": RANKS}, None, folder, options)
+        return failed_run(program, library, folder, ["sit"] if sit else [], moments, node_agent=node_agent)
+    finally:
+        killer.join()
+
+
+def failed_run(
+    program: Path, library: Path, folder: Path, mode: list[str], moments: Moments, **options: Any
+) -> list[Killed]:
+    """Run the program in this mode, which ends badly, and look at the merged archive; options: of `LaunchOptions`."""
+    command = ["mpirun", "-n", str(RANKS), str(program), str(folder), *mode]
+    try:
+        run(command, {"p": RANKS}, None, folder, LaunchOptions(mpi_preload=library, say=lambda text: None, **options))
     except RunFailed as failure:
         moments.ended = time.monotonic_ns()
         assert failure.archive is not None, failure
         archive = read_archive(failure.archive.path)
     else:
         raise AssertionError(f"the run ended by itself; {moments.told}")
-    finally:
-        killer.join()
     assert not archive.metadata.complete
     assert not list(folder.glob(".raw-*"))
+    return [_of_rank(archive, folder, rank, moments) for rank in range(RANKS)]
+
+
+def _of_rank(archive: RunArchive, folder: Path, rank: int, moments: Moments) -> Killed:
     values = archive.values
     assert values is not None
-    names = [archive.tree.name(path) for path in range(len(archive.tree))]
-    found = []
-    for rank in range(RANKS):
-        progress = progress_of(folder, rank)
-        assert progress is not None, moments.told
-        start, begun, finished = progress
-        of_rank = values.rank == rank
-        rows = of_rank & np.array([names[path] == OPERATION for path in values.callpath], dtype=bool)
-        visits, sent = (int(values.metrics[name][rows].sum()) for name in ("visits", "bytes_sent"))
-        lived, at_most = (moments.killed - start) * 1e-9, (moments.ended - start) * 1e-9
-        counted = float(values.metrics["time"][of_rank].sum())
-        found.append(Killed(begun, finished, visits, sent, lived, at_most, counted))
-    return found
+    progress = progress_of(folder, rank)
+    assert progress is not None, moments.told
+    start, begun, finished = progress
+    of_rank = values.rank == rank
+    rows = of_rank & np.array([archive.tree.name(path) == OPERATION for path in values.callpath], dtype=bool)
+    visits, sent = (int(values.metrics[name][rows].sum()) for name in ("visits", "bytes_sent"))
+    lived, at_most = (moments.killed - start) * 1e-9, (moments.ended - start) * 1e-9
+    counted = float(values.metrics["time"][of_rank].sum())
+    return Killed(begun, finished, visits, sent, lived, at_most, counted)

@@ -6,9 +6,10 @@ import random
 from pathlib import Path
 
 import pytest
-from killing import RANKS, compile_endless, killed_run
+from killing import RANKS, Moments, compile_endless, failed_run, killed_run
 
-MOMENTS = [random.Random(5).uniform(0, 0.3) for _ in range(6)]
+_RANDOM = random.Random(5)
+MOMENTS = [_RANDOM.uniform(0, 0.3) for _ in range(5)]
 LONG = 2.0  # seconds: more than may be missing
 
 
@@ -37,3 +38,23 @@ def test_time_in_a_long_function_is_there_up_to_the_kill(
     ranks = killed_run(endless, library, tmp_path, LONG, sit=True, node_agent=node_agent)
     assert all(rank.complete and rank.visits == 1 for rank in ranks), ranks
     assert all(rank.seconds > LONG - 1 for rank in ranks), ranks
+
+
+@pytest.mark.parametrize("mode", ["abort", "mpi_abort"])
+def test_an_aborted_run_misses_nothing(endless: Path, library: Path, tmp_path: Path, mode: str) -> None:
+    ranks = failed_run(endless, library, tmp_path, [mode], Moments())
+    assert all(rank.complete and rank.visits == 1 for rank in ranks), ranks
+
+
+def test_a_time_limit_misses_nothing(endless: Path, library: Path, tmp_path: Path) -> None:
+    for limit in (3.0, 12.0, 60.0):  # until the machine is quick enough for the program to begin
+        folder = tmp_path / str(limit)
+        folder.mkdir()
+        moments = Moments()
+        try:
+            ranks = failed_run(endless, library, folder, ["sit"], moments, timeout=limit)
+        except AssertionError:
+            continue
+        assert all(rank.complete and rank.visits == 1 for rank in ranks), ranks
+        return
+    raise AssertionError("the program did not begin")

@@ -1,10 +1,12 @@
-/* endless FOLDER [sit]: operations until somebody ends it; with `sit` one of them, and then a function that does
- * nothing more that could be counted. Each rank keeps a file FOLDER/progress-<rank>, mapped like the profile, so that
- * it survives as well: when main began (CLOCK_MONOTONIC in ns), operations begun, operations finished. The first of
- * them is written last: a file in which it is not 0 belongs to a rank that is at work. */
+/* endless FOLDER [sit|abort|mpi_abort]: operations until somebody ends it. With `sit` one of them, and then a function
+ * that does nothing more that could be counted; with the others rank 1 aborts the program instead of that. Each rank
+ * keeps a file FOLDER/progress-<rank>, mapped like the profile, so that it survives as well: when main began
+ * (CLOCK_MONOTONIC in ns), operations begun, operations finished. The first of them is written last: a file in which it
+ * is not 0 belongs to a rank that is at work. */
 #include <fcntl.h>
 #include <mpi.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -39,13 +41,17 @@ int main(int argc, char **argv) {
     volatile long *progress = mmap(NULL, 3 * sizeof(long), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     if ((void *)progress == MAP_FAILED)
         MPI_Abort(MPI_COMM_WORLD, 1);
-    const int sits = argc > 2 && strcmp(argv[2], "sit") == 0;
+    const char *mode = argc > 2 ? argv[2] : "";
     progress[0] = start;
     do {
         progress[1]++;
         MPI_Allreduce(&one, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
         progress[2]++;
-    } while (!sits && now() < until);
+    } while (!*mode && now() < until);
+    if (rank == 1 && strcmp(mode, "abort") == 0)
+        abort();
+    if (rank == 1 && strcmp(mode, "mpi_abort") == 0)
+        MPI_Abort(MPI_COMM_WORLD, 3);
     sit(until);
     MPI_Finalize();
     return 0;
