@@ -30,16 +30,25 @@ class ListedFunction:
 
 @dataclass(frozen=True)
 class InlinedRow:
-    """Effort of a call path that came from one source function. share: of the call path, of the first metric.
+    """Effort of a call path that came from one source function. share: of the call path, of the first metric."""
 
-    path: displayed region names from the root.
+    function: str
+    place: str
+    values: tuple[float, ...]
+    share: float
+
+
+@dataclass(frozen=True)
+class InlinedPath:
+    """A call path with the source functions that its own effort came from.
+
+    path: displayed region names from the root. values: altogether; share: of the whole run, of the first metric.
     """
 
     path: tuple[str, ...]
-    function: str
-    file: str
     values: tuple[float, ...]
     share: float
+    rows: tuple[InlinedRow, ...]
 
 
 @dataclass(frozen=True)
@@ -48,4 +57,4 @@ class SourceView:
 
     metrics: tuple[Metric, ...]
     functions: tuple[ListedFunction, ...] = ()
-    inlined: tuple[InlinedRow, ...] = ()
+    inlined: tuple[InlinedPath, ...] = ()

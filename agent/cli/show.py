@@ -97,7 +97,7 @@ def _show_source(
     inlined: bool,
     as_json: bool,
 ) -> None:
-    from quipu.report.terminal import head, inlined_table, source_listing
+    from quipu.report.terminal import head, inlined_listing, source_listing
 
     from .source import RunSource, inlined_view, source_json, source_view
     from .views import is_run, run_tree_view
@@ -106,13 +106,13 @@ def _show_source(
         raise UsageError(f"{folder} is an experiment: source lines are kept per run; give one of the folders in it")
     run = RunSource(folder, over, metrics)
     if as_json:
-        show_json(source_json(run, path))
+        show_json(source_json(run, path, inlined))
         return
     room = layout()
     facts = run_tree_view(run.archive, over).facts
     if inlined:
         view = inlined_view(run, path)
-        parts = [head(str(folder), facts, (), room), inlined_table(view, room)]
+        parts = [head(str(folder), facts, (), room), *inlined_listing(view, room)]
     else:
         view, notes = source_view(run, path)
         parts = [head(str(folder), facts, notes, room), *source_listing(view, room)]

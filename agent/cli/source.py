@@ -13,7 +13,7 @@ from quipu.modeling.errors import UsageError
 from quipu.modeling.experiment import FloatArray, Metric
 from quipu.report.formats.fnmatch import matches
 from quipu.report.json_views import metric_json, path_json
-from quipu.report.source_view import InlinedRow, ListedFunction, ListedLine, SourceView
+from quipu.report.source_view import InlinedPath, InlinedRow, ListedFunction, ListedLine, SourceView
 
 from ..archive import RunArchive, read_archive
 from ..source_effort import SourceEffort, read_source
@@ -92,7 +92,7 @@ def source_view(run: RunSource, pattern: str | None) -> tuple[SourceView, list[s
     found.sort(key=lambda entry: (-entry.share, entry.file, entry.function))
     notes = [*texts.notes]
     if small:
-        notes.append(f"{small} functions with less than 1 % each are not shown (--path chooses)")
+        notes.append(f"functions with less than 1 % of the run each are not shown: {small} (--path chooses)")
     rest = total - float(of_line[:, 0].sum())
     if total > 0 and rest / total > _LEAST:
         notes.append(f"{100 * rest / total:.1f} % of {run.metrics[0].name} have no source line")
@@ -164,19 +164,34 @@ def inlined_view(run: RunSource, pattern: str | None) -> SourceView:
     values = run.by(where, present.size)
     names = list(functions)
     whole = run.exclusive()
-    rows: list[InlinedRow] = []
+    total = float(whole[:, 0].sum())
+    found = []
     for path in _paths(run, pattern, whole[:, 0]):
         own = np.flatnonzero(present // max(1, len(functions)) == path)
-        entries = [(*names[int(present[at]) % len(functions)], values[at]) for at in own]
+        rows = [_row(*names[int(present[at]) % len(functions)], values[at], whole[path]) for at in own]
         rest = np.maximum(0.0, whole[path] - values[own].sum(axis=0))
         if rest.any():
-            entries.append((NO_LINE, "", rest))
+            rows.append(_row(NO_LINE, "", rest, whole[path]))
+        rows.sort(key=lambda row: (-row.share, row.function))
         steps = tuple(tree.name(step) for step in tree.ancestry(path))
-        sums = float(whole[path, 0])
-        for function, file, numbers in sorted(entries, key=lambda entry: (-float(entry[2][0]), entry[0])):
-            share = float(numbers[0]) / sums if sums > 0 else 0.0
-            rows.append(InlinedRow(steps, function, file, tuple(numbers.tolist()), share))
-    return SourceView(run.metrics, inlined=tuple(rows))
+        share = float(whole[path, 0]) / total if total > 0 else 0.0
+        found.append(InlinedPath(steps, tuple(whole[path].tolist()), share, _without_small(rows, whole[path])))
+    return SourceView(run.metrics, inlined=tuple(found))
+
+
+def _row(function: str, file: str, values: FloatArray, whole: FloatArray) -> InlinedRow:
+    share = float(values[0]) / float(whole[0]) if whole[0] > 0 else 0.0
+    return InlinedRow(function, f"({Path(file).name})" if file else "", tuple(values.tolist()), share)
+
+
+def _without_small(rows: list[InlinedRow], whole: FloatArray) -> tuple[InlinedRow, ...]:
+    """Return the rows with those below 1 % as one, if there are several."""
+    small = [row for row in rows if row.share < _LEAST and row.function != NO_LINE]
+    if len(small) < 2:
+        return tuple(rows)
+    values = np.sum([row.values for row in small], axis=0)
+    others = _row(f"{len(small)} other functions", "", values, whole)
+    return (*(row for row in rows if row not in small), others)
 
 
 def _paths(run: RunSource, pattern: str | None, values: FloatArray) -> list[int]:
@@ -190,16 +205,18 @@ def _paths(run: RunSource, pattern: str | None, values: FloatArray) -> list[int]
     ]
 
 
-def source_json(run: RunSource, pattern: str | None) -> dict[str, Any]:
+def source_json(run: RunSource, pattern: str | None, inlined: bool = False) -> dict[str, Any]:
     """Return "lines": for each call path and source line "callpath", "function", "name", "file", "line", "values".
 
-    "call_paths": those that lines name, as in `quipu show --json`. pattern: as in `source_view`.
+    "call_paths": those that lines name, as in `quipu show --json`. pattern: as in `source_view`,
+    or as in `inlined_view`.
     """
     tree, entries = run.archive.tree, []
+    chosen = set(_paths(run, pattern, run.exclusive()[:, 0])) if inlined and pattern is not None else None
     for path, number, values in zip(run.source.callpath.tolist(), run.source.line.tolist(), run.values, strict=True):
         line = run.source.lines[number]
         names = (line.function, line.function.split("(")[0], line.name, line.file)
-        if pattern is None or _fits(pattern, names):
+        if pattern is None or (path in chosen if chosen is not None else _fits(pattern, names)):
             place = {"function": line.function, "name": line.name, "file": line.file, "line": line.line}
             numbers = {metric.name: float(value) for metric, value in zip(run.metrics, values, strict=True)}
             entries.append({"callpath": path, **place, "values": numbers})

@@ -1,6 +1,7 @@
 /* The life of a measured process: start, regions, attributes, flush, end, fork. */
 #include "clock.h"
 #include "filter.h"
+#include "libraries.h"
 #include "overhead.h"
 #include "tree.h"
 
@@ -311,6 +312,8 @@ void register_region(quipu_region *region) {
         __atomic_store_n(&region->id, no_room, __ATOMIC_RELEASE);
         return;
     }
+    if (const char *library = region->weights ? new_library_of(region->weights) : nullptr)
+        set_attribute(library, "");
     *entry = {hash, id, key, *bucket};
     *bucket = entry;
     __atomic_store_n(&region->id, entry->id, __ATOMIC_RELEASE);

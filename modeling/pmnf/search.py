@@ -229,7 +229,8 @@ class Search:
             specification[:, :, parameter] = np.where(grid[:, parameter] < 0, -1, own[:, grid[:, parameter]])
         matrix, right, total = self._gram(specification)
         own_price = COST_PRICE[self.kind] * self.tables.complexity(specification[:, :, None])
-        own_price += self.growth_price * self._growth(specification)
+        if self.growth_price:
+            own_price += self.growth_price * self._growth(specification)
         found = []
         for width in range(1, self.parameters + 1):
             subsets = combinations_of(self.parameters, depth, width)

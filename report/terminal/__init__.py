@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .console import console_for, layout_of, plain_text
-from .source import inlined_table, source_listing
+from .source import inlined_listing, source_listing
 from .summary import campaign_line, head, note_lines, run_summary
 from .tables import (
     change_table,
@@ -36,7 +36,7 @@ __all__ = [
     "function_table",
     "generated_table",
     "head",
-    "inlined_table",
+    "inlined_listing",
     "layout_of",
     "model_table",
     "noise_table",

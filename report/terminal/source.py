@@ -24,70 +24,66 @@ def source_listing(view: SourceView, layout: Layout) -> list[RenderableType]:
 
 def _listing(view: SourceView, function: ListedFunction, layout: Layout) -> RenderableType:
     place = f"{function.file}: " if function.file else ""
-    sums = ", ".join(
-        f"{metric.name} {measured(value, metric, layout.glyphs)}"
-        for metric, value in zip(view.metrics, function.values, strict=True)
-    )
-    title = Text(elide(clean(f"{place}{function.function}", layout.glyphs), layout.width, layout.glyphs), style="bold")
     rows = []
     for line in function.lines:
         if line.number == 0 and line.values is None:
             rows.append((layout.glyphs.ellipsis, *("" for _ in view.metrics), "", ""))
             continue
-        numbers = ("",) * (len(view.metrics) + 1)
-        if line.values is not None:
-            texts = [
-                measured(value, metric, layout.glyphs) for value, metric in zip(line.values, view.metrics, strict=True)
-            ]
-            numbers = (*texts, percent(line.share))
-        text = clean(line.text.expandtabs(4), layout.glyphs)
-        rows.append((str(line.number) if line.number else "?", *numbers, text))
+        numbers = (
+            ("",) * (len(view.metrics) + 1) if line.values is None else _numbers(view, line.values, line.share, layout)
+        )
+        rows.append((str(line.number) if line.number else "?", *numbers, line.text.expandtabs(4)))
     headings = ("line", *(metric.name for metric in view.metrics), "share", "source")
     hot = [line.share >= _HOT for line in function.lines]
-    total = Text(f"{sums}, {percent(function.share)} of the run", style="dim")
-    return Group(title, total, _table(headings, rows, hot, layout))
+    title = _title(view, f"{place}{function.function}", function.values, function.share, layout)
+    return Group(*title, _table(headings, rows, hot, layout))
 
 
-def inlined_table(view: SourceView, layout: Layout) -> Table:
-    """Return call paths, each with the source functions that its own effort came from."""
-    rows = []
-    above: tuple[str, ...] = ()
-    for row in view.inlined:
-        texts = [measured(value, metric, layout.glyphs) for value, metric in zip(row.values, view.metrics, strict=True)]
-        path = "" if row.path == above else "->".join(row.path)
-        rows.append((path, *texts, percent(row.share), row.function))
-        above = row.path
-    headings = ("call path", *(f"{metric.name} excl" for metric in view.metrics), "share", "came from")
-    cleaned = [tuple(clean(text, layout.glyphs) for text in row) for row in rows]
-    widest = max((cell_len(row[0]) for row in cleaned), default=0)
-    numbers = sum(_width(headings, cleaned, at) + _GAP for at in range(1, len(headings) - 1))
-    room = max(_NARROWEST, min(widest, (layout.width - numbers) // 2 - _GAP))
-    cut = [(elide(row[0], room, layout.glyphs), *row[1:]) for row in cleaned]
-    return _table(headings, cut, [False] * len(cut), layout, left=(0,))
+def inlined_listing(view: SourceView, layout: Layout) -> list[RenderableType]:
+    """Return one table per call path: metrics, share of the call path, source function and where it is."""
+    headings = (*(f"{metric.name} excl" for metric in view.metrics), "share", "came from")
+    listings: list[RenderableType] = []
+    for path in view.inlined:
+        rows = [
+            (*_numbers(view, row.values, row.share, layout), f"{row.function}  {row.place}".rstrip())
+            for row in path.rows
+        ]
+        title = _title(view, "->".join(path.path), path.values, path.share, layout)
+        listings.append(Group(*title, _table(headings, rows, [False] * len(rows), layout)))
+    return listings
 
 
-def _table(
-    headings: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    hot: Sequence[bool],
-    layout: Layout,
-    left: tuple[int, ...] = (),
-) -> Table:
-    """Return a table whose last column takes the room that is left; what does not fit is cut off at its end."""
+def _title(view: SourceView, name: str, values: Sequence[float], share: float, layout: Layout) -> tuple[Text, Text]:
+    sums = (
+        f"{metric.name} {measured(value, metric, layout.glyphs)}"
+        for metric, value in zip(view.metrics, values, strict=True)
+    )
+    return (
+        Text(elide(clean(name, layout.glyphs), layout.width, layout.glyphs), style="bold"),
+        Text(f"{', '.join(sums)}, {percent(share)} of the run", style="dim", overflow="fold"),
+    )
+
+
+def _numbers(view: SourceView, values: Sequence[float], share: float, layout: Layout) -> tuple[str, ...]:
+    texts = [measured(value, metric, layout.glyphs) for value, metric in zip(values, view.metrics, strict=True)]
+    return (*texts, percent(share))
+
+
+def _table(headings: Sequence[str], rows: Sequence[Sequence[str]], hot: Sequence[bool], layout: Layout) -> Table:
+    """Return a table whose last column takes the room that is left; what does not fit there is cut off at its end."""
     table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold", show_edge=False)
     last = len(headings) - 1
     used = 0
     for at, heading in enumerate(headings[:-1]):
-        width = _width(headings, rows, at)
+        width = max([cell_len(heading), *(cell_len(row[at]) for row in rows)])
         used += width + _GAP
-        table.add_column(heading, justify="left" if at in left else "right", no_wrap=True, width=width)
+        table.add_column(heading, justify="right", no_wrap=True, width=width)
     room = max(_NARROWEST, layout.width - used)
     table.add_column(headings[last], no_wrap=True, width=room)
     for row, is_hot in zip(rows, hot, strict=True):
-        text = row[last] if cell_len(row[last]) <= room else row[last][: room - 1] + layout.glyphs.ellipsis[:1]
-        table.add_row(*(Text(cell) for cell in row[:last]), Text(text), style="bold red" if is_hot else None)
+        text = Text(clean(row[last], layout.glyphs))
+        if cell_len(text.plain) > room:
+            text.truncate(room - len(layout.glyphs.ellipsis))
+            text.append(layout.glyphs.ellipsis)
+        table.add_row(*(Text(cell) for cell in row[:last]), text, style="bold red" if is_hot else None)
     return table
-
-
-def _width(headings: Sequence[str], rows: Sequence[Sequence[str]], at: int) -> int:
-    return max([cell_len(headings[at]), *(cell_len(row[at]) for row in rows)])
