@@ -87,39 +87,48 @@ def seconds_of_nodes(
     return np.asarray(seconds, dtype=np.float64)
 
 
-def totals(profiles: Iterable[ProcessProfile], nodes: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """Return what measuring a run cost, for run.json; empty if no process says what its events cost.
+def costs_of(profile: ProcessProfile) -> dict[str, float]:
+    """Return what measuring a process cost, as in `totals`; empty if it does not say what its events cost."""
+    costs = event_costs(profile.attributes)
+    if costs is None or OVERHEAD.name not in profile.values or "visits" not in profile.values:
+        return {}
+    mpi = [number for number, entry in profile.regions.items() if entry.kind is RegionKind.MPI]
+    is_mpi = np.isin(profile.region, mpi)
+    visits = float(profile.values["visits"].sum())
+    of_mpi = float(profile.values["visits"][is_mpi].sum())
+    seconds = float(profile.values[OVERHEAD.name].sum())
+    hooks, calls = (visits - of_mpi) * costs.pair, of_mpi * costs.mpi
+    return {
+        "visits": visits,
+        "mpi_visits": of_mpi,
+        "hooks": hooks,
+        "mpi": calls,
+        "counters": max(0.0, seconds - hooks - calls),
+        "probes": _seconds(profile.attributes.get("mpi_wait_probe_seconds", "0")),
+        "total": 0.0,
+        "time": float(np.nansum(profile.values["time"][profile.region != 0])) if "time" in profile.values else 0.0,
+        "pair": costs.pair,
+        "outside": costs.pair - costs.inside,
+    }
+
+
+def totals(processes: Iterable[Mapping[str, float]], nodes: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Return what measuring a run cost, for run.json, from `costs_of` its processes; empty if none says it.
 
     visits, mpi_visits: numbers of enter and exit pairs; seconds of all processes and threads together: hooks, mpi,
     counters (quiet functions too), probes (barriers before collectives, beyond the waiting) and their sum, total.
     time: seconds that were measured, of which this is a part. pair, outside: seconds of one pair, and of the part of it
     that its caller's time contains, means over the processes. agents: processor seconds of the node agents.
     """
-    sums = dict.fromkeys(("visits", "mpi_visits", "hooks", "mpi", "counters", "probes", "total", "time"), 0.0)
-    pairs, outside = [], []
-    for profile in profiles:
-        costs = event_costs(profile.attributes)
-        if costs is None or OVERHEAD.name not in profile.values or "visits" not in profile.values:
-            continue
-        mpi = [number for number, entry in profile.regions.items() if entry.kind is RegionKind.MPI]
-        is_mpi = np.isin(profile.region, mpi)
-        visits = float(profile.values["visits"].sum())
-        of_mpi = float(profile.values["visits"][is_mpi].sum())
-        seconds = float(profile.values[OVERHEAD.name].sum())
-        hooks, calls = (visits - of_mpi) * costs.pair, of_mpi * costs.mpi
-        probes = _seconds(profile.attributes.get("mpi_wait_probe_seconds", "0"))
-        time = float(np.nansum(profile.values["time"][profile.region != 0])) if "time" in profile.values else 0.0
-        counters = max(0.0, seconds - hooks - calls)
-        for name, value in zip(sums, (visits, of_mpi, hooks, calls, counters, probes, 0.0, time), strict=True):
-            sums[name] += value
-        pairs.append(costs.pair)
-        outside.append(costs.pair - costs.inside)
-    if not pairs:
+    known = [costs for costs in processes if costs]
+    if not known:
         return {}
+    sums = {name: sum(costs[name] for costs in known) for name in known[0] if name not in ("pair", "outside")}
     sums["total"] = sums["hooks"] + sums["mpi"] + sums["counters"] + sums["probes"]
     agents = [node.get("agent_seconds") for node in nodes]
-    known = [float(value) for value in agents if isinstance(value, int | float) and math.isfinite(value)]
-    return {**sums, "pair": float(np.mean(pairs)), "outside": float(np.mean(outside)), "agents": float(sum(known))}
+    seconds = sum(float(value) for value in agents if isinstance(value, int | float) and math.isfinite(value))
+    means = {name: float(np.mean([costs[name] for costs in known])) for name in ("pair", "outside")}
+    return {**sums, **means, "agents": float(seconds)}
 
 
 def _seconds(text: str) -> float:

@@ -24,7 +24,7 @@ from .profile_chunks import ChunkType, Seal, is_intact, read_chunks
 from .profile_counters import KeptCounters, keep_counters
 from .profile_effort import add_effort, fold_quiet, read_counters, read_weights, signed
 from .profile_nodes import FIXED_SIZE, ActiveThreads, NodeArrays, read_nodes, read_threads
-from .profile_text import ProfileTexts, parse_metric_table
+from .profile_text import ProfileTexts, Rest, parse_metric_table
 
 MAGIC = b"QUIPUPRF"
 VERSION = 2
@@ -54,6 +54,7 @@ HEADER = np.dtype(
         ("reserved", "V248"),
     ]
 )
+_TEXT = frozenset({ChunkType.TEXT})
 _CRC_AT = 3840  # where the checksum is in the header
 
 
@@ -84,6 +85,7 @@ class ProcessProfile:
     counted is complete: counters times weights, and that of quiet regions in their callers.
     threads: those that were being measured, with the clock (ticks) at the latest event of each.
     start_ticks, start_ns: that clock and CLOCK_MONOTONIC of the host at the same moment, when the process began.
+    rests: what was counted after the reduction over MPI.
     damaged: parts of the file could not be used, so that numbers are missing.
     location_attributes: by location; those that have any are ranks (profile_ranks.py).
     counters: those of the nodes, if they were asked for.
@@ -107,6 +109,7 @@ class ProcessProfile:
     region: IntArray
     location: IntArray
     values: Mapping[str, NDArray[np.int64] | NDArray[np.float64]]
+    rests: tuple[Rest, ...]
     threads: ActiveThreads
     problems: tuple[str, ...]
     damaged: bool
@@ -125,9 +128,13 @@ class _Header:
 
 
 def read_profile(
-    path: Path | str, wants_counters: Callable[[Mapping[str, str]], bool] = lambda attributes: False
+    path: Path | str,
+    call_paths: bool = True,
+    wants_counters: Callable[[Mapping[str, str]], bool] = lambda attributes: False,
 ) -> ProcessProfile:
-    """Read one raw profile. wants_counters: told its attributes, says whether to keep the counters of nodes.
+    """Read one raw profile; without `call_paths` only its header and its texts, as if it had none.
+
+    wants_counters: told its attributes, says whether to keep the counters of nodes.
 
     Raises FormatError naming the file if it is not a profile of this version or its header cannot be believed;
     lesser damage, also what does not fit its checksum, is told in `problems`. Never allocates more than in
@@ -140,7 +147,7 @@ def read_profile(
             size = os.fstat(file.fileno()).st_size
             header = _read_header(path, file, size, problems)
             first, chunk_size = header.number("header_size"), header.number("chunk_size")
-            chunks = read_chunks(file, first, size, chunk_size, header.seal, problems)
+            chunks = read_chunks(file, first, size, chunk_size, header.seal, problems, None if call_paths else _TEXT)
     except OSError as error:
         raise FormatError(path, f"cannot be read: {error.strerror or error}") from error
     texts = ProfileTexts()
@@ -205,6 +212,8 @@ def _assemble(
 ) -> ProcessProfile:
     clock = Clock(header.number("clock"))
     regions = texts.regions_for(np.unique(nodes.region), problems)
+    of_rests = {number for rest in texts.rests for number in rest.regions}
+    regions |= {number: texts.regions[number] for number in of_rests if number in texts.regions}
     damaged = bool(problems)
     seconds_per_tick = _calibrate(header, clock, problems)
     values: dict[str, NDArray[np.int64] | NDArray[np.float64]] = {}
@@ -244,6 +253,7 @@ def _assemble(
         region=nodes.region,
         location=nodes.location,
         values=values,
+        rests=tuple(texts.rests),
         threads=threads,
         problems=tuple(problems),
         damaged=damaged,

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 
-from .profile import ProcessProfile
+from .profile import ProcessProfile, read_profile
 from .profile_nodes import NO_THREADS
 
 
@@ -45,3 +47,19 @@ def split_ranks(profile: ProcessProfile) -> tuple[ProcessProfile, ...]:
             )
         )
     return tuple(ranks)
+
+
+def without_nodes(rank: ProcessProfile) -> ProcessProfile:
+    """Return the profile of a rank from `split_ranks` without its call paths; `location` says where they are."""
+    nothing = np.zeros(0, dtype=np.int64)
+    return replace(rank, regions={}, parent=nothing, region=nothing, location=rank.location[:1], values={})
+
+
+def read_rank(path: Path, location: int | None) -> ProcessProfile:
+    """Read the profile of a process, or of one of the ranks that share it. Raises FormatError."""
+    return read_profile(path) if location is None else _ranks_of(path)[location]
+
+
+@lru_cache(1)
+def _ranks_of(path: Path) -> dict[int, ProcessProfile]:
+    return {int(rank.location[0]): rank for rank in split_ranks(read_profile(path))}

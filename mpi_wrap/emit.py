@@ -18,7 +18,7 @@ from .table import Completes, Operation
 
 GROUP_OF = {"comm": "quipu_mpi_group_of", "win": "quipu_mpi_group_of_win", "file": "quipu_mpi_group_of_file"}
 # What the wrapper library itself must do around a few functions.
-BEFORE = {"MPI_Abort": "quipu_flush();"}
+BEFORE = {"MPI_Abort": "quipu_flush();", "MPI_Finalize": "quipu_mpi_reduce_at_end();"}
 AFTER_SUCCESS = {"MPI_Init": "quipu_mpi_initialized();", "MPI_Init_thread": "quipu_mpi_initialized();"}
 AFTER_REGION = {"MPI_Finalize": "quipu_mpi_finalized();"}
 

@@ -28,12 +28,15 @@ def show_json(view: TreeView, selection: Selection) -> dict[str, Any]:
 
     Each call path: "id", "parent" (null for roots), "depth", "path", "region", and "values": per metric and scope
     ("inclusive", "exclusive") "value", "min", "mean", "max", "imbalance", and with `selection.spread` "samples",
-    the list over ranks or repetitions. `selection.metrics`, `scope` and `depth` limit what is listed.
+    the list over ranks or repetitions. Of a run that has statistics over ranks only, inclusive values have "value"
+    only, and there are no "samples". `selection.metrics`, `scope` and `depth` limit what is listed.
     """
     names = selection.metrics or tuple(sorted(view.values))
     scopes = (selection.scope,) if selection.scope else _SCOPES
     tables = {(name, scope): view.scoped(name, scope) for name in names for scope in scopes}
     found = {key: statistics(values, view.over) for key, values in tables.items()}
+    if view.spread is not None and "exclusive" in scopes:
+        found |= {(name, "exclusive"): view.spread[name] for name in names}
     paths = []
     for node in range(len(view.tree)):
         depth = int(view.tree.depth[node])
@@ -41,11 +44,11 @@ def show_json(view: TreeView, selection: Selection) -> dict[str, Any]:
             continue
         values: dict[str, dict[str, Any]] = {name: {} for name in names}
         for (name, scope), spread in found.items():
-            entry: dict[str, Any] = {
-                word: _number(float(getattr(spread, word)[node]))
-                for word in ("value", "min", "mean", "max", "imbalance")
-            }
-            if selection.spread:
+            words: tuple[str, ...] = ("value", "min", "mean", "max", "imbalance")
+            if view.spread is not None and scope == "inclusive":  # only sums are known of what adds up
+                words = ("value",)
+            entry: dict[str, Any] = {word: _number(float(getattr(spread, word)[node])) for word in words}
+            if selection.spread and view.spread is None:
                 entry["samples"] = [_number(float(value)) for value in tables[name, scope][node]]
             values[name][scope] = entry
         paths.append({**path_json(view.tree, node), "values": values})

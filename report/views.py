@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -22,6 +23,7 @@ class TreeView:
     samples: what the second axis is, as a word for people ("ranks", "repetitions").
     over:    how samples become one value.
     facts:   (label, text) pairs for the head of the view.
+    spread:  per metric statistics over samples of exclusive values, where those of the single samples were not kept.
     """
 
     title: str
@@ -32,6 +34,7 @@ class TreeView:
     over: Over = "mean"
     facts: tuple[tuple[str, str], ...] = field(default=())
     notes: tuple[str, ...] = field(default=())
+    spread: Mapping[str, Statistics] | None = None
 
     def metric(self, name: str) -> Metric:
         """Return a metric that has values, or raise ModelingError that lists the names there are."""

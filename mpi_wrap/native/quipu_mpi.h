@@ -133,6 +133,8 @@ static inline void quipu_mpi_leave_rarely(struct quipu_mpi_call *call) {
 
 /* After MPI_Init: rank, number of ranks and MPI library become attributes of the profile. */
 void quipu_mpi_initialized(void);
+/* Before MPI_Finalize: the ranks reduce their profiles to one file, if that is wanted (reduce.h). */
+void quipu_mpi_reduce_at_end(void);
 /* After MPI_Finalize: the profile is complete as far as MPI goes. */
 void quipu_mpi_finalized(void);
 
