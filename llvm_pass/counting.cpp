@@ -122,6 +122,8 @@ std::vector<LineEffort> Counting::lines() const {
     LineTable Table(F, Plan.Shares);
     for (const Site &S : Sites)
         Table.addTransfer(S.Counter + 1, *S.Where, Plan.Weights[S.Counter + 1]);
+    for (unsigned Row = 0; Row < Plan.Weights.size(); Row++)
+        Table.complete(Row, Plan.Weights[Row]);
     return Table.lines();
 }
 

@@ -48,6 +48,17 @@ void LineTable::addTransfer(unsigned Row, const Instruction &I, const Effort &We
     Table[placeOf(I)].insert({Row, Weight});
 }
 
+void LineTable::complete(unsigned Row, const Effort &Weight) {
+    Effort Missing = Weight;
+    for (const auto &Line : Table)
+        if (const auto *Found = Line.second.find(Row); Found != Line.second.end())
+            accumulate(Missing, Found->second, -1);
+    if (Missing == Effort{})
+        return;
+    const DISubprogram *Own = F.getSubprogram();
+    accumulate(Table[{Own, Own ? Own->getLine() : 0}].try_emplace(Row).first->second, Missing, 1);
+}
+
 std::vector<LineEffort> LineTable::lines() const {
     std::vector<LineEffort> Lines;
     for (const auto &Line : Table) {

@@ -34,6 +34,9 @@ class LineTable {
 
     LineTable(const llvm::Function &F, llvm::ArrayRef<llvm::SmallVector<Share, 4>> Shares);
     void addTransfer(unsigned Row, const llvm::Instruction &I, const Effort &Weight);
+    /// Gives what the lines lack of a row to the line of the function: code that was moved between blocks meanwhile,
+    /// such as the landing pads that loops share with their surroundings.
+    void complete(unsigned Row, const Effort &Weight);
     std::vector<LineEffort> lines() const;
 
   private:
