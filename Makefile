@@ -34,10 +34,14 @@ packages:
 packages-test: packages
 	@.ci/packages test
 
+# Touched when packages were installed: another LLVM means another plugin.
+build/.packages: | packages
+	@mkdir -p build && touch $@
+
 $(VENV)/bin/python: | packages
 	@python3 .ci/make_environment.py $(VENV)
 
-$(VENV)/.built: $(NATIVE) pyproject.toml $(VENV)/bin/python
+$(VENV)/.built: $(NATIVE) build/.packages pyproject.toml $(VENV)/bin/python
 	@echo "Building Quipu (pass, runtime, wrappers, Python package) ..."
 	@$(PY) -m pip install --quiet --no-build-isolation --editable '.[test,lint]'
 	@touch $@

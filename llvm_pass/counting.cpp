@@ -9,6 +9,7 @@
 #include "llvm/IR/Dominators.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Instructions.h"
+#include "llvm/IR/Module.h"
 #include "llvm/Transforms/Utils/Local.h"
 #include "llvm/Transforms/Utils/LoopSimplify.h"
 #include "llvm/Transforms/Utils/LoopUtils.h"
@@ -114,7 +115,7 @@ void BlockCounter::closeLoop(Loop &L, const SmallPtrSetImpl<Value *> &Web, Scala
                 if (!Leaving || !L.contains(Leaving))
                     continue;
                 const SCEV *Last = SE.getSCEVAtScope(Leaving, L.getParentLoop());
-                SCEVExpander Expander(SE, F.getDataLayout(), "quipu");
+                SCEVExpander Expander(SE, F.getParent()->getDataLayout(), "quipu");
                 if (isa<SCEVCouldNotCompute>(Last) || !SE.isLoopInvariant(Last, &L) ||
                     !Expander.isSafeToExpandAt(Last, Front) ||
                     Expander.isHighCostExpansion(Last, &L, ExpansionBudget, &TTI, Front))

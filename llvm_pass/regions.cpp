@@ -28,7 +28,7 @@ std::string fortranName(StringRef Name) {
     while (!Rest.empty()) {
         char Kind = Rest.front();
         // Names are lower case; an upper-case letter starts the next part.
-        StringRef Part = Rest.drop_front().take_until([](char C) { return isUpper(C); });
+        StringRef Part = Rest.drop_front().take_until([](char C) { return C >= 'A' && C <= 'Z'; });
         if (Kind == 'M' || Kind == 'S' || Kind == 'F')
             Scope += Part.str() + "::";
         else if (Kind == 'P')

@@ -4,6 +4,7 @@
 // runtime added to links. Which one it is follows from the name that the program is called by.
 //
 #include "arguments.h"
+#include "plugin.h"
 #include "toolchain.h"
 
 #include <cerrno>
@@ -40,7 +41,12 @@ std::vector<std::string> plainCommand(const quipu::Wrapper &wrapper, const Comma
     std::vector<std::string> command = {compiler};
     std::string library = quipu::libraryFolder();
     if (line.compiles) {
-        command.push_back("-fpass-plugin=" + library + "/QuipuPass.so");
+        std::string problem;
+        std::string plugin = quipu::pluginFor(compiler, library, problem);
+        if (!problem.empty())
+            fail(problem);
+        if (!plugin.empty())
+            command.push_back("-fpass-plugin=" + plugin);
         // Regions know their file and line; the code does not change.
         if (!line.hasDebugOption)
             command.push_back("-gline-tables-only");
