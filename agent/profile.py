@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from pathlib import Path
 from typing import BinaryIO
@@ -18,16 +18,15 @@ from numpy.typing import NDArray
 from quipu.modeling.errors import FormatError
 from quipu.modeling.experiment import IntArray, Metric, Region
 
-from .profile_nodes import NodeArrays, read_nodes
+from .profile_chunks import LARGEST as LARGEST_CHUNK
+from .profile_chunks import ChunkType, read_chunks
+from .profile_effort import add_effort, fold_quiet, signed
+from .profile_nodes import FIXED_SIZE, ActiveThreads, NodeArrays, read_nodes, read_threads
 from .profile_text import ProfileTexts, parse_metric_table
 
 MAGIC = b"QUIPUPRF"
-VERSION = 1
+VERSION = 2
 HEADER_SIZE = 4096
-CHUNK_HEADER_SIZE = 64
-NODE_FIXED_SIZE = 64
-LARGEST_CHUNK = 1 << 28
-NODES, TEXT = 1, 2
 
 HEADER = np.dtype(
     [
@@ -51,7 +50,6 @@ HEADER = np.dtype(
         ("reserved", "V256"),
     ]
 )
-CHUNK = np.dtype([("type", "<u4"), ("location", "<u4"), ("used", "<u4"), ("reserved", "<u4", (13,))])
 
 
 class ProfileState(IntEnum):
@@ -77,7 +75,10 @@ class ProcessProfile:
     parent, region, location: per node, int64 of shape (nodes,). `parent` is an index into the same arrays (-1: a
     root), a parent comes before its children; `region` is a key of `regions` (0: the root of a location).
     values: per metric exclusive values, shape (nodes,): int64 counts, or float64 seconds for metrics whose unit is
-    "s" (NaN if the clock cannot be calibrated; left out altogether if the process kept no time).
+    "s" (NaN if the clock cannot be calibrated; left out altogether if the process kept no time). Effort that the pass
+    counted is complete: counters times weights, and that of quiet regions in their callers.
+    threads: those that were being measured, with the clock (ticks) at the latest event of each.
+    start_ticks, start_ns: that clock and CLOCK_MONOTONIC of the host at the same moment, when the process began.
     damaged: parts of the file could not be used, so that numbers are missing.
     """
 
@@ -86,6 +87,8 @@ class ProcessProfile:
     state: ProfileState
     clock: Clock
     started_epoch_ns: int
+    start_ticks: int
+    start_ns: int
     seconds_per_tick: float
     lost: int
     error: str
@@ -97,6 +100,7 @@ class ProcessProfile:
     region: IntArray
     location: IntArray
     values: Mapping[str, NDArray[np.int64] | NDArray[np.float64]]
+    threads: ActiveThreads
     problems: tuple[str, ...]
     damaged: bool
 
@@ -122,14 +126,21 @@ def read_profile(path: Path | str) -> ProcessProfile:
         with path.open("rb", buffering=0) as file:
             size = os.fstat(file.fileno()).st_size
             header = _read_header(path, file, size)
-            nodes, text = _read_chunks(file, size, header, problems)
+            first, chunk_size = header.number("header_size"), header.number("chunk_size")
+            chunks = read_chunks(file, first, size, chunk_size, problems)
     except OSError as error:
         raise FormatError(path, f"cannot be read: {error.strerror or error}") from error
     texts = ProfileTexts()
-    for chunk in text:
-        texts.parse(chunk, problems)
-    arrays = read_nodes(nodes, header.number("node_size"), len(header.metrics), problems)
-    return _assemble(path, header, arrays, texts, problems)
+    for chunk in chunks[ChunkType.TEXT]:
+        texts.parse(chunk.content, problems)
+    nodes = read_nodes(chunks[ChunkType.NODES], header.number("node_size"), len(header.metrics), problems)
+    threads = read_threads(chunks[ChunkType.THREADS], nodes)
+    counters, weights = chunks[ChunkType.COUNTERS], chunks[ChunkType.WEIGHTS]
+    nodes, is_weighted = add_effort(nodes, counters, weights, header.metrics, problems)
+    nodes, index = fold_quiet(nodes, texts.quiet, header.metrics)
+    counts = signed(nodes.counts, is_weighted, problems)
+    threads = replace(threads, node=np.where(threads.node >= 0, index[threads.node], -1)) if index.size else threads
+    return _assemble(path, header, nodes, counts, threads, texts, problems)
 
 
 def _read_header(path: Path, file: BinaryIO, size: int) -> _Header:
@@ -153,54 +164,21 @@ def _read_header(path: Path, file: BinaryIO, size: int) -> _Header:
         raise FormatError(path, f"is damaged: header of {int(fields['header_size'])} bytes")
     if not HEADER_SIZE <= chunk_size <= LARGEST_CHUNK:
         raise FormatError(path, f"is damaged: chunks of {chunk_size} bytes")
-    if not NODE_FIXED_SIZE + 8 * len(metrics) <= node_size <= chunk_size:
+    if not FIXED_SIZE + 8 * len(metrics) <= node_size <= chunk_size:
         raise FormatError(path, f"is damaged: call-path records of {node_size} bytes")
     if int(fields["state"]) not in set(ProfileState) or int(fields["clock"]) not in set(Clock):
         raise FormatError(path, "is damaged: unknown state or clock in the header")
     return _Header(fields, metrics)
 
 
-def _read_chunks(
-    file: BinaryIO, size: int, header: _Header, problems: list[str]
-) -> tuple[list[tuple[int, bytes]], list[bytes]]:
-    """Return (location, bytes) of the node chunks and the bytes of the text chunks; unused space is not read."""
-    nodes: list[tuple[int, bytes]] = []
-    text: list[bytes] = []
-    chunk_size = header.number("chunk_size")
-    truncated = oversized = unknown = 0
-    for offset in range(header.number("header_size"), size, chunk_size):
-        raw = os.pread(file.fileno(), CHUNK_HEADER_SIZE, offset)
-        if len(raw) < CHUNK_HEADER_SIZE:
-            truncated += 1
-            break
-        chunk = np.frombuffer(raw, dtype=CHUNK)[0]
-        kind, used = int(chunk["type"]), int(chunk["used"])
-        if kind == 0:
-            continue
-        if kind not in (NODES, TEXT):
-            unknown += 1
-            continue
-        if used > chunk_size - CHUNK_HEADER_SIZE:
-            oversized += 1
-            used = chunk_size - CHUNK_HEADER_SIZE
-        used_in_file = min(used, max(0, size - offset - CHUNK_HEADER_SIZE))
-        content = os.pread(file.fileno(), used_in_file, offset + CHUNK_HEADER_SIZE)
-        truncated += len(content) < used
-        if kind == NODES:
-            nodes.append((int(chunk["location"]), content))
-        else:
-            text.append(content)
-    if truncated:
-        problems.append("the file is truncated: what follows its end is lost")
-    if oversized:
-        problems.append(f"{oversized} chunks claim more bytes than a chunk holds")
-    if unknown:
-        problems.append(f"{unknown} chunks are of an unknown type and were left out")
-    return nodes, text
-
-
 def _assemble(
-    path: Path, header: _Header, nodes: NodeArrays, texts: ProfileTexts, problems: list[str]
+    path: Path,
+    header: _Header,
+    nodes: NodeArrays,
+    counts: NDArray[np.int64],
+    threads: ActiveThreads,
+    texts: ProfileTexts,
+    problems: list[str],
 ) -> ProcessProfile:
     clock = Clock(header.number("clock"))
     regions = texts.regions_for(np.unique(nodes.region), problems)
@@ -208,11 +186,10 @@ def _assemble(
     seconds_per_tick = _calibrate(header, clock, problems)
     values: dict[str, NDArray[np.int64] | NDArray[np.float64]] = {}
     for column, metric in enumerate(header.metrics):
-        counts = nodes.counts[:, column]
         if metric.unit != "s":
-            values[metric.name] = counts
+            values[metric.name] = counts[:, column]
         elif clock is not Clock.NONE:
-            values[metric.name] = np.asarray(counts * seconds_per_tick, dtype=np.float64)
+            values[metric.name] = np.asarray(counts[:, column] * seconds_per_tick, dtype=np.float64)
     lost = header.number("lost")
     if lost:
         problems.append(f"{lost} events found no room in the profile and are not counted")
@@ -225,6 +202,8 @@ def _assemble(
         state=ProfileState(header.number("state")),
         clock=clock,
         started_epoch_ns=header.number("start_epoch_ns"),
+        start_ticks=header.number("start_ticks"),
+        start_ns=header.number("start_ns"),
         seconds_per_tick=seconds_per_tick,
         lost=lost,
         error=error,
@@ -236,6 +215,7 @@ def _assemble(
         region=nodes.region,
         location=nodes.location,
         values=values,
+        threads=threads,
         problems=tuple(problems),
         damaged=damaged,
     )

@@ -1,57 +1,87 @@
-"""Call-path records of raw profiles as arrays."""
+"""Call-path records of raw profiles as arrays, and which of them threads were in."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from quipu.modeling.experiment import IntArray
 
-_FIXED_SIZE = 64
+from .profile_chunks import Chunk
+
+FIXED_SIZE = 64
 _LARGEST_COUNT = (1 << 63) - 1
+_THREAD = np.dtype([("location", "<u4"), ("in_use", "<u4"), ("here", "<u8"), ("last", "<u8"), ("hidden", "<u8", (5,))])
 
 
 @dataclass(frozen=True, eq=False)
 class NodeArrays:
     """Call-path nodes in the order of their ids, so that parents come before children.
 
-    parent (index, -1: root), region (id), location: int64 of shape (nodes,); counts: int64 (nodes, metrics).
+    id, parent (index, -1: root), region (id), location: int64 of shape (nodes,); address: uint64 (nodes,), where the
+    record was in the memory of the process; counts: uint64 (nodes, metrics), numbers modulo 2^64.
     """
 
+    id: IntArray
     parent: IntArray
     region: IntArray
     location: IntArray
-    counts: NDArray[np.int64]
+    address: NDArray[np.uint64]
+    counts: NDArray[np.uint64]
 
 
-def read_nodes(chunks: list[tuple[int, bytes]], node_size: int, metric_count: int, problems: list[str]) -> NodeArrays:
+@dataclass(frozen=True, eq=False)
+class ActiveThreads:
+    """Threads that were being measured when the file was last written to.
+
+    location, node (index of the active node, -1: unknown): int64 of shape (threads,); last: uint64 (threads,), the
+    clock at the latest event of the thread; time since then is not in any node.
+    """
+
+    location: IntArray
+    node: IntArray
+    last: NDArray[np.uint64]
+
+
+def read_nodes(chunks: Sequence[Chunk], node_size: int, metric_count: int, problems: list[str]) -> NodeArrays:
     """Return the nodes of all chunks; nodes whose place in the tree is unknown are left out with a problem."""
     layout = np.dtype(
         {
             "names": ["id", "parent", "region", "counts"],
             "formats": ["<u4", "<u4", "<u8", ("<u8", (metric_count,))],
-            "offsets": [0, 4, 8, _FIXED_SIZE],
+            "offsets": [0, 4, 8, FIXED_SIZE],
             "itemsize": node_size,
         }
     )
-    pieces = []
-    locations = []
-    for location, content in chunks:
-        piece = np.frombuffer(content, dtype=layout, count=len(content) // node_size)
+    pieces = [np.zeros(0, dtype=layout)]
+    locations = [np.zeros(0, dtype=np.int64)]
+    addresses = [np.zeros(0, dtype=np.uint64)]
+    for chunk in chunks:
+        piece = np.frombuffer(chunk.content, dtype=layout, count=len(chunk.content) // node_size)
         pieces.append(piece)
-        locations.append(np.full(piece.size, location, dtype=np.int64))
-    if not pieces:
-        empty = np.zeros(0, dtype=np.int64)
-        return NodeArrays(empty, empty, empty, np.zeros((0, metric_count), dtype=np.int64))
+        locations.append(np.full(piece.size, chunk.location, dtype=np.int64))
+        start = np.uint64(chunk.address & 0xFFFFFFFFFFFFFFFF)
+        addresses.append(start + np.arange(piece.size, dtype=np.uint64) * np.uint64(node_size))
     ids = np.concatenate([piece["id"] for piece in pieces]).astype(np.int64)
     parents = np.concatenate([piece["parent"] for piece in pieces]).astype(np.int64)
     regions = np.concatenate([piece["region"] for piece in pieces])
     counts = np.concatenate([piece["counts"] for piece in pieces])
-    place = np.concatenate(locations)
     order, parent = _order(ids, parents, problems)
-    regions = np.minimum(regions, np.uint64(_LARGEST_COUNT)).astype(np.int64)
-    return NodeArrays(parent, regions[order], place[order], _signed(counts[order], problems))
+    return NodeArrays(
+        ids[order],
+        parent,
+        region_ids(regions[order]),
+        np.concatenate(locations)[order],
+        np.concatenate(addresses)[order],
+        counts[order],
+    )
+
+
+def region_ids(numbers: NDArray[np.uint64]) -> IntArray:
+    """Return region ids as int64; those beyond the range, which no region has, become the largest."""
+    return np.minimum(numbers, np.uint64(_LARGEST_COUNT)).astype(np.int64)
 
 
 def _order(ids: IntArray, parents: IntArray, problems: list[str]) -> tuple[IntArray, IntArray]:
@@ -89,8 +119,15 @@ def _spread(adrift: NDArray[np.bool_], ancestor: IntArray) -> NDArray[np.bool_]:
         ancestor = further
 
 
-def _signed(counts: NDArray[np.uint64], problems: list[str]) -> NDArray[np.int64]:
-    if counts.size and int(counts.max()) > _LARGEST_COUNT:
-        problems.append("some counters are beyond 2^63: they are damaged and count as the largest number")
-        counts = np.minimum(counts, np.uint64(_LARGEST_COUNT))
-    return counts.astype(np.int64)
+def read_threads(chunks: Sequence[Chunk], nodes: NodeArrays) -> ActiveThreads:
+    """Return the threads that have a location; the node is found by its address, which chunks and threads share."""
+    pieces = [np.frombuffer(c.content, dtype=_THREAD, count=len(c.content) // _THREAD.itemsize) for c in chunks]
+    records = np.concatenate([np.zeros(0, dtype=_THREAD), *pieces])
+    records = records[records["in_use"] != 0]
+    by_address = np.argsort(nodes.address, kind="stable")
+    addresses = nodes.address[by_address]
+    node = np.full(records.size, -1, dtype=np.int64)
+    if addresses.size:
+        place = np.minimum(np.searchsorted(addresses, records["here"]), addresses.size - 1)
+        node = np.where(addresses[place] == records["here"], by_address[place], -1)
+    return ActiveThreads(records["location"].astype(np.int64), node, records["last"].copy())

@@ -40,11 +40,12 @@ def parse_metric_table(path: Path, table: bytes, count: int) -> tuple[Metric, ..
 
 
 class ProfileTexts:
-    """Collects the text records of a profile: regions by id, attributes, names of locations."""
+    """Collects the text records of a profile: regions by id and which are quiet, attributes, names of locations."""
 
     def __init__(self) -> None:
         """Start with nothing."""
         self.regions: dict[int, Region] = {}
+        self.quiet: set[int] = set()
         self.attributes: dict[str, str] = {}
         self.locations: dict[int, str] = {}
 
@@ -66,12 +67,14 @@ class ProfileTexts:
 
     def _take(self, kind: int, number: int, text: str) -> bool:
         fields = text.split("\x1f")
-        if kind == REGION and len(fields) == 5 and 0 < number < 1 << 62 and fields[0]:
-            name, display, file, line, region_kind = fields
+        if kind == REGION and len(fields) == 6 and 0 < number < 1 << 62 and fields[0]:
+            name, display, file, line, region_kind, quiet = fields
             if not (line.isascii() and line.isdigit() and len(line) < 10):
                 return False
-            if region_kind not in _KINDS:
+            if region_kind not in _KINDS or quiet not in ("0", "1"):
                 return False
+            if quiet == "1":
+                self.quiet.add(number)
             self.regions[number] = Region(name, display or name, _KINDS[region_kind], file, int(line))
             return True
         if kind == ATTRIBUTE and len(fields) == 2 and fields[0]:

@@ -1,15 +1,16 @@
 #include "counting.h"
 
 #include "llvm/Analysis/AssumptionCache.h"
-#include "llvm/Analysis/LoopInfo.h"
-#include "llvm/Analysis/ScalarEvolution.h"
+#include "llvm/Analysis/CFG.h"
+#include "llvm/Analysis/DomTreeUpdater.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/Analysis/TargetTransformInfo.h"
 #include "llvm/IR/DebugInfoMetadata.h"
-#include "llvm/IR/Dominators.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Instructions.h"
+#include "llvm/IR/MDBuilder.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Transforms/Utils/BasicBlockUtils.h"
 #include "llvm/Transforms/Utils/Local.h"
 #include "llvm/Transforms/Utils/LoopSimplify.h"
 #include "llvm/Transforms/Utils/LoopUtils.h"
@@ -24,58 +25,208 @@ namespace quipu {
 /// addition per iteration.
 constexpr unsigned ExpansionBudget = 16;
 
-/// Where a block counts itself; its end if it has no place for an instruction (a block of a catchswitch).
-static BasicBlock::iterator countingPoint(BasicBlock &BB) {
-    return BB.isEntryBlock() ? BB.getFirstNonPHIOrDbgOrAlloca() : BB.getFirstInsertionPt();
-}
+/// Counters of one loop that live in registers; more would only be spilled.
+constexpr unsigned RegisterBudget = 16;
 
-void countNaively(Function &F, FunctionCallee Blocks) {
+void countNaively(Function &F, FunctionCallee Effort, FunctionCallee Moved) {
     SmallVector<BasicBlock *, 32> Own;
-    for (BasicBlock &BB : F)
+    SmallVector<Instruction *, 8> Moving;
+    Transfer Found;
+    for (BasicBlock &BB : F) {
         Own.push_back(&BB);
-    for (BasicBlock *BB : Own) {
-        auto Where = countingPoint(*BB);
-        if (Where == BB->end())
-            continue;
-        IRBuilder<> Builder(BB, Where);
+        for (Instruction &I : BB)
+            if (isVariableTransfer(I, Found))
+                Moving.push_back(&I);
+    }
+    IRBuilder<> Builder(F.getContext());
+    auto Locate = [&] {
         if (DISubprogram *Debug = F.getSubprogram())
             Builder.SetCurrentDebugLocation(DILocation::get(F.getContext(), Debug->getScopeLine(), 0, Debug));
-        Builder.CreateCall(Blocks, {Builder.getInt64(1)});
-    }
-}
-
-BlockCounter::BlockCounter(Function &F, bool InMemory) : F(F), InMemory(InMemory) {
-    SmallVector<BasicBlock *, 32> Blocks;
-    for (BasicBlock &BB : F)
-        Blocks.push_back(&BB);
-    IRBuilder<> Builder(&*F.getEntryBlock().begin());
-    Slot = Builder.CreateAlloca(Builder.getInt64Ty(), nullptr, "quipu.blocks");
-    for (BasicBlock *BB : Blocks) {
-        auto Where = countingPoint(*BB);
+    };
+    SmallVector<quipu::Effort, 32> Efforts;
+    for (BasicBlock *BB : Own)
+        Efforts.push_back(effortOf(*BB));
+    for (auto [BB, Weights] : zip(Own, Efforts)) {
+        auto Where = BB->isEntryBlock() ? BB->getFirstNonPHIOrDbgOrAlloca() : BB->getFirstInsertionPt();
         if (Where == BB->end())
             continue;
         Builder.SetInsertPoint(BB, Where);
-        if (BB == &F.getEntryBlock())
-            Builder.CreateStore(Builder.getInt64(0), Slot, InMemory);
-        Value *Before = Builder.CreateLoad(Builder.getInt64Ty(), Slot, InMemory);
-        Value *After = Builder.CreateAdd(Before, Builder.getInt64(1));
-        Additions.push_back(After);
-        Builder.CreateStore(After, Slot, InMemory);
+        Locate();
+        SmallVector<uint64_t, QUIPU_WEIGHTED> Row(Weights.begin(), Weights.end());
+        Constant *Data = ConstantDataArray::get(F.getContext(), Row);
+        auto *Global = new GlobalVariable(*F.getParent(), Data->getType(), true, GlobalValue::PrivateLinkage, Data,
+                                          "quipu.effort");
+        Builder.CreateCall(Effort, {Global});
+    }
+    for (Instruction *I : Moving) {
+        isVariableTransfer(*I, Found);
+        Builder.SetInsertPoint(I);
+        Locate();
+        Value *Length = Builder.CreateZExtOrTrunc(Found.Length, Builder.getInt64Ty());
+        Builder.CreateCall(Moved, {Found.Loads ? Length : Builder.getInt64(0), Length});
     }
 }
 
-Value *BlockCounter::read(Instruction *Where) {
-    IRBuilder<> Builder(Where);
-    return Builder.CreateLoad(Builder.getInt64Ty(), Slot, InMemory);
+Counting::Counting(Function &F, FunctionAnalysisManager &FAM)
+    : F(F), FAM(FAM), DT(F), LI(DT),
+      SE(F, FAM.getResult<TargetLibraryAnalysis>(F), FAM.getResult<AssumptionAnalysis>(F), DT, LI),
+      InMemory(!hasPlainEdges(F)) {
+    BlockEfforts Efforts;
+    SmallVector<Instruction *, 4> Transfers;
+    Transfer Found;
+    for (BasicBlock &BB : F) {
+        Efforts[&BB] = effortOf(BB);
+        for (Instruction &I : BB)
+            if (isVariableTransfer(I, Found))
+                Transfers.push_back(&I);
+    }
+    if (InMemory) {
+        Plan = planBlocks(F, Efforts);
+    } else {
+        for (Loop *L : LI)
+            simplifyLoop(L, &DT, &LI, &SE, &FAM.getResult<AssumptionAnalysis>(F), nullptr, /*PreserveLCSSA=*/false);
+        for (Loop *L : LI.getLoopsInPreorder())
+            if (L->isLoopSimplifyForm() &&
+                none_of(L->blocks(), [](BasicBlock *BB) { return any_of(*BB, mayNotReturn); }))
+                Transparent.insert(L);
+        Plan = planEdges(F, Efforts, LI, [&](const BasicBlock *From, const BasicBlock *To) {
+            const Loop *L = LI.getLoopFor(To);
+            return L && To == L->getHeader() && L->contains(From) && isCheap(L);
+        });
+    }
+    planTransfers(Transfers);
 }
 
-void BlockCounter::restart(Instruction *Where) {
-    IRBuilder<> Builder(Where);
-    Builder.CreateStore(Builder.getInt64(0), Slot, InMemory);
+/// Transfers of a length that is known only at run time: counters of bytes, one for copies and one for fills.
+void Counting::planTransfers(ArrayRef<Instruction *> Transfers) {
+    for (bool Loads : {true, false}) {
+        bool Any = false;
+        Transfer Found;
+        for (Instruction *I : Transfers) {
+            isVariableTransfer(*I, Found);
+            if (Found.Loads != Loads)
+                continue;
+            Sites.push_back({counters() + !Any - 1, I, Found.Length});
+            if (Any)
+                continue;
+            Any = true;
+            Effort Row{};
+            Row[QUIPU_BYTES_LOADED - QUIPU_BLOCKS] = Loads;
+            Row[QUIPU_BYTES_STORED - QUIPU_BLOCKS] = 1;
+            Plan.Weights.push_back(Row);
+        }
+    }
 }
 
-/// The registers that hold the count after promotion: our additions and the phis between them.
-SmallPtrSet<Value *, 32> BlockCounter::registers() const {
+bool Counting::isCheap(const Loop *L) {
+    const SCEV *Taken = SE.getBackedgeTakenCount(L);
+    if (isa<SCEVCouldNotCompute>(Taken) || !L->getLoopPreheader())
+        return false;
+    SCEVExpander Expander(SE, F.getParent()->getDataLayout(), "quipu");
+    return !Expander.isHighCostExpansion(Taken, const_cast<Loop *>(L), ExpansionBudget,
+                                         &FAM.getResult<TargetIRAnalysis>(F), L->getLoopPreheader()->getTerminator());
+}
+
+/// The loop at whose end the count of a block goes to memory; null if it goes there at once. Outer loops of a nest
+/// without calls may run long, and what a killed process has counted must be in its file: so registers are kept for
+/// the innermost loop, or for a whole nest inside of such an outer loop.
+Loop *Counting::registerLoop(const BasicBlock *BB) const {
+    Loop *Found = nullptr;
+    Loop *L = LI.getLoopFor(BB);
+    if (InMemory || !L || (!L->isInnermost() && (!L->getParentLoop() || !Transparent.contains(L->getParentLoop()))))
+        return nullptr;
+    for (; L && Transparent.contains(L); L = L->getParentLoop())
+        if (L->isInnermost() || (L->getParentLoop() && Transparent.contains(L->getParentLoop())))
+            Found = L;
+    return Found;
+}
+
+/// Where an execution of the edge adds: in a block of its own if both its ends have other edges.
+Instruction *Counting::placeOf(const CountedEdge &Edge) {
+    BasicBlock *To = Edge.To;
+    if (Edge.From && !To->getUniquePredecessor()) {
+        if (Edge.From->getUniqueSuccessor())
+            return Edge.From->getTerminator();
+        CriticalEdgeSplittingOptions Options(&DT, &LI);
+        Options.setMergeIdenticalEdges();
+        BasicBlock *Between = SplitCriticalEdge(Edge.From->getTerminator(), GetSuccessorNumber(Edge.From, To), Options);
+        assert(Between && "hasPlainEdges() lets only edges through that can be split");
+        return Between->getTerminator();
+    }
+    return &*To->getFirstInsertionPt();
+}
+
+void Counting::insert(Value *TheCounters) {
+    Counters = TheCounters;
+    MDBuilder Metadata(F.getContext());
+    Scope = MDNode::get(F.getContext(), Metadata.createAnonymousAliasScope(
+                                            Metadata.createAnonymousAliasScopeDomain("quipu"), "quipu.counters"));
+    separateMemory();
+    for (size_t I = 0; I < Plan.Edges.size(); I++)
+        Sites.push_back({static_cast<unsigned>(I), placeOf(Plan.Edges[I]), nullptr});
+    DenseMap<Loop *, unsigned> Used;
+    for (const Site &S : Sites) {
+        Loop *L = registerLoop(S.Where->getParent());
+        if (L && Used[L]++ < RegisterBudget)
+            addToRegister(L, S);
+        else
+            addToMemory(S.Where, S.Counter, S.Amount);
+    }
+    promote();
+}
+
+void Counting::addToMemory(Instruction *Where, unsigned Counter, Value *Amount) {
+    IRBuilder<> Builder(Where);
+    Type *I64 = Builder.getInt64Ty();
+    Value *Address = Builder.CreateConstInBoundsGEP1_64(I64, Counters, Counter);
+    LoadInst *Before = Builder.CreateLoad(I64, Address);
+    Value *Added = Amount ? Builder.CreateZExtOrTrunc(Amount, I64) : Builder.getInt64(1);
+    StoreInst *After = Builder.CreateStore(Builder.CreateAdd(Before, Added), Address);
+    Before->setMetadata(LLVMContext::MD_alias_scope, Scope);
+    After->setMetadata(LLVMContext::MD_alias_scope, Scope);
+}
+
+void Counting::addToRegister(Loop *L, const Site &S) {
+    AllocaInst *&Slot = Slots[{L, S.Counter}];
+    IRBuilder<> Builder(F.getContext());
+    Type *I64 = Builder.getInt64Ty();
+    if (!Slot) {
+        Builder.SetInsertPoint(&*F.getEntryBlock().begin());
+        Slot = Builder.CreateAlloca(I64, nullptr, "quipu.count");
+        Builder.SetInsertPoint(L->getLoopPreheader()->getTerminator());
+        Builder.CreateStore(Builder.getInt64(0), Slot);
+        flush(L, S.Counter, Slot);
+    }
+    Builder.SetInsertPoint(S.Where);
+    Value *Added = S.Amount ? Builder.CreateZExtOrTrunc(S.Amount, I64) : Builder.getInt64(1);
+    Value *After = Builder.CreateAdd(Builder.CreateLoad(I64, Slot), Added);
+    Additions.push_back(After);
+    Builder.CreateStore(After, Slot);
+}
+
+void Counting::flush(Loop *L, unsigned Counter, AllocaInst *Slot) {
+    SmallVector<BasicBlock *, 4> Exits;
+    L->getUniqueExitBlocks(Exits);
+    for (BasicBlock *Exit : Exits) {
+        Instruction *Where = &*Exit->getFirstInsertionPt();
+        IRBuilder<> Builder(Where);
+        addToMemory(Where, Counter, Builder.CreateLoad(Builder.getInt64Ty(), Slot));
+    }
+}
+
+/// Code of the program does not touch the counters; calls may.
+void Counting::separateMemory() {
+    for (BasicBlock &BB : F) {
+        for (Instruction &I : BB) {
+            if (!isa<LoadInst, StoreInst, AnyMemIntrinsic>(I))
+                continue;
+            I.setMetadata(LLVMContext::MD_noalias, MDNode::concatenate(I.getMetadata(LLVMContext::MD_noalias), Scope));
+        }
+    }
+}
+
+/// The registers that hold counts after promotion: our additions and the phis between them.
+SmallPtrSet<Value *, 32> Counting::registers() const {
     SmallPtrSet<Value *, 32> Web;
     SmallVector<Value *, 32> Work;
     auto Visit = [&](Value *V) {
@@ -87,9 +238,10 @@ SmallPtrSet<Value *, 32> BlockCounter::registers() const {
             Visit(Addition);
     while (!Work.empty()) {
         auto *I = cast<Instruction>(Work.pop_back_val());
-        for (Value *Operand : I->operands())
-            if (isa<PHINode>(Operand))
-                Visit(Operand);
+        // The second operand of an addition is what it adds.
+        for (unsigned Operand = 0; Operand < (isa<PHINode>(I) ? I->getNumOperands() : 1); Operand++)
+            if (isa<PHINode>(I->getOperand(Operand)))
+                Visit(I->getOperand(Operand));
         for (User *U : I->users())
             if (isa<PHINode>(U))
                 Visit(U);
@@ -98,11 +250,11 @@ SmallPtrSet<Value *, 32> BlockCounter::registers() const {
 }
 
 /// Replaces what leaves `L` by its value after the last iteration, computed in front of the loop.
-void BlockCounter::closeLoop(Loop &L, const SmallPtrSetImpl<Value *> &Web, ScalarEvolution &SE,
-                             const TargetTransformInfo &TTI) {
+void Counting::closeLoop(Loop &L, const SmallPtrSetImpl<Value *> &Web) {
     BasicBlock *Preheader = L.getLoopPreheader();
     if (!Preheader)
-        return; // entered by an indirect branch
+        return;
+    const TargetTransformInfo &TTI = FAM.getResult<TargetIRAnalysis>(F);
     Instruction *Front = Preheader->getTerminator();
     SmallVector<BasicBlock *, 4> Exits;
     L.getUniqueExitBlocks(Exits);
@@ -127,29 +279,22 @@ void BlockCounter::closeLoop(Loop &L, const SmallPtrSetImpl<Value *> &Web, Scala
     }
 }
 
-void BlockCounter::finish(FunctionAnalysisManager &FAM) {
-    if (InMemory)
+/// Turns the slots into registers, and counts of loops into closed forms where scalar evolution knows the trip count:
+/// a register that remains is one more recurrence, and reductions that it accompanies do not vectorize as well.
+void Counting::promote() {
+    if (Slots.empty())
         return;
-    DominatorTree DT(F);
+    SmallVector<AllocaInst *, 16> Allocas;
+    for (auto &Entry : Slots)
+        Allocas.push_back(Entry.second);
     AssumptionCache &AC = FAM.getResult<AssumptionAnalysis>(F);
-    PromoteMemToReg({Slot}, DT, &AC);
-
-    // The count at the exit of a loop is a closed form wherever scalar evolution knows the trip count; without that the
-    // register is one more recurrence, and reductions that it accompanies do not vectorize as well.
-    LoopInfo LI(DT);
-    if (LI.empty())
-        return;
-    TargetLibraryInfo &TLI = FAM.getResult<TargetLibraryAnalysis>(F);
-    TargetTransformInfo &TTI = FAM.getResult<TargetIRAnalysis>(F);
-    ScalarEvolution SE(F, TLI, AC, DT, LI);
-    for (Loop *L : LI) {
-        simplifyLoop(L, &DT, &LI, &SE, &AC, nullptr, /*PreserveLCSSA=*/false);
+    PromoteMemToReg(Allocas, DT, &AC);
+    for (Loop *L : LI)
         formLCSSARecursively(*L, DT, &LI, &SE);
-    }
     SmallPtrSet<Value *, 32> Web = registers();
     SmallVector<Loop *, 16> Loops = LI.getLoopsInPreorder();
     for (Loop *L : reverse(Loops))
-        closeLoop(*L, Web, SE, TTI);
+        closeLoop(*L, Web);
 
     SmallVector<WeakTrackingVH, 32> Phis;
     for (Loop *L : Loops)
@@ -158,7 +303,7 @@ void BlockCounter::finish(FunctionAnalysisManager &FAM) {
                 Phis.push_back(&Phi);
     for (WeakTrackingVH &Phi : Phis)
         if (auto *Alive = dyn_cast_or_null<PHINode>(Phi))
-            RecursivelyDeleteDeadPHINode(Alive, &TLI);
+            RecursivelyDeleteDeadPHINode(Alive, &FAM.getResult<TargetLibraryAnalysis>(F));
 }
 
 } // namespace quipu

@@ -1,53 +1,79 @@
-//===- counting.h - how many basic blocks a function executes -------------===//
+//===- counting.h - how much work a function does --------------------------===//
 #ifndef QUIPU_COUNTING_H
 #define QUIPU_COUNTING_H
 
+#include "flow.h"
+
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/Analysis/LoopInfo.h"
+#include "llvm/Analysis/ScalarEvolution.h"
 #include "llvm/IR/DerivedTypes.h"
+#include "llvm/IR/Dominators.h"
 #include "llvm/IR/PassManager.h"
 #include "llvm/IR/ValueHandle.h"
 
 namespace llvm {
 class AllocaInst;
 class Function;
-class Instruction;
 class Loop;
-class ScalarEvolution;
-class TargetTransformInfo;
+class MDNode;
 class Value;
 } // namespace llvm
 
 namespace quipu {
 
-/// The reference that the optimized counting is tested against: one call of quipu_blocks(1) in every block.
-void countNaively(llvm::Function &F, llvm::FunctionCallee Blocks);
+/// The reference that counters are tested against: quipu_effort(weights of the block) in every block, and quipu_moved()
+/// at every transfer whose length is not constant.
+void countNaively(llvm::Function &F, llvm::FunctionCallee Effort, llvm::FunctionCallee Moved);
 
-/// Blocks executed so far by one activation of a function, held in a local variable that becomes a register.
-class BlockCounter {
+/// Counters of one function. The plan is made from the function as it is when this is constructed; insert() adds the
+/// code that counts.
+class Counting {
   public:
-    /// Adds one increment to every block of `F`. `InMemory` keeps the variable in memory (functions that call
-    /// setjmp: longjmp would roll a register back).
-    BlockCounter(llvm::Function &F, bool InMemory);
+    Counting(llvm::Function &F, llvm::FunctionAnalysisManager &FAM);
 
-    /// A load of the count at `Where`, in front of that instruction.
-    llvm::Value *read(llvm::Instruction *Where);
+    /// Rows of weights: of a visit, then of each counter (quipu_region.weights).
+    const std::vector<Effort> &weights() const { return Plan.Weights; }
+    unsigned counters() const { return Plan.Weights.size() - 1; }
 
-    /// Counts from zero again, from `Where` on: what was read has been handed over.
-    void restart(llvm::Instruction *Where);
-
-    /// Turns the variable into registers and replaces counts of loops by closed forms where the trip count is
-    /// known. Call once, after the last read().
-    void finish(llvm::FunctionAnalysisManager &FAM);
+    /// Adds to `Counters` (an array of 64-bit integers, defined in the entry block) from now on. Loops without calls
+    /// count in registers, in closed form where the trip count is known; everything else counts in memory, so that the
+    /// counters are right at every call.
+    void insert(llvm::Value *Counters);
 
   private:
+    struct Site {
+        unsigned Counter;
+        llvm::Instruction *Where;
+        llvm::Value *Amount; ///< null: 1
+    };
+
+    void planTransfers(llvm::ArrayRef<llvm::Instruction *> Transfers);
+    llvm::Loop *registerLoop(const llvm::BasicBlock *BB) const;
+    llvm::Instruction *placeOf(const CountedEdge &Edge);
+    bool isCheap(const llvm::Loop *L);
+    void addToMemory(llvm::Instruction *Where, unsigned Counter, llvm::Value *Amount);
+    void addToRegister(llvm::Loop *L, const Site &S);
+    void flush(llvm::Loop *L, unsigned Counter, llvm::AllocaInst *Slot);
+    void separateMemory();
+    void promote();
+    void closeLoop(llvm::Loop &L, const llvm::SmallPtrSetImpl<llvm::Value *> &Web);
     llvm::SmallPtrSet<llvm::Value *, 32> registers() const;
-    void closeLoop(llvm::Loop &L, const llvm::SmallPtrSetImpl<llvm::Value *> &Web, llvm::ScalarEvolution &SE,
-                   const llvm::TargetTransformInfo &TTI);
 
     llvm::Function &F;
-    llvm::AllocaInst *Slot;
-    bool InMemory;
+    llvm::FunctionAnalysisManager &FAM;
+    llvm::DominatorTree DT;
+    llvm::LoopInfo LI;
+    llvm::ScalarEvolution SE;
+    bool InMemory; ///< nothing is kept in registers
+    CountingPlan Plan;
+    std::vector<Site> Sites;                               ///< transfers; edges are placed when they are inserted
+    llvm::SmallPtrSet<const llvm::Loop *, 16> Transparent; ///< loops without calls that may not return
+    llvm::Value *Counters = nullptr;
+    llvm::MDNode *Scope = nullptr; ///< alias scope of the counters
+    llvm::MapVector<std::pair<llvm::Loop *, unsigned>, llvm::AllocaInst *> Slots;
     llvm::SmallVector<llvm::WeakTrackingVH, 32> Additions;
 };
 

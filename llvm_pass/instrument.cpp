@@ -1,9 +1,9 @@
 #include "instrument.h"
 
 #include "counting.h"
+#include "hooks.h"
 #include "regions.h"
 
-#include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/Analysis/GlobalsModRef.h"
 #include "llvm/BinaryFormat/Dwarf.h"
 #include "llvm/IR/DebugInfoMetadata.h"
@@ -21,37 +21,6 @@ using namespace llvm;
 
 namespace quipu {
 namespace {
-
-/// The functions of quipu.h that the pass calls.
-struct Runtime {
-    FunctionCallee Enter, Exit, Unwind, Top, Blocks;
-
-    explicit Runtime(Module &M) {
-        LLVMContext &Context = M.getContext();
-        Type *Pointer = PointerType::getUnqual(Context);
-        Type *Void = Type::getVoidTy(Context);
-        AttributeList NoUnwind = AttributeList().addFnAttribute(Context, Attribute::NoUnwind);
-        Enter = M.getOrInsertFunction("quipu_enter", NoUnwind, Pointer, Pointer);
-        Exit = M.getOrInsertFunction("quipu_exit", NoUnwind, Void, Pointer);
-        Unwind = M.getOrInsertFunction("quipu_unwind", NoUnwind, Void, Pointer);
-        Top = M.getOrInsertFunction("quipu_top", NoUnwind, Pointer);
-        Blocks = M.getOrInsertFunction("quipu_blocks", NoUnwind, Void, Type::getInt64Ty(Context));
-    }
-};
-
-/// Calls after which counted code may run, end or be left: not intrinsics and not assembly.
-bool isRealCall(const Instruction &I) {
-    const auto *Call = dyn_cast<CallBase>(&I);
-    return Call && !isa<IntrinsicInst>(Call) && !Call->isInlineAsm();
-}
-
-bool callsSetjmp(const Function &F) {
-    for (const BasicBlock &BB : F)
-        for (const Instruction &I : BB)
-            if (const auto *Call = dyn_cast<CallBase>(&I); Call && Call->hasFnAttr(Attribute::ReturnsTwice))
-                return true;
-    return false;
-}
 
 /// Fortran has no exceptions; the functions of flang do not say so. Its modules name no compiler, but have debug
 /// information (the wrapper asks for line tables) or call its runtime.
@@ -78,67 +47,37 @@ void forgetMemoryFacts(Function &F) {
     }
 }
 
-/// Inserts counting, and enter and exit if `Descriptor` is given, into one function.
+/// Inserts counting, and enter and exit if it is a region, into one function.
 class FunctionInstrumenter {
   public:
-    FunctionInstrumenter(Function &F, const Runtime &RT, GlobalVariable *Descriptor, bool HandleExceptions)
-        : F(F), RT(RT), Descriptor(Descriptor), HandleExceptions(HandleExceptions) {}
+    FunctionInstrumenter(Function &F, Runtime &RT, const RegionFacts &Facts, bool Region, bool HandleExceptions)
+        : F(F), RT(RT), Facts(Facts), Region(Region), HandleExceptions(HandleExceptions) {}
 
-    /// The reference: the active call path is told of every block.
+    /// The reference: the active call path is told of the effort of every block.
     void runNaively() {
-        bool Setjmp = callsSetjmp(F);
         std::vector<Instruction *> Twice = returningTwice();
-        countNaively(F, RT.Blocks);
-        Value *Frame = enter(Setjmp);
-        resume(Twice, Frame);
-        if (Descriptor) {
-            EscapeEnumerator Escapes(F, "quipu.cleanup", HandleExceptions);
-            while (IRBuilder<> *Exit = Escapes.Next()) {
-                setLocation(*Exit);
-                Exit->CreateCall(RT.Exit, {Frame});
-            }
-        }
-        forgetMemoryFacts(F);
+        countNaively(F, RT.Effort, RT.Moved);
+        Value *Frame = nullptr;
+        if (Region)
+            Frame = atEntry(RT.Enter, {createDescriptor(F, Facts, false, {})}, "quipu.frame");
+        finish(Twice, Frame);
     }
 
     void run(FunctionAnalysisManager &FAM) {
-        bool Setjmp = callsSetjmp(F);
-        std::vector<Instruction *> Calls;
-        SmallPtrSet<BasicBlock *, 32> Own;
-        for (BasicBlock &BB : F) {
-            Own.insert(&BB);
-            for (Instruction &I : BB)
-                if (isRealCall(I))
-                    Calls.push_back(&I);
-        }
         std::vector<Instruction *> Twice = returningTwice();
-        BlockCounter Counter(F, Setjmp);
-        Value *Frame = enter(Setjmp);
-
-        // The runtime can end the frame at any call (exit, longjmp, an exception): it must know the count there.
-        for (Instruction *Call : Calls) {
-            if (Descriptor)
-                store(Counter, Frame, Call);
-            else if (cast<CallBase>(Call)->doesNotReturn())
-                flush(Counter, Call);
+        Counting Counters(F, FAM);
+        if (Counters.counters() > QUIPU_MOST_COUNTERS)
+            return runNaively();
+        GlobalVariable *Descriptor = createDescriptor(F, Facts, !Region, Counters.weights());
+        CallInst *Begin =
+            atEntry(Region ? RT.Enter : RT.Count, {Descriptor}, Region ? "quipu.frame" : "quipu.counters");
+        Hooks.push_back(Begin);
+        if (Counters.counters() > 0) {
+            IRBuilder<> Builder(Begin->getNextNode());
+            Counters.insert(
+                Region ? static_cast<Value *>(Builder.CreateLoad(Builder.getPtrTy(), Begin, "quipu.counters")) : Begin);
         }
-        resume(Twice, Frame);
-        EscapeEnumerator Escapes(F, "quipu.cleanup", HandleExceptions);
-        while (IRBuilder<> *Exit = Escapes.Next()) {
-            Instruction *Where = &*Exit->GetInsertPoint();
-            if (!Descriptor) {
-                flush(Counter, Where);
-                continue;
-            }
-            // In a block that the enumerator made for unwinding, the count is the one stored before the call.
-            if (Own.contains(Where->getParent()))
-                store(Counter, Frame, Where);
-            setLocation(*Exit);
-            Exit->SetInsertPoint(Where);
-            Exit->CreateCall(RT.Exit, {Frame});
-        }
-        Counter.finish(FAM);
-        forgetMemoryFacts(F);
+        finish(Twice, Region ? Begin : nullptr);
     }
 
   private:
@@ -151,13 +90,27 @@ class FunctionInstrumenter {
         return Twice;
     }
 
-    /// The frame of the region, or, in a function without one that calls setjmp, the frame that is active.
-    Value *enter(bool Setjmp) {
+    CallInst *atEntry(FunctionCallee Callee, ArrayRef<Value *> Arguments, const char *Name) {
         IRBuilder<> Builder(&*F.getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
         setLocation(Builder);
-        if (Descriptor)
-            return Builder.CreateCall(RT.Enter, {Descriptor}, "quipu.frame");
-        return Setjmp ? Builder.CreateCall(RT.Top, {}, "quipu.frame") : nullptr;
+        return Builder.CreateCall(Callee, Arguments, Name);
+    }
+
+    /// What follows the counting: the exits of the region, and the ends of frames that control came back over.
+    void finish(const std::vector<Instruction *> &Twice, Value *Frame) {
+        if (!Twice.empty())
+            resume(Twice, Frame ? Frame : atEntry(RT.Top, {}, "quipu.frame"));
+        if (Frame) {
+            EscapeEnumerator Escapes(F, "quipu.cleanup", HandleExceptions);
+            while (IRBuilder<> *Exit = Escapes.Next()) {
+                setLocation(*Exit);
+                CallInst *Call = Exit->CreateCall(RT.Exit, {Frame});
+                if (!isa<ResumeInst>(Call->getParent()->getTerminator()))
+                    Hooks.push_back(Call);
+            }
+        }
+        RT.inlineHooks(F, Hooks);
+        forgetMemoryFacts(F);
     }
 
     /// Where control may come back a second time, the frames above end.
@@ -178,22 +131,12 @@ class FunctionInstrumenter {
             Builder.SetCurrentDebugLocation(DILocation::get(F.getContext(), Debug->getScopeLine(), 0, Debug));
     }
 
-    void store(BlockCounter &Counter, Value *Frame, Instruction *Where) {
-        IRBuilder<> Builder(Where);
-        Builder.CreateStore(Counter.read(Where), Frame);
-    }
-
-    void flush(BlockCounter &Counter, Instruction *Where) {
-        IRBuilder<> Builder(Where);
-        setLocation(Builder);
-        Builder.CreateCall(RT.Blocks, {Counter.read(Where)});
-        Counter.restart(Where); // a call that does not return may throw, and the cleanup flushes again
-    }
-
     Function &F;
-    const Runtime &RT;
-    GlobalVariable *Descriptor;
+    Runtime &RT;
+    const RegionFacts &Facts;
+    bool Region;
     bool HandleExceptions;
+    SmallVector<CallInst *, 4> Hooks;
 };
 
 /// The filter that the compiler wrapper passes on, if there is one; a mistake in it is an error of the compilation.
@@ -218,6 +161,7 @@ PreservedAnalyses InstrumentPass::run(Module &M, ModuleAnalysisManager &AM) {
     auto &FAM = AM.getResult<FunctionAnalysisManagerModuleProxy>(M).getManager();
     bool HandleExceptions = !isFortran(M);
     bool Naive = sys::Process::GetEnv("QUIPU_NAIVE").has_value();
+    bool All = sys::Process::GetEnv("QUIPU_ALL").has_value();
 
     std::vector<Function *> Functions;
     for (Function &F : M)
@@ -230,10 +174,9 @@ PreservedAnalyses InstrumentPass::run(Module &M, ModuleAnalysisManager &AM) {
     std::vector<std::string> Lines;
     for (Function *F : Functions) {
         RegionFacts Facts = describe(*F);
-        bool Region = isRegion(Facts, Selection);
+        bool Region = isRegion(Facts, Selection, All);
         Lines.push_back(factsLine(*F, Facts, Region));
-        GlobalVariable *Descriptor = Region ? createDescriptor(*F, Facts) : nullptr;
-        FunctionInstrumenter Instrumenter(*F, RT, Descriptor, HandleExceptions);
+        FunctionInstrumenter Instrumenter(*F, RT, Facts, Region, HandleExceptions);
         if (Naive)
             Instrumenter.runNaively();
         else

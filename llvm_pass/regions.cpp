@@ -2,6 +2,7 @@
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Analysis/CFG.h"
 #include "llvm/Demangle/Demangle.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/DebugInfoMetadata.h"
@@ -11,6 +12,7 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/Path.h"
+#include "llvm/Support/xxhash.h"
 
 using namespace llvm;
 
@@ -39,6 +41,12 @@ std::string fortranName(StringRef Name) {
     }
     return Procedure.empty() ? "" : Scope + Procedure;
 }
+
+/// Functions with fewer instructions, and without loops and calls, are not worth the two time stamps of a hook, which
+/// take as long as some hundred instructions.
+constexpr size_t SmallFunction = 64;
+
+bool isMain(const Function &F) { return F.getName() == "main" || F.getName() == "_QQmain"; }
 
 std::string displayName(const Function &F) {
     std::string Name = F.getName().str();
@@ -75,9 +83,16 @@ RegionFacts describe(const Function &F) {
         Facts.File = std::string(Path);
     }
     Facts.Blocks = F.size();
-    for (const BasicBlock &BB : F)
-        for (const Instruction &I : BB)
+    bool Calls = false;
+    for (const BasicBlock &BB : F) {
+        for (const Instruction &I : BB) {
             Facts.Instructions += !I.isDebugOrPseudoInst();
+            Calls |= isRealCall(I);
+        }
+    }
+    SmallVector<std::pair<const BasicBlock *, const BasicBlock *>, 4> BackEdges;
+    FindFunctionBackedges(F, BackEdges);
+    Facts.IsSmall = !Calls && BackEdges.empty() && Facts.Instructions < SmallFunction && !isMain(F);
     return Facts;
 }
 
@@ -95,25 +110,44 @@ bool isCountable(const Function &F) {
     return !F.getName().starts_with("quipu_") && !F.getName().starts_with("__clang_call_terminate");
 }
 
-bool isRegion(const RegionFacts &Facts, const Filter &Selection) {
-    return Selection.includes(Facts.File.c_str(), Facts.Name.c_str(), Facts.Display.c_str());
+bool isRegion(const RegionFacts &Facts, const Filter &Selection, bool All) {
+    if (!Selection.includes(Facts.File.c_str(), Facts.Name.c_str(), Facts.Display.c_str()))
+        return false;
+    return All || !Facts.IsSmall || Selection.asks_for(Facts.Name.c_str(), Facts.Display.c_str());
 }
 
-GlobalVariable *createDescriptor(Function &F, const RegionFacts &Facts) {
+static Constant *weightsConstant(Module &M, ArrayRef<Effort> Weights) {
+    LLVMContext &Context = M.getContext();
+    if (Weights.empty())
+        return ConstantPointerNull::get(PointerType::getUnqual(Context));
+    SmallVector<uint64_t, 64> Numbers;
+    for (const Effort &Row : Weights)
+        Numbers.append(Row.begin(), Row.end());
+    Constant *Data = ConstantDataArray::get(Context, Numbers);
+    auto *Global = new GlobalVariable(M, Data->getType(), true, GlobalValue::PrivateLinkage, Data, "quipu.weights");
+    Global->setUnnamedAddr(GlobalValue::UnnamedAddr::Global);
+    return Global;
+}
+
+GlobalVariable *createDescriptor(Function &F, const RegionFacts &Facts, bool Quiet, ArrayRef<Effort> Weights) {
     Module &M = *F.getParent();
     LLVMContext &Context = F.getContext();
     Type *Pointer = PointerType::getUnqual(Context);
     Type *I32 = Type::getInt32Ty(Context);
     Type *I64 = Type::getInt64Ty(Context);
-    StructType *Region = StructType::get(Context, {Pointer, Pointer, Pointer, I32, I32, I64});
+    StructType *Region = StructType::get(Context, {Pointer, Pointer, Pointer, I32, I32, I64, Pointer, I32, I32, I64});
     Constant *Display =
         Facts.Display == Facts.Name ? stringConstant(F, "", "") : stringConstant(F, Facts.Display, "quipu.display");
     Constant *Fields[] = {stringConstant(F, Facts.Name, "quipu.name"),
                           Display,
                           stringConstant(F, Facts.File, "quipu.file"),
                           ConstantInt::get(I32, Facts.Line),
-                          ConstantInt::get(I32, 0), // QUIPU_FUNCTION
-                          ConstantInt::get(I64, 0)};
+                          ConstantInt::get(I32, QUIPU_FUNCTION),
+                          ConstantInt::get(I64, 0),
+                          weightsConstant(M, Weights),
+                          ConstantInt::get(I32, Weights.empty() ? 0 : Weights.size() - 1),
+                          ConstantInt::get(I32, Quiet),
+                          ConstantInt::get(I64, xxHash64(Facts.Name) | 1)};
     auto *Descriptor = new GlobalVariable(M, Region, false, GlobalValue::PrivateLinkage,
                                           ConstantStruct::get(Region, Fields), "quipu.region." + Facts.Name);
     Descriptor->setAlignment(Align(8));
@@ -125,10 +159,9 @@ std::string factsLine(const Function &F, const RegionFacts &Facts, bool Hook) {
     size_t IndirectCalls = 0;
     for (const BasicBlock &BB : F) {
         for (const Instruction &I : BB) {
-            const auto *Call = dyn_cast<CallBase>(&I);
-            if (!Call || isa<IntrinsicInst>(Call) || Call->isInlineAsm())
+            if (!isRealCall(I))
                 continue;
-            if (const auto *Callee = dyn_cast<Function>(Call->getCalledOperand()->stripPointerCasts()))
+            if (const auto *Callee = dyn_cast<Function>(cast<CallBase>(I).getCalledOperand()->stripPointerCasts()))
                 Calls.insert(Callee->getName());
             else
                 IndirectCalls++;

@@ -2,6 +2,7 @@
 #ifndef QUIPU_REGIONS_H
 #define QUIPU_REGIONS_H
 
+#include "effort.h"
 #include "filter.h"
 
 #include "llvm/IR/GlobalVariable.h"
@@ -23,6 +24,7 @@ struct RegionFacts {
     unsigned Line = 0;
     size_t Blocks = 0;
     size_t Instructions = 0;
+    bool IsSmall = false; ///< a hook would cost more than it tells: no loop, no call, few instructions
 };
 
 /// Reads the facts before anything is inserted.
@@ -31,11 +33,12 @@ RegionFacts describe(const llvm::Function &F);
 /// Whether code of this function may be counted at all.
 bool isCountable(const llvm::Function &F);
 
-/// Whether the function gets enter and exit.
-bool isRegion(const RegionFacts &Facts, const Filter &Selection);
+/// Whether the function gets enter and exit: it is selected and worth it, or `All` are, or the filter names it.
+bool isRegion(const RegionFacts &Facts, const Filter &Selection, bool All);
 
-/// The struct quipu_region of quipu.h for `F`.
-llvm::GlobalVariable *createDescriptor(llvm::Function &F, const RegionFacts &Facts);
+/// The struct quipu_region of quipu.h for `F`, with these rows of weights.
+llvm::GlobalVariable *createDescriptor(llvm::Function &F, const RegionFacts &Facts, bool Quiet,
+                                       llvm::ArrayRef<Effort> Weights);
 
 /// One line of JSON about `F`, for the section .quipu.facts.
 std::string factsLine(const llvm::Function &F, const RegionFacts &Facts, bool Hook);

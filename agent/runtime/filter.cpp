@@ -149,6 +149,17 @@ bool Filter::includes(const char *file, const char *name, const char *display) c
     return file_in && name_in;
 }
 
+bool Filter::asks_for(const char *name, const char *display) const {
+    for (size_t i = count; i-- > 0;) {
+        const FilterRule &rule = rules[i];
+        if (rule.target == FilterRule::File)
+            continue;
+        if (fnmatch(rule.pattern, rule.target == FilterRule::Name && display ? display : name, 0) == 0)
+            return rule.include;
+    }
+    return false;
+}
+
 void Filter::clear() {
     free(rules);
     free(text);

@@ -23,6 +23,8 @@ struct Filter {
 
     /* `display` may be null if it is the same as `name`; `file` may be null. */
     bool includes(const char *file, const char *name, const char *display) const;
+    /* Whether the last rule that fits the name includes it: somebody wants to see this region. */
+    bool asks_for(const char *name, const char *display) const;
     void clear();
 };
 

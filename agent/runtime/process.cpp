@@ -31,12 +31,17 @@ struct KnownRegion {
 constexpr size_t buckets = 1024;
 KnownRegion *known[buckets];
 uint64_t regions;
+int opened; /* the profile was made (1) or could not be (-1) */
 
-uint64_t hash_of(const char *text) { /* FNV-1a */
-    uint64_t hash = 14695981039346656037u;
-    for (; *text; text++)
-        hash = (hash ^ static_cast<unsigned char>(*text)) * 1099511628211u;
+/* FNV-1a */
+uint64_t hash_more(const void *data, size_t bytes, uint64_t hash) {
+    for (size_t i = 0; i < bytes; i++)
+        hash = (hash ^ static_cast<const unsigned char *>(data)[i]) * 1099511628211u;
     return hash;
+}
+
+uint64_t hash_of(const char *text, uint64_t hash = 14695981039346656037u) {
+    return hash_more(text, strlen(text), hash);
 }
 
 /* The metric table as it goes into the header of the profile. */
@@ -105,10 +110,14 @@ void flush(uint32_t state) {
     profile.header->state = state;
 }
 
-/* The child of fork shares the parent's mapping: it must not count there. */
+/* The child of fork counts in a profile of its own, from its next region on. */
 void child_after_fork() {
-    active = false;
-    forget_thread();
+    unlock();
+    if (!active)
+        return;
+    profile.detach();
+    forget_threads();
+    opened = 0;
 }
 
 void identify() {
@@ -156,12 +165,24 @@ void read_run_filter() {
     _exit(1);
 }
 
+bool make_profile() {
+    read_run_filter();
+    if (!profile.create(getenv("QUIPU_DIR"), sizeof(Node), QUIPU_METRIC_COUNT, metric_table()))
+        return false;
+    clock_kind = choose_clock(getenv("QUIPU_CLOCK"));
+    profile.header->clock = clock_kind;
+    profile.header->start_epoch_ns = nanoseconds(CLOCK_REALTIME);
+    first_calibration();
+    identify();
+    return true;
+}
+
 __attribute__((constructor(200))) void start() {
     const char *folder = getenv("QUIPU_DIR");
     if (!folder || !*folder)
         return;
     active = true; /* the file is made at first use: shells and wrappers in between leave none */
-    pthread_atfork(nullptr, nullptr, child_after_fork);
+    pthread_atfork(lock, unlock, child_after_fork);
 }
 
 __attribute__((destructor(200))) void end() {
@@ -174,30 +195,32 @@ __attribute__((destructor(200))) void end() {
 } // namespace
 
 bool open_profile() {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, [] {
-        read_run_filter();
-        if (!profile.create(getenv("QUIPU_DIR"), sizeof(Node), QUIPU_METRIC_COUNT, metric_table())) {
-            active = false;
-            return;
-        }
-        clock_kind = choose_clock(getenv("QUIPU_CLOCK"));
-        profile.header->clock = clock_kind;
-        profile.header->start_epoch_ns = nanoseconds(CLOCK_REALTIME);
-        first_calibration();
-        identify();
-    });
+    if (__atomic_load_n(&opened, __ATOMIC_ACQUIRE))
+        return active;
+    lock();
+    if (!opened) {
+        const bool made = make_profile();
+        active = active && made;
+        __atomic_store_n(&opened, made ? 1 : -1, __ATOMIC_RELEASE);
+    }
+    unlock();
     return active;
 }
 
 void register_region(quipu_region *region) {
     const char *display = region->display ? region->display : region->name;
     const char *file = region->file ? region->file : "";
-    if (region->kind != QUIPU_MPI && !filter.includes(region->file, region->name, display)) {
-        region->id = left_out;
-        return;
-    }
-    uint64_t hash = hash_of(region->name) + region->kind;
+    if (region->kind != QUIPU_MPI && !filter.includes(region->file, region->name, display))
+        region->quiet = 1;
+    if (!region->hash)
+        region->hash = hash_of(region->name);
+    /* Static functions of one name may be many; copies of one inline function may have been optimized differently. */
+    const uint32_t rows = region->weights ? region->counters + 1 : 0;
+    uint64_t hash = hash_of(region->name);
+    hash = hash_of(file, hash + region->kind);
+    hash = hash_more(&region->line, sizeof region->line, hash);
+    hash = hash_more(&region->quiet, sizeof region->quiet, hash);
+    hash = hash_more(region->weights, sizeof(int64_t) * QUIPU_WEIGHTED * rows, hash);
     KnownRegion **bucket = &known[hash % buckets];
     for (KnownRegion *entry = *bucket; entry; entry = entry->next) {
         if (entry->hash == hash && !strcmp(entry->key, region->name)) {
@@ -207,18 +230,20 @@ void register_region(quipu_region *region) {
     }
     auto *entry = static_cast<KnownRegion *>(malloc(sizeof(KnownRegion)));
     char *key = strdup(region->name); /* the descriptor goes away with its library */
+    const uint64_t id = ++regions;
     char line[16], kind[16];
     snprintf(line, sizeof line, "%u", region->line);
     snprintf(kind, sizeof kind, "%u", region->kind);
-    const char *parts[] = {region->name, display, file, line, kind};
-    if (!entry || !key || !profile.add_text(QUIPU_TEXT_REGION, regions + 1, parts, 5)) {
+    const char *parts[] = {region->name, display, file, line, kind, region->quiet ? "1" : "0"};
+    if (!entry || !key || !profile.add_weights(id, region->weights, rows, QUIPU_BLOCKS, QUIPU_WEIGHTED) ||
+        !profile.add_text(QUIPU_TEXT_REGION, id, parts, 6)) {
         free(entry);
         free(key);
         profile.note_lost();
-        region->id = left_out; /* counted with its callers */
+        __atomic_store_n(&region->id, no_room, __ATOMIC_RELEASE);
         return;
     }
-    *entry = {hash, ++regions, key, *bucket};
+    *entry = {hash, id, key, *bucket};
     *bucket = entry;
     __atomic_store_n(&region->id, entry->id, __ATOMIC_RELEASE);
 }
@@ -240,9 +265,9 @@ void quipu_flush(void) {
     using namespace quipu;
     if (!active || !profile.header)
         return;
-    /* Other threads go on; only they may touch their frames. */
-    if (Thread *thread = measured_thread())
-        settle(thread);
+    /* Other threads go on; only they may touch their nodes. */
+    if (quipu_current)
+        settle(quipu_current);
     flush(QUIPU_FLUSHED);
 }
 }

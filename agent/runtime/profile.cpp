@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -56,7 +57,50 @@ bool Profile::create(const char *folder, uint32_t node_size, uint32_t metric_cou
     header->pid = static_cast<uint32_t>(getpid());
     snprintf(header->metrics, sizeof header->metrics, "%s", metric_table);
     memcpy(header->magic, QUIPU_PROFILE_MAGIC, sizeof header->magic);
+    inherit();
+    remember(header, sizeof(quipu_profile_header));
     return true;
+}
+
+bool Profile::remember(void *address, size_t bytes) {
+    if (count == room) {
+        size_t more = room ? 2 * room : 64;
+        auto *larger = static_cast<Mapping *>(realloc(mappings, more * sizeof(Mapping)));
+        if (!larger)
+            return false;
+        mappings = larger;
+        room = more;
+    }
+    mappings[count++] = {address, size - bytes, bytes};
+    return true;
+}
+
+void Profile::detach() {
+    for (size_t i = inherited; i < count; i++)
+        mmap(mappings[i].address, mappings[i].size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd,
+             static_cast<off_t>(mappings[i].offset));
+    if (fd >= 0)
+        close(fd);
+    inherited = count;
+    fd = -1;
+    size = 0;
+    header = nullptr;
+    text = weights = nullptr;
+}
+
+void Profile::inherit() {
+    for (size_t i = 0; i < inherited; i++) {
+        if (mappings[i].size != chunk_size)
+            continue;
+        auto *old = static_cast<quipu_profile_chunk *>(mappings[i].address);
+        if (old->type != QUIPU_CHUNK_TEXT && old->type != QUIPU_CHUNK_WEIGHTS)
+            continue;
+        quipu_profile_chunk *copy = add_chunk(old->type, old->location);
+        if (!copy)
+            return;
+        memcpy(copy + 1, old + 1, old->used);
+        copy->used = old->used;
+    }
 }
 
 bool Profile::grow(void **mapped) {
@@ -65,7 +109,8 @@ bool Profile::grow(void **mapped) {
         *mapped = mmap(nullptr, chunk_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, static_cast<off_t>(size));
         if (*mapped != MAP_FAILED) {
             size += chunk_size;
-            return true;
+            if (remember(*mapped, chunk_size))
+                return true;
         }
         failure = errno;
     }
@@ -80,8 +125,35 @@ quipu_profile_chunk *Profile::add_chunk(uint32_t type, uint32_t location) {
     auto *chunk = static_cast<quipu_profile_chunk *>(mapped);
     chunk->location = location;
     chunk->used = 0;
+    chunk->address = reinterpret_cast<uint64_t>(chunk);
     chunk->type = type;
     return chunk;
+}
+
+void *Profile::record(quipu_profile_chunk *&chunk, uint32_t type, size_t bytes) {
+    if (!chunk || chunk->used + bytes > chunk_size - sizeof(quipu_profile_chunk)) {
+        quipu_profile_chunk *fresh = add_chunk(type, 0);
+        if (!fresh)
+            return nullptr;
+        chunk = fresh;
+    }
+    return reinterpret_cast<char *>(chunk + 1) + chunk->used;
+}
+
+bool Profile::add_weights(uint64_t region, const int64_t *values, uint32_t rows, uint32_t metric, uint32_t columns) {
+    constexpr uint32_t slice = 256; /* rows of a record: it must fit into a chunk */
+    for (uint32_t first = 0; first < rows; first += slice) {
+        const uint32_t part = rows - first < slice ? rows - first : slice;
+        const size_t values_size = sizeof(int64_t) * part * columns;
+        const size_t bytes = sizeof(quipu_profile_weights) + values_size;
+        auto *record = static_cast<quipu_profile_weights *>(this->record(weights, QUIPU_CHUNK_WEIGHTS, bytes));
+        if (!record)
+            return false;
+        *record = {region, first, part, metric, columns};
+        memcpy(record + 1, values + size_t{first} * columns, values_size);
+        __atomic_store_n(&weights->used, weights->used + static_cast<uint32_t>(bytes), __ATOMIC_RELEASE);
+    }
+    return true;
 }
 
 bool Profile::add_text(uint32_t type, uint64_t id, const char *const *parts, size_t count) {
@@ -92,18 +164,13 @@ bool Profile::add_text(uint32_t type, uint64_t id, const char *const *parts, siz
     size_t padded = sizeof(quipu_profile_text) + ((length + 7) & ~size_t{7});
     if (padded > room)
         return false;
-    if (!text || text->used + padded > room) {
-        quipu_profile_chunk *fresh = add_chunk(QUIPU_CHUNK_TEXT, 0);
-        if (!fresh)
-            return false;
-        text = fresh;
-    }
-    char *at = reinterpret_cast<char *>(text + 1) + text->used;
-    auto *record = reinterpret_cast<quipu_profile_text *>(at);
+    auto *record = static_cast<quipu_profile_text *>(this->record(text, QUIPU_CHUNK_TEXT, padded));
+    if (!record)
+        return false;
     record->type = type;
     record->id = id;
     record->length = static_cast<uint32_t>(length);
-    char *to = at + sizeof(quipu_profile_text);
+    char *to = reinterpret_cast<char *>(record + 1);
     for (size_t i = 0; i < count; i++) {
         if (i)
             *to++ = '\x1f';

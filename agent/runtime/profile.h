@@ -9,7 +9,7 @@
 
 namespace quipu {
 
-/* Everything here is called rarely and under the lock of the runtime (lock.h), except the readers of `header`. */
+/* Everything here is called rarely and under the lock of the runtime, except the readers of `header`. */
 class Profile {
   public:
     /* Creates profile-<host>-<pid>.quipu in `folder`. Returns false, with a message on stderr, if that fails. */
@@ -18,18 +18,39 @@ class Profile {
     quipu_profile_chunk *add_chunk(uint32_t type, uint32_t location);
     /* Appends a text record made of `count` parts joined by \x1f. Returns false when there is no room. */
     bool add_text(uint32_t type, uint64_t id, const char *const *parts, size_t count);
+    /* The weights of a region, `rows` of `columns`, the first of them for `metric`. Returns false when there is no
+     * room. */
+    bool add_weights(uint64_t region, const int64_t *weights, uint32_t rows, uint32_t metric, uint32_t columns);
+    /* In the child of a fork: what is mapped becomes a private copy, because code of the parent that is active here
+     * goes on counting there. A profile that is created then takes over what the old one had in chunks of texts and
+     * weights. */
+    void detach();
     /* Notes that events were lost because the file could not grow. */
     void note_lost();
 
     quipu_profile_header *header = nullptr; /* null: nothing is measured */
 
   private:
+    struct Mapping {
+        void *address;
+        uint64_t offset;
+        size_t size;
+    };
+
     bool grow(void **mapped);
+    bool remember(void *address, size_t bytes);
+    void inherit();
+    void *record(quipu_profile_chunk *&chunk, uint32_t type, size_t bytes);
     void note_error(const char *what, int code);
 
     int fd = -1;
     uint64_t size = 0;
     quipu_profile_chunk *text = nullptr;
+    quipu_profile_chunk *weights = nullptr;
+    Mapping *mappings = nullptr; /* the header, then the chunks */
+    size_t count = 0;
+    size_t room = 0;
+    size_t inherited = 0; /* so many of the first mappings belong to the profile of the parent */
 };
 
 constexpr uint32_t chunk_size = 65536;

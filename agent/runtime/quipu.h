@@ -25,8 +25,11 @@ enum quipu_metric {
     QUIPU_METRIC_COUNT
 };
 
+/* The metrics that the pass counts: columns of the weights of a region. */
+enum { QUIPU_WEIGHTED = QUIPU_BYTES_STORED - QUIPU_BLOCKS + 1, QUIPU_MOST_COUNTERS = 4096 };
+
 /* Static descriptor of a region. Lives as long as the program or library that holds it; `id` belongs to the
- * runtime and starts as 0. */
+ * runtime and starts as 0. What follows it is zero unless the pass wrote it. */
 struct quipu_region {
     const char *name;    /* linker name: what filters call MANGLED */
     const char *display; /* as a person writes it; NULL if the same as name */
@@ -34,27 +37,36 @@ struct quipu_region {
     uint32_t line;       /* line of the definition, 0 if unknown */
     uint32_t kind;       /* enum quipu_kind */
     uint64_t id;
-};
-
-/* An active region. The pass writes the number of blocks executed so far to `blocks` before every call and
- * every exit; the runtime reads it when the frame ends, however it ends. */
-struct quipu_frame {
-    uint64_t blocks;
+    const int64_t
+        *weights;      /* counters + 1 rows of QUIPU_WEIGHTED: the effort of one visit, then of 1 in each counter */
+    uint32_t counters; /* at most QUIPU_MOST_COUNTERS */
+    uint32_t quiet;    /* 1: without a hook; its effort goes to the call path that is active */
+    uint64_t hash;     /* of the name; 0: the runtime computes it */
 };
 
 struct quipu_node; /* a call path of one thread */
+
+/* An active region, and the counters of its call path: the pass adds to them. */
+struct quipu_frame {
+    uint64_t *counters;
+    struct quipu_node *node;
+};
 
 /* Enter a region; never returns NULL. The frame stays valid until quipu_exit of it or of an outer frame. */
 struct quipu_frame *quipu_enter(struct quipu_region *region);
 /* Leave the region of this frame; frames above it (left by longjmp or by an exception through foreign code)
  * end first. */
 void quipu_exit(struct quipu_frame *frame);
+/* A visit of a quiet region; returns the counters to add to. It does not end. */
+uint64_t *quipu_count(struct quipu_region *region);
 /* End all frames above this one: control came back to it by other ways than a return (setjmp returned twice). */
 void quipu_unwind(struct quipu_frame *frame);
 /* The innermost active frame of this thread: what quipu_unwind takes in functions without a region of their own. */
 struct quipu_frame *quipu_top(void);
-/* Blocks executed by code without a region of its own: they go to the call path that is active. */
-void quipu_blocks(uint64_t blocks);
+/* Effort of the active call path, one number for each weighted metric; bytes that a block of memory moved. The
+ * reference that counters and weights are tested against uses nothing else. */
+void quipu_effort(const int64_t *weights);
+void quipu_moved(uint64_t bytes_loaded, uint64_t bytes_stored);
 
 /* 1 while this process is measured. */
 int quipu_active(void);
@@ -72,7 +84,7 @@ uint64_t quipu_ticks(void);
 
 /* A fact about this process ("rank", "mpi_size", "mpi_library" …); the last value of a key holds. */
 void quipu_attribute(const char *key, const char *value);
-/* Bring the profile file up to date: blocks of active frames, clock, end of the process's resource use. Call at
+/* Bring the profile file up to date: time of the active call path, clock, the process's resource use. Call at
  * MPI_Finalize. Measuring goes on. */
 void quipu_flush(void);
 

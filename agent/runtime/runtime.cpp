@@ -1,116 +1,122 @@
-/* The hot path: enter, exit, add. */
+/* The hot path out of line: enter, exit, add. The pass emits the usual way inline (inlined.h). */
 #include "clock.h"
 #include "tree.h"
 
 using namespace quipu;
 
+__thread quipu_thread *quipu_current;
+
 namespace {
 
-thread_local Thread *current;
-/* Where blocks go that are not measured: written to, never read. */
-thread_local quipu_frame idle;
+/* The frame of code that is not measured; its counters are written to and never read. */
+thread_local Frame idle;
 
-__attribute__((noinline)) Thread *begin() {
-    if (!active)
-        return nullptr;
-    return current = begin_thread();
+inline quipu_thread *this_thread() {
+    quipu_thread *thread = quipu_current;
+    if (__builtin_expect(thread != nullptr, 1))
+        return thread;
+    return active ? quipu_current = begin_thread() : nullptr;
 }
 
-inline Thread *this_thread() {
-    Thread *thread = current;
-    return __builtin_expect(thread != nullptr, 1) ? thread : begin();
-}
-
-inline void charge_time(Thread *thread, Node *node) {
+inline void charge_time(quipu_thread *thread) {
     uint64_t now = ticks(clock_kind);
-    node->metrics[QUIPU_TIME] += now - thread->last;
+    thread->here->metrics[QUIPU_TIME] += now - thread->last;
     thread->last = now;
 }
 
-/* Blocks of the frame since the latest flush. */
-inline void charge_blocks(const Frame *frame) { frame->node->metrics[QUIPU_BLOCKS] += frame->blocks - frame->flushed; }
-
-/* Ends frames above `frame`: their code never returned here. */
-__attribute__((noinline)) void unwind_to(Thread *thread, Frame *frame) {
-    charge_time(thread, thread->top->node);
-    for (; thread->top > frame; thread->top--)
-        charge_blocks(thread->top);
+inline Link *follow(quipu_thread *thread, quipu_region *region) {
+    Link *link = thread->table[QUIPU_TABLE_INDEX(thread->here->salt, region->hash)];
+    if (__builtin_expect(link->from == thread->here && link->region == region->id, 1))
+        return link;
+    return find_link(thread, region);
 }
 
-bool belongs(const Thread *thread, const Frame *frame) { return frame >= thread->frames && frame <= thread->top; }
+__attribute__((noinline)) Frame *idle_frame() {
+    if (!idle.counters)
+        idle.counters = idle_counters();
+    return &idle;
+}
+
+/* Ends frames above `frame`: their code never returned here. */
+__attribute__((noinline)) void unwind_to(quipu_thread *thread, Frame *frame) {
+    charge_time(thread);
+    thread->top = frame;
+    thread->here = frame->node;
+}
+
+bool belongs(quipu_thread *thread, const Frame *frame) { return frame >= own(thread)->frames && frame <= thread->top; }
 
 } // namespace
-
-void quipu::forget_thread() { current = nullptr; }
 
 extern "C" {
 
 struct quipu_frame *quipu_enter(struct quipu_region *region) {
-    Thread *thread = this_thread();
-    if (__builtin_expect(!thread, 0) || region->id == left_out)
-        goto not_measured;
-    {
-        Node *node = thread->top->node;
-        Link *link = node->latest;
-        if (__builtin_expect(link->region != region->id || region->id == 0, 0))
-            link = find_link(thread, node, region);
-        if (__builtin_expect(!link || thread->top == thread->limit, 0)) {
-            if (thread->top == thread->limit)
-                profile.note_lost();
-            goto not_measured;
-        }
-        charge_time(thread, node);
-        Frame *frame = thread->top + 1;
-        frame->blocks = 0;
-        frame->flushed = 0;
-        frame->node = link->target;
-        link->target->metrics[QUIPU_VISITS] += link->counts;
-        thread->top = frame;
-        return frame;
+    quipu_thread *thread = this_thread();
+    if (__builtin_expect(!thread, 0))
+        return idle_frame();
+    Link *link = follow(thread, region);
+    if (__builtin_expect(!link || thread->top == thread->limit, 0)) {
+        if (thread->top == thread->limit)
+            profile.note_lost();
+        return idle_frame();
     }
-not_measured:
-    /* A region that the filter leaves out has a frame too, so that its blocks go to its caller. */
-    if (thread && region->id == left_out && thread->top != thread->limit) {
-        Frame *frame = thread->top + 1;
-        frame->blocks = 0;
-        frame->flushed = 0;
-        frame->node = thread->top->node;
-        thread->top = frame;
-        return frame;
-    }
-    return &idle;
+    if (link->to != thread->here)
+        charge_time(thread);
+    Frame *frame = thread->top + 1;
+    frame->counters = link->counters;
+    frame->node = link->to;
+    ++*link->visits;
+    thread->top = frame;
+    thread->here = link->to;
+    return frame;
 }
 
-void quipu_exit(struct quipu_frame *ended) {
-    Thread *thread = current;
-    auto *frame = static_cast<Frame *>(ended);
-    if (__builtin_expect(!thread || ended == &idle || !belongs(thread, frame), 0))
+void quipu_exit(struct quipu_frame *frame) {
+    quipu_thread *thread = quipu_current;
+    if (__builtin_expect(!thread || frame == &idle || !belongs(thread, frame), 0))
         return;
     if (__builtin_expect(thread->top != frame, 0))
         unwind_to(thread, frame);
-    if (frame == thread->frames)
+    if (frame == own(thread)->frames)
         return; /* the root stays */
-    charge_blocks(frame);
-    if (frame->node != (frame - 1)->node)
-        charge_time(thread, frame->node);
+    Node *back = (frame - 1)->node;
+    if (back != thread->here)
+        charge_time(thread);
     thread->top = frame - 1;
+    thread->here = back;
 }
 
-void quipu_unwind(struct quipu_frame *reached) {
-    Thread *thread = current;
-    auto *frame = static_cast<Frame *>(reached);
-    if (thread && reached != &idle && belongs(thread, frame) && thread->top != frame)
+uint64_t *quipu_count(struct quipu_region *region) {
+    quipu_thread *thread = this_thread();
+    Link *link = thread ? follow(thread, region) : nullptr;
+    if (__builtin_expect(!link, 0))
+        return idle_frame()->counters;
+    ++*link->visits;
+    return link->counters;
+}
+
+void quipu_unwind(struct quipu_frame *frame) {
+    quipu_thread *thread = quipu_current;
+    if (thread && frame != &idle && belongs(thread, frame) && thread->top != frame)
         unwind_to(thread, frame);
 }
 
 struct quipu_frame *quipu_top(void) {
-    Thread *thread = this_thread();
-    return thread ? static_cast<quipu_frame *>(thread->top) : &idle;
+    quipu_thread *thread = this_thread();
+    return thread ? thread->top : idle_frame();
 }
 
-void quipu_blocks(uint64_t blocks) {
-    if (Thread *thread = this_thread())
-        thread->top->node->metrics[QUIPU_BLOCKS] += blocks;
+void quipu_effort(const int64_t *weights) {
+    if (quipu_thread *thread = this_thread())
+        for (int i = 0; i < QUIPU_WEIGHTED; i++)
+            thread->here->metrics[QUIPU_BLOCKS + i] += static_cast<uint64_t>(weights[i]);
+}
+
+void quipu_moved(uint64_t bytes_loaded, uint64_t bytes_stored) {
+    if (quipu_thread *thread = this_thread()) {
+        thread->here->metrics[QUIPU_BYTES_LOADED] += bytes_loaded;
+        thread->here->metrics[QUIPU_BYTES_STORED] += bytes_stored;
+    }
 }
 
 int quipu_active(void) { return active; }
@@ -118,19 +124,19 @@ int quipu_active(void) { return active; }
 uint64_t quipu_ticks(void) { return this_thread() ? ticks(clock_kind) : 0; }
 
 struct quipu_node *quipu_here(void) {
-    Thread *thread = this_thread();
-    return thread ? reinterpret_cast<quipu_node *>(thread->top->node) : nullptr;
+    quipu_thread *thread = this_thread();
+    return thread ? thread->here : nullptr;
 }
 
 void quipu_add(struct quipu_node *node, enum quipu_metric metric, uint64_t value) {
     if (node && active)
-        __atomic_fetch_add(&reinterpret_cast<Node *>(node)->metrics[metric], value, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&node->metrics[metric], value, __ATOMIC_RELAXED);
 }
 
 void quipu_max(struct quipu_node *node, enum quipu_metric metric, uint64_t value) {
     if (!node || !active)
         return;
-    uint64_t *slot = &reinterpret_cast<Node *>(node)->metrics[metric];
+    uint64_t *slot = &node->metrics[metric];
     uint64_t old = __atomic_load_n(slot, __ATOMIC_RELAXED);
     while (value > old && !__atomic_compare_exchange_n(slot, &old, value, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
     }

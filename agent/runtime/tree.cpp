@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 namespace quipu {
@@ -10,42 +11,67 @@ namespace {
 
 Thread *threads;
 pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-pthread_key_t end_key;
-pthread_once_t end_key_once = PTHREAD_ONCE_INIT;
+pthread_key_t end_key, idle_key;
+pthread_once_t keys_once = PTHREAD_ONCE_INIT;
 uint32_t locations;
 uint32_t nodes;
-Link no_link = {0, nullptr, nullptr, false};
+quipu_profile_chunk *thread_records;
+uint64_t shared_counters[QUIPU_MOST_COUNTERS];
+Link no_link; /* leads from nowhere */
 
 /* Address space for frames is reserved, memory is used as the stack grows. */
 constexpr size_t frame_bytes = size_t{256} << 20;
 constexpr size_t frame_bytes_small = size_t{4} << 20;
+constexpr size_t counter_bytes = sizeof(uint64_t) * QUIPU_MOST_COUNTERS;
+static_assert(counter_bytes + sizeof(quipu_profile_counters) <= chunk_size - sizeof(quipu_profile_chunk));
 
-Node *new_node(Thread *thread, Node *up, uint64_t region) {
-    constexpr uint32_t room = chunk_size - sizeof(quipu_profile_chunk);
-    if (!thread->chunk || thread->chunk->used + sizeof(Node) > room) {
-        quipu_profile_chunk *chunk = profile.add_chunk(QUIPU_CHUNK_NODES, thread->location);
+void *reserve(size_t bytes) {
+    void *memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return memory == MAP_FAILED ? nullptr : memory;
+}
+
+/* Room for a record at the end of the chunk that `current` points to, or of a fresh one. Readers see it at publish().
+ */
+void *room_for(quipu_profile_chunk *&current, uint32_t type, uint32_t location, size_t bytes) {
+    constexpr size_t room = chunk_size - sizeof(quipu_profile_chunk);
+    if (!current || current->used + bytes > room) {
+        quipu_profile_chunk *chunk = profile.add_chunk(type, location);
         if (!chunk)
             return nullptr;
-        thread->chunk = chunk;
+        current = chunk;
     }
-    auto *node = reinterpret_cast<Node *>(reinterpret_cast<char *>(thread->chunk + 1) + thread->chunk->used);
+    return reinterpret_cast<char *>(current + 1) + current->used;
+}
+
+void publish(quipu_profile_chunk *chunk, size_t bytes) {
+    __atomic_store_n(&chunk->used, chunk->used + static_cast<uint32_t>(bytes), __ATOMIC_RELEASE);
+}
+
+Node *new_node(Thread *thread, Node *up, uint64_t region) {
+    auto *node =
+        static_cast<Node *>(room_for(thread->nodes, QUIPU_CHUNK_NODES, thread->shared->location, sizeof(Node)));
+    if (!node)
+        return nullptr;
     node->id = ++nodes;
     node->parent = up ? up->id : 0;
     node->region = region;
     node->up = up;
-    node->latest = &no_link;
-    __atomic_store_n(&thread->chunk->used, thread->chunk->used + static_cast<uint32_t>(sizeof(Node)), __ATOMIC_RELEASE);
+    node->salt = uint64_t{node->id} * 0x9e3779b97f4a7c15u >> 40;
+    publish(thread->nodes, sizeof(Node));
     return node;
 }
 
-Frame *reserve_frames(size_t *bytes) {
-    for (*bytes = frame_bytes; *bytes >= frame_bytes_small; *bytes /= 8) {
-        void *memory =
-            mmap(nullptr, *bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (memory != MAP_FAILED)
-            return static_cast<Frame *>(memory);
-    }
-    return nullptr;
+/* Counters in the file for a node; null if there is no room. */
+uint64_t *new_counters(Thread *thread, const Node *node, uint32_t count) {
+    size_t bytes = sizeof(quipu_profile_counters) + sizeof(uint64_t) * count;
+    auto *record = static_cast<quipu_profile_counters *>(
+        room_for(thread->counters, QUIPU_CHUNK_COUNTERS, thread->shared->location, bytes));
+    if (!record)
+        return nullptr;
+    record->node = node->id;
+    record->count = count;
+    publish(thread->counters, bytes);
+    return reinterpret_cast<uint64_t *>(record + 1);
 }
 
 /* Runs when a thread ends: what is still active ends now, the state waits for the next thread. */
@@ -55,32 +81,86 @@ void end_thread(void *state) {
         return;
     quipu_exit(thread->frames);
     lock();
-    thread->in_use = false;
+    thread->shared->in_use = 0;
     unlock();
+    quipu_current = nullptr;
 }
 
-void make_end_key() { pthread_key_create(&end_key, end_thread); }
+void end_idle(void *counters) { munmap(counters, counter_bytes); }
 
+void make_keys() {
+    pthread_key_create(&end_key, end_thread);
+    pthread_key_create(&idle_key, end_idle);
+}
+
+Frame *reserve_frames(size_t *bytes) {
+    for (*bytes = frame_bytes; *bytes >= frame_bytes_small; *bytes /= 8)
+        if (void *memory = reserve(*bytes))
+            return static_cast<Frame *>(memory);
+    return nullptr;
+}
+
+/* Under the lock. */
 Thread *new_thread() {
     auto *thread = static_cast<Thread *>(calloc(1, sizeof(Thread)));
-    if (!thread)
-        return nullptr;
-    size_t bytes;
-    thread->frames = reserve_frames(&bytes);
-    thread->location = locations;
-    thread->root = thread->frames ? new_node(thread, nullptr, 0) : nullptr;
-    if (!thread->root) {
-        if (thread->frames)
-            munmap(thread->frames, bytes);
+    auto *shared = static_cast<quipu_thread *>(room_for(thread_records, QUIPU_CHUNK_THREADS, 0, sizeof(quipu_thread)));
+    size_t bytes = 0;
+    Frame *frames = thread && shared ? reserve_frames(&bytes) : nullptr;
+    if (frames) {
+        thread->shared = shared;
+        thread->frames = frames;
+        shared->location = locations;
+        shared->table = thread->table;
+        shared->limit = frames + bytes / sizeof(Frame) - 1;
+        shared->own = thread;
+        for (Link *&entry : thread->table)
+            entry = &no_link;
+        thread->nowhere = static_cast<uint64_t *>(reserve(counter_bytes));
+        thread->root = thread->nowhere ? new_node(thread, nullptr, 0) : nullptr;
+    }
+    if (!thread || !thread->root) {
+        if (frames)
+            munmap(frames, bytes);
         free(thread);
         profile.note_lost();
         return nullptr;
     }
+    publish(thread_records, sizeof(quipu_thread));
     locations++;
-    thread->limit = thread->frames + bytes / sizeof(Frame) - 1;
     thread->next = threads;
     __atomic_store_n(&threads, thread, __ATOMIC_RELEASE);
     return thread;
+}
+
+/* Makes a link from the active node. Under the lock. */
+Link *new_link(Thread *thread, Node *from, const quipu_region *region) {
+    auto *link = static_cast<Link *>(malloc(sizeof(Link)));
+    if (!link)
+        return nullptr;
+    *link = {from, region->id, from, thread->nowhere, &thread->no_visits, from->links};
+    /* A region that is active already leads back to its node: recursion folds. */
+    Node *target = region->quiet ? nullptr : from;
+    while (target && target->region != region->id)
+        target = target->up;
+    const bool fresh = !target;
+    /* A region that was left out has a place of its own only for its counters. */
+    const bool wanted = region->id != no_room && (!region->quiet || region->weights);
+    if (fresh && wanted)
+        target = new_node(thread, from, region->id);
+    uint64_t *counters = thread->nowhere;
+    if (target && region->counters) {
+        counters = fresh ? new_counters(thread, target, region->counters) : target->counters;
+    }
+    if (target && counters) {
+        target->counters = counters;
+        link->to = region->quiet ? from : target;
+        link->counters = counters;
+        link->visits = &target->metrics[QUIPU_VISITS];
+    } else if (wanted) {
+        profile.note_lost();
+    }
+    from->links = link;
+    return link;
 }
 
 } // namespace
@@ -88,86 +168,91 @@ Thread *new_thread() {
 void lock() { pthread_mutex_lock(&mutex); }
 void unlock() { pthread_mutex_unlock(&mutex); }
 
-Thread *begin_thread() {
+quipu_thread *begin_thread() {
     if (!open_profile())
         return nullptr;
-    pthread_once(&end_key_once, make_end_key);
+    pthread_once(&keys_once, make_keys);
     lock();
     /* The lowest location that is free: threads that come and go share few locations. */
     Thread *thread = nullptr;
     for (Thread *other = threads; other; other = other->next)
-        if (!other->in_use && (!thread || other->location < thread->location))
+        if (!other->shared->in_use && (!thread || other->shared->location < thread->shared->location))
             thread = other;
     if (!thread)
         thread = new_thread();
     if (thread) {
-        thread->in_use = true;
-        thread->top = thread->frames;
-        thread->top->node = thread->root;
-        thread->last = ticks(clock_kind);
+        thread->shared->in_use = 1;
+        thread->frames->node = thread->root;
+        thread->frames->counters = thread->nowhere;
+        thread->shared->top = thread->frames;
+        thread->shared->here = thread->root;
+        thread->shared->clock = clock_kind;
+        thread->shared->last = ticks(clock_kind);
     }
     unlock();
-    if (thread)
-        pthread_setspecific(end_key, thread);
-    return thread;
+    if (!thread)
+        return nullptr;
+    pthread_setspecific(end_key, thread);
+    return thread->shared;
 }
 
-Link *find_link(Thread *thread, Node *node, quipu_region *region) {
-    for (Link *link = node->links; link; link = link->next)
-        if (link->region == region->id)
-            return node->latest = link;
-    if (thread->busy)
-        return nullptr;
-    thread->busy = true;
-    lock();
+Link *find_link(quipu_thread *shared, quipu_region *region) {
+    Thread *thread = own(shared);
+    Node *from = shared->here;
     if (region->id == 0) {
-        register_region(region);
+        if (thread->busy)
+            return nullptr;
+        thread->busy = true;
+        lock();
+        if (region->id == 0)
+            register_region(region);
         unlock();
         thread->busy = false;
-        /* Another descriptor of the same region may have its link here already. */
-        return region->id == left_out ? nullptr : find_link(thread, node, region);
     }
-    auto *link = static_cast<Link *>(malloc(sizeof(Link)));
-    if (link) {
-        Node *target = node;
-        while (target && target->region != region->id)
-            target = target->up;
-        bool counts = true;
-        if (!target && !(target = new_node(thread, node, region->id))) {
-            profile.note_lost();
-            counts = false;
-            target = node;
-        }
-        *link = {region->id, target, node->links, counts};
-        node->links = link;
-        node->latest = link;
+    Link *link = from->links;
+    while (link && link->region != region->id)
+        link = link->next;
+    if (!link && !thread->busy) {
+        thread->busy = true;
+        lock();
+        link = new_link(thread, from, region);
+        unlock();
+        thread->busy = false;
     }
-    unlock();
-    thread->busy = false;
+    if (link)
+        shared->table[QUIPU_TABLE_INDEX(from->salt, region->hash)] = link;
     return link;
 }
 
-Thread *measured_thread() {
-    pthread_once(&end_key_once, make_end_key);
-    return static_cast<Thread *>(pthread_getspecific(end_key));
+void settle(quipu_thread *thread) {
+    if (thread->top == own(thread)->frames)
+        return; /* outside of all regions no time is kept */
+    uint64_t now = ticks(clock_kind);
+    thread->here->metrics[QUIPU_TIME] += now - thread->last;
+    thread->last = now;
 }
 
-void settle(Thread *thread) {
-    for (Frame *frame = thread->frames; frame <= thread->top; frame++) {
-        uint64_t blocks = frame->blocks;
-        frame->node->metrics[QUIPU_BLOCKS] += blocks - frame->flushed;
-        frame->flushed = blocks;
-    }
-    if (thread->top > thread->frames) {
-        uint64_t now = ticks(clock_kind);
-        thread->top->node->metrics[QUIPU_TIME] += now - thread->last;
-        thread->last = now;
-    }
-}
-
-void for_each_thread(void (*visit)(Thread *)) {
+void for_each_thread(void (*visit)(quipu_thread *)) {
     for (Thread *thread = __atomic_load_n(&threads, __ATOMIC_ACQUIRE); thread; thread = thread->next)
-        visit(thread);
+        visit(thread->shared);
+}
+
+void forget_threads() {
+    quipu_current = nullptr;
+    threads = nullptr;
+    thread_records = nullptr;
+    locations = 0;
+    nodes = 0;
+    pthread_once(&keys_once, make_keys);
+    pthread_setspecific(end_key, nullptr);
+}
+
+uint64_t *idle_counters() {
+    pthread_once(&keys_once, make_keys);
+    auto *counters = static_cast<uint64_t *>(pthread_getspecific(idle_key));
+    if (!counters && (counters = static_cast<uint64_t *>(reserve(counter_bytes))))
+        pthread_setspecific(idle_key, counters);
+    return counters ? counters : shared_counters;
 }
 
 } // namespace quipu

@@ -2,80 +2,59 @@
 #ifndef QUIPU_TREE_H
 #define QUIPU_TREE_H
 
+#include "inlined.h"
 #include "profile.h"
-#include "quipu.h"
 
 #include <stddef.h>
 #include <stdint.h>
 
 namespace quipu {
 
-struct Node;
+using Node = quipu_node;
+using Link = quipu_link;
+using Frame = quipu_frame;
 
-/* From a node to the node that a region entered there leads to: a child, the node itself or one of its callers when
- * the region is active there already (recursion folds), or the node itself when there was no room for a child. */
-struct Link {
-    uint64_t region;
-    Node *target;
-    Link *next;
-    bool counts; /* false: entering is not a visit (no room) */
-};
-
-/* In the mapped file; begins as quipu_profile_node, whose hidden words are the pointers here. */
-struct Node {
-    uint32_t id;
-    uint32_t parent;
-    uint64_t region;
-    Node *up;
-    Link *links;
-    Link *latest; /* the link that was followed last; never null (an empty link at first) */
-    uint64_t hidden[3];
-    uint64_t metrics[QUIPU_METRIC_COUNT];
-};
 static_assert(sizeof(Node) == sizeof(quipu_profile_node) + size_t{8} * QUIPU_METRIC_COUNT);
+static_assert(sizeof(quipu_thread) == sizeof(quipu_profile_thread));
 
-struct Frame : quipu_frame {
-    Node *node;
-    uint64_t flushed; /* how much of `blocks` the node has already */
-};
-
-/* Everything about one thread; kept for the next thread when it ends. */
+/* What is private of a thread; kept for the next thread when it ends. */
 struct Thread {
-    Frame *top; /* innermost active frame; frames[0] belongs to the root and is always there */
-    Frame *limit;
-    Frame *frames;
+    quipu_thread *shared;
+    Frame *frames; /* frames[0] belongs to the root and is always there */
     Node *root;
-    uint64_t last; /* clock at the latest event */
-    uint32_t location;
     bool busy; /* inside of a slow path: a signal handler must not enter it again */
-    bool in_use;
-    uint64_t overflow; /* frames that found no room on the stack */
-    quipu_profile_chunk *chunk;
+    quipu_profile_chunk *nodes;
+    quipu_profile_chunk *counters;
+    uint64_t *nowhere; /* counters of call paths that found no room */
+    uint64_t no_visits;
     Thread *next; /* all threads of the process */
+    quipu_link *table[QUIPU_TABLE_ENTRIES];
 };
 
-/* Region id of regions that the filter leaves out. */
-constexpr uint64_t left_out = ~uint64_t{0};
+inline Thread *own(quipu_thread *thread) { return static_cast<Thread *>(thread->own); }
 
 extern Profile profile;
 extern uint32_t clock_kind;
 extern bool active;
 
 /* The state of the calling thread, made at first use; null when there is no memory for it. */
-Thread *begin_thread();
-/* The link to follow from `node` for `region`, made at first use. */
-Link *find_link(Thread *thread, Node *node, quipu_region *region);
-/* The state of the calling thread if it has one already. */
-Thread *measured_thread();
-/* The calling thread is not measured from now on (until begin_thread). */
-void forget_thread();
-/* Adds what active frames have counted so far to their nodes. */
-void settle(Thread *thread);
+quipu_thread *begin_thread();
+/* The link to follow from the active node for `region`, made at first use and put into the table. Null: inside of a
+ * signal handler that interrupted the making of another, or no memory. */
+Link *find_link(quipu_thread *thread, quipu_region *region);
+/* Adds the time since the latest event to the active node. */
+void settle(quipu_thread *thread);
 /* Calls `visit` for every thread that was ever measured. */
-void for_each_thread(void (*visit)(Thread *));
+void for_each_thread(void (*visit)(quipu_thread *));
+/* In the child of a fork: it has no threads yet. */
+void forget_threads();
+/* Counters that nobody reads, for code that runs unmeasured on this thread. */
+uint64_t *idle_counters();
 /* Makes the profile file at first use. False: nothing is measured. */
 bool open_profile();
-/* Gives the region its id (or left_out). Under the lock. */
+/* The id of regions that found no room in the file: they have no node, what they call counts with their caller. */
+constexpr uint64_t no_room = ~uint64_t{0};
+/* Gives the region its id; regions that the filter leaves out become quiet. Under the lock. */
 void register_region(quipu_region *region);
 
 /* One lock for everything that happens rarely: regions, chunks, threads, attributes. */

@@ -116,6 +116,10 @@ CommandLine parseArguments(const std::vector<std::string> &arguments) {
             line.naive = true;
             continue;
         }
+        if (argument == "--quipu-all") {
+            line.all = true;
+            continue;
+        }
         if (argument == "--quipu-show") {
             line.show = true;
             continue;

@@ -81,6 +81,8 @@ int main(int argc, char **argv) {
     exportFilter(line.filter);
     if (line.naive)
         setenv("QUIPU_NAIVE", "1", 1);
+    if (line.all)
+        setenv("QUIPU_ALL", "1", 1);
 
     std::vector<std::string> command;
     if (wrapper.mpi) {

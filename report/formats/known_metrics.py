@@ -14,6 +14,22 @@ KNOWN = {
         Metric("visits", "1", "effort", "sum", "times the region was entered on this call path"),
         Metric("time", "s", "cost", "sum", "wall-clock time inside the region"),
         Metric("blocks", "1", "effort", "sum", "executed basic blocks of LLVM IR, after inlining"),
+        Metric(
+            "instructions",
+            "1",
+            "effort",
+            "sum",
+            "executed instructions of LLVM IR, after inlining and before vectorization",
+        ),
+        Metric(
+            "flops", "1", "effort", "sum", "floating-point operations of any precision; a fused multiply-add is two"
+        ),
+        Metric("flops_single", "1", "effort", "sum", "floating-point operations in single precision"),
+        Metric("flops_double", "1", "effort", "sum", "floating-point operations in double precision"),
+        Metric("loads", "1", "effort", "sum", "loads from memory, before vectorization"),
+        Metric("stores", "1", "effort", "sum", "stores to memory, before vectorization"),
+        Metric("bytes_loaded", "B", "effort", "sum", "bytes loaded from memory"),
+        Metric("bytes_stored", "B", "effort", "sum", "bytes stored to memory"),
         Metric("bytes_sent", "B", "effort", "sum", "payload given to MPI for sending"),
         Metric("bytes_received", "B", "effort", "sum", "payload received from MPI"),
         Metric("messages_sent", "1", "effort", "sum", "point-to-point messages and collective contributions sent"),

@@ -26,6 +26,27 @@ class Node:
     region: int
     values: Sequence[int] = (1, 0, 0, 0)
     location: int = 0
+    counters: Sequence[int] = ()
+
+
+@dataclass
+class Weights:
+    """Rows of static weights of a region, from row `first` on; columns are metrics from `metric` on."""
+
+    region: int
+    rows: Sequence[Sequence[int]]
+    first: int = 0
+    metric: int = 2
+
+
+@dataclass
+class Thread:
+    """The state of a thread: the id of its active node, the clock at its latest event."""
+
+    here: int
+    last: int
+    location: int = 0
+    in_use: int = 1
 
 
 @dataclass
@@ -35,10 +56,12 @@ class Profile:
     nodes: Sequence[Node] = ()
     regions: Mapping[int, str] = field(default_factory=dict)
     attributes: Mapping[str, str] = field(default_factory=dict)
+    weights: Sequence[Weights] = ()
+    threads: Sequence[Thread] = ()
     pid: int = 100
     state: int = 2
     clock: int = 1
-    version: int = 1
+    version: int = 2
     chunk_size: int = CHUNK
     node_size: int = NODE
     metrics: Sequence[str] = METRICS
@@ -70,11 +93,11 @@ class Profile:
             self.error.encode(),
             "".join(line + "\n" for line in self.metrics).encode(),
         )
-        return header + self._text() + self._nodes()
+        return header + self._text() + self._nodes() + self._counters() + self._weights() + self._threads()
 
     def _text(self) -> bytes:
         records = [
-            (1, number, text if "\x1f" in text else f"{text}\x1f\x1f\x1f0\x1f0")
+            (1, number, text if "\x1f" in text else f"{text}\x1f\x1f\x1f0\x1f0\x1f0")
             for number, text in self.regions.items()
         ]
         records += [(2, 0, f"{key}\x1f{value}") for key, value in self.attributes.items()]
@@ -95,13 +118,53 @@ class Profile:
             chunks += self._chunks(1, location, packed)
         return chunks
 
+    def _counters(self) -> bytes:
+        packed = [
+            struct.pack(f"<II{len(node.counters)}Q", node.id, len(node.counters), *node.counters)
+            for node in self.nodes
+            if node.counters
+        ]
+        return self._chunks(3, 0, packed)
+
+    def _weights(self) -> bytes:
+        packed = []
+        for entry in self.weights:
+            width = len(entry.rows[0])
+            cells = [cell for row in entry.rows for cell in row]
+            head = struct.pack("<QIIII", entry.region, entry.first, len(entry.rows), entry.metric, width)
+            packed.append(head + struct.pack(f"<{len(cells)}q", *cells))
+        return self._chunks(4, 0, packed)
+
+    def _threads(self) -> bytes:
+        packed = [
+            struct.pack("<IIQQ40x", thread.location, thread.in_use, self.address(thread.here), thread.last)
+            for thread in self.threads
+        ]
+        return self._chunks(5, 0, packed)
+
+    def address(self, number: int) -> int:
+        """Return where the record of a node would be in the memory of the process; 0 for a node that there is not."""
+        room = (self.chunk_size - 64) // self.node_size
+        for location in {node.location for node in self.nodes}:
+            ids = [node.id for node in self.nodes if node.location == location]
+            if number in ids:
+                chunk, place = divmod(ids.index(number), room)
+                return self._mapped(1, location, chunk) + 64 + place * self.node_size
+        return 0
+
+    def _mapped(self, kind: int, location: int, chunk: int) -> int:
+        return 0x7F0000000000 + (kind << 36) + (location << 28) + chunk * self.chunk_size
+
     def _chunks(self, kind: int, location: int, records: Sequence[bytes]) -> bytes:
         chunks = b""
+        count = 0
         content = b""
         room = self.chunk_size - 64
         for record in [*records, None]:
             if record is None or len(content) + len(record) > room:
-                chunks += struct.pack("<III52x", kind, location, len(content)) + content.ljust(room, b"\0")
+                header = struct.pack("<IIIIQ40x", kind, location, len(content), 0, self._mapped(kind, location, count))
+                chunks += header + content.ljust(room, b"\0")
+                count += 1
                 content = b""
             content += record or b""
         return chunks if records else b""
@@ -128,10 +191,10 @@ def rank_profile(rank: int, ranks: int = 2, work: int = 100, **changes: object) 
     profile = Profile(
         nodes=nodes,
         regions={
-            1: "main\x1fmain\x1fapp.c\x1f10\x1f0",
-            2: "_Z5solvei\x1fsolve(int)\x1fapp.c\x1f3\x1f0",
-            3: "MPI_Send\x1fMPI_Send\x1f\x1f0\x1f1",
-            4: "init\x1finit\x1fapp.c\x1f20\x1f0",
+            1: "main\x1fmain\x1fapp.c\x1f10\x1f0\x1f0",
+            2: "_Z5solvei\x1fsolve(int)\x1fapp.c\x1f3\x1f0\x1f0",
+            3: "MPI_Send\x1fMPI_Send\x1f\x1f0\x1f1\x1f0",
+            4: "init\x1finit\x1fapp.c\x1f20\x1f0\x1f0",
         },
         attributes={
             "rank": str(rank),

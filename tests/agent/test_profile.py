@@ -72,7 +72,7 @@ def test_many_chunks(tmp_path: Path) -> None:
         (b"", "does not begin with QUIPUPRF"),
         (bytes(8192), "does not begin with QUIPUPRF"),
         (b"QUIPUPRF" + bytes(100), "truncated"),
-        (rank_profile(0, version=2).bytes(), "version 2"),
+        (rank_profile(0, version=1).bytes(), "version 1"),
         (rank_profile(0, state=9).bytes(), "unknown state"),
         (rank_profile(0, node_size=8).bytes(), "records of 8 bytes"),
         (rank_profile(0, metrics=["visits\t1\teffort"]).bytes(), "metric entry"),
@@ -144,9 +144,14 @@ def test_lost_events_and_errors_of_the_runtime_are_told(tmp_path: Path) -> None:
 
 
 def test_senseless_text_is_left_out(tmp_path: Path) -> None:
-    regions = {1: "main", 2: "a\x1fb\x1fc\x1fnot a line\x1f0", 3: "a\x1fb\x1fc\x1f1\x1f9"}
+    regions = {
+        1: "main",
+        2: "a\x1fb\x1fc\x1fnot a line\x1f0\x1f0",
+        3: "a\x1fb\x1fc\x1f1\x1f9\x1f0",
+        4: "a\x1fb\x1fc\x1f1\x1f0",
+    }
     profile = read(tmp_path, Profile(nodes=[Node(1, 0, 1)], regions=regions).bytes())
-    assert len(profile.problems) == 2
+    assert len(profile.problems) == 3
     assert profile.regions[1].name == "main"
 
 

@@ -1,0 +1,49 @@
+//===- flow.h - which edges of a flow graph are counted, and what they tell ---===//
+#ifndef QUIPU_FLOW_H
+#define QUIPU_FLOW_H
+
+#include "effort.h"
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+#include <vector>
+
+namespace llvm {
+class BasicBlock;
+class Function;
+class LoopInfo;
+} // namespace llvm
+
+namespace quipu {
+
+/// The edge From -> To; the block To if From is null.
+struct CountedEdge {
+    llvm::BasicBlock *From;
+    llvm::BasicBlock *To;
+};
+
+/// Counters whose values, together with the number of visits, determine how often every block was executed.
+struct CountingPlan {
+    std::vector<CountedEdge> Edges;
+    std::vector<Effort> Weights; ///< of a visit, then of 1 in the counter of each edge
+};
+
+using BlockEfforts = llvm::DenseMap<const llvm::BasicBlock *, Effort>;
+
+/// The edges outside of a spanning tree of the flow graph (Knuth 1973; Ball and Larus 1994, section 3); those on it
+/// follow from flow conservation. A block that contains a call which may not come back conserves nothing: it has an
+/// edge to the exit of the graph, which is on the tree. Blocks without an entry in `Efforts` weigh nothing.
+/// `IsCheap` tells of edges whose count has a closed form: they are rather counted than followed from others.
+CountingPlan planEdges(llvm::Function &F, const BlockEfforts &Efforts, const llvm::LoopInfo &LI,
+                       llvm::function_ref<bool(const llvm::BasicBlock *, const llvm::BasicBlock *)> IsCheap);
+
+/// A counter for every block, for flow graphs with edges that cannot be counted, or whose blocks are resumed.
+CountingPlan planBlocks(llvm::Function &F, const BlockEfforts &Efforts);
+
+/// Whether planEdges() can deal with the function.
+bool hasPlainEdges(const llvm::Function &F);
+
+} // namespace quipu
+
+#endif
