@@ -68,6 +68,11 @@ class Workshop:
 
     def run(self, program: Path, *arguments: str, **environment: str) -> Measured:
         """Run a program and read the one profile that it leaves."""
+        (measured,) = self.run_all(program, *arguments, **environment)
+        return measured
+
+    def run_all(self, program: Path, *arguments: str, **environment: str) -> list[Measured]:
+        """Run a program and read the profiles that it and its children leave."""
         raw = self.folder / f"raw-{len(list(self.folder.iterdir()))}"
         raw.mkdir()
         done = subprocess.run(
@@ -78,8 +83,19 @@ class Workshop:
             timeout=120,
             check=False,
         )
-        (profile,) = raw.glob("profile-*.quipu")
-        return Measured(done.stdout, done.stderr, done.returncode, read_profile(profile))
+        return [
+            Measured(done.stdout, done.stderr, done.returncode, read_profile(profile))
+            for profile in sorted(raw.glob("profile-*.quipu"))
+        ]
+
+
+def effort(run: Measured) -> dict[tuple[str, ...], dict[str, float]]:
+    """Everything that must not differ between runs, by call path: all metrics but those of time."""
+    return {
+        path: {metric: value for metric, value in values.items() if not metric.endswith("time")}
+        for path, values in run.tree.items()
+        if path
+    }
 
 
 @pytest.fixture
