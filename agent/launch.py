@@ -95,7 +95,7 @@ def run(
         parameters=dict(parameters),
         repetition=repetition or 1,
         command=tuple(command),
-        started=datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds"),
+        started=_now(),
         launcher={"family": plan.family, "version": plan.version, "ranks": plan.ranks, "argv": list(plan.argv)},
         environment_added={**options.environment, **plan.settings},
         quipu_version=quipu_version(),
@@ -108,9 +108,14 @@ def run(
         raise MeasurementError(f"{experiment}: cannot hold a measurement: {error.strerror or error}") from error
     for note in plan.notes:
         options.say(f"added {note}")
+    metadata = replace(metadata, started=_now())
     ending = _launch(plan, raw, options)
     wait_for_nodes(raw)
     return _finish(raw, experiment, metadata, ending)
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
 
 
 def _check(options: LaunchOptions) -> None:

@@ -16,6 +16,7 @@ from quipu.modeling.errors import MeasurementError
 from quipu.modeling.experiment import CallTree, IntArray, Metric
 
 from .archive import RankRecord, RankStatistics, RunArchive, RunValues, write_archive
+from .last_moments import ends_by_host, launch_end, with_time_to_the_end
 from .metadata import RunMetadata
 from .profile import ProcessProfile, ProfileState
 from .rank_statistics import over_ranks
@@ -79,7 +80,9 @@ def _remove(raw_dir: Path) -> None:
 
 def combine(raw: RawFolder, metadata: RunMetadata) -> RunArchive:
     """Return the run that the profiles of a raw folder make together; nothing is written."""
-    processes = assign_ranks(raw.profiles, raw.rank_files)
+    ends = ends_by_host(raw.nodes, raw.alive)
+    profiles = with_time_to_the_end(raw.profiles, ends, launch_end(metadata))
+    processes = assign_ranks(profiles, raw.rank_files)
     metrics, conflicts = common_metrics(raw.profiles)
     tree, values = _values(processes, metrics)
     measured = np.unique(np.array([process.rank for process in processes], dtype=np.int64))

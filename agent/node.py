@@ -1,7 +1,8 @@
 """The node agent: load, frequency and memory of one node and of its ranks while a program runs.
 
 `python -m quipu.agent.node RAW_DIR`; quipu-exec starts one on each node. It imports psutil and the standard library
-alone, so that it is there soon and disturbs little.
+alone, so that it is there soon and disturbs little. It also notes when each measured process ended, so that the time of
+one that was killed can be told up to its end, and alive-<host> has the moment when the agent last looked.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from types import FrameType
 from typing import Any
 
 import psutil
+
+from .process_ends import ProcessEnds
 
 INTERVAL = 0.2
 CLOSELY = 5  # ticks in which ranks are looked at each time; after that, and for writing the file, every fifth tick
@@ -96,7 +99,7 @@ class NodeAgent:
         *,
         interval: float = INTERVAL,
         clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], None] = time.sleep,
+        sleep: Callable[[float], None] | None = None,
     ) -> None:
         """raw: the raw folder of the run. clock and sleep: seconds, to be replaced in tests."""
         self.raw = raw
@@ -104,6 +107,8 @@ class NodeAgent:
         self.interval = interval
         self.clock = clock
         self.sleep = sleep
+        self.ends = ProcessEnds()
+        self.alive: int | None = None  # descriptor of alive-<host>
         self.ranks: dict[int, RankWatch] = {}
         self.samples: list[dict[str, float]] = []
         self.stopped = False
@@ -112,26 +117,33 @@ class NodeAgent:
         """End after the current sample (also as a signal handler)."""
         self.stopped = True
 
-    def find_ranks(self) -> None:
-        """Take up ranks of this host that are not known yet."""
+    def find_processes(self) -> None:
+        """Take up ranks and measured processes of this host that are not known yet."""
         for path in self.raw.glob("rank-*.json"):
             try:
                 content = json.loads(path.read_text(encoding="utf-8"))
                 if content["host"] == self.host and int(content["rank"]) not in self.ranks:
                     watch = RankWatch(content)
                     self.ranks[watch.facts["rank"]] = watch
+                    self.ends.watch(watch.facts["pid"])
             except (OSError, ValueError, KeyError, TypeError):
                 continue  # not written by quipu-exec: the merge will say so
+        beginning = f"profile-{self.host}-"
+        for path in self.raw.glob("profile-*.quipu"):
+            pid = path.stem.removeprefix(beginning).split("-")[0]
+            if path.name.startswith(beginning) and pid.isdigit():
+                self.ends.watch(int(pid))
 
     def run(self) -> None:
         """Sample until the end; the file is up to date every few samples and at the end."""
         started = self.clock()
         psutil.cpu_percent(None)  # the first call only sets the starting point
         tick, stride = 0, 1
+        self.note_alive()
         while not self.stopped and self.raw.is_dir():
             thorough = tick < CLOSELY or tick % CLOSELY == 0
             if thorough:
-                self.find_ranks()
+                self.find_processes()
                 for watch in self.ranks.values():
                     watch.sample()
             if tick % stride == 0:
@@ -146,8 +158,27 @@ class NodeAgent:
                 del self.samples[1::2]
                 stride *= 2
             tick += 1
-            self.sleep(self.interval)
+            self.pause()
         self.write(ended=True)
+        if self.alive is not None:
+            os.close(self.alive)
+            self.alive = None
+
+    def pause(self) -> None:
+        """Sleep until the next tick; note which processes end, and that we are still there."""
+        if self.sleep is not None:
+            self.sleep(self.interval)
+        self.ends.wait(self.interval if self.sleep is None else 0)
+        self.note_alive()
+
+    def note_alive(self) -> None:
+        """Write the moment to alive-<host>: if we are killed, what is not known to have ended ran until then."""
+        try:
+            if self.alive is None:
+                self.alive = os.open(self.raw / f"alive-{self.host}", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            os.pwrite(self.alive, b"%020d\n" % time.monotonic_ns(), 0)
+        except OSError:
+            return  # a full disk, or the run has been merged
 
     def content(self, ended: bool) -> dict[str, Any]:
         """Return the JSON object of node-<host>.json."""
@@ -157,6 +188,7 @@ class NodeAgent:
             "cpus": psutil.cpu_count(),
             "cores": psutil.cpu_count(logical=False),
             "memory_bytes": psutil.virtual_memory().total,
+            "processes": [{"pid": pid, "ended_ns": self.ends.ended.get(pid)} for pid in sorted(self.ends.known)],
             "ranks": [watch.facts for _, watch in sorted(self.ranks.items())],
             "samples": self.samples,
         }

@@ -16,6 +16,7 @@ from .profile import ProcessProfile, read_profile
 
 PREFIX = ".raw-"
 LAUNCH_FILE = "launch.json"
+ALIVE = "alive-"
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class RankFile:
 class RawFolder:
     """Everything in a raw folder that could be read, and texts about what could not.
 
+    alive: when the node agents last looked, by host, in ns of CLOCK_MONOTONIC.
     damaged: a profile was there but could not be read.
     """
 
@@ -40,6 +42,7 @@ class RawFolder:
     profiles: tuple[ProcessProfile, ...]
     rank_files: tuple[RankFile, ...]
     nodes: tuple[Mapping[str, Any], ...]
+    alive: Mapping[str, int]
     problems: tuple[str, ...]
     damaged: bool
 
@@ -104,6 +107,7 @@ def read_raw_folder(raw: Path) -> RawFolder:
     profiles: list[ProcessProfile] = []
     rank_files: list[RankFile] = []
     nodes: list[Mapping[str, Any]] = []
+    alive: dict[str, int] = {}
     damaged = False
     for name in names:
         path = raw / name
@@ -114,10 +118,22 @@ def read_raw_folder(raw: Path) -> RawFolder:
                 rank_files.append(read_rank_file(path))
             elif name.startswith("node-") and name.endswith(".json"):
                 nodes.append(read_json(path))
+            elif name.startswith(ALIVE):
+                alive.update(_alive(path))
         except FormatError as error:
             problems.append(f"{error}; it was left out")
             damaged = damaged or name.endswith(".quipu")
-    return RawFolder(raw, tuple(profiles), tuple(rank_files), tuple(nodes), tuple(problems), damaged)
+    return RawFolder(raw, tuple(profiles), tuple(rank_files), tuple(nodes), alive, tuple(problems), damaged)
+
+
+def _alive(path: Path) -> dict[str, int]:
+    """Return host and moment of a file alive-<host>; nothing if it does not hold one."""
+    try:
+        with path.open("rb") as file:
+            text = file.read(20)
+    except OSError as error:
+        raise FormatError(path, f"cannot be read: {error.strerror or error}") from error
+    return {path.name.removeprefix(ALIVE): int(text)} if text.isdigit() else {}
 
 
 def read_rank_file(path: Path) -> RankFile:

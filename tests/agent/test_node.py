@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 from quipu.agent.node import GIVE_UP, MOST_SAMPLES, NodeAgent, main
+from quipu.agent.process_ends import ProcessEnds
 
 
 class Time:
@@ -51,13 +55,13 @@ def test_watches_the_ranks_of_this_host_until_they_are_gone(tmp_path: Path) -> N
     note(tmp_path, 0, child.pid)
     note(tmp_path, 1, os.getpid(), host="elsewhere")
     (tmp_path / "rank-2.json").write_text("{broken")
-    time = Time()
+    clock = Time()
 
     def end() -> None:
         child.communicate()
 
-    time.events = {3: end}
-    agent(tmp_path, time).run()
+    clock.events = {3: end}
+    agent(tmp_path, clock).run()
     content = written(tmp_path)
     assert content["ended"] is True
     assert isinstance(content["ranks"], list)
@@ -70,20 +74,102 @@ def test_watches_the_ranks_of_this_host_until_they_are_gone(tmp_path: Path) -> N
     assert set(content["samples"][0]) == {"seconds", "load", "cpu_percent", "frequency_mhz", "memory_used_bytes"}
 
 
+def moment(raw: Path) -> int:
+    return int((raw / "alive-here").read_text())
+
+
+def ended(raw: Path) -> dict[int, int | None]:
+    processes = written(raw)["processes"]
+    assert isinstance(processes, list)
+    return {process["pid"]: process["ended_ns"] for process in processes}
+
+
+def test_notes_when_measured_processes_end(tmp_path: Path) -> None:
+    rank, child = (subprocess.Popen(["cat"], stdin=subprocess.PIPE) for _ in range(2))
+    note(tmp_path, 0, rank.pid)
+    (tmp_path / f"profile-here-{child.pid}-1.quipu").touch()  # what the rank started, after an exec
+    (tmp_path / "profile-there-1.quipu").touch()
+    moments: list[int] = []
+
+    def end(process: subprocess.Popen[bytes]) -> None:
+        moments.append(time.monotonic_ns())
+        process.kill()
+        process.wait()
+
+    clock = Time()
+    clock.events = {2: lambda: end(child), 4: lambda: end(rank)}
+    agent(tmp_path, clock).run()
+    after = time.monotonic_ns()
+    found = ended(tmp_path)
+    first, second = found[child.pid], found[rank.pid]
+    assert set(found) == {child.pid, rank.pid}
+    assert first is not None
+    assert second is not None
+    assert moments[0] <= first <= moments[1] <= second <= after
+
+
+def test_the_kernel_tells_at_once_when_a_process_ends() -> None:
+    child = subprocess.Popen(["cat"], stdin=subprocess.PIPE)
+    ends = ProcessEnds()
+    ends.watch(child.pid)
+    ends.wait(0)
+    assert ends.ended == {}
+    child.kill()
+    ends.wait(3600)  # returns when the last process has ended
+    child.wait()
+    assert set(ends.ended) == {child.pid}
+
+
+def test_processes_are_looked_at_where_the_kernel_tells_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def old_kernel(pid: int, flags: int = 0) -> int:
+        raise OSError(errno.ENOSYS, "not implemented")
+
+    monkeypatch.setattr(os, "pidfd_open", old_kernel)
+    child = subprocess.Popen(["cat"], stdin=subprocess.PIPE)
+    ends = ProcessEnds()
+    ends.watch(child.pid)
+    ends.wait(0)
+    assert ends.ended == {}
+    child.kill()
+    child.wait()
+    ends.wait(3600)
+    assert set(ends.ended) == {child.pid}
+
+
+def test_an_agent_that_is_killed_leaves_the_moment_when_it_looked_last(tmp_path: Path) -> None:
+    note(tmp_path, 0, os.getpid())
+    command = [sys.executable, "-m", "quipu.agent.node", str(tmp_path)]
+    before = time.monotonic_ns()
+    node = subprocess.Popen(command, env={**os.environ, "QUIPU_NODE_INTERVAL": "0.01"})
+    alive = tmp_path / f"alive-{socket.gethostname()}"
+    try:
+        while not (alive.exists() and alive.stat().st_size and int(alive.read_text()) > before):
+            assert node.poll() is None
+        seen = int(alive.read_text())
+        while int(alive.read_text()) == seen:
+            assert node.poll() is None
+    finally:
+        node.kill()
+        node.wait()
+    assert seen < int(alive.read_text()) <= time.monotonic_ns()
+
+
 def test_ranks_that_ended_before_the_agent_came(tmp_path: Path) -> None:
     child = subprocess.Popen(["true"])
     child.wait()
     note(tmp_path, 0, child.pid)
-    time = Time()
-    agent(tmp_path, time).run()
-    assert time.sleeps == 0
+    clock = Time()
+    agent(tmp_path, clock).run()
+    assert clock.sleeps == 0
     assert written(tmp_path)["ended"] is True
+    assert ended(tmp_path)[child.pid] is not None
+    assert moment(tmp_path) > 0
 
 
 def test_gives_up_without_ranks(tmp_path: Path) -> None:
-    time = Time()
-    agent(tmp_path, time).run()
-    assert GIVE_UP <= time.now < GIVE_UP + 1
+    clock = Time()
+    agent(tmp_path, clock).run()
+    assert GIVE_UP <= clock.now < GIVE_UP + 1
     assert written(tmp_path)["ranks"] == []
 
 
@@ -91,37 +177,37 @@ def test_ends_when_the_raw_folder_is_gone(tmp_path: Path) -> None:
     raw = tmp_path / "raw"
     raw.mkdir()
     note(raw, 0, os.getpid())
-    time = Time()
+    clock = Time()
 
     def remove() -> None:
         for path in raw.iterdir():
             path.unlink()
         raw.rmdir()
 
-    time.events = {2: remove}
-    agent(raw, time).run()
-    assert time.sleeps == 2
+    clock.events = {2: remove}
+    agent(raw, clock).run()
+    assert clock.sleeps == 2
     assert not raw.exists()
 
 
 def test_ends_when_told(tmp_path: Path) -> None:
     note(tmp_path, 0, os.getpid())
-    time = Time()
-    node = agent(tmp_path, time)
-    time.events = {4: node.stop}
+    clock = Time()
+    node = agent(tmp_path, clock)
+    clock.events = {4: node.stop}
     node.run()
-    assert time.sleeps == 4
+    assert clock.sleeps == 4
 
 
 def test_a_long_run_keeps_a_bounded_number_of_samples(tmp_path: Path) -> None:
     note(tmp_path, 0, os.getpid())
-    time = Time()
-    node = agent(tmp_path, time)
-    time.events = {3 * MOST_SAMPLES: node.stop}
+    clock = Time()
+    node = agent(tmp_path, clock)
+    clock.events = {3 * MOST_SAMPLES: node.stop}
     node.run()
     assert len(node.samples) <= MOST_SAMPLES + 1
-    assert node.samples[-1]["seconds"] == pytest.approx(time.now, abs=2.0)
-    assert time.now == pytest.approx(time.sleeps * node.interval)
+    assert node.samples[-1]["seconds"] == pytest.approx(clock.now, abs=2.0)
+    assert clock.now == pytest.approx(clock.sleeps * node.interval)
 
 
 def test_imports_little() -> None:

@@ -1,0 +1,291 @@
+"""What benchmarks/fuzz_readers.py fuzzes: every reader of files that may come from strangers, with seeds.
+
+A target takes bytes, makes files of them in a scratch folder, and reads these. FormatError is what it may raise.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import struct
+import sys
+from abc import ABC, abstractmethod
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "agent"))
+
+import pyarrow.parquet as pq
+from profile_writer import rank_profile
+from quipu.agent.archive import read_archive
+from quipu.agent.campaign_file import read_campaign
+from quipu.agent.facts import static_functions
+from quipu.agent.merge import combine, merge_run
+from quipu.agent.metadata import RunMetadata, read_json
+from quipu.agent.raw_folder import read_launch, read_raw_folder, write_launch
+from quipu.modeling.analysis import analyze
+from quipu.modeling.document import from_document, to_document
+from quipu.modeling.errors import FormatError, ModelingError
+from quipu.modeling.experiment import Region, RegionKind
+from quipu.report.formats.detect import read_experiment
+from quipu.report.formats.scorep_filter import read_filter
+from test_campaign import HEAT
+from test_facts import entry
+from test_profile_effort import counted
+
+from tests.report import extrap_samples, test_extrap_fuzz
+
+PAGE = 4096
+
+
+class Target(ABC):
+    """One reader. folder: an empty scratch folder of this target."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.prepare()
+
+    def prepare(self) -> None:  # noqa: B027
+        """Make what the reader needs besides the bytes: nothing, unless it says otherwise."""
+
+    @abstractmethod
+    def seeds(self) -> list[bytes]:
+        """Inputs to begin with."""
+
+    @abstractmethod
+    def read(self, data: bytes) -> None:
+        """Read a file made of these bytes."""
+
+    def file(self, name: str, content: bytes) -> Path:
+        """Write a file into the scratch folder."""
+        path = self.folder / name
+        path.write_bytes(content)
+        return path
+
+
+class Profiles(Target):
+    """Raw profiles and their merge. The input is a sequence of pages: length (uint16), then the bytes without the
+    zeros that fill the page; bit 15 of the length: the page is not filled."""
+
+    def seeds(self) -> list[bytes]:
+        return [self.packed(profile.bytes()) for profile in (rank_profile(0), counted(), counted(1))]
+
+    @staticmethod
+    def packed(content: bytes) -> bytes:
+        pages = [content[at : at + PAGE].rstrip(b"\0") for at in range(0, len(content), PAGE)]
+        return b"".join(struct.pack("<H", len(page)) + page for page in pages)
+
+    @staticmethod
+    def unpacked(data: bytes) -> bytes:
+        pages = []
+        while len(data) >= 2:
+            (length,) = struct.unpack("<H", data[:2])
+            page = data[2 : 2 + (length & 0x7FFF)][:PAGE]
+            pages.append(page if length & 0x8000 else page.ljust(PAGE, b"\0"))
+            data = data[2 + (length & 0x7FFF) :]
+        return b"".join(pages)
+
+    def read(self, data: bytes) -> None:
+        self.file("profile-n1-100.quipu", self.unpacked(data))
+        raw = read_raw_folder(self.folder)
+        if raw.profiles:
+            assert combine(raw, RunMetadata({"p": 2}, exit_code=0)).values is not None
+
+
+class RawJson(Target):
+    """The JSON files beside raw profiles: the first byte says which, or what all of them make together."""
+
+    NAMES = ("rank-0.json", "node-n1.json", "launch.json")
+
+    def prepare(self) -> None:
+        rank_profile(0).write(self.folder)
+        (self.folder / "rank-0.json").write_text('{"rank": 0, "pid": 100, "host": "n1", "affinity": [0, 1]}')
+        ranks = '[{"rank": 0, "pid": 100, "max_rss_bytes": 1, "affinity": [0]}]'
+        (self.folder / "node-n1.json").write_text(
+            f'{{"ended": true, "host": "n1", "cpus": 2, "ranks": {ranks}, "samples": [{{"seconds": 1, "load": 2}}]}}'
+        )
+        write_launch(self.folder, RunMetadata({"p": 2, "n": 0.5}, command=("./app",), exit_code=0))
+        self.whole = {name: (self.folder / name).read_bytes() for name in self.NAMES}
+
+    def seeds(self) -> list[bytes]:
+        return [bytes([number]) + content for number, content in enumerate(self.whole.values())]
+
+    def read(self, data: bytes) -> None:
+        name = self.NAMES[data[0] % len(self.NAMES)] if data else self.NAMES[0]
+        self.file(name, data[1:])
+        try:
+            combine(read_raw_folder(self.folder), read_launch(self.folder).metadata)
+        finally:
+            self.file(name, self.whole[name])
+
+
+class Archives(Target):
+    """Run archives: the first byte says which file the rest replaces. Seeds are neither packed nor checksummed, so
+    that what is changed in them arrives."""
+
+    NAMES = (
+        "run.json",
+        "regions.parquet",
+        "callpaths.parquet",
+        "values.parquet",
+        "statistics.parquet",
+        "ranks.parquet",
+    )
+
+    def prepare(self) -> None:
+        raw = self.folder / "raw"
+        raw.mkdir()
+        for rank in (0, 1):
+            rank_profile(rank).write(raw)
+        self.path = merge_run(raw, self.folder, RunMetadata({"p": 2}, exit_code=0)).path
+        for name in self.NAMES[1:]:
+            table = pq.read_table(self.path / name)
+            pq.write_table(table, self.path / name, compression="none", store_schema=False)
+        self.whole = {name: (self.path / name).read_bytes() for name in self.NAMES}
+        read_archive(self.path)
+
+    def seeds(self) -> list[bytes]:
+        return [bytes([number]) + content for number, content in enumerate(self.whole.values())]
+
+    def read(self, data: bytes) -> None:
+        name = self.NAMES[data[0] % len(self.NAMES)] if data else self.NAMES[0]
+        try:
+            (self.path / name).write_bytes(data[1:])
+            assert read_archive(self.path).values is not None
+        finally:
+            (self.path / name).write_bytes(self.whole[name])
+
+
+class Models(Target):
+    """Files of models, and what they predict."""
+
+    def seeds(self) -> list[bytes]:
+        path = self.file("x.txt", extrap_samples.TEXT.split("METRIC visits")[0].encode())
+        longer = "PARAMETER p\nPOINTS 2 4 8 16 32\nMETRIC time\nREGION main\n" + "".join(
+            f"DATA {p * p} {p * p + 1}\n" for p in (2, 4, 8, 16, 32)
+        )
+        found = [analyze(read_experiment(path))]
+        found.append(analyze(read_experiment(self.file("y.txt", longer.encode()))))
+        return [json.dumps(to_document(analysis)).encode() for analysis in found]
+
+    def read(self, data: bytes) -> None:
+        path = self.file("models.json", data)
+        analysis = from_document(read_json(path), path)
+        for metric in analysis.exclusive:
+            try:
+                analysis.rank_at(dict.fromkeys(analysis.parameters, 64.0), metric)
+            except ModelingError:
+                continue
+
+
+class ExtraP(Target):
+    """Files of Extra-P: the first byte says with which suffix, or that the rest is the text inside of a packed file."""
+
+    SUFFIXES = (".txt", ".json", ".jsonl", ".extra-p")
+
+    def seeds(self) -> list[bytes]:
+        found = []
+        for suffix, content in test_extrap_fuzz.SAMPLES.values():
+            if suffix in self.SUFFIXES:
+                found.append(bytes([self.SUFFIXES.index(suffix)]) + content)
+        found.append(bytes([4]) + test_extrap_fuzz._EXPERIMENT)
+        found.append(bytes([5]) + extrap_samples.JSON.encode())
+        return found
+
+    def read(self, data: bytes) -> None:
+        which = data[0] % 6 if data else 0
+        rest = data[1:]
+        if which == 4:
+            path = self.file("x.extra-p", test_extrap_fuzz.archive(rest))
+        elif which == 5:
+            path = self.file("x.json.gz", gzip.compress(rest, compresslevel=0))
+        else:
+            path = self.file("x" + self.SUFFIXES[which], rest)
+        read_experiment(path)
+
+
+class Cube(Target):
+    """A folder with one Cube profile."""
+
+    def prepare(self) -> None:
+        self.path = self.folder / "x.p4.r1" / "profile.cubex"
+
+    def seeds(self) -> list[bytes]:
+        rows = [[1.0, 2], [3, 4], [5, 6]]
+        metrics = {"time": ("DOUBLE", "INCLUSIVE", rows), "visits": ("UINT64", "EXCLUSIVE", [[1, 1]] * 3)}
+        extrap_samples.write_cube(self.path, metrics)
+        return [self.path.read_bytes()]
+
+    def read(self, data: bytes) -> None:
+        self.path.parent.mkdir(exist_ok=True)
+        self.path.write_bytes(data)
+        read_experiment(self.folder)
+
+
+class Filters(Target):
+    """Score-P filter files, read in Python; the runtime's own reader is `runtime-filter`."""
+
+    TEXTS = (
+        "SCOREP_REGION_NAMES_BEGIN # a comment\n EXCLUDE *\n INCLUDE MANGLED main _Z*\n\tbar? 'x y'\n"
+        "SCOREP_REGION_NAMES_END\nSCOREP_FILE_NAMES_BEGIN EXCLUDE */test/[a-c]*.c SCOREP_FILE_NAMES_END\n",
+        "SCOREP_REGION_NAMES_BEGIN\nEXCLUDE\n\\#a\\ b\\\\ \nINCLUDE [!x]*\nSCOREP_REGION_NAMES_END",
+    )
+
+    def seeds(self) -> list[bytes]:
+        return [text.encode() for text in self.TEXTS]
+
+    def read(self, data: bytes) -> None:
+        rules = read_filter(self.file("filter", data))
+        rules.includes(Region("_Z3barv", "bar()", RegionKind.USER, "a/test/b.c"))
+
+
+class Campaigns(Target):
+    """Campaign files, and the commands that they make."""
+
+    def seeds(self) -> list[bytes]:
+        listed = '[experiment]\nname = "x"\ncommand = "./x {p} {{}}"\npoints = [[1], [2]]\n[parameters]\np = []\n'
+        return [HEAT.encode(), listed.encode()]
+
+    def read(self, data: bytes) -> None:
+        campaign = read_campaign(self.file("x.toml", data))
+        for point in campaign.points[:5]:
+            campaign.command_at(point)
+
+
+class Facts(Target):
+    """Static facts in programs: an object file is enough."""
+
+    def seeds(self) -> list[bytes]:
+        text = entry("main") + "\n" + entry("tiny", hook=False) + "\n"
+        return [_object_file(text.encode()), _object_file(b"")]
+
+    def read(self, data: bytes) -> None:
+        static_functions(self.file("program", data))
+
+
+def _object_file(facts: bytes) -> bytes:
+    """Return the smallest ELF file with a section .quipu.facts."""
+    names = b"\0.quipu.facts\0.shstrtab\0"
+    at = 64 + len(facts) + len(names)
+    header = b"\x7fELF\2\1\1" + bytes(9)
+    header += struct.pack("<HHIQQQIHHHHHH", 1, 62, 1, 0, 0, at, 0, 64, 0, 0, 64, 3, 2)
+    sections = bytes(64)
+    sections += struct.pack("<IIQQQQIIQQ", 1, 1, 0, 0, 64, len(facts), 0, 0, 1, 0)
+    sections += struct.pack("<IIQQQQIIQQ", 14, 3, 0, 0, 64 + len(facts), len(names), 0, 0, 1, 0)
+    return header + facts + names + sections
+
+
+TARGETS: dict[str, type[Target]] = {
+    "profile": Profiles,
+    "raw-json": RawJson,
+    "archive": Archives,
+    "models": Models,
+    "extra-p": ExtraP,
+    "cube": Cube,
+    "filter": Filters,
+    "campaign": Campaigns,
+    "facts": Facts,
+}
+ALLOWED = (FormatError,)
+
+__all__ = ["ALLOWED", "TARGETS", "Target"]
