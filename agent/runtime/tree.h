@@ -28,8 +28,19 @@ struct Thread {
     uint64_t *nowhere; /* counters of call paths that found no room */
     uint64_t no_visits;
     Thread *next; /* all threads of the process */
+    struct Copy {
+        const Node *of;
+        Node *node;
+    } copies[64]; /* copied lately */
     quipu_link *table[QUIPU_TABLE_ENTRIES];
 };
+
+/* Where what happens at `here` counts. Outside of all regions a node of nobody is active (id 0), whose time is not
+ * kept; work there belongs to the call path that the thread was started on. */
+inline Node *counted(Node *here) { return here->id ? here : here->up; }
+
+/* The call path that started this thread; null if it is not known. */
+extern __thread Node *thread_origin;
 
 inline Thread *own(quipu_thread *thread) { return static_cast<Thread *>(thread->own); }
 
@@ -42,6 +53,8 @@ quipu_thread *begin_thread();
 /* The link to follow from the active node for `region`, made at first use and put into the table. Null: inside of a
  * signal handler that interrupted the making of another, or no memory. */
 Link *find_link(quipu_thread *thread, quipu_region *region);
+/* The node of `thread` for a call path of any thread, made without a visit. */
+Node *copy_path(quipu_thread *thread, Node *path);
 /* Adds the time since the latest event to the active node. */
 void settle(quipu_thread *thread);
 /* Calls `visit` for every thread that was ever measured. */

@@ -54,8 +54,7 @@ std::vector<std::string> plainCommand(const quipu::Wrapper &wrapper, const Comma
     command.insert(command.end(), line.arguments.begin(), line.arguments.end());
     if (line.links) {
         command.push_back("-L" + library);
-        if (!line.isStatic)
-            command.push_back("-Wl,-rpath," + library);
+        command.push_back(line.isStatic ? "-Wl,--wrap=pthread_create" : "-Wl,-rpath," + library);
         command.push_back("-lquipu");
     }
     return command;
