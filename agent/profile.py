@@ -19,7 +19,7 @@ from quipu.modeling.errors import FormatError
 from quipu.modeling.experiment import IntArray, Metric, Region
 
 from .profile_chunks import LARGEST as LARGEST_CHUNK
-from .profile_chunks import ChunkType, read_chunks
+from .profile_chunks import ChunkType, Seal, is_intact, read_chunks
 from .profile_effort import add_effort, fold_quiet, signed
 from .profile_nodes import FIXED_SIZE, ActiveThreads, NodeArrays, read_nodes, read_threads
 from .profile_text import ProfileTexts, parse_metric_table
@@ -47,9 +47,12 @@ HEADER = np.dtype(
         ("lost", "<u8"),
         ("error", "V128"),
         ("metrics", "V3624"),
-        ("reserved", "V256"),
+        ("crc", "<u4"),
+        ("chunks", "<u4"),
+        ("reserved", "V248"),
     ]
 )
+_CRC_AT = 3840  # where the checksum is in the header
 
 
 class ProfileState(IntEnum):
@@ -109,6 +112,7 @@ class ProcessProfile:
 class _Header:
     fields: np.void
     metrics: tuple[Metric, ...]
+    seal: Seal | None
 
     def number(self, name: str) -> int:
         return int(self.fields[name])
@@ -118,16 +122,17 @@ def read_profile(path: Path | str) -> ProcessProfile:
     """Read one raw profile.
 
     Raises FormatError naming the file if it is not a profile of this version or its header cannot be believed;
-    lesser damage is told in `problems`. Never allocates more than in proportion to the size of the file.
+    lesser damage, also what does not fit its checksum, is told in `problems`. Never allocates more than in
+    proportion to the size of the file.
     """
     path = Path(path)
     problems: list[str] = []
     try:
         with path.open("rb", buffering=0) as file:
             size = os.fstat(file.fileno()).st_size
-            header = _read_header(path, file, size)
+            header = _read_header(path, file, size, problems)
             first, chunk_size = header.number("header_size"), header.number("chunk_size")
-            chunks = read_chunks(file, first, size, chunk_size, problems)
+            chunks = read_chunks(file, first, size, chunk_size, header.seal, problems)
     except OSError as error:
         raise FormatError(path, f"cannot be read: {error.strerror or error}") from error
     texts = ProfileTexts()
@@ -143,7 +148,7 @@ def read_profile(path: Path | str) -> ProcessProfile:
     return _assemble(path, header, nodes, counts, threads, texts, problems)
 
 
-def _read_header(path: Path, file: BinaryIO, size: int) -> _Header:
+def _read_header(path: Path, file: BinaryIO, size: int, problems: list[str]) -> _Header:
     raw = file.read(HEADER_SIZE)
     if raw[: len(MAGIC)] != MAGIC:
         raise FormatError(path, "is not a Quipu profile (it does not begin with QUIPUPRF)")
@@ -168,7 +173,11 @@ def _read_header(path: Path, file: BinaryIO, size: int) -> _Header:
         raise FormatError(path, f"is damaged: call-path records of {node_size} bytes")
     if int(fields["state"]) not in set(ProfileState) or int(fields["clock"]) not in set(Clock):
         raise FormatError(path, "is damaged: unknown state or clock in the header")
-    return _Header(fields, metrics)
+    seal = Seal(int(fields["chunks"])) if int(fields["crc"]) else None
+    if seal is not None and not is_intact(raw, _CRC_AT):
+        problems.append("the header does not fit its checksum: it is damaged, and metrics and times may be wrong")
+        seal = Seal(0)
+    return _Header(fields, metrics, seal)
 
 
 def _assemble(

@@ -89,9 +89,9 @@ Counting::Counting(Function &F, FunctionAnalysisManager &FAM)
             if (L->isLoopSimplifyForm() &&
                 none_of(L->blocks(), [](BasicBlock *BB) { return any_of(*BB, mayNotReturn); }))
                 Transparent.insert(L);
-        Plan = planEdges(F, Efforts, LI, [&](const BasicBlock *From, const BasicBlock *To) {
-            const Loop *L = LI.getLoopFor(To);
-            return L && To == L->getHeader() && L->contains(From) && isCheap(L);
+        Plan = planEdges(F, Efforts, LI, [&](const BasicBlock *BB) {
+            const Loop *L = LI.getLoopFor(BB);
+            return L && BB == L->getHeader() && isCheap(L);
         });
     }
     planTransfers(Transfers);
@@ -147,10 +147,16 @@ Instruction *Counting::placeOf(const CountedEdge &Edge) {
     if (Edge.From && !To->getUniquePredecessor()) {
         if (Edge.From->getUniqueSuccessor())
             return Edge.From->getTerminator();
-        CriticalEdgeSplittingOptions Options(&DT, &LI);
+        // Without the loops: with them more would be split than this edge, and the plan's edges must stay as they are.
+        CriticalEdgeSplittingOptions Options(&DT);
         Options.setMergeIdenticalEdges();
         BasicBlock *Between = SplitCriticalEdge(Edge.From->getTerminator(), GetSuccessorNumber(Edge.From, To), Options);
         assert(Between && "hasPlainEdges() lets only edges through that can be split");
+        Loop *Common = LI.getLoopFor(Edge.From);
+        while (Common && !Common->contains(To))
+            Common = Common->getParentLoop();
+        if (Common)
+            Common->addBasicBlockToLoop(Between, LI);
         return Between->getTerminator();
     }
     return &*To->getFirstInsertionPt();
@@ -164,6 +170,8 @@ void Counting::insert(Value *TheCounters) {
     separateMemory();
     for (size_t I = 0; I < Plan.Edges.size(); I++)
         Sites.push_back({static_cast<unsigned>(I), placeOf(Plan.Edges[I]), nullptr});
+    for (Loop *L : LI.getLoopsInPreorder())
+        formDedicatedExitBlocks(L, &DT, &LI, nullptr, /*PreserveLCSSA=*/false);
     DenseMap<Loop *, unsigned> Used;
     for (const Site &S : Sites) {
         Loop *L = registerLoop(S.Where->getParent());

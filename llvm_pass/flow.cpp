@@ -16,6 +16,7 @@ namespace {
 
 struct Edge {
     unsigned From, To;
+    const BasicBlock *Weighs; ///< the block that this edge stands for; null for an edge between blocks
     CountedEdge Counted;
     unsigned Reluctance; ///< edges with little of it are counted first
 };
@@ -47,46 +48,44 @@ class Tree {
     explicit Tree(unsigned Size) : Neighbours(Size), Up(Size), Depth(Size, 0) {}
 
     void add(const Edge &E) {
-        Neighbours[E.From].push_back({E.To, true});
-        Neighbours[E.To].push_back({E.From, false});
+        Neighbours[E.From].push_back({E.To, 1, E.Weighs});
+        Neighbours[E.To].push_back({E.From, -1, E.Weighs});
     }
 
     void hang(unsigned Root) {
         std::vector<unsigned> Work = {Root};
-        Up[Root] = {Root, false};
+        Up[Root] = {Root, 1, nullptr};
         while (!Work.empty()) {
             unsigned At = Work.back();
             Work.pop_back();
             for (const Step &S : Neighbours[At]) {
                 if (S.Node == Up[At].Node && At != Root)
                     continue;
-                Up[S.Node] = {At, !S.Along};
+                Up[S.Node] = {At, -S.Sign, S.Weighs};
                 Depth[S.Node] = Depth[At] + 1;
                 Work.push_back(S.Node);
             }
         }
     }
 
-    /// Calls Visit(node that the edge leads to, sign) for each tree edge on the way between two nodes: +1 where the way
-    /// goes along the edge, -1 where against it.
-    void walk(unsigned From, unsigned To, function_ref<void(unsigned, int64_t)> Visit) const {
+    /// Calls Visit(block, sign) for each tree edge on the way between two nodes that stands for a block: +1 where the
+    /// way goes along the edge, -1 where against it.
+    void walk(unsigned From, unsigned To, function_ref<void(const BasicBlock *, int64_t)> Visit) const {
         while (From != To) {
-            if (Depth[From] >= Depth[To]) {
-                const Step &S = Up[From];
-                Visit(S.Along ? S.Node : From, S.Along ? 1 : -1);
-                From = S.Node;
-            } else {
-                const Step &S = Up[To]; // this edge is passed the other way
-                Visit(S.Along ? S.Node : To, S.Along ? -1 : 1);
-                To = S.Node;
-            }
+            const bool Climb = Depth[From] >= Depth[To]; // otherwise the step is passed the other way
+            unsigned &At = Climb ? From : To;
+            const Step &S = Up[At];
+            if (S.Weighs)
+                Visit(S.Weighs, Climb ? S.Sign : -S.Sign);
+            At = S.Node;
         }
     }
 
   private:
     struct Step {
         unsigned Node;
-        bool Along; ///< the edge of the flow graph leads to Node
+        int64_t Sign; ///< +1: the edge leads to Node
+        const BasicBlock *Weighs;
     };
     std::vector<SmallVector<Step, 3>> Neighbours;
     std::vector<Step> Up;
@@ -128,66 +127,68 @@ CountingPlan planBlocks(Function &F, const BlockEfforts &Efforts) {
 }
 
 CountingPlan planEdges(Function &F, const BlockEfforts &Efforts, const LoopInfo &LI,
-                       function_ref<bool(const BasicBlock *, const BasicBlock *)> IsCheap) {
+                       function_ref<bool(const BasicBlock *)> IsCheap) {
+    // Every block is an edge, too, between a node where it begins and a node where it ends.
     constexpr unsigned Exit = 0;
-    constexpr unsigned Never = ~0U;
-    std::vector<BasicBlock *> Blocks = {nullptr};
-    DenseMap<const BasicBlock *, unsigned> Number;
+    constexpr unsigned Critical = 1U << 20;
+    std::vector<BasicBlock *> Blocks;
+    DenseMap<const BasicBlock *, unsigned> Begin;
     for (BasicBlock *BB : depth_first(&F)) {
-        Number[BB] = Blocks.size();
+        Begin[BB] = 1 + 2 * Blocks.size();
         Blocks.push_back(BB);
     }
+    const unsigned Nodes = 1 + 2 * Blocks.size();
+    Components Joined(Nodes);
+    Tree Spanning(Nodes);
+    auto Follow = [&](const Edge &E) {
+        if (!Joined.join(E.From, E.To))
+            return false;
+        Spanning.add(E);
+        return true;
+    };
 
-    Components Joined(Blocks.size());
-    Tree Spanning(Blocks.size());
     std::vector<Edge> Edges;
-    for (unsigned I = 1; I < Blocks.size(); I++) {
-        BasicBlock *BB = Blocks[I];
-        if (succ_empty(BB) || any_of(*BB, mayNotReturn)) {
-            Spanning.add({I, Exit, {}, Never});
-            Joined.join(I, Exit);
-        }
+    for (BasicBlock *BB : Blocks) {
+        const unsigned First = Begin.lookup(BB), Last = First + 1;
+        if (succ_empty(BB) || any_of(*BB, mayNotReturn))
+            Follow({Last, Exit, nullptr, {}, 0});
         if (BB->isLandingPad())
-            Edges.push_back({Exit, I, {nullptr, BB}, 0});
+            Follow({Exit, First, nullptr, {}, 0});
+        // Deep in loops it is better not to count.
+        const unsigned Depth = LI.getLoopDepth(BB);
+        Edges.push_back({First, Last, BB, {nullptr, BB}, IsCheap(BB) ? 0 : 1 + Depth});
         SmallPtrSet<BasicBlock *, 4> Seen;
         for (BasicBlock *Next : successors(BB)) {
             if (!Seen.insert(Next).second || isUnwind(BB, Next))
                 continue;
-            // Deep in loops it is better not to count; an edge that needs no block of its own is better to count.
-            unsigned Depth = std::min(LI.getLoopDepth(BB), LI.getLoopDepth(Next));
-            bool Simple = BB->getUniqueSuccessor() || Next->getUniquePredecessor();
-            Edges.push_back({I, Number.lookup(Next), {BB, Next}, IsCheap(BB, Next) ? 1 : 2 + 2 * Depth + !Simple});
+            const bool Simple = BB->getUniqueSuccessor() || Next->getUniquePredecessor();
+            const unsigned Reluctance = 1 + std::min(Depth, LI.getLoopDepth(Next)) + (Simple ? 0 : Critical);
+            Edges.push_back({Last, Begin.lookup(Next), nullptr, {BB, Next}, Reluctance});
         }
     }
     std::stable_sort(Edges.begin(), Edges.end(),
                      [](const Edge &A, const Edge &B) { return A.Reluctance > B.Reluctance; });
     std::vector<const Edge *> Counted;
-    for (const Edge &E : Edges) {
-        if (E.Reluctance > 0 && Joined.join(E.From, E.To))
-            Spanning.add(E);
-        else
+    for (const Edge &E : Edges)
+        if (!Follow(E))
             Counted.push_back(&E);
-    }
     // Loops that nothing leaves: nobody sees the counts of their last round.
-    for (unsigned I = 1; I < Blocks.size(); I++)
-        if (Joined.join(I, Exit))
-            Spanning.add({I, Exit, {}, Never});
+    for (unsigned Node = 1; Node < Nodes; Node++)
+        Follow({Node, Exit, nullptr, {}, 0});
     Spanning.hang(Exit);
 
     CountingPlan Plan;
-    auto WeightOf = [&](unsigned From, unsigned To) {
+    auto WeightOf = [&](const Edge &E) {
         Effort Row{};
-        auto Add = [&](unsigned Node, int64_t Sign) {
-            if (Node != Exit)
-                accumulate(Row, Efforts.lookup(Blocks[Node]), Sign);
-        };
-        Add(To, 1);
-        Spanning.walk(To, From, Add);
+        auto Add = [&](const BasicBlock *BB, int64_t Sign) { accumulate(Row, Efforts.lookup(BB), Sign); };
+        if (E.Weighs)
+            Add(E.Weighs, 1);
+        Spanning.walk(E.To, E.From, Add);
         return Row;
     };
-    Plan.Weights.push_back(WeightOf(Exit, 1));
+    Plan.Weights.push_back(WeightOf({Exit, Begin.lookup(&F.getEntryBlock()), nullptr, {}, 0}));
     for (const Edge *E : Counted) {
-        Effort Row = WeightOf(E->From, E->To);
+        Effort Row = WeightOf(*E);
         if (Row == Effort{})
             continue;
         Plan.Edges.push_back(E->Counted);

@@ -34,9 +34,9 @@ using BlockEfforts = llvm::DenseMap<const llvm::BasicBlock *, Effort>;
 /// The edges outside of a spanning tree of the flow graph (Knuth 1973; Ball and Larus 1994, section 3); those on it
 /// follow from flow conservation. A block that contains a call which may not come back conserves nothing: it has an
 /// edge to the exit of the graph, which is on the tree. Blocks without an entry in `Efforts` weigh nothing.
-/// `IsCheap` tells of edges whose count has a closed form: they are rather counted than followed from others.
+/// `IsCheap` tells of blocks whose count has a closed form: they are rather counted than followed from others.
 CountingPlan planEdges(llvm::Function &F, const BlockEfforts &Efforts, const llvm::LoopInfo &LI,
-                       llvm::function_ref<bool(const llvm::BasicBlock *, const llvm::BasicBlock *)> IsCheap);
+                       llvm::function_ref<bool(const llvm::BasicBlock *)> IsCheap);
 
 /// A counter for every block, for flow graphs with edges that cannot be counted, or whose blocks are resumed.
 CountingPlan planBlocks(llvm::Function &F, const BlockEfforts &Efforts);

@@ -141,7 +141,8 @@ void Runtime::inlineEnter(CallInst *Call, bool Quiet) {
     BasicBlock *FastEnd = Builder.GetInsertBlock();
 
     Builder.SetInsertPoint(Way.Tail, Way.Tail->begin());
-    PHINode *Merged = Builder.CreatePHI(Pointer, 2, Quiet ? "quipu.counters" : "quipu.frame");
+    PHINode *Merged = Builder.CreatePHI(Pointer, 2);
+    Merged->takeName(Call);
     Call->replaceAllUsesWith(Merged);
     Merged->addIncoming(Result, FastEnd);
     Merged->addIncoming(Call, Way.Slow);

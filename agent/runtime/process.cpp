@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -31,6 +32,7 @@ struct KnownRegion {
 constexpr size_t buckets = 1024;
 KnownRegion *known[buckets];
 uint64_t regions;
+bool forked;
 int opened; /* the profile was made (1) or could not be (-1) */
 
 /* FNV-1a */
@@ -110,14 +112,42 @@ void flush(uint32_t state) {
     profile.header->state = state;
 }
 
-/* The child of fork counts in a profile of its own, from its next region on. */
-void child_after_fork() {
-    unlock();
-    if (!active)
+/* Shared by a process and its next child: the child has its own copy of what is mapped. */
+int *detached;
+
+void before_fork() {
+    lock();
+    if (detached)
         return;
-    profile.detach();
-    forget_threads();
-    opened = 0;
+    void *page = mmap(nullptr, sizeof *detached, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    detached = page == MAP_FAILED ? nullptr : static_cast<int *>(page);
+}
+
+/* The parent must not change the call tree before the child has copied it; a child that cannot run is not awaited long.
+ */
+void parent_after_fork() {
+    constexpr uint64_t patience_ns = 1000000000;
+    const uint64_t start = nanoseconds(CLOCK_MONOTONIC);
+    while (active && detached && !__atomic_load_n(detached, __ATOMIC_ACQUIRE) &&
+           nanoseconds(CLOCK_MONOTONIC) - start < patience_ns)
+        sched_yield();
+    if (detached)
+        *detached = 0;
+    unlock();
+}
+
+/* The child of fork counts in a profile of its own, which is made when it next enters or leaves a region. */
+void child_after_fork() {
+    if (active && opened > 0) {
+        profile.detach();
+        keep_one_thread();
+        forked = true;
+        opened = 0;
+    }
+    if (detached)
+        __atomic_store_n(detached, 1, __ATOMIC_RELEASE);
+    detached = nullptr; /* the parent's */
+    unlock();
 }
 
 void identify() {
@@ -138,6 +168,8 @@ void identify() {
     }
     affinity_list(text, sizeof text);
     set_attribute("affinity", text);
+    if (forked)
+        set_number("forked_from", getppid());
 }
 
 /* Ticks per nanosecond are known well enough for a process that is killed before its first flush. */
@@ -182,7 +214,7 @@ __attribute__((constructor(200))) void start() {
     if (!folder || !*folder)
         return;
     active = true; /* the file is made at first use: shells and wrappers in between leave none */
-    pthread_atfork(lock, unlock, child_after_fork);
+    pthread_atfork(before_fork, parent_after_fork, child_after_fork);
 }
 
 __attribute__((destructor(200))) void end() {
@@ -190,6 +222,9 @@ __attribute__((destructor(200))) void end() {
         return;
     for_each_thread(settle);
     flush(QUIPU_ENDED);
+    lock();
+    profile.seal();
+    unlock();
 }
 
 } // namespace

@@ -57,8 +57,10 @@ bool Profile::create(const char *folder, uint32_t node_size, uint32_t metric_cou
     header->pid = static_cast<uint32_t>(getpid());
     snprintf(header->metrics, sizeof header->metrics, "%s", metric_table);
     memcpy(header->magic, QUIPU_PROFILE_MAGIC, sizeof header->magic);
-    inherit();
-    remember(header, sizeof(quipu_profile_header));
+    if (count == 0)
+        return remember(header, sizeof(quipu_profile_header));
+    mappings[0].address = header; /* after a fork */
+    adopt();
     return true;
 }
 
@@ -75,31 +77,59 @@ bool Profile::remember(void *address, size_t bytes) {
     return true;
 }
 
+/* All values of the nodes or counters of a chunk become 0. */
+static void forget_values(quipu_profile_chunk *chunk, uint32_t node_size) {
+    char *at = reinterpret_cast<char *>(chunk + 1);
+    char *const end = at + chunk->used;
+    if (chunk->type == QUIPU_CHUNK_NODES)
+        for (; at < end; at += node_size)
+            memset(at + sizeof(quipu_profile_node), 0, node_size - sizeof(quipu_profile_node));
+    if (chunk->type != QUIPU_CHUNK_COUNTERS)
+        return;
+    while (at < end) {
+        const auto *record = reinterpret_cast<quipu_profile_counters *>(at);
+        const size_t bytes = sizeof(uint64_t) * record->count;
+        memset(at + sizeof *record, 0, bytes);
+        at += sizeof *record + bytes;
+    }
+}
+
 void Profile::detach() {
-    for (size_t i = inherited; i < count; i++)
+    if (!header)
+        return;
+    const uint32_t node_size = header->node_size;
+    for (size_t i = 0; i < count; i++) {
         mmap(mappings[i].address, mappings[i].size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd,
              static_cast<off_t>(mappings[i].offset));
-    if (fd >= 0)
-        close(fd);
-    inherited = count;
+        /* A page of a private mapping follows the file until it is written to. */
+        constexpr size_t smallest_page = 4096;
+        for (size_t at = 0; at < mappings[i].size; at += smallest_page) {
+            volatile char *page = static_cast<char *>(mappings[i].address) + at;
+            *page = *page;
+        }
+        if (i > 0)
+            forget_values(static_cast<quipu_profile_chunk *>(mappings[i].address), node_size);
+    }
+    close(fd);
     fd = -1;
     size = 0;
     header = nullptr;
-    text = weights = nullptr;
 }
 
-void Profile::inherit() {
-    for (size_t i = 0; i < inherited; i++) {
-        if (mappings[i].size != chunk_size)
-            continue;
-        auto *old = static_cast<quipu_profile_chunk *>(mappings[i].address);
-        if (old->type != QUIPU_CHUNK_TEXT && old->type != QUIPU_CHUNK_WEIGHTS)
-            continue;
-        quipu_profile_chunk *copy = add_chunk(old->type, old->location);
-        if (!copy)
-            return;
-        memcpy(copy + 1, old + 1, old->used);
-        copy->used = old->used;
+void Profile::adopt() {
+    for (size_t i = 1; i < count; i++) {
+        Mapping &mapping = mappings[i];
+        int failure = posix_fallocate(fd, static_cast<off_t>(size), static_cast<off_t>(mapping.size));
+        if (failure == 0 &&
+            pwrite(fd, mapping.address, mapping.size, static_cast<off_t>(size)) != static_cast<ssize_t>(mapping.size))
+            failure = errno ? errno : EIO;
+        if (failure == 0 && mmap(mapping.address, mapping.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
+                                 static_cast<off_t>(size)) == MAP_FAILED)
+            failure = errno;
+        if (failure != 0)
+            return note_error("the profile of a forked process is not complete", failure);
+        mapping.offset = size;
+        size += mapping.size;
     }
 }
 
@@ -120,7 +150,7 @@ bool Profile::grow(void **mapped) {
 
 quipu_profile_chunk *Profile::add_chunk(uint32_t type, uint32_t location) {
     void *mapped;
-    if (!header || !grow(&mapped))
+    if (!header || sealed || !grow(&mapped))
         return nullptr;
     auto *chunk = static_cast<quipu_profile_chunk *>(mapped);
     chunk->location = location;

@@ -21,10 +21,12 @@ class Profile {
     /* The weights of a region, `rows` of `columns`, the first of them for `metric`. Returns false when there is no
      * room. */
     bool add_weights(uint64_t region, const int64_t *weights, uint32_t rows, uint32_t metric, uint32_t columns);
-    /* In the child of a fork: what is mapped becomes a private copy, because code of the parent that is active here
-     * goes on counting there. A profile that is created then takes over what the old one had in chunks of texts and
-     * weights. */
+    /* In the child of a fork: what is mapped becomes a private copy at the same addresses, with all values 0. The next
+     * create() puts it into a file of its own. */
     void detach();
+    /* At the end of the process: the file is final and gets its checksums. Threads that still count, and whatever runs
+     * after this, do so in private copies of what was mapped. */
+    void seal();
     /* Notes that events were lost because the file could not grow. */
     void note_lost();
 
@@ -39,18 +41,18 @@ class Profile {
 
     bool grow(void **mapped);
     bool remember(void *address, size_t bytes);
-    void inherit();
+    void adopt();
     void *record(quipu_profile_chunk *&chunk, uint32_t type, size_t bytes);
     void note_error(const char *what, int code);
 
     int fd = -1;
     uint64_t size = 0;
+    bool sealed = false;
     quipu_profile_chunk *text = nullptr;
     quipu_profile_chunk *weights = nullptr;
     Mapping *mappings = nullptr; /* the header, then the chunks */
     size_t count = 0;
     size_t room = 0;
-    size_t inherited = 0; /* so many of the first mappings belong to the profile of the parent */
 };
 
 constexpr uint32_t chunk_size = 65536;

@@ -17,6 +17,9 @@
  * in wrapping 64-bit arithmetic: row 0 of a region's weights belongs to the visits of the node, and single weights may
  * be negative. A region is quiet if it has no hook of its own: it is never active, has no time, and its effort belongs
  * to its parent node (its visits do not).
+ *
+ * When a process ends the file is sealed: nothing is written to it any more, and header and chunks carry checksums.
+ * They are CRC-32 as in IEEE 802.3 and zlib, with the field itself as 0; a checksum that comes out as 0 is stored as 1.
  */
 #ifndef QUIPU_PROFILE_FORMAT_H
 #define QUIPU_PROFILE_FORMAT_H
@@ -54,15 +57,17 @@ struct quipu_profile_header { /* 4096 bytes */
     uint64_t lost;                 /* events that found no room in the file */
     char error[128];               /* what went wrong, for a person; empty if nothing */
     char metrics[3840 - 128 - 88]; /* "name\tunit\tkind\tover_locations\tdescription\n" per metric, NUL at the end */
-    char reserved[256];
+    uint32_t crc;                  /* 0 until the file is sealed: checksum of this header */
+    uint32_t chunks;               /* of a sealed file: how many it has */
+    char reserved[248];
 };
 
 struct quipu_profile_chunk { /* 64 bytes */
     uint32_t type;           /* enum quipu_chunk_type; 0: never used */
     uint32_t location;       /* thread number in this process, from 0 */
     uint32_t used;           /* bytes filled after this chunk header */
-    uint32_t reserved;
-    uint64_t address; /* where the chunk was mapped: pointers in the file are meant so */
+    uint32_t crc;            /* of a sealed file: checksum of this chunk header and the bytes filled */
+    uint64_t address;        /* where the chunk was mapped: pointers in the file are meant so */
     uint32_t unused[10];
 };
 

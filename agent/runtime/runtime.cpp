@@ -73,8 +73,8 @@ struct quipu_frame *quipu_enter(struct quipu_region *region) {
 }
 
 void quipu_exit(struct quipu_frame *frame) {
-    quipu_thread *thread = quipu_current;
-    if (__builtin_expect(!thread || frame == &idle || !belongs(thread, frame), 0))
+    quipu_thread *thread = frame == &idle ? nullptr : this_thread();
+    if (__builtin_expect(!thread || !belongs(thread, frame), 0))
         return;
     if (__builtin_expect(thread->top != frame, 0))
         unwind_to(thread, frame);

@@ -16,6 +16,7 @@ pthread_once_t keys_once = PTHREAD_ONCE_INIT;
 uint32_t locations;
 uint32_t nodes;
 quipu_profile_chunk *thread_records;
+quipu_thread *forked; /* see keep_one_thread() */
 uint64_t shared_counters[QUIPU_MOST_COUNTERS];
 Link no_link; /* leads from nowhere */
 
@@ -225,6 +226,12 @@ quipu_thread *begin_thread() {
         return nullptr;
     pthread_once(&keys_once, make_keys);
     lock();
+    if (quipu_thread *thread = forked) {
+        forked = nullptr;
+        unlock();
+        thread->last = ticks(clock_kind);
+        return thread;
+    }
     /* The lowest location that is free: threads that come and go share few locations. */
     Thread *thread = nullptr;
     for (Thread *other = threads; other; other = other->next)
@@ -313,14 +320,13 @@ void for_each_thread(void (*visit)(quipu_thread *)) {
         visit(thread->shared);
 }
 
-void forget_threads() {
+void keep_one_thread() {
+    for (Thread *thread = threads; thread; thread = thread->next)
+        if (thread->shared != quipu_current)
+            thread->shared->in_use = 0;
+    if (quipu_current)
+        forked = quipu_current;
     quipu_current = nullptr;
-    threads = nullptr;
-    thread_records = nullptr;
-    locations = 0;
-    nodes = 0;
-    pthread_once(&keys_once, make_keys);
-    pthread_setspecific(end_key, nullptr);
 }
 
 uint64_t *idle_counters() {

@@ -59,8 +59,8 @@ Node *copy_path(quipu_thread *thread, Node *path);
 void settle(quipu_thread *thread);
 /* Calls `visit` for every thread that was ever measured. */
 void for_each_thread(void (*visit)(quipu_thread *));
-/* In the child of a fork: it has no threads yet. */
-void forget_threads();
+/* In the child of a fork: of the threads only this one goes on. Its state is given back by the next begin_thread(). */
+void keep_one_thread();
 /* Counters that nobody reads, for code that runs unmeasured on this thread. */
 uint64_t *idle_counters();
 /* Makes the profile file at first use. False: nothing is measured. */

@@ -1,10 +1,10 @@
-; A call that may throw becomes an invoke whose cleanup leaves the region; the count is in the frame before the call.
+; A call that may throw becomes an invoke whose cleanup leaves the region
 ; RUN: %quipu -S %s | %check %s
 
 declare void @callee()
 
 ; CHECK-LABEL: define void @caller()
-; CHECK: store i64 1, ptr %quipu.frame
+; CHECK: %quipu.frame = call ptr @quipu_enter(ptr @quipu.region.caller)
 ; CHECK-NEXT: invoke void @callee()
 ; CHECK: quipu.cleanup:
 ; CHECK: landingpad

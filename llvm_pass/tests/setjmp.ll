@@ -1,14 +1,16 @@
-; Where setjmp may return twice, the count stays in memory and the frames that longjmp left end at once.
+; Where setjmp may return twice, every block counts in memory, and the frames that longjmp left end at once.
 ; RUN: %quipu -S %s | %check %s
 
 declare i32 @setjmp(ptr) returns_twice
 declare void @work()
 
 ; CHECK-LABEL: define i32 @caller(
-; CHECK: alloca i64
-; CHECK: store volatile i64
 ; CHECK: call i32 @setjmp(
 ; CHECK-NEXT: call void @quipu_unwind(ptr %quipu.frame)
+; CHECK: try:
+; CHECK: store i64 {{.*}} !alias.scope
+; CHECK: end:
+; CHECK: store i64 {{.*}} !alias.scope
 define i32 @caller(ptr %buffer) nounwind {
   %again = call i32 @setjmp(ptr %buffer) returns_twice
   %first = icmp eq i32 %again, 0

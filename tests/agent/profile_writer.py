@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -70,6 +71,7 @@ class Profile:
     start_epoch_ns: int = 1_700_000_000_000_000_000
     lost: int = 0
     error: str = ""
+    sealed: bool = False
 
     def bytes(self) -> bytes:
         """Return the file."""
@@ -93,7 +95,14 @@ class Profile:
             self.error.encode(),
             "".join(line + "\n" for line in self.metrics).encode(),
         )
-        return header + self._text() + self._nodes() + self._counters() + self._weights() + self._threads()
+        chunks = self._text() + self._nodes() + self._counters() + self._weights() + self._threads()
+        if not self.sealed:
+            return header + chunks
+        pieces = [chunks[at : at + self.chunk_size] for at in range(0, len(chunks), self.chunk_size)]
+        filled = [64 + struct.unpack_from("<I", piece, 8)[0] for piece in pieces]
+        header = header[:3844] + struct.pack("<I", len(pieces)) + header[3848:]
+        sealed = [seal(piece[:used], 12) + piece[used:] for piece, used in zip(pieces, filled, strict=True)]
+        return b"".join([seal(header, 3840), *sealed])
 
     def _text(self) -> bytes:
         records = [
@@ -174,6 +183,12 @@ class Profile:
         path = folder / f"profile-{host}-{self.pid}.quipu"
         path.write_bytes(self.bytes())
         return path
+
+
+def seal(content: bytes, at: int) -> bytes:
+    """Return the bytes with their checksum in four bytes at `at`."""
+    crc = zlib.crc32(content[:at] + bytes(4) + content[at + 4 :]) or 1
+    return content[:at] + struct.pack("<I", crc) + content[at + 4 :]
 
 
 def rank_profile(rank: int, ranks: int = 2, work: int = 100, **changes: object) -> Profile:

@@ -33,14 +33,19 @@ class Measured:
     @property
     def tree(self) -> Tree:
         """Exclusive values by call path (displayed names), threads added up."""
-        tree: Tree = defaultdict(lambda: defaultdict(float))
-        names: list[tuple[str, ...]] = []
-        for node, (parent, region) in enumerate(zip(self.profile.parent, self.profile.region, strict=True)):
-            above = names[int(parent)] if parent >= 0 else ()
-            names.append((*above, self.profile.regions[int(region)].display) if region else above)
-            for metric, values in self.profile.values.items():
-                tree[names[-1]][metric] += float(values[node])
-        return tree
+        return tree_of(self.profile)
+
+
+def tree_of(profile: ProcessProfile) -> Tree:
+    """Exclusive values of a profile by call path (displayed names), threads added up."""
+    tree: Tree = defaultdict(lambda: defaultdict(float))
+    names: list[tuple[str, ...]] = []
+    for node, (parent, region) in enumerate(zip(profile.parent, profile.region, strict=True)):
+        above = names[int(parent)] if parent >= 0 else ()
+        names.append((*above, profile.regions[int(region)].display) if region else above)
+        for metric, values in profile.values.items():
+            tree[names[-1]][metric] += float(values[node])
+    return tree
 
 
 @dataclass(frozen=True)

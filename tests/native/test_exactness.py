@@ -7,9 +7,22 @@ import pytest
 from .conftest import INSTALLED_LLVMS
 from .random_programs import random_program
 
+METRICS = [
+    "visits",
+    "blocks",
+    "instructions",
+    "flops",
+    "flops_single",
+    "flops_double",
+    "loads",
+    "stores",
+    "bytes_loaded",
+    "bytes_stored",
+]
 
-def counts(run) -> dict[tuple[str, ...], tuple[float, float]]:
-    return {path: (values["visits"], values["blocks"]) for path, values in run.tree.items() if path}
+
+def counts(run) -> dict[tuple[str, ...], tuple[float, ...]]:
+    return {path: tuple(values[name] for name in METRICS) for path, values in run.tree.items() if path}
 
 
 @pytest.mark.parametrize(

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
 import pytest
 from quipu.agent.profile import ProfileState, read_profile
 
+from .conftest import tree_of
+
 OPTIMIZATION = ["-O0", "-O1", "-O2", "-O3"]
 
 
 @pytest.mark.parametrize("level", OPTIMIZATION)
 def test_every_way_out_of_a_function(workshop, level: str) -> None:
-    run = workshop.run(workshop.build("control_flow.cpp", level))
+    run = workshop.run(workshop.build("control_flow.cpp", level, "--quipu-all"))
     tree = run.tree
     assert run.returncode == 7
     assert run.stdout == "55 0 1 3\n"
@@ -34,7 +37,7 @@ def test_every_way_out_of_a_function(workshop, level: str) -> None:
 
 def test_blocks_of_frames_that_never_return(workshop) -> None:
     """inner_jump(k) executes 3k + 3 blocks before longjmp; main and leaves() end in exit()."""
-    tree = workshop.run(workshop.build("control_flow.cpp", "-O0")).tree
+    tree = workshop.run(workshop.build("control_flow.cpp", "-O0", "--quipu-all")).tree
     inner = ("main", "jumps()", "outer_jump(int)", "inner_jump(int)")
     assert tree[inner]["blocks"] == sum(3 * k + 3 for k in (1, 2, 3))
     assert tree[("main", "leaves()")]["blocks"] == 1
@@ -134,24 +137,55 @@ def test_bad_run_filter_ends_the_program(workshop, tmp_path: Path) -> None:
     assert "SCOREP_REGION_NAMES_END" in done.stderr
 
 
-def test_fork_leaves_the_parents_profile_alone(workshop, tmp_path: Path) -> None:
+def test_a_forked_process_has_a_profile_of_its_own(workshop, tmp_path: Path) -> None:
+    """The child goes on in the call path that forked; neither has what the other did."""
     source = tmp_path / "forks.c"
     source.write_text(
         """
         #include <sys/wait.h>
         #include <unistd.h>
-        __attribute__((noinline, optnone)) void work(void) {}
-        __attribute__((optnone, noinline)) int main(void) {
+        #define OWN __attribute__((noinline, optnone))
+        volatile int sink;
+        OWN void work(void) { sink++; }
+        OWN int split(void) {
             work();
-            if (fork() == 0) { for (int i = 0; i < 100; i++) work(); return 0; }
+            int child = fork();
+            if (child == 0)
+                for (int i = 0; i < 100; i++) { sink++; work(); }
+            return child;
+        }
+        OWN int main(void) {
+            work();
+            if (split() == 0) { work(); return 0; }
             wait(0);
             work();
             return 0;
         }
         """
     )
-    tree = workshop.run(workshop.build(source, "-O0")).tree
-    assert tree[("main", "work")]["visits"] == 2
+    program = workshop.build(source, "-O0", "--quipu-all")
+    raw = tmp_path / "raw-fork"
+    raw.mkdir()
+    subprocess.run([program], env={**os.environ, "QUIPU_DIR": str(raw)}, check=True)
+    profiles = [read_profile(path) for path in raw.glob("profile-*.quipu")]
+    child, parent = sorted(profiles, key=lambda profile: "forked_from" not in profile.attributes)
+    assert child.attributes["forked_from"] == str(parent.pid)
+    assert {profile.state for profile in profiles} == {ProfileState.ENDED}
+    main = ("main",)
+    assert {path: values["visits"] for path, values in tree_of(parent).items() if path} == {
+        main: 1,
+        (*main, "work"): 2,
+        (*main, "split"): 1,
+        (*main, "split", "work"): 1,
+    }
+    assert {path: values["visits"] for path, values in tree_of(child).items() if path} == {
+        main: 0,
+        (*main, "work"): 1,
+        (*main, "split"): 0,
+        (*main, "split", "work"): 100,
+    }
+    # condition, body and increment of each trip, the failing condition, and the two ends
+    assert tree_of(child)[(*main, "split")]["blocks"] >= 3 * 100
 
 
 def test_full_disk_is_reported_and_survived(workshop, tmp_path: Path) -> None:

@@ -1,0 +1,15 @@
+; A small function without loops and calls has no hook, unless all are asked for.
+; RUN: %quipu -S %s | %check %s
+; RUN: env QUIPU_ALL=1 %quipu -S %s | %check --check-prefix=ALL %s
+
+; CHECK-LABEL: define i32 @accessor(
+; CHECK: call ptr @quipu_count(
+; CHECK-NOT: quipu_exit
+; CHECK: ret i32
+; ALL-LABEL: define i32 @accessor(
+; ALL: call ptr @quipu_enter(
+; ALL: call void @quipu_exit(
+define i32 @accessor(ptr %p) {
+  %v = load i32, ptr %p
+  ret i32 %v
+}
