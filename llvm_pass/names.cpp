@@ -4,6 +4,7 @@
 #include "llvm/Demangle/Demangle.h"
 #include "llvm/IR/DebugInfoMetadata.h"
 #include "llvm/IR/Function.h"
+#include "llvm/IR/InstrTypes.h"
 #include "llvm/IR/Module.h"
 
 using namespace llvm;
@@ -55,14 +56,11 @@ unsigned firstLine(const Function &F) {
     const DISubprogram *Debug = F.getSubprogram();
     if (!Debug || Debug->getLine())
         return Debug ? Debug->getLine() : 0;
-    // What flang makes of OpenMP constructs has a line in its instructions only.
-    unsigned First = 0;
-    for (const BasicBlock &BB : F)
-        for (const Instruction &I : BB)
-            if (const DebugLoc &Location = I.getDebugLoc();
-                Location && Location.getLine() && !Location.getInlinedAt() && (!First || Location.getLine() < First))
-                First = Location.getLine();
-    return First;
+    // What flang makes of an OpenMP construct has none; the call that hands it to the OpenMP library is there.
+    for (const User *U : F.users())
+        if (const auto *Call = dyn_cast<CallBase>(U); Call && Call->getDebugLoc() && Call->getDebugLoc().getLine())
+            return Call->getDebugLoc().getLine();
+    return 0;
 }
 
 std::string displayName(const Function &F) {

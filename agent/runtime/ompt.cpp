@@ -215,6 +215,7 @@ void on_sync_region_wait(int kind, int endpoint, Data *, Data *task, const void 
         return;
     member->barrier = quipu_here();
     quipu_exit(member->frame);
+    wait_is_time(member->barrier);
     at_end = member;
     tasks = 0;
     begin_wait(member);
