@@ -10,9 +10,11 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
-from quipu.modeling.errors import FormatError
+from quipu.modeling.errors import FormatError, MeasurementError
+
+from .launchers import launch_command
 
 Point = tuple[float, ...]
 
@@ -20,7 +22,8 @@ _PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
 _NAME = re.compile(r"[A-Za-z_]\w*\Z")
 _LINE = re.compile(r"\(at line (\d+),")
 _TABLES = {"experiment", "parameters", "environment"}
-_SETTINGS = {"name", "directory", "repetitions", "command", "build", "timeout", "points", "clock", "filter"}
+_LAUNCHING = {"command", "launcher", "ranks", "platform"}
+_SETTINGS = {"name", "directory", "repetitions", "build", "timeout", "points", "clock", "filter", *_LAUNCHING}
 _LARGEST_GRID = 100_000
 
 
@@ -28,9 +31,10 @@ _LARGEST_GRID = 100_000
 class Campaign:
     """An experiment as declared: what to run at which points, how often.
 
-    command: words with {parameter} in them. points: in the order in which they run (ascending, first parameter
-    slowest). directory and filter_file are below the folder of the file; there the build and the programs run, wherever
-    the campaign is started from.
+    command: words with {parameter} in them. launcher: starts the command on `ranks` (text with {parameter} in it) of a
+    `platform`, None if the command says how it is launched. points: in the order in which they run (ascending, first
+    parameter slowest). directory and filter_file are below the folder of the file; there the build and the programs
+    run, wherever the campaign is started from.
     """
 
     path: Path
@@ -45,18 +49,34 @@ class Campaign:
     clock: str | None = None
     filter_file: Path | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
+    launcher: str | None = None
+    ranks: str = ""
+    platform: Path | None = None
 
     def values(self, point: Point) -> dict[str, float]:
         """Return the parameters at a point by name."""
         return dict(zip(self.parameters, point, strict=True))
 
     def command_at(self, point: Point) -> tuple[str, ...]:
-        """Return the command at a point. A value never becomes several words: there is no shell."""
+        """Return the command at a point. A value never becomes several words: there is no shell.
+
+        Raises FormatError or MeasurementError if the number of ranks there is none.
+        """
         values = {
             name: f"{value:.15g}" if isinstance(value, float) else str(value)
             for name, value in self.values(point).items()
         }
-        return tuple(_PLACEHOLDER.sub(lambda match: values[match.group(1)], word) for word in self.command)
+
+        def filled(word: str) -> str:
+            return _PLACEHOLDER.sub(lambda match: values[match.group(1)], word)
+
+        command = tuple(filled(word) for word in self.command)
+        if self.launcher is None:
+            return command
+        ranks = filled(self.ranks)
+        if ranks and not (ranks.isascii() and ranks.isdigit()):
+            raise FormatError(self.path, f"ranks: {ranks} is no number of ranks")
+        return launch_command(self.launcher, command, int(ranks) if ranks else None, self.platform)
 
 
 def read_campaign(path: Path | str) -> Campaign:
@@ -70,6 +90,9 @@ def read_campaign(path: Path | str) -> Campaign:
     command = "mpirun -n {p} ./heat {n}"
     directory = "heat-runs"              # the name if not given
     build = "make heat"                  # runs once, optional
+    launcher = "smpi"                    # simulates the command, which is then the program alone; optional, as are
+    ranks = "{p}"                        # its ranks and
+    platform = "cluster.xml"             # the SimGrid platform
     timeout = 600                        # seconds for each run, optional
     [parameters]                         # all combinations; or points = [[1, 64], [2, 128]] in [experiment]
     p = [1, 2, 4, 8]
@@ -89,6 +112,12 @@ def read_campaign(path: Path | str) -> Campaign:
         line = _LINE.search(str(error))
         raise FormatError(path, f"is not TOML: {error}", int(line.group(1)) if line else None) from error
     return _Declaration(path, text, content).campaign()
+
+
+class _Launching(TypedDict):
+    launcher: str | None
+    ranks: str
+    platform: Path | None
 
 
 class _Declaration:
@@ -139,7 +168,31 @@ class _Declaration:
             clock=self.clock(),
             filter_file=self.path.parent / filter_file if filter_file else None,
             environment=self.environment(),
+            **self.launching(),
         )
+
+    def launching(self) -> _Launching:
+        launcher = self.text_of("launcher", "") or None
+        for key in ("ranks", "platform"):
+            if key in self.settings and launcher is None:
+                raise self.error(key, 'belongs to launcher = "smpi"; other launchers have theirs in the command')
+        platform = self.text_of("platform", "")
+        place = Path(platform) if platform else None
+        try:
+            launch_command(launcher or "smpi", ["program"], 1, place)
+        except MeasurementError as error:
+            raise self.error("launcher", str(error)) from error
+        if launcher is not None and place is None and "ranks" not in self.settings:
+            raise self.error("launcher", 'needs ranks = "{p}" or a platform')
+        return {"launcher": launcher, "ranks": self.ranks(), "platform": place}
+
+    def ranks(self) -> str:
+        value = self.settings.get("ranks", "")
+        if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+            return str(value)
+        if value != "" and not (isinstance(value, str) and _PLACEHOLDER.fullmatch(value)):
+            raise self.error("ranks", 'should be a parameter like "{p}", or a whole number above 0')
+        return str(value)
 
     def text_of(self, key: str, default: str) -> str:
         value = self.settings.get(key, default)
@@ -180,7 +233,7 @@ class _Declaration:
         if "command" not in self.settings:
             raise self.error("experiment", 'command is missing, like: command = "mpirun -n {p} ./app {n}"')
         words = self.words("command")
-        used = {name for word in words for name in _PLACEHOLDER.findall(word)}
+        used = {name for word in (*words, self.ranks()) for name in _PLACEHOLDER.findall(word)}
         for name in sorted(used - set(parameters)):
             raise self.error("command", f"{{{name}}} is no parameter; there are: {_listed(set(parameters))}")
         for name in parameters:

@@ -96,13 +96,21 @@ def run(
         repetition=repetition or 1,
         command=tuple(command),
         started=_now(),
-        launcher={"family": plan.family, "version": plan.version, "ranks": plan.ranks, "argv": list(plan.argv)},
+        launcher={
+            "family": plan.family,
+            "version": plan.version,
+            "ranks": plan.ranks,
+            "argv": list(plan.argv),
+            **plan.facts,
+        },
         environment_added={**options.environment, **plan.settings},
         quipu_version=quipu_version(),
     )
     try:
         raw.mkdir(parents=True)
         write_launch(raw, metadata)
+        for path, text in plan.files.items():
+            path.write_text(text, encoding="utf-8")
     except OSError as error:
         shutil.rmtree(raw, ignore_errors=True)
         raise MeasurementError(f"{experiment}: cannot hold a measurement: {error.strerror or error}") from error
@@ -148,6 +156,10 @@ def _plan(command: tuple[str, ...], raw: Path, options: LaunchOptions) -> Launch
         library = options.mpi_preload or _mpi_library(command[0], environment)
         variables["QUIPU_PRELOAD"] = str(library.absolute())
         variables["QUIPU_MPI_WAIT"] = options.mpi_wait or variables.get("QUIPU_MPI_WAIT") or "local"
+        if not plan.waits:
+            if options.mpi_wait not in (None, "off"):
+                raise UsageError(f"--mpi-wait {options.mpi_wait}: waiting is not told from transfer in simulations")
+            variables["QUIPU_MPI_WAIT"] = "off"
         plan = plan_launch(replace(request, variables=variables))
     return plan
 
@@ -170,14 +182,15 @@ def agent_command(raw: Path) -> str:
 def _mpi_library(launcher: str, environment: Mapping[str, str]) -> Path:
     """Return the PMPI library for the MPI of the launcher: $QUIPU_MPICC, or the mpicc beside the launcher, decides.
 
-    Beside mpirun.mpich that is mpicc.mpich. srun belongs to no MPI: the first mpicc in PATH is taken.
+    Beside mpirun.mpich that is mpicc.mpich, beside smpirun smpicc. srun belongs to no MPI: the first mpicc in PATH is
+    taken.
     """
     from quipu.mpi_wrap.library import mpi_library
 
     name, dot, suffix = Path(launcher).name.partition(".")
     found = shutil.which(launcher, path=environment.get("PATH"))
     if found and name != "srun" and "QUIPU_MPICC" not in environment:
-        for compiler in (f"mpicc{dot}{suffix}", "mpicc"):
+        for compiler in ("smpicc",) if name == "smpirun" else (f"mpicc{dot}{suffix}", "mpicc"):
             beside = Path(found).with_name(compiler)
             if os.access(beside, os.X_OK):
                 return mpi_library(str(beside))

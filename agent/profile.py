@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from pathlib import Path
 from typing import BinaryIO
@@ -83,6 +83,7 @@ class ProcessProfile:
     threads: those that were being measured, with the clock (ticks) at the latest event of each.
     start_ticks, start_ns: that clock and CLOCK_MONOTONIC of the host at the same moment, when the process began.
     damaged: parts of the file could not be used, so that numbers are missing.
+    location_attributes: by location; those that have any are ranks (profile_ranks.py).
     """
 
     path: Path
@@ -106,6 +107,7 @@ class ProcessProfile:
     threads: ActiveThreads
     problems: tuple[str, ...]
     damaged: bool
+    location_attributes: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -227,6 +229,7 @@ def _assemble(
         threads=threads,
         problems=tuple(problems),
         damaged=damaged,
+        location_attributes=texts.location_attributes,
     )
 
 

@@ -40,13 +40,15 @@ def parse_metric_table(path: Path, table: bytes, count: int) -> tuple[Metric, ..
 
 
 class ProfileTexts:
-    """Collects the text records of a profile: regions by id and which are quiet, attributes, names of locations."""
+    """Collects the text records of a profile: regions by id and which are quiet, attributes (of the process, of
+    locations), names of locations."""
 
     def __init__(self) -> None:
         """Start with nothing."""
         self.regions: dict[int, Region] = {}
         self.quiet: set[int] = set()
         self.attributes: dict[str, str] = {}
+        self.location_attributes: dict[int, dict[str, str]] = {}
         self.locations: dict[int, str] = {}
 
     def parse(self, chunk: bytes, problems: list[str]) -> None:
@@ -78,7 +80,8 @@ class ProfileTexts:
             self.regions[number] = Region(name, display or name, _KINDS[region_kind], file, int(line))
             return True
         if kind == ATTRIBUTE and len(fields) == 2 and fields[0]:
-            self.attributes[fields[0]] = fields[1]
+            owner = self.attributes if number == 0 else self.location_attributes.setdefault(number - 1, {})
+            owner[fields[0]] = fields[1]
             return True
         if kind == LOCATION:
             self.locations[number] = text

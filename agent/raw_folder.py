@@ -13,6 +13,7 @@ from quipu.modeling.errors import FormatError
 
 from .metadata import LAUNCH_FORMAT, RunMetadata, from_json, read_json, to_json, write_json
 from .profile import ProcessProfile, read_profile
+from .profile_ranks import split_ranks
 
 PREFIX = ".raw-"
 LAUNCH_FILE = "launch.json"
@@ -113,7 +114,7 @@ def read_raw_folder(raw: Path) -> RawFolder:
         path = raw / name
         try:
             if name.startswith("profile-") and name.endswith(".quipu"):
-                profiles.append(read_profile(path))
+                profiles.extend(split_ranks(read_profile(path)))
             elif name.startswith("rank-") and name.endswith(".json"):
                 rank_files.append(read_rank_file(path))
             elif name.startswith("node-") and name.endswith(".json"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import subprocess
@@ -11,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from modeling_sets import Exponents, Floats, PlantedSet
@@ -42,8 +44,11 @@ def interpreter() -> Path:
     return python
 
 
-def model_with_extrap(sets: Sequence[PlantedSet], python: Path) -> dict[str, Answers]:
-    """Return the answers of Extra-P with its defaults (mean of repetitions) by name of the set."""
+def model_with_extrap(sets: Sequence[PlantedSet], python: Path, kept: Path | None = None) -> dict[str, Answers]:
+    """Return the answers of Extra-P with its defaults (mean of repetitions) by name of the set.
+
+    kept: a folder of answers to go on with after an interruption; each file is named after its question.
+    """
     tasks = {
         own.name: {
             "parameters": own.parameters,
@@ -53,15 +58,14 @@ def model_with_extrap(sets: Sequence[PlantedSet], python: Path) -> dict[str, Ans
         }
         for own in sets
     }
-    with tempfile.TemporaryDirectory() as name:
-        question, answer = Path(name) / "sets.json", Path(name) / "answers.json"
-        question.write_text(json.dumps(tasks))
-        subprocess.run(
-            [str(python), "-W", "ignore", str(HERE / "modeling_extrap_worker.py"), str(question), str(answer)],
-            check=True,
-            env={**os.environ, **ONE_THREAD},
-        )
-        found = json.loads(answer.read_text())
+    text = json.dumps(tasks)
+    known = kept / f"{hashlib.sha256(text.encode()).hexdigest()[:32]}.json" if kept is not None else None
+    found = json.loads(known.read_text()) if known is not None and known.exists() else _ask(text, python)
+    if known is not None and not known.exists():
+        known.parent.mkdir(parents=True, exist_ok=True)
+        part = known.with_suffix(f".{os.getpid()}")
+        part.write_text(json.dumps(found))
+        part.replace(known)
     return {
         key: Answers(
             np.array(own["predictions"]),
@@ -70,6 +74,19 @@ def model_with_extrap(sets: Sequence[PlantedSet], python: Path) -> dict[str, Ans
         )
         for key, own in found.items()
     }
+
+
+def _ask(tasks: str, python: Path) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as name:
+        question, answer = Path(name) / "sets.json", Path(name) / "answers.json"
+        question.write_text(tasks)
+        subprocess.run(
+            [str(python), "-W", "ignore", str(HERE / "modeling_extrap_worker.py"), str(question), str(answer)],
+            check=True,
+            env={**os.environ, **ONE_THREAD},
+        )
+        found: dict[str, Any] = json.loads(answer.read_text())
+    return found
 
 
 def arguments_folder() -> Path:

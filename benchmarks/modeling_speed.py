@@ -27,7 +27,7 @@ from quipu.modeling.experiment import Metric  # noqa: E402
 from quipu.modeling.pmnf import fit_models  # noqa: E402
 
 TIME = Metric("time", "s", "cost")
-ROUNDS = 5
+EACH = 5
 MANY = 100_000
 
 
@@ -44,15 +44,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=arguments_folder(), help="folder of the reference sets")
     parser.add_argument("--extrap-python", type=Path, help="Python of an environment with Extra-P")
+    parser.add_argument("--rounds", type=int, default=3, help="runs of Extra-P, each with some of Quipu")
     options = parser.parse_args()
     sets = reference_sets(options.data)
-    theirs = model_with_extrap(sets, options.extrap_python or interpreter())
+    python = options.extrap_python or interpreter()
     rates: dict[str, dict[str, float]] = {}
     for own in sets:
-        mine = float(np.median([seconds(own) for _ in range(ROUNDS + 1)][1:]))
-        count = len(own.far)
-        rates[own.name] = {"quipu": round(count / mine, 1), "extrap": round(count / theirs[own.name].seconds, 1)}
-        rates[own.name]["ratio"] = round(theirs[own.name].seconds / mine, 1)
+        seconds(own)  # the first one also loads libraries
+        mine, theirs = [], []
+        for _ in range(options.rounds):  # alternated, as the load of the machine changes
+            theirs.append(model_with_extrap([own], python)[own.name].seconds)
+            mine += [seconds(own) for _ in range(EACH)]
+        ours, extrap, count = float(np.median(mine)), float(np.median(theirs)), len(own.far)
+        rates[own.name] = {"quipu": round(count / ours, 1), "extrap": round(count / extrap, 1)}
+        rates[own.name]["ratio"] = round(extrap / ours, 1)
         print(f"{own.name}: models per CPU second {rates[own.name]}", flush=True)
     many = fresh_set(1, 0.05, MANY, 1)
     took = seconds(many)

@@ -6,6 +6,7 @@ native/quipu_mpi.h.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from quipu.modeling.errors import MeasurementError
@@ -20,6 +21,13 @@ GROUP_OF = {"comm": "quipu_mpi_group_of", "win": "quipu_mpi_group_of_win", "file
 BEFORE = {"MPI_Abort": "quipu_flush();"}
 AFTER_SUCCESS = {"MPI_Init": "quipu_mpi_initialized();", "MPI_Init_thread": "quipu_mpi_initialized();"}
 AFTER_REGION = {"MPI_Finalize": "quipu_mpi_finalized();"}
+
+# Functions during which SMPI simulates nothing: what they take counts as computation.
+_LOCAL = re.compile(
+    r"MPI_(Type|Op|Info|Group|Errhandler|Error|Status|Attr|Keyval|T|Query|Is_thread|Add_error|Alloc|Free|Get)_"
+    r"|_(rank|size|name|coords|shift|neighbors|neighbors_count|keyval|attr|errhandler|compare|group|inter|test|get|map)$"
+    r"|MPI_(Initialized|Finalized|Address|Init|Init_thread|Dims_create)$"
+)
 
 C_ACCESS = Access(
     value=lambda name: name,
@@ -40,14 +48,18 @@ class Accounting:
     success: list[str] = field(default_factory=list)
 
 
-def wrapper(function: Function, operation: Operation | None) -> str:
+def wrapper(function: Function, operation: Operation | None, *, simulated: bool = False) -> str:
     """The wrapper of one function; without an operation it has visits and time only.
+
+    simulated: for SMPI, whose functions cannot be hidden behind ours (native/smpi_calls.c), so that the wrapper has
+    another name and calls the function itself; it keeps simulated time.
 
     Raises MeasurementError if mpi.h declares another number of arguments than the table.
     """
     names = argument_names(function, operation)
     parameters = ", ".join(parameter.declare(name) for parameter, name in zip(function.parameters, names, strict=True))
-    call = f"P{function.name}({', '.join(names)})"
+    call = f"{'' if simulated else 'P'}{function.name}({', '.join(names)})"
+    takes_time = simulated and not _LOCAL.search(function.name)
     if operation is None:
         parts = Accounting()
     elif operation.completes is not None:
@@ -63,6 +75,8 @@ def wrapper(function: Function, operation: Operation | None) -> str:
     success = [*([AFTER_SUCCESS[function.name]] if function.name in AFTER_SUCCESS else []), *parts.success]
     inner = [*([BEFORE[function.name]] if function.name in BEFORE else []), *parts.before]
     inner.append(f"result = {call};")
+    if takes_time:
+        inner.append("quipu_mpi_simulated();")
     inner += parts.after
     if success:
         inner += ["if (result == MPI_SUCCESS) {", *(f"    {line}" for line in success), "}"]
@@ -70,6 +84,7 @@ def wrapper(function: Function, operation: Operation | None) -> str:
         "if (!quipu_mpi_outermost())",
         f"    return {call};",
         "int result;",
+        *(["quipu_mpi_compute();"] if takes_time else []),
         "{",
         f"    QUIPU_MPI_CALL(&{region(function.name)});",
         *(f"    {line}" for line in inner),
@@ -79,7 +94,13 @@ def wrapper(function: Function, operation: Operation | None) -> str:
     ]
     body = "\n".join(f"    {line}" for line in lines)
     define = f'struct quipu_region {region(function.name)} = {{"{function.name}", NULL, NULL, 0, QUIPU_MPI, 0}};'
-    return f"{define}\nint {function.name}({parameters or 'void'}) {{\n{body}\n}}\n"
+    name = f"static int {replacement(function.name)}" if simulated else f"int {function.name}"
+    return f"{define}\n{name}({parameters or 'void'}) {{\n{body}\n}}\n"
+
+
+def replacement(function: str) -> str:
+    """The wrapper of a function that is put in its place in the tables of a program."""
+    return f"quipu_{function}"
 
 
 def region(function: str) -> str:

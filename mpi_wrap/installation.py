@@ -63,6 +63,9 @@ def describe_mpicc(mpicc: str | None = None, *, clang: str = "clang-19") -> MpiI
         raise MeasurementError(f"{found} does not say how it compiles: it answers none of --showme:compile, -show")
     compile_flags, link_flags = _compile_flags(compiling), _link_flags(linking)
     family, version = _identify(run_clang(clang, [*compile_flags, "-E", "-dM"], INCLUDE))
+    if family == SMPI:  # what it includes first turns malloc and exit of programs into its own
+        compile_flags = tuple(_without(compile_flags, "-include"))
+        version = (_ask(found, "-version") or "").removeprefix("SimGrid version").strip()
     return MpiInstallation(Path(found), family, version, compile_flags, link_flags)
 
 
@@ -164,6 +167,11 @@ def _pick(
             picked.append(word)
         position += 2 if takes_next else 1
     return picked
+
+
+def _without(words: Sequence[str], option: str) -> list[str]:
+    """The words without this option and its value."""
+    return [word for i, word in enumerate(words) if word != option and (i == 0 or words[i - 1] != option)]
 
 
 def _identify(macros: str) -> tuple[str, str]:

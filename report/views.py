@@ -125,6 +125,16 @@ class SelectionRow:
 
 
 @dataclass(frozen=True)
+class GeneratedRow:
+    """A generated function: its loops, what it calls of MPI, and the elements of a message, as text."""
+
+    name: str
+    loops: str
+    operations: str
+    elements: str
+
+
+@dataclass(frozen=True)
 class ConfigurationRow:
     """A measured configuration: total of a metric over all call paths, and its relative spread over repetitions."""
 

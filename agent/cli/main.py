@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import typer
 from quipu.modeling.errors import QuipuError
 
-from . import campaign, doctor, export, facts, filter, merge, model, predict, report, run, show
+from . import campaign, doctor, export, facts, filter, generate, merge, model, predict, report, run, show
 from .options import CONTEXT
 
 # Typer has its own copy of click since 0.26, and uses the installed one before: the base class is found by name.
@@ -41,6 +41,7 @@ Model:     quipu model heat
 Predict:   quipu predict heat --at p=1024,n=1e6
 Report:    quipu report heat -o heat.html
 Export:    quipu export heat --format extrap-json -o heat.json
+Generate:  quipu generate --functions 20 --seed 1 -o bench
 
 An EXPERIMENT is a folder of runs, a file of Extra-P, or a folder of Cube profiles.
 """
@@ -57,7 +58,7 @@ def application() -> typer.Typer:
         context_settings=CONTEXT,
     )
     app.callback()(_callback)
-    for module in (run, campaign, merge, show, model, predict, filter, report, export, doctor, facts):
+    for module in (run, campaign, merge, show, model, predict, filter, report, export, generate, doctor, facts):
         name = module.__name__.rsplit(".", 1)[-1]
         settings = {**CONTEXT, **getattr(module, "CONTEXT", {})}
         app.command(name, context_settings=settings)(module.command)

@@ -41,6 +41,13 @@ def command(
         help="How waiting in MPI is told from transfer: by barriers before sampled or all collectives, without "
         "barriers (local), or not at all. [default: local]",
     ),
+    launcher: str = typer.Option(
+        None, "--launcher", metavar="smpi", help="Simulate the ranks: the command is the program alone, see -n."
+    ),
+    ranks: int = typer.Option(None, "--ranks", "-n", min=1, metavar="N", help="Ranks to simulate."),
+    platform: Path = typer.Option(
+        None, "--platform", metavar="FILE", help="SimGrid platform to simulate; without it a cluster of N equal hosts."
+    ),
     timeout: float = typer.Option(None, "--timeout", metavar="SECONDS", help="Stop a run that takes longer."),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="Print nothing but errors."),
 ) -> None:
@@ -48,6 +55,7 @@ def command(
 
     \b
     Example: quipu run --param p=4 --param n=100 --rep 3 -o heat -- mpirun -n 4 ./heat 100
+             quipu run --launcher smpi --platform cluster.xml -n 1024 --param p=1024 -- ./heat 100
     """
     if not program:
         raise UsageError("no program: write the launch command after --, such as: quipu run -- mpirun -n 4 ./app")
@@ -60,7 +68,12 @@ def command(
         read_filter(filter_file)  # an error now, and not in every rank
     from ..launch import LaunchOptions, RunFailed
     from ..launch import run as launch
+    from ..launchers import launch_command
 
+    if launcher is not None:
+        program = list(launch_command(launcher, program, ranks, platform))
+    elif ranks is not None or platform is not None:
+        raise UsageError("-n and --platform belong to --launcher smpi; other launchers have theirs in the command")
     options = LaunchOptions(
         clock="none" if effort_only else None,
         filter_file=filter_file,

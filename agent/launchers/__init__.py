@@ -7,5 +7,6 @@ from __future__ import annotations
 
 from .base import Launcher, LaunchPlan, LaunchRequest
 from .detect import plan_launch
+from .simulated import launch_command
 
-__all__ = ["LaunchPlan", "LaunchRequest", "Launcher", "plan_launch"]
+__all__ = ["LaunchPlan", "LaunchRequest", "Launcher", "launch_command", "plan_launch"]

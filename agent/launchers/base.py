@@ -37,6 +37,8 @@ class LaunchPlan:
     argv: what to start. environment: what to add to the user's environment, `variables` of the request included.
     settings: the part of `environment` that Quipu added for the MPI's sake; notes: one line on each.
     ranks: how many processes, None if the command does not say. programs: the executables that were found.
+    files: what must be there before the start, in the folder for raw profiles. facts: more about the launch, to be kept
+    with the run. waits: whether waiting can be told from transfer.
     """
 
     argv: tuple[str, ...]
@@ -48,6 +50,9 @@ class LaunchPlan:
     family: str
     version: str
     is_mpi: bool
+    files: Mapping[Path, str] = field(default_factory=dict)
+    facts: Mapping[str, str] = field(default_factory=dict)
+    waits: bool = True
 
 
 class Launcher(ABC):

@@ -11,12 +11,14 @@ from quipu.modeling.errors import MeasurementError
 
 from .base import Launcher, LaunchPlan, LaunchRequest, find_program
 from .local import Direct, Hydra, OpenMPI, Slurm
+from .simulated import Simulated
 
-_NAMES = re.compile(r"^(mpirun|mpiexec|orterun|prterun|srun)([.-].*)?$")
+_NAMES = re.compile(r"^(mpirun|mpiexec|orterun|prterun|srun|smpirun)([.-].*)?$")
 _TIMEOUT = 20.0
 families: tuple[tuple[re.Pattern[str], type[Launcher]], ...] = (
     (re.compile(r"Open ?MPI\)? v?(\d[\w.]*)|OpenRTE\)? (\d[\w.]*)|PRRTE\)? (\d[\w.]*)"), OpenMPI),
     (re.compile(r"HYDRA[\s\S]*?Version:\s*(\d[\w.]*)|Intel\(R\) MPI Library[^\n]*Version ([\d.]+)"), Hydra),
+    (re.compile(r"^SimGrid version (\d[\w.]*)", re.MULTILINE), Simulated),
     (re.compile(r"^slurm(?:-wlm)? (\d[\w.]*)", re.MULTILINE), Slurm),
 )
 
@@ -75,7 +77,7 @@ def plan_launch(request: LaunchRequest, ask: Ask = version_text) -> LaunchPlan:
     if launcher is None:
         first = text.strip().splitlines()[:1]
         raise MeasurementError(
-            f"{request.command[0]}: is no launcher that Quipu knows (Open MPI, MPICH, Intel MPI, Slurm); "
+            f"{request.command[0]}: is no launcher that Quipu knows (Open MPI, MPICH, Intel MPI, Slurm, SimGrid); "
             f"it says {first[0] if first else 'nothing'!r}"
         )
     # The launcher is called as the user wrote it: Open MPI takes an absolute path as a wish for --prefix, and then puts

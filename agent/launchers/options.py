@@ -50,6 +50,14 @@ SLURM = _table(
         "threads threads-per-core time time-min tmp tres-bind tres-per-task treewidth uid wait wckey",
     ),
 )
+# smpirun of SimGrid 3.32.
+SMPIRUN = _table(
+    (
+        1,
+        "n np bandwidth latency platform hostfile machinefile replay tmpdir trace-comment trace-comment-file "
+        "trace-file wrapper",
+    ),
+)
 
 
 @dataclass(frozen=True)

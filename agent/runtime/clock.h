@@ -27,10 +27,16 @@ inline uint64_t cycle_counter() {
 #endif
 }
 
+/* Nanoseconds that a simulator counts (quipu_share); in the profile they are QUIPU_CLOCK_NANOSECONDS. */
+constexpr uint32_t simulated_clock = 255;
+uint64_t simulated_ticks();
+
 /* Ticks of the clock that was chosen; 0 with QUIPU_CLOCK_NONE. */
 inline uint64_t ticks(uint32_t clock) {
     if (__builtin_expect(clock == QUIPU_CLOCK_TSC, 1))
         return cycle_counter();
+    if (clock == simulated_clock)
+        return simulated_ticks();
     return clock == QUIPU_CLOCK_NANOSECONDS ? nanoseconds(CLOCK_MONOTONIC) : 0;
 }
 

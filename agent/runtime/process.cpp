@@ -17,6 +17,9 @@ namespace quipu {
 Profile profile;
 uint32_t clock_kind;
 bool active;
+const quipu_ranks *ranks;
+
+uint64_t simulated_ticks() { return ranks->now(); }
 
 namespace {
 
@@ -56,9 +59,10 @@ const char *metric_table() {
         ;
 }
 
-void set_attribute(const char *key, const char *value) {
+/* owner: 0 for the process, else the number of a location + 1. */
+void set_attribute(const char *key, const char *value, uint64_t owner = 0) {
     const char *parts[] = {key, value};
-    profile.add_text(QUIPU_TEXT_ATTRIBUTE, 0, parts, 2);
+    profile.add_text(QUIPU_TEXT_ATTRIBUTE, owner, parts, 2);
 }
 
 void set_number(const char *key, long long value) {
@@ -105,9 +109,11 @@ void read_clock_pair(uint64_t *tick, uint64_t *ns) {
 }
 
 void flush(uint32_t state) {
-    lock();
-    resource_use();
-    unlock();
+    if (!ranks || state == QUIPU_ENDED) { /* thousands of ranks say the same */
+        lock();
+        resource_use();
+        unlock();
+    }
     read_clock_pair(&profile.header->flush_ticks, &profile.header->flush_ns);
     profile.header->state = state;
 }
@@ -152,12 +158,12 @@ void child_after_fork() {
 
 void identify() {
     char text[512];
-    const char *rank = getenv("QUIPU_RANK");
-    const char *ranks = getenv("QUIPU_RANKS");
+    const char *rank = ranks ? nullptr : getenv("QUIPU_RANK");
+    const char *size = ranks ? nullptr : getenv("QUIPU_RANKS");
     if (rank)
         set_attribute("rank", rank);
-    if (ranks)
-        set_attribute("ranks", ranks);
+    if (size)
+        set_attribute("ranks", size);
     char host[128] = "unknown";
     gethostname(host, sizeof host - 1);
     set_attribute("host", host);
@@ -203,6 +209,10 @@ bool make_profile() {
         return false;
     clock_kind = choose_clock(getenv("QUIPU_CLOCK"));
     profile.header->clock = clock_kind;
+    if (ranks && clock_kind != QUIPU_CLOCK_NONE) {
+        profile.header->clock = QUIPU_CLOCK_NANOSECONDS;
+        clock_kind = simulated_clock;
+    }
     profile.header->start_epoch_ns = nanoseconds(CLOCK_REALTIME);
     first_calibration();
     identify();
@@ -296,13 +306,26 @@ void quipu_attribute(const char *key, const char *value) {
     unlock();
 }
 
+void quipu_location_attribute(const char *key, const char *value) {
+    using namespace quipu;
+    if (!active || !open_profile())
+        return;
+    if (quipu_thread *thread = measured_thread()) {
+        lock();
+        set_attribute(key, value, uint64_t{thread->location} + 1);
+        unlock();
+    }
+}
+
+void quipu_share(const struct quipu_ranks *shared) { quipu::ranks = shared; }
+
 void quipu_flush(void) {
     using namespace quipu;
     if (!active || !profile.header)
         return;
     /* Other threads go on; only they may touch their nodes. */
-    if (quipu_current)
-        settle(quipu_current);
+    if (quipu_thread *thread = measured_thread())
+        settle(thread);
     flush(QUIPU_FLUSHED);
 }
 }

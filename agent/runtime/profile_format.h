@@ -7,6 +7,7 @@
  *   text:  struct text records; each is followed by `length` bytes of UTF-8 (no NUL) and padded to 8
  *          region:    name \x1f display \x1f file \x1f line \x1f kind \x1f quiet   (id = the number that nodes use)
  *          attribute: key \x1f value                                      (later ones replace earlier ones)
+ *                     id 0: of the process; else of the location number id - 1, which is then a rank by itself
  *          location:  name of the thread                                  (id = the location number)
  *   counters: struct counters records, each followed by `count` uint64 counters of one node
  *   weights:  struct weights records, each followed by count x metric_count int64, row by row

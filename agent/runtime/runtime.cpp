@@ -16,11 +16,15 @@ inline quipu_thread *this_thread() {
     quipu_thread *thread = quipu_current;
     if (__builtin_expect(thread != nullptr, 1))
         return thread;
-    return active ? quipu_current = begin_thread() : nullptr;
+    if (!active)
+        return nullptr;
+    return ranks ? running_rank() : quipu_current = begin_thread();
 }
 
 inline void charge_time(quipu_thread *thread) {
-    uint64_t now = ticks(clock_kind);
+    if (__builtin_expect(clock_kind != QUIPU_CLOCK_TSC, 0))
+        return charge_any_time(thread);
+    uint64_t now = cycle_counter();
     thread->here->metrics[QUIPU_TIME] += now - thread->last;
     thread->last = now;
 }
@@ -115,8 +119,8 @@ uint64_t *quipu_count(struct quipu_region *region) {
 }
 
 void quipu_unwind(struct quipu_frame *frame) {
-    quipu_thread *thread = quipu_current;
-    if (thread && frame != &idle && belongs(thread, frame) && thread->top != frame)
+    quipu_thread *thread = frame == &idle ? nullptr : this_thread();
+    if (thread && belongs(thread, frame) && thread->top != frame)
         unwind_to(thread, frame);
 }
 

@@ -251,11 +251,23 @@ quipu_thread *begin_thread() {
     unlock();
     if (!thread)
         return nullptr;
-    if (thread_origin)
+    if (thread_origin && !ranks)
         thread->frames->node = thread->shared->here = outside_of(copy_path(thread->shared, thread_origin));
-    pthread_setspecific(end_key, thread);
+    if (!ranks)
+        pthread_setspecific(end_key, thread);
     return thread->shared;
 }
+
+quipu_thread *running_rank() {
+    void **place = ranks->running();
+    if (!place)
+        return nullptr;
+    if (!*place)
+        *place = begin_thread();
+    return static_cast<quipu_thread *>(*place);
+}
+
+quipu_thread *measured_thread() { return ranks ? running_rank() : quipu_current; }
 
 Link *find_link(quipu_thread *shared, quipu_region *region) {
     Thread *thread = own(shared);
@@ -307,12 +319,17 @@ Node *copy_path(quipu_thread *shared, Node *path) {
     return link->to;
 }
 
-void settle(quipu_thread *thread) {
-    if (thread->top == own(thread)->frames)
-        return; /* outside of all regions no time is kept */
-    uint64_t now = ticks(clock_kind);
-    thread->here->metrics[QUIPU_TIME] += now - thread->last;
+void charge_any_time(quipu_thread *thread) {
+    uint64_t now = ticks(clock_kind), *time = &thread->here->metrics[QUIPU_TIME];
+    *time = now >= thread->last || *time >= thread->last - now ? *time + (now - thread->last) : 0;
     thread->last = now;
+}
+
+void settle(quipu_thread *thread) {
+    /* Outside of all regions no time is kept. The time of a rank that does not run is not known; it was kept until its
+     * last call of MPI. */
+    if (thread->top > own(thread)->frames && (!ranks || thread == running_rank()))
+        charge_any_time(thread);
 }
 
 void for_each_thread(void (*visit)(quipu_thread *)) {

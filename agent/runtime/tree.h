@@ -48,6 +48,16 @@ extern Profile profile;
 extern uint32_t clock_kind;
 extern bool active;
 
+/* Set by quipu_share. */
+extern const quipu_ranks *ranks;
+
+/* The state of the rank that runs in a shared process, made at first use; null if nobody is measured. */
+quipu_thread *running_rank();
+/* The state of the calling thread or running rank if it has one already. */
+quipu_thread *measured_thread();
+/* Adds the time since the latest event to the active node, by whatever clock. Simulated time goes back where the
+ * simulator counted less than passed here. */
+void charge_any_time(quipu_thread *thread);
 /* The state of the calling thread, made at first use; null when there is no memory for it. */
 quipu_thread *begin_thread();
 /* The link to follow from the active node for `region`, made at first use and put into the table. Null: inside of a

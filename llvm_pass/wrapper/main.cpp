@@ -40,6 +40,12 @@ std::vector<std::string> plainCommand(const quipu::Wrapper &wrapper, const Comma
     std::string compiler = quipu::compilerOf(wrapper);
     std::vector<std::string> command = {compiler};
     std::string library = quipu::libraryFolder();
+    quipu::Additions mpi;
+    if (wrapper.mpi == quipu::Mpi::Simulated && !quipu::simulatedMpi(wrapper.language, mpi))
+        fail("cannot run " + quipu::simulatedMpiCompiler(wrapper.language) +
+             " -show; install SimGrid (apt-get install libsimgrid-dev)");
+    if (line.hasInput)
+        command.insert(command.end(), mpi.compile.begin(), mpi.compile.end());
     if (line.compiles) {
         std::string problem;
         std::string plugin = quipu::pluginFor(compiler, library, problem);
@@ -56,6 +62,7 @@ std::vector<std::string> plainCommand(const quipu::Wrapper &wrapper, const Comma
         command.push_back("-L" + library);
         command.push_back(line.isStatic ? "-Wl,--wrap=pthread_create" : "-Wl,-rpath," + library);
         command.push_back("-lquipu");
+        command.insert(command.end(), mpi.link.begin(), mpi.link.end());
     }
     return command;
 }
@@ -74,8 +81,8 @@ int main(int argc, char **argv) {
     quipu::Wrapper wrapper;
     if (!quipu::wrapperOf(name, wrapper))
         fail("called as '" + name +
-             "': call it as quipu-cc, quipu-c++, quipu-fc, quipu-mpicc, quipu-mpic++ or "
-             "quipu-mpifort");
+             "': call it as quipu-cc, quipu-c++, quipu-fc, quipu-mpicc, quipu-mpic++, quipu-mpifort, "
+             "quipu-smpicc or quipu-smpicxx");
     CommandLine line = quipu::parseArguments({argv + 1, argv + argc});
     exportFilter(line.filter);
     if (line.naive)
@@ -84,7 +91,7 @@ int main(int argc, char **argv) {
         setenv("QUIPU_ALL", "1", 1);
 
     std::vector<std::string> command;
-    if (wrapper.mpi) {
+    if (wrapper.mpi == quipu::Mpi::Installed) {
         quipu::pointMpiAtWrapper(wrapper.language);
         command = {quipu::compilerOf(wrapper)};
         command.insert(command.end(), line.arguments.begin(), line.arguments.end());

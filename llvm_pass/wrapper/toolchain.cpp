@@ -1,7 +1,9 @@
 #include "toolchain.h"
 
 #include <climits>
+#include <cstdio>
 #include <cstdlib>
+#include <sstream>
 #include <unistd.h>
 
 namespace quipu {
@@ -32,10 +34,16 @@ bool wrapperOf(const std::string &name, Wrapper &wrapper) {
         Wrapper wrapper;
     };
     static constexpr Name names[] = {
-        {"quipu-cc", {Language::C, false}},      {"quipu-c++", {Language::Cxx, false}},
-        {"quipu-cxx", {Language::Cxx, false}},   {"quipu-fc", {Language::Fortran, false}},
-        {"quipu-mpicc", {Language::C, true}},    {"quipu-mpic++", {Language::Cxx, true}},
-        {"quipu-mpicxx", {Language::Cxx, true}}, {"quipu-mpifort", {Language::Fortran, true}},
+        {"quipu-cc", {Language::C, Mpi::None}},
+        {"quipu-c++", {Language::Cxx, Mpi::None}},
+        {"quipu-cxx", {Language::Cxx, Mpi::None}},
+        {"quipu-fc", {Language::Fortran, Mpi::None}},
+        {"quipu-mpicc", {Language::C, Mpi::Installed}},
+        {"quipu-mpic++", {Language::Cxx, Mpi::Installed}},
+        {"quipu-mpicxx", {Language::Cxx, Mpi::Installed}},
+        {"quipu-mpifort", {Language::Fortran, Mpi::Installed}},
+        {"quipu-smpicc", {Language::C, Mpi::Simulated}},
+        {"quipu-smpicxx", {Language::Cxx, Mpi::Simulated}},
     };
     for (const Name &known : names) {
         if (name == known.name) {
@@ -59,13 +67,14 @@ std::string libraryFolder() {
 }
 
 std::string compilerOf(const Wrapper &wrapper) {
+    const bool mpi = wrapper.mpi == Mpi::Installed;
     switch (wrapper.language) {
     case Language::C:
-        return wrapper.mpi ? environment("QUIPU_MPICC", "mpicc") : environment("QUIPU_CC", QUIPU_DEFAULT_CC);
+        return mpi ? environment("QUIPU_MPICC", "mpicc") : environment("QUIPU_CC", QUIPU_DEFAULT_CC);
     case Language::Cxx:
-        return wrapper.mpi ? environment("QUIPU_MPICXX", "mpicxx") : environment("QUIPU_CXX", QUIPU_DEFAULT_CXX);
+        return mpi ? environment("QUIPU_MPICXX", "mpicxx") : environment("QUIPU_CXX", QUIPU_DEFAULT_CXX);
     case Language::Fortran:
-        return wrapper.mpi ? environment("QUIPU_MPIFC", "mpifort") : environment("QUIPU_FC", QUIPU_DEFAULT_FC);
+        return mpi ? environment("QUIPU_MPIFC", "mpifort") : environment("QUIPU_FC", QUIPU_DEFAULT_FC);
     }
     return "";
 }
@@ -75,6 +84,31 @@ void pointMpiAtWrapper(Language language) {
     const char *suffix = language == Language::C ? "CC" : language == Language::Cxx ? "CXX" : "FC";
     for (const char *family : {"OMPI_", "MPICH_"})
         setenv((std::string(family) + suffix).c_str(), plain.c_str(), 1);
+}
+
+std::string simulatedMpiCompiler(Language language) {
+    return language == Language::C ? environment("QUIPU_SMPICC", "smpicc") : environment("QUIPU_SMPICXX", "smpicxx");
+}
+
+bool simulatedMpi(Language language, Additions &additions) {
+    std::string command = simulatedMpiCompiler(language) + " -show";
+    FILE *output = popen(command.c_str(), "r");
+    if (!output)
+        return false;
+    std::string text;
+    char buffer[4096];
+    while (size_t length = fread(buffer, 1, sizeof buffer, output))
+        text.append(buffer, length);
+    if (pclose(output) != 0)
+        return false;
+    /* The last line is the command, after warnings: COMPILER OPTIONS -fPIC OPTIONS OF THE LINKER */
+    text.erase(text.find_last_not_of('\n') + 1);
+    std::istringstream line(text.substr(text.rfind('\n') + 1));
+    std::string word;
+    line >> word;
+    for (bool links = false; line >> word; links |= word == "-fPIC")
+        (links || word.compare(0, 2, "-L") == 0 ? additions.link : additions.compile).push_back(word);
+    return true;
 }
 
 } // namespace quipu

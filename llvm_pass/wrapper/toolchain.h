@@ -3,14 +3,27 @@
 #define QUIPU_TOOLCHAIN_H
 
 #include <string>
+#include <vector>
 
 namespace quipu {
 
 enum class Language { C, Cxx, Fortran };
 
+enum class Mpi {
+    None,
+    Installed, ///< runs the compiler wrapper of the MPI, which calls our plain wrapper
+    Simulated, ///< SimGrid SMPI: its compiler wrapper names one compiler for ever, so it is asked for its options
+};
+
 struct Wrapper {
     Language language;
-    bool mpi; ///< runs the compiler wrapper of the MPI, which calls our plain wrapper
+    Mpi mpi;
+};
+
+/// What a compiler wrapper puts around the arguments that it is given.
+struct Additions {
+    std::vector<std::string> compile; ///< before them, always
+    std::vector<std::string> link;    ///< after them, when the linker runs
 };
 
 /// What the name that the program was called by stands for. False if it is none of ours.
@@ -22,6 +35,11 @@ std::string programFolder();
 /// The compiler to call: QUIPU_CC, QUIPU_CXX or QUIPU_FC, or the one that Quipu was built for; for MPI wrappers
 /// QUIPU_MPICC, QUIPU_MPICXX or QUIPU_MPIFC, or mpicc, mpicxx, mpifort.
 std::string compilerOf(const Wrapper &wrapper);
+
+/// What smpicc or smpicxx adds (QUIPU_SMPICC, QUIPU_SMPICXX name others). False if it cannot be run.
+bool simulatedMpi(Language language, Additions &additions);
+/// The name of that compiler wrapper.
+std::string simulatedMpiCompiler(Language language);
 
 /// The folder with plugin and runtime: ../lib/quipu beside the wrappers.
 std::string libraryFolder();

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,16 +12,16 @@ from ..experiment import FloatArray
 from .hypotheses import Pool, Specification, Tables
 from .model import Alternative, Model, Quality
 from .noise import Repetitions
-from .search import relative_weights
 from .selector import belief
 from .term import Factor, Term
+from .weights import model_weights, relative_weights
 
 # Hypotheses with a smaller share of the belief are not kept.
 _LEAST_BELIEF = 0.02
 _MANY_DEVIATIONS = 0.5
 # The best of many combinations fits better than the truth does; so much is added to the variance per parameter beyond
 # two, beyond what the near-best hypotheses show. From planted functions with noise of 2 to 10 %.
-_SELECTION = 0.4
+_SELECTION = 0.2
 
 
 def build_models(
@@ -42,7 +43,8 @@ def build_models(
     design = _columns(tables, pool.specification[:, 0])
     best = pool.coefficients[:, 0]
     fitted = np.einsum("nkc,nk->nc", design, best)
-    covariance = coefficient_covariance(design, best, pool.residual[:, 0], repetitions)
+    chosen = (pool.specification[:, 0] >= 0).sum(axis=(1, 2))
+    covariance = coefficient_covariance(design, best, pool.residual[:, 0], repetitions, chosen)
     covariance = covariance * (1.0 + _SELECTION * max(len(varying) - 2, 0))
     unscaled = _unscale(tables, pool)
     unscaled[exact] = _whole(unscaled[exact])
@@ -54,38 +56,35 @@ def build_models(
     shares = shares / np.maximum(shares.sum(axis=1, keepdims=True), 1e-300)
     quality = qualities(values, fitted, pool.left_out[:, 0], (best != 0).sum(axis=1))
     ranges = tuple((float(a), float(b)) for a, b in zip(points.min(axis=0), points.max(axis=0), strict=True))
-    factors = [[atom.factor(name) for atom in atoms] for name, atoms in zip(varying, tables.atoms, strict=True)]
-    numbers = pool.specification.tolist()
-    coefficients = unscaled.tolist()
-    variances = covariance.tolist()
-    weights = shares.tolist()
-    models = []
-    for path in range(len(values)):
-        terms, kept = _terms(numbers[path][0], coefficients[path][0], factors)
-        rows = [0, *kept]
-        matrix = () if exact[path] else tuple(tuple(variances[path][i][j] for j in rows) for i in rows)
-        alternatives = tuple(
-            Alternative(
-                weights[path][k],
-                coefficients[path][k][0],
-                _terms(numbers[path][k], coefficients[path][k], factors)[0],
-            )
-            for k in range(1, len(weights[path]))
-            if weights[path][k] > 0
+    kept = shares > 0.0
+    kept[:, 0] = True
+    path, rank = np.nonzero(kept)
+    found = _terms(tables, varying, pool.specification[path, rank], unscaled[path, rank])
+    numbers = zip(
+        path.tolist(), rank.tolist(), shares[path, rank].tolist(), unscaled[path, rank, 0].tolist(), strict=True
+    )
+    others: list[list[Alternative]] = [[] for _ in range(len(values))]
+    first: list[tuple[float, tuple[Term, ...]]] = []
+    for (own, place, weight, constant), terms in zip(numbers, found, strict=True):
+        if place:
+            others[own].append(Alternative(weight, constant, terms))
+        else:
+            first.append((constant, terms))
+    return [
+        Model(
+            names,
+            constant,
+            terms,
+            quality[own],
+            ranges,
+            matrix,
+            tuple(others[own]),
+            (*notes, *own_notes),
         )
-        models.append(
-            Model(
-                names,
-                coefficients[path][0][0],
-                terms,
-                quality[path],
-                ranges,
-                matrix,
-                alternatives,
-                (*notes, *_scatter_notes(float(repetitions.scatter[path]), bool(repetitions.differ[path]), effort)),
-            )
+        for own, ((constant, terms), matrix, own_notes) in enumerate(
+            zip(first, _matrices(covariance, pool, exact), _scatter_notes(repetitions, effort), strict=True)
         )
-    return models
+    ]
 
 
 def _columns(tables: Tables, specification: Specification) -> FloatArray:
@@ -106,30 +105,66 @@ def _whole(coefficients: FloatArray) -> FloatArray:
     return np.where(near, rounded, coefficients)
 
 
+def _real(specification: Specification, coefficients: FloatArray) -> NDArray[np.bool_]:
+    """Return which products (M, K) are terms: they have a factor and a coefficient (M, 1 + K) other than 0."""
+    result: NDArray[np.bool_] = (specification >= 0).any(axis=2) & (coefficients[:, 1:] != 0.0)
+    return result
+
+
 def _terms(
-    numbers: list[list[int]], coefficients: list[float], factors: list[list[Factor]]
-) -> tuple[tuple[Term, ...], list[int]]:
-    terms, kept = [], []
-    for index, (atoms, coefficient) in enumerate(zip(numbers, coefficients[1:], strict=True)):
-        used = tuple(own[atom] for own, atom in zip(factors, atoms, strict=True) if atom >= 0)
-        if used and coefficient != 0.0:
-            terms.append(Term(coefficient, used))
-            kept.append(index + 1)
-    return tuple(terms), kept
+    tables: Tables, names: Sequence[str], specification: Specification, coefficients: FloatArray
+) -> list[tuple[Term, ...]]:
+    """Return the terms of M hypotheses (M, K, m) with coefficients (M, 1 + K)."""
+    keys = np.zeros(specification.shape[:2], dtype=np.int64)
+    for index, atoms in enumerate(tables.atoms):
+        keys = keys * (len(atoms) + 1) + specification[..., index] + 1
+    keys[~_real(specification, coefficients)] = 0
+    distinct, where = np.unique(keys, return_index=True)
+    factors: dict[int, tuple[Factor, ...]] = {}
+    own = [[atom.factor(name) for atom in atoms] for name, atoms in zip(names, tables.atoms, strict=True)]
+    chosen: list[list[int]] = specification.reshape(-1, len(names))[where].tolist()
+    known: list[int] = distinct.tolist()
+    for key, numbers in zip(known, chosen, strict=True):
+        factors[key] = tuple([own[index][atom] for index, atom in enumerate(numbers) if atom >= 0])
+    products_of: Any = keys.tolist()
+    return [
+        tuple([Term(value, factors[key]) for key, value in zip(products, values, strict=True) if key])
+        for products, values in zip(products_of, coefficients[:, 1:].tolist(), strict=True)
+    ]
+
+
+def _matrices(covariance: FloatArray, pool: Pool, exact: NDArray[np.bool_]) -> list[tuple[tuple[float, ...], ...]]:
+    """Return the covariance (N, K, K) of the constant and the terms of the best hypotheses; () of exact ones."""
+    used = np.ones(covariance.shape[:2], dtype=bool)
+    used[:, 1:] = _real(pool.specification[:, 0], pool.coefficients[:, 0])
+    rows: list[tuple[tuple[float, ...], ...]] = [()] * len(covariance)
+    patterns, group = np.unique(used, axis=0, return_inverse=True)
+    for number, pattern in enumerate(patterns):
+        own = np.flatnonzero((group.reshape(-1) == number) & ~exact)
+        part = covariance[own][:, pattern][:, :, pattern].tolist()
+        for path, matrix in zip(own.tolist(), part, strict=True):
+            rows[path] = tuple(map(tuple, matrix))
+    return rows
 
 
 def coefficient_covariance(
-    design: FloatArray, best: FloatArray, residual: FloatArray, repetitions: Repetitions
+    design: FloatArray,
+    best: FloatArray,
+    residual: FloatArray,
+    repetitions: Repetitions,
+    chosen: NDArray[np.int64] | int = 0,
 ) -> FloatArray:
     """Return the covariance of the coefficients `best` (N, K) of `design` (N, K, C), shape (N, K, K).
 
     It is 0 for coefficients that are 0. residual: (N,) root mean square relative error of the fit.
+    chosen: (N,) exponents that were chosen for the fit; each costs a degree of freedom, as a coefficient does.
     The variance of one value is that of the residuals and that of the repetitions together, each with its
     degrees of freedom.
     """
     points = design.shape[2]
     active = best != 0
-    weighted = design * relative_weights(repetitions.centre)[:, None, :]
+    fitted = np.einsum("nkc,nk->nc", design, best)
+    weighted = design * model_weights(repetitions.centre, fitted)[:, None, :]
     normal = np.einsum("nkc,nlc->nkl", weighted, weighted)
     both = active[:, :, None] & active[:, None, :]
     size = np.sqrt(np.where(active, np.einsum("nkk->nk", normal), 1.0))
@@ -138,7 +173,7 @@ def coefficient_covariance(
     identity = np.eye(scaled.shape[1])
     scaled = scaled + np.where(active[:, :, None], 1e-10, 1.0) * identity
     inverse = np.linalg.inv(scaled) / size[:, :, None] / size[:, None, :]
-    open_points = np.maximum(points - active.sum(axis=1), 0)
+    open_points = np.maximum(points - active.sum(axis=1) - chosen, 0)
     freedom = np.minimum(repetitions.freedom, 4.0 * points)
     noise = repetitions.scatter**2 / np.maximum(repetitions.count, 1.0)
     known = np.where(np.isfinite(residual), residual, 0.0) ** 2 * points
@@ -166,9 +201,13 @@ def qualities(values: FloatArray, fitted: FloatArray, left_out: FloatArray, widt
     return [Quality(a, b, c, d, e, points) for a, b, c, d, e in rows]
 
 
-def _scatter_notes(scatter: float, differ: bool, effort: bool) -> tuple[str, ...]:
-    if effort and differ:
-        return (f"repetitions of this effort metric differ ({100 * scatter:.2g} %): the work depends on chance",)
-    if not effort and scatter > _MANY_DEVIATIONS:
-        return (f"repetitions scatter by {100 * scatter:.0f} %: measure more of them before you rely on this model",)
-    return ()
+def _scatter_notes(repetitions: Repetitions, effort: bool) -> list[tuple[str, ...]]:
+    """Return what the repetitions of each call path tell a reader."""
+    notes: list[tuple[str, ...]] = [()] * len(repetitions.scatter)
+    for path in np.flatnonzero(repetitions.differ if effort else repetitions.scatter > _MANY_DEVIATIONS).tolist():
+        many = 100 * float(repetitions.scatter[path])
+        if effort:
+            notes[path] = (f"repetitions of this effort metric differ ({many:.2g} %): the work depends on chance",)
+        else:
+            notes[path] = (f"repetitions scatter by {many:.0f} %: measure more of them before you rely on this model",)
+    return notes

@@ -21,6 +21,7 @@ from .hypotheses import Fitted, Pool, Specification, Tables, fit_hypotheses, mer
 from .inexact import InexactSearch
 from .library import Atom
 from .lines import lines
+from .rounded import RoundedSearch
 from .subsets import solve_shared
 
 # Residuals up to this part of the variation of the values are rounding.
@@ -100,7 +101,12 @@ class EffortSearch:
             if numbers.size:
                 rows = np.zeros(paths, dtype=bool)
                 rows[numbers] = True
-                pools.append(spread(InexactSearch(self.points, self.tables, self.values[rows]).run(), rows))
+                pool, rounded = RoundedSearch(self.points, self.tables, self.values[rows]).search()
+                if rounded.any():
+                    pools.append(spread(_pool_rows(pool, rounded), _within(rows, rounded)))
+                if not rounded.all():
+                    rows = _within(rows, ~rounded)
+                    pools.append(spread(InexactSearch(self.points, self.tables, self.values[rows]).run(), rows))
         return merge(pools, _POOL), exact
 
     def _part(self, rows: _Flags) -> EffortSearch:
@@ -341,6 +347,13 @@ def _rows(fitted: Fitted, rows: _Flags) -> Fitted:
         fitted.left_out[rows],
         fitted.worst[rows],
     )
+
+
+def _within(rows: _Flags, chosen: _Flags) -> _Flags:
+    """Return the rows among `rows` (all call paths) that `chosen` (the call paths of `rows`) says."""
+    result = np.zeros_like(rows)
+    result[np.flatnonzero(rows)[chosen]] = True
+    return result
 
 
 def _pool_rows(pool: Pool, rows: _Flags) -> Pool:

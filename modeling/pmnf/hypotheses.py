@@ -163,6 +163,16 @@ class Pool:
     left_out: FloatArray
     score: FloatArray
 
+    def rows(self, rows: NDArray[np.bool_]) -> Pool:
+        """Return the pool of some call paths."""
+        return Pool(
+            self.specification[rows],
+            self.coefficients[rows],
+            self.residual[rows],
+            self.left_out[rows],
+            self.score[rows],
+        )
+
 
 def to_pool(fitted: Fitted, scores: FloatArray, size: int) -> Pool:
     """Return the `size` best hypotheses of each call path."""

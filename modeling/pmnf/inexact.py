@@ -59,11 +59,18 @@ def effort_weights(values: FloatArray) -> FloatArray:
 class InexactSearch:
     """One batch of call paths of an effort metric, measured at the same points: values (N, C)."""
 
+    # Atoms up to this cost take part in sums of two functions of one parameter.
+    pair_cost = _PAIR_COST
+    # Price of unusual exponents.
+    cost_price = COST_PRICE["effort"]
+
     def __init__(self, points: FloatArray, tables: Tables, values: FloatArray) -> None:
         """Take `values` at `points` (C, m), where `tables` holds the atoms."""
         self.points, self.tables, self.values = points, tables, values
         self.parameters = points.shape[1]
-        self.weights = effort_weights(values)
+        self.weights = self._weights()
+        # what is known of the deviations beforehand, (N,)
+        self.deviation = self._deviation()
         self.distinct = [np.unique(points[:, parameter]).size for parameter in range(self.parameters)]
         self.observations = self._observations()
 
@@ -89,6 +96,12 @@ class InexactSearch:
             )
             pools.append(self._credible(general.run()))
         return merge(pools, _POOL)
+
+    def _weights(self) -> FloatArray:
+        return effort_weights(self.values)
+
+    def _deviation(self) -> FloatArray:
+        return np.full(len(self.values), _DEVIATION)
 
     def _observations(self) -> FloatArray:
         """Return how many independent observations each call path has, (N,)."""
@@ -116,7 +129,7 @@ class InexactSearch:
     def _posterior(self, squares: FloatArray, price: FloatArray) -> FloatArray:
         """Return scores (N, H) from mean squared errors: -2 log of the posterior, up to a constant."""
         number = self.observations[:, None]
-        variance = (number * squares + _CERTAINTY * _DEVIATION**2) / (number + _CERTAINTY)
+        variance = (number * squares + _CERTAINTY * self.deviation[:, None] ** 2) / (number + _CERTAINTY)
         result: FloatArray = (number + _CERTAINTY) * np.log(variance) + price
         return result
 
@@ -137,7 +150,7 @@ class InexactSearch:
         table = np.concatenate([np.ones((1, self.tables.points)), self.tables.columns[parameter][:-1]])
         cost = self.tables.cost[parameter][:-1]
         order = np.array([float(atom.exponent) + 0.1 * atom.log for atom in self.tables.atoms[parameter]])
-        natural = np.flatnonzero(cost <= _PAIR_COST)
+        natural = np.flatnonzero(cost <= self.pair_cost)
         paths, number = self.values.shape[0], len(cost)
         sets: list[Subsets] = [np.arange(1, number + 1)[:, None]]
         sets.append(np.array(list(combinations((natural + 1).tolist(), 2)), dtype=np.int64).reshape(-1, 2))
@@ -156,9 +169,9 @@ class InexactSearch:
         scores = []
         for group, error, below in zip(sets, squares, negative, strict=True):
             width = group.shape[1]
-            price = _COEFFICIENT * width + COST_PRICE["effort"] * cost[group - 1].sum(axis=1)
+            price = _COEFFICIENT * width + self.cost_price * cost[group - 1].sum(axis=1)
             price = price + _GROWTH * order[group - 1].max(axis=1, initial=0.0) + _small_sample(width + 1, distinct)
-            variance = (distinct * error / points + _CERTAINTY * _DEVIATION**2) / (distinct + _CERTAINTY)
+            variance = (distinct * error / points + _CERTAINTY * self.deviation[:, None] ** 2) / (distinct + _CERTAINTY)
             scores.append((distinct + _CERTAINTY) * np.log(variance) + price + _NEGATIVE * width * below)
         padded = np.concatenate([np.repeat(sets[0], 2, axis=1), sets[1]]) - 1
         best = padded[np.argsort(np.concatenate(scores, axis=1), axis=1, kind="stable")[:, :8]]
@@ -171,7 +184,7 @@ class InexactSearch:
         columns = np.concatenate([np.ones((paths, 1, self.tables.points)), design], axis=1)
         matrix, right, total = gram(columns, self.values, self.weights)
         cost = np.concatenate(
-            [np.zeros((paths, 1)), COST_PRICE["effort"] * self.tables.complexity(products[:, :, None])], axis=1
+            [np.zeros((paths, 1)), self.cost_price * self.tables.complexity(products[:, :, None])], axis=1
         )
         order = np.concatenate([np.zeros((paths, 1)), self.tables.order(products)], axis=1)
         absent = np.concatenate([np.zeros((paths, 1), dtype=bool), (products < 0).all(axis=2)], axis=1)
@@ -215,7 +228,7 @@ class InexactSearch:
 
     def _scores(self, fitted: Fitted) -> FloatArray:
         width = (fitted.coefficients != 0).sum(axis=2)
-        price = _COEFFICIENT * width + COST_PRICE["effort"] * self.tables.complexity(fitted.specification)
+        price = _COEFFICIENT * width + self.cost_price * self.tables.complexity(fitted.specification)
         price = price + _NEGATIVE * (fitted.coefficients < 0).sum(axis=2)
         if fitted.specification.shape[-2]:
             price = price + _GROWTH * self.tables.order(fitted.specification).max(axis=-1)

@@ -122,9 +122,11 @@ def _atoms(library: Library, with_logs: bool, with_negative: bool) -> tuple[Atom
 
 def atom_columns(atoms: Sequence[Atom], values: FloatArray) -> FloatArray:
     """Return the atoms at `values`, shape (len(values), atoms)."""
-    columns = np.ones((values.size, len(atoms)))
-    for index, atom in enumerate(atoms):
-        columns[:, index] = Factor("", atom.exponent, atom.log).evaluate(values)
+    exponents = np.array([float(atom.exponent) for atom in atoms])
+    logarithms = np.array([atom.log for atom in atoms])
+    columns: FloatArray = values[:, None] ** exponents
+    if logarithms.any():
+        columns *= np.log2(values)[:, None] ** logarithms
     return columns
 
 

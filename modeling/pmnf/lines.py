@@ -10,10 +10,10 @@ from ..experiment import FloatArray, IntArray
 MOST_LINES = 9
 
 
-def lines(points: FloatArray, parameter: int, least: int = 3) -> list[IntArray]:
+def lines(points: FloatArray, parameter: int, least: int = 3, most: int = MOST_LINES) -> list[IntArray]:
     """Return index arrays of the lines along `parameter` with at least `least` points, longest first.
 
-    points: (C, m), all different. At most MOST_LINES are returned, spread over the space.
+    points: (C, m), all different. At most `most` are returned, spread over the space.
     """
     others = np.delete(points, parameter, axis=1)
     if others.shape[1] == 0:
@@ -25,7 +25,7 @@ def lines(points: FloatArray, parameter: int, least: int = 3) -> list[IntArray]:
     found = [line[np.argsort(points[line, parameter], kind="stable")] for line in found if line.size >= least]
     longest = max((line.size for line in found), default=0)
     found = [line for line in found if line.size > longest // 2]
-    if len(found) > MOST_LINES:
-        keep = np.unique(np.linspace(0, len(found) - 1, MOST_LINES).round().astype(np.int64))
+    if len(found) > most:
+        keep = np.unique(np.linspace(0, len(found) - 1, most).round().astype(np.int64))
         found = [found[index] for index in keep]
     return found

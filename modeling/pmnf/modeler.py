@@ -79,13 +79,12 @@ def fit_models(
     names = tuple(parameters)
     _check(points, values, names, executed)
     workers = workers_for(values.shape[0])
-    if workers is None:
-        return _fit_here(points, values, metric, names, options, executed)
-    tasks = [
+    tasks = (
         (points, values[part], metric, names, options, None if executed is None else executed[part])
-        for part in batches(values.shape[0], workers.count)
-    ]
-    return [model for found in workers.map(_fit_task, tasks) for model in found]
+        for part in batches(values.shape[0], 1 if workers is None else workers.count, values[:1].size)
+    )
+    run = map if workers is None else workers.map
+    return [model for found in run(_fit_task, tasks) for model in found]
 
 
 _Task = tuple[FloatArray, FloatArray, Metric, tuple[str, ...], Options, _Flags | None]

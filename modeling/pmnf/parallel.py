@@ -17,6 +17,9 @@ from ..errors import ModelingError
 
 # Fewer call paths per batch are not worth the way to a worker.
 LEAST_BATCH = 250
+# More call paths, or more values, per batch take memory and no less time.
+MOST_BATCH = 2000
+MOST_VALUES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,9 @@ def workers_for(paths: int) -> Workers | None:
     return current if current is not None and current.count > 1 and paths >= 2 * LEAST_BATCH else None
 
 
-def batches(paths: int, workers: int) -> list[slice]:
-    """Return slices of `paths` call paths, a few per worker."""
-    size = max(LEAST_BATCH, -(-paths // (4 * workers)))
-    return [slice(start, min(start + size, paths)) for start in range(0, paths, size)]
+def batches(paths: int, workers: int, values: int = 1) -> list[slice]:
+    """Return slices of `paths` call paths of so many `values` each, a few per worker, at least one."""
+    size = min(MOST_BATCH, max(1, MOST_VALUES // max(values, 1)))
+    if workers > 1:
+        size = min(size, max(LEAST_BATCH, -(-paths // (4 * workers))))
+    return [slice(start, min(start + size, paths)) for start in range(0, max(paths, 1), size)]

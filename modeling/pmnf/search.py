@@ -7,23 +7,51 @@ at all points together. Call paths are handled as one batch throughout.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..experiment import FloatArray
+from .fitter import BATCH_NUMBERS
 from .hypotheses import Fitted, Pool, Specification, Tables, fit_hypotheses, merge, spread, to_pool
 from .lines import lines
 from .selector import COEFFICIENT_PRICE, COST_PRICE, PARAMETER_PRICE, score
-from .shortlist import Solution, combinations_of, lowest, product_grid, sweep_errors
-from .subsets import gram, solve
+from .shortlist import combinations_of, line_squares, lowest, product_grid, sweep_errors
+from .subsets import Solution, gram, solve_both
+from .weights import model_weights, relative_weights
 
 POOL = 12
 # Candidates per parameter that are combined with each other, by number of parameters.
-_CANDIDATES = {1: 0, 2: 5, 3: 3, 4: 2}
+_CANDIDATES = {1: 0, 2: 4, 3: 2, 4: 2}
 # Hypotheses per call path and short list that are fitted precisely.
 _PRECISE = 4
+# ... if their rough scores are so near to the best one that they may have a share of the belief.
+_NEAR = 25.0
+# Squared relative errors that normal equations cannot tell from 0.
+_ROUNDING = 1e-12
+# How often the atoms of all parameters are tried again.
+_ROUNDS = 2
+# Lines per parameter that candidates come from.
+_LINES = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class _Likely:
+    """Hypotheses (N, H, K, m), which of them (N, H) may have a share of the belief, and which one is the best."""
+
+    specification: Specification
+    near: NDArray[np.bool_]
+    best: NDArray[np.bool_]
+
+
+def _likely(lists: list[tuple[Specification, FloatArray]]) -> list[_Likely]:
+    """Return short lists of the same call paths with their rough scores (N, H), compared with each other."""
+    if not lists:
+        return []
+    least = np.minimum.reduce([rough.min(axis=1, keepdims=True) for _, rough in lists])
+    return [_Likely(own, rough <= least + _NEAR, (rough == least) & np.isfinite(rough)) for own, rough in lists]
 
 
 class Search:
@@ -52,19 +80,78 @@ class Search:
 
     def run(self) -> Pool:
         """Return the best hypotheses of every call path."""
+        if self.parameters == 1:
+            likely, factors = self._functions(), np.empty((0, 0), dtype=np.int16)
+        else:
+            candidates, factors = self._candidates()
+            likely = self._combine(candidates)
+        self._reweight(likely)
         constant = self._fit(np.empty((1, 0, self.parameters), dtype=np.int16))
         pools = [to_pool(constant, self._scores(constant), 1)]
-        if self.parameters == 1:
-            atoms = np.arange(len(self.tables.atoms[0]), dtype=np.int16)[:, None, None]
-            single = self._fit(atoms)
-            pools.append(to_pool(single, self._scores(single), POOL))
-            return self._without_constant(merge(pools, POOL))
-        candidates = self._candidates()
-        pools += self._combine(candidates)
+        pools += [self._precise(own.specification, own.near) for own in likely]
         best = merge(pools, POOL)
-        for parameter in range(self.parameters):
-            best = self._sweep(best, parameter)
+        if self.parameters == 1:
+            return self._without_constant(best)
+        best = self._swept(best, 1)
+        nested = ((best.specification[:, 0] >= 0).sum(axis=1) > 1).any(axis=1)
+        if nested.any():
+            part = self._part(nested)
+            united = part._united(best.rows(nested), factors[nested])
+            best = merge([best, spread(part._swept(united, _ROUNDS), nested)], POOL)
         return self._without_constant(best)
+
+    def _swept(self, pool: Pool, rounds: int) -> Pool:
+        """Return the pool with the atoms of each parameter tried in the best hypotheses, again where that helped."""
+        rows = np.ones(len(self.values), dtype=bool)
+        for _ in range(rounds):
+            before = pool.specification[rows, 0]
+            part, found = self._part(rows), pool.rows(rows)
+            for parameter in range(self.parameters):
+                found = part._sweep(found, parameter)
+            better = found.specification[:, 0] != before
+            pool = merge([spread(pool.rows(~rows), ~rows), spread(found, rows)], POOL)
+            rows[rows] = better.any(axis=(1, 2))
+            if not rows.any():
+                break
+        return pool
+
+    def _united(self, pool: Pool, factors: NDArray[np.int16]) -> Pool:
+        """Return the product of the likeliest `factors` (N, m) of all parameters in the best hypotheses.
+
+        Where a·b + a stands for a·b, a has taken the place of the right atom of b, which no change of one atom mends.
+        """
+        present = (pool.specification[:, 0] >= 0).any(axis=1)
+        united = np.where(present, factors, -1).astype(np.int16)[:, None, None]
+        return self._precise(united, np.ones(united.shape[:2], dtype=bool))
+
+    def _reweight(self, likely: list[_Likely]) -> None:
+        """Take the weights from the likeliest model of each call path."""
+        if self.kind != "cost":
+            return
+        pools = [self._precise(own.specification, own.best) for own in likely if own.best.any()]
+        if not pools:
+            return
+        first = merge(pools, 1)
+        values = np.einsum("nkc,nk->nc", self.tables.design(first.specification[:, 0]), first.coefficients[:, 0, 1:])
+        values += first.coefficients[:, 0, :1]
+        found = np.isfinite(first.score[:, 0])
+        self.weights = np.where(found[:, None], model_weights(self.values, values), self.weights)
+
+    def _functions(self) -> list[_Likely]:
+        """Return the likeliest functions of the only parameter."""
+        paths, points = self.values.shape
+        number = len(self.tables.atoms[0])
+        if points <= 2:  # nothing to rank by
+            specification = np.broadcast_to(np.arange(number, dtype=np.int16)[:, None, None], (paths, number, 1, 1))
+            return _likely([(specification, np.zeros((paths, number)))])
+        one, present = np.ones((paths, 1, points)), np.ones(1, dtype=bool)
+        both = sweep_errors(one, present, self.tables.columns[0][:-1], self.values, self.weights)
+        total = ((self.weights * self.values) ** 2).sum(axis=1)
+        price = COST_PRICE[self.kind] * self.tables.cost[0][:-1]
+        atoms = np.arange(number, dtype=np.int16)[:, None, None]
+        rough = self._rough_scores(*both, total, price + self._prior(atoms))
+        best = lowest(rough, POOL)
+        return _likely([(atoms[best], np.take_along_axis(rough, best, axis=1))])
 
     def _without_constant(self, pool: Pool) -> Pool:
         """Add the best hypotheses without their constant where they have one that is above zero by chance."""
@@ -83,7 +170,7 @@ class Search:
             self.tables, specification, self.values, self.weights, self.nonnegative, constant, precise=False
         )
 
-    def _scores(self, fitted: Fitted, rows: NDArray[np.bool_] | slice = slice(None)) -> FloatArray:
+    def _scores(self, fitted: Fitted, rows: NDArray[np.bool_] | NDArray[np.int64] | slice = slice(None)) -> FloatArray:
         width = (fitted.coefficients != 0).sum(axis=2)
         complexity = COEFFICIENT_PRICE * width + COST_PRICE[self.kind] * self.tables.complexity(fitted.specification)
         complexity = complexity + self._prior(fitted.specification)
@@ -94,35 +181,27 @@ class Search:
         """Return the price of parameters that have an effect, and of growth, of hypotheses (..., K, m)."""
         result: FloatArray = PARAMETER_PRICE * (specification >= 0).any(axis=-2).sum(axis=-1)
         if self.growth_price:
-            used = (specification >= 0).any(axis=-1)
-            order = np.where(used, 1.0 + 0.5 * self.tables.order(specification), 0.0)
-            result = result + self.growth_price * order.sum(axis=-1)
+            result = result + self.growth_price * self._growth(specification).sum(axis=-1)
         return result
 
-    def _candidates(self) -> list[Specification]:
-        """Return per parameter the most likely atoms, best first, shape (N, k)."""
-        found = []
-        for parameter in range(self.parameters):
-            errors = self._line_errors(parameter)
-            if errors is None:
-                errors = self._slope_errors(parameter)
-            found.append(np.argsort(errors, axis=1, kind="stable").astype(np.int16))
-        return found
+    def _growth(self, specification: Specification) -> FloatArray:
+        """Return how many units of growth the products of hypotheses (..., K, m) are, (..., K)."""
+        used = (specification >= 0).any(axis=-1)
+        return np.where(used, 1.0 + 0.5 * self.tables.order(specification), 0.0)
 
-    def _line_errors(self, parameter: int) -> FloatArray | None:
-        """Return for each atom the squared error over all lines, each line with its own coefficients; (N, atoms)."""
-        own = lines(self.points, parameter)
-        if not own:
-            return None
-        paths = self.values.shape[0]
-        total = np.zeros((paths, len(self.tables.atoms[parameter])))
-        for group in _same_places(own, self.points[:, parameter]):
-            atoms = self.tables.columns[parameter][:-1, group[0]]
-            rows = self.values[:, group].reshape(-1, group.shape[1])
-            weights = self.weights[:, group].reshape(-1, group.shape[1])
-            errors = _line_squares(atoms, rows, weights, self.nonnegative)
-            total += errors.reshape(paths, len(group), -1).sum(axis=1)
-        return total
+    def _candidates(self) -> tuple[list[Specification], Specification]:
+        """Return per parameter the most likely atoms, best first, shape (N, k), and those of pure products (N, m)."""
+        found, factors = [], []
+        for parameter in range(self.parameters):
+            own = lines(self.points, parameter, most=_LINES)
+            errors = pure = self._slope_errors(parameter) if not own else np.zeros(1)
+            for group in _same_places(own, self.points[:, parameter]):
+                atoms = self.tables.columns[parameter][:-1, group[0]]
+                with_constant, without = line_squares(atoms, self.values[:, group], self.nonnegative)
+                errors, pure = errors + with_constant, pure + without
+            found.append(np.argsort(errors, axis=1, kind="stable").astype(np.int16))
+            factors.append(pure.argmin(axis=1).astype(np.int16))
+        return found, np.stack(factors, axis=1)
 
     def _slope_errors(self, parameter: int) -> FloatArray:
         """Return how far each atom is from the slope of a power law through all points; (N, atoms).
@@ -140,31 +219,61 @@ class Search:
         distance: FloatArray = np.abs(slopes[:, parameter + 1][:, None] - slope_of_atoms[None, :])
         return distance
 
-    def _combine(self, candidates: list[Specification]) -> list[Pool]:
-        """Try the first candidates of each parameter in all forms; the best of each number of products precisely."""
+    def _combine(self, candidates: list[Specification]) -> list[_Likely]:
+        """Return the likeliest forms of the first candidates of each parameter, a list for each number of products."""
         paths = self.values.shape[0]
         depth = min([_CANDIDATES.get(self.parameters, 1), *(own.shape[1] for own in candidates)])
         grid = product_grid(self.parameters, depth)
         specification = np.full((paths, len(grid), self.parameters), -1, dtype=np.int16)
         for parameter, own in enumerate(candidates):
             specification[:, :, parameter] = np.where(grid[:, parameter] < 0, -1, own[:, grid[:, parameter]])
-        matrix, right, total = gram(self.tables.design(specification), self.values, self.weights)
-        complexity = self.tables.complexity(specification[:, :, None])
-        pools = []
+        matrix, right, total = self._gram(specification)
+        own_price = COST_PRICE[self.kind] * self.tables.complexity(specification[:, :, None])
+        own_price += self.growth_price * self._growth(specification)
+        found = []
         for width in range(1, self.parameters + 1):
             subsets = combinations_of(self.parameters, depth, width)
             if width + 1 >= self.values.shape[1] or not len(subsets):
                 continue
-            with_constant = np.concatenate([np.zeros((len(subsets), 1), dtype=np.int64), subsets], axis=1)
-            both = solve(matrix, right, with_constant), solve(matrix, right, subsets)
-            price = COST_PRICE[self.kind] * complexity[:, subsets].sum(axis=2) + self._prior(specification[:, subsets])
-            best = lowest(self._rough_scores(*both, total, price), _PRECISE)
-            pools.append(self._precise(specification[np.arange(paths)[:, None, None], subsets[best]]))
-        return pools
+            both = solve_both(matrix, right, subsets)
+            effects = (grid[subsets] >= 0).any(axis=1).sum(axis=1)
+            price = sum((own_price.take(column, axis=1) for column in subsets.T), PARAMETER_PRICE * effects)
+            rough = self._rough_scores(*both, total, price)
+            best = lowest(rough, _PRECISE)
+            chosen = specification[np.arange(paths)[:, None, None], subsets[best]]
+            found.append((chosen, np.take_along_axis(rough, best, axis=1)))
+        return _likely(found)
 
-    def _precise(self, specification: Specification) -> Pool:
-        fitted = self._fit(specification)
-        return to_pool(fitted, self._scores(fitted), POOL)
+    def _gram(self, specification: Specification) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return what subsets.gram says of products (N, Q, m), a few call paths at a time to stay in the cache."""
+        paths, number = specification.shape[:2]
+        matrix, right, total = np.empty((paths, number, number)), np.empty((paths, number)), np.empty(paths)
+        step = max(1, BATCH_NUMBERS // (number * self.values.shape[1]))
+        for start in range(0, paths, step):
+            part = slice(start, start + step)
+            columns = self.tables.design(specification[part])
+            matrix[part], right[part], total[part] = gram(columns, self.values[part], self.weights[part])
+        return matrix, right, total
+
+    def _precise(self, specification: Specification, wanted: NDArray[np.bool_]) -> Pool:
+        """Fit those of the hypotheses (N, H, K, m) that are `wanted` (N, H); the others have score inf."""
+        widths = (specification >= 0).any(axis=3).sum(axis=2)
+        coefficients = np.zeros((*specification.shape[:2], specification.shape[2] + 1))
+        residual, left_out, scores = (np.full(wanted.shape, np.inf) for _ in range(3))
+        for width in np.unique(widths[wanted]).tolist():
+            path, number = np.nonzero(wanted & (widths == width))
+            fitted = fit_hypotheses(
+                self.tables,
+                specification[path, number, :width][:, None],
+                self.values[path],
+                self.weights[path],
+                self.nonnegative,
+                precise=False,
+            )
+            coefficients[path, number, : width + 1] = fitted.coefficients[:, 0]
+            residual[path, number], left_out[path, number] = fitted.residual[:, 0], fitted.left_out[:, 0]
+            scores[path, number] = self._scores(fitted, path)[:, 0]
+        return to_pool(Fitted(specification, coefficients, residual, left_out, residual), scores, POOL)
 
     def _rough_scores(
         self, with_constant: Solution, without: Solution, total: FloatArray, price: FloatArray
@@ -173,20 +282,22 @@ class Search:
 
         price: of atoms and growth, (N, H).
         """
-        points = self.values.shape[1]
-        prior = self.freedom[:, None]
-        known = prior * self.noise[:, None] ** 2
+        known = self.freedom * self.noise**2
+        number = self.values.shape[1] + self.freedom
         best: FloatArray | None = None
         for coefficients, explained in (with_constant, without):
-            squares = np.maximum(total[:, None] - explained, 1e-24 * total[:, None])
-            scores = (points + prior) * np.log((squares + known) / (points + prior))
-            scores = scores + COEFFICIENT_PRICE * coefficients.shape[2]
+            squares = np.maximum(total[:, None] - explained, _ROUNDING * total[:, None])
+            variance = (squares + known[:, None]) / number[:, None]
             if self.nonnegative:
                 for k in range(coefficients.shape[2]):  # a reduction over the short axis is slow
-                    scores = np.where(coefficients[:, :, k] >= 0, scores, np.inf)
-            best = scores if best is None else np.minimum(best, scores)
+                    variance[coefficients[:, :, k] < 0] = np.inf
+            if best is None:  # one more coefficient
+                best = variance * np.exp(COEFFICIENT_PRICE / number)[:, None]
+            else:
+                np.minimum(best, variance, out=best)
         assert best is not None
-        result: FloatArray = best + price
+        result: FloatArray = number[:, None] * np.log(best) + price
+        result += COEFFICIENT_PRICE * without[0].shape[2]
         return result
 
     def _part(self, rows: NDArray[np.bool_]) -> Search:
@@ -208,30 +319,30 @@ class Search:
         present = best[:, :, parameter] >= 0
         widths = (best >= 0).any(axis=2).sum(axis=1)
         pools = [pool]
-        keys = np.concatenate([widths[:, None], present], axis=1)
-        patterns, group = np.unique(keys, axis=0, return_inverse=True)
-        for number, pattern in enumerate(patterns):
-            width = int(pattern[0])
-            if not pattern[1:].any():
+        keys = (present << np.arange(present.shape[1])).sum(axis=1) * (present.shape[1] + 1) + widths
+        for key in np.unique(keys).tolist():
+            rows = keys == key
+            pattern, width = present[rows.argmax()], int(widths[rows.argmax()])
+            if not pattern.any():
                 continue
-            rows = group.reshape(-1) == number
             part = self._part(rows)
             base = best[rows, :width].copy()
             base[:, :, parameter] = -1
-            has = pattern[1 : width + 1].astype(bool)
+            has = pattern[:width]
             fixed = self.tables.design(base)
             both = sweep_errors(fixed, has, self.tables.columns[parameter][:-1], part.values, part.weights)
             total = ((part.weights * part.values) ** 2).sum(axis=1)
             price = COST_PRICE[self.kind] * has.sum() * self.tables.cost[parameter][:-1]
             if self.growth_price:
                 price = price + 0.5 * self.growth_price * has.sum() * self.tables.order_of(parameter)
-            chosen = lowest(part._rough_scores(*both, total, price), _PRECISE)
+            rough = part._rough_scores(*both, total, price)
+            chosen = lowest(rough, _PRECISE)
+            rough = np.take_along_axis(rough, chosen, axis=1)
             trial = np.repeat(base[:, None], chosen.shape[1], axis=1)
             trial[..., parameter] = np.where(has, chosen[:, :, None], -1)
-            fitted = part._fit(trial)
-            scores = part._scores(fitted)
-            scores[_known(trial, pool.specification[rows][:, :, :width])] = np.inf
-            pools.append(spread(to_pool(fitted, scores, POOL), rows))
+            wanted = rough <= rough.min(axis=1, keepdims=True) + _NEAR
+            wanted &= ~_known(trial, pool.specification[rows][:, :, :width])
+            pools.append(spread(part._precise(trial, wanted), rows))
         return merge(pools, POOL)
 
 
@@ -241,38 +352,6 @@ def _same_places(own: list[NDArray[np.int64]], positions: FloatArray) -> list[ND
     for line in own:
         groups.setdefault(positions[line].tobytes(), []).append(line)
     return [np.stack(group) for group in groups.values()]
-
-
-def _line_squares(atoms: FloatArray, values: FloatArray, weights: FloatArray, nonnegative: bool) -> FloatArray:
-    """Return the weighted squared error (N, A) of c0 + c1·atom on one line, from sums in closed form.
-
-    atoms: (A, c); values, weights: (N, c). Good enough to rank candidates. Where a coefficient would be negative and
-    must not, the error is that of the other one alone.
-    """
-    squares = weights**2
-    s0, s1, s2 = squares.sum(axis=1)[:, None], squares @ atoms.T, squares @ (atoms**2).T
-    y0, y1 = (squares * values).sum(axis=1)[:, None], (squares * values) @ atoms.T
-    yy = (squares * values**2).sum(axis=1)[:, None]
-    s2 = np.maximum(s2, 1e-300)
-    determinant = np.maximum(s0 * s2 - s1 * s1, np.maximum(1e-12 * s0 * s2, 1e-300))
-    slope, constant = (s0 * y1 - s1 * y0) / determinant, (s2 * y0 - s1 * y1) / determinant
-    both = yy - slope * y1 - constant * y0
-    if nonnegative:
-        both = np.where(constant < 0, yy - y1 * y1 / s2, both)
-        both = np.where(slope < 0, yy - y0 * y0 / s0, both)
-    result: FloatArray = np.maximum(both, 1e-24 * yy)
-    return result
-
-
-def relative_weights(values: FloatArray) -> FloatArray:
-    """Return weights 1/value: noise is multiplicative. A zero counts like the least value above it."""
-    size = np.abs(values)
-    top = size.max(axis=1, keepdims=True)
-    floor = np.where(top > 0, 1e-6 * top, 1.0)
-    least = np.where(size > 0, size, np.inf).min(axis=1, keepdims=True)
-    size = np.where(size > 0, size, np.where(np.isfinite(least), least, 1.0))
-    weights: FloatArray = 1.0 / np.maximum(size, floor)
-    return weights
 
 
 def _known(trial: Specification, pool: Specification) -> NDArray[np.bool_]:

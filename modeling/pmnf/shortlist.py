@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from ..experiment import FloatArray
 from .library import forms
-from .subsets import Subsets, cholesky, of_size_one
-
-Solution = tuple[FloatArray, FloatArray]
+from .subsets import Solution, Subsets, cholesky, of_size_one
+from .weights import relative_weights
 
 
 def sweep_errors(
@@ -45,6 +44,43 @@ def sweep_errors(
     right = [total(columns[i] * values, degree[i]) for i in range(width + 1)]
     bare = [row[1:] for row in cross[1:]]
     return cholesky(diagonal, cross, right), cholesky(diagonal[1:], bare, right[1:])
+
+
+def line_squares(atoms: FloatArray, values: FloatArray, nonnegative: bool) -> Solution:
+    """Return the relative squared errors (N, A) of c0 + c1·atom and of c1·atom over lines at the same places.
+
+    Each line has coefficients of its own. atoms: (A, c); values: (N, L, c). All lines of a call path have the same
+    weights, those of their common profile, so that their scatter matrix (c, c) holds all that matters. Where a
+    coefficient of the sum of all lines would be negative and must not, the error is that of the other one alone.
+    """
+    size = np.abs(values).mean(axis=2, keepdims=True)
+    values = values / np.where(size > 0, size, 1.0)
+    weights = relative_weights(np.abs(values).mean(axis=1))
+    values = values * weights[:, None]
+    scatter = values.transpose(0, 2, 1) @ values
+    everything = values.sum(axis=1)
+    constant = weights / np.sqrt((weights**2).sum(axis=1, keepdims=True))
+    columns = atoms * weights[:, None]
+    slope = columns - (columns @ constant[:, :, None]) * constant[:, None]
+    own = np.maximum(np.sqrt(np.einsum("nac,nac->na", columns, columns)), 1e-300)
+    length = np.sqrt(np.einsum("nac,nac->na", slope, slope))
+    slope /= np.maximum(length, 1e-8 * own)[:, :, None]
+
+    def explained(directions: FloatArray) -> FloatArray:
+        result: FloatArray = np.einsum("nac,nac->na", directions @ scatter, directions)
+        return result
+
+    flat = explained(constant[:, None])
+    known, pure = flat + explained(slope), explained(columns / own[:, :, None])
+    if nonnegative:
+        up = (slope @ everything[:, :, None])[:, :, 0]
+        # the constant of everything ≈ c0·constant + c1·column, in units of the length of the constant
+        along = (columns @ constant[:, :, None])[:, :, 0] / np.maximum(length, 1e-8 * own)
+        below = (constant * everything).sum(axis=1, keepdims=True) < up * along
+        known = np.where(below, pure, known)
+        known = np.where(up < 0, flat, known)
+    total = np.einsum("ncc->n", scatter)[:, None]
+    return np.maximum(total - known, 1e-24 * total), np.maximum(total - pure, 1e-24 * total)
 
 
 @lru_cache(maxsize=64)

@@ -18,6 +18,10 @@ _PAIRS_KEPT = 6
 _RIDGE = 1e-13
 
 Subsets = NDArray[np.int64]
+# Coefficients and explained squares.
+Solution = tuple[FloatArray, FloatArray]
+# Diagonals, entries left of them, and right sides: one array per entry of the matrices.
+_Systems = tuple[list[FloatArray], list[list[FloatArray]], list[FloatArray]]
 
 
 def gram(columns: FloatArray, values: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -32,7 +36,7 @@ def gram(columns: FloatArray, values: FloatArray, weights: FloatArray) -> tuple[
     return matrix, right, ((weights * values) ** 2).sum(axis=1)
 
 
-def of_size_one(values: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+def of_size_one(values: FloatArray, weights: FloatArray) -> Solution:
     """Return values (N, C) in units of their largest, and the weights for them: squares must not overflow.
 
     Coefficients are in these units too; what they explain stays the same.
@@ -42,22 +46,43 @@ def of_size_one(values: FloatArray, weights: FloatArray) -> tuple[FloatArray, Fl
     return values / top, weights * top
 
 
-def solve(matrix: FloatArray, right: FloatArray, subsets: Subsets) -> tuple[FloatArray, FloatArray]:
+def solve(matrix: FloatArray, right: FloatArray, subsets: Subsets) -> Solution:
     """Return coefficients (N, S, k) and explained squares (N, S) of `subsets` (S, k) or (N, S, k) of the columns."""
+    if subsets.ndim == 2:
+        return cholesky(*_systems(matrix, right, subsets))
     rows = np.arange(matrix.shape[0])[:, None]
-    own = subsets if subsets.ndim == 3 else subsets[None]
-    width = own.shape[2]
+    width = subsets.shape[2]
     diagonal = np.einsum("nkk->nk", matrix)
     return cholesky(
-        [diagonal[rows, own[:, :, i]] for i in range(width)],
-        [[matrix[rows, own[:, :, i], own[:, :, j]] for j in range(i)] for i in range(width)],
-        [right[rows, own[:, :, i]] for i in range(width)],
+        [diagonal[rows, subsets[:, :, i]] for i in range(width)],
+        [[matrix[rows, subsets[:, :, i], subsets[:, :, j]] for j in range(i)] for i in range(width)],
+        [right[rows, subsets[:, :, i]] for i in range(width)],
     )
 
 
-def solve_shared(
-    table: FloatArray, subsets: Subsets, values: FloatArray, weights: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+def solve_both(matrix: FloatArray, right: FloatArray, subsets: Subsets) -> tuple[Solution, Solution]:
+    """Return the same for subsets (S, k) of all columns but the first, with the first (a constant) and without it."""
+    with_first = np.concatenate([np.zeros((len(subsets), 1), dtype=np.int64), subsets], axis=1)
+    diagonal, cross, known = _systems(matrix, right, with_first)
+    return cholesky(diagonal, cross, known), cholesky(diagonal[1:], [row[1:] for row in cross[1:]], known[1:])
+
+
+def _systems(matrix: FloatArray, right: FloatArray, subsets: Subsets) -> _Systems:
+    size, width = matrix.shape[1], subsets.shape[1]
+    flat = matrix.reshape(len(matrix), size * size)
+
+    def entry(i: int, j: int) -> FloatArray:
+        result: FloatArray = flat.take(subsets[:, i] * size + subsets[:, j], axis=1)
+        return result
+
+    return (
+        [entry(i, i) for i in range(width)],
+        [[entry(i, j) for j in range(i)] for i in range(width)],
+        [right.take(subsets[:, i], axis=1) for i in range(width)],
+    )
+
+
+def solve_shared(table: FloatArray, subsets: Subsets, values: FloatArray, weights: FloatArray) -> Solution:
     """Return the same for subsets (S, k) of columns (K, C) that all call paths share: sums are matrix products."""
     values, weights = of_size_one(values, weights)
     squares = weights**2
@@ -71,9 +96,7 @@ def solve_shared(
     )
 
 
-def cholesky(
-    diagonal: list[FloatArray], cross: list[list[FloatArray]], right: list[FloatArray]
-) -> tuple[FloatArray, FloatArray]:
+def cholesky(diagonal: list[FloatArray], cross: list[list[FloatArray]], right: list[FloatArray]) -> Solution:
     """Solve many small systems at once: one array (N, S) or (N, 1) per entry of the matrices."""
     width = len(diagonal)
     norm = [1.0 / np.sqrt(np.maximum(entry, 1e-300)) for entry in diagonal]

@@ -14,8 +14,8 @@ from ..pmnf.build import coefficient_covariance, qualities
 from ..pmnf.fitter import fit
 from ..pmnf.model import Model, collect
 from ..pmnf.noise import Repetitions
-from ..pmnf.search import relative_weights
 from ..pmnf.selector import COEFFICIENT_PRICE, score
+from ..pmnf.weights import relative_weights
 
 _Flags = NDArray[np.bool_]
 # Non-negative least squares tries all subsets of the columns; priors have few.

@@ -1,5 +1,7 @@
-/* When wrappers are on, and what is said once per process. */
+/* When wrappers are on, and what is said once per process; smpi.c does this where ranks are no processes. */
 #include "quipu_mpi.h"
+
+#ifndef SMPI_H
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,8 +18,6 @@ static const char *abi_of(const char *version) {
 
 #if defined(OPEN_MPI)
 #define BUILT_FOR "Open MPI"
-#elif defined(SMPI_H)
-#define BUILT_FOR "SMPI"
 #else
 #define BUILT_FOR "MPICH"
 #endif
@@ -47,10 +47,8 @@ void quipu_mpi_initialized(void) {
     if (world.all == 0)
         return;
     quipu_mpi_know_world();
-#ifndef SMPI_H
     int level = MPI_THREAD_MULTIPLE;
     quipu_mpi_concurrent = PMPI_Query_thread(&level) != MPI_SUCCESS || level == MPI_THREAD_MULTIPLE;
-#endif
     quipu_mpi_choose_waits();
     char text[16];
     snprintf(text, sizeof text, "%d", world.rank);
@@ -64,3 +62,5 @@ void quipu_mpi_finalized(void) {
     quipu_attribute("mpi_finalized", "1");
     quipu_flush();
 }
+
+#endif

@@ -18,10 +18,12 @@ uint64_t quipu_mpi_ask_type_size(MPI_Datatype datatype) {
     if (datatype == MPI_DATATYPE_NULL) /* an error that the call itself will find */
         return 0;
     const uint64_t size = type_size(datatype);
+#ifndef SMPI_H /* it has no MPI_Type_get_envelope */
     int integers, addresses, types, combiner = MPI_UNDEFINED;
     if (size > 0 && PMPI_Type_get_envelope(datatype, &integers, &addresses, &types, &combiner) == MPI_SUCCESS &&
         combiner == MPI_COMBINER_NAMED)
         quipu_mpi_known_type = (struct quipu_mpi_known_type){datatype, size};
+#endif
     return size;
 }
 

@@ -28,15 +28,33 @@
 
 /* Whether wrappers do anything at all: measuring is on, and the process runs the MPI that this library is for. */
 extern int quipu_mpi_on;
+#ifdef SMPI_H
+/* Ranks share the process and its threads (smpi.c). */
+struct quipu_mpi_rank {
+    void *runtime;        /* the runtime's state of it */
+    void *active_wrapper; /* as below */
+    double speed;         /* simulated seconds that a second of computation here takes, 0 outside of MPI */
+};
+/* The rank that runs; NULL if none does. */
+struct quipu_mpi_rank *quipu_mpi_running(void);
+#define quipu_mpi_active_wrapper quipu_mpi_running()->active_wrapper
+#else
 /* Stack address of the wrapper that is active on this thread, NULL if none. */
 extern _Thread_local void *quipu_mpi_active_wrapper __attribute__((tls_model("initial-exec")));
+#endif
 
 /* True in a wrapper that the program called; false while nothing is measured and in calls that an MPI library
  * makes to itself or a callback makes, so that nothing counts twice. Addresses rather than a depth: an error
  * handler may leave a wrapper by longjmp, and the next wrapper further up the stack must not believe in it. */
 static inline __attribute__((always_inline)) bool quipu_mpi_outermost(void) {
-    return __builtin_expect(quipu_mpi_on, 0) &&
-           (quipu_mpi_active_wrapper == NULL || __builtin_frame_address(0) >= quipu_mpi_active_wrapper);
+    if (__builtin_expect(!quipu_mpi_on, 0))
+        return false;
+#ifdef SMPI_H
+    if (quipu_mpi_running() == NULL)
+        return false;
+#endif
+    const void *active = quipu_mpi_active_wrapper;
+    return active == NULL || __builtin_frame_address(0) >= active;
 }
 
 /* Calls of MPI may run at the same time (MPI_THREAD_MULTIPLE, or nothing is known): counters need locked additions. */
@@ -62,6 +80,24 @@ static inline void quipu_mpi_leave(struct quipu_mpi_call *call) {
 void quipu_mpi_initialized(void);
 /* After MPI_Finalize: the profile is complete as far as MPI goes. */
 void quipu_mpi_finalized(void);
+
+/* smpi.c, smpi_calls.c ------------------------------------------------------------------------------------ */
+
+#ifdef SMPI_H
+struct quipu_mpi_replacement {
+    const char *name;
+    const void *function;
+};
+/* Generated: the wrappers by the name of their function, sorted. */
+extern const struct quipu_mpi_replacement quipu_mpi_replacements[];
+extern const size_t quipu_mpi_replacement_count;
+/* From now on programs that SMPI loads call the wrappers. */
+void quipu_mpi_replace_calls(void);
+/* Before a function that takes simulated time: what was computed until now is simulated. */
+void quipu_mpi_compute(void);
+/* After it: simulated time goes on from here. */
+void quipu_mpi_simulated(void);
+#endif
 
 /* group.c ------------------------------------------------------------------------------------------------- */
 

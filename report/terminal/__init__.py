@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from .console import console_for, layout_of, plain_text
 from .summary import campaign_line, head, note_lines, run_summary
-from .tables import check_table, configuration_table, function_table, model_table, ranking_table, selection_table
+from .tables import (
+    check_table,
+    configuration_table,
+    function_table,
+    generated_table,
+    model_table,
+    ranking_table,
+    selection_table,
+)
 from .text import ASCII, UNICODE, Layout, elide, quantity
 from .tree import Selection, call_tree
 
@@ -20,6 +28,7 @@ __all__ = [
     "console_for",
     "elide",
     "function_table",
+    "generated_table",
     "head",
     "layout_of",
     "model_table",

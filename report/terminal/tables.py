@@ -8,7 +8,7 @@ from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
-from ..views import Check, ConfigurationRow, FunctionRow, ModelRow, RankedRow, SelectionRow
+from ..views import Check, ConfigurationRow, FunctionRow, GeneratedRow, ModelRow, RankedRow, SelectionRow
 from .text import Layout, clean, elide, number, percent, quantity
 
 _GAP = 2
@@ -49,6 +49,12 @@ def selection_table(rows: Sequence[SelectionRow], layout: Layout) -> Table:
     ]
     headings = ("", "region", "share", "visits per rank", "overhead", "reason")
     return _table(headings, texts, (1, 5), (2, 3, 4), layout)
+
+
+def generated_table(rows: Sequence[GeneratedRow], layout: Layout) -> Table:
+    """Return generated functions: how often they compute and what they communicate."""
+    texts = [(row.name, row.loops, row.operations, row.elements) for row in rows]
+    return _table(("function", "steps of computation", "MPI", "elements"), texts, (1,), (), layout)
 
 
 def _path(path: tuple[str, ...]) -> str:

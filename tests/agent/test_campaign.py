@@ -42,6 +42,47 @@ def declare(folder: Path, text: str = HEAT) -> Campaign:
     return read_campaign(path)
 
 
+SIMULATED = """
+[experiment]
+command = "./heat {n}"
+launcher = "smpi"
+ranks = "{p}"
+platform = "cluster.xml"
+[parameters]
+p = [16, 1024]
+n = [100]
+"""
+
+
+def test_a_simulated_experiment(tmp_path: Path) -> None:
+    campaign = declare(tmp_path, SIMULATED)
+    command = campaign.command_at((1024, 100))
+    assert command[:5] == ("smpirun", "-np", "1024", "-platform", "cluster.xml")
+    assert command[-2:] == ("./heat", "100")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            'launcher = "smpi"',
+            'launcher = "mpirun"',
+            r"heat.toml:4: launcher: launcher 'mpirun' is unknown; there is: smpi",
+        ),
+        ('launcher = "smpi"', "", r"heat.toml:5: ranks: belongs to launcher"),
+        ('ranks = "{p}"', 'ranks = "many"', r"heat.toml:5: ranks: should be a parameter like"),
+        ('ranks = "{p}"', 'ranks = "{q}"', r"heat.toml:3: command: {q} is no parameter"),
+        ('ranks = "{p}"\nplatform = "cluster.xml"\n', "", r"heat.toml:4: launcher: needs ranks"),
+    ],
+)
+def test_mistakes_in_a_simulated_experiment(tmp_path: Path, old: str, new: str, message: str) -> None:
+    text = SIMULATED.replace(old, new)
+    if "ranks" not in text:
+        text = text.replace("p = [16, 1024]\n", "")
+    with pytest.raises(FormatError, match=message):
+        declare(tmp_path, text)
+
+
 class Bench:
     """Stands in for the launch: makes archives, or fails where it is told to."""
 

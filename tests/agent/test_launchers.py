@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from quipu.agent.launchers import LaunchPlan, LaunchRequest, plan_launch
+from quipu.agent.launchers import LaunchPlan, LaunchRequest, launch_command, plan_launch
 from quipu.modeling.errors import MeasurementError
 
 OPEN_MPI_4 = "mpirun (Open MPI) 4.1.4\n\nReport bugs to http://www.open-mpi.org/community/help/\n"
@@ -14,13 +14,14 @@ OPEN_MPI_5 = "mpirun (Open MPI) 5.0.3\n"
 MPICH = "HYDRA build details:\n    Version:                                 4.0.2\n    Release Date: …\n"
 INTEL = "Intel(R) MPI Library for Linux* OS, Version 2021.12 Build 20240213 (id: 4f55822)\n"
 SLURM = "slurm 23.11.4\n"
+SIMGRID = "SimGrid version 3.32\n"
 SHIM = "/opt/quipu/bin/quipu-exec"
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A working folder with programs app and other, and a folder of launchers."""
-    for name in ("app", "other", "bin/mpirun", "bin/mpiexec", "bin/srun", "work/inner", "bin/tool"):
+    for name in ("app", "other", "bin/mpirun", "bin/mpiexec", "bin/srun", "bin/smpirun", "work/inner", "bin/tool"):
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
         path.write_text("#!/bin/sh\n")
@@ -102,6 +103,67 @@ def test_slurm_commands(folder: Path, command: str, expected: str, ranks: int | 
     planned = plan(folder, command, SLURM)
     assert " ".join(planned.argv[1:]) == expected.replace("SHIM", SHIM)
     assert planned.ranks == ranks
+
+
+@pytest.mark.parametrize(
+    ("command", "expected", "ranks"),
+    [
+        (
+            "smpirun -np 8 ./app -np 3",
+            "-np 8 -platform /raw/platform.xml --cfg=smpi/host-speed:10Gf -wrapper SHIM ./app -np 3",
+            8,
+        ),
+        ("smpirun -np 2 -platform p.xml ./app", "-np 2 -platform p.xml --cfg=smpi/host-speed:3Gf -wrapper SHIM ./app",
+         2),
+        (
+            "smpirun -platform p.xml --cfg=smpi/host-speed:1f -map ./app",
+            "-platform p.xml --cfg=smpi/host-speed:1f -map -wrapper SHIM ./app",
+            None,
+        ),
+        ("smpirun -n 2 -hostfile h ./app", "-n 2 -hostfile h -wrapper SHIM ./app", 2),
+        ("smpirun -n 2 -hostfile h -wrapper gdb ./app", "-n 2 -hostfile h -wrapper gdb -wrapper SHIM gdb ./app", 2),
+    ],
+)  # fmt: skip
+def test_simulated_commands(folder: Path, command: str, expected: str, ranks: int | None) -> None:
+    (folder / "p.xml").write_text('<host id="a" speed="3Gf"/><host id="b" speed="3Gf,1Gf"/>')
+    planned = plan(folder, command, SIMGRID)
+    assert " ".join(planned.argv[1:]) == expected.replace("SHIM", SHIM)
+    assert (planned.ranks, planned.family, planned.waits) == (ranks, "smpi", False)
+
+
+def test_a_platform_is_made_if_there_is_none(folder: Path) -> None:
+    planned = plan(folder, "smpirun -np 8 ./app", SIMGRID)
+    assert 'radical="0-7"' in planned.files[Path("/raw/platform.xml")]
+    assert planned.facts == {"platform": planned.files[Path("/raw/platform.xml")]}
+    assert "8 hosts" in planned.notes[0]
+
+
+def test_hosts_of_several_speeds_need_a_decision(folder: Path) -> None:
+    (folder / "p.xml").write_text('<host id="a" speed="3Gf"/><host id="b" speed="1Gf"/>')
+    assert not any("host-speed" in word for word in plan(folder, "smpirun -platform p.xml ./app", SIMGRID).argv)
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("smpirun ./app", r"how many ranks\? Give -np N, or -platform FILE"),
+        ("smpirun -np 2 -replay trace ./app", "no program runs"),
+        ("smpirun -np 2 ./missing", r"\./missing: no such program"),
+    ],
+)
+def test_mistakes_in_simulated_commands(folder: Path, command: str, message: str) -> None:
+    with pytest.raises(MeasurementError, match=message):
+        plan(folder, command, SIMGRID)
+
+
+def test_a_program_to_simulate() -> None:
+    assert launch_command("smpi", ["./app", "3"], 4, Path("p.xml")) == (
+        "smpirun", "-np", "4", "-platform", "p.xml", "--log=xbt_cfg.thres:warning", "./app", "3"
+    )  # fmt: skip
+    with pytest.raises(MeasurementError, match=r"how many ranks to simulate\? Give -n N"):
+        launch_command("smpi", ["./app"], None, None)
+    with pytest.raises(MeasurementError, match="launcher 'ssh' is unknown"):
+        launch_command("ssh", ["./app"], 1, None)
 
 
 def test_no_launcher(folder: Path) -> None:

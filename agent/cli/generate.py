@@ -1,0 +1,145 @@
+"""`quipu generate`: MPI programs with stated complexity."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+from quipu.modeling.errors import FormatError, UsageError
+
+from .options import parse_assignments, split_names
+from .output import layout, say, show, write_own
+
+if TYPE_CHECKING:
+    from quipu.modeling.generator import Choices, Function
+
+_MOST_FUNCTIONS, _SHOWN = 10_000, 20
+
+
+def command(
+    *,
+    output: Path = typer.Option(Path("generated"), "--output", "-o", metavar="FOLDER", help="The folder to write."),
+    functions: int = typer.Option(10, "--functions", min=1, max=_MOST_FUNCTIONS, metavar="N", help="How many."),
+    seed: int = typer.Option(0, "--seed", metavar="NUMBER", help="The same seed chooses the same functions."),
+    specification: Path | None = typer.Option(
+        None, "--spec", metavar="FILE", help="A TOML file of functions, in place of chosen ones."
+    ),
+    operations: list[str] = typer.Option(
+        [], "--operation", metavar="NAME,...", help="Choose among these: none, barrier, bcast, allreduce, send_recv …"
+    ),
+    exponents: list[str] = typer.Option(
+        [], "--exponents", metavar="I,...", help="Choose among these exponents (the set I), such as 1/2,1,3/2."
+    ),
+    logarithms: list[str] = typer.Option(
+        [], "--logarithms", metavar="J,...", help="Choose among these powers of logarithms (the set J), such as 0,1."
+    ),
+    smallest: list[str] = typer.Option(["p=128,n=8000"], "--from", metavar="NAME=NUMBER,...", help="Smallest run."),
+    largest: list[str] = typer.Option(["p=4096,n=48000"], "--to", metavar="NAME=NUMBER,...", help="Largest run."),
+    most_steps: float = typer.Option(
+        3e8, "--most-steps", metavar="NUMBER", help="Steps of one function in the largest run, at most (2 ns each)."
+    ),
+    force: bool = typer.Option(False, "--force", help="Write over files that no generator wrote."),
+) -> None:
+    """Write an MPI program in C++ whose functions compute and communicate as much as stated.
+
+    complexity.json in the folder says what each function does; the program verifies its results. docs/generate.md
+    describes specifications and the statement.
+
+    \b
+    Example: quipu generate --functions 20 --seed 1 -o bench && make -C bench MPICXX=quipu-mpic++
+    """
+    from quipu.modeling.generator import choose_functions, program
+    from quipu.modeling.generator.emit import words
+    from quipu.report.terminal import generated_table
+    from quipu.report.views import GeneratedRow
+
+    if specification is not None:
+        chosen, origin = _read(specification), None
+    else:
+        choices = _choices(operations, exponents, logarithms, smallest, largest, most_steps)
+        chosen, origin = choose_functions(functions, seed, choices), seed
+    _write(output, program(chosen, origin), force)
+    rows = [GeneratedRow(function.name, *words(function)) for function in chosen[:_SHOWN]]
+    show([generated_table(rows, layout())])
+    if len(chosen) > _SHOWN:
+        say(f"{len(chosen) - _SHOWN} further functions are not shown (complexity.json has all)")
+    say(f"wrote {output}: {len(chosen)} functions; build them with: make -C {output} MPICXX=quipu-mpic++")
+
+
+def _read(path: Path) -> list[Function]:
+    from quipu.modeling.generator import functions_of
+
+    if not path.is_file():
+        raise UsageError(f"--spec {path}: there is no such file")
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise FormatError(path, str(error)) from None
+    return functions_of(content, path)
+
+
+def _choices(
+    operations: list[str],
+    exponents: list[str],
+    logarithms: list[str],
+    smallest: list[str],
+    largest: list[str],
+    most_steps: float,
+) -> Choices:
+    from fractions import Fraction
+
+    from quipu.modeling.generator import Choices, Operation
+
+    known = {operation.value: operation for operation in Operation}
+    names = split_names(operations)
+    if unknown := [name for name in names if name not in known]:
+        raise UsageError(f"--operation {unknown[0]!r}: choose among {', '.join(known)}")
+    try:
+        powers = [Fraction(text) for text in split_names(exponents)]
+    except (ValueError, ZeroDivisionError):
+        raise UsageError(f"--exponents {','.join(exponents)!r}: write numbers or fractions, such as 1/2,1,2") from None
+    logs = split_names(logarithms)
+    if not all(text.isascii() and text.isdigit() and int(text) <= 4 for text in logs):
+        raise UsageError(f"--logarithms {','.join(logarithms)!r}: write whole numbers from 0 to 4, such as 0,1,2")
+    low, high = _range_end("--from", smallest), _range_end("--to", largest)
+    if any(low[name] >= high[name] for name in low):
+        raise UsageError("--from must be below --to in p and in n")
+    if not 1e3 <= most_steps <= 1e12:
+        raise UsageError("--most-steps: give a number from 1000 to 1e12")
+    default = Choices()
+    return Choices(
+        low,
+        high,
+        powers or default.exponents,
+        [int(text) for text in logs] or default.logarithms,
+        [known[name] for name in names] or default.operations,
+        most_steps=most_steps,
+    )
+
+
+def _range_end(option: str, texts: list[str]) -> dict[str, float]:
+    values = parse_assignments(option, texts)
+    if set(values) != {"p", "n"} or min(values.values()) < 2:
+        raise UsageError(f"{option}: give p and n, both at least 2, such as {option} p=128,n=8000")
+    return values
+
+
+def _write(folder: Path, texts: dict[str, str], force: bool) -> None:
+    """Write the files of a program; those of a program of fewer functions that was there before go away."""
+    from quipu.modeling.generator.statement import SCHEMA
+
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{folder} is a file: give another folder with -o")
+    marker = folder / "complexity.json"
+    ours = marker.is_file() and SCHEMA in marker.read_text(encoding="utf-8", errors="replace")
+    if folder.is_dir() and any(folder.iterdir()) and not ours and not force:
+        raise UsageError(f"{folder} has files that no generator wrote: give another folder with -o, or --force")
+    folder.mkdir(exist_ok=True)
+    for name in ["complexity.json", *sorted(set(texts) - {"complexity.json"})]:
+        write_own(folder / name, texts[name], lambda _old: True, "generated file", force)
+    if ours:
+        for old in folder.glob("functions_*.cpp"):
+            if old.name not in texts:
+                old.unlink()

@@ -1,0 +1,131 @@
+"""smpirun of SimGrid: thousands of ranks in one process of this machine, their communication simulated."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from quipu.modeling.errors import MeasurementError
+
+from .base import Launcher, LaunchPlan, LaunchRequest, find_program, is_program
+from .options import SMPIRUN, contexts
+
+HOST_SPEED = "smpi/host-speed"
+_SPEED = re.compile(r"<(?:host|cluster|peer|cabinet)\b[^>]*?\bspeed\s*=\s*[\"']\s*([^\"',\s]+)")
+_LARGEST_PLATFORM = 1 << 26  # bytes
+_LONGEST_FACT = 20_000
+
+
+def smpirun_command(program: Sequence[str], ranks: int | None, platform: Path | None) -> tuple[str, ...]:
+    """Return the smpirun command for a program; without a platform one is made for the ranks (`default_platform`).
+
+    Raises MeasurementError if neither says how many ranks there are.
+    """
+    if not program:
+        raise MeasurementError("no program to simulate; write it after --, like: -n 1024 -- ./app")
+    if ranks is None and platform is None:
+        raise MeasurementError("how many ranks to simulate? Give -n N, or a --platform (then one rank for each host)")
+    if ranks is not None and ranks < 1:
+        raise MeasurementError(f"{ranks} ranks cannot be simulated; give 1 or more")
+    number = ("-np", str(ranks)) if ranks is not None else ()
+    hosts = ("-platform", str(platform)) if platform is not None else ()
+    return ("smpirun", *number, *hosts, "--log=xbt_cfg.thres:warning", *program)
+
+
+def launch_command(launcher: str, program: Sequence[str], ranks: int | None, platform: Path | None) -> tuple[str, ...]:
+    """Return the launch command for a program that is named without one. Raises MeasurementError."""
+    if launcher != "smpi":
+        raise MeasurementError(
+            f"launcher {launcher!r} is unknown; there is: smpi. Others go into the command: mpirun -n 4 ./app"
+        )
+    return smpirun_command(program, ranks, platform)
+
+
+def default_platform(ranks: int) -> str:
+    """Return a SimGrid platform with one host for each rank: node-0, node-1, …
+
+    Hosts of 10 Gflop/s hang on a crossbar by links of 12.5 GB/s (100 Gbit/s) in each direction and 0.5 µs; so a message
+    between two hosts sees 12.5 GB/s and 1 µs, before SMPI's own factors for message sizes. A host reaches itself by a
+    link of 40 GB/s and 0.1 µs.
+    """
+    return f"""<?xml version='1.0'?>
+<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
+<platform version="4.1">
+  <cluster id="quipu" prefix="node-" suffix="" radical="0-{ranks - 1}" speed="10Gf" bw="12.5GBps" lat="0.5us"
+           loopback_bw="40GBps" loopback_lat="0.1us"/>
+</platform>
+"""
+
+
+class Simulated(Launcher):
+    """smpirun: the program is a library that SMPI loads for every rank; the shim stands before the simulator."""
+
+    family = "smpi"
+
+    def plan(self, request: LaunchRequest) -> LaunchPlan:
+        """Add the shim as -wrapper, a platform if there is none, and the speed of this machine."""
+        command = request.command
+        context = contexts(command, SMPIRUN, lambda word: is_program(word, request.environment, request.folder))[0]
+        if context.has("replay"):
+            raise MeasurementError("smpirun -replay: no program runs, so there is nothing to count")
+        program = find_program(command[context.program], request.environment, (request.folder,))
+        number = context.last("np", "n")
+        ranks = int(number) if number is not None and number.isdigit() and int(number) > 0 else None
+        options = list(command[1 : context.program])
+        files: dict[Path, str] = {}
+        notes = []
+        platform = request.folder / (context.last("platform") or "")
+        if not context.has("platform", "hostfile", "machinefile", "bandwidth", "latency"):
+            if ranks is None:
+                raise MeasurementError("smpirun: how many ranks? Give -np N, or -platform FILE")
+            platform = Path(request.variables["QUIPU_DIR"]) / "platform.xml"
+            files[platform] = default_platform(ranks)
+            options += ["-platform", str(platform)]
+            notes.append(f"a platform of {ranks} hosts with links of 12.5 GB/s and 0.5 µs (give yours with -platform)")
+        if not any(word.startswith(f"--cfg={HOST_SPEED}:") for word in command):
+            speed = _host_speed(files.get(platform) or _content(platform))
+            if speed:
+                options.append(f"--cfg={HOST_SPEED}:{speed}")
+                notes.append(f"--cfg={HOST_SPEED}:{speed} (computation takes as long as on this machine)")
+        wrapper = " ".join(word for word in (str(request.shim), context.last("wrapper")) if word)
+        if any(character in str(request.shim) for character in " \t*?["):
+            raise MeasurementError(f"smpirun cannot call {request.shim}: install Quipu in a folder without spaces")
+        return LaunchPlan(
+            argv=(command[0], *options, "-wrapper", wrapper, *command[context.program :]),
+            environment=dict(request.variables),
+            settings={},
+            notes=tuple(notes),
+            ranks=ranks,
+            programs=(program,),
+            family=self.family,
+            version=self.version,
+            is_mpi=True,
+            files=files,
+            facts=_facts(platform, files.get(platform) or _content(platform)),
+            waits=False,
+        )
+
+
+def _content(platform: Path) -> str:
+    """Return the text of a platform file; nothing if it is no readable text (SMPI also takes compiled platforms)."""
+    try:
+        if platform.is_file() and platform.stat().st_size <= _LARGEST_PLATFORM:
+            return platform.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        pass
+    return ""
+
+
+def _facts(platform: Path, text: str) -> dict[str, str]:
+    """Return what to keep of a platform: itself, or its name and checksum if it is long."""
+    if len(text) <= _LONGEST_FACT:
+        return {"platform": text or str(platform)}
+    return {"platform": str(platform), "platform_sha256": hashlib.sha256(text.encode()).hexdigest()}
+
+
+def _host_speed(platform: str) -> str:
+    """Return the speed of the hosts as the platform writes it; nothing if they differ."""
+    speeds = set(_SPEED.findall(platform))
+    return speeds.pop() if len(speeds) == 1 else ""

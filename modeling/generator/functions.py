@@ -1,0 +1,162 @@
+"""Generated functions: what they compute and communicate, and the complexity that follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+
+from ..pmnf.model import Model, add
+from ..pmnf.term import Factor, Term
+from ..priors.communication import scale_model
+from ..priors.table import Bytes, row_of
+from .growth import PARAMETERS, size
+
+BYTES_PER_ELEMENT = 4
+RANKS = Model(PARAMETERS, 0.0, (Term(1.0, (Factor("p", Fraction(1)),)),))
+ONCE = Term(1.0, ())
+
+
+class Arrangement(Enum):
+    """How the loops of a function stand to each other."""
+
+    NESTED = "nested"
+    SEQUENTIAL = "sequential"
+
+
+class Step(Enum):
+    """What one iteration computes; each step needs the result of the one before."""
+
+    ADDITION = "Addition"
+    MULTIPLICATION = "Multiplication"
+    MULTIPLY_ADD = "MultiplyAdd"
+    RELAXATION = "Relaxation"
+
+
+class Operation(Enum):
+    """What a function communicates; the value is its name in specifications and in the generated code."""
+
+    NONE = "none"
+    BARRIER = "barrier"
+    BCAST = "bcast"
+    REDUCE = "reduce"
+    ALLREDUCE = "allreduce"
+    GATHER = "gather"
+    SCATTER = "scatter"
+    ALLGATHER = "allgather"
+    ALLTOALL = "alltoall"
+    SEND_RECV = "send_recv"
+
+    @property
+    def mpi_names(self) -> tuple[str, ...]:
+        """The MPI functions that are called."""
+        if self is Operation.SEND_RECV:
+            return "MPI_Send", "MPI_Recv"
+        return () if self is Operation.NONE else (f"MPI_{self.value.capitalize()}",)
+
+    @property
+    def to_all(self) -> bool:
+        """Whether every rank sends and receives a message of its own for each rank."""
+        return self in (Operation.ALLGATHER, Operation.ALLTOALL)
+
+    @property
+    def moves_data(self) -> bool:
+        """Whether there are bytes to count."""
+        return self not in (Operation.NONE, Operation.BARRIER)
+
+
+@dataclass(frozen=True)
+class Computation:
+    """Loops with sizes that grow as `loops` say, outermost first.
+
+    Each loop does one step per iteration before the loops in it, so that nested loops r0, r1 do r0 + r0·r1 steps.
+    Sizes are no whole numbers in general: an inner loop runs now one iteration more, now one less, so that all its
+    iterations together are the product of the sizes, rounded once.
+    """
+
+    loops: tuple[Term, ...]
+    arrangement: Arrangement = Arrangement.NESTED
+    step: Step = Step.MULTIPLY_ADD
+
+    def steps(self, point: Mapping[str, float]) -> int:
+        """Return how often a step is done on one rank."""
+        return sum(self.parts(point))
+
+    def parts(self, point: Mapping[str, float]) -> tuple[int, ...]:
+        """Return how often each loop does its step on one rank, in the order of the loops."""
+        return tuple(size(total, point) for total in self.totals)
+
+    @property
+    def totals(self) -> tuple[Term, ...]:
+        """Growth of the number of steps that each loop does in all: its size, nested in those around it."""
+        if self.arrangement is Arrangement.SEQUENTIAL:
+            return self.loops
+        found: list[Term] = []
+        for loop in self.loops:
+            whole = found[-1].times(loop) if found else loop
+            found.append(Term(whole.coefficient, whole.shape))
+        return tuple(found)
+
+    @property
+    def model(self) -> Model:
+        """Steps of one rank, without the rounding of the sizes."""
+        return add([Model(PARAMETERS, *_split(total)) for total in self.totals]) if self.loops else Model(PARAMETERS)
+
+
+@dataclass(frozen=True)
+class Communication:
+    """`calls` calls of an operation with messages of `elements` elements from each rank (to each rank: to_all)."""
+
+    operation: Operation
+    elements: Term = ONCE
+    calls: Term = ONCE
+
+    def call_count(self, point: Mapping[str, float]) -> int:
+        """Return the number of calls of each MPI function on one rank."""
+        return size(self.calls, point) if self.operation is not Operation.NONE else 0
+
+    def byte_count(self, name: str, point: Mapping[str, float]) -> tuple[int, int]:
+        """Return bytes sent and received in an MPI function, mean over at least two ranks.
+
+        What a root sends to, or gets from, p ranks is p messages of one rank, so the mean is one message.
+        """
+        if not self.operation.moves_data:
+            return 0, 0
+        messages = int(point["p"]) if self.operation.to_all else 1
+        volume = BYTES_PER_ELEMENT * size(self.elements, point) * messages * self.call_count(point)
+        return (0 if name == "MPI_Recv" else volume), (0 if name == "MPI_Send" else volume)
+
+    @property
+    def volume(self) -> Model:
+        """Bytes that one rank sends, without the rounding of the sizes (mean over ranks)."""
+        if not self.operation.moves_data:
+            return Model(PARAMETERS)
+        one = Model(PARAMETERS, *_split(self.elements.times(self.calls).scaled(BYTES_PER_ELEMENT)))
+        return one.times(RANKS) if self.operation.to_all else one
+
+    def time(self, name: str) -> Model:
+        """Return the expected run time of an MPI function with all coefficients 1: its row of Table I."""
+        row = row_of(name)
+        assert row is not None
+        volume = self.volume.times(RANKS) if row.bytes in (Bytes.ALL_SENT, Bytes.ALL_RECEIVED) else self.volume
+        parts = []
+        calls = Model(PARAMETERS, *_split(self.calls))
+        for scale, factor in ((row.latency, calls), (row.transfer, volume), (row.reduction, volume)):
+            scaled = None if scale is None else scale_model(scale, RANKS)
+            if scaled is not None:
+                parts.append(factor.times(scaled))
+        return add(parts)
+
+
+@dataclass(frozen=True)
+class Function:
+    """One generated function: a name that C++ accepts, its loops and its messages."""
+
+    name: str
+    computation: Computation
+    communication: Communication
+
+
+def _split(term: Term) -> tuple[float, tuple[Term, ...]]:
+    return (0.0, (term,)) if term.factors else (term.coefficient, ())

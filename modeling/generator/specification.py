@@ -1,0 +1,84 @@
+"""Functions as a user states them: tables of names, loops and messages."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any, TypeVar
+
+from ..errors import FormatError, ModelingError
+from ..pmnf.term import Term
+from .functions import ONCE, Arrangement, Communication, Computation, Function, Operation, Step
+from .growth import parse_growth
+
+_KEYS = ("name", "loops", "arrangement", "step", "operation", "elements", "calls")
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+_RESERVED = frozenset(("main", "functions", "generated", "rounded", "power", "right", "int", "double", "float", "char"))
+_STEPS = {"addition": Step.ADDITION, "multiplication": Step.MULTIPLICATION}
+_STEPS |= {"multiply_add": Step.MULTIPLY_ADD, "relaxation": Step.RELAXATION}
+_Choice = TypeVar("_Choice", bound=Enum)
+
+
+def functions_of(content: Mapping[str, Any], source: object) -> list[Function]:
+    """Return the functions of a specification: a table with one array of tables, `function`.
+
+    Keys of a function: name; loops (a list of growths, outermost first), arrangement ("nested" or "sequential"), step
+    ("addition", "multiplication", "multiply_add", "relaxation"); operation, elements and calls (growths). Raises
+    FormatError that names `source` and the key at fault.
+    """
+    tables = content.get("function")
+    if unknown := sorted(set(content) - {"function"}):
+        raise FormatError(source, f"unknown key {unknown[0]!r}; a specification has [[function]] tables only")
+    if not isinstance(tables, list) or not tables or not all(isinstance(table, dict) for table in tables):
+        raise FormatError(source, "there is no function: write one [[function]] table for each")
+    functions = [_function(table, f"function {number}", source) for number, table in enumerate(tables, 1)]
+    names = [function.name for function in functions]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise FormatError(source, f"there are two functions of the name {twice[0]!r}")
+    return functions
+
+
+def _function(table: Mapping[str, Any], where: str, source: object) -> Function:
+    name = table.get("name")
+    if not isinstance(name, str) or not _NAME.fullmatch(name) or keyword.iskeyword(name) or name in _RESERVED:
+        raise FormatError(source, f'{where}: the name must be an identifier of C++ such as "solve", not {name!r}')
+    where = f"function {name}"
+    if unknown := sorted(set(table) - set(_KEYS)):
+        raise FormatError(source, f"{where}: unknown key {unknown[0]!r}; known are: {', '.join(_KEYS)}")
+    loops = table.get("loops", [])
+    if not isinstance(loops, list):
+        raise FormatError(source, f'{where}: loops must be a list such as ["n", "log2(p)"]')
+    own = Computation(
+        tuple(_growth(loop, where, "loops", source) for loop in loops),
+        _choice(table, "arrangement", {a.value: a for a in Arrangement}, Arrangement.NESTED, where, source),
+        _choice(table, "step", _STEPS, Step.MULTIPLY_ADD, where, source),
+    )
+    operation = _choice(table, "operation", {o.value: o for o in Operation}, Operation.NONE, where, source)
+    sizes = {key: _growth(table[key], where, key, source) for key in ("elements", "calls") if key in table}
+    if sizes and (operation is Operation.NONE or ("elements" in sizes and not operation.moves_data)):
+        raise FormatError(source, f"{where}: operation {operation.value!r} has no {next(iter(sizes))}")
+    if not loops and operation is Operation.NONE:
+        raise FormatError(source, f"{where}: it does nothing: give loops or an operation")
+    return Function(name, own, Communication(operation, sizes.get("elements", ONCE), sizes.get("calls", ONCE)))
+
+
+def _growth(value: object, where: str, key: str, source: object) -> Term:
+    if not isinstance(value, str | int | float) or isinstance(value, bool):
+        raise FormatError(source, f'{where}: {key}: {value!r} is no growth; write a text such as "n^(3/2)*log2(p)"')
+    try:
+        return parse_growth(str(value))
+    except ModelingError as error:
+        raise FormatError(source, f"{where}: {key}: {error}") from None
+
+
+def _choice(
+    table: Mapping[str, Any], key: str, known: Mapping[str, _Choice], default: _Choice, where: str, source: object
+) -> _Choice:
+    value = table.get(key)
+    if value is None:
+        return default
+    if value not in known:
+        raise FormatError(source, f"{where}: {key} {value!r} is unknown; choose one of: {', '.join(known)}")
+    return known[value]

@@ -1,0 +1,83 @@
+"""The machine-readable statement of what generated functions do: counts as formulas, and orders of growth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..pmnf.model import Model
+from . import growth
+from .functions import BYTES_PER_ELEMENT, Communication, Computation, Function
+
+SCHEMA = "quipu generated program 1"
+
+
+def statement(functions: Sequence[Function], seed: int | None = None) -> dict[str, Any]:
+    """Return the statement of a program, ready for JSON; docs/generate.md describes it.
+
+    Formulas are Python expressions of p and n with floor and log2. `leading` is the pair (i, j) of x^i log2^j(x) for
+    each parameter x, i as a fraction in text.
+    """
+    return {
+        "schema": SCHEMA,
+        "program": "benchmark",
+        "seed": seed,
+        "parameters": {"p": "MPI ranks, at least 2", "n": "problem size"},
+        "functions": [_function(function) for function in functions],
+    }
+
+
+def _function(function: Function) -> dict[str, Any]:
+    entry: dict[str, Any] = {"name": function.name}
+    if function.computation.loops:
+        entry["computation"] = _computation(function.name, function.computation)
+    if function.communication.operation.mpi_names:
+        entry["communication"] = _communication(function.name, function.communication)
+    return entry
+
+
+def _computation(name: str, own: Computation) -> dict[str, Any]:
+    return {
+        "region": f"{name}_compute",
+        "arrangement": own.arrangement.value,
+        "step": own.step.value,
+        "loops": [
+            {"growth": growth.text(loop), "steps": growth.formula(total)}
+            for loop, total in zip(own.loops, own.totals, strict=True)
+        ],
+        "model": own.model.python,
+        "leading": leading(own.model),
+    }
+
+
+def _communication(name: str, own: Communication) -> dict[str, Any]:
+    size, calls = growth.formula(own.elements), growth.formula(own.calls)
+    volume = "*".join([str(BYTES_PER_ELEMENT), size, calls, *(["p"] if own.operation.to_all else [])])
+    entry: dict[str, Any] = {
+        "region": f"{name}_communicate",
+        "operation": own.operation.value,
+        "elements": {"growth": growth.text(own.elements), "size": size, "bytes": BYTES_PER_ELEMENT},
+        "calls": {"growth": growth.text(own.calls), "size": calls},
+        "volume": {"model": own.volume.python, "leading": leading(own.volume)},
+        "mpi": [],
+    }
+    if not own.operation.moves_data:
+        volume = "0"
+        del entry["elements"]
+    for mpi_name in own.operation.mpi_names:
+        expected = own.time(mpi_name)
+        entry["mpi"].append(
+            {
+                "region": mpi_name,
+                "calls": calls,
+                "bytes_sent": "0" if mpi_name == "MPI_Recv" else volume,
+                "bytes_received": "0" if mpi_name == "MPI_Send" else volume,
+                "time": {"model": expected.python, "leading": leading(expected)},
+            }
+        )
+    return entry
+
+
+def leading(model: Model) -> dict[str, list[str | int]]:
+    """Return the leading exponents of each parameter as JSON has them."""
+    return {name: [str(power), log] for name, (power, log) in model.leading.items()}

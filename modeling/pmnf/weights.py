@@ -1,0 +1,33 @@
+"""Weights of values whose noise is multiplicative: relative errors count."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..experiment import FloatArray
+
+# Weights from a model are at most so many times those from the values, or the inverse.
+_TRUST = 2.0
+
+
+def relative_weights(values: FloatArray) -> FloatArray:
+    """Return weights 1/value: noise is multiplicative. A zero counts like the least value above it."""
+    size = np.abs(values)
+    top = size.max(axis=1, keepdims=True)
+    floor = np.where(top > 0, 1e-6 * top, 1.0)
+    least = np.where(size > 0, size, np.inf).min(axis=1, keepdims=True)
+    size = np.where(size > 0, size, np.where(np.isfinite(least), least, 1.0))
+    weights: FloatArray = 1.0 / np.maximum(size, floor)
+    return weights
+
+
+def model_weights(values: FloatArray, fitted: FloatArray) -> FloatArray:
+    """Return weights 1/fitted for values (N, C): those of the noisy values themselves favour models that are too low.
+
+    For noise of relative deviation s, least squares with weights 1/value are low by 2 s² on average, with weights
+    from a first fit they are not (iteratively reweighted least squares; McCullagh and Nelder, Generalized Linear
+    Models, 1989, section 8.4). Where the first fit is far from a value, the value limits the weight.
+    """
+    own = relative_weights(values)
+    weights: FloatArray = np.clip(1.0 / np.maximum(np.abs(fitted), 1e-300), own / _TRUST, own * _TRUST)
+    return weights

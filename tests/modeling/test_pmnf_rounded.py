@@ -1,0 +1,49 @@
+"""Counts of loops whose sizes are rounded: the exponents of generated functions are found in all but few cases."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from quipu.modeling.experiment import Metric
+from quipu.modeling.generator import choose_functions
+from quipu.modeling.pmnf import Model, fit_models
+
+BLOCKS = Metric("blocks", "1", "effort")
+POINTS = np.array([(p, n) for p in (128.0, 256, 512, 1024, 2048) for n in (8000.0, 16000, 24000, 32000, 40000)])
+
+
+def test_generated_functions_have_their_stated_order() -> None:
+    """At most 1 in 100 functions may differ; two, three and two blocks for a step of the first, second, third loop."""
+    functions = choose_functions(200, 2)
+    counts = [
+        [
+            4 + sum(w * s for w, s in zip((2, 3, 2), f.computation.parts({"p": p, "n": n}), strict=False))
+            for p, n in POINTS
+        ]
+        for f in functions
+    ]
+    models = fit_models(POINTS, np.array(counts, dtype=float)[:, :, None], BLOCKS, ("p", "n"))
+    wrong = 0
+    for function, model in zip(functions, models, strict=True):
+        assert isinstance(model, Model)
+        wrong += any(model.leading[x][0] != function.computation.model.leading[x][0] for x in ("p", "n"))
+    assert wrong <= 2
+
+
+@pytest.mark.parametrize(("power", "log"), [(1 / 3, 0), (0.75, 0), (1 / 4, 1), (2, 0), (0, 2)])
+@pytest.mark.parametrize("round_", [np.floor, np.ceil, np.round])
+def test_one_rounded_function_is_recovered(power: float, log: int, round_: np.ufunc) -> None:
+    x = np.array([100.0, 400, 900, 2500, 6400])
+    values = 7 + 2 * round_(1000 * x**power * np.log2(x) ** log)
+    (model,) = fit_models(x[:, None], values[None, :, None], BLOCKS, ("x",))
+    assert isinstance(model, Model)
+    assert [float(model.lead("x")[0]), model.lead("x")[1]] == pytest.approx([power, log])
+
+
+def test_data_dependent_counts_are_not_taken_for_rounded_ones() -> None:
+    """Deviations of 1 % are no rounding: the simple order of growth is kept."""
+    x = np.array([100.0, 200, 300, 400, 500])
+    values = np.round(50 * x**2 * np.array([1.01, 0.99, 1.005, 0.995, 1.0]))
+    (model,) = fit_models(x[:, None], values[None, :, None], BLOCKS, ("x",))
+    assert isinstance(model, Model)
+    assert model.lead("x") == (2, 0)

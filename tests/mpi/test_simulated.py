@@ -1,0 +1,119 @@
+"""Ranks that SimGrid SMPI simulates in one process: the same archive as from processes, in simulated time."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from quipu.agent.archive import RunArchive
+from quipu.agent.launch import LaunchOptions, RunFailed, run
+from quipu.agent.launchers import launch_command
+
+PROGRAMS = Path(__file__).parent / "programs"
+QUIET = LaunchOptions(node_agent=False, say=lambda text: None)
+EFFORT = ("visits", "blocks", "bytes_sent", "bytes_received", "messages_sent", "messages_received", "comm_size")
+SLOW = """<?xml version='1.0'?>
+<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
+<platform version="4.1">
+  <cluster id="far" prefix="far-" suffix="" radical="0-1" speed="1Gf" bw="1GBps" lat="1s"/>
+</platform>
+"""
+Build = Callable[[str, str], Path]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture(scope="module")
+def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
+    """Build a test program by a compiler wrapper and give its path."""
+    folder = tmp_path_factory.mktemp("programs")
+
+    def build_one(name: str, compiler: str) -> Path:
+        program = folder / f"{name}-{compiler}"
+        if not program.exists():
+            path = Path(sys.executable).with_name(compiler) if compiler.startswith("quipu") else Path(compiler)
+            subprocess.run([path, "-O1", "-Wall", "-Werror", PROGRAMS / f"{name}.c", "-o", program], check=True)
+        return program
+
+    return build_one
+
+
+def simulated(program: Path, ranks: int, folder: Path, *arguments: str, platform: Path | None = None) -> RunArchive:
+    command = launch_command("smpi", [str(program), *arguments], ranks, platform)
+    return run(command, {"p": ranks}, None, folder, QUIET)
+
+
+def table(archive: RunArchive, metric: str) -> dict[tuple[tuple[str, ...], int], float]:
+    """Values that are not 0 by call path and rank."""
+    tree, paths = archive.tree, list[tuple[str, ...]]()
+    for region, parent in zip(tree.region.tolist(), tree.parent.tolist(), strict=True):
+        paths.append((*(paths[parent] if parent >= 0 else ()), tree.regions[region].name))
+    values = archive.values
+    rows = zip(values.callpath.tolist(), values.rank.tolist(), values.metrics[metric].tolist(), strict=True)
+    return {(paths[path], rank): value for path, rank, value in rows if value}
+
+
+@pytest.mark.parametrize("ranks", [16, 64])
+def test_simulated_ranks_count_what_processes_count(build: Build, library: Path, tmp_path: Path, ranks: int) -> None:
+    processes = build("simulated", "quipu-mpicc")
+    options = replace(QUIET, mpi_preload=library)
+    real = run(["mpirun", "-n", str(ranks), str(processes)], {"p": ranks}, None, tmp_path / "real", options)
+    archive = simulated(build("simulated", "quipu-smpicc"), ranks, tmp_path / "simulated")
+    assert archive.metadata.complete
+    assert archive.metadata.ranks == ranks
+    assert [record.rank for record in archive.ranks] == list(range(ranks))
+    assert archive.metadata.launcher["family"] == "smpi"
+    assert f'radical="0-{ranks - 1}"' in archive.metadata.launcher["platform"]
+    for metric in EFFORT:
+        assert table(archive, metric) == table(real, metric), metric
+    assert any(path[-1] == "work" for path, _ in table(archive, "blocks"))
+
+
+def test_programs_of_the_plain_compiler_are_counted(build: Build, tmp_path: Path) -> None:
+    plain = simulated(build("simulated", "smpicc"), 8, tmp_path / "plain")
+    built = simulated(build("simulated", "quipu-smpicc"), 8, tmp_path / "built")
+    for metric in ("visits", "bytes_sent", "bytes_received"):
+        of_mpi = {}
+        for (path, rank), value in table(built, metric).items():
+            if path[-1].startswith("MPI_"):
+                of_mpi[path[-1], rank] = of_mpi.get((path[-1], rank), 0) + value
+        assert {(path[-1], rank): value for (path, rank), value in table(plain, metric).items()} == of_mpi
+
+
+def test_time_is_that_of_the_simulation(build: Build, tmp_path: Path) -> None:
+    platform = tmp_path / "far.xml"
+    platform.write_text(SLOW)
+    archive = simulated(build("pingpong", "quipu-smpicc"), 2, tmp_path / "runs", "3", platform=platform)
+    time = {(path[-1], rank): value for (path, rank), value in table(archive, "time").items()}
+    # A message crosses two links of one second (SMPI doubles it for small ones); rank 0 waits for both ways.
+    assert 12 <= time["MPI_Recv", 0] < 30
+    assert 6 <= time["MPI_Recv", 1] < 30
+
+
+def test_functions_that_mpi_calls_belong_to_their_rank(build: Build, tmp_path: Path) -> None:
+    archive = simulated(build("pingpong", "quipu-smpicc"), 4, tmp_path)
+    visits = table(archive, "visits")
+    called = {rank: value for (path, rank), value in visits.items() if path == ("main", "MPI_Allreduce", "add")}
+    assert sum(called.values()) >= 3
+    for rank, value in called.items():
+        assert visits[("main", "MPI_Allreduce", "add", "compute"), rank] == value
+    assert {path[0] for path, _ in visits} == {"main"}
+
+
+def test_a_rank_that_ends_early_makes_the_run_partial(build: Build, tmp_path: Path) -> None:
+    with pytest.raises(RunFailed, match="exit code 7") as failure:
+        simulated(build("pingpong", "quipu-smpicc"), 3, tmp_path, "2", "exit")
+    archive = failure.value.archive
+    assert archive is not None
+    assert archive.metadata.partial
+    assert any("ranks 0-2 ended before MPI_Finalize" in text for text in archive.metadata.problems)
+    assert table(archive, "bytes_sent")[("main", "MPI_Send"), 1] == 8
