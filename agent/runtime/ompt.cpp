@@ -58,26 +58,26 @@ struct Team {
     Member *members;
 };
 
-thread_local Team *spare;
+Team *spare;                 /* under the lock */
 thread_local uint32_t level; /* number of parallel regions that are active around this thread */
 thread_local Member *at_end; /* this thread waits at the end of a parallel region, if not null */
 thread_local uint32_t tasks; /* that it runs while it waits there */
 
 Team *take_team(uint32_t size) {
-    Team *team = spare;
-    if (team && team->room >= size) {
-        spare = team->next;
-    } else {
-        team = static_cast<Team *>(calloc(1, sizeof(Team)));
-        auto *members = static_cast<Member *>(calloc(size, sizeof(Member)));
-        if (!team || !members) {
-            free(team);
-            free(members);
-            return nullptr;
-        }
-        team->members = members;
+    lock();
+    Team **place = &spare;
+    while (*place && (*place)->room < size)
+        place = &(*place)->next;
+    Team *team = *place;
+    if (team) {
+        *place = team->next;
+    } else if ((team = static_cast<Team *>(keep(sizeof(Team) + size * sizeof(Member))))) {
+        team->members = reinterpret_cast<Member *>(team + 1);
         team->room = size;
     }
+    unlock();
+    if (!team)
+        return nullptr;
     for (uint32_t i = 0; i < team->room; i++)
         __atomic_store_n(&team->members[i].since, 0, __ATOMIC_RELAXED);
     return team;
@@ -102,11 +102,23 @@ void begin_wait(Member *member) {
     __atomic_store_n(&member->since, now ? now : 1, __ATOMIC_RELEASE);
 }
 
+/* The data of an explicit task is the call path that created it, and its frame once it runs, with a mark; that of an
+ * implicit task is its member of a team. */
+void mark(Data *task, void *what) {
+    __atomic_store_n(&task->value, reinterpret_cast<uint64_t>(what) | 1, __ATOMIC_RELEASE);
+}
+
+bool is_explicit(const Data *task) { return __atomic_load_n(&task->value, __ATOMIC_RELAXED) & 1; }
+
+void *marked(const Data *task) {
+    return reinterpret_cast<void *>(__atomic_load_n(&task->value, __ATOMIC_ACQUIRE) & ~uint64_t{1});
+}
+
 /* The innermost frame ends if it is one of a waiting region. */
 void leave(const quipu_region *region) {
     quipu_frame *frame = quipu_top();
     Node *node = quipu_here();
-    if (!node || node->region != __atomic_load_n(&region->id, __ATOMIC_RELAXED))
+    if (!node || node->region != id_of(region))
         return;
     quipu_exit(frame);
     wait_is_time(node);
@@ -155,7 +167,7 @@ void on_parallel_begin(Data *, const TaskFrame *, Data *region, unsigned size, i
         team->level = level;
         __atomic_store_n(&team->path, quipu_here(), __ATOMIC_RELEASE);
     }
-    region->pointer = team;
+    __atomic_store_n(&region->pointer, team, __ATOMIC_RELEASE);
 }
 
 void on_parallel_end(Data *region, Data *, int, const void *) {
@@ -164,9 +176,11 @@ void on_parallel_end(Data *region, Data *, int, const void *) {
         return;
     for (uint32_t i = 0; i < team->room; i++)
         add_wait(&team->members[i]);
-    region->pointer = nullptr;
+    __atomic_store_n(&region->pointer, nullptr, __ATOMIC_RELEASE);
+    lock();
     team->next = spare;
     spare = team;
+    unlock();
 }
 
 void on_implicit_task(int endpoint, Data *region, Data *task, unsigned, unsigned index, int flags) {
@@ -182,7 +196,7 @@ void on_implicit_task(int endpoint, Data *region, Data *task, unsigned, unsigned
     }
     if (index > 0)
         at_end = nullptr;
-    auto *team = region ? static_cast<Team *>(region->pointer) : nullptr;
+    auto *team = region ? static_cast<Team *>(__atomic_load_n(&region->pointer, __ATOMIC_ACQUIRE)) : nullptr;
     Node *path = team ? __atomic_load_n(&team->path, __ATOMIC_ACQUIRE) : nullptr;
     task->pointer = nullptr;
     if (!path || index >= team->room)
@@ -207,8 +221,7 @@ void on_sync_region_wait(int kind, int endpoint, Data *, Data *task, const void 
     if (endpoint != scope_begin)
         return;
     quipu_enter(region);
-    /* Tasks are marked; what is not is the member of an implicit task. */
-    auto *member = kind == sync_barrier_implicit_parallel && task && !(task->value & 1)
+    auto *member = kind == sync_barrier_implicit_parallel && task && !is_explicit(task)
                        ? static_cast<Member *>(task->pointer)
                        : nullptr;
     if (!member || member->first)
@@ -223,20 +236,19 @@ void on_sync_region_wait(int kind, int endpoint, Data *, Data *task, const void 
 
 void on_task_create(Data *, const TaskFrame *, Data *task, int flags, int, const void *) {
     if (flags & task_explicit)
-        __atomic_store_n(&task->value, reinterpret_cast<uint64_t>(quipu_here()) | 1, __ATOMIC_RELEASE);
+        mark(task, quipu_here());
 }
 
 void on_task_schedule(Data *prior, int status, Data *next) {
     const bool ends = status == task_complete || status == task_cancel || status == task_detach;
-    if (ends && prior && (prior->value & 1)) {
-        quipu_exit(reinterpret_cast<quipu_frame *>(prior->value & ~uint64_t{1}));
+    if (ends && prior && is_explicit(prior)) {
+        quipu_exit(static_cast<quipu_frame *>(marked(prior)));
         if (at_end && --tasks == 0)
             begin_wait(at_end);
-    } else if ((status == task_switch || status == task_yield) && next && (next->value & 1)) {
+    } else if ((status == task_switch || status == task_yield) && next && is_explicit(next)) {
         if (at_end && tasks++ == 0)
             add_wait(at_end);
-        auto *path = reinterpret_cast<Node *>(__atomic_load_n(&next->value, __ATOMIC_ACQUIRE) & ~uint64_t{1});
-        next->value = reinterpret_cast<uint64_t>(quipu_attach(path)) | 1;
+        mark(next, quipu_attach(static_cast<Node *>(marked(next))));
     }
 }
 

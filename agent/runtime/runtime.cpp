@@ -30,8 +30,8 @@ inline void charge_time(quipu_thread *thread) {
 }
 
 inline Link *follow(quipu_thread *thread, quipu_region *region) {
-    Link *link = thread->table[QUIPU_TABLE_INDEX(thread->here->salt, region->hash)];
-    if (__builtin_expect(link->from == thread->here && link->region == region->id, 1))
+    Link *link = thread->table[QUIPU_TABLE_INDEX(thread->here->salt, hash_of(region))];
+    if (__builtin_expect(link->from == thread->here && link->region == id_of(region), 1))
         return link;
     return find_link(thread, region);
 }

@@ -13,17 +13,39 @@ namespace {
 
 using Function = void *(*)(void *);
 
+/* Given from a thread to the one that it creates, and used again. */
 struct Start {
     Function function;
     void *argument;
     Node *origin;
+    bool taken; /* by the new thread: free for others */
+    Start *next;
 };
 
-void *begin(void *argument) {
-    const Start start = *static_cast<Start *>(argument);
-    free(argument);
-    thread_origin = start.origin;
-    return start.function(start.argument);
+Start *starts;
+
+/* Without a lock: threads may be created while the process forks. */
+Start *take_start() {
+    for (Start *start = __atomic_load_n(&starts, __ATOMIC_ACQUIRE); start; start = start->next)
+        if (__atomic_exchange_n(&start->taken, false, __ATOMIC_ACQ_REL))
+            return start;
+    auto *start = static_cast<Start *>(calloc(1, sizeof(Start)));
+    if (!start)
+        return nullptr;
+    start->next = __atomic_load_n(&starts, __ATOMIC_ACQUIRE);
+    while (!__atomic_compare_exchange_n(&starts, &start->next, start, true, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+    }
+    return start;
+}
+
+/* The first that runs in a new thread: sanitizers do not know the thread yet, so it calls nothing that they watch. */
+QUIPU_BARE void *begin(void *argument) {
+    auto *start = static_cast<Start *>(argument);
+    Function function = start->function;
+    void *own = start->argument;
+    thread_origin = start->origin;
+    __atomic_store_n(&start->taken, true, __ATOMIC_RELEASE);
+    return function(own);
 }
 
 /* Threads that nobody measured created have the origin of their creator. */
@@ -32,13 +54,15 @@ Node *current_path() { return quipu_current ? counted(quipu_current->here) : thr
 template <typename Create>
 int create(Create real, pthread_t *thread, const pthread_attr_t *attributes, Function function, void *argument) {
     Node *origin = active ? current_path() : nullptr;
-    auto *start = origin ? static_cast<Start *>(malloc(sizeof(Start))) : nullptr;
+    Start *start = origin ? take_start() : nullptr;
     if (!start)
         return real(thread, attributes, function, argument);
-    *start = {function, argument, origin};
+    start->function = function;
+    start->argument = argument;
+    start->origin = origin;
     const int failure = real(thread, attributes, begin, start);
     if (failure)
-        free(start);
+        __atomic_store_n(&start->taken, true, __ATOMIC_RELEASE);
     return failure;
 }
 

@@ -144,7 +144,7 @@ Thread *new_thread() {
 
 /* Makes a link from the active node. Under the lock. */
 Link *new_link(Thread *thread, Node *from, const quipu_region *region) {
-    auto *link = static_cast<Link *>(malloc(sizeof(Link)));
+    auto *link = static_cast<Link *>(keep(sizeof(Link)));
     if (!link)
         return nullptr;
     if (!from->id) {
@@ -189,11 +189,10 @@ Link *new_link(Thread *thread, Node *from, const quipu_region *region) {
 Link *copy_link(Thread *thread, Node *up, const Node *path) {
     const auto *record = reinterpret_cast<const quipu_profile_counters *>(path->counters) - 1;
     const uint32_t count = path->counters ? record->count : 0;
-    auto *link = static_cast<Link *>(malloc(sizeof(Link)));
+    auto *link = static_cast<Link *>(keep(sizeof(Link)));
     Node *node = link ? new_node(thread, up, path->region) : nullptr;
     uint64_t *counters = node && count ? new_counters(thread, node, count) : thread->nowhere;
     if (!node || !counters) {
-        free(link);
         profile.note_lost();
         return nullptr;
     }
@@ -203,10 +202,10 @@ Link *copy_link(Thread *thread, Node *up, const Node *path) {
     return link;
 }
 
-/* What is active in a thread that `path` started, outside of all regions. */
+/* What is active in a thread that `path` started, outside of all regions. Under the lock. */
 Node *outside_of(Node *path) {
     if (!path->outside) {
-        auto *outside = static_cast<Node *>(calloc(1, sizeof(Node)));
+        auto *outside = static_cast<Node *>(keep(sizeof(Node)));
         if (!outside)
             return path;
         outside->up = path;
@@ -218,8 +217,25 @@ Node *outside_of(Node *path) {
 
 } // namespace
 
-void lock() { pthread_mutex_lock(&mutex); }
-void unlock() { pthread_mutex_unlock(&mutex); }
+void *keep(size_t bytes) {
+    constexpr size_t block = size_t{256} << 10;
+    static char *at, *end;
+    bytes = (bytes + 15) & ~size_t{15};
+    if (static_cast<size_t>(end - at) < bytes) {
+        const size_t size = bytes > block ? bytes : block;
+        auto *fresh = static_cast<char *>(reserve(size));
+        if (!fresh)
+            return nullptr;
+        at = fresh;
+        end = fresh + size;
+    }
+    void *memory = at;
+    at += bytes;
+    return memory;
+}
+
+QUIPU_BARE void lock() { pthread_mutex_lock(&mutex); }
+QUIPU_BARE void unlock() { pthread_mutex_unlock(&mutex); }
 
 quipu_thread *begin_thread() {
     if (!open_profile())
@@ -251,8 +267,12 @@ quipu_thread *begin_thread() {
     unlock();
     if (!thread)
         return nullptr;
-    if (thread_origin && !ranks)
-        thread->frames->node = thread->shared->here = outside_of(copy_path(thread->shared, thread_origin));
+    if (thread_origin && !ranks) {
+        Node *path = copy_path(thread->shared, thread_origin);
+        lock();
+        thread->frames->node = thread->shared->here = outside_of(path);
+        unlock();
+    }
     if (!ranks)
         pthread_setspecific(end_key, thread);
     return thread->shared;
@@ -272,17 +292,17 @@ quipu_thread *measured_thread() { return ranks ? running_rank() : quipu_current;
 Link *find_link(quipu_thread *shared, quipu_region *region) {
     Thread *thread = own(shared);
     Node *from = shared->here;
-    if (region->id == 0) {
+    if (id_of(region) == 0) {
         if (thread->busy)
             return nullptr;
         thread->busy = true;
         lock();
-        if (region->id == 0)
+        if (id_of(region) == 0)
             register_region(region);
         unlock();
         thread->busy = false;
     }
-    Link *link = link_to(from, region->id);
+    Link *link = link_to(from, id_of(region));
     if (!link && !thread->busy) {
         thread->busy = true;
         lock();
@@ -291,7 +311,7 @@ Link *find_link(quipu_thread *shared, quipu_region *region) {
         thread->busy = false;
     }
     if (link)
-        shared->table[QUIPU_TABLE_INDEX(from->salt, region->hash)] = link;
+        shared->table[QUIPU_TABLE_INDEX(from->salt, hash_of(region))] = link;
     return link;
 }
 
@@ -337,7 +357,7 @@ void for_each_thread(void (*visit)(quipu_thread *)) {
         visit(thread->shared);
 }
 
-void keep_one_thread() {
+QUIPU_BARE void keep_one_thread() {
     for (Thread *thread = threads; thread; thread = thread->next)
         if (thread->shared != quipu_current)
             thread->shared->in_use = 0;

@@ -80,6 +80,14 @@ constexpr uint64_t no_room = ~uint64_t{0};
 /* Gives the region its id; regions that the filter leaves out become quiet. Under the lock. */
 void register_region(quipu_region *region);
 
+/* Zeroed memory for the rest of the process; null if there is none. Under the lock. Not of malloc: what only the mapped
+ * file points to would be a leak to tools that look for leaks in the program. */
+void *keep(size_t bytes);
+
+/* What the thread that registers a region writes, and others read: its id, and before that its hash. */
+inline uint64_t id_of(const quipu_region *region) { return __atomic_load_n(&region->id, __ATOMIC_ACQUIRE); }
+inline uint64_t hash_of(const quipu_region *region) { return __atomic_load_n(&region->hash, __ATOMIC_RELAXED); }
+
 /* One lock for everything that happens rarely: regions, chunks, threads, attributes. */
 void lock();
 void unlock();
