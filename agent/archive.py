@@ -17,10 +17,12 @@ from numpy.typing import NDArray
 from quipu.modeling.errors import FormatError, ModelingError
 from quipu.modeling.experiment import CallTree, FloatArray, IntArray, Metric, Region, RegionKind
 
+from .checksums import check_files, write_checksums
 from .metadata import RunMetadata, configuration_name, from_json, read_json, to_json, write_json
 from .tables import Column, TableReader, fsync, write_table
 
 _ID_LIMIT = 1 << 31
+_TABLES = ("regions.parquet", "callpaths.parquet", "values.parquet", "statistics.parquet", "ranks.parquet")
 _STATISTICS = {
     "callpath": "int32",
     "metric": "str",
@@ -127,6 +129,7 @@ def write_archive(archive: RunArchive, folder: Path) -> RunArchive:
             if not target.exists():
                 archive = replace(archive, metadata=replace(archive.metadata, repetition=repetition), path=target)
                 write_json(temporary / "run.json", to_json(archive.metadata), durable=True)
+                write_checksums(temporary)
                 fsync(temporary)
                 if _rename(temporary, target):
                     break
@@ -201,12 +204,14 @@ def _write_tables(archive: RunArchive, folder: Path) -> None:
 def read_archive(path: Path | str, values: bool = True) -> RunArchive:
     """Read a run archive; without `values` only tree and statistics (that the values are there is checked).
 
-    Raises FormatError naming the file at fault: missing, truncated, foreign, damaged or of another schema version.
+    Raises FormatError naming the file at fault: missing, truncated, foreign, damaged (it does not fit its checksum) or
+    of another schema version.
     """
     path = Path(path)
     if not (path / "run.json").is_file():
         raise FormatError(path, "is not a run archive (it holds no run.json): give a folder made by `quipu run`")
     metadata = read_metadata(path)
+    check_files(path, [name for name in _TABLES if values or name != "values.parquet"])
     tree = _read_tree(path)
     return RunArchive(
         metadata=metadata,
@@ -220,6 +225,7 @@ def read_archive(path: Path | str, values: bool = True) -> RunArchive:
 
 def read_metadata(path: Path) -> RunMetadata:
     """Read run.json of an archive alone."""
+    check_files(path, ["run.json"])
     return from_json(path / "run.json", read_json(path / "run.json"))
 
 

@@ -25,6 +25,7 @@ from .process_ends import ProcessEnds
 INTERVAL = 0.2
 CLOSELY = 5  # ticks in which ranks are looked at each time; after that, and for writing the file, every fifth tick
 GIVE_UP = 30.0  # seconds without any rank
+AFTER_STOP = 20.0  # seconds; batch systems kill processes about 30 s after they told them to end
 MOST_SAMPLES = 600  # then every second one is dropped, and half as many are taken from then on
 
 
@@ -111,11 +112,11 @@ class NodeAgent:
         self.alive: int | None = None  # descriptor of alive-<host>
         self.ranks: dict[int, RankWatch] = {}
         self.samples: list[dict[str, float]] = []
-        self.stopped = False
+        self.end_at: float | None = None
 
     def stop(self, number: int = 0, frame: FrameType | None = None) -> None:
-        """End after the current sample (also as a signal handler)."""
-        self.stopped = True
+        """End soon (also as a signal handler): with the ranks, which are likely told the same, or a while later."""
+        self.end_at = self.clock() + AFTER_STOP
 
     def find_processes(self) -> None:
         """Take up ranks and measured processes of this host that are not known yet."""
@@ -140,7 +141,7 @@ class NodeAgent:
         psutil.cpu_percent(None)  # the first call only sets the starting point
         tick, stride = 0, 1
         self.note_alive()
-        while not self.stopped and self.raw.is_dir():
+        while self.raw.is_dir() and (self.end_at is None or self.clock() < self.end_at):
             thorough = tick < CLOSELY or tick % CLOSELY == 0
             if thorough:
                 self.find_processes()

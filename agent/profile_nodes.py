@@ -45,6 +45,9 @@ class ActiveThreads:
     last: NDArray[np.uint64]
 
 
+NO_THREADS = ActiveThreads(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.uint64))
+
+
 def read_nodes(chunks: Sequence[Chunk], node_size: int, metric_count: int, problems: list[str]) -> NodeArrays:
     """Return the nodes of all chunks; nodes whose place in the tree is unknown are left out with a problem."""
     layout = np.dtype(

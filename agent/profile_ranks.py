@@ -7,13 +7,15 @@ from dataclasses import replace
 import numpy as np
 
 from .profile import ProcessProfile
+from .profile_nodes import NO_THREADS
 
 
 def split_ranks(profile: ProcessProfile) -> tuple[ProcessProfile, ...]:
     """Return one profile for each rank in the profile of a process: itself unless its locations are ranks.
 
     A location is a rank if the profile has attributes of it; they come before those of the process. Other locations
-    of such a process (a rank that ended before MPI_Init) are profiles without a rank.
+    of such a process (a rank that ended before MPI_Init) are profiles without a rank. What was active when the process
+    ended is not told: simulated time does not go on by itself.
     """
     if not profile.location_attributes:
         return (profile,)
@@ -32,6 +34,7 @@ def split_ranks(profile: ProcessProfile) -> tuple[ProcessProfile, ...]:
                 profile,
                 attributes={**profile.attributes, **profile.location_attributes.get(location, {})},
                 location_attributes={},
+                threads=NO_THREADS,
                 parent=np.where(inside, above, -1),
                 region=profile.region[own],
                 location=profile.location[own],

@@ -1,6 +1,6 @@
 """Fuzzes every reader of files that may come from strangers, guided by coverage.
 
-    pip install atheris
+    pip install 'quipu[fuzz]'
     make bench-fuzz_readers                                    # all, one minute each
     make bench-fuzz_readers ARGS='--seconds 600 profile'       # one reader, ten minutes
 

@@ -16,9 +16,11 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "agent"))
 
 import pyarrow.parquet as pq
-from profile_writer import rank_profile
+from profile_writer import Thread, rank_profile
 from quipu.agent.archive import read_archive
 from quipu.agent.campaign_file import read_campaign
+from quipu.agent.checksums import NAME as SUMS
+from quipu.agent.checksums import write_checksums
 from quipu.agent.facts import static_functions
 from quipu.agent.merge import combine, merge_run
 from quipu.agent.metadata import RunMetadata, read_json
@@ -68,7 +70,9 @@ class Profiles(Target):
     zeros that fill the page; bit 15 of the length: the page is not filled."""
 
     def seeds(self) -> list[bytes]:
-        return [self.packed(profile.bytes()) for profile in (rank_profile(0), counted(), counted(1))]
+        shared = rank_profile(0, location_attributes={0: {"rank": "0"}, 1: {"rank": "1"}})
+        profiles = (rank_profile(0), counted(), rank_profile(1, state=0, threads=[Thread(3, 1500)]), shared)
+        return [self.packed(profile.bytes()) for profile in profiles]
 
     @staticmethod
     def packed(content: bytes) -> bytes:
@@ -89,7 +93,8 @@ class Profiles(Target):
         self.file("profile-n1-100.quipu", self.unpacked(data))
         raw = read_raw_folder(self.folder)
         if raw.profiles:
-            assert combine(raw, RunMetadata({"p": 2}, exit_code=0)).values is not None
+            metadata = RunMetadata({"p": 2}, started="2023-11-14T22:13:20+00:00", seconds=100.0, exit_code=0)
+            assert combine(raw, metadata).values is not None
 
 
 class RawJson(Target):
@@ -121,7 +126,7 @@ class RawJson(Target):
 
 class Archives(Target):
     """Run archives: the first byte says which file the rest replaces. Seeds are neither packed nor checksummed, so
-    that what is changed in them arrives."""
+    that what is changed in them arrives; the list of checksums is there only when it is what is changed."""
 
     NAMES = (
         "run.json",
@@ -141,19 +146,22 @@ class Archives(Target):
         for name in self.NAMES[1:]:
             table = pq.read_table(self.path / name)
             pq.write_table(table, self.path / name, compression="none", store_schema=False)
-        self.whole = {name: (self.path / name).read_bytes() for name in self.NAMES}
+        write_checksums(self.path)
         read_archive(self.path)
+        self.whole = {name: (self.path / name).read_bytes() for name in (*self.NAMES, SUMS)}
+        (self.path / SUMS).unlink()
 
     def seeds(self) -> list[bytes]:
         return [bytes([number]) + content for number, content in enumerate(self.whole.values())]
 
     def read(self, data: bytes) -> None:
-        name = self.NAMES[data[0] % len(self.NAMES)] if data else self.NAMES[0]
+        name = list(self.whole)[data[0] % len(self.whole)] if data else self.NAMES[0]
         try:
             (self.path / name).write_bytes(data[1:])
             assert read_archive(self.path).values is not None
         finally:
             (self.path / name).write_bytes(self.whole[name])
+            (self.path / SUMS).unlink(missing_ok=True)
 
 
 class Models(Target):

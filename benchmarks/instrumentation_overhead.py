@@ -1,12 +1,14 @@
 """What measuring costs in run time and compile time, beside what other instrumentation costs.
 
     make bench-instrumentation_overhead
+    benchmarks/instrumentation_overhead.py --code lulesh ~/LULESH "-DUSE_MPI=0" "-s 30 -i 100"
 
-The example programs and a call-heavy C++ program are built once for each kind of instrumentation and run in turn, one
+The example programs, a call-heavy C++ program, and codes that are given with --code are built once for each kind of instrumentation and run in turn, one
 process each (user and system time of the process and its children, medians of the ratios to the plain build of the
-same round). The last line is one JSON object: `full_geomean`, `full_worst` (visits, time, blocks, MPI),
-`blocks_geomean` (blocks and visits, no time stamps), `compile_geomean`, `pair_ns`, `pair_rotating_ns`, `pair_time_ns`,
-`two_timestamps_ns`, `programs`, `peers`.
+same round). The last line is one JSON object: `full_geomean`, `full_worst` (all effort metrics, visits, time, MPI),
+`blocks_geomean` (the same without time stamps: the effort metrics come from the same counters), `compile_geomean`,
+`pair_ns`, `pair_rotating_ns` and `pair_time_ns` (an enter and an exit without and with time stamps, the bare call taken
+off), `quiet_ns` (a visit of a function without a hook), `two_timestamps_ns`, `programs`, `peers`.
 """
 
 from __future__ import annotations
@@ -39,10 +41,11 @@ class Program:
     name: str
     sources: tuple[Path, ...]
     arguments: tuple[str, ...]
+    options: tuple[str, ...] = ()
 
     @property
     def cxx(self) -> bool:
-        return self.sources[0].suffix == ".cpp"
+        return self.sources[0].suffix != ".c"
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,15 @@ def example(name: str, *arguments: str) -> Program:
     folder = ROOT / "examples" / name
     sources = sorted([*folder.glob("*.c"), *folder.glob("*.cpp")])
     return Program(name, tuple(sources), arguments)
+
+
+def code(name: str, folder: str, options: str, arguments: str) -> Program:
+    """Return a program whose sources are all C or C++ files of a folder."""
+    root = Path(folder).expanduser().resolve()
+    sources = sorted(path for suffix in ("c", "cc", "cpp", "cxx") for path in root.glob(f"*.{suffix}"))
+    if not sources:
+        raise SystemExit(f"--code {name}: no C or C++ files in {root}")
+    return Program(name, tuple(sources), tuple(arguments.split()), (f"-I{root}", *options.split()))
 
 
 PROGRAMS = (
@@ -128,7 +140,9 @@ def build(kind: Kind, program: Program, folder: Path) -> tuple[Path, float]:
             "-O2",
             standard,
             "-DOMPI_SKIP_MPICXX",
+            "-w",
             *kind.options,
+            *program.options,
             *compile_flags,
             "-c",
             source,
@@ -170,17 +184,18 @@ def geometric_mean(values: list[float]) -> float:
 def call_costs(folder: Path, rounds: int) -> dict[str, float]:
     """Return nanoseconds per call of programs/calls.c, the cost of the bare call taken off."""
     source = ROOT / "benchmarks/programs/calls.c"
-    programs = {"plain": "clang-19", "quipu": str(native_file("quipu-cc"))}
+    wrapper = str(native_file("quipu-cc"))
+    programs = {"plain": ("clang-19",), "hooks": (wrapper, "--quipu-all"), "quiet": (wrapper,)}
     for name, compiler in programs.items():
-        subprocess.run([compiler, "-O2", source, "-o", folder / f"calls-{name}"], check=True)
-    samples: dict[str, list[list[float]]] = {"plain": [], "none": [], "tsc": []}
+        subprocess.run([*compiler, "-O2", source, "-o", folder / f"calls-{name}"], check=True)
+    samples: dict[str, list[list[float]]] = {"plain": [], "none": [], "tsc": [], "quiet": []}
     for _ in range(rounds):
         for kind, rows in samples.items():
             with tempfile.TemporaryDirectory() as scratch:
                 environment = dict(os.environ)
                 if kind != "plain":
-                    environment |= {"QUIPU_DIR": scratch, "QUIPU_CLOCK": kind}
-                program = folder / ("calls-plain" if kind == "plain" else "calls-quipu")
+                    environment |= {"QUIPU_DIR": scratch, "QUIPU_CLOCK": "none" if kind == "none" else "tsc"}
+                program = folder / f"calls-{kind if kind in programs else 'hooks'}"
                 answer = subprocess.run([program], env=environment, check=True, capture_output=True, text=True)
                 rows.append([float(word) for word in answer.stdout.split()[:3]])
     middle = {kind: [statistics.median(column) for column in zip(*rows, strict=True)] for kind, rows in samples.items()}
@@ -188,6 +203,7 @@ def call_costs(folder: Path, rounds: int) -> dict[str, float]:
         "pair_ns": middle["none"][0] - middle["plain"][0],
         "pair_rotating_ns": middle["none"][1] - middle["plain"][1],
         "pair_time_ns": middle["tsc"][0] - middle["plain"][0],
+        "quiet_ns": middle["quiet"][1] - middle["plain"][1],
         "two_timestamps_ns": middle["plain"][2],
     }
 
@@ -195,6 +211,14 @@ def call_costs(folder: Path, rounds: int) -> dict[str, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=5, help="alternated runs of each build (default 5)")
+    parser.add_argument(
+        "--code",
+        nargs=4,
+        action="append",
+        default=[],
+        metavar=("NAME", "FOLDER", "OPTIONS", "ARGUMENTS"),
+        help="one more program: all C or C++ files of a folder, options to compile and arguments to run it with",
+    )
     options = parser.parse_args()
     from quipu.mpi_wrap import mpi_library
 
@@ -204,7 +228,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         everything = kinds()
-        for program in PROGRAMS:
+        for program in (*PROGRAMS, *(code(*words) for words in options.code)):
             built, cost = {}, {}
             for kind in everything:
                 built[kind.name], cost[kind.name] = build(

@@ -74,6 +74,7 @@ def main() -> None:
     parser.add_argument("--parameters", type=int, default=4, help="fresh sets of up to so many parameters")
     parser.add_argument("--seed", type=int, default=20240817, help="seed of the fresh sets")
     parser.add_argument("--extrap-python", type=Path, help="Python of an environment with Extra-P")
+    parser.add_argument("--answers", type=Path, help="keep what Extra-P answered in this folder, to go on from there")
     parser.add_argument("--no-extrap", action="store_true", help="Quipu and the bound only")
     options = parser.parse_args()
     python = None if options.no_extrap else options.extrap_python or interpreter()
@@ -81,7 +82,9 @@ def main() -> None:
     coverage: dict[str, float] = {}
     for own in sets_of(options):
         mine, coverage[own.name] = model_with_quipu(own)
-        answers = {"quipu": mine} | ({"extrap": model_with_extrap([own], python)[own.name]} if python else {})
+        answers = {"quipu": mine}
+        if python is not None:
+            answers |= {"extrap": model_with_extrap([own], python, options.answers)[own.name]}
         row = {name: share(answer.predictions, own.far) for name, answer in answers.items()}
         result["accuracy"][own.name] = row | {"true_form": share(own.true_form_predictions(), own.far)}
         for key, tolerance in (("exponents", None), ("within_quarter", Fraction(1, 4))):

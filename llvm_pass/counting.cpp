@@ -118,6 +118,13 @@ void Counting::planTransfers(ArrayRef<Instruction *> Transfers) {
     }
 }
 
+std::vector<LineEffort> Counting::lines() const {
+    LineTable Table(F, Plan.Shares);
+    for (const Site &S : Sites)
+        Table.addTransfer(S.Counter + 1, *S.Where, Plan.Weights[S.Counter + 1]);
+    return Table.lines();
+}
+
 bool Counting::isCheap(const Loop *L) {
     const SCEV *Taken = SE.getBackedgeTakenCount(L);
     if (isa<SCEVCouldNotCompute>(Taken) || !L->getLoopPreheader())

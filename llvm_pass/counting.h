@@ -3,6 +3,7 @@
 #define QUIPU_COUNTING_H
 
 #include "flow.h"
+#include "lines.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
@@ -37,6 +38,9 @@ class Counting {
     /// Rows of weights: of a visit, then of each counter (quipu_region.weights).
     const std::vector<Effort> &weights() const { return Plan.Weights; }
     unsigned counters() const { return Plan.Weights.size() - 1; }
+
+    /// The same by source line. Before insert().
+    std::vector<LineEffort> lines() const;
 
     /// Adds to `Counters` (an array of 64-bit integers, defined in the entry block) from now on. Loops without calls
     /// count in registers, in closed form where the trip count is known; everything else counts in memory, so that the

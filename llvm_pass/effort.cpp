@@ -104,50 +104,51 @@ void accumulate(Effort &Target, const Effort &Other, int64_t Factor) {
         Target[I] += Factor * Other[I];
 }
 
+void addEffort(Effort &E, const Instruction &I) {
+    if (!isWork(I))
+        return;
+    const DataLayout &Layout = I.getModule()->getDataLayout();
+    column(E, QUIPU_INSTRUCTIONS)++;
+    if (const auto *Call = dyn_cast<IntrinsicInst>(&I))
+        return addIntrinsic(E, *Call, Layout);
+    switch (I.getOpcode()) {
+    case Instruction::FAdd:
+    case Instruction::FSub:
+    case Instruction::FMul:
+    case Instruction::FDiv:
+    case Instruction::FRem:
+        addFlops(E, I.getType(), 1);
+        break;
+    case Instruction::Load:
+        addLoad(E, bytesOf(I.getType(), Layout));
+        break;
+    case Instruction::Store:
+        addStore(E, bytesOf(cast<StoreInst>(I).getValueOperand()->getType(), Layout));
+        break;
+    case Instruction::AtomicRMW: {
+        const auto &Update = cast<AtomicRMWInst>(I);
+        addLoad(E, bytesOf(I.getType(), Layout));
+        addStore(E, bytesOf(I.getType(), Layout));
+        if (Update.isFloatingPointOperation())
+            addFlops(E, I.getType(), 1);
+        break;
+    }
+    case Instruction::AtomicCmpXchg: {
+        const int64_t Bytes = bytesOf(cast<AtomicCmpXchgInst>(I).getCompareOperand()->getType(), Layout);
+        addLoad(E, Bytes);
+        addStore(E, Bytes);
+        break;
+    }
+    default:
+        break;
+    }
+}
+
 Effort effortOf(const BasicBlock &BB) {
     Effort E{};
-    const DataLayout &Layout = BB.getModule()->getDataLayout();
     column(E, QUIPU_BLOCKS) = 1;
-    for (const Instruction &I : BB) {
-        if (!isWork(I))
-            continue;
-        column(E, QUIPU_INSTRUCTIONS)++;
-        if (const auto *Call = dyn_cast<IntrinsicInst>(&I)) {
-            addIntrinsic(E, *Call, Layout);
-            continue;
-        }
-        switch (I.getOpcode()) {
-        case Instruction::FAdd:
-        case Instruction::FSub:
-        case Instruction::FMul:
-        case Instruction::FDiv:
-        case Instruction::FRem:
-            addFlops(E, I.getType(), 1);
-            break;
-        case Instruction::Load:
-            addLoad(E, bytesOf(I.getType(), Layout));
-            break;
-        case Instruction::Store:
-            addStore(E, bytesOf(cast<StoreInst>(I).getValueOperand()->getType(), Layout));
-            break;
-        case Instruction::AtomicRMW: {
-            const auto &Update = cast<AtomicRMWInst>(I);
-            addLoad(E, bytesOf(I.getType(), Layout));
-            addStore(E, bytesOf(I.getType(), Layout));
-            if (Update.isFloatingPointOperation())
-                addFlops(E, I.getType(), 1);
-            break;
-        }
-        case Instruction::AtomicCmpXchg: {
-            const int64_t Bytes = bytesOf(cast<AtomicCmpXchgInst>(I).getCompareOperand()->getType(), Layout);
-            addLoad(E, Bytes);
-            addStore(E, Bytes);
-            break;
-        }
-        default:
-            break;
-        }
-    }
+    for (const Instruction &I : BB)
+        addEffort(E, I);
     return E;
 }
 

@@ -25,6 +25,9 @@ using Effort = std::array<int64_t, QUIPU_WEIGHTED>;
 /// are in here if their number is a constant.
 Effort effortOf(const llvm::BasicBlock &BB);
 
+/// Adds what one execution of an instruction costs; nothing for phis and remarks of the compiler to itself.
+void addEffort(Effort &E, const llvm::Instruction &I);
+
 /// A transfer of memory whose length is known at run time only.
 struct Transfer {
     llvm::Value *Length; ///< bytes

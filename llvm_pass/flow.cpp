@@ -116,12 +116,14 @@ bool hasPlainEdges(const Function &F) {
 CountingPlan planBlocks(Function &F, const BlockEfforts &Efforts) {
     CountingPlan Plan;
     Plan.Weights.push_back(Efforts.lookup(&F.getEntryBlock()));
+    Plan.Shares.push_back({{&F.getEntryBlock(), 1}});
     for (BasicBlock &BB : drop_begin(F)) {
         // A block of a catchswitch has no place for an instruction.
         if (!Efforts.count(&BB) || BB.getFirstInsertionPt() == BB.end())
             continue;
         Plan.Edges.push_back({nullptr, &BB});
         Plan.Weights.push_back(Efforts.lookup(&BB));
+        Plan.Shares.push_back({{&BB, 1}});
     }
     return Plan;
 }
@@ -178,22 +180,28 @@ CountingPlan planEdges(Function &F, const BlockEfforts &Efforts, const LoopInfo 
     Spanning.hang(Exit);
 
     CountingPlan Plan;
-    auto WeightOf = [&](const Edge &E) {
+    auto AddRow = [&](const Edge &E) {
         Effort Row{};
-        auto Add = [&](const BasicBlock *BB, int64_t Sign) { accumulate(Row, Efforts.lookup(BB), Sign); };
+        decltype(Plan.Shares)::value_type Shares;
+        auto Add = [&](const BasicBlock *BB, int64_t Sign) {
+            if (!Efforts.count(BB))
+                return;
+            accumulate(Row, Efforts.lookup(BB), Sign);
+            Shares.push_back({BB, Sign});
+        };
         if (E.Weighs)
             Add(E.Weighs, 1);
         Spanning.walk(E.To, E.From, Add);
-        return Row;
-    };
-    Plan.Weights.push_back(WeightOf({Exit, Begin.lookup(&F.getEntryBlock()), nullptr, {}, 0}));
-    for (const Edge *E : Counted) {
-        Effort Row = WeightOf(*E);
-        if (Row == Effort{})
-            continue;
-        Plan.Edges.push_back(E->Counted);
+        if (E.From != Exit && Row == Effort{})
+            return false;
         Plan.Weights.push_back(Row);
-    }
+        Plan.Shares.push_back(std::move(Shares));
+        return true;
+    };
+    AddRow({Exit, Begin.lookup(&F.getEntryBlock()), nullptr, {}, 0});
+    for (const Edge *E : Counted)
+        if (AddRow(*E))
+            Plan.Edges.push_back(E->Counted);
     return Plan;
 }
 

@@ -6,6 +6,7 @@
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/SmallVector.h"
 
 #include <vector>
 
@@ -27,6 +28,8 @@ struct CountedEdge {
 struct CountingPlan {
     std::vector<CountedEdge> Edges;
     std::vector<Effort> Weights; ///< of a visit, then of 1 in the counter of each edge
+    /// How often each block was executed for that: what the weights are made of.
+    std::vector<llvm::SmallVector<std::pair<const llvm::BasicBlock *, int64_t>, 4>> Shares;
 };
 
 using BlockEfforts = llvm::DenseMap<const llvm::BasicBlock *, Effort>;

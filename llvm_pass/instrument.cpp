@@ -42,7 +42,7 @@ void forgetMemoryFacts(Function &F) {
 /// Inserts counting, and enter and exit if it is a region, into one function.
 class FunctionInstrumenter {
   public:
-    FunctionInstrumenter(Function &F, Runtime &RT, const RegionFacts &Facts, bool Region, bool HandleExceptions)
+    FunctionInstrumenter(Function &F, Runtime &RT, RegionFacts &Facts, bool Region, bool HandleExceptions)
         : F(F), RT(RT), Facts(Facts), Region(Region), HandleExceptions(HandleExceptions) {}
 
     /// The reference: the active call path is told of the effort of every block.
@@ -55,11 +55,15 @@ class FunctionInstrumenter {
         finish(Twice, Frame);
     }
 
-    void run(FunctionAnalysisManager &FAM) {
+    void run(FunctionAnalysisManager &FAM, bool PerLine) {
         std::vector<Instruction *> Twice = returningTwice();
         Counting Counters(F, FAM);
         if (Counters.counters() > QUIPU_MOST_COUNTERS)
             return runNaively();
+        if (PerLine) {
+            Facts.Counters = Counters.counters();
+            Facts.Lines = Counters.lines();
+        }
         GlobalVariable *Descriptor = createDescriptor(F, Facts, !Region, Counters.weights());
         CallInst *Begin =
             atEntry(Region ? RT.Enter : RT.Count, {Descriptor}, Region ? "quipu.frame" : "quipu.counters");
@@ -125,7 +129,7 @@ class FunctionInstrumenter {
 
     Function &F;
     Runtime &RT;
-    const RegionFacts &Facts;
+    RegionFacts &Facts;
     bool Region;
     bool HandleExceptions;
     SmallVector<CallInst *, 4> Hooks;
@@ -154,6 +158,7 @@ PreservedAnalyses InstrumentPass::run(Module &M, ModuleAnalysisManager &AM) {
     // Fortran has no exceptions; the functions of flang do not say so.
     bool HandleExceptions = !isFortran(M);
     bool Naive = sys::Process::GetEnv("QUIPU_NAIVE").has_value();
+    bool PerLine = sys::Process::GetEnv("QUIPU_PER_BLOCK").has_value();
     bool All = sys::Process::GetEnv("QUIPU_ALL").has_value();
 
     std::vector<Function *> Functions;
@@ -168,12 +173,12 @@ PreservedAnalyses InstrumentPass::run(Module &M, ModuleAnalysisManager &AM) {
     for (Function *F : Functions) {
         RegionFacts Facts = describe(*F);
         bool Region = isRegion(Facts, Selection, All);
-        Lines.push_back(factsLine(*F, Facts, Region));
         FunctionInstrumenter Instrumenter(*F, RT, Facts, Region, HandleExceptions);
         if (Naive)
             Instrumenter.runNaively();
         else
-            Instrumenter.run(FAM);
+            Instrumenter.run(FAM, PerLine);
+        Lines.push_back(factsLine(Facts, Region));
         FAM.invalidate(*F, PreservedAnalyses::none());
     }
     emitFacts(M, Lines);

@@ -54,13 +54,18 @@ RegionFacts describe(const Function &F) {
         Facts.File = std::string(Path);
     }
     Facts.Blocks = F.size();
-    bool Calls = false;
     for (const BasicBlock &BB : F) {
         for (const Instruction &I : BB) {
             Facts.Instructions += !I.isDebugOrPseudoInst();
-            Calls |= isRealCall(I);
+            if (!isRealCall(I))
+                continue;
+            if (const auto *Callee = dyn_cast<Function>(cast<CallBase>(I).getCalledOperand()->stripPointerCasts()))
+                Facts.Calls.insert(Callee);
+            else
+                Facts.IndirectCalls++;
         }
     }
+    const bool Calls = !Facts.Calls.empty() || Facts.IndirectCalls > 0;
     SmallVector<std::pair<const BasicBlock *, const BasicBlock *>, 4> BackEdges;
     FindFunctionBackedges(F, BackEdges);
     Facts.IsSmall = !Calls && BackEdges.empty() && Facts.Instructions < SmallFunction && !isMain(F);
@@ -125,19 +130,7 @@ GlobalVariable *createDescriptor(Function &F, const RegionFacts &Facts, bool Qui
     return Descriptor;
 }
 
-std::string factsLine(const Function &F, const RegionFacts &Facts, bool Hook) {
-    SetVector<StringRef> Calls;
-    size_t IndirectCalls = 0;
-    for (const BasicBlock &BB : F) {
-        for (const Instruction &I : BB) {
-            if (!isRealCall(I))
-                continue;
-            if (const auto *Callee = dyn_cast<Function>(cast<CallBase>(I).getCalledOperand()->stripPointerCasts()))
-                Calls.insert(Callee->getName());
-            else
-                IndirectCalls++;
-        }
-    }
+std::string factsLine(const RegionFacts &Facts, bool Hook) {
     std::string Line;
     raw_string_ostream Stream(Line);
     json::OStream Json(Stream);
@@ -150,10 +143,14 @@ std::string factsLine(const Function &F, const RegionFacts &Facts, bool Hook) {
         Json.attribute("instructions", static_cast<int64_t>(Facts.Instructions));
         Json.attribute("hook", Hook);
         Json.attributeArray("calls", [&] {
-            for (StringRef Callee : Calls)
-                Json.value(json::fixUTF8(Callee));
+            for (const Function *Callee : Facts.Calls)
+                Json.value(json::fixUTF8(Callee->getName()));
         });
-        Json.attribute("indirect_calls", static_cast<int64_t>(IndirectCalls));
+        Json.attribute("indirect_calls", static_cast<int64_t>(Facts.IndirectCalls));
+        if (!Facts.Lines.empty()) {
+            Json.attribute("counters", Facts.Counters);
+            writeLines(Json, Facts.Lines);
+        }
     });
     Stream.flush();
     return Line;

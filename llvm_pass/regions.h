@@ -4,7 +4,9 @@
 
 #include "effort.h"
 #include "filter.h"
+#include "lines.h"
 
+#include "llvm/ADT/SetVector.h"
 #include "llvm/IR/GlobalVariable.h"
 
 #include <string>
@@ -24,7 +26,11 @@ struct RegionFacts {
     unsigned Line = 0;
     size_t Blocks = 0;
     size_t Instructions = 0;
-    bool IsSmall = false; ///< a hook would cost more than it tells: no loop, no call, few instructions
+    llvm::SetVector<const llvm::Function *> Calls; ///< functions that it calls by name
+    size_t IndirectCalls = 0;
+    unsigned Counters = 0;         ///< of the region, if lines are told
+    std::vector<LineEffort> Lines; ///< empty unless they are asked for
+    bool IsSmall = false;          ///< a hook would cost more than it tells: no loop, no call, few instructions
 };
 
 /// Reads the facts before anything is inserted.
@@ -40,8 +46,8 @@ bool isRegion(const RegionFacts &Facts, const Filter &Selection, bool All);
 llvm::GlobalVariable *createDescriptor(llvm::Function &F, const RegionFacts &Facts, bool Quiet,
                                        llvm::ArrayRef<Effort> Weights);
 
-/// One line of JSON about `F`, for the section .quipu.facts.
-std::string factsLine(const llvm::Function &F, const RegionFacts &Facts, bool Hook);
+/// One line of JSON about a function, for the section .quipu.facts.
+std::string factsLine(const RegionFacts &Facts, bool Hook);
 
 /// Puts lines into the section .quipu.facts of the object file; nothing of it is loaded when the program runs.
 void emitFacts(llvm::Module &M, llvm::ArrayRef<std::string> Lines);

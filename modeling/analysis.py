@@ -11,7 +11,8 @@ from .errors import ModelingError
 from .experiment import CallTree, Experiment, Metric
 from .pmnf.model import Model, Prediction, add
 from .pmnf.modeler import DEFAULT, NoModel, Options, fit_models
-from .priors.effort_time import PathModel, executed, model_time
+from .priors.choices import executed
+from .priors.effort_time import PathModel, model_time
 
 MEASURED, SUM = "measured", "sum"
 
@@ -198,18 +199,20 @@ def _sum(parts: list[Prediction], outside: bool) -> Prediction:
 def analyze(experiment: Experiment, options: Options = DEFAULT) -> Analysis:
     """Model every metric of an experiment: effort exactly, time under the priors of effort, the rest as cost.
 
+    Other selectors than "evidence" are for comparison: they model time from time alone.
     Raises ModelingError if there is nothing to model.
     """
     if not len(experiment.tree) or not experiment.configurations:
         raise ModelingError(f"experiment {experiment.name} is empty: it has no call paths or no configurations")
     happened = executed(experiment)
     plain: dict[str, list[Model | NoModel]] = {}
+    with_priors = options.selector == "evidence"
     for name, metric in experiment.metrics.items():
-        if name in experiment.values and name != "time":
+        if name in experiment.values and not (name == "time" and with_priors):
             values = experiment.values[name]
             plain[name] = fit_models(experiment.points, values, metric, experiment.parameters, options, happened)
     exclusive = {name: tuple(PathModel(model, MEASURED) for model in models) for name, models in plain.items()}
-    if "time" in experiment.values:
+    if "time" in experiment.values and with_priors:
         exclusive["time"] = tuple(model_time(experiment, plain, options))
     ranges = tuple(
         (float(low), float(high))

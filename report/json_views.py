@@ -16,7 +16,7 @@ from quipu.modeling.pmnf.model import Model
 from quipu.modeling.pmnf.serialize import to_json
 
 from .terminal.tree import Selection
-from .views import Check, ModelRow, RankedRow, Scope, SelectionRow, TreeView, statistics
+from .views import ChangeRow, Check, ModelRow, NoiseRow, RankedRow, Scope, SelectionRow, TreeView, statistics
 
 SCHEMA = 1
 _SCOPES: tuple[Scope, ...] = ("inclusive", "exclusive")
@@ -195,3 +195,42 @@ def _number(value: float) -> float | int | None:
     if not math.isfinite(value):
         return None
     return int(value) if value == round(value) and abs(value) < 2**53 else value
+
+
+def changes_json(rows: Sequence[ChangeRow]) -> dict[str, Any]:
+    """Return "changes": where behaviour changes. Each: "path", "metric", "between", "below" and "above" as text."""
+    return {
+        "changes": [
+            {
+                "path": list(row.path),
+                "metric": row.metric,
+                "between": row.between,
+                "below": row.below,
+                "above": row.above,
+            }
+            for row in rows
+        ]
+    }
+
+
+def noise_json(rows: Sequence[NoiseRow]) -> dict[str, Any]:
+    """Return "noise": each "path", "metric", and fractions of the mean of a configuration.
+
+    "range" (median over configurations of largest - smallest), "low" and "high" (5 and 95 % quantiles of the
+    deviations), "worst" (the largest absolute one), "at" (where), "warning"; null where there are no repetitions.
+    """
+    return {
+        "noise": [
+            {
+                "path": list(row.path),
+                "metric": row.metric,
+                "range": _number(row.level),
+                "low": _number(row.low),
+                "high": _number(row.high),
+                "worst": _number(row.worst),
+                "at": row.place,
+                "warning": row.warning,
+            }
+            for row in rows
+        ]
+    }

@@ -96,6 +96,36 @@ class ModelRow:
 
 
 @dataclass(frozen=True)
+class ChangeRow:
+    """Where a metric of a call path changes its behaviour: between which values, and the models on both sides."""
+
+    path: tuple[str, ...]
+    metric: str
+    between: str
+    below: str
+    above: str
+
+
+@dataclass(frozen=True)
+class NoiseRow:
+    """Noise of a metric of a call path, as fractions of the mean of a configuration.
+
+    level: median of the ranges of repetitions; low, high: 5 and 95 % quantiles of the deviations; worst: the largest
+    absolute deviation, at the configuration `place`. warning: why repetitions do not support a model.
+    """
+
+    path: tuple[str, ...]
+    metric: str
+    repetitions: str
+    level: float
+    low: float
+    high: float
+    worst: float
+    place: str
+    warning: str = ""
+
+
+@dataclass(frozen=True)
 class RankedRow:
     """A call path in a ranking at a point: predicted value and interval in the metric's unit, share of the whole.
 

@@ -5,17 +5,28 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from quipu.modeling.errors import FormatError
+from quipu.modeling.errors import FormatError, UsageError
 
 if TYPE_CHECKING:
     from quipu.modeling.analysis import Analysis
     from quipu.modeling.experiment import Experiment
+    from quipu.modeling.pmnf.modeler import Options
 
 
 def load_analysis(source: Path, over_ranks: Literal["mean", "max", "sum"] = "mean") -> Analysis:
     """Return the models of an experiment as `load` takes it, or those in a file that `quipu model -o` wrote.
 
     Raises FormatError naming the file at fault, ModelingError if there is nothing to model.
+    """
+    return load_both(source, over_ranks)[0]
+
+
+def load_both(
+    source: Path, over_ranks: Literal["mean", "max", "sum"] = "mean", options: Options | None = None
+) -> tuple[Analysis, Experiment | None]:
+    """Return models as `load_analysis` does, and the measurements that they were made from, if they are there.
+
+    options: how to model; UsageError if it is given and `source` holds models.
     """
     from quipu.report.formats.detect import is_file_of_models
 
@@ -24,10 +35,14 @@ def load_analysis(source: Path, over_ranks: Literal["mean", "max", "sum"] = "mea
 
         from ..metadata import read_json
 
-        return from_document(read_json(source), source)
+        if options is not None:
+            raise UsageError(f"{source} holds models, which are made already: --selector needs measurements")
+        return from_document(read_json(source), source), None
     from quipu.modeling.analysis import analyze
+    from quipu.modeling.pmnf.modeler import DEFAULT
 
-    return analyze(load(source, over_ranks))
+    experiment = load(source, over_ranks)
+    return analyze(experiment, options or DEFAULT), experiment
 
 
 def load(source: Path, over_ranks: Literal["mean", "max", "sum"] = "mean") -> Experiment:

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from .options import over_ranks_of, point_of
 from .output import layout, say, show, show_json
+
+if TYPE_CHECKING:
+    from quipu.modeling.analysis import Analysis
+    from quipu.modeling.experiment import Experiment
 
 
 def command(
@@ -31,9 +36,9 @@ def command(
     from quipu.report.terminal.text import number, point_text, quantity
     from quipu.report.views import RankedRow
 
-    from .analysis import load_analysis
+    from .analysis import load_both
 
-    analysis = load_analysis(experiment, over_ranks_of(over_ranks))
+    analysis, measured = load_both(experiment, over_ranks_of(over_ranks))
     point = point_of("--at", at, analysis.parameters)
     ranking = analysis.rank_at(point, metric, inclusive)
     known = [entry for entry in ranking.entries if not math.isnan(entry.value)]
@@ -69,8 +74,26 @@ def command(
         value, low, high = (quantity(x, unit, room.glyphs) for x in (total.value, total.lower, total.upper))
         facts.append(("whole program", f"{value}, 90 % interval {low} .. {high}"))
     notes = [f"extrapolation: {'; '.join(outside)}"] if outside else []
+    if measured is not None and not inclusive:
+        notes += _changes(analysis, measured, metric, point, [entry.path for entry in known[:top]])
     show([head(analysis.name, facts, [*notes, *analysis.notes], room), ranking_table(rows, unit, room)])
     if len(known) > len(rows):
         say(f"{len(known) - len(rows)} further call paths are not shown (--top)")
     if len(known) < len(ranking.entries):
         say(f"{len(ranking.entries) - len(known)} call paths have no model of {metric} (quipu model --all says why)")
+
+
+def _changes(
+    analysis: Analysis, experiment: Experiment, metric: str, point: dict[str, float], paths: list[int]
+) -> list[str]:
+    """Return what call paths whose behaviour changes are predicted to take by the model of their range."""
+    from quipu.modeling.behaviour import behaviour
+    from quipu.report.terminal.text import quantity
+
+    notes = []
+    observed = behaviour(experiment, analysis, [metric])[metric]
+    for path in paths:
+        if (change := observed[path].change) is not None:
+            value = quantity(change.model_at(point).at(**point), analysis.metrics[metric].unit)
+            notes.append(f"{analysis.tree.label(path)} {change}; the model of this range predicts {value}")
+    return notes

@@ -27,6 +27,7 @@ def command(
     Example: quipu report heat -o heat.html --at p=1024,n=1e6
     """
     from quipu.modeling.analysis import analyze
+    from quipu.modeling.behaviour import behaviour
     from quipu.report.html import html_report, placed_models
 
     from ..installation import quipu_version
@@ -46,11 +47,13 @@ def command(
         facts = [("read from", str(experiment))]
     else:
         facts = provenance([run.metadata for run in find_runs(experiment)])
+    models = analyze(data)
     page = html_report(
         data,
-        placed_models(analyze(data)),
+        placed_models(models),
         facts=facts,
         target=target,
+        observed=behaviour(data, models),
         subtitle=f"How {data.name} scales with {', '.join(data.parameters) or 'nothing: it has no parameters'}",
         footer=f"Quipu {quipu_version()}. Values of ranks: {over}.",
     )

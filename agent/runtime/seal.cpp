@@ -38,10 +38,11 @@ void *share(int fd, uint64_t offset, size_t bytes) {
 
 void Profile::seal() {
     sealed = true;
-    /* Threads that go on counting must not spoil the checksums. */
+    /* Threads that go on counting must not spoil the checksums: where that cannot be, there are none. */
     for (size_t i = 0; i < count; i++)
-        mmap(mappings[i].address, mappings[i].size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd,
-             static_cast<off_t>(mappings[i].offset));
+        if (mmap(mappings[i].address, mappings[i].size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd,
+                 static_cast<off_t>(mappings[i].offset)) == MAP_FAILED)
+            return;
     const Checksum checksum;
     uint32_t chunks = 0;
     for (uint64_t offset = sizeof(quipu_profile_header); offset < size; offset += chunk_size, chunks++) {

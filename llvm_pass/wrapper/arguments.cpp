@@ -120,6 +120,10 @@ CommandLine parseArguments(const std::vector<std::string> &arguments) {
             line.all = true;
             continue;
         }
+        if (argument == "--quipu-per-block") {
+            line.perBlock = true;
+            continue;
+        }
         if (argument == "--quipu-show") {
             line.show = true;
             continue;

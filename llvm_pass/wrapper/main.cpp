@@ -56,7 +56,17 @@ std::vector<std::string> plainCommand(const quipu::Wrapper &wrapper, const Comma
         // Regions know their file and line; the code does not change.
         if (!line.hasDebugOption)
             command.push_back("-gline-tables-only");
+        // Inlined functions are known by their linker names only with this.
+        if (getenv("QUIPU_PER_BLOCK") && wrapper.language != quipu::Language::Fortran)
+            command.push_back("-fdebug-info-for-profiling");
     }
+#ifdef QUIPU_SANITIZER_LIBRARY
+    const std::string sanitizer = QUIPU_SANITIZER_LIBRARY;
+    if (line.links && !line.isStatic) {
+        command.push_back(sanitizer);
+        command.push_back("-Wl,-rpath," + sanitizer.substr(0, sanitizer.rfind('/')));
+    }
+#endif
     command.insert(command.end(), line.arguments.begin(), line.arguments.end());
     if (line.links) {
         command.push_back("-L" + library);
@@ -87,6 +97,8 @@ int main(int argc, char **argv) {
     exportFilter(line.filter);
     if (line.naive)
         setenv("QUIPU_NAIVE", "1", 1);
+    if (line.perBlock)
+        setenv("QUIPU_PER_BLOCK", "1", 1);
     if (line.all)
         setenv("QUIPU_ALL", "1", 1);
 

@@ -84,7 +84,12 @@ def _function(function: Function) -> list[str]:
         "    Errors errors;",
     ]
     if own.operation is not Operation.NONE:
-        lines += ["    if (run.communicates) {", f"        {name}_communicate(run, data);", "    }"]
+        lines += [
+            "    if (run.communicates) {",
+            "        synchronize();",
+            f"        {name}_communicate(run, data);",
+            "    }",
+        ]
         lines += ["    errors.elements = data.wrong(run);"]
     if work.loops:
         steps = " + ".join(growth.as_cpp(total) for total in work.totals)

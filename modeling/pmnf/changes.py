@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from math import inf, isfinite, log
 
 import numpy as np
 
 from ..experiment import FloatArray, Metric
-from .model import Model
+from .fitter import fit
+from .library import atom_columns
+from .model import Model, evaluate
 from .modeler import DEFAULT, NoModel, Options, fit_models
 from .noise import combine
 from .selector import COEFFICIENT_PRICE
+from .subsets import gram, solve
+from .term import Term
+from .weights import relative_weights
 
 # A model of a range needs so many values of the parameter that is divided.
 LEAST_VALUES = 3
 # Twice the logarithm of the likelihood ratio that a change must have beyond the price of its coefficients.
-LEAST_EVIDENCE = 8.0
+LEAST_EVIDENCE = 10.0
 # Relative deviations below this are no deviations.
 _EXACT = 1e-6
 
@@ -36,12 +42,26 @@ class Change:
     above: Model
     evidence: float
 
+    def model_at(self, point: Mapping[str, float]) -> Model:
+        """Return the model of the range of a point; that above from the middle between the two values on."""
+        return self.above if 2.0 * point[self.parameter] >= self.last + self.first else self.below
+
     def __str__(self) -> str:
         """Say where the behaviour changes, and how."""
         return (
             f"changes between {self.parameter}={self.last:g} and {self.parameter}={self.first:g}: "
             f"{self.below} below, {self.above} above"
         )
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """Root mean square relative errors of a fit, in sample and left out, of so many points and coefficients."""
+
+    residual: float
+    left_out: float
+    points: int
+    coefficients: int
 
 
 def find_changes(
@@ -58,6 +78,9 @@ def find_changes(
     """
     points = np.asarray(points, dtype=np.float64)
     values = np.asarray(values, dtype=np.float64)
+    least = 2 * LEAST_VALUES
+    if not values.shape[0] or not any(np.unique(column).size >= least for column in points.T):
+        return [None] * values.shape[0]
     whole = fit_models(points, values, metric, parameters, options)
     repetitions = combine(np.where(np.isinf(values), np.nan, values), options.aggregation)
     noise = repetitions.scatter / np.sqrt(np.maximum(repetitions.count, 1.0))
@@ -75,28 +98,82 @@ def find_changes(
                 if isinstance(one, NoModel) or isinstance(low, NoModel) or isinstance(high, NoModel):
                     continue
                 known = float(freedom[path]), float(noise[path])
-                gain = _score([one], *known) - _score([low, high], *known) - price
+                gain = _score(_fits([one]), *known) - _score(_fits([low, high]), *known) - price
                 old = best[path]
                 if gain >= LEAST_EVIDENCE and (old is None or gain > old.evidence):
                     first = float(places[division])
                     best[path] = Change(name, float(places[division - 1]), first, low, high, gain)
+    for path, change in enumerate(best):
+        one = whole[path]
+        if change is None or isinstance(one, NoModel):
+            continue
+        known = ~np.isnan(repetitions.centre[path])
+        smooth = _two_functions(
+            one, points[known], repetitions.centre[path, known], parameters.index(change.parameter), options
+        )
+        evidence = (freedom[path], noise[path])
+        if (
+            smooth
+            and _score(smooth, *evidence) - _score(_fits([change.below, change.above]), *evidence) < LEAST_EVIDENCE
+        ):
+            best[path] = None
     return best
 
 
-def _score(models: Sequence[Model], freedom: float, noise: float) -> float:
+def _two_functions(model: Model, points: FloatArray, values: FloatArray, column: int, options: Options) -> list[_Fit]:
+    """Return the quality of the best model with two functions of one parameter in place of one, [] if there is none.
+
+    Such a sum is no change of behaviour, but a single function fits it as badly. points: (C, m); values: (C,).
+    """
+    name = model.parameters[column]
+    atoms = options.library.atoms(points[:, column])
+    own = [term for term in model.terms if any(term.exponents(name))]
+    others = [term for term in model.terms if term not in own[:1]]
+    lead = tuple(factor for factor in own[0].factors if factor.parameter != name) if own else ()
+    if len(others) + 4 >= len(values) or len(atoms) < 2:
+        return []
+
+    def at(terms: Sequence[Term]) -> list[FloatArray]:
+        return [evaluate(model.parameters, 0.0, (Term(1.0, term.factors),), points) for term in terms]
+
+    base = at([Term(1.0, lead)])[0]
+    table = np.stack([np.ones(len(values)), *at(others), *(base * atom_columns(atoms, points[:, column]).T)])
+    table /= np.abs(table).max(axis=1, keepdims=True)
+    fixed = len(others) + 1
+    pairs = np.array(list(combinations(range(fixed, len(table)), 2)))
+    subsets = np.concatenate([np.broadcast_to(np.arange(fixed), (len(pairs), fixed)), pairs], axis=1)
+    weights = relative_weights(values[None])
+    coefficients, explained = solve(*gram(table[None], values[None], weights)[:2], subsets)
+    if options.nonnegative and values.min() >= 0:
+        explained = np.where((coefficients >= 0).all(axis=2), explained, -inf)
+    best = subsets[explained[0].argmax()]
+    if not isfinite(explained.max()):
+        return []
+    fitted = fit(table[best][None], values[None], weights)
+    residual, left_out = float(fitted.residual[0, 0]), float(fitted.left_out[0, 0])
+    return [_Fit(residual, left_out, len(values), len(best))] if isfinite(residual) else []
+
+
+def _fits(models: Sequence[Model]) -> list[_Fit]:
+    """Return how well models of disjoint ranges fit; those of zero or of a single point fit nothing."""
+    return [
+        _Fit(own.rms_relative, own.cross_validated, own.points, len(model.terms) + (model.constant != 0.0))
+        for model in models
+        if (own := model.quality) is not None
+    ]
+
+
+def _score(fits: Sequence[_Fit], freedom: float, noise: float) -> float:
     """Return -2 log of the likelihood of models of disjoint ranges, plus the price of their coefficients.
 
     As in selector.score: the geometric mean of errors in sample and left out, and what repetitions say of the noise.
     """
     number, squares, price = 0, 0.0, 0.0
-    for model in models:
-        quality = model.quality
-        if quality is None:  # zero or a single point
-            continue
-        left_out = quality.cross_validated
-        squares += quality.points * quality.rms_relative * (left_out if isfinite(left_out) else quality.rms_relative)
-        number += quality.points
-        price += COEFFICIENT_PRICE * (len(model.terms) + (model.constant != 0.0))
+    for own in fits:
+        left_out = own.left_out if isfinite(own.left_out) else own.residual
+        squares += own.points * own.residual * left_out
+        number += own.points
+        price += COEFFICIENT_PRICE * own.coefficients
     if not number:
         return inf
     variance = (squares + freedom * noise**2) / (number + freedom)

@@ -10,8 +10,10 @@ from ..experiment import FloatArray
 
 # Shares of the distribution of deviations that are reported.
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
-# The mean of the repetitions must be known this much better than values change over the configurations.
-_LEAST_SIGNAL = 3.0
+# Variances between configurations must be so many standard deviations above those that noise makes.
+_SIGNIFICANT = 2.0
+# Noise below this is no matter of concern.
+_LOUD = 0.05
 
 
 @dataclass(frozen=True)
@@ -19,7 +21,8 @@ class Deviation:
     """Relative deviations (value - mean)/mean of all repetitions of one call path.
 
     quantiles: of the deviations at QUANTILES. level: mean absolute deviation. standard: their standard deviation,
-    corrected for the mean being estimated. worst: the largest absolute one, at `worst_point` (its row).
+    corrected for the mean being estimated. worst: the largest absolute one, at `worst_point` (its row). range: median
+    over configurations of (largest - smallest)/mean, the noise level of the GPR paper, figure 8.
     repetitions: the smallest and largest number per configuration. warning: why no model can be relied on, or "".
     NaN where no configuration has two repetitions.
     """
@@ -30,6 +33,7 @@ class Deviation:
     worst: float
     worst_point: int
     repetitions: tuple[int, int]
+    range: float = float("nan")
     warning: str = ""
 
 
@@ -44,7 +48,7 @@ def _one(values: FloatArray) -> Deviation:
     rows = np.flatnonzero(count > 0)
     nothing = (float("nan"),) * len(QUANTILES)
     if not rows.size:
-        return Deviation(nothing, *(float("nan"),) * 3, -1, (0, 0), "not measured")
+        return Deviation(nothing, *(float("nan"),) * 3, -1, (0, 0), warning="not measured")
     span = int(count[rows].min()), int(count[rows].max())
     scale = np.abs(np.where(known, values, 0.0)).max()
     scale = scale if scale > 0 else 1.0
@@ -52,18 +56,21 @@ def _one(values: FloatArray) -> Deviation:
     mean = scaled.sum(axis=1) / np.maximum(count, 1)
     repeated = np.flatnonzero((count > 1) & (np.abs(mean) > 1e-300))
     if not repeated.size:
-        return Deviation(nothing, *(float("nan"),) * 3, -1, span, "no repetitions: the noise is unknown")
+        return Deviation(nothing, *(float("nan"),) * 3, -1, span, warning="no repetitions: the noise is unknown")
     relative = np.where(known, scaled / np.where(mean != 0, mean, 1.0)[:, None] - 1.0, np.nan)[repeated]
     flat = relative[known[repeated]]
     freedom = max(int((count[repeated] - 1).sum()), 1)
     standard = float(np.sqrt((flat**2).sum() / freedom))
     worst = np.nanmax(np.abs(relative), axis=1)
     uncertain = standard / np.sqrt(float(count[repeated].mean()))
-    variation = float(np.ptp(mean[rows]) / max(float(np.abs(mean[rows]).mean()), 1e-300))
+    typical = max(float(np.abs(mean[rows]).mean()), 1e-300)
+    variation = float(np.std(mean[rows], ddof=1) / typical) if rows.size > 1 else 0.0
+    # of means that differ by chance alone, variation²/uncertain² is χ²/(n - 1)
+    by_chance = uncertain * np.sqrt(1.0 + _SIGNIFICANT * np.sqrt(2.0 / max(rows.size - 1, 1)))
     warning = ""
-    if rows.size > 1 and variation > 0 and variation < _LEAST_SIGNAL * uncertain and standard > 0.05:
+    if rows.size > 1 and variation < by_chance and standard > _LOUD:
         warning = (
-            f"values change by {100 * variation:.0f} % over the configurations, and their means are known to "
+            f"values differ by {100 * variation:.0f} % between configurations, where noise alone makes "
             f"{100 * uncertain:.0f} %: repetitions cannot support more than a constant"
         )
     return Deviation(
@@ -73,5 +80,6 @@ def _one(values: FloatArray) -> Deviation:
         float(worst.max()),
         int(repeated[int(worst.argmax())]),
         span,
+        float(np.median(np.nanmax(relative, axis=1) - np.nanmin(relative, axis=1))),
         warning,
     )

@@ -21,10 +21,11 @@ from numpy.typing import NDArray
 
 from ..experiment import FloatArray
 from .hypotheses import Fitted, Pool, Specification, Tables, fit_hypotheses, merge, nothing, to_pool
-from .lines import lines
+from .lines import lines, same_places
 from .search import Search
 from .selector import COST_PRICE
-from .subsets import Subsets, all_subsets, best_pairs, extended, gram, solve, solve_shared
+from .shortlist import lowest, set_squares
+from .subsets import Subsets, all_subsets, best_pairs, extended, gram, solve
 
 _POOL = 4
 # Hypotheses per call path and kind of subset that are fitted precisely.
@@ -147,34 +148,34 @@ class InexactSearch:
         own = lines(self.points, parameter)
         if not own:
             return None
-        table = np.concatenate([np.ones((1, self.tables.points)), self.tables.columns[parameter][:-1]])
         cost = self.tables.cost[parameter][:-1]
-        order = np.array([float(atom.exponent) + 0.1 * atom.log for atom in self.tables.atoms[parameter]])
+        order = self.tables.order_of(parameter)
         natural = np.flatnonzero(cost <= self.pair_cost)
-        paths, number = self.values.shape[0], len(cost)
-        sets: list[Subsets] = [np.arange(1, number + 1)[:, None]]
-        sets.append(np.array(list(combinations((natural + 1).tolist(), 2)), dtype=np.int64).reshape(-1, 2))
+        paths = self.values.shape[0]
+        sets: list[Subsets] = [np.arange(len(cost))[:, None]]
+        sets.append(np.array(list(combinations(natural.tolist(), 2)), dtype=np.int64).reshape(-1, 2))
         squares = [np.zeros((paths, len(group))) for group in sets]
         negative = [np.zeros((paths, len(group))) for group in sets]
-        for line in own:
-            values, weights = self.values[:, line], self.weights[:, line]
-            total = ((weights * values) ** 2).sum(axis=1)
-            for index, group in enumerate(sets):
-                with_constant = np.concatenate([np.zeros((len(group), 1), dtype=np.int64), group], axis=1)
-                coefficients, explained = solve_shared(table[:, line], with_constant, values, weights)
-                squares[index] += np.maximum(total[:, None] - explained, 0.0)
-                negative[index] += (coefficients[:, :, 1:] < 0).any(axis=2) / len(own)
+        for alike in same_places(own, self.points[:, parameter]):
+            atoms = self.tables.columns[parameter][:-1, alike[0]]
+            found = set_squares(atoms, sets, self.values[:, alike], self.weights[:, alike])
+            for index, (error, is_below) in enumerate(found):
+                squares[index] += error
+                negative[index] += is_below * (len(alike) / len(own))
         points = sum(line.size for line in own)
         distinct = self.distinct[parameter]
         scores = []
         for group, error, below in zip(sets, squares, negative, strict=True):
             width = group.shape[1]
-            price = _COEFFICIENT * width + self.cost_price * cost[group - 1].sum(axis=1)
-            price = price + _GROWTH * order[group - 1].max(axis=1, initial=0.0) + _small_sample(width + 1, distinct)
+            price = _COEFFICIENT * width + self.cost_price * cost[group].sum(axis=1)
+            price = price + _GROWTH * order[group].max(axis=1, initial=0.0) + _small_sample(width + 1, distinct)
             variance = (distinct * error / points + _CERTAINTY * self.deviation[:, None] ** 2) / (distinct + _CERTAINTY)
             scores.append((distinct + _CERTAINTY) * np.log(variance) + price + _NEGATIVE * width * below)
-        padded = np.concatenate([np.repeat(sets[0], 2, axis=1), sets[1]]) - 1
-        best = padded[np.argsort(np.concatenate(scores, axis=1), axis=1, kind="stable")[:, :8]]
+        padded = np.concatenate([np.repeat(sets[0], 2, axis=1), sets[1]])
+        everything = np.concatenate(scores, axis=1)
+        few = np.sort(lowest(everything, 8), axis=1)
+        order_of_few = np.argsort(np.take_along_axis(everything, few, axis=1), axis=1, kind="stable")
+        best = padded[np.take_along_axis(few, order_of_few, axis=1)]
         return _first_distinct(best.reshape(paths, -1), _MOST_ATOMS.get(self.parameters, 1))
 
     def _best_subsets(self, products: Specification) -> Pool:

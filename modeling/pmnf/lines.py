@@ -29,3 +29,11 @@ def lines(points: FloatArray, parameter: int, least: int = 3, most: int = MOST_L
         keep = np.unique(np.linspace(0, len(found) - 1, most).round().astype(np.int64))
         found = [found[index] for index in keep]
     return found
+
+
+def same_places(own: list[IntArray], positions: FloatArray) -> list[IntArray]:
+    """Return the lines as arrays (lines, points), those at the same values of the parameter together."""
+    groups: dict[bytes, list[IntArray]] = {}
+    for line in own:
+        groups.setdefault(positions[line].tobytes(), []).append(line)
+    return [np.stack(group) for group in groups.values()]

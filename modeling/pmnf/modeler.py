@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,14 +13,17 @@ from ..errors import ModelingError
 from ..experiment import FloatArray, Metric
 from .build import build_models
 from .effort import EffortSearch
-from .hypotheses import make_tables
+from .hypotheses import Pool, Tables, make_tables
 from .library import Library, make_atom
 from .model import Model
 from .noise import Aggregation, Repetitions, combine
 from .parallel import batches, workers_for
+from .rules import ExtraPRule, choose_by_smape
 from .search import Search
 
 _Flags = NDArray[np.bool_]
+Selector = Literal["evidence", "smape", "extra-p"]
+SELECTORS: tuple[Selector, ...] = ("evidence", "smape", "extra-p")
 # Values of call paths are scaled when their logarithm to base 2 is beyond this, so that squares stay finite.
 _EXTREME = 300
 # Measured values beyond this count as infinite, and those below its inverse as 0.
@@ -48,12 +52,15 @@ class Options:
     nonnegative: whether costs are sums of non-negative parts, which noisy values of a cost are fitted to.
     growth_price: how much evidence a cost must show for each term and each two units of its exponent before it
         counts as growth; in units of twice the logarithm of the likelihood, 0 for no preference.
+    selector: how the hypothesis of a cost is chosen: by "evidence" (selector.score; the default, and the only one with
+        alternatives), by the lowest cross-validated "smape", or by the rule of "extra-p", for comparison.
     """
 
     library: Library = field(default_factory=Library)
     aggregation: Aggregation = "robust"
     nonnegative: bool = True
     growth_price: float = 0.0
+    selector: Selector = "evidence"
 
 
 DEFAULT = Options()
@@ -171,15 +178,7 @@ def _fit_batch(
     if metric.is_effort:
         pool, exact = EffortSearch(used, tables, repetitions.centre).run()
     else:
-        pool = Search(
-            used,
-            tables,
-            repetitions.centre,
-            noise,
-            repetitions.freedom,
-            nonnegative,
-            growth_price=options.growth_price,
-        ).run()
+        pool = _search_cost(used, tables, repetitions, noise, options, nonnegative)
         exact = np.zeros(len(repetitions.centre), dtype=bool)
     models = build_models(
         names, [names[i] for i in varying], points, tables, pool, repetitions, exact, metric.is_effort, notes
@@ -201,6 +200,22 @@ def _fit_batch(
             if _reproduces(model) or _explains_more(model, models[path], names[parameter]):
                 models[path] = model
     return models
+
+
+def _search_cost(
+    points: FloatArray,
+    tables: Tables,
+    repetitions: Repetitions,
+    noise: FloatArray,
+    options: Options,
+    nonnegative: bool,
+) -> Pool:
+    values = repetitions.centre
+    if options.selector == "extra-p":
+        return ExtraPRule(points, tables, values).run()
+    search = Search(points, tables, values, noise, repetitions.freedom, nonnegative, growth_price=options.growth_price)
+    pool = search.run()
+    return choose_by_smape(tables, pool, values, search.weights) if options.selector == "smape" else pool
 
 
 def _reproduces(model: Model) -> bool:

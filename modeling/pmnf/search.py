@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ..experiment import FloatArray
 from .fitter import BATCH_NUMBERS
 from .hypotheses import Fitted, Pool, Specification, Tables, fit_hypotheses, merge, spread, to_pool
-from .lines import lines
+from .lines import lines, same_places
 from .selector import COEFFICIENT_PRICE, COST_PRICE, PARAMETER_PRICE, score
 from .shortlist import combinations_of, line_squares, lowest, product_grid, sweep_errors
 from .subsets import Solution, gram, solve_both
@@ -195,7 +195,7 @@ class Search:
         for parameter in range(self.parameters):
             own = lines(self.points, parameter, most=_LINES)
             errors = pure = self._slope_errors(parameter) if not own else np.zeros(1)
-            for group in _same_places(own, self.points[:, parameter]):
+            for group in same_places(own, self.points[:, parameter]):
                 atoms = self.tables.columns[parameter][:-1, group[0]]
                 with_constant, without = line_squares(atoms, self.values[:, group], self.nonnegative)
                 errors, pure = errors + with_constant, pure + without
@@ -300,7 +300,7 @@ class Search:
         result += COEFFICIENT_PRICE * without[0].shape[2]
         return result
 
-    def _part(self, rows: NDArray[np.bool_]) -> Search:
+    def _part(self, rows: NDArray[np.bool_] | NDArray[np.int64]) -> Search:
         return Search(
             self.points,
             self.tables,
@@ -318,40 +318,32 @@ class Search:
         best = pool.specification[:, 0]
         present = best[:, :, parameter] >= 0
         widths = (best >= 0).any(axis=2).sum(axis=1)
-        pools = [pool]
+        atoms = self.tables.columns[parameter][:-1]
+        number = min(_PRECISE, len(atoms))
+        trial = np.repeat(best[:, None], number, axis=1)
+        wanted = np.zeros(trial.shape[:2], dtype=bool)
         keys = (present << np.arange(present.shape[1])).sum(axis=1) * (present.shape[1] + 1) + widths
         for key in np.unique(keys).tolist():
-            rows = keys == key
-            pattern, width = present[rows.argmax()], int(widths[rows.argmax()])
+            rows = np.flatnonzero(keys == key)
+            pattern, width = present[rows[0]], int(widths[rows[0]])
             if not pattern.any():
                 continue
-            part = self._part(rows)
             base = best[rows, :width].copy()
             base[:, :, parameter] = -1
             has = pattern[:width]
-            fixed = self.tables.design(base)
-            both = sweep_errors(fixed, has, self.tables.columns[parameter][:-1], part.values, part.weights)
+            part = self._part(rows)
+            both = sweep_errors(self.tables.design(base), has, atoms, part.values, part.weights)
             total = ((part.weights * part.values) ** 2).sum(axis=1)
             price = COST_PRICE[self.kind] * has.sum() * self.tables.cost[parameter][:-1]
             if self.growth_price:
                 price = price + 0.5 * self.growth_price * has.sum() * self.tables.order_of(parameter)
             rough = part._rough_scores(*both, total, price)
-            chosen = lowest(rough, _PRECISE)
+            chosen = lowest(rough, number)
             rough = np.take_along_axis(rough, chosen, axis=1)
-            trial = np.repeat(base[:, None], chosen.shape[1], axis=1)
-            trial[..., parameter] = np.where(has, chosen[:, :, None], -1)
-            wanted = rough <= rough.min(axis=1, keepdims=True) + _NEAR
-            wanted &= ~_known(trial, pool.specification[rows][:, :, :width])
-            pools.append(spread(part._precise(trial, wanted), rows))
-        return merge(pools, POOL)
-
-
-def _same_places(own: list[NDArray[np.int64]], positions: FloatArray) -> list[NDArray[np.int64]]:
-    """Return the lines as arrays (lines, points), those at the same values of the parameter together."""
-    groups: dict[bytes, list[NDArray[np.int64]]] = {}
-    for line in own:
-        groups.setdefault(positions[line].tobytes(), []).append(line)
-    return [np.stack(group) for group in groups.values()]
+            trial[rows, :, :, parameter] = np.where(pattern, chosen[:, :, None], -1)
+            wanted[rows] = rough <= rough.min(axis=1, keepdims=True) + _NEAR
+        wanted &= ~_known(trial, pool.specification)
+        return merge([pool, self._precise(trial, wanted)], POOL)
 
 
 def _known(trial: Specification, pool: Specification) -> NDArray[np.bool_]:

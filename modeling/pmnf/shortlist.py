@@ -6,6 +6,7 @@ hypothesis. Ranks are good while errors are well above the rounding of normal eq
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import product
 
@@ -16,6 +17,9 @@ from ..experiment import FloatArray
 from .library import forms
 from .subsets import Solution, Subsets, cholesky, of_size_one
 from .weights import relative_weights
+
+# Added to the squared sine between columns, as the ridge of subsets.
+_PARALLEL = 1e-13
 
 
 def sweep_errors(
@@ -81,6 +85,50 @@ def line_squares(atoms: FloatArray, values: FloatArray, nonnegative: bool) -> So
         known = np.where(up < 0, flat, known)
     total = np.einsum("ncc->n", scatter)[:, None]
     return np.maximum(total - known, 1e-24 * total), np.maximum(total - pure, 1e-24 * total)
+
+
+def set_squares(
+    atoms: FloatArray, sets: Sequence[Subsets], values: FloatArray, weights: FloatArray
+) -> list[tuple[FloatArray, NDArray[np.bool_]]]:
+    """Return the weighted squared errors (N, S) of c0 + Σ c·atom over lines at the same places, for sets of atoms.
+
+    Each line has coefficients of its own. atoms: (A, c); sets: (S, 1) or (S, 2); values, weights: (N, L, c). As in
+    line_squares all lines have the weights of their common profile, and each one the scale of its own weights. Also
+    returned: where a coefficient of the sum of all lines is negative, (N, S).
+    """
+    scale = (1.0 / weights).mean(axis=2, keepdims=True)
+    common = 1.0 / (1.0 / weights / scale).mean(axis=1)
+    values = values / scale * common[:, None]
+    constant = common / np.sqrt((common**2).sum(axis=1, keepdims=True))
+
+    def without_constant(rows: FloatArray) -> FloatArray:
+        result: FloatArray = rows - (rows @ constant[:, :, None]) * constant[:, None]
+        return result
+
+    values = without_constant(values)
+    columns = without_constant(atoms * common[:, None])
+    length = np.sqrt(np.einsum("nac,nac->na", columns, columns))
+    columns /= np.maximum(length, 1e-300)[:, :, None]
+    projected = columns @ values.transpose(0, 2, 1)
+    cross, moment = columns @ columns.transpose(0, 2, 1), projected @ projected.transpose(0, 2, 1)
+    total = (values**2).sum(axis=(1, 2))[:, None]
+    sums = projected.sum(axis=2)
+    own = np.einsum("naa->na", moment)
+    found = []
+    for group in sets:
+        first = group[:, 0]
+        if group.shape[1] == 1:
+            found.append((np.maximum(total - own[:, first], 0.0), sums[:, first] < 0))
+            continue
+        second = group[:, 1]
+        flat = first * len(atoms) + second
+        both = cross.reshape(len(values), -1).take(flat, axis=1)
+        mixed = moment.reshape(len(values), -1).take(flat, axis=1)
+        explained = own.take(first, axis=1) + own.take(second, axis=1) - 2.0 * both * mixed
+        explained /= np.maximum(1.0 - both * both, _PARALLEL)
+        one, other = sums.take(first, axis=1), sums.take(second, axis=1)
+        found.append((np.maximum(total - explained, 0.0), (one < other * both) | (other < one * both)))
+    return found
 
 
 @lru_cache(maxsize=64)

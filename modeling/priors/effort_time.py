@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..experiment import Experiment, FloatArray, Metric, RegionKind
+from ..experiment import Experiment, FloatArray, RegionKind
 from ..pmnf.library import SLOW_GROWTH
 from ..pmnf.model import Model
 from ..pmnf.modeler import DEFAULT, NoModel, Options, fit_models, not_executed
 from ..pmnf.noise import Repetitions, combine
-from . import communication, computation
+from .choices import executed, time_priors
 from .fit import Prior, fit_priors
-from .table import ANY_DATA, Bytes, Row, Scale, row_of
 
 TIME_ONLY = "time only"
-_COLUMN = Metric("column", "1", "effort")
 # Price of growth where nothing but noisy time is known of an operation (selector.score, in units of 2 log likelihood).
 _GROWTH_PRICE = 4.0
 _Flags = NDArray[np.bool_]
@@ -38,14 +36,6 @@ class PathModel:
     prior: str = ""
 
 
-def executed(experiment: Experiment) -> _Flags | None:
-    """Return (call paths, configurations): where visits say that a call path was executed; None without visits."""
-    visits = experiment.values.get("visits")
-    if visits is None:
-        return None
-    return np.asarray((np.nan_to_num(visits, nan=0.0) > 0).any(axis=2), dtype=bool)
-
-
 def model_time(
     experiment: Experiment,
     effort: Mapping[str, list[Model | NoModel]] | None = None,
@@ -56,16 +46,12 @@ def model_time(
 
     Computation has the order of its block model, communication follows Table I, and what has no effort (Python
     regions, code without instrumented blocks) gets a model from time alone. effort: models of effort metrics by
-    metric name, as far as they are made already ("blocks" and "visits" are used).
+    metric name, as far as they are made already.
     """
     values = experiment.values[metric]
     happened = executed(experiment)
-    known = dict(effort or {})
-    choices: list[list[Prior]] = [[] for _ in range(len(experiment.tree))]
-    _computation(experiment, choices, known, happened, options)
-    _communication(experiment, choices, known, happened, options)
     result = [PathModel(model, TIME_ONLY) for model in _time_only(experiment, values, metric, happened, options)]
-    for path, fitted in _fit(experiment, values, happened, choices, options).items():
+    for path, fitted in fit_time(experiment, time_priors(experiment, effort, options), options, metric).items():
         result[path] = fitted
     return result
 
@@ -92,14 +78,15 @@ def _time_only(
     return result
 
 
-def _fit(
-    experiment: Experiment,
-    values: FloatArray,
-    happened: _Flags | None,
-    choices: list[list[Prior]],
-    options: Options,
+def fit_time(
+    experiment: Experiment, choices: Sequence[Sequence[Prior]], options: Options = DEFAULT, metric: str = "time"
 ) -> dict[int, PathModel]:
-    """Fit the priors, call paths that were executed at the same configurations together."""
+    """Return the models that the priors of call paths (as `time_priors` gives them) make of measured time.
+
+    Call paths without a prior, or without a measurement, are left out. Those that were executed at the same
+    configurations are fitted together.
+    """
+    values, happened = experiment.values[metric], executed(experiment)
     repetitions = combine(np.where(np.isinf(values), np.nan, values), options.aggregation)
     measured = ~np.isnan(repetitions.centre)
     centre = np.where(measured, repetitions.centre, 0.0)
@@ -128,122 +115,3 @@ def _fit(
             if found is not None:
                 result[path] = PathModel(found.model, found.prior.basis, found.prior.text)
     return result
-
-
-def _computation(
-    experiment: Experiment,
-    choices: list[list[Prior]],
-    known: dict[str, list[Model | NoModel]],
-    happened: _Flags | None,
-    options: Options,
-) -> None:
-    blocks = experiment.values.get("blocks")
-    if blocks is None:
-        return
-    counted = np.nan_to_num(blocks, nan=0.0).max(axis=(1, 2), initial=0.0) > 0
-    models = known.get("blocks") or fit_models(
-        experiment.points, blocks, experiment.metric("blocks"), experiment.parameters, options, happened
-    )
-    for path, model in enumerate(models):
-        is_mpi = experiment.tree.region_of(path).kind is RegionKind.MPI
-        if isinstance(model, Model) and counted[path] and not is_mpi:
-            choices[path] = computation.priors(model)
-
-
-def _communication(
-    experiment: Experiment,
-    choices: list[list[Prior]],
-    known: dict[str, list[Model | NoModel]],
-    happened: _Flags | None,
-    options: Options,
-) -> None:
-    tree = experiment.tree
-    found = _rows(experiment)
-    if not found or "visits" not in experiment.values:
-        return
-    paths, rows = list(found), list(found.values())
-    flags = None if happened is None else happened[paths]
-    visits = experiment.values["visits"][paths]
-    nothing = np.where(np.isnan(visits), np.nan, 0.0)
-    data = {
-        name: experiment.values[name][paths] if name in experiment.values else nothing
-        for name in ("bytes_sent", "bytes_received", "comm_size")
-    }
-    processes = np.maximum(data["comm_size"], 1.0)
-    transferred = np.stack(
-        [
-            communication.bytes_of(row, data["bytes_sent"][i], data["bytes_received"][i], processes[i])
-            for i, row in enumerate(rows)
-        ]
-    )
-
-    def model(values: FloatArray) -> list[Model | NoModel]:
-        return fit_models(experiment.points, values, _COLUMN, experiment.parameters, options, flags)
-
-    size_models, visit_models, byte_models = model(processes), model(visits), model(transferred)
-    direct: dict[Scale, tuple[list[Model | NoModel], list[Model | NoModel]]] = {}
-    for scale in {s for row in rows for s in (row.latency, row.transfer, row.reduction) if s is not None}:
-        values = communication.scale_values(scale, processes)
-        direct[scale] = model(visits * values), model(transferred * values)
-    for index, path in enumerate(paths):
-        size, calls, volume = size_models[index], visit_models[index], byte_models[index]
-        if not isinstance(calls, Model):
-            continue
-        row = rows[index]
-        columns = _columns(row, index, size, calls, volume, direct)
-        details = ""
-        if row.bytes is not Bytes.NONE and isinstance(volume, Model):
-            details = f"B = {volume}"
-        prior = communication.prior(row, tree.name(path), columns, details)
-        if not prior.columns:  # a communicator of one process: nothing but the calls
-            prior = communication.prior(row, tree.name(path), {"α": calls}, details)
-        if prior.columns:
-            choices[path] = [prior]
-
-
-def _rows(experiment: Experiment) -> dict[int, Row]:
-    """Return the row of Table I of every MPI call path that has one, or that moves data without one."""
-    tree = experiment.tree
-    moves = np.zeros(len(tree), dtype=bool)
-    for name in ("bytes_sent", "bytes_received"):
-        if name in experiment.values:
-            moves |= np.asarray((np.nan_to_num(experiment.values[name]) > 0).any(axis=(1, 2)), dtype=bool)
-    result = {}
-    for path in range(len(tree)):
-        if tree.region_of(path).kind is RegionKind.MPI:
-            row = row_of(tree.region_of(path).name) or (ANY_DATA if moves[path] else None)
-            if row is not None:
-                result[path] = row
-    return result
-
-
-def _columns(
-    row: Row,
-    index: int,
-    size: Model | NoModel,
-    calls: Model,
-    volume: Model | NoModel,
-    direct: dict[Scale, tuple[list[Model | NoModel], list[Model | NoModel]]],
-) -> dict[str, Model]:
-    """Return the models of what α, β and γ are multiplied with.
-
-    Where the size of the communicator is a parameter, the factors of the table are multiplied with the models of
-    calls and bytes; where it is another function (a row of a process grid), their product is modeled as measured.
-    """
-    columns: dict[str, Model] = {}
-    wanted: list[tuple[str, Scale | None, Model | NoModel, int]] = [
-        ("α", row.latency, calls, 0),
-        ("β", row.transfer, volume, 1),
-        ("γ", row.reduction, volume, 1),
-    ]
-    for symbol, scale, factor, kind in wanted:
-        if scale is None or not isinstance(factor, Model):
-            continue
-        symbolic = communication.scale_model(scale, size) if isinstance(size, Model) else None
-        if symbolic is not None:
-            columns[symbol] = factor.times(symbolic)
-        else:
-            measured = direct[scale][kind][index]
-            if isinstance(measured, Model):
-                columns[symbol] = measured
-    return columns

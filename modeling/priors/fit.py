@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -16,11 +16,14 @@ from ..pmnf.model import Model, collect
 from ..pmnf.noise import Repetitions
 from ..pmnf.selector import COEFFICIENT_PRICE, score
 from ..pmnf.weights import relative_weights
+from .one_sided import FIRST_ROUNDS, trust
 
 _Flags = NDArray[np.bool_]
 # Non-negative least squares tries all subsets of the columns; priors have few.
 MOST_COLUMNS = 6
-_ROUNDS = 4
+_ROUNDS, _TRUST_ROUNDS = 4, 15
+# Trust that changes by less is settled.
+_SETTLED = 0.01
 # Errors are relative to at least this part of the mean; below it a fit says nothing about the noise.
 _LEAST_FIT = 1e-3
 
@@ -65,33 +68,78 @@ def fit_priors(
     order of `parameters`; repetitions: N call paths at these points, all of them measured.
     `notes` go into every model. All priors with the same number of columns are fitted in one batch.
     """
-    owner = [path for path, priors in enumerate(choices) for _ in priors]
+    owner = np.array([path for path, own in enumerate(choices) for _ in own], dtype=np.int64)
     priors = [prior for own in choices for prior in own]
-    scores = np.full(len(priors), np.inf)
-    fits: list[tuple[FloatArray, float, float] | None] = [None] * len(priors)
-    for width in sorted({len(prior.columns) for prior in priors}):
-        members = [number for number, prior in enumerate(priors) if len(prior.columns) == width]
-        paths = np.array([owner[number] for number in members])
-        columns = np.stack([_columns(priors[number], parameters, points) for number in members])
-        needed = np.array([[k in priors[number].needed for k in range(width)] for number in members])
-        part = _take(repetitions, paths)
-        bounded = np.array([bool(priors[number].least) for number in members])
-        coefficients, residual, left_out, value = _nonnegative(columns, part, needed.reshape(-1, width), bounded)
-        least = np.array([priors[number].least or (0.0,) * width for number in members]).reshape(-1, width)
-        coefficients = np.maximum(coefficients, least)
-        for index, number in enumerate(members):
-            scores[number] = value[index]
-            fits[number] = (coefficients[index], float(residual[index]), float(left_out[index]))
+    columns = [_columns(prior, parameters, points) for prior in priors]
+    everything = np.arange(len(priors))
+    believed = np.ones_like(repetitions.centre)
+    fits = _fit_all(everything, owner, priors, columns, repetitions, believed)
+    best = _best(owner, fits)
+    for round_ in range(FIRST_ROUNDS + _TRUST_ROUNDS):
+        before = believed.copy()
+        for path, number in best.items():
+            fitted = np.einsum("kc,k->c", columns[number], fits[number].coefficients)
+            believed[path] = trust(repetitions.centre[path][None], fitted[None], round_ < FIRST_ROUNDS)[0]
+        changed = np.abs(believed - before).max(axis=1) > _SETTLED
+        again = np.array([number for path, number in best.items() if changed[path]], dtype=np.int64)
+        if not again.size and round_ >= FIRST_ROUNDS:
+            break
+        fits |= _fit_all(again, owner, priors, columns, repetitions, believed)
+    if best:
+        fits = _fit_all(everything, owner, priors, columns, repetitions, believed)
+        best = _best(owner, fits)
     result: list[PriorFit | None] = [None] * len(choices)
-    best: dict[int, int] = {}
-    for number, path in enumerate(owner):
-        if np.isfinite(scores[number]) and (path not in best or scores[number] < scores[best[path]]):
-            best[path] = number
     for path, number in best.items():
-        found = fits[number]
-        assert found is not None
-        result[path] = _build(priors[number], found, parameters, points, _take(repetitions, np.array([path])), notes)
+        result[path] = _build(
+            priors[number], fits[number], parameters, points, _take(repetitions, np.array([path])), notes
+        )
     return result
+
+
+@dataclass(frozen=True, eq=False)
+class _Fit:
+    """Coefficients of one prior, errors in sample and left out, and the score (lower is better)."""
+
+    coefficients: FloatArray
+    residual: float
+    left_out: float
+    score: float
+
+
+def _fit_all(
+    numbers: NDArray[np.int64],
+    owner: NDArray[np.int64],
+    priors: Sequence[Prior],
+    columns: Sequence[FloatArray],
+    repetitions: Repetitions,
+    believed: FloatArray,
+) -> dict[int, _Fit]:
+    """Fit the priors of these numbers, those with equally many columns together; believed (N, C) per call path."""
+    result: dict[int, _Fit] = {}
+    widths = np.array([len(priors[number].columns) for number in numbers])
+    for width in np.unique(widths).tolist():
+        members = numbers[widths == width].tolist()
+        paths = owner[members]
+        needed = np.array([[k in priors[number].needed for k in range(width)] for number in members])
+        bounded = np.array([bool(priors[number].least) for number in members])
+        design = np.stack([columns[number] for number in members])
+        part = _take(repetitions, paths)
+        found = _nonnegative(design, part, needed.reshape(-1, width), bounded, believed[paths])
+        least = np.array([priors[number].least or (0.0,) * width for number in members]).reshape(-1, width)
+        coefficients = np.maximum(found[0], least)
+        for index, number in enumerate(members):
+            result[number] = _Fit(coefficients[index], *(float(part[index]) for part in found[1:]))
+    return result
+
+
+def _best(owner: NDArray[np.int64], fits: Mapping[int, _Fit]) -> dict[int, int]:
+    """Return the number of the best prior of each call path that has one."""
+    best: dict[int, int] = {}
+    for number, path in enumerate(owner.tolist()):
+        score_ = fits[number].score
+        if np.isfinite(score_) and (path not in best or score_ < fits[best[path]].score):
+            best[path] = number
+    return best
 
 
 def _columns(prior: Prior, parameters: tuple[str, ...], points: FloatArray) -> FloatArray:
@@ -103,19 +151,20 @@ def _evaluate(model: Model, parameters: tuple[str, ...], points: FloatArray) -> 
 
 
 def _nonnegative(
-    columns: FloatArray, repetitions: Repetitions, needed: _Flags, bounded: _Flags
+    columns: FloatArray, repetitions: Repetitions, needed: _Flags, bounded: _Flags, believed: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Return coefficients (N, K), residuals, left-out errors and scores (N,) of the best non-negative fits.
 
     The non-negative optimum is the best among the subsets of columns whose unconstrained fit is positive. Errors
     relative to the values draw a fit towards values that are small by chance; they are relative to the fit itself
     from the second round on (iteratively reweighted least squares for noise in proportion to the mean).
+    believed: (N, C) factors of the weights, see `one_sided`.
     """
-    weights = relative_weights(repetitions.centre)
+    weights = believed * relative_weights(repetitions.centre)
     result = _weighted(columns, repetitions, needed, bounded, weights)
     for _ in range(_ROUNDS):
         fitted = np.einsum("nkc,nk->nc", columns, result[0])
-        weights = 1.0 / np.maximum(fitted, _LEAST_FIT * repetitions.centre.mean(axis=1, keepdims=True))
+        weights = believed / np.maximum(fitted, _LEAST_FIT * repetitions.centre.mean(axis=1, keepdims=True))
         result = _weighted(columns, repetitions, needed, bounded, weights)
     return result
 
@@ -132,7 +181,7 @@ def _weighted(
     noise = repetitions.scatter / np.sqrt(np.maximum(repetitions.count, 1.0))
     freedom = np.minimum(repetitions.freedom, points)
     best = np.zeros((paths, width))
-    residual, left_out, best_score = (np.full(paths, np.inf) for _ in range(3))
+    residual, left_out, best_score, fair = (np.full(paths, np.inf) for _ in range(4))
     demand = np.asarray(needed.any(axis=1), dtype=bool)
     rows = np.arange(paths)
     for size in range(1, min(width, points) + 1):
@@ -152,9 +201,10 @@ def _weighted(
         best[chosen] = 0.0
         best[chosen[:, None], subsets[index]] = fits.coefficients[chosen, index]
         residual[chosen] = fits.residual[chosen, index]
+        fair[chosen] = scores[chosen, index] + (COEFFICIENT_PRICE * size - price[chosen, 0])
         left_out[chosen] = fits.left_out[chosen, index]
         best_score[chosen] = scores[chosen, index]
-    return best / scale, residual, left_out, best_score
+    return best / scale, residual, left_out, fair
 
 
 def _take(repetitions: Repetitions, paths: NDArray[np.int64]) -> Repetitions:
@@ -169,13 +219,13 @@ def _take(repetitions: Repetitions, paths: NDArray[np.int64]) -> Repetitions:
 
 def _build(
     prior: Prior,
-    found: tuple[FloatArray, float, float],
+    found: _Fit,
     parameters: tuple[str, ...],
     points: FloatArray,
     repetitions: Repetitions,
     notes: tuple[str, ...],
 ) -> PriorFit:
-    coefficients, residual, left_out = found
+    coefficients, residual, left_out = found.coefficients, found.residual, found.left_out
     parts = [(c, column) for c, column in zip(coefficients.tolist(), prior.columns, strict=True) if c > 0]
     constant, terms = collect(
         sum(c * m.constant for c, m in parts), [term.scaled(c) for c, m in parts for term in m.terms]

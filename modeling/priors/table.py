@@ -79,6 +79,14 @@ _ROWS = (
     Row("scan", Bytes.SENT, Scale.LOG, Scale.LOG, Scale.LOG, _VAN_DE_GEIJN),
 )
 _BY_OPERATION = {row.operation: row for row in _ROWS}
+# Other algorithms of the same operations, which libraries choose by the size of messages: trees of messages that are
+# sent whole (Chan et al., minimum spanning tree; Thakur et al., recursive doubling), and Bruck's for small exchanges.
+_OTHERS = (
+    Row("bcast", Bytes.RECEIVED, Scale.LOG, Scale.LOG, None, _VAN_DE_GEIJN),
+    Row("reduce", Bytes.SENT, Scale.LOG, Scale.LOG, Scale.LOG, _VAN_DE_GEIJN),
+    Row("allreduce", Bytes.SENT, Scale.LOG, Scale.LOG, Scale.LOG, _THAKUR),
+    Row("alltoall", Bytes.SENT, Scale.LOG, Scale.LOG, None, _THAKUR),
+)
 _ALIASES = {
     "ssend": "send",
     "bsend": "send",
@@ -121,6 +129,11 @@ def operation_of(region: str) -> str:
     for ending in _ENDINGS:
         name = name.removesuffix(ending)
     return name
+
+
+def other_rows(row: Row) -> tuple[Row, ...]:
+    """Return what other algorithms of the operation of a row take."""
+    return tuple(other for other in _OTHERS if other.operation == row.operation)
 
 
 def row_of(region: str) -> Row | None:

@@ -2,35 +2,45 @@
 
 Keys: "parameters"; "points" (rows of the configurations, in rising order); "repetitions" per metric and configuration;
 "target" (one number per parameter); "metrics"; "regions"; "region" and "parent" per call path; "values" per metric
-and call path; "models". Values of a call path are one number if they are the same everywhere, null if nothing was
-measured, else a list over configurations of one number, null, or the list of repetitions (null: not measured).
+and call path; "models"; "noise" and "changes" (report/behaviour.py). Values of a call path are one number if they are
+the same everywhere, null if nothing was measured, else a list over configurations of one number, null, or the list of
+repetitions (null: not measured).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from quipu.modeling.analysis import Analysis
+from quipu.modeling.behaviour import Behaviour
 from quipu.modeling.experiment import Experiment, FloatArray, Metric
+from quipu.modeling.pmnf.changes import Change
 from quipu.modeling.pmnf.model import Model
 from quipu.modeling.pmnf.term import Term
 
+from ..behaviour import behaviour_data
 from ..json_views import metric_json
 from ..views import PlacedModel
 
 _FIRST = ("time", "blocks", "bytes_sent", "bytes_received", "visits")
 
 
-def report_data(experiment: Experiment, models: Iterable[PlacedModel], target: Mapping[str, float]) -> dict[str, Any]:
+def report_data(
+    experiment: Experiment,
+    models: Iterable[PlacedModel],
+    target: Mapping[str, float],
+    observed: Mapping[str, Sequence[Behaviour]],
+) -> dict[str, Any]:
     """Return the data of a report. `target`: where the ranking starts; a parameter without a value gets four times
     its largest measured value.
     """
     order = np.lexsort(experiment.points.T[::-1]) if experiment.parameters else np.arange(experiment.configurations)
     points = experiment.points[order]
+    beside = behaviour_data(experiment, observed)
     names = sorted(experiment.values, key=lambda name: (_FIRST.index(name) if name in _FIRST else len(_FIRST), name))
     return {
         "parameters": list(experiment.parameters),
@@ -55,6 +65,8 @@ def report_data(experiment: Experiment, models: Iterable[PlacedModel], target: M
         "parent": experiment.tree.parent.tolist(),
         "values": {name: _values(experiment.values[name][:, order, :], experiment.metrics[name]) for name in names},
         "models": [_model(entry, experiment.parameters) for entry in models],
+        "noise": beside["noise"],
+        "changes": [_change(entry, experiment.parameters) for entry in beside["changes"]],
     }
 
 
@@ -133,6 +145,20 @@ def _model(entry: PlacedModel, parameters: tuple[str, ...]) -> dict[str, Any]:
     if model.notes:
         data["notes"] = list(model.notes)
     return data
+
+
+def _change(entry: tuple[int, str, Change], parameters: tuple[str, ...]) -> dict[str, Any]:
+    path, metric, change = entry
+    places = {name: index for index, name in enumerate(parameters)}
+    sides = {"below": change.below, "above": change.above}
+    return {
+        "path": path,
+        "metric": metric,
+        "parameter": places[change.parameter],
+        "last": _number(change.last),
+        "first": _number(change.first),
+        **{name: {"constant": own.constant, "terms": _terms(own.terms, places)} for name, own in sides.items()},
+    }
 
 
 def _terms(terms: Iterable[Term], places: Mapping[str, int]) -> list[Any]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from .console import console_for, layout_of, plain_text
 from .summary import campaign_line, head, note_lines, run_summary
 from .tables import (
+    change_table,
     check_table,
     configuration_table,
     function_table,
     generated_table,
     model_table,
+    noise_table,
     ranking_table,
     selection_table,
 )
@@ -23,6 +25,7 @@ __all__ = [
     "Selection",
     "call_tree",
     "campaign_line",
+    "change_table",
     "check_table",
     "configuration_table",
     "console_for",
@@ -32,6 +35,7 @@ __all__ = [
     "head",
     "layout_of",
     "model_table",
+    "noise_table",
     "note_lines",
     "plain_text",
     "quantity",

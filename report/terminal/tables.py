@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
-from ..views import Check, ConfigurationRow, FunctionRow, GeneratedRow, ModelRow, RankedRow, SelectionRow
+from ..views import (
+    ChangeRow,
+    Check,
+    ConfigurationRow,
+    FunctionRow,
+    GeneratedRow,
+    ModelRow,
+    NoiseRow,
+    RankedRow,
+    SelectionRow,
+)
 from .text import Layout, clean, elide, number, percent, quantity
 
 _GAP = 2
@@ -18,6 +29,31 @@ def model_table(rows: Sequence[ModelRow], layout: Layout) -> Table:
     """Return models as a table: call path, metric, formula, fit error (SMAPE), what the model rests on, notes."""
     texts = [(_path(row.path), row.metric, row.formula, percent(row.error / 100), row.basis, row.note) for row in rows]
     return _table(("call path", "metric", "model", "SMAPE", "basis", "note"), texts, (0, 2, 5), (3,), layout)
+
+
+def change_table(rows: Sequence[ChangeRow], layout: Layout) -> Table:
+    """Return where behaviour changes: call path, metric, the values between which it does, models on both sides."""
+    texts = [(_path(row.path), row.metric, row.between, row.below, row.above) for row in rows]
+    return _table(("call path", "metric", "changes", "below", "above"), texts, (0, 3, 4), (), layout)
+
+
+def noise_table(rows: Sequence[NoiseRow], layout: Layout) -> Table:
+    """Return the noise of repetitions: the range of a configuration, quantiles of deviations, the worst one."""
+    texts = [
+        (
+            _path(row.path),
+            row.metric,
+            row.repetitions,
+            percent(row.level),
+            "" if math.isnan(row.low) else f"{percent(row.low)} .. {percent(row.high)}",
+            percent(row.worst),
+            row.place,
+            row.warning,
+        )
+        for row in rows
+    ]
+    headings = ("call path", "metric", "repetitions", "range", "90 % of deviations", "worst", "at", "note")
+    return _table(headings, texts, (0, 7), (2, 3, 4, 5), layout)
 
 
 def ranking_table(rows: Sequence[RankedRow], unit: str, layout: Layout) -> Table:

@@ -57,6 +57,7 @@ class Profile:
     nodes: Sequence[Node] = ()
     regions: Mapping[int, str] = field(default_factory=dict)
     attributes: Mapping[str, str] = field(default_factory=dict)
+    location_attributes: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
     weights: Sequence[Weights] = ()
     threads: Sequence[Thread] = ()
     pid: int = 100
@@ -109,7 +110,8 @@ class Profile:
             (1, number, text if "\x1f" in text else f"{text}\x1f\x1f\x1f0\x1f0\x1f0")
             for number, text in self.regions.items()
         ]
-        records += [(2, 0, f"{key}\x1f{value}") for key, value in self.attributes.items()]
+        owners = {0: self.attributes, **{number + 1: own for number, own in self.location_attributes.items()}}
+        records += [(2, owner, f"{key}\x1f{value}") for owner, own in owners.items() for key, value in own.items()]
         packed = []
         for kind, number, text in records:
             content = text.encode()

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from quipu.agent.facts import FunctionFacts, static_functions
 from quipu.modeling.errors import FormatError
@@ -79,7 +79,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return build(tmp_path_factory.mktemp("facts"), entry("main") + "\n").read_bytes()
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=300)
 @given(data=st.data())
 def test_mutated_programs_give_facts_or_a_format_error(tmp_path: Path, whole: bytes, data: st.DataObject) -> None:
     content = bytearray(whole)

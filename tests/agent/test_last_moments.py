@@ -90,6 +90,15 @@ def test_a_program_that_was_replaced_by_exec_was_not_killed(tmp_path: Path) -> N
     assert seconds(found[1])[2] == 6
 
 
+def test_simulated_ranks_do_not_wait_in_real_time(tmp_path: Path) -> None:
+    killed(location_attributes={0: {"rank": "0"}, 1: {"rank": "1"}}).write(tmp_path)
+    raw = read_raw_folder(tmp_path)
+    run = combine(raw, RunMetadata({"p": 2}, started="2023-11-14T22:13:20+00:00", seconds=100.0, exit_code=137))
+    assert [profile.attributes["rank"] for profile in raw.profiles] == ["0", "1"]
+    assert run.values is not None
+    assert run.values.metrics["time"].max() < 0.001
+
+
 def test_what_agents_wrote_is_not_trusted() -> None:
     strange = [
         {"host": 3, "processes": []},

@@ -226,6 +226,7 @@ def test_wrong_metadata_names_the_key(raw: Path, tmp_path: Path, key: str, value
     path = merge_run(raw, tmp_path / "runs", METADATA).path
     content = json.loads((path / "run.json").read_text())
     (path / "run.json").write_text(json.dumps({**content, key: value}))
+    (path / "SHA256SUMS").unlink()
     with pytest.raises(FormatError, match=message):
         read_archive(path)
 
@@ -233,6 +234,7 @@ def test_wrong_metadata_names_the_key(raw: Path, tmp_path: Path, key: str, value
 def test_truncated_metadata(raw: Path, tmp_path: Path) -> None:
     path = merge_run(raw, tmp_path / "runs", METADATA).path
     (path / "run.json").write_text((path / "run.json").read_text()[:40])
+    (path / "SHA256SUMS").unlink()
     with pytest.raises(FormatError, match="not JSON"):
         read_archive(path)
     with pytest.raises(FormatError, match="is not a run archive"):

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from quipu.agent.node import GIVE_UP, MOST_SAMPLES, NodeAgent, main
+from quipu.agent.node import AFTER_STOP, GIVE_UP, MOST_SAMPLES, NodeAgent, main
 from quipu.agent.process_ends import ProcessEnds
 
 
@@ -196,7 +196,18 @@ def test_ends_when_told(tmp_path: Path) -> None:
     node = agent(tmp_path, clock)
     clock.events = {4: node.stop}
     node.run()
-    assert clock.sleeps == 4
+    assert clock.now == pytest.approx(4 * node.interval + AFTER_STOP, abs=1)
+
+
+def test_is_there_until_the_ranks_end_though_it_was_told_to_end(tmp_path: Path) -> None:
+    child = subprocess.Popen(["cat"], stdin=subprocess.PIPE)
+    note(tmp_path, 0, child.pid)
+    clock = Time()
+    node = agent(tmp_path, clock)
+    clock.events = {4: node.stop, 6: child.communicate}
+    node.run()
+    assert clock.sleeps == 6
+    assert ended(tmp_path)[child.pid] is not None
 
 
 def test_a_long_run_keeps_a_bounded_number_of_samples(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from profile_writer import Node, Profile, rank_profile
 from quipu.agent.profile import Clock, ProcessProfile, ProfileState, read_profile
@@ -155,7 +155,7 @@ def test_senseless_text_is_left_out(tmp_path: Path) -> None:
     assert profile.regions[1].name == "main"
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=400)
 @given(
     changes=st.lists(st.tuples(st.integers(0, len(WHOLE) - 1), st.integers(0, 255)), max_size=12),
     header=st.lists(st.tuples(st.integers(8, 103), st.integers(0, 255)), max_size=3),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from profile_writer import Node, Profile, Thread, Weights, rank_profile
 from quipu.agent.profile import ProcessProfile, read_profile
@@ -170,7 +170,7 @@ WORDS = st.integers(0, (1 << 64) - 1) | st.integers(0, 50)
 SIGNED = st.integers(-(1 << 63), (1 << 63) - 1) | st.integers(-50, 50)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150)
 @given(data=st.data())
 def test_effort_is_that_of_the_formula(tmp_path: Path, data: st.DataObject) -> None:
     rows = data.draw(st.lists(st.lists(SIGNED, min_size=1, max_size=5), min_size=1, max_size=4), label="weights")
@@ -200,7 +200,7 @@ def test_effort_is_that_of_the_formula(tmp_path: Path, data: st.DataObject) -> N
 WHOLE = counted().bytes()
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=400)
 @given(
     changes=st.lists(st.tuples(st.integers(4096, len(WHOLE) - 4), st.integers(0, 0xFFFFFFFF)), max_size=8),
     places=st.lists(st.tuples(st.integers(2, 5), st.integers(0, 40), st.integers(0, 255)), max_size=8),

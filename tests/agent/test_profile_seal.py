@@ -6,7 +6,7 @@ import struct
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from profile_writer import Node, Profile, Weights, rank_profile
 from quipu.agent.profile import ProcessProfile, read_profile
@@ -46,7 +46,7 @@ def test_a_sealed_profile_is_read_as_it_is(tmp_path: Path) -> None:
 WHOLE = sealed()
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=400)
 @given(st.integers(0, len(WHOLE) - 1), st.integers(0, 7))
 def test_every_flipped_bit_is_told(tmp_path: Path, position: int, bit: int) -> None:
     offset = position % PAGE

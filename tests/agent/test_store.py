@@ -128,6 +128,7 @@ def test_metrics_of_the_same_name_must_mean_the_same(tmp_path: Path) -> None:
     content = json.loads((path / "run.json").read_text())
     content["metrics"][0]["unit"] = "furlong"
     (path / "run.json").write_text(json.dumps(content))
+    (path / "SHA256SUMS").unlink()
     with pytest.raises(FormatError, match="visits is defined otherwise"):
         load_experiment(runs)
 

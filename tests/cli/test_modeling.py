@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from quipu.modeling.experiment import Region
 from quipu.report.formats import read_filter
@@ -51,6 +52,51 @@ def test_a_file_of_models_predicts_like_its_experiment(quipu: Quipu, heat: Path,
     assert ranking[0]["extrapolation"] is True
     assert ranking[0]["value"] == pytest.approx(2e-8 * 1e12 / 1024, rel=0.05)
     assert ranking[0]["low"] <= ranking[0]["value"] <= ranking[0]["high"]
+
+
+@pytest.fixture(scope="module")
+def switching(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file of Extra-P: one call path with much noise, one whose behaviour changes after p=32."""
+    random = np.random.default_rng(1)
+    values = {"main->noisy": lambda p: 0.004, "main->gather": lambda p: 3 + 2 * np.log2(p) if p <= 32 else 0.4 * p}
+    noise = {"main->noisy": 0.9, "main->gather": 0.03}
+    measurements = {
+        name: {
+            "time": [
+                {"point": [p], "values": (of(p) * (1 + noise[name] * random.uniform(-1, 1, 5))).tolist()}
+                for p in (2, 4, 8, 16, 32, 64, 128, 256)
+            ]
+        }
+        for name, of in values.items()
+    }
+    path = tmp_path_factory.mktemp("switching") / "algorithm.json"
+    path.write_text(json.dumps({"parameters": ["p"], "measurements": measurements}))
+    return path
+
+
+def test_noise_and_changes_of_behaviour(quipu: Quipu, switching: Path) -> None:
+    plain = quipu("model", switching, COLUMNS="200").out
+    assert "main->gather  time    from p=32 to 64" in plain
+    assert "repetitions cannot support more than a constant" in plain
+    assert "noise of time" not in plain
+    told = quipu("model", switching, "--noise", COLUMNS="200").out
+    assert "noise of time  ranges of" in told
+    assert [line.split()[2] for line in told.split("\n\n")[-1].splitlines()[1:]] == ["5", "5"]
+    data = json.loads(quipu("model", switching, "--noise", "--json").out)
+    assert [own["between"] for own in data["changes"]] == ["from p=32 to 64"]
+    gather = next(own for own in data["noise"] if own["path"][-1] == "gather")
+    assert 0.01 < gather["range"] < 0.06 and gather["low"] < 0 < gather["high"]
+    far = quipu("predict", switching, "--at", "p=1024", COLUMNS="200").out
+    assert "main->gather changes between p=32 and p=64" in far and "the model of this range predicts 4" in far
+
+
+def test_selectors_to_compare_with(quipu_here: Quipu, switching: Path, tmp_path: Path) -> None:
+    for selector in ("smape", "extra-p"):
+        answer = quipu_here("model", switching, "--selector", selector, "-o", "other.json", "--force")
+        assert answer.code == 0 and f"{selector}, for comparison" in answer.out
+    assert "other.json holds models" in quipu_here("model", "other.json", "--selector", "smape").err
+    assert "--noise needs the measurements" in quipu_here("model", "other.json", "--noise").err
+    assert quipu_here("model", switching, "--selector", "best").code == 2
 
 
 def test_a_ranking_within_the_measured_range_is_no_extrapolation(quipu: Quipu, heat: Path) -> None:

@@ -88,6 +88,36 @@ def test_three_parameters() -> None:
     assert _hits(models, far, truth) >= 0.9
 
 
+def test_values_without_noise() -> None:
+    far = np.array([128.0, 60.0])
+    values, truth, _ = _planted(100, TWO, far, 15)
+    assert _hits(fit_models(TWO, values[:, :, None], TIME, ("p", "n")), far, truth) == 1.0
+
+
+@pytest.mark.parametrize("dense", [True, False])
+def test_four_parameters_with_much_noise(dense: bool) -> None:
+    """Products need all four functions at once; intervals must know what the search does not."""
+    points = _grid((4.0, 8, 16, 32), (10.0, 20, 30, 40), (1000.0, 2000, 3000, 4000), (2.0, 4, 6, 8))
+    if not dense:
+        points = points[(points == points.min(axis=0)).sum(axis=1) >= 3]
+    far = np.array([64.0, 50, 5000, 10])
+    values, truth, _ = _planted(80, points, far, 16)
+    models = fit_models(points, _noisy(values, 0.1, 5, 17), TIME, ("p", "n", "s", "t"))
+    assert _hits(models, far, truth) >= (0.97 if dense else 0.6)
+    predictions = [m.predict(far) for m in models if isinstance(m, Model)]
+    inside = [p.lower <= true <= p.upper for p, true in zip(predictions, truth, strict=True)]
+    assert np.mean(inside) >= 0.8
+
+
+def test_models_are_not_low_where_there_is_noise() -> None:
+    """Weights from noisy values would make them low by twice the variance of the noise, 0.5 % here."""
+    values = np.full((200, TWO.shape[0]), 7.0)
+    models = fit_models(TWO, _noisy(values, 0.2, 5, 18), TIME, ("p", "n"))
+    constants = [m.constant for m in models if isinstance(m, Model) and m.is_constant]
+    assert len(constants) > 150
+    assert np.mean(constants) == pytest.approx(7.0, rel=2e-3)
+
+
 def test_parameters_without_effect_are_left_out() -> None:
     values = (5 + 2 * TWO[:, 1] ** 2)[None] * np.ones((100, 1))
     models = fit_models(TWO, _noisy(values, 0.05, 3, 8), TIME, ("p", "n"))
@@ -136,7 +166,7 @@ def test_intervals_hold_the_truth() -> None:
 _times = st.lists(st.floats(0.1, 100), min_size=5, max_size=5)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(_times, st.permutations(range(5)), st.sampled_from([TIME, BLOCKS]))
 def test_order_of_points_does_not_matter(times: list[float], order: list[int], metric: Metric) -> None:
     values = np.array(times)[None, :, None]
@@ -146,7 +176,7 @@ def test_order_of_points_does_not_matter(times: list[float], order: list[int], m
     assert to_json(one) == to_json(other)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(_times, st.integers(-40, 40))
 def test_units_of_time_do_not_matter(times: list[float], power: int) -> None:
     values = np.array(times)[None, :, None]
@@ -155,26 +185,6 @@ def test_units_of_time_do_not_matter(times: list[float], power: int) -> None:
     assert isinstance(one, Model) and isinstance(other, Model)
     assert [t.factors for t in one.terms] == [t.factors for t in other.terms]
     assert other.at(p=100) == pytest.approx(one.at(p=100) * 2.0**power, rel=1e-6)
-
-
-_wild = st.floats(allow_nan=True, allow_infinity=True, width=64)
-_axes = st.lists(st.sampled_from([0.0, 0.25, 1.0, 2.0, 3.0, 1e-9, 1e12]), min_size=1, max_size=6)
-
-
-@settings(max_examples=150, deadline=None)
-@given(st.data(), st.sampled_from([TIME, BLOCKS]), st.integers(1, 2))
-@pytest.mark.filterwarnings("error")
-def test_anything_gives_a_model_or_a_reason(data: st.DataObject, metric: Metric, parameters: int) -> None:
-    columns = [data.draw(_axes) for _ in range(parameters)]
-    count = min(map(len, columns))
-    points = np.array([column[:count] for column in columns]).T
-    values = np.array([data.draw(st.lists(_wild, min_size=count * 2, max_size=count * 2)) for _ in range(2)])
-    happened = data.draw(st.sampled_from([None, np.ones((2, count), dtype=bool)]))
-    for model in fit_models(points, values.reshape(2, count, 2), metric, ("n", "p")[:parameters], executed=happened):
-        assert isinstance(model, Model | NoModel)
-        if isinstance(model, Model):
-            to_json(model)
-            assert np.isfinite(model.constant) and all(np.isfinite(t.coefficient) for t in model.terms)
 
 
 def test_bad_arguments_are_refused() -> None:

@@ -4,80 +4,143 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
+import subprocess
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from quipu.agent.archive import read_archive
+from quipu.agent.archive import RunArchive, read_archive
 from quipu.agent.launch import LaunchOptions, RunFailed, run
 
 RANKS = 2
-PATIENCE = 30.0  # seconds until the ranks must be at work
+PATIENCE = 120.0  # seconds until the ranks must be at work
 PAUSE = 0.001
 OPERATION = "MPI_Allreduce"
+MAY_MISS = 1.0  # seconds before the kill
+CALIBRATION = 1e-3  # of a time: seconds per tick are those of the first millisecond
+WORDS = 3
+PROGRAM = Path(__file__).parent / "programs" / "endless.c"
 
 
 @dataclass(frozen=True)
 class Killed:
-    """Operations begun, finished and counted by a rank, and how many calls it counted bytes for."""
+    """What a rank did and what is left of it.
+
+    begun, finished, visits: operations begun and finished by the rank, and counted; bytes_sent: of those counted.
+    lived, at_most: seconds from the start of main to the kill (if it was us who killed), and until the launch had
+    ended; seconds: counted.
+    """
 
     begun: int
     finished: int
     visits: int
     bytes_sent: int
+    lived: float
+    at_most: float
+    seconds: float
 
     @property
     def complete(self) -> bool:
-        """Nothing is missing but what was on its way when the signal came."""
-        return self.finished <= self.visits <= self.begun and 8 * self.finished <= self.bytes_sent <= 8 * self.begun
+        """Nothing is missing but what was on its way when the signal came, and at most a second of time."""
+        counted = self.finished <= self.visits <= self.begun and 8 * self.finished <= self.bytes_sent <= 8 * self.begun
+        exact = CALIBRATION * self.at_most
+        return counted and self.lived - MAY_MISS - exact <= self.seconds <= self.at_most + exact
 
 
-def at_work(progress: Path) -> bool:
-    """Both counters of a rank are there: the file has its full length, not only its name."""
-    return progress.exists() and progress.stat().st_size == 2 * np.dtype(np.int64).itemsize
+@dataclass
+class Moments:
+    """When the ranks were killed and when the launch had ended (CLOCK_MONOTONIC, ns); what went wrong."""
+
+    killed: int = 0
+    ended: int = 0
+    told: list[str] = field(default_factory=list)
 
 
-def kill_after(folder: Path, seconds: float, told: list[str]) -> None:
-    """SIGKILL for all ranks of the run whose raw folder appears, so long after the last has begun its work."""
+def compile_endless(folder: Path) -> Path:
+    """Build the program with the wrapper, so that main is a region and all its time belongs somewhere."""
+    wrapper = shutil.which("quipu-mpicc")
+    assert wrapper is not None
+    program = folder / "endless"
+    subprocess.run([wrapper, "-g", "-O1", str(PROGRAM), "-o", str(program)], check=True)
+    return program
+
+
+def progress_of(folder: Path, rank: int) -> list[int] | None:
+    """What a rank wrote of itself; None before it is at work (the file may be there, and empty or zero)."""
+    path = folder / f"progress-{rank}"
+    words = np.fromfile(path, dtype=np.int64).tolist() if path.exists() else []
+    return words if len(words) == WORDS and words[0] else None
+
+
+def is_at_work(folder: Path, rank: int, operations: int) -> bool:
+    """Whether a rank has finished so many operations."""
+    progress = progress_of(folder, rank)
+    return progress is not None and progress[-1] >= operations
+
+
+def kill_after(folder: Path, seconds: float, operations: int, moments: Moments) -> None:
+    """SIGKILL for all ranks of a run, so long after the last of them has finished so many operations."""
     end = time.monotonic() + PATIENCE
     pause = threading.Event()
     while time.monotonic() < end:
-        notes = sorted(folder.glob(".raw-*/rank-*.json"))
-        if len(notes) == RANKS and all(at_work(folder / f"progress-{rank}") for rank in range(RANKS)):
+        if all(is_at_work(folder, rank, operations) for rank in range(RANKS)):  # their notes were written before
             pause.wait(seconds)
-            for note in notes:
+            moments.killed = time.monotonic_ns()
+            for note in folder.glob(".raw-*/rank-*.json"):
                 os.kill(int(json.loads(note.read_text())["pid"]), signal.SIGKILL)
             return
         pause.wait(PAUSE)
-    told.append(f"the ranks did not begin within {PATIENCE} s")
+    moments.told.append(f"the ranks did not begin within {PATIENCE} s")
 
 
-def killed_run(program: Path, library: Path, folder: Path, seconds: float) -> list[Killed]:
-    """Run, kill, merge; one entry per rank. Raises AssertionError if the run was not killed or left no archive."""
-    told: list[str] = []
-    killer = threading.Thread(target=kill_after, args=(folder, seconds, told))
+def killed_run(
+    program: Path, library: Path, folder: Path, seconds: float, sit: bool = False, node_agent: bool = False
+) -> list[Killed]:
+    """Run, kill, merge; one entry per rank. Raises AssertionError if the run was not killed or left no archive.
+
+    sit: the ranks are in a function without events when they are killed.
+    """
+    moments = Moments()
+    killer = threading.Thread(target=kill_after, args=(folder, seconds, int(sit), moments))
     killer.start()
-    options = LaunchOptions(mpi_preload=library, node_agent=False, say=lambda text: None)
     try:
-        run(["mpirun", "-n", str(RANKS), str(program), str(folder)], {"p": RANKS}, None, folder, options)
+        return failed_run(program, library, folder, ["sit"] if sit else [], moments, node_agent=node_agent)
+    finally:
+        killer.join()
+
+
+def failed_run(
+    program: Path, library: Path, folder: Path, mode: list[str], moments: Moments, **options: Any
+) -> list[Killed]:
+    """Run the program in this mode, which ends badly, and look at the merged archive; options: of `LaunchOptions`."""
+    command = ["mpirun", "-n", str(RANKS), str(program), str(folder), *mode]
+    try:
+        run(command, {"p": RANKS}, None, folder, LaunchOptions(mpi_preload=library, say=lambda text: None, **options))
     except RunFailed as failure:
+        moments.ended = time.monotonic_ns()
         assert failure.archive is not None, failure
         archive = read_archive(failure.archive.path)
     else:
-        raise AssertionError(f"the run ended by itself; {told}")
-    finally:
-        killer.join()
+        raise AssertionError(f"the run ended by itself; {moments.told}")
     assert not archive.metadata.complete
+    assert not list(folder.glob(".raw-*"))
+    return [_of_rank(archive, folder, rank, moments) for rank in range(RANKS)]
+
+
+def _of_rank(archive: RunArchive, folder: Path, rank: int, moments: Moments) -> Killed:
     values = archive.values
     assert values is not None
-    names = [archive.tree.name(path) for path in range(len(archive.tree))]
-    found = []
-    for rank in range(RANKS):
-        begun, finished = np.fromfile(folder / f"progress-{rank}", dtype=np.int64)
-        rows = [i for i, path in enumerate(values.callpath) if names[path] == OPERATION and values.rank[i] == rank]
-        visits, sent = (int(sum(values.metrics[name][rows])) for name in ("visits", "bytes_sent"))
-        found.append(Killed(int(begun), int(finished), visits, sent))
-    return found
+    progress = progress_of(folder, rank)
+    assert progress is not None, moments.told
+    start, begun, finished = progress
+    of_rank = values.rank == rank
+    rows = of_rank & np.array([archive.tree.name(path) == OPERATION for path in values.callpath], dtype=bool)
+    visits, sent = (int(values.metrics[name][rows].sum()) for name in ("visits", "bytes_sent"))
+    lived, at_most = (moments.killed - start) * 1e-9, (moments.ended - start) * 1e-9
+    counted = float(values.metrics["time"][of_rank].sum())
+    return Killed(begun, finished, visits, sent, lived, at_most, counted)

@@ -3,21 +3,58 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from killing import RANKS, killed_run
+from killing import RANKS, Moments, compile_endless, failed_run, killed_run
 
-MOMENTS = [random.Random(5).uniform(0, 0.3) for _ in range(9)]
+_RANDOM = random.Random(5)
+MOMENTS = [_RANDOM.uniform(0, 0.3) for _ in range(5)]
+LONG = 2.0  # seconds: more than may be missing
+
+
+@pytest.fixture(scope="module")
+def endless(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compile_endless(tmp_path_factory.mktemp("endless"))
+
+
+@pytest.fixture(autouse=True)
+def small_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OMPI_MCA_btl_vader_single_copy_mechanism", "OMPI_MCA_rmaps_base_oversubscribe"):
+        monkeypatch.setenv(name, "none" if name.startswith("OMPI_MCA_btl") else "1")
 
 
 @pytest.mark.parametrize("seconds", [0.0, *MOMENTS])
-def test_a_killed_run_merges_and_misses_nothing(
-    program: Callable[[str], Path], library: Path, tmp_path: Path, seconds: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("OMPI_MCA_btl_vader_single_copy_mechanism", "OMPI_MCA_rmaps_base_oversubscribe"):
-        monkeypatch.setenv(name, "none" if name.startswith("OMPI_MCA_btl") else "1")
-    ranks = killed_run(program("endless"), library, tmp_path, seconds)
+def test_a_killed_run_merges_and_misses_nothing(endless: Path, library: Path, tmp_path: Path, seconds: float) -> None:
+    ranks = killed_run(endless, library, tmp_path, seconds)
     assert len(ranks) == RANKS
     assert all(rank.complete for rank in ranks), ranks
+
+
+@pytest.mark.parametrize("node_agent", [True, False])
+def test_time_in_a_long_function_is_there_up_to_the_kill(
+    endless: Path, library: Path, tmp_path: Path, node_agent: bool
+) -> None:
+    ranks = killed_run(endless, library, tmp_path, LONG, sit=True, node_agent=node_agent)
+    assert all(rank.complete and rank.visits == 1 for rank in ranks), ranks
+    assert all(rank.seconds > LONG - 1 for rank in ranks), ranks
+
+
+@pytest.mark.parametrize("mode", ["abort", "mpi_abort"])
+def test_an_aborted_run_misses_nothing(endless: Path, library: Path, tmp_path: Path, mode: str) -> None:
+    ranks = failed_run(endless, library, tmp_path, [mode], Moments())
+    assert all(rank.complete and rank.visits == 1 for rank in ranks), ranks
+
+
+def test_a_time_limit_misses_nothing(endless: Path, library: Path, tmp_path: Path) -> None:
+    for limit in (3.0, 12.0, 60.0):  # until the machine is quick enough for the program to begin
+        folder = tmp_path / str(limit)
+        folder.mkdir()
+        moments = Moments()
+        try:
+            ranks = failed_run(endless, library, folder, ["sit"], moments, timeout=limit)
+        except AssertionError:
+            continue
+        assert all(rank.complete and rank.visits == 1 for rank in ranks), ranks
+        return
+    raise AssertionError("the program did not begin")

@@ -29,7 +29,7 @@ def interpreters() -> list[str]:
 
 def measure(command: list[str], folder: Path, variables: dict[str, str]) -> ProcessProfile:
     environment = {**os.environ, "QUIPU_DIR": str(folder), **variables}
-    subprocess.run([str(native_file("quipu-exec")), *command], env=environment, check=True, timeout=60)
+    subprocess.run([str(native_file("quipu-exec")), *command], env=environment, check=True, timeout=300)
     (path,) = folder.glob("*.quipu")  # no profile of the interpreter that the program starts
     profile = read_profile(path)
     assert not profile.problems
@@ -101,7 +101,7 @@ def test_mpi_calls_are_below_the_functions_that_make_them(library: Path, tmp_pat
     words = [f"QUIPU_DIR={tmp_path}", "QUIPU_PYTHON=1", f"QUIPU_PRELOAD={library}"]
     command = ["mpirun", "-n", "2", "env", *words, str(native_file("quipu-exec")), sys.executable]
     program = str(PROGRAMS / "functions_mpi.py")
-    subprocess.run([*command, program], env={**os.environ, **LAUNCH}, check=True, timeout=60)
+    subprocess.run([*command, program], env={**os.environ, **LAUNCH}, check=True, timeout=300)
     profiles = [read_profile(path) for path in tmp_path.glob("*.quipu")]
     assert len(profiles) == 2
     for profile in profiles:

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from measured import Run, launch
 
-LATE = 0.05
+LATE = 0.25  # as in waits.c: long compared with what a busy machine keeps a process from running
+ATTEMPTS = 4
 
 
 def seconds(run: Run, rank: int, metric: str) -> dict[str, float]:
@@ -29,17 +30,38 @@ def waits(program: Path, folder: Path, library: Path, mode: str) -> Run:
     return launch([str(program)], 2, folder, variables)
 
 
+def undisturbed(program: Path, folder: Path, library: Path, mode: str, check: Callable[[Run], None]) -> Run:
+    """Return the first run that passes: ranks wait for each other, too, when the machine stops one of them."""
+    for attempt in range(ATTEMPTS):
+        place = folder / str(attempt)
+        place.mkdir()
+        run = waits(program, place, library, mode)
+        try:
+            check(run)
+        except AssertionError:
+            if attempt == ATTEMPTS - 1:
+                raise
+        else:
+            break
+    return run
+
+
 @pytest.mark.parametrize("mode", ["sample", "all"])
 def test_the_rank_that_comes_first_waits(
     program: Callable[[str], Path], library: Path, tmp_path: Path, mode: str
 ) -> None:
-    run = waits(program("waits"), tmp_path, library, mode)
-    early, late = (seconds(run, rank, "wait_time") for rank in (0, 1))
-    time = seconds(run, 0, "time")
-    for name, times in {"MPI_Recv": 2, "MPI_Send": 1, "MPI_Wait": 1, "MPI_Allreduce": 1, "MPI_Bcast": 1}.items():
-        assert 0.8 * times * LATE < early[name] <= time[name], (name, early, time)
-        assert late[name] < 0.5 * LATE, (name, late)
-    assert early["MPI_Bcast"] > 0.8 * time["MPI_Bcast"]
+    def check(run: Run) -> None:
+        early, late = (seconds(run, rank, "wait_time") for rank in (0, 1))
+        time = seconds(run, 0, "time")
+        for name, times in {"MPI_Recv": 2, "MPI_Send": 1, "MPI_Wait": 1, "MPI_Allreduce": 1, "MPI_Bcast": 1}.items():
+            assert 0.8 * times * LATE < early[name], (name, early)
+            assert late[name] < 0.5 * LATE, (name, late)
+        assert early["MPI_Bcast"] > 0.8 * time["MPI_Bcast"]
+
+    run = undisturbed(program("waits"), tmp_path, library, mode, check)
+    for rank in (0, 1):
+        wait, time = seconds(run, rank, "wait_time"), seconds(run, rank, "time")
+        assert all(wait[name] <= time[name] for name in wait), (rank, wait, time)
     for rank in (0, 1):
         assert run.profiles[rank].attributes["mpi_wait"] == mode
         assert int(run.profiles[rank].attributes["mpi_wait_probes"]) >= 2
@@ -49,9 +71,11 @@ def test_the_rank_that_comes_first_waits(
 def test_without_probes_only_point_to_point_waits(
     program: Callable[[str], Path], library: Path, tmp_path: Path
 ) -> None:
-    run = waits(program("waits"), tmp_path, library, "local")
+    def check(run: Run) -> None:
+        assert seconds(run, 0, "wait_time")["MPI_Recv"] > 1.6 * LATE
+
+    run = undisturbed(program("waits"), tmp_path, library, "local", check)
     early = seconds(run, 0, "wait_time")
-    assert early["MPI_Recv"] > 1.6 * LATE
     assert early["MPI_Allreduce"] == early["MPI_Bcast"] == 0
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from quipu.modeling.errors import FormatError
 from quipu.report.formats.detect import read_experiment
@@ -83,7 +83,7 @@ def test_damage_is_an_error_of_the_file(kind: str, tmp_path: Path) -> None:
     path.write_bytes(content)
     assert len(read_experiment(path).tree) == 2
 
-    @settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @settings(max_examples=400)
     @given(damaged(content))
     def run(changed: bytes) -> None:
         path.write_bytes(changed)
@@ -95,7 +95,7 @@ def test_damage_is_an_error_of_the_file(kind: str, tmp_path: Path) -> None:
     run()
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.data())
 def test_damaged_cube_profiles(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     folder = tmp_path_factory.getbasetemp() / "cube-fuzz"

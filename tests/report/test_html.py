@@ -12,12 +12,14 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from quipu.modeling.behaviour import Behaviour
+from quipu.modeling.pmnf import Change, Deviation
 from quipu.report.html import html_report
 from quipu.report.html.page import script_json
 from quipu.report.terminal.text import quantity
 
 from .browser import document, instrumented
-from .planted import HOSTILE, REGIONS, TEMPLATE, planted
+from .planted import HOSTILE, REGIONS, TEMPLATE, model, planted
 
 
 class Elements(HTMLParser):
@@ -131,6 +133,26 @@ def test_alive_in_a_browser(tmp_path: Path) -> None:
     assert "<img" not in dom
     assert "extrapolation: p, n outside of the measured range" in dom
     assert "Table I: allreduce" not in dom.split("<script")[0]  # main is chosen, not the reduction
+
+
+def test_noise_and_changes_of_behaviour_in_a_browser(tmp_path: Path) -> None:
+    experiment, models = planted()
+    change = Change("p", 4, 8, model(8e-4), model(0, (1e-4, {"p": ("1", 0)})), 30.0)
+    noise = Deviation((-0.1, -0.05, 0.0, 0.05, 0.1), 0.04, 0.05, 0.2, 3, (2, 3), 0.12, f"too loud {HOSTILE}")
+    observed = {"time": [Behaviour(noise, change if path == 5 else None) for path in range(len(experiment.tree))]}
+    page = tmp_path / "report.html"
+    script = "document.querySelector('#changes button').click();"
+    page.write_text(instrumented(html_report(experiment, models, observed=observed), script), encoding="utf-8")
+    dom, console = document(page, tmp_path / "profile")
+    assert console == ""
+    plot = dom[dom.index('<div id="plot">') : dom.index('<table id="models">')]
+    assert plot.count('class="gap"') == 1 and plot.count('class="part"') == 2
+    models_table = dom[dom.index('<table id="models">') : dom.index('id="ranking"')]
+    assert "changes from p=4 to p=8: " in models_table
+    assert "repetitions: range 12.0% of the mean, 90 % of the deviations from -10.0% to 10.0%" in models_table
+    below = dom[dom.index('id="noise"') :]
+    assert re.search(r'<table id="levels"><caption>', below) and 'class="half"' in below
+    assert below.count("too loud &lt;/script&gt;") == 8 and "<img" not in dom
 
 
 def test_the_ranking_in_the_page_is_that_of_the_models(tmp_path: Path) -> None:

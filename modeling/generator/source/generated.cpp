@@ -92,6 +92,8 @@ const std::vector<Element> &Data::operand() const { return theirs.empty() ? mine
 Window::Window(const Data &data)
     : first(data.operand().data()), mask(std::bit_floor(std::min(data.elements, largest)) - 1) {}
 
+void synchronize() { MPI_Barrier(MPI_COMM_WORLD); }
+
 Affine power(Affine map, std::uint64_t times) {
     Affine result;
     for (; times > 0; times /= 2) {

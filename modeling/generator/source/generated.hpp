@@ -58,6 +58,9 @@ struct Window {
     std::uint64_t mask;
 };
 
+// All ranks begin to communicate together, so that the time of a function is not that of waiting for the one before.
+void synchronize();
+
 // Steps x -> a·x + b modulo 2^64, whose coefficients come from the window: each step needs the one before.
 struct Addition {
     static std::uint64_t factor(std::uint64_t /*element*/) { return 1; }

@@ -78,6 +78,15 @@ Options parse(std::span<char *> arguments, int rank, int ranks) {
     return options;
 }
 
+// Libraries set up connections and buffers when they are first used; no function shall be the first one.
+void warm_up(const generated::Run &run) {
+    if (run.communicates) {
+        int value = 0;
+        MPI_Bcast(&value, 1, MPI_INT, 0, MPI_COMM_WORLD);
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -91,6 +100,7 @@ int main(int argc, char **argv) {
     run.communicates = options.communicates && options.as_ranks == 0;
     run.computes = options.computes;
 
+    warm_up(run);
     generated::Errors errors;
     for (std::size_t index = options.first; index < options.last; index++) {
         const generated::Errors own = generated::functions[index].run(run);

@@ -40,6 +40,7 @@ function drawModels() {
     const basis = element("td", {}, summed ? "sum over callees" : own.basis || "");
     if (!summed && own.prior) basis.append(" ", element("span", { class: "tag prior", title: own.prior }, "prior"));
     if (!summed) for (const note of own.notes || []) basis.append(element("div", { class: "status" }, note));
+    if (!summed) basis.append(...behaviourLines(metric.name, state.path));
     const smape = summed ? errorOfSum(metric.name, state.path, model) : own.smape;
     const error = Number.isFinite(smape) ? smape.toFixed(1) + "%" : "–";
     const row = element("tr", { class: metric.name === state.metric ? "chosen" : "" });

@@ -45,5 +45,6 @@ if (DATA.parent.length && DATA.metrics.length) {
   window.addEventListener("resize", drawPlot);
   drawDetail();
   drawRanking();
+  drawNoise();
 } else byId("tree-status").textContent = "nothing was measured";
 document.documentElement.dataset.ready = "true";

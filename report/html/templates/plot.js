@@ -93,6 +93,7 @@ function drawPlot() {
   if (new Set(column).size <= 12) x.ticks = [...new Set(column)].sort((a, b) => a - b).concat(reach > measuredHigh ? [reach] : []);
   drawAxes(svg, x, y, width, height, axis);
   drawCurve(svg, curve, x, y, measuredLow, measuredHigh, height);
+  drawChange(svg, x, y, axis, state.fixed, height);
   for (const point of points) {
     for (const value of point.values)
       if (!logY || value > 0) svg.append(shape("circle", { class: "point", cx: x.place(point.x), cy: y.place(value), r: 3.5 }, shape("title", {}, tip(axis, point.x, value))));

@@ -1,0 +1,61 @@
+"""Checksums of the files of a run archive, in the format of sha256sum: `sha256sum -c SHA256SUMS` checks them, too."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from quipu.modeling.errors import FormatError
+
+from .tables import MEND, fsync
+
+NAME = "SHA256SUMS"
+_LINE = re.compile(r"([0-9a-f]{64}) [ *]([\w.-]+)")
+_LARGEST = 1 << 16
+
+
+def write_checksums(folder: Path) -> None:
+    """Write the checksums of all files in a folder and wait until they are on the disk. Raises OSError."""
+    files = sorted(path for path in folder.iterdir() if path.name != NAME)
+    (folder / NAME).write_text("".join(f"{_sum(path)}  {path.name}\n" for path in files), encoding="ascii")
+    fsync(folder / NAME)
+
+
+def check_files(folder: Path, names: Iterable[str]) -> None:
+    """Raise FormatError that names the first of these files that is not as it was written.
+
+    An archive without checksums is not checked. Files that are missing are left to their readers.
+    """
+    sums = _sums(folder / NAME)
+    if sums is None:
+        return
+    for name in names:
+        path = folder / name
+        try:
+            changed = path.exists() and sums.get(name) != _sum(path)
+        except OSError as error:
+            raise FormatError(path, f"cannot be read: {error.strerror or error}") from error
+        if changed:
+            raise FormatError(
+                path, f"does not fit its checksum in {NAME}: it is damaged, or was changed (then remove {NAME}); {MEND}"
+            )
+
+
+def _sums(path: Path) -> dict[str, str] | None:
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise FormatError(path, f"is no list of checksums; remove it to read the archive without; {MEND}")
+        text = path.read_text(encoding="ascii", errors="replace")
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise FormatError(path, f"cannot be read: {error.strerror or error}") from error
+    matches = [_LINE.fullmatch(line) for line in text.splitlines()]
+    return {match.group(2): match.group(1) for match in matches if match}
+
+
+def _sum(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,98 @@
+"""The modelers that the evaluation of priors compares: Quipu's priors, time alone, and Extra-P 4.2.5."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+from modeling_extrap import model_with_extrap
+from modeling_sets import PlantedSet
+from priors_programs import Floats, Measured, with_times
+from quipu.modeling.experiment import Metric
+from quipu.modeling.pmnf import Model, Options, fit_models
+from quipu.modeling.pmnf.term import Exponents
+from quipu.modeling.priors.accuracy import exponent_deviation
+from quipu.modeling.priors.choices import time_priors
+from quipu.modeling.priors.effort_time import fit_time
+
+_TIME = Metric("time", "s", "cost")
+_MEDIAN = Options(aggregation="median")
+_NOTHING: Exponents = (Fraction(0), 0)
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What a modeler says of F functions: predictions (F,) at the test point, leading exponents by parameter."""
+
+    predictions: Floats
+    leads: list[dict[str, Exponents]]
+
+
+Modeler = Callable[[Floats], Answer]
+
+
+def priors_of(measured: Measured) -> Modeler:
+    """Return a modeler with the priors of the measured effort; it takes times (F, C, R)."""
+    choices = time_priors(measured.experiment)
+
+    def model(times: Floats) -> Answer:
+        found = fit_time(with_times(measured.experiment, times), choices)
+        models = [found[path].model if path in found else None for path in range(len(times))]
+        return _answer(models, measured)
+
+    return model
+
+
+def time_alone(measured: Measured) -> Modeler:
+    """Return a modeler that sees times only, the median of the repetitions."""
+
+    def model(times: Floats) -> Answer:
+        experiment = measured.experiment
+        models = fit_models(experiment.points, times, _TIME, experiment.parameters, _MEDIAN)
+        return _answer(models, measured)
+
+    return model
+
+
+def extrap(measured: Measured, python: Path) -> Modeler:
+    """Return Extra-P with the median of the repetitions, as the paper has it."""
+
+    def model(times: Floats) -> Answer:
+        experiment = measured.experiment
+        centre = np.median(times, axis=2, keepdims=True)
+        target = np.array(measured.test, dtype=np.float64)
+        own = PlantedSet("times", experiment.parameters, experiment.points, centre, target, measured.far, [], [])
+        found = model_with_extrap([own], python)["times"]
+        leads = [dict(zip(experiment.parameters, lead, strict=True)) for lead in found.leads]
+        return Answer(found.predictions, leads)
+
+    return model
+
+
+def _answer(models: list[Model | None] | list[object], measured: Measured) -> Answer:
+    """A function without a model counts as the prediction 0 and the order of a constant."""
+    predictions, leads = [], []
+    for model in models:
+        known = isinstance(model, Model)
+        predictions.append(float(model.evaluate([measured.test])[0]) if known else 0.0)
+        leads.append({x: model.lead(x) if known else _NOTHING for x in measured.experiment.parameters})
+    return Answer(np.array(predictions), leads)
+
+
+def relative_errors(answer: Answer, measured: Measured) -> Floats:
+    """Return RE of each function, as a share."""
+    errors: Floats = np.abs(answer.predictions - measured.far) / measured.far
+    return errors
+
+
+def deviations(answer: Answer, measured: Measured) -> Floats:
+    """Return ED (F, parameters) of each function from the stated complexity."""
+    return np.array(
+        [
+            [float(exponent_deviation(lead[x], truth[x])) for x in measured.experiment.parameters]
+            for lead, truth in zip(answer.leads, measured.truth, strict=True)
+        ]
+    )

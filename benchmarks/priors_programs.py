@@ -1,0 +1,211 @@
+"""Generated functions, built and run: the measurements of the evaluation of priors. What is measured is not repeated.
+
+Computation is measured in one process that computes what a rank of p would (no rank differs from another);
+communication is simulated with p ranks by SimGrid SMPI, without computation.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from quipu.agent.store import find_runs, load_experiment
+from quipu.modeling.experiment import CallTree, Experiment, Metric, Region, RegionKind
+from quipu.modeling.pmnf.term import Exponents
+
+Floats = NDArray[np.float64]
+Point = tuple[int, int]
+# Algorithms as MPICH chooses them; computation takes no simulated time; a message costs its sender and its receiver
+# 0.5 µs and 0.02 ns per byte, as on a fast network (SMPI's own default is nothing).
+SMPI_OPTIONS = (
+    "--log=root.thres:error",
+    "--cfg=smpi/coll-selector:mpich",
+    "--cfg=smpi/simulate-computation:no",
+    "--cfg=smpi/os:0:5e-7:2e-11",
+    "--cfg=smpi/or:0:5e-7:2e-11",
+)
+EFFORT = ("visits", "blocks", "bytes_sent", "bytes_received", "comm_size")
+ENVIRONMENT = {
+    "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is measured: so many functions of a seed at points P(p, n), and at the test point."""
+
+    functions: int
+    seed: int
+    p: tuple[int, ...]
+    n: tuple[int, ...]
+    test: Point
+    most_steps: float
+    repetitions: int = 5
+
+    @property
+    def points(self) -> list[Point]:
+        return [(p, n) for p in self.p for n in self.n]
+
+
+FULL = Plan(200, 2025, (128, 256, 512, 1024, 2048), (8000, 16000, 24000, 32000, 40000), (4096, 48000), 3e8)
+QUICK = Plan(18, 2025, (8, 16, 32, 64, 128), (8000, 16000, 24000, 32000, 40000), (256, 48000), 2e6, 2)
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """One kind of effort, computation or communication, of F functions.
+
+    experiment: one call path per function, with its effort, and time of R repetitions; far: (F,) time at the test
+    point; truth: leading exponents by parameter; test: the test point.
+    """
+
+    kind: str
+    experiment: Experiment
+    far: Floats
+    truth: list[dict[str, Exponents]]
+    test: Point
+
+
+def _call(words: Sequence[object], folder: Path) -> None:
+    done = subprocess.run(
+        [str(word) for word in words],
+        cwd=folder,
+        env={**os.environ, **ENVIRONMENT},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        sys.exit(f"{' '.join(map(str, words))} in {folder}:\n{done.stdout}{done.stderr}")
+
+
+def build(plan: Plan, folder: Path) -> tuple[Path, Path]:
+    """Generate the program of a plan, build it for this machine and for SMPI, and return both folders."""
+    folder.mkdir(parents=True, exist_ok=True)
+    built = []
+    for name, compiler in (("native", "quipu-mpic++"), ("simulated", "quipu-smpicxx")):
+        target = folder / name
+        if not (target / "benchmark").exists():
+            print(f"building {plan.functions} functions with {compiler}", flush=True)
+            bounds = ("--from", f"p={plan.p[0]},n={plan.n[0]}", "--to", f"p={plan.test[0]},n={plan.test[1]}")
+            chosen = ("--functions", plan.functions, "--seed", plan.seed, "--most-steps", plan.most_steps)
+            _call(("quipu", "generate", *chosen, *bounds, "-o", target), folder)
+            _call(("make", "-j2", f"MPICXX={compiler}"), target)
+        built.append(target)
+    return built[0], built[1]
+
+
+def measure(plan: Plan, folder: Path, only: str = "") -> None:
+    """Run what is not yet measured: every point, and the test point, whose runs go into folders of their own.
+
+    only: "native" or "simulated", to measure one part (both can be measured at the same time on two machines).
+    """
+    native, simulated = build(plan, folder)
+    jobs: list[tuple[Path, str, Point, int]] = []
+    for name, points in (("runs", plan.points), ("test", [plan.test])):
+        jobs += [(simulated, name, point, 1) for point in points]
+        jobs += [(native, name, point, number) for number in range(1, plan.repetitions + 1) for point in points]
+    jobs = [job for job in jobs if only in ("", job[0].name)]
+    done = {
+        (folder, name, tuple(run.metadata.parameters[x] for x in ("p", "n")), run.metadata.repetition)
+        for folder in (native, simulated)
+        for name in ("runs", "test")
+        if (folder / name).is_dir()
+        for run in find_runs(folder / name)
+        if not run.metadata.partial
+    }
+    jobs = [job for job in jobs if job not in done]
+    for number, (where, name, (p, n), repetition) in enumerate(jobs, 1):
+        print(f"[{number}/{len(jobs)}] {where.name} p={p} n={n} repetition {repetition}", flush=True)
+        if where == native:
+            command: tuple[object, ...] = ("./benchmark", n, "--as-ranks", p)
+        else:
+            command = ("smpirun", "-np", p, *SMPI_OPTIONS, "./benchmark", n, "--only", "communication")
+        _call(("quipu", "run", "--param", f"p={p},n={n}", "-o", name, "--", *command), where)
+
+
+def load(plan: Plan, folder: Path) -> list[Measured]:
+    """Return what was measured, computation and communication."""
+    statement = json.loads((folder / "native" / "complexity.json").read_text())["functions"]
+    computation = [(own["region"],) for function in statement if (own := function.get("computation"))]
+    orders = [function["computation"]["leading"] for function in statement if "computation" in function]
+    calls, times = [], []
+    for function in statement:
+        own = function.get("communication", {"mpi": []})
+        for mpi in own["mpi"]:
+            calls.append((own["region"], mpi["region"]))
+            times.append(mpi["time"]["leading"])
+    return [
+        _measured("computation", plan, folder / "native", computation, orders),
+        _measured("communication", plan, folder / "simulated", calls, times),
+    ]
+
+
+def _measured(
+    kind: str, plan: Plan, folder: Path, paths: list[tuple[str, ...]], orders: list[dict[str, Any]]
+) -> Measured:
+    near = load_experiment(folder / "runs", "mean")
+    # an operation of all ranks takes as long as it takes the last one
+    slowest, far = (load_experiment(folder / name, "max") for name in ("runs", "test"))
+    rows, columns = _rows(near, paths), _rows(far, paths)
+    time = np.nanmedian(far.values["time"][columns, 0], axis=1)
+    kept = np.flatnonzero(time > 0)  # what a simulation gives no time has no relative error
+    order = [int(np.flatnonzero((near.points == point).all(axis=1))[0]) for point in plan.points]
+    kind_of = RegionKind.MPI if kind == "communication" else RegionKind.FUNCTION
+    regions = tuple(Region(paths[i][-1], paths[i][-1], kind_of) for i in kept)
+    count = len(regions)
+    experiment = Experiment(
+        kind,
+        ("p", "n"),
+        np.array(plan.points, dtype=np.float64),
+        CallTree(regions, np.arange(count), np.full(count, -1)),
+        {name: near.metrics[name] for name in ("time", *EFFORT)},
+        {
+            **{name: near.values[name][rows[kept]][:, order] for name in EFFORT},
+            "time": slowest.values["time"][_rows(slowest, paths)[kept]][:, order],
+        },
+    )
+    truth = [{x: (Fraction(power), int(log)) for x, (power, log) in orders[i].items()} for i in kept]
+    return Measured(kind, experiment, time[kept], truth, plan.test)
+
+
+def _rows(experiment: Experiment, paths: list[tuple[str, ...]]) -> NDArray[np.int64]:
+    """Return the call paths that end in these regions, each of which must be there once."""
+    found: dict[tuple[str, ...], int] = {}
+    length = len(paths[0])
+    for node in range(len(experiment.tree)):
+        ancestry = experiment.tree.ancestry(node)[-length:]
+        found[tuple(experiment.tree.name(i).split("(")[0] for i in ancestry)] = node
+    return np.array([found[path] for path in paths])
+
+
+def with_times(experiment: Experiment, times: Floats) -> Experiment:
+    """Return an experiment with other times, (F, C, R); effort has one value for all repetitions."""
+    values = {name: experiment.values[name][:, :, :1] for name in EFFORT}
+    metrics: dict[str, Metric] = experiment.metrics
+    return Experiment(
+        experiment.name, experiment.parameters, experiment.points, experiment.tree, metrics, {**values, "time": times}
+    )
+
+
+def is_complete(plan: Plan, folder: Path) -> bool:
+    """Whether all runs are there."""
+    wanted = {"runs": len(plan.points), "test": 1}
+    for name, factor in (("native", plan.repetitions), ("simulated", 1)):
+        for part, number in wanted.items():
+            runs = find_runs(folder / name / part) if (folder / name / part).is_dir() else []
+            if len([run for run in runs if not run.metadata.partial]) < math.prod((number, factor)):
+                return False
+    return True

@@ -1,0 +1,99 @@
+#include "lines.h"
+
+#include "llvm/Demangle/Demangle.h"
+#include "llvm/IR/DebugInfoMetadata.h"
+#include "llvm/IR/Function.h"
+#include "llvm/IR/Instruction.h"
+#include "llvm/Support/Path.h"
+
+using namespace llvm;
+
+namespace quipu {
+
+LineTable::Place LineTable::placeOf(const Instruction &I) const {
+    if (const DILocation *Location = I.getDebugLoc().get(); Location && Location->getLine())
+        return {Location->getScope()->getSubprogram(), Location->getLine()};
+    const DISubprogram *Own = F.getSubprogram();
+    return {Own, Own ? Own->getLine() : 0};
+}
+
+LineTable::LineTable(const Function &F, ArrayRef<SmallVector<Share, 4>> Shares) : F(F) {
+    // What one execution of each block adds to its lines; the block itself is counted at its first line.
+    DenseMap<const BasicBlock *, MapVector<Place, Effort>> Blocks;
+    for (const BasicBlock &BB : F) {
+        MapVector<Place, Effort> &Lines = Blocks[&BB];
+        bool Counted = false;
+        for (const Instruction &I : BB) {
+            Effort E{};
+            addEffort(E, I);
+            if (E == Effort{})
+                continue;
+            E[0] = !std::exchange(Counted, true);
+            accumulate(Lines[placeOf(I)], E, 1);
+        }
+        if (!Counted)
+            Lines[placeOf(*BB.getTerminator())][0] = 1;
+    }
+    for (size_t Row = 0; Row < Shares.size(); Row++)
+        for (const Share &S : Shares[Row])
+            for (const auto &Line : Blocks[S.first])
+                accumulate(Table[Line.first][static_cast<unsigned>(Row)], Line.second, S.second);
+}
+
+void LineTable::addTransfer(unsigned Row, const Instruction &I, const Effort &Weight) {
+    // Lines that share the counter cannot be told apart: it goes to the first.
+    for (const auto &Line : Table)
+        if (Line.second.count(Row))
+            return;
+    Table[placeOf(I)].insert({Row, Weight});
+}
+
+std::vector<LineEffort> LineTable::lines() const {
+    std::vector<LineEffort> Lines;
+    for (const auto &Line : Table) {
+        LineEffort Found{Line.first.first, Line.first.second, {}};
+        for (const auto &Row : Line.second)
+            if (Row.second != Effort{})
+                Found.Rows.push_back({Row.first, Row.second});
+        if (!Found.Rows.empty())
+            Lines.push_back(std::move(Found));
+    }
+    return Lines;
+}
+
+void writeLines(json::OStream &Json, ArrayRef<LineEffort> Lines) {
+    Json.attributeArray("lines", [&] {
+        for (const LineEffort &Line : Lines) {
+            Json.object([&] {
+                SmallString<256> Path;
+                StringRef Name;
+                if (Line.Function) {
+                    Path = Line.Function->getFilename();
+                    if (!sys::path::is_absolute(Path)) {
+                        Path = Line.Function->getDirectory();
+                        sys::path::append(Path, Line.Function->getFilename());
+                    }
+                    sys::path::remove_dots(Path, true);
+                    Name = Line.Function->getLinkageName();
+                    if (Name.empty())
+                        Name = Line.Function->getName();
+                }
+                Json.attribute("function", json::fixUTF8(demangle(Name)));
+                Json.attribute("name", json::fixUTF8(Name));
+                Json.attribute("file", json::fixUTF8(Path));
+                Json.attribute("line", Line.Line);
+                Json.attributeArray("effort", [&] {
+                    for (const auto &Row : Line.Rows) {
+                        Json.array([&] {
+                            Json.value(Row.first);
+                            for (int64_t Number : Row.second)
+                                Json.value(Number);
+                        });
+                    }
+                });
+            });
+        }
+    });
+}
+
+} // namespace quipu

@@ -1,0 +1,53 @@
+//===- lines.h - the weights of a function by source line --------------------===//
+#ifndef QUIPU_LINES_H
+#define QUIPU_LINES_H
+
+#include "effort.h"
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/Support/JSON.h"
+
+#include <utility>
+#include <vector>
+
+namespace llvm {
+class DISubprogram;
+class Function;
+} // namespace llvm
+
+namespace quipu {
+
+/// What a source line adds to each row of a region's weights. Code that was inlined is at the line and in the function
+/// that it came from.
+struct LineEffort {
+    const llvm::DISubprogram *Function; ///< null: code without a location
+    unsigned Line;
+    std::vector<std::pair<unsigned, Effort>> Rows; ///< row of the weights, share of this line in it
+};
+
+/// Splits rows of weights by line. Reads the function before anything is inserted.
+class LineTable {
+  public:
+    using Share = std::pair<const llvm::BasicBlock *, int64_t>;
+
+    LineTable(const llvm::Function &F, llvm::ArrayRef<llvm::SmallVector<Share, 4>> Shares);
+    void addTransfer(unsigned Row, const llvm::Instruction &I, const Effort &Weight);
+    std::vector<LineEffort> lines() const;
+
+  private:
+    using Place = std::pair<const llvm::DISubprogram *, unsigned>;
+
+    Place placeOf(const llvm::Instruction &I) const;
+
+    const llvm::Function &F;
+    llvm::MapVector<Place, llvm::MapVector<unsigned, Effort>> Table;
+};
+
+/// The member "lines" of a line of facts.
+void writeLines(llvm::json::OStream &Json, llvm::ArrayRef<LineEffort> Lines);
+
+} // namespace quipu
+
+#endif

@@ -1,0 +1,60 @@
+"""Noise and changes of behaviour of an experiment."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from quipu.modeling.analysis import analyze
+from quipu.modeling.behaviour import behaviour, noise_levels
+from quipu.modeling.experiment import CallTree, Experiment, FloatArray, Metric, Region
+from quipu.modeling.pmnf import find_changes
+
+P = 2.0 ** np.arange(1, 9)
+
+
+def _experiment() -> Experiment:
+    """main is constant, solve loud, exchange switches its algorithm at 32."""
+    random = np.random.default_rng(3)
+    exact = np.stack([np.full(8, 10.0), np.full(8, 5.0), np.where(P <= 32, 3 + np.log2(P), 0.4 * P)])
+    noise = np.array([0.01, 0.9, 0.02])[:, None, None]
+    time = exact[:, :, None] * (1 + noise * random.uniform(-1, 1, (3, 8, 5)))
+    regions = tuple(Region(name, name) for name in ("main", "solve", "exchange"))
+    tree = CallTree(regions, np.array([0, 1, 2]), np.array([-1, 0, 0]))
+    metrics = {"time": Metric("time", "s", "cost"), "blocks": Metric("blocks", "1", "effort")}
+    blocks = np.repeat(np.stack([P, P**2, 7 * P])[:, :, None], 5, axis=2)
+    return Experiment("x", ("p",), P[:, None], tree, metrics, {"time": time, "blocks": blocks})
+
+
+def test_what_an_experiment_shows() -> None:
+    experiment = _experiment()
+    found = behaviour(experiment, analyze(experiment))
+    main, solve, exchange = found["time"]
+    assert main.change is None and not main.warning
+    assert solve.change is None and "cannot support" in solve.warning
+    change = exchange.change
+    assert change is not None and (change.last, change.first) == (32, 64)
+    assert change.model_at({"p": 40.0}) == change.below and change.model_at({"p": 64.0}) == change.above
+    assert main.deviation is not None and main.deviation.range == pytest.approx(0.014, abs=0.006)
+    assert all(own.change is None and own.deviation is None for own in found["blocks"])
+    assert set(behaviour(experiment, analyze(experiment), ["blocks"])) == {"blocks"}
+
+
+def test_noise_levels_of_a_program() -> None:
+    experiment = _experiment()
+    levels = noise_levels(experiment, "time")
+    assert len(levels) == 24 and max(levels) > 0.5 and min(levels) < 0.02
+    values = experiment.values["time"].copy()
+    values[2] *= 1e-4  # below 1 % of the total
+    values[:, 0, 1:] = np.nan  # no repetitions
+    less = Experiment("x", ("p",), P[:, None], experiment.tree, experiment.metrics, {"time": values})
+    assert len(noise_levels(less, "time")) == 14
+
+
+@pytest.mark.parametrize("noise", [0.01, 0.05])
+def test_a_sum_of_two_functions_is_no_change(noise: float) -> None:
+    random = np.random.default_rng(4)
+    shares = random.uniform(1, 1000, (100, 3, 1))
+    exact: FloatArray = shares[:, 0] + shares[:, 1] * P[None] ** 0.5 + shares[:, 2] * P[None] ** 1.5 / 8
+    values = exact[..., None] * (1 + noise * random.standard_normal((100, 8, 5)))
+    found = find_changes(P[:, None], values, Metric("time", "s", "cost"), ("p",))
+    assert np.mean([change is None for change in found]) >= 0.92
