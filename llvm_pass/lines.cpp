@@ -78,7 +78,7 @@ void writeLines(json::OStream &Json, ArrayRef<LineEffort> Lines) {
                     if (Name.empty())
                         Name = Line.Function->getName();
                 }
-                Json.attribute("function", json::fixUTF8(demangle(Name)));
+                Json.attribute("function", json::fixUTF8(demangle(Name.str())));
                 Json.attribute("name", json::fixUTF8(Name));
                 Json.attribute("file", json::fixUTF8(Path));
                 Json.attribute("line", Line.Line);
