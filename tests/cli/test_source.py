@@ -70,7 +70,7 @@ def make_run(tmp_path: Path, pair: float = 2e-8) -> Path:
     effort = SourceEffort(np.array([0, 1, 1, 1, 1, 1]), np.array([4, 0, 1, 2, 3, 4]), lines, rows)
     costs = {
         "visits": 82.0,
-        "pair": 2e-8,
+        "pair": pair,
         "outside": 1e-8,
         "counters": 1e-5,
         "total": 4e-4,
