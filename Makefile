@@ -1,5 +1,6 @@
 # make demo    install what is missing, build, measure the examples, model them, write a filter and a report
 # make test    install what is missing, build, run all tests
+# make test-address, test-thread, test-undefined    all tests with a sanitizer in the runtime
 # make lint    all static checks
 # make bench-NAME   run benchmarks/NAME.py
 SHELL := /bin/bash
@@ -11,10 +12,16 @@ export PATH := $(abspath $(VENV))/bin:$(PATH)
 NATIVE := CMakeLists.txt $(shell find agent/runtime agent/shim llvm_pass -name '*.cpp' -o -name '*.c' -o -name '*.h' \
             -o -name '*.def' -o -name CMakeLists.txt)
 
-.PHONY: demo test lint build format clean packages packages-test
+.PHONY: demo test test-address test-thread test-undefined lint build format clean packages packages-test
 
 demo: build
 	@$(PY) examples/demo.py
+
+# All tests with a runtime that a sanitizer watches, in an environment of its own.
+test-address test-thread test-undefined: packages-test
+	@$(MAKE) --no-print-directory test VENV=build/$@/venv XDG_CACHE_HOME=$(CURDIR)/build/$@/cache \
+	    CONFIGURE='-C build-dir=build/$@ -C cmake.define.QUIPU_SANITIZE=$(@:test-%=%) \
+	    -C cmake.define.CMAKE_CXX_COMPILER=clang++-19'
 
 test: packages-test build
 	@$(PY) -m pytest
@@ -34,12 +41,16 @@ packages:
 packages-test: packages
 	@.ci/packages test
 
+# Touched when packages were installed: another LLVM means another plugin.
+build/.packages: | packages
+	@mkdir -p build && touch $@
+
 $(VENV)/bin/python: | packages
 	@python3 .ci/make_environment.py $(VENV)
 
-$(VENV)/.built: $(NATIVE) pyproject.toml $(VENV)/bin/python
+$(VENV)/.built: $(NATIVE) build/.packages pyproject.toml $(VENV)/bin/python
 	@echo "Building Quipu (pass, runtime, wrappers, Python package) ..."
-	@$(PY) -m pip install --quiet --no-build-isolation --editable '.[test,lint]'
+	@$(PY) -m pip install --quiet --no-build-isolation $(CONFIGURE) --editable '.[test,lint]'
 	@touch $@
 
 format:

@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 from quipu.modeling.errors import QuipuError
 
-from .installation import MEND, native_file
+from .installation import MEND, native_file, native_folders
 from .launchers.detect import launcher_for
 
 _ANSWER = 30.0  # seconds for a question to a tool
@@ -140,11 +140,18 @@ def _belong_together(compiler: str, family: str, launcher: str) -> Check:
 
 def _native() -> list[Check]:
     return [
-        _part("QuipuPass.so", "the compiler wrappers", _load),
+        _part("QuipuPass-19.so", "the compiler wrappers", _load),
+        *_further_plugins(),
         _part("libquipu.so", "every measurement", _load),
         _part("quipu-exec", "quipu run", _runs),
         _part("quipu-cc", "the compiler wrappers", _runs),
     ]
+
+
+def _further_plugins() -> list[Check]:
+    """Plugins for the compilers of other LLVMs than the default one."""
+    names = sorted(path.name for path in native_folders()[0].glob("QuipuPass-*.so"))
+    return [_part(name, "QUIPU_CC and QUIPU_CXX", _load) for name in names if name != "QuipuPass-19.so"]
 
 
 def _part(name: str, needed_for: str, test: Callable[[Path], str]) -> Check:

@@ -7,10 +7,10 @@ communication is simulated with p ranks by SimGrid SMPI, without computation.
 from __future__ import annotations
 
 import json
-import math
 import os
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -113,20 +113,23 @@ def measure(plan: Plan, folder: Path, only: str = "") -> None:
     only: "native" or "simulated", to measure one part (both can be measured at the same time on two machines).
     """
     native, simulated = build(plan, folder)
-    jobs: list[tuple[Path, str, Point, int]] = []
-    for name, points in (("runs", plan.points), ("test", [plan.test])):
-        jobs += [(simulated, name, point, 1) for point in points]
-        jobs += [(native, name, point, number) for number in range(1, plan.repetitions + 1) for point in points]
-    jobs = [job for job in jobs if only in ("", job[0].name)]
-    done = {
-        (folder, name, tuple(run.metadata.parameters[x] for x in ("p", "n")), run.metadata.repetition)
-        for folder in (native, simulated)
+    done = Counter(
+        (where, name, tuple(run.metadata.parameters[x] for x in ("p", "n")))
+        for where in (native, simulated)
         for name in ("runs", "test")
-        if (folder / name).is_dir()
-        for run in find_runs(folder / name)
+        if (where / name).is_dir()
+        for run in find_runs(where / name)
         if not run.metadata.partial
-    }
-    jobs = [job for job in jobs if job not in done]
+    )
+    jobs: list[tuple[Path, str, Point, int]] = []
+    for where, repetitions in ((simulated, 1), (native, plan.repetitions)):
+        for number in range(1, repetitions + 1):
+            jobs += [
+                (where, name, point, number)
+                for name, points in (("runs", plan.points), ("test", [plan.test]))
+                for point in points
+                if only in ("", where.name) and done[where, name, point] < number
+            ]
     for number, (where, name, (p, n), repetition) in enumerate(jobs, 1):
         print(f"[{number}/{len(jobs)}] {where.name} p={p} n={n} repetition {repetition}", flush=True)
         if where == native:
@@ -198,14 +201,3 @@ def with_times(experiment: Experiment, times: Floats) -> Experiment:
     return Experiment(
         experiment.name, experiment.parameters, experiment.points, experiment.tree, metrics, {**values, "time": times}
     )
-
-
-def is_complete(plan: Plan, folder: Path) -> bool:
-    """Whether all runs are there."""
-    wanted = {"runs": len(plan.points), "test": 1}
-    for name, factor in (("native", plan.repetitions), ("simulated", 1)):
-        for part, number in wanted.items():
-            runs = find_runs(folder / name / part) if (folder / name / part).is_dir() else []
-            if len([run for run in runs if not run.metadata.partial]) < math.prod((number, factor)):
-                return False
-    return True

@@ -2,10 +2,10 @@
 
 #include "counting.h"
 #include "hooks.h"
+#include "names.h"
 #include "regions.h"
 
 #include "llvm/Analysis/GlobalsModRef.h"
-#include "llvm/BinaryFormat/Dwarf.h"
 #include "llvm/IR/DebugInfoMetadata.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstrTypes.h"
@@ -21,14 +21,6 @@ using namespace llvm;
 
 namespace quipu {
 namespace {
-
-/// Fortran has no exceptions; the functions of flang do not say so. Its modules name no compiler, but have debug
-/// information (the wrapper asks for line tables) or call its runtime.
-bool isFortran(const Module &M) {
-    for (const DICompileUnit *Unit : M.debug_compile_units())
-        return dwarf::isFortran(static_cast<dwarf::SourceLanguage>(Unit->getSourceLanguage()));
-    return any_of(M, [](const Function &F) { return F.getName().starts_with("_FortranA"); });
-}
 
 /// A function that now counts writes memory: what the optimizer had found out about it no longer holds.
 void forgetMemoryFacts(Function &F) {
@@ -163,6 +155,7 @@ PreservedAnalyses InstrumentPass::run(Module &M, ModuleAnalysisManager &AM) {
     if (!readSelection(M, Selection))
         return PreservedAnalyses::all();
     auto &FAM = AM.getResult<FunctionAnalysisManagerModuleProxy>(M).getManager();
+    // Fortran has no exceptions; the functions of flang do not say so.
     bool HandleExceptions = !isFortran(M);
     bool Naive = sys::Process::GetEnv("QUIPU_NAIVE").has_value();
     bool PerLine = sys::Process::GetEnv("QUIPU_PER_BLOCK").has_value();

@@ -29,15 +29,15 @@ LineTable::LineTable(const Function &F, ArrayRef<SmallVector<Share, 4>> Shares) 
             if (E == Effort{})
                 continue;
             E[0] = !std::exchange(Counted, true);
-            accumulate(Lines.try_emplace(placeOf(I)).first->second, E, 1);
+            accumulate(Lines[placeOf(I)], E, 1);
         }
         if (!Counted)
-            Lines.try_emplace(placeOf(*BB.getTerminator())).first->second[0] = 1;
+            Lines[placeOf(*BB.getTerminator())][0] = 1;
     }
     for (size_t Row = 0; Row < Shares.size(); Row++)
         for (const Share &S : Shares[Row])
             for (const auto &Line : Blocks[S.first])
-                accumulate(Table[Line.first].try_emplace(Row).first->second, Line.second, S.second);
+                accumulate(Table[Line.first][static_cast<unsigned>(Row)], Line.second, S.second);
 }
 
 void LineTable::addTransfer(unsigned Row, const Instruction &I, const Effort &Weight) {
@@ -89,7 +89,7 @@ void writeLines(json::OStream &Json, ArrayRef<LineEffort> Lines) {
                     if (Name.empty())
                         Name = Line.Function->getName();
                 }
-                Json.attribute("function", json::fixUTF8(demangle(Name)));
+                Json.attribute("function", json::fixUTF8(demangle(Name.str())));
                 Json.attribute("name", json::fixUTF8(Name));
                 Json.attribute("file", json::fixUTF8(Path));
                 Json.attribute("line", Line.Line);

@@ -8,7 +8,7 @@
 
 using namespace llvm;
 
-extern "C" LLVM_ATTRIBUTE_VISIBILITY_DEFAULT PassPluginLibraryInfo llvmGetPassPluginInfo() {
+extern "C" __attribute__((visibility("default"))) PassPluginLibraryInfo llvmGetPassPluginInfo() {
     return {LLVM_PLUGIN_API_VERSION, "quipu", "1", [](PassBuilder &PB) {
                 // Facts are written as assembly; flang does not set up the parser for it.
                 InitializeNativeTargetAsmParser();

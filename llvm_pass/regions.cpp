@@ -1,9 +1,10 @@
 #include "regions.h"
 
+#include "names.h"
+
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Analysis/CFG.h"
-#include "llvm/Demangle/Demangle.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/DebugInfoMetadata.h"
 #include "llvm/IR/InstrTypes.h"
@@ -19,41 +20,11 @@ using namespace llvm;
 namespace quipu {
 namespace {
 
-/// Flang writes _QPname, _QMmodulePname, _QFhostPname; _QQmain is the main program.
-std::string fortranName(StringRef Name) {
-    if (Name == "_QQmain")
-        return "main program";
-    if (!Name.starts_with("_Q"))
-        return "";
-    std::string Scope, Procedure;
-    StringRef Rest = Name.drop_front(2);
-    while (!Rest.empty()) {
-        char Kind = Rest.front();
-        // Names are lower case; an upper-case letter starts the next part.
-        StringRef Part = Rest.drop_front().take_until([](char C) { return isUpper(C); });
-        if (Kind == 'M' || Kind == 'S' || Kind == 'F')
-            Scope += Part.str() + "::";
-        else if (Kind == 'P')
-            Procedure = Part.str();
-        else
-            return "";
-        Rest = Rest.drop_front(1 + Part.size());
-    }
-    return Procedure.empty() ? "" : Scope + Procedure;
-}
-
 /// Functions with fewer instructions, and without loops and calls, are not worth the two time stamps of a hook, which
 /// take as long as some hundred instructions.
 constexpr size_t SmallFunction = 64;
 
 bool isMain(const Function &F) { return F.getName() == "main" || F.getName() == "_QQmain"; }
-
-std::string displayName(const Function &F) {
-    std::string Name = F.getName().str();
-    if (std::string Fortran = fortranName(Name); !Fortran.empty())
-        return Fortran;
-    return demangle(Name);
-}
 
 Constant *stringConstant(Function &F, StringRef Text, const Twine &Name) {
     if (Text.empty())
@@ -73,7 +44,7 @@ RegionFacts describe(const Function &F) {
     Facts.Display = displayName(F);
     Facts.File = F.getParent()->getSourceFileName();
     if (const DISubprogram *Debug = F.getSubprogram()) {
-        Facts.Line = Debug->getLine();
+        Facts.Line = firstLine(F);
         SmallString<256> Path(Debug->getFilename());
         if (!sys::path::is_absolute(Path)) {
             Path = Debug->getDirectory();
@@ -152,7 +123,7 @@ GlobalVariable *createDescriptor(Function &F, const RegionFacts &Facts, bool Qui
                           weightsConstant(M, Weights),
                           ConstantInt::get(I32, Weights.empty() ? 0 : Weights.size() - 1),
                           ConstantInt::get(I32, Quiet),
-                          ConstantInt::get(I64, xxh3_64bits(Facts.Name) | 1)};
+                          ConstantInt::get(I64, xxHash64(Facts.Name) | 1)};
     auto *Descriptor = new GlobalVariable(M, Region, false, GlobalValue::PrivateLinkage,
                                           ConstantStruct::get(Region, Fields), "quipu.region." + Facts.Name);
     Descriptor->setAlignment(Align(8));

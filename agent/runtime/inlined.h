@@ -26,7 +26,8 @@ struct quipu_node {
     uint64_t salt; /* see quipu_thread.table */
     struct quipu_link *links;
     uint64_t *counters;
-    uint64_t hidden[2];
+    struct quipu_node *outside; /* active in threads that begin here, while they are outside of all regions */
+    uint64_t hidden[1];
     uint64_t metrics[QUIPU_METRIC_COUNT];
 };
 

@@ -156,7 +156,7 @@ void flush(uint32_t state) {
 /* Shared by a process and its next child: the child has its own copy of what is mapped. */
 int *detached;
 
-void before_fork() {
+QUIPU_BARE void before_fork() {
     lock();
     if (detached)
         return;
@@ -166,7 +166,7 @@ void before_fork() {
 
 /* The parent must not change the call tree before the child has copied it; a child that cannot run is not awaited long.
  */
-void parent_after_fork() {
+QUIPU_BARE void parent_after_fork() {
     constexpr uint64_t patience_ns = 1000000000;
     const uint64_t start = nanoseconds(CLOCK_MONOTONIC);
     while (active && detached && !__atomic_load_n(detached, __ATOMIC_ACQUIRE) &&
@@ -178,7 +178,7 @@ void parent_after_fork() {
 }
 
 /* The child of fork counts in a profile of its own, which is made when it next enters or leaves a region. */
-void child_after_fork() {
+QUIPU_BARE void child_after_fork() {
     if (active && opened > 0) {
         profile.detach();
         keep_one_thread();
@@ -302,7 +302,7 @@ void register_region(quipu_region *region) {
     if (region->kind != QUIPU_MPI && !filter.includes(region->file, region->name, display))
         region->quiet = 1;
     if (!region->hash)
-        region->hash = hash_of(region->name);
+        __atomic_store_n(&region->hash, hash_of(region->name), __ATOMIC_RELAXED);
     /* Static functions of one name may be many; copies of one inline function may have been optimized differently. */
     const uint32_t rows = region->weights ? region->counters + 1 : 0;
     uint64_t hash = hash_of(region->name);

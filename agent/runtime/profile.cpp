@@ -78,7 +78,7 @@ bool Profile::remember(void *address, size_t bytes) {
 }
 
 /* All values of the nodes or counters of a chunk become 0. */
-static void forget_values(quipu_profile_chunk *chunk, uint32_t node_size) {
+QUIPU_BARE static void forget_values(quipu_profile_chunk *chunk, uint32_t node_size) {
     char *at = reinterpret_cast<char *>(chunk + 1);
     char *const end = at + chunk->used;
     if (chunk->type == QUIPU_CHUNK_NODES)
@@ -94,7 +94,7 @@ static void forget_values(quipu_profile_chunk *chunk, uint32_t node_size) {
     }
 }
 
-void Profile::detach() {
+QUIPU_BARE void Profile::detach() {
     if (!header)
         return;
     const uint32_t node_size = header->node_size;

@@ -7,6 +7,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* For code that runs where sanitizers must not be called: in threads that they do not know yet, and during a fork. */
+#if defined(__clang__)
+#define QUIPU_BARE __attribute__((disable_sanitizer_instrumentation))
+#else
+#define QUIPU_BARE
+#endif
+
 namespace quipu {
 
 /* Everything here is called rarely and under the lock of the runtime, except the readers of `header`. */

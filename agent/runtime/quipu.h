@@ -59,6 +59,8 @@ struct quipu_frame *quipu_enter(struct quipu_region *region);
 void quipu_exit(struct quipu_frame *frame);
 /* A visit of a quiet region; returns the counters to add to. It does not end. */
 uint64_t *quipu_count(struct quipu_region *region);
+/* Go on at a call path, also one of another thread, without a visit; quipu_exit of the frame goes back. */
+struct quipu_frame *quipu_attach(struct quipu_node *path);
 /* End all frames above this one: control came back to it by other ways than a return (setjmp returned twice). */
 void quipu_unwind(struct quipu_frame *frame);
 /* The innermost active frame of this thread: what quipu_unwind takes in functions without a region of their own. */

@@ -5,6 +5,7 @@
 using namespace quipu;
 
 __thread quipu_thread *quipu_current;
+__thread Node *quipu::thread_origin;
 
 namespace {
 
@@ -29,8 +30,8 @@ inline void charge_time(quipu_thread *thread) {
 }
 
 inline Link *follow(quipu_thread *thread, quipu_region *region) {
-    Link *link = thread->table[QUIPU_TABLE_INDEX(thread->here->salt, region->hash)];
-    if (__builtin_expect(link->from == thread->here && link->region == region->id, 1))
+    Link *link = thread->table[QUIPU_TABLE_INDEX(thread->here->salt, hash_of(region))];
+    if (__builtin_expect(link->from == thread->here && link->region == id_of(region), 1))
         return link;
     return find_link(thread, region);
 }
@@ -90,6 +91,24 @@ void quipu_exit(struct quipu_frame *frame) {
     thread->here = back;
 }
 
+struct quipu_frame *quipu_attach(struct quipu_node *path) {
+    quipu_thread *thread = path ? this_thread() : nullptr;
+    if (!thread)
+        return idle_frame();
+    Node *copy = copy_path(thread, path);
+    if (thread->top == thread->limit) {
+        profile.note_lost();
+        return idle_frame();
+    }
+    charge_time(thread);
+    Frame *frame = thread->top + 1;
+    frame->counters = own(thread)->nowhere;
+    frame->node = copy;
+    thread->top = frame;
+    thread->here = copy;
+    return frame;
+}
+
 uint64_t *quipu_count(struct quipu_region *region) {
     quipu_thread *thread = this_thread();
     Link *link = thread ? follow(thread, region) : nullptr;
@@ -113,13 +132,14 @@ struct quipu_frame *quipu_top(void) {
 void quipu_effort(const int64_t *weights) {
     if (quipu_thread *thread = this_thread())
         for (int i = 0; i < QUIPU_WEIGHTED; i++)
-            thread->here->metrics[QUIPU_BLOCKS + i] += static_cast<uint64_t>(weights[i]);
+            counted(thread->here)->metrics[QUIPU_BLOCKS + i] += static_cast<uint64_t>(weights[i]);
 }
 
 void quipu_moved(uint64_t bytes_loaded, uint64_t bytes_stored) {
     if (quipu_thread *thread = this_thread()) {
-        thread->here->metrics[QUIPU_BYTES_LOADED] += bytes_loaded;
-        thread->here->metrics[QUIPU_BYTES_STORED] += bytes_stored;
+        Node *node = counted(thread->here);
+        node->metrics[QUIPU_BYTES_LOADED] += bytes_loaded;
+        node->metrics[QUIPU_BYTES_STORED] += bytes_stored;
     }
 }
 
@@ -129,7 +149,7 @@ uint64_t quipu_ticks(void) { return this_thread() ? ticks(clock_kind) : 0; }
 
 struct quipu_node *quipu_here(void) {
     quipu_thread *thread = this_thread();
-    return thread ? thread->here : nullptr;
+    return thread ? counted(thread->here) : nullptr;
 }
 
 void quipu_add(struct quipu_node *node, enum quipu_metric metric, uint64_t value) {

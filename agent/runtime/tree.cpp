@@ -75,6 +75,13 @@ uint64_t *new_counters(Thread *thread, const Node *node, uint32_t count) {
     return reinterpret_cast<uint64_t *>(record + 1);
 }
 
+Link *link_to(const Node *from, uint64_t region) {
+    Link *link = from->links;
+    while (link && link->region != region)
+        link = link->next;
+    return link;
+}
+
 /* Runs when a thread ends: what is still active ends now, the state waits for the next thread. */
 void end_thread(void *state) {
     auto *thread = static_cast<Thread *>(state);
@@ -116,7 +123,9 @@ Thread *new_thread() {
         shared->own = thread;
         for (Link *&entry : thread->table)
             entry = &no_link;
-        thread->nowhere = static_cast<uint64_t *>(reserve(counter_bytes));
+        /* A record of no counters, and where they would follow. */
+        auto *record = static_cast<quipu_profile_counters *>(reserve(sizeof(quipu_profile_counters) + counter_bytes));
+        thread->nowhere = record ? reinterpret_cast<uint64_t *>(record + 1) : nullptr;
         thread->root = thread->nowhere ? new_node(thread, nullptr, 0) : nullptr;
     }
     if (!thread || !thread->root) {
@@ -135,9 +144,21 @@ Thread *new_thread() {
 
 /* Makes a link from the active node. Under the lock. */
 Link *new_link(Thread *thread, Node *from, const quipu_region *region) {
-    auto *link = static_cast<Link *>(malloc(sizeof(Link)));
+    auto *link = static_cast<Link *>(keep(sizeof(Link)));
     if (!link)
         return nullptr;
+    if (!from->id) {
+        const Link *inner = link_to(from->up, region->id);
+        if (!inner && !(inner = new_link(thread, from->up, region)))
+            return nullptr;
+        *link = *inner;
+        link->from = from;
+        link->next = from->links;
+        if (region->quiet || link->visits == &thread->no_visits)
+            link->to = from;
+        from->links = link;
+        return link;
+    }
     *link = {from, region->id, from, thread->nowhere, &thread->no_visits, from->links};
     /* A region that is active already leads back to its node: recursion folds. */
     Node *target = region->quiet ? nullptr : from;
@@ -164,10 +185,57 @@ Link *new_link(Thread *thread, Node *from, const quipu_region *region) {
     return link;
 }
 
+/* Makes a link to a copy of `path`, whose parent is a copy of the parent of that. Under the lock. */
+Link *copy_link(Thread *thread, Node *up, const Node *path) {
+    const auto *record = reinterpret_cast<const quipu_profile_counters *>(path->counters) - 1;
+    const uint32_t count = path->counters ? record->count : 0;
+    auto *link = static_cast<Link *>(keep(sizeof(Link)));
+    Node *node = link ? new_node(thread, up, path->region) : nullptr;
+    uint64_t *counters = node && count ? new_counters(thread, node, count) : thread->nowhere;
+    if (!node || !counters) {
+        profile.note_lost();
+        return nullptr;
+    }
+    node->counters = counters;
+    *link = {up, path->region, node, counters, &node->metrics[QUIPU_VISITS], up->links};
+    up->links = link;
+    return link;
+}
+
+/* What is active in a thread that `path` started, outside of all regions. Under the lock. */
+Node *outside_of(Node *path) {
+    if (!path->outside) {
+        auto *outside = static_cast<Node *>(keep(sizeof(Node)));
+        if (!outside)
+            return path;
+        outside->up = path;
+        outside->salt = path->salt + QUIPU_TABLE_ENTRIES / 2;
+        path->outside = outside;
+    }
+    return path->outside;
+}
+
 } // namespace
 
-void lock() { pthread_mutex_lock(&mutex); }
-void unlock() { pthread_mutex_unlock(&mutex); }
+void *keep(size_t bytes) {
+    constexpr size_t block = size_t{256} << 10;
+    static char *at, *end;
+    bytes = (bytes + 15) & ~size_t{15};
+    if (static_cast<size_t>(end - at) < bytes) {
+        const size_t size = bytes > block ? bytes : block;
+        auto *fresh = static_cast<char *>(reserve(size));
+        if (!fresh)
+            return nullptr;
+        at = fresh;
+        end = fresh + size;
+    }
+    void *memory = at;
+    at += bytes;
+    return memory;
+}
+
+QUIPU_BARE void lock() { pthread_mutex_lock(&mutex); }
+QUIPU_BARE void unlock() { pthread_mutex_unlock(&mutex); }
 
 quipu_thread *begin_thread() {
     if (!open_profile())
@@ -199,6 +267,12 @@ quipu_thread *begin_thread() {
     unlock();
     if (!thread)
         return nullptr;
+    if (thread_origin && !ranks) {
+        Node *path = copy_path(thread->shared, thread_origin);
+        lock();
+        thread->frames->node = thread->shared->here = outside_of(path);
+        unlock();
+    }
     if (!ranks)
         pthread_setspecific(end_key, thread);
     return thread->shared;
@@ -218,19 +292,17 @@ quipu_thread *measured_thread() { return ranks ? running_rank() : quipu_current;
 Link *find_link(quipu_thread *shared, quipu_region *region) {
     Thread *thread = own(shared);
     Node *from = shared->here;
-    if (region->id == 0) {
+    if (id_of(region) == 0) {
         if (thread->busy)
             return nullptr;
         thread->busy = true;
         lock();
-        if (region->id == 0)
+        if (id_of(region) == 0)
             register_region(region);
         unlock();
         thread->busy = false;
     }
-    Link *link = from->links;
-    while (link && link->region != region->id)
-        link = link->next;
+    Link *link = link_to(from, id_of(region));
     if (!link && !thread->busy) {
         thread->busy = true;
         lock();
@@ -239,8 +311,32 @@ Link *find_link(quipu_thread *shared, quipu_region *region) {
         thread->busy = false;
     }
     if (link)
-        shared->table[QUIPU_TABLE_INDEX(from->salt, region->hash)] = link;
+        shared->table[QUIPU_TABLE_INDEX(from->salt, hash_of(region))] = link;
     return link;
+}
+
+Node *copy_path(quipu_thread *shared, Node *path) {
+    Thread *thread = own(shared);
+    if (!path->up)
+        return thread->root;
+    Thread::Copy &known = thread->copies[path->salt % (sizeof thread->copies / sizeof *thread->copies)];
+    if (known.of == path)
+        return known.node;
+    Node *up = copy_path(shared, path->up);
+    const Link *link = link_to(up, path->region);
+    if (!link && thread->busy)
+        return up;
+    if (!link) {
+        thread->busy = true;
+        lock();
+        link = copy_link(thread, up, path);
+        unlock();
+        thread->busy = false;
+    }
+    if (!link)
+        return up;
+    known = {path, link->to};
+    return link->to;
 }
 
 void charge_any_time(quipu_thread *thread) {
@@ -261,7 +357,7 @@ void for_each_thread(void (*visit)(quipu_thread *)) {
         visit(thread->shared);
 }
 
-void keep_one_thread() {
+QUIPU_BARE void keep_one_thread() {
     for (Thread *thread = threads; thread; thread = thread->next)
         if (thread->shared != quipu_current)
             thread->shared->in_use = 0;

@@ -28,8 +28,19 @@ struct Thread {
     uint64_t *nowhere; /* counters of call paths that found no room */
     uint64_t no_visits;
     Thread *next; /* all threads of the process */
+    struct Copy {
+        const Node *of;
+        Node *node;
+    } copies[64]; /* copied lately */
     quipu_link *table[QUIPU_TABLE_ENTRIES];
 };
+
+/* Where what happens at `here` counts. Outside of all regions a node of nobody is active (id 0), whose time is not
+ * kept; work there belongs to the call path that the thread was started on. */
+inline Node *counted(Node *here) { return here->id ? here : here->up; }
+
+/* The call path that started this thread; null if it is not known. */
+extern __thread Node *thread_origin;
 
 inline Thread *own(quipu_thread *thread) { return static_cast<Thread *>(thread->own); }
 
@@ -52,6 +63,8 @@ quipu_thread *begin_thread();
 /* The link to follow from the active node for `region`, made at first use and put into the table. Null: inside of a
  * signal handler that interrupted the making of another, or no memory. */
 Link *find_link(quipu_thread *thread, quipu_region *region);
+/* The node of `thread` for a call path of any thread, made without a visit. */
+Node *copy_path(quipu_thread *thread, Node *path);
 /* Adds the time since the latest event to the active node. */
 void settle(quipu_thread *thread);
 /* Calls `visit` for every thread that was ever measured. */
@@ -85,6 +98,13 @@ void set_attribute(const char *key, const char *value, uint64_t owner = 0);
 void write_rests();
 /* In the child of a fork: it took no part in a reduction. */
 void forget_reduction();
+/* Zeroed memory for the rest of the process; null if there is none. Under the lock. Not of malloc: what only the mapped
+ * file points to would be a leak to tools that look for leaks in the program. */
+void *keep(size_t bytes);
+
+/* What the thread that registers a region writes, and others read: its id, and before that its hash. */
+inline uint64_t id_of(const quipu_region *region) { return __atomic_load_n(&region->id, __ATOMIC_ACQUIRE); }
+inline uint64_t hash_of(const quipu_region *region) { return __atomic_load_n(&region->hash, __ATOMIC_RELAXED); }
 
 /* One lock for everything that happens rarely: regions, chunks, threads, attributes. */
 void lock();

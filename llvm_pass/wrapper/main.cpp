@@ -4,6 +4,7 @@
 // runtime added to links. Which one it is follows from the name that the program is called by.
 //
 #include "arguments.h"
+#include "plugin.h"
 #include "toolchain.h"
 
 #include <cerrno>
@@ -46,7 +47,12 @@ std::vector<std::string> plainCommand(const quipu::Wrapper &wrapper, const Comma
     if (line.hasInput)
         command.insert(command.end(), mpi.compile.begin(), mpi.compile.end());
     if (line.compiles) {
-        command.push_back("-fpass-plugin=" + library + "/QuipuPass.so");
+        std::string problem;
+        std::string plugin = quipu::pluginFor(compiler, library, problem);
+        if (!problem.empty())
+            fail(problem);
+        if (!plugin.empty())
+            command.push_back("-fpass-plugin=" + plugin);
         // Regions know their file and line; the code does not change.
         if (!line.hasDebugOption)
             command.push_back("-gline-tables-only");
@@ -54,11 +60,17 @@ std::vector<std::string> plainCommand(const quipu::Wrapper &wrapper, const Comma
         if (getenv("QUIPU_PER_BLOCK") && wrapper.language != quipu::Language::Fortran)
             command.push_back("-fdebug-info-for-profiling");
     }
+#ifdef QUIPU_SANITIZER_LIBRARY
+    const std::string sanitizer = QUIPU_SANITIZER_LIBRARY;
+    if (line.links && !line.isStatic) {
+        command.push_back(sanitizer);
+        command.push_back("-Wl,-rpath," + sanitizer.substr(0, sanitizer.rfind('/')));
+    }
+#endif
     command.insert(command.end(), line.arguments.begin(), line.arguments.end());
     if (line.links) {
         command.push_back("-L" + library);
-        if (!line.isStatic)
-            command.push_back("-Wl,-rpath," + library);
+        command.push_back(line.isStatic ? "-Wl,--wrap=pthread_create" : "-Wl,-rpath," + library);
         command.push_back("-lquipu");
         command.insert(command.end(), mpi.link.begin(), mpi.link.end());
     }

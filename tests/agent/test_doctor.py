@@ -26,7 +26,7 @@ def look(folder: Path, monkeypatch: pytest.MonkeyPatch, tools: dict[str, str]) -
 
 def test_an_empty_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = look(tmp_path, monkeypatch, {})
-    for name in ("clang-19", "mpicc", "mpirun", "QuipuPass.so", "libquipu.so", "quipu-exec", "MPI library"):
+    for name in ("clang-19", "mpicc", "mpirun", "QuipuPass-19.so", "libquipu.so", "quipu-exec", "MPI library"):
         assert not found[name].ok
         assert found[name].mend
     assert found["clang-19"].mend == "apt-get install clang-19"

@@ -128,7 +128,7 @@ class Writer:
         i = self.name()
         return [
             f"int {i} = 0;",
-            f"again{i}:",
+            f"again{i}:;",
             *self.inner(nesting, False),
             f"if ({i}++ < 2 && ({self.test()}))",
             f"    goto again{i};",

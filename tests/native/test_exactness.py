@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from .conftest import INSTALLED_LLVMS
 from .random_programs import random_program
 
 METRICS = [
@@ -24,8 +25,11 @@ def counts(run) -> dict[tuple[str, ...], tuple[float, ...]]:
     return {path: tuple(values[name] for name in METRICS) for path, values in run.tree.items() if path}
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_random_programs(workshop, seed: int) -> None:
+@pytest.mark.parametrize(
+    ("llvm", "seed"),
+    [(INSTALLED_LLVMS[0], s) for s in range(40)] + [(v, s) for v in INSTALLED_LLVMS[1:] for s in range(8)],
+)
+def test_random_programs(workshop, llvm: str, seed: int) -> None:
     source = workshop.folder / "random.c"
     source.write_text(random_program(seed))
     level = ["-O0", "-O1", "-O2", "-O3"][seed % 4]
@@ -37,7 +41,8 @@ def test_random_programs(workshop, seed: int) -> None:
 
 @pytest.mark.parametrize("level", ["-O0", "-O1", "-O2", "-O3"])
 @pytest.mark.parametrize("program", ["control_flow.cpp", "loops.c"])
-def test_known_programs(workshop, program: str, level: str) -> None:
+@pytest.mark.parametrize("llvm", INSTALLED_LLVMS)
+def test_known_programs(workshop, llvm: str, program: str, level: str) -> None:
     exact = workshop.run(workshop.build(program, level, "--quipu-naive", name="naive"), "37")
     fast = workshop.run(workshop.build(program, level, name="fast"), "37")
     assert counts(fast) == counts(exact)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 from quipu.agent.installation import native_file
+
+from .conftest import INSTALLED_LLVMS
 
 ADD = "int add(int n) { int s = 0; for (int i = 0; i < n; i++) s += i; return s; }\n"
 MAIN = '#include <stdio.h>\nint add(int);\nint main(void) { printf("%d\\n", add(5)); return 0; }\n'
@@ -125,6 +128,33 @@ def test_missing_compiler_is_one_clear_message(sources: Path, cc: Path) -> None:
         "quipu: error: cannot run /nowhere/clang: No such file or directory; install it, or name another compiler "
         "(quipu doctor tells how)"
     ]
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ("gcc (Debian) 12.2.0", "is neither clang nor flang"),
+        ("Debian clang version 9.0.1", "is of LLVM 9, and this Quipu works with the compilers of LLVM "),
+    ],
+)
+def test_compilers_without_a_plugin_are_refused(sources: Path, cc: Path, answer: str, words: str) -> None:
+    compiler = sources / "compiler"
+    compiler.write_text(f"#!/bin/sh\necho '{answer}'\n")
+    compiler.chmod(0o755)
+    done = run(cc, "-c", sources / "add.c", QUIPU_CC=str(compiler))
+    assert done.returncode == 1
+    assert words in done.stderr and "QUIPU_CC" in done.stderr
+
+
+@pytest.mark.parametrize("llvm", INSTALLED_LLVMS)
+def test_the_plugin_that_fits_the_compiler(sources: Path, cc: Path, llvm: str) -> None:
+    """By the name of the compiler, by the file that a link leads to, and by what it says of itself."""
+    (sources / "linked").symlink_to(shutil.which(f"clang-{llvm}"))
+    (sources / "script").write_text(f'#!/bin/sh\nexec clang-{llvm} "$@"\n')
+    (sources / "script").chmod(0o755)
+    for compiler in (f"clang-{llvm}", sources / "linked", sources / "script"):
+        assert f"QuipuPass-{llvm}.so" in build(cc, "--quipu-show", "-c", "add.c", QUIPU_CC=str(compiler))
+        build(cc, "-O2", "-c", sources / "add.c", "-o", sources / "add.o", QUIPU_CC=str(compiler))
 
 
 def test_filter_at_compile_time(sources: Path, cc: Path, workshop) -> None:

@@ -1,0 +1,290 @@
+/* OpenMP constructs as regions: where the work of a team belongs, and where its threads wait (docs/design/threads.md).
+ *
+ * A thread of a team works in a copy of the call path that came to the parallel construct; an explicit task in one of
+ * the path that created it. Waiting is the time of the regions made here: it excludes tasks that run meanwhile, because
+ * those go to call paths of their own.
+ */
+#include "clock.h"
+#include "ompt_interface.h"
+#include "tree.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+using namespace quipu;
+using namespace quipu::ompt;
+
+namespace {
+
+/* FNV-1a; known beforehand, so that no thread writes it while others look at it. */
+constexpr uint64_t hash_of_name(const char *name) {
+    uint64_t hash = 14695981039346656037u;
+    for (; *name; name++)
+        hash = (hash ^ static_cast<unsigned char>(*name)) * 1099511628211u;
+    return hash | 1;
+}
+
+constexpr quipu_region openmp_region(const char *name) {
+    return {name, nullptr, nullptr, 0, QUIPU_OPENMP, 0, nullptr, 0, 0, hash_of_name(name)};
+}
+
+/* A region inside of itself would be taken for recursion: each level has its own. */
+quipu_region parallel[] = {openmp_region("omp parallel"), openmp_region("omp parallel level 2"),
+                           openmp_region("omp parallel level 3"), openmp_region("omp parallel level 4")};
+constexpr uint32_t levels = sizeof parallel / sizeof *parallel;
+quipu_region barrier = openmp_region("omp barrier");
+quipu_region implicit_barrier = openmp_region("omp implicit barrier");
+quipu_region taskwait = openmp_region("omp taskwait");
+quipu_region taskgroup = openmp_region("omp taskgroup");
+quipu_region critical = openmp_region("omp critical");
+quipu_region atomic = openmp_region("omp atomic");
+quipu_region ordered = openmp_region("omp ordered");
+quipu_region lock_region = openmp_region("omp lock");
+
+/* A thread of a team at the barrier that ends the parallel region. It leaves that barrier only when it is needed again,
+ * so the thread that ends the region writes down how long it waited. */
+struct Member {
+    bool first;         /* the thread that came to the construct */
+    quipu_frame *frame; /* of the parallel region, of the thread's own use */
+    Node *barrier;
+    uint64_t since; /* clock when it began to wait; 0: it does not wait */
+};
+
+struct Team {
+    Node *path;     /* that came to the construct */
+    uint32_t level; /* of nesting, from 0 */
+    Team *next;
+    uint32_t room;
+    Member *members;
+};
+
+Team *spare;                 /* under the lock */
+thread_local uint32_t level; /* number of parallel regions that are active around this thread */
+thread_local Member *at_end; /* this thread waits at the end of a parallel region, if not null */
+thread_local uint32_t tasks; /* that it runs while it waits there */
+
+Team *take_team(uint32_t size) {
+    lock();
+    Team **place = &spare;
+    while (*place && (*place)->room < size)
+        place = &(*place)->next;
+    Team *team = *place;
+    if (team) {
+        *place = team->next;
+    } else if ((team = static_cast<Team *>(keep(sizeof(Team) + size * sizeof(Member))))) {
+        team->members = reinterpret_cast<Member *>(team + 1);
+        team->room = size;
+    }
+    unlock();
+    if (!team)
+        return nullptr;
+    for (uint32_t i = 0; i < team->room; i++)
+        __atomic_store_n(&team->members[i].since, 0, __ATOMIC_RELAXED);
+    return team;
+}
+
+/* All time of a waiting region is waiting. */
+void wait_is_time(Node *node) {
+    __atomic_store_n(&node->metrics[QUIPU_WAIT_TIME], node->metrics[QUIPU_TIME], __ATOMIC_RELAXED);
+}
+
+void add_wait(Member *member) {
+    uint64_t since = __atomic_exchange_n(&member->since, 0, __ATOMIC_ACQ_REL);
+    uint64_t now = ticks(clock_kind);
+    if (!since || now < since)
+        return;
+    quipu_add(member->barrier, QUIPU_TIME, now - since);
+    quipu_add(member->barrier, QUIPU_WAIT_TIME, now - since);
+}
+
+void begin_wait(Member *member) {
+    uint64_t now = ticks(clock_kind);
+    __atomic_store_n(&member->since, now ? now : 1, __ATOMIC_RELEASE);
+}
+
+/* The data of an explicit task is the call path that created it, and its frame once it runs, with a mark; that of an
+ * implicit task is its member of a team. */
+void mark(Data *task, void *what) {
+    __atomic_store_n(&task->value, reinterpret_cast<uint64_t>(what) | 1, __ATOMIC_RELEASE);
+}
+
+bool is_explicit(const Data *task) { return __atomic_load_n(&task->value, __ATOMIC_RELAXED) & 1; }
+
+void *marked(const Data *task) {
+    return reinterpret_cast<void *>(__atomic_load_n(&task->value, __ATOMIC_ACQUIRE) & ~uint64_t{1});
+}
+
+/* The innermost frame ends if it is one of a waiting region. */
+void leave(const quipu_region *region) {
+    quipu_frame *frame = quipu_top();
+    Node *node = quipu_here();
+    if (!node || node->region != id_of(region))
+        return;
+    quipu_exit(frame);
+    wait_is_time(node);
+}
+
+quipu_region *region_of_wait(int kind) {
+    switch (kind) {
+    case sync_taskwait:
+        return &taskwait;
+    case sync_taskgroup:
+        return &taskgroup;
+    case sync_barrier_explicit:
+        return &barrier;
+    case sync_reduction:
+        return nullptr; /* its barrier says it, too */
+    default:
+        return &implicit_barrier;
+    }
+}
+
+quipu_region *region_of_mutex(int kind) {
+    switch (kind) {
+    case mutex_critical:
+        return &critical;
+    case mutex_atomic:
+        return &atomic;
+    case mutex_ordered:
+        return &ordered;
+    case mutex_lock:
+    case mutex_nest_lock:
+        return &lock_region;
+    default:
+        return nullptr; /* a test of a lock does not wait, and may end without it */
+    }
+}
+
+void on_thread_begin(int kind, Data *) {
+    /* Its work belongs to parallel regions, and not to the place that made the OpenMP library create it. */
+    if (kind == thread_worker)
+        thread_origin = nullptr;
+}
+
+void on_parallel_begin(Data *, const TaskFrame *, Data *region, unsigned size, int, const void *) {
+    Team *team = take_team(size ? size : 1);
+    if (team) {
+        team->level = level;
+        __atomic_store_n(&team->path, quipu_here(), __ATOMIC_RELEASE);
+    }
+    __atomic_store_n(&region->pointer, team, __ATOMIC_RELEASE);
+}
+
+void on_parallel_end(Data *region, Data *, int, const void *) {
+    auto *team = static_cast<Team *>(region->pointer);
+    if (!team)
+        return;
+    for (uint32_t i = 0; i < team->room; i++)
+        add_wait(&team->members[i]);
+    __atomic_store_n(&region->pointer, nullptr, __ATOMIC_RELEASE);
+    lock();
+    team->next = spare;
+    spare = team;
+    unlock();
+}
+
+void on_implicit_task(int endpoint, Data *region, Data *task, unsigned, unsigned index, int flags) {
+    if (flags & task_initial)
+        return;
+    if (endpoint == scope_end) {
+        if (index == 0 && task->pointer) {
+            quipu_exit(static_cast<Member *>(task->pointer)->frame);
+            level--;
+        }
+        task->pointer = nullptr; /* the others left at the barrier, and their team may be gone */
+        return;
+    }
+    if (index > 0)
+        at_end = nullptr;
+    auto *team = region ? static_cast<Team *>(__atomic_load_n(&region->pointer, __ATOMIC_ACQUIRE)) : nullptr;
+    Node *path = team ? __atomic_load_n(&team->path, __ATOMIC_ACQUIRE) : nullptr;
+    task->pointer = nullptr;
+    if (!path || index >= team->room)
+        return;
+    Member *member = &team->members[index];
+    quipu_frame *base = index == 0 ? nullptr : quipu_attach(path);
+    quipu_frame *entered = quipu_enter(&parallel[team->level < levels ? team->level : levels - 1]);
+    level = team->level + 1;
+    member->frame = base ? base : entered;
+    member->first = index == 0;
+    task->pointer = member;
+}
+
+void on_sync_region_wait(int kind, int endpoint, Data *, Data *task, const void *) {
+    quipu_region *region = region_of_wait(kind);
+    if (!region)
+        return;
+    if (endpoint == scope_end && at_end && tasks == 0)
+        at_end = nullptr; /* how long it waited has been written down */
+    else if (endpoint == scope_end)
+        leave(region);
+    if (endpoint != scope_begin)
+        return;
+    quipu_enter(region);
+    auto *member = kind == sync_barrier_implicit_parallel && task && !is_explicit(task)
+                       ? static_cast<Member *>(task->pointer)
+                       : nullptr;
+    if (!member || member->first)
+        return;
+    member->barrier = quipu_here();
+    quipu_exit(member->frame);
+    wait_is_time(member->barrier);
+    at_end = member;
+    tasks = 0;
+    begin_wait(member);
+}
+
+void on_task_create(Data *, const TaskFrame *, Data *task, int flags, int, const void *) {
+    if (flags & task_explicit)
+        mark(task, quipu_here());
+}
+
+void on_task_schedule(Data *prior, int status, Data *next) {
+    const bool ends = status == task_complete || status == task_cancel || status == task_detach;
+    if (ends && prior && is_explicit(prior)) {
+        quipu_exit(static_cast<quipu_frame *>(marked(prior)));
+        if (at_end && --tasks == 0)
+            begin_wait(at_end);
+    } else if ((status == task_switch || status == task_yield) && next && is_explicit(next)) {
+        if (at_end && tasks++ == 0)
+            add_wait(at_end);
+        mark(next, quipu_attach(static_cast<Node *>(marked(next))));
+    }
+}
+
+void on_mutex_acquire(int kind, unsigned, unsigned, uint64_t, const void *) {
+    if (quipu_region *region = region_of_mutex(kind))
+        quipu_enter(region);
+}
+
+void on_mutex_acquired(int kind, uint64_t, const void *) {
+    if (quipu_region *region = region_of_mutex(kind))
+        leave(region);
+}
+
+int initialize(Lookup lookup, int, Data *) {
+    auto set = reinterpret_cast<SetCallback>(lookup("ompt_set_callback"));
+    if (!set)
+        return 0;
+    set(event_thread_begin, reinterpret_cast<Callback>(on_thread_begin));
+    set(event_parallel_begin, reinterpret_cast<Callback>(on_parallel_begin));
+    set(event_parallel_end, reinterpret_cast<Callback>(on_parallel_end));
+    set(event_implicit_task, reinterpret_cast<Callback>(on_implicit_task));
+    set(event_sync_region_wait, reinterpret_cast<Callback>(on_sync_region_wait));
+    set(event_task_create, reinterpret_cast<Callback>(on_task_create));
+    set(event_task_schedule, reinterpret_cast<Callback>(on_task_schedule));
+    set(event_mutex_acquire, reinterpret_cast<Callback>(on_mutex_acquire));
+    set(event_mutex_acquired, reinterpret_cast<Callback>(on_mutex_acquired));
+    return 1;
+}
+
+void finalize(Data *) {}
+
+} // namespace
+
+/* The OpenMP library looks for this name when it starts. */
+extern "C" __attribute__((visibility("default"))) StartToolResult *ompt_start_tool(unsigned, const char *) {
+    static StartToolResult result = {initialize, finalize, {0}};
+    const char *choice = getenv("QUIPU_OPENMP");
+    return active && !(choice && !strcmp(choice, "0")) ? &result : nullptr;
+}

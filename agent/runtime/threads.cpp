@@ -1,0 +1,92 @@
+/* What a thread does belongs to the call path that created it: pthread_create on its way to the C library. In shared
+ * form this library is asked first; programs that are linked statically name us with --wrap (the compiler wrappers do).
+ */
+#include "tree.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+using namespace quipu;
+
+namespace {
+
+using Function = void *(*)(void *);
+
+/* Given from a thread to the one that it creates, and used again. */
+struct Start {
+    Function function;
+    void *argument;
+    Node *origin;
+    bool taken; /* by the new thread: free for others */
+    Start *next;
+};
+
+Start *starts;
+
+/* Without a lock: threads may be created while the process forks. */
+Start *take_start() {
+    for (Start *start = __atomic_load_n(&starts, __ATOMIC_ACQUIRE); start; start = start->next)
+        if (__atomic_exchange_n(&start->taken, false, __ATOMIC_ACQ_REL))
+            return start;
+    auto *start = static_cast<Start *>(calloc(1, sizeof(Start)));
+    if (!start)
+        return nullptr;
+    start->next = __atomic_load_n(&starts, __ATOMIC_ACQUIRE);
+    while (!__atomic_compare_exchange_n(&starts, &start->next, start, true, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+    }
+    return start;
+}
+
+/* The first that runs in a new thread: sanitizers do not know the thread yet, so it calls nothing that they watch. */
+QUIPU_BARE void *begin(void *argument) {
+    auto *start = static_cast<Start *>(argument);
+    Function function = start->function;
+    void *own = start->argument;
+    thread_origin = start->origin;
+    __atomic_store_n(&start->taken, true, __ATOMIC_RELEASE);
+    return function(own);
+}
+
+/* Threads that nobody measured created have the origin of their creator. */
+Node *current_path() { return quipu_current ? counted(quipu_current->here) : thread_origin; }
+
+template <typename Create>
+int create(Create real, pthread_t *thread, const pthread_attr_t *attributes, Function function, void *argument) {
+    Node *origin = active ? current_path() : nullptr;
+    Start *start = origin ? take_start() : nullptr;
+    if (!start)
+        return real(thread, attributes, function, argument);
+    start->function = function;
+    start->argument = argument;
+    start->origin = origin;
+    const int failure = real(thread, attributes, begin, start);
+    if (failure)
+        __atomic_store_n(&start->taken, true, __ATOMIC_RELEASE);
+    return failure;
+}
+
+} // namespace
+
+extern "C" {
+
+#ifdef QUIPU_STATIC
+int __real_pthread_create(pthread_t *, const pthread_attr_t *, Function, void *);
+
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, Function function, void *argument) {
+    return create(__real_pthread_create, thread, attributes, function, argument);
+}
+#else
+__attribute__((visibility("default"))) int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
+                                                          Function function, void *argument) noexcept {
+    using Create = int (*)(pthread_t *, const pthread_attr_t *, Function, void *);
+    static Create known;
+    Create real = __atomic_load_n(&known, __ATOMIC_RELAXED);
+    if (!real) {
+        real = reinterpret_cast<Create>(dlsym(RTLD_NEXT, "pthread_create"));
+        __atomic_store_n(&known, real, __ATOMIC_RELAXED);
+    }
+    return create(real, thread, attributes, function, argument);
+}
+#endif
+}

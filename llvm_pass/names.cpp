@@ -1,0 +1,83 @@
+#include "names.h"
+
+#include "llvm/BinaryFormat/Dwarf.h"
+#include "llvm/Demangle/Demangle.h"
+#include "llvm/IR/DebugInfoMetadata.h"
+#include "llvm/IR/Function.h"
+#include "llvm/IR/InstrTypes.h"
+#include "llvm/IR/Module.h"
+
+using namespace llvm;
+
+namespace quipu {
+namespace {
+
+/// Flang writes _QPname, _QMmodulePname, _QFhostPname; _QQmain is the main program, and a host without a name.
+std::string fortranName(StringRef Name) {
+    if (Name == "_QQmain")
+        return "main program";
+    if (!Name.starts_with("_Q"))
+        return "";
+    std::string Scope, Procedure;
+    StringRef Rest = Name.drop_front(2);
+    while (!Rest.empty()) {
+        char Kind = Rest.front();
+        // Names are lower case; an upper-case letter starts the next part.
+        StringRef Part = Rest.drop_front().take_until([](char C) { return C >= 'A' && C <= 'Z'; });
+        if (Kind == 'M' || Kind == 'S' || Kind == 'F')
+            Scope += (Part.empty() ? "main program" : Part.str()) + "::";
+        else if (Kind == 'P')
+            Procedure = Part.str();
+        else
+            return "";
+        Rest = Rest.drop_front(1 + Part.size());
+    }
+    return Procedure.empty() ? "" : Scope + Procedure;
+}
+
+std::string plainName(StringRef Name, bool Fortran) {
+    if (!Fortran)
+        return demangle(Name.str());
+    if (std::string Known = fortranName(Name); !Known.empty())
+        return Known;
+    // Procedures outside of modules have an underscore at the end, those with BIND(C) have not.
+    return Name.drop_back(Name.ends_with("_")).str();
+}
+
+} // namespace
+
+bool isFortran(const Module &M) {
+    for (const DICompileUnit *Unit : M.debug_compile_units())
+        return dwarf::isFortran(static_cast<dwarf::SourceLanguage>(Unit->getSourceLanguage()));
+    return any_of(M, [](const Function &F) { return F.getName().starts_with("_FortranA"); });
+}
+
+unsigned firstLine(const Function &F) {
+    const DISubprogram *Debug = F.getSubprogram();
+    if (!Debug || Debug->getLine())
+        return Debug ? Debug->getLine() : 0;
+    // What flang makes of an OpenMP construct has none; the call that hands it to the OpenMP library is there.
+    for (const User *U : F.users())
+        if (const auto *Call = dyn_cast<CallBase>(U); Call && Call->getDebugLoc() && Call->getDebugLoc().getLine())
+            return Call->getDebugLoc().getLine();
+    return 0;
+}
+
+std::string displayName(const Function &F) {
+    StringRef Name = F.getName();
+    const bool Fortran = isFortran(*F.getParent());
+    const std::string Line = firstLine(F) ? " line " + std::to_string(firstLine(F)) : "";
+    if (Name.starts_with(".omp_task_entry."))
+        return "omp task" + Line;
+    for (StringRef Mark : {".omp_outlined", "..omp_par"}) {
+        auto [Host, Rest] = Name.split(Mark);
+        if (Host.size() == Name.size())
+            continue;
+        if (Rest.contains(".reduction."))
+            return plainName(Host, Fortran) + " (omp reduction)";
+        return plainName(Host, Fortran) + " (omp" + (Line.empty() ? Rest.str() : Line) + ")";
+    }
+    return plainName(Name, Fortran);
+}
+
+} // namespace quipu

@@ -1,0 +1,26 @@
+//===- names.h - functions as their users know them ------------------------===//
+#ifndef QUIPU_NAMES_H
+#define QUIPU_NAMES_H
+
+#include <string>
+
+namespace llvm {
+class Function;
+class Module;
+} // namespace llvm
+
+namespace quipu {
+
+/// Whether flang made the module.
+bool isFortran(const llvm::Module &M);
+
+/// The line where the function begins in its source, 0 if it is not known.
+unsigned firstLine(const llvm::Function &F);
+
+/// The name as the user wrote it: demangled in C++, module::procedure and host::procedure in Fortran; the body of an
+/// OpenMP construct is named after its function and line.
+std::string displayName(const llvm::Function &F);
+
+} // namespace quipu
+
+#endif

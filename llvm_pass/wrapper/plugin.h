@@ -1,0 +1,15 @@
+//===- plugin.h - which build of the pass fits a compiler ------------------===//
+#ifndef QUIPU_PLUGIN_H
+#define QUIPU_PLUGIN_H
+
+#include <string>
+
+namespace quipu {
+
+/// The plugin in `library` that `compiler` can load: QuipuPass-N.so for a compiler of LLVM N. Empty if there is none;
+/// then `problem` says why and what to do, or is empty, too, if there is no such compiler.
+std::string pluginFor(const std::string &compiler, const std::string &library, std::string &problem);
+
+} // namespace quipu
+
+#endif

@@ -1,0 +1,137 @@
+"""However a program is compiled, linked and loaded, it counts the same, and the same as one step per block."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from quipu.agent.installation import native_file
+
+from .conftest import PROGRAMS, Tree, Workshop, effort
+
+LINKED = sorted((PROGRAMS / "linked").glob("*.c*"))
+PLUGINS = PROGRAMS / "plugins"
+
+# Options of the compiler, and of the linker.
+MODES = {
+    "pie": ("-fPIE", "-pie"),
+    "no-pie": ("-fno-pie", "-no-pie"),
+    "static": ("", "-static"),
+    "static-pie": ("-fPIE", "-static-pie"),
+    "lld": ("", "-fuse-ld=lld"),
+    "lto": ("-flto", "-flto -fuse-ld=lld -O2"),
+    "lto-thin": ("-flto=thin", "-flto=thin -fuse-ld=lld -O2"),
+    "lto-bfd": ("-flto", "-flto -fuse-ld=bfd"),
+    "lto-thin-gold": ("-flto=thin", "-flto=thin -fuse-ld=gold"),
+    "sections": ("-ffunction-sections -fdata-sections", "-Wl,--gc-sections -s"),
+}
+
+
+def compile_parts(workshop: Workshop, sources: list[Path], *options: str) -> list[Path]:
+    """Compile files one by one, as build systems do."""
+    objects = []
+    for source in sources:
+        objects.append(workshop.folder / f"{source.stem}.o")
+        wrapper(
+            workshop, "quipu-c++" if source.suffix == ".cpp" else "quipu-cc", *options, "-c", source, to=objects[-1]
+        )
+    return objects
+
+
+def wrapper(workshop: Workshop, name: str, *arguments: str | Path, to: Path) -> Path:
+    done = subprocess.run(
+        [native_file(name), *arguments, "-o", to],
+        env=workshop.environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return to
+
+
+def measure(workshop: Workshop, program: Path, *arguments: str | Path) -> tuple[str, dict[tuple[str, ...], Tree]]:
+    run = workshop.run(program, *map(str, arguments))
+    assert run.returncode == 0
+    return run.stdout, effort(run)
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory: pytest.TempPathFactory):
+    """What the program prints and counts when it is linked as usual and every block is counted by itself."""
+    workshop = Workshop(tmp_path_factory.mktemp("reference"), "19")
+    parts = compile_parts(workshop, LINKED, "-O2", "--quipu-naive")
+    stdout, counted = measure(workshop, wrapper(workshop, "quipu-c++", *parts, to=workshop.folder / "program"))
+    assert stdout == "71 267\n"
+    assert counted[("main", "catches(int)", "for_each(int, void (*)(int))", "stop_at_ten(int)")]["visits"] == 22
+    return stdout, counted
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_modes_of_linking(workshop: Workshop, reference, mode: str) -> None:
+    compiling, linking = MODES[mode]
+    parts = compile_parts(workshop, LINKED, "-O2", *compiling.split())
+    program = wrapper(workshop, "quipu-c++", *linking.split(), *parts, to=workshop.folder / "program")
+    assert measure(workshop, program) == reference
+
+
+@pytest.mark.parametrize("mode", ["-flto", "-flto=thin"])
+def test_compiling_and_linking_in_one_step(workshop: Workshop, reference, mode: str) -> None:
+    """The pass works on each file, and not once more on what the linker makes of all."""
+    shared = compile_parts(workshop, [source for source in LINKED if source.suffix == ".c"], "-O2", mode)
+    sources = [source for source in LINKED if source.suffix == ".cpp"]
+    options = ("-O2", mode, "-fuse-ld=lld")
+    program = wrapper(workshop, "quipu-c++", *options, *sources, *shared, to=workshop.folder / "program")
+    assert measure(workshop, program) == reference
+
+
+@pytest.mark.parametrize("lto", [(), ("-flto",)], ids=["plain", "lto"])
+def test_exceptions_across_shared_libraries(workshop: Workshop, reference, lto: tuple[str, ...]) -> None:
+    use = ("-fuse-ld=lld",) if lto else ()
+    collatz, main, shapes = compile_parts(workshop, LINKED, "-O2", "-fPIC", *lto)
+    library = workshop.folder / "libshapes.so"
+    wrapper(workshop, "quipu-c++", "-shared", *lto, *use, shapes, collatz, to=library)
+    place = f"-Wl,-rpath,{workshop.folder}"
+    program = wrapper(workshop, "quipu-c++", *lto, *use, main, library, place, to=workshop.folder / "program")
+    assert measure(workshop, program) == reference
+
+
+def test_libraries_loaded_one_after_the_other(workshop: Workshop) -> None:
+    """Regions of one name in different libraries have weights of their own, also at the same address."""
+    results = []
+    for counting in ((), ("--quipu-naive",)):
+        libraries = []
+        for name in ("first", "second"):
+            to = workshop.folder / f"{name}.so"
+            libraries.append(
+                wrapper(workshop, "quipu-cc", "-O2", *counting, "-fPIC", "-shared", PLUGINS / f"{name}.c", to=to)
+            )
+        host = wrapper(workshop, "quipu-cc", "-O2", *counting, PLUGINS / "host.c", to=workshop.folder / "host")
+        results.append(measure(workshop, host, *libraries))
+    assert results[0] == results[1]
+    stdout, counted = results[0]
+    assert len(stdout.split()) == 6
+    assert counted[("main", "work")]["visits"] == 6
+
+
+def test_a_plugin_of_a_program_that_is_not_measured(workshop: Workshop) -> None:
+    """The runtime comes with the library; the program was built by another compiler."""
+    library = workshop.folder / "first.so"
+    wrapper(workshop, "quipu-cc", "-O2", "-fPIC", "-shared", PLUGINS / "first.c", to=library)
+    host = workshop.folder / "host"
+    subprocess.run(["gcc", PLUGINS / "host.c", "-o", host], check=True)
+    _, counted = measure(workshop, host, library)
+    assert counted[("work",)]["visits"] == 3
+
+
+def test_children_of_fork_have_profiles_of_their_own(workshop: Workshop) -> None:
+    runs = workshop.run_all(workshop.build("forks.c", "-O2"), "100")
+    work = [sum(v["blocks"] for path, v in effort(run).items() if path[-1] == "work") for run in runs]
+    assert sorted(work) == [102, 202, 402, 802]  # the parent, its child, the child of that, and the executed program
+    exact = workshop.run_all(workshop.build("forks.c", "-O2", "--quipu-naive", name="naive"), "100")
+    measured = [
+        sorted((one for one in map(effort, group) if one.get(("main",), {}).get("visits")), key=str)
+        for group in (runs, exact)
+    ]
+    assert measured[0] == measured[1]

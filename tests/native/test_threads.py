@@ -1,0 +1,137 @@
+"""Threads: their work hangs under the call path that started them, by thread and summed; waiting is told apart."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import pytest
+
+from .conftest import Measured, Workshop, effort
+
+Path = tuple[str, ...]
+
+
+def visits_by_thread(run: Measured, name: str) -> dict[Path, list[int]]:
+    """Visits of the call paths that end in a region, one number per thread that has any, sorted."""
+    names: list[Path] = []
+    found: dict[Path, list[int]] = defaultdict(list)
+    profile = run.profile
+    for node, (parent, region) in enumerate(zip(profile.parent, profile.region, strict=True)):
+        above = names[int(parent)] if parent >= 0 else ()
+        names.append((*above, profile.regions[int(region)].display) if region else above)
+        visits = int(profile.values["visits"][node])
+        if names[-1] and names[-1][-1] == name and visits:
+            found[names[-1]].append(visits)
+    return {path: sorted(numbers) for path, numbers in found.items()}
+
+
+@pytest.fixture
+def openmp(workshop: Workshop):
+    """The OpenMP program, measured with four threads."""
+    program = workshop.build("openmp.c", "-O2", "-fopenmp")
+    return lambda **environment: workshop.run(program, "20", OMP_NUM_THREADS="4", OMP_DYNAMIC="false", **environment)
+
+
+def test_teams_and_tasks_count_as_one_step_per_block(workshop: Workshop, openmp) -> None:
+    run = openmp()
+    assert (run.returncode, run.stderr) == (0, "")
+    assert run.stdout == "762 381 81681 55 1268 84\n"
+    assert effort(openmp()) == effort(run)
+    exact = workshop.build("openmp.c", "-O2", "-fopenmp", "--quipu-naive", name="exact")
+    assert effort(workshop.run(exact, "20", OMP_NUM_THREADS="4", OMP_DYNAMIC="false")) == effort(run)
+
+
+def test_work_of_a_team_is_under_its_parallel_region(openmp) -> None:
+    run = openmp()
+    loop = ("main", "loop", "omp parallel", "loop (omp line 16)", "work")
+    assert visits_by_thread(run, "work")[loop] == [7, 7, 8, 8]  # 5 of 20, and 2 or 3 of 10
+    assert run.tree[("main", "loop")]["visits"] == 2
+    assert visits_by_thread(run, "omp parallel")[("main", "loop", "omp parallel")] == [2, 2, 2, 2]
+    inner = ("main", "nested", "omp parallel", "nested (omp line 69)", "omp parallel level 2", "nested (omp line 71)")
+    assert run.tree[inner]["visits"] == 4
+    assert run.tree[(*inner, "work")]["visits"] == 4
+
+
+def test_tasks_are_under_the_region_that_created_them(openmp) -> None:
+    tree = openmp().tree
+    body = ("main", "tasks", "omp parallel", "tasks (omp line 39)")
+    assert tree[(*body, "omp task line 43")]["visits"] == 20
+    assert tree[(*body, "omp task line 43", "work")]["visits"] == 20
+    calls = ("main", "omp parallel", "main (omp line 83)", "fibonacci")
+    assert tree[calls]["visits"] == 177  # recursion through tasks folds as calls do
+    assert tree[(*calls, "omp taskwait")]["visits"] == 88
+
+
+def test_waiting_is_time_of_its_own(openmp) -> None:
+    run = openmp()
+    waiting = {"omp barrier", "omp implicit barrier", "omp taskwait", "omp critical"}
+    assert {path[-1] for path, values in run.tree.items() if path and values["wait_time"] > 0} <= waiting
+    for path, values in run.tree.items():
+        if path and path[-1] in waiting:
+            assert values["wait_time"] == pytest.approx(values["time"])
+            assert values["blocks"] == 0
+    body = ("main", "phases", "omp parallel", "phases (omp line 24)")
+    assert {path[-1]: values["visits"] for path, values in run.tree.items() if path[:-1] == body} == {
+        "omp barrier": 3,
+        "omp critical": 3,
+        "omp implicit barrier": 3,
+        "work": 23,
+    }
+    assert run.tree[("main", "phases", "omp parallel", "omp implicit barrier")]["visits"] == 3
+
+
+@pytest.mark.parametrize("clock", ["none", "monotonic"])
+def test_other_clocks(openmp, clock: str) -> None:
+    run = openmp(QUIPU_CLOCK=clock)
+    assert effort(run) == effort(openmp())
+    assert any(values["wait_time"] > 0 for values in run.tree.values()) == (clock == "monotonic")
+
+
+def test_the_tool_interface_can_be_left_to_others(openmp) -> None:
+    run = openmp(QUIPU_OPENMP="0")
+    functions = [path for path in run.tree if any(name.startswith("omp ") and "task" not in name for name in path)]
+    assert functions == []
+    whole = openmp()
+    for metric in ("blocks", "instructions", "loads"):
+        assert sum(v[metric] for v in run.tree.values()) == sum(v[metric] for v in whole.tree.values())
+
+
+@pytest.mark.parametrize("link", [(), ("-static",)], ids=["shared", "static"])
+def test_posix_threads(workshop: Workshop, link: tuple[str, ...]) -> None:
+    run = workshop.run(workshop.build("pthreads.c", "-O2", *link), "4")
+    assert run.returncode == 0
+    for start in (("main", "start"), ("main", "again", "start")):
+        assert run.tree[start]["visits"] == 1
+        assert run.tree[(*start, "branch")]["visits"] == 3
+        assert run.tree[(*start, "branch", "leaf")]["visits"] == 3
+        assert run.tree[(*start, "branch", "leaf", "work")]["visits"] == 3
+    assert {path[0] for path in run.tree if path} == {"main"}
+    assert len(set(run.profile.location.tolist())) <= 7
+    exact = workshop.run(workshop.build("pthreads.c", "-O2", "--quipu-naive", *link, name="exact"), "4")
+    assert effort(exact) == effort(run)
+
+
+@pytest.mark.parametrize("level", ["-O0", "-O2"])
+def test_fortran_names_and_teams(workshop: Workshop, level: str) -> None:
+    options = (level, "-fopenmp", "-L/usr/lib/llvm-19/lib")
+    run = workshop.run(workshop.build("teams.f90", *options, wrapper="quipu-fc"), OMP_NUM_THREADS="3")
+    assert (run.returncode, run.stderr) == (0, "")
+    visits = {path: values["visits"] for path, values in run.tree.items() if values["visits"]}
+    program = ("main", "main program")
+    (body,) = [path for path in visits if path[-1].startswith("grid::sweep (omp line ")]
+    assert visits[body] == 3
+    if level == "-O0":
+        assert body[:-1] == (*program, "grid::sweep", "omp parallel")
+        assert visits[(*body, "grid::sweep::weight")] == 40
+        assert visits[(*program, "main program::show")] == 1
+        assert visits[(*program, "main program::show", "my_sum")] == 1
+    exact = workshop.build("teams.f90", *options, "--quipu-naive", wrapper="quipu-fc", name="exact")
+    assert effort(workshop.run(exact, OMP_NUM_THREADS="3")) == effort(run)
+
+
+def test_fortran_names_under_mpi(workshop: Workshop) -> None:
+    run = workshop.run(workshop.build("ring.f90", "-O0", wrapper="quipu-mpifort"))
+    assert (run.returncode, run.stdout) == (0, "0\n")
+    program = ("main", "main program")
+    assert run.tree[(*program, "set_up")]["visits"] == 1
+    assert run.tree[(*program, "ring::total")]["visits"] == 1
