@@ -51,12 +51,12 @@ void LineTable::addTransfer(unsigned Row, const Instruction &I, const Effort &We
 void LineTable::complete(unsigned Row, const Effort &Weight) {
     Effort Missing = Weight;
     for (const auto &Line : Table)
-        if (const auto *Found = Line.second.find(Row); Found != Line.second.end())
+        if (auto Found = Line.second.find(Row); Found != Line.second.end())
             accumulate(Missing, Found->second, -1);
     if (Missing == Effort{})
         return;
     const DISubprogram *Own = F.getSubprogram();
-    accumulate(Table[{Own, Own ? Own->getLine() : 0}].try_emplace(Row).first->second, Missing, 1);
+    accumulate(Table[{Own, Own ? Own->getLine() : 0}][Row], Missing, 1);
 }
 
 std::vector<LineEffort> LineTable::lines() const {
