@@ -64,12 +64,16 @@ def event_costs(attributes: Mapping[str, str]) -> EventCosts | None:
 
 
 def with_events(nodes: NodeArrays, counters: Counters, quiet: Set[int], metrics: Sequence[Metric]) -> NodeArrays:
-    """Return the nodes with two columns more in their counts: `EVENTS`."""
+    """Return the nodes with two columns more in their counts: `EVENTS`.
+
+    A counter was added to at most once in each visit, and by 1 or more: at most min(visits, counter) times.
+    """
     names = [metric.name for metric in metrics]
     visits = nodes.counts[:, names.index("visits")] if "visits" in names else np.zeros(nodes.id.size, dtype=np.uint64)
     is_quiet = np.isin(nodes.region, np.fromiter(quiet, dtype=np.int64, count=len(quiet)))
-    kept = np.bincount(counters.node, minlength=nodes.id.size).astype(np.uint64)
-    events = np.stack((np.where(is_quiet, visits, np.uint64(0)), visits * kept), axis=1)
+    added = np.zeros(nodes.id.size, dtype=np.uint64)
+    np.add.at(added, counters.node, np.minimum(counters.value, visits[counters.node]))
+    events = np.stack((np.where(is_quiet, visits, np.uint64(0)), added), axis=1)
     return replace(nodes, counts=np.concatenate((nodes.counts, events), axis=1))
 
 

@@ -24,8 +24,8 @@ def measured(rank: int = 0, **attributes: str) -> Profile:
     """Return rank_profile with known costs, counters of solve and a quiet function that it calls."""
     profile = rank_profile(rank)
     profile.attributes = {**profile.attributes, **COSTS, **attributes}
-    nodes = [*profile.nodes, Node(8, 3, 5, (400, 0, 0, 0), counters=(7, 7, 7))]
-    nodes[2].counters = (1, 2)
+    nodes = [*profile.nodes, Node(8, 3, 5, (400, 0, 0, 0), counters=(7, 900, 500))]
+    nodes[2].counters = (3, 50)
     profile.nodes = nodes
     profile.regions = {**profile.regions, 5: QUIET}
     profile.weights = [Weights(2, [[0], [1], [1]]), Weights(5, [[0], [1], [1], [1]])]
@@ -39,8 +39,8 @@ def nanoseconds(profile: Profile, folder: Path) -> list[float]:
 
 
 def test_events_times_their_costs(tmp_path: Path) -> None:
-    """10 visits of solve with 2 counters; 400 quiet ones with 3 counters; 20 calls of MPI."""
-    solve = 10 * 30 + 10 * 2 * 0.5 + 400 * 2 + 400 * 3 * 0.5
+    """10 visits of solve and 400 quiet ones; counters are added to at most once a visit; 20 calls of MPI."""
+    solve = 10 * 30 + (3 + 10) * 0.5 + 400 * 2 + (7 + 400 + 400) * 0.5
     assert nanoseconds(measured(), tmp_path) == [0, 30, solve, 20 * 30, 0, 90, 30]
 
 
@@ -68,7 +68,7 @@ def test_totals_of_a_run(tmp_path: Path) -> None:
     assert costs["mpi_visits"] == 40
     assert costs["hooks"] == pytest.approx((15 + 14) * 30e-9)
     assert costs["mpi"] == pytest.approx(40 * 42e-9)
-    assert costs["counters"] == pytest.approx(2 * (10 + 800 + 600) * 1e-9)
+    assert costs["counters"] == pytest.approx(2 * (6.5 + 800 + 403.5) * 1e-9)
     assert costs["probes"] == 0.5
     assert costs["agents"] == 0.5
     assert costs["total"] == pytest.approx(costs["hooks"] + costs["mpi"] + costs["counters"] + 0.5)
