@@ -11,7 +11,7 @@ struct CommandLine {
     std::vector<std::string> arguments; ///< without our own options
     std::string filter;                 ///< --quipu-filter=FILE
     bool naive = false;                 ///< --quipu-naive: the pass counts by one call per block
-    bool all = false;                    ///< --quipu-all: hooks for small functions, too
+    bool all = false;                   ///< --quipu-all: hooks for small functions, too
     bool perBlock = false;              ///< --quipu-per-block: facts tell which source line does how much
     bool show = false;                  ///< --quipu-show: print the command instead of running it
     bool hasInput = false;              ///< there is something to compile or link
