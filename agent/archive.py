@@ -20,7 +20,7 @@ from quipu.modeling.experiment import CallTree, FloatArray, IntArray, Metric, Re
 from .checksums import check_files, write_checksums
 from .metadata import RunMetadata, configuration_name, from_json, read_json, to_json, write_json
 from .sketch import MOST_BUCKETS, MOST_LEVELS, Sketches
-from .source_effort import SourceEffort, write_source
+from .source_table import SourceEffort, write_source
 from .tables import Column, TableReader, concatenated, fsync, write_table
 
 _ID_LIMIT = 1 << 31

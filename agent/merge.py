@@ -18,7 +18,7 @@ from .archive import RankRecord, RunArchive, write_archive
 from .last_moments import End, ends_by_host, ends_of, launch_end
 from .merged import Merged, merged
 from .metadata import RunMetadata
-from .overhead import OVERHEAD, totals
+from .overhead import OVERHEAD, costs_of_visits, totals
 from .profile import ProcessProfile, ProfileState, read_profile
 from .profile_ranks import split_ranks
 from .rank_statistics import with_absent
@@ -131,7 +131,7 @@ def combine(
         metrics=found.metrics,
         nodes=thinned(raw.nodes),
         rank_columns=found.values is not None,
-        overhead=totals(costs, raw.nodes),
+        overhead=totals(costs or costs_of_visits(found.tree, found.statistics, raw.profiles), raw.nodes),
     )
     return RunArchive(complete, found.tree, found.values, found.statistics, tuple(records))
 

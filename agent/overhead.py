@@ -19,6 +19,7 @@ from .profile_effort import Counters
 from .profile_nodes import NodeArrays
 
 if TYPE_CHECKING:
+    from .archive import RankStatistics
     from .profile import ProcessProfile
 
 OVERHEAD = Metric("overhead", "s", "cost", "sum", "time that measuring took, estimated from numbers of events")
@@ -114,6 +115,38 @@ def costs_of(profile: ProcessProfile) -> dict[str, float]:
         "pair": costs.pair,
         "outside": costs.pair - costs.inside,
     }
+
+
+def costs_of_visits(
+    tree: CallTree, statistics: Mapping[str, RankStatistics], profiles: Sequence[ProcessProfile]
+) -> list[Mapping[str, float]]:
+    """Return what measuring a run cost if only sums over its ranks are at hand: its visits, at the mean cost of all.
+
+    profiles: for their attributes. Visits of quiet functions and counters are not known then.
+    """
+    known = [costs for costs in (event_costs(profile.attributes) for profile in profiles) if costs is not None]
+    if not known or "visits" not in statistics:
+        return []
+    pair, inside, mpi = (
+        float(np.mean([getattr(costs, name) for costs in known])) for name in ("pair", "inside", "mpi")
+    )
+    visits = np.nan_to_num(statistics["visits"].sum)
+    is_mpi = np.array([tree.region_of(path).kind is RegionKind.MPI for path in range(len(tree))], dtype=bool)
+    of_mpi, others = float(visits[is_mpi].sum()), float(visits[~is_mpi].sum())
+    return [
+        {
+            "visits": of_mpi + others,
+            "mpi_visits": of_mpi,
+            "hooks": others * pair,
+            "mpi": of_mpi * mpi,
+            "counters": 0.0,
+            "probes": sum(_seconds(profile.attributes.get("mpi_wait_probe_seconds", "0")) for profile in profiles),
+            "total": 0.0,
+            "time": float(np.nansum(statistics["time"].sum)) if "time" in statistics else 0.0,
+            "pair": pair,
+            "outside": pair - inside,
+        }
+    ]
 
 
 def totals(processes: Iterable[Mapping[str, float]], nodes: Sequence[Mapping[str, Any]]) -> dict[str, float]:

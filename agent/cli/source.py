@@ -16,7 +16,7 @@ from quipu.report.json_views import metric_json, path_json
 from quipu.report.source_view import InlinedPath, InlinedRow, ListedFunction, ListedLine, SourceView
 
 from ..archive import RunArchive, read_archive
-from ..source_effort import SourceEffort, read_source
+from ..source_table import SourceEffort, read_source
 
 _FIRST = ("instructions", "flops", "bytes_loaded", "bytes_stored")
 _LEAST = 0.01  # share of the run from which functions and call paths are shown if none is asked for

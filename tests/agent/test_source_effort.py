@@ -13,8 +13,8 @@ from profile_writer import Node, Profile, Weights
 from quipu.agent.archive import RunArchive, read_archive
 from quipu.agent.merge import merge_run
 from quipu.agent.metadata import RunMetadata
-from quipu.agent.source_effort import SourceEffort, read_source
 from quipu.agent.source_facts import SourceLine, SourcePrograms, counted_functions
+from quipu.agent.source_table import SourceEffort, read_source
 from quipu.modeling.errors import FormatError
 from test_facts import build
 
@@ -108,6 +108,20 @@ def test_lines_of_all_ranks_on_their_call_paths(tmp_path: Path, program: Path) -
         sums = np.bincount(source.callpath, source.metrics[name].astype(np.float64), minlength=len(archive.tree))
         assert sums.tolist() == archive.statistics[name].sum.tolist()
     assert archive.metadata.problems == ()
+
+
+def test_what_counts_outside_of_all_regions(tmp_path: Path, program: Path) -> None:
+    """A filter that leaves out main and solve: their lines are at the root."""
+    written(tmp_path / "raw", program)
+    (path,) = (tmp_path / "raw").glob("profile-*")
+    content = path.read_bytes()
+    for name in (b"main", b"solve"):
+        content = content.replace(name + b"\x1f\x1f/src/a.c\x1f1\x1f0\x1f0", name + b"\x1f\x1f/src/a.c\x1f1\x1f0\x1f1")
+    path.write_bytes(content)
+    archive, source = merged(tmp_path)
+    assert source is not None
+    assert {archive.tree.label(path) for path in source.callpath.tolist()} == {"(outside any region)"}
+    assert source.metrics["instructions"].sum() == archive.statistics["instructions"].sum.sum() > 0
 
 
 def test_a_program_that_was_built_again_is_told_and_left_out(tmp_path: Path, program: Path) -> None:

@@ -12,8 +12,8 @@ import pytest
 from quipu.agent.archive import RunArchive, write_archive
 from quipu.agent.overhead import OVERHEAD
 from quipu.agent.rank_statistics import statistics_of
-from quipu.agent.source_effort import SourceEffort
 from quipu.agent.source_facts import SourceLine
+from quipu.agent.source_table import SourceEffort
 from quipu.modeling.experiment import Metric
 
 from .conftest import Quipu

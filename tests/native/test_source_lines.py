@@ -11,7 +11,7 @@ from quipu.agent.archive import RunArchive, read_archive
 from quipu.agent.installation import native_file
 from quipu.agent.merge import merge_run
 from quipu.agent.metadata import RunMetadata
-from quipu.agent.source_effort import SourceEffort, read_source
+from quipu.agent.source_table import SourceEffort, read_source
 
 from .conftest import PROGRAMS
 
