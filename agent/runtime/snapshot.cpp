@@ -44,15 +44,15 @@ void forget() {
     free(owned(snapshot.location));
     free(owned(snapshot.open));
     free(owned(snapshot.values));
-    free(texts);
+    free(static_cast<void *>(texts));
     snapshot = {};
     texts = nullptr;
 }
 
 void drop_list() {
-    free(list.node);
+    free(static_cast<void *>(list.node));
     free(list.location);
-    free(records);
+    free(static_cast<void *>(records));
     free(effort);
     free(index_of);
     list = {};
@@ -137,11 +137,11 @@ bool collect() {
 }
 
 bool allocate(uint32_t nodes) {
-    auto *parent = static_cast<uint32_t *>(calloc(nodes, sizeof(uint32_t)));
-    auto *region = static_cast<uint32_t *>(calloc(nodes, sizeof(uint32_t)));
-    auto *location = static_cast<uint32_t *>(calloc(nodes, sizeof(uint32_t)));
-    auto *open = static_cast<uint8_t *>(calloc(nodes, 1));
-    auto *values = static_cast<uint64_t *>(calloc(size_t{nodes} * metric_count, sizeof(uint64_t)));
+    auto *parent = static_cast<uint32_t *>(calloc(size_t{nodes} + 1, sizeof(uint32_t)));
+    auto *region = static_cast<uint32_t *>(calloc(size_t{nodes} + 1, sizeof(uint32_t)));
+    auto *location = static_cast<uint32_t *>(calloc(size_t{nodes} + 1, sizeof(uint32_t)));
+    auto *open = static_cast<uint8_t *>(calloc(size_t{nodes} + 1, 1));
+    auto *values = static_cast<uint64_t *>(calloc((size_t{nodes} + 1) * metric_count, sizeof(uint64_t)));
     texts = static_cast<const char **>(calloc(regions + 1, sizeof(char *)));
     snapshot = {nodes,         static_cast<uint32_t>(regions) + 1,
                 metric_count,  0,
@@ -215,7 +215,7 @@ bool add_rest(const Node *node, uint32_t location, const uint64_t *rest) {
         depth++;
     size_t size = (depth + metric_count) * number + 2;
     auto *text = static_cast<char *>(malloc(size));
-    auto *path = static_cast<uint64_t *>(malloc(depth * sizeof(uint64_t)));
+    auto *path = static_cast<uint64_t *>(malloc((depth + 1) * sizeof(uint64_t)));
     bool added = false;
     if (text && path) {
         size_t level = depth;
