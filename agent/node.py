@@ -113,6 +113,7 @@ class NodeAgent:
         self.ranks: dict[int, RankWatch] = {}
         self.samples: list[dict[str, float]] = []
         self.end_at: float | None = None
+        self.read: set[str] = set()  # names of files that need no second look
 
     def stop(self, number: int = 0, frame: FrameType | None = None) -> None:
         """End soon (also as a signal handler): with the ranks, which are likely told the same, or a while later."""
@@ -120,20 +121,31 @@ class NodeAgent:
 
     def find_processes(self) -> None:
         """Take up ranks and measured processes of this host that are not known yet."""
-        for path in self.raw.glob("rank-*.json"):
-            try:
-                content = json.loads(path.read_text(encoding="utf-8"))
-                if content["host"] == self.host and int(content["rank"]) not in self.ranks:
-                    watch = RankWatch(content)
-                    self.ranks[watch.facts["rank"]] = watch
-                    self.ends.watch(watch.facts["pid"])
-            except (OSError, ValueError, KeyError, TypeError):
-                continue  # not written by quipu-exec: the merge will say so
+        try:
+            names = {entry.name for entry in os.scandir(self.raw)} - self.read
+        except OSError:
+            return  # the run has been merged
         beginning = f"profile-{self.host}-"
-        for path in self.raw.glob("profile-*.quipu"):
-            pid = path.stem.removeprefix(beginning).split("-")[0]
-            if path.name.startswith(beginning) and pid.isdigit():
-                self.ends.watch(int(pid))
+        for name in names:
+            if name.startswith("rank-") and name.endswith(".json"):
+                self.find_rank(name)
+            elif name.startswith(beginning) and name.endswith(".quipu"):
+                pid = name.removeprefix(beginning).removesuffix(".quipu").split("-")[0]
+                if pid.isdigit():
+                    self.ends.watch(int(pid))
+                self.read.add(name)
+
+    def find_rank(self, name: str) -> None:
+        """Take up the rank of one file if it is of this host; each file is read once, as thousands may be there."""
+        try:
+            content = json.loads((self.raw / name).read_text(encoding="utf-8"))
+            if content["host"] == self.host and int(content["rank"]) not in self.ranks:
+                watch = RankWatch(content)
+                self.ranks[watch.facts["rank"]] = watch
+                self.ends.watch(watch.facts["pid"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return  # not written by quipu-exec, or not yet: the merge will say so
+        self.read.add(name)
 
     def run(self) -> None:
         """Sample until the end; the file is up to date every few samples and at the end."""
