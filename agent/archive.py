@@ -19,10 +19,19 @@ from quipu.modeling.experiment import CallTree, FloatArray, IntArray, Metric, Re
 
 from .checksums import check_files, write_checksums
 from .metadata import RunMetadata, configuration_name, from_json, read_json, to_json, write_json
-from .tables import Column, TableReader, fsync, write_table
+from .sketch import MOST_BUCKETS, MOST_LEVELS, Sketches
+from .source_effort import SourceEffort, write_source
+from .tables import Column, TableReader, concatenated, fsync, write_table
 
 _ID_LIMIT = 1 << 31
-_TABLES = ("regions.parquet", "callpaths.parquet", "values.parquet", "statistics.parquet", "ranks.parquet")
+_TABLES = (
+    "sketches.parquet",
+    "regions.parquet",
+    "callpaths.parquet",
+    "values.parquet",
+    "statistics.parquet",
+    "ranks.parquet",
+)
 _STATISTICS = {
     "callpath": "int32",
     "metric": "str",
@@ -35,6 +44,7 @@ _STATISTICS = {
     "min_rank": "int32",
     "max_rank": "int32",
 }
+_SKETCHES = {"callpath": "int32", "metric": "str", "level": "int8", "bucket": "int32", "count": "int32"}
 _RANKS = {
     "rank": "int32",
     "host": "str",
@@ -66,7 +76,8 @@ class RankStatistics:
 
     Threads of a rank are combined first. A rank without the call path counts as 0; `ranks` says how many have it.
     A rank whose value is unknown (NaN) is left out. std is that of the population. min_rank and max_rank are the
-    lowest ranks that have the smallest and the largest value, -1 where nothing is known.
+    lowest ranks that have the smallest and the largest value, -1 where nothing is known. sketches: the distribution
+    over the ranks; None when an archive was read that has the values of all ranks instead.
     """
 
     ranks: IntArray
@@ -77,6 +88,16 @@ class RankStatistics:
     std: FloatArray
     min_rank: IntArray
     max_rank: IntArray
+    sketches: Sketches | None = None
+
+    def quantile(self, q: float) -> FloatArray:
+        """Return the q-quantile over the ranks, shape (call paths,); NaN where nothing is known.
+
+        Right to 2^(level - 5) of the value, level being that of the sketch. Raises ModelingError without sketches.
+        """
+        if self.sketches is None:
+            raise ModelingError("this run has the values of all ranks: take the quantile of those")
+        return self.sketches.quantile(q, self.min, self.max)
 
 
 @dataclass(frozen=True)
@@ -95,7 +116,11 @@ class RankRecord:
 
 @dataclass(frozen=True, eq=False)
 class RunArchive:
-    """One run, read or about to be written. `values` is None if only the statistics were asked for."""
+    """One run, read or about to be written.
+
+    values: None if only the statistics were asked for, or if the archive has no more (`metadata.rank_columns`).
+    source: about to be written; `read_source` reads it.
+    """
 
     metadata: RunMetadata
     tree: CallTree
@@ -103,6 +128,7 @@ class RunArchive:
     statistics: Mapping[str, RankStatistics]
     ranks: tuple[RankRecord, ...]
     path: Path = Path()
+    source: SourceEffort | None = None
 
     @property
     def metrics(self) -> dict[str, Metric]:
@@ -183,6 +209,8 @@ def _write_tables(archive: RunArchive, folder: Path) -> None:
         for metric in archive.metadata.metrics:
             columns[metric.name] = (_value_type(metric), values.metrics[metric.name])
         write_table(folder / "values.parquet", columns)
+    if archive.source is not None:
+        write_source(folder, archive.source)
     names = [metric.name for metric in archive.metadata.metrics]
     statistics = [archive.statistics[name] for name in names]
     paths = len(tree)
@@ -194,6 +222,8 @@ def _write_tables(archive: RunArchive, folder: Path) -> None:
         pieces = [getattr(entry, column) for entry in statistics]
         table[column] = (kind, np.concatenate(pieces) if pieces else np.zeros(0))
     write_table(folder / "statistics.parquet", table)
+    if values is None:
+        write_table(folder / "sketches.parquet", _sketch_table(names, statistics))
     ranks: dict[str, tuple[str, Column]] = {}
     for column, kind in _RANKS.items():
         entries = [getattr(record, column) for record in archive.ranks]
@@ -201,8 +231,26 @@ def _write_tables(archive: RunArchive, folder: Path) -> None:
     write_table(folder / "ranks.parquet", ranks)
 
 
+def _sketch_table(names: list[str], statistics: list[RankStatistics]) -> dict[str, tuple[str, Column]]:
+    """Return one row per call path, metric and bucket in use."""
+    known = [(name, entry.sketches) for name, entry in zip(names, statistics, strict=True) if entry.sketches]
+    pieces: dict[str, list[IntArray]] = {
+        "callpath": [sketches.cell for _, sketches in known],
+        "level": [sketches.level[sketches.cell] for _, sketches in known],
+        "bucket": [sketches.bucket for _, sketches in known],
+        "count": [sketches.count for _, sketches in known],
+    }
+    table: dict[str, tuple[str, Column]] = {
+        name: (_SKETCHES[name], concatenated(arrays, np.int64)) for name, arrays in pieces.items()
+    }
+    table["metric"] = ("str", [name for name, sketches in known for _ in range(sketches.cell.size)])
+    return table
+
+
 def read_archive(path: Path | str, values: bool = True) -> RunArchive:
     """Read a run archive; without `values` only tree and statistics (that the values are there is checked).
+
+    Of a run of many ranks only the statistics were kept: `values` is None then, and statistics have sketches.
 
     Raises FormatError naming the file at fault: missing, truncated, foreign, damaged (it does not fit its checksum) or
     of another schema version.
@@ -216,7 +264,7 @@ def read_archive(path: Path | str, values: bool = True) -> RunArchive:
     return RunArchive(
         metadata=metadata,
         tree=tree,
-        values=_read_values(path, metadata, tree, values),
+        values=_read_values(path, metadata, tree, values) if metadata.rank_columns else None,
         statistics=_read_statistics(path, metadata, tree),
         ranks=_read_ranks(path),
         path=path,
@@ -285,6 +333,7 @@ def _read_statistics(path: Path, metadata: RunMetadata, tree: CallTree) -> dict[
     table.require(bool(np.array_equal(table.integers("callpath"), order)), "call paths are not in order")
     counts = {name: table.integers(name, -1, _ID_LIMIT) for name in ("ranks", "min_rank", "max_rank")}
     floats = {name: table.floats(name) for name in ("sum", "min", "max", "mean", "std")}
+    sketches = {} if metadata.rank_columns else _read_sketches(path, metadata, paths)
     result = {}
     for index, metric in enumerate(metadata.metrics):
         part = slice(index * paths, (index + 1) * paths)
@@ -297,7 +346,35 @@ def _read_statistics(path: Path, metadata: RunMetadata, tree: CallTree) -> dict[
             std=floats["std"][part],
             min_rank=counts["min_rank"][part],
             max_rank=counts["max_rank"][part],
+            sketches=sketches.get(metric.name),
         )
+    return result
+
+
+def _read_sketches(path: Path, metadata: RunMetadata, paths: int) -> dict[str, Sketches]:
+    table = TableReader(path / "sketches.parquet", _SKETCHES)
+    names = np.array(table.texts("metric"), dtype=object)
+    columns = {
+        "callpath": table.integers("callpath", 0, max(paths, 1)),
+        "level": table.integers("level", 0, MOST_LEVELS + 1),
+        "bucket": table.integers("bucket", 0, 1 << 16),
+        "count": table.integers("count", 1),
+    }
+    result = {}
+    rows = 0
+    for metric in metadata.metrics:
+        cell, levels, bucket, count = (array[names == metric.name] for array in columns.values())
+        ascending = bool(np.all(np.diff(cell << 16 | bucket) > 0))
+        few = not cell.size or int(np.bincount(cell).max()) <= MOST_BUCKETS
+        level = np.zeros(paths, dtype=np.int64)
+        level[cell] = levels
+        table.require(
+            ascending and few and bool(np.array_equal(level[cell], levels)),
+            f"the buckets of {metric.name} make no sense",
+        )
+        result[metric.name] = Sketches(level, cell, bucket, count)
+        rows += int(cell.size)
+    table.require(rows == table.rows, "has metrics that are not in run.json")
     return result
 
 

@@ -7,6 +7,7 @@ object files one after the other.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -46,23 +47,36 @@ def static_functions(path: Path | str) -> list[FunctionFacts]:
     """
     path = Path(path)
     functions: dict[str, FunctionFacts] = {}
-    text = _section(path).replace(b"\0", b"")
-    for number, line in enumerate(text.split(b"\n"), start=1):
-        if line.strip():
-            facts = _function(path, line, number)
-            functions.setdefault(facts.name, facts)
+    for number, content in entries(path, section(path)):
+        facts = _function(path, content, number)
+        functions.setdefault(facts.name, facts)
     return list(functions.values())
 
 
-def _section(path: Path) -> bytes:
+def entries(path: Path, text: bytes) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the objects in the text of the section with their numbers, from 1. Raises FormatError if it is damaged."""
+    for number, line in enumerate(text.replace(b"\0", b"").split(b"\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            content = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise damaged(path, number) from error
+        if not isinstance(content, dict):
+            raise damaged(path, number)
+        yield number, content
+
+
+def section(path: Path) -> bytes:
+    """Return the section of a program, library or object file. Raises FormatError as `static_functions` does."""
     try:
         with path.open("rb") as file:
             size = path.stat().st_size
-            sections = [section for section in ELFFile(file).iter_sections() if section.name == SECTION]
-            for section in sections:
-                if section["sh_flags"] & _COMPRESSED or section["sh_offset"] + section["sh_size"] > size:
+            found = [entry for entry in ELFFile(file).iter_sections() if entry.name == SECTION]
+            for entry in found:
+                if entry["sh_flags"] & _COMPRESSED or entry["sh_offset"] + entry["sh_size"] > size:
                     raise FormatError(path, f"section {SECTION} is damaged: build the program again")
-            pieces = [bytes(section.data()) for section in sections]
+            pieces = [bytes(entry.data()) for entry in found]
     except OSError as error:
         raise FormatError(path, f"cannot be read: {error.strerror or error}") from error
     except (ELFError, ValueError, LookupError, TypeError, AttributeError, AssertionError) as error:
@@ -75,22 +89,16 @@ def _section(path: Path) -> bytes:
     return b"\n".join(pieces)
 
 
-def _function(path: Path, line: bytes, number: int) -> FunctionFacts:
-    try:
-        content = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise _damaged(path, number) from error
-    if not isinstance(content, dict):
-        raise _damaged(path, number)
+def _function(path: Path, content: dict[str, Any], number: int) -> FunctionFacts:
     texts = [content.get(key, "") for key in ("name", "display", "file")]
     numbers = [content.get(key, 0) for key in ("line", "blocks", "instructions", "indirect_calls")]
     calls, hook = content.get("calls", []), content.get("hook", False)
     if not all(isinstance(text, str) for text in texts) or not texts[0]:
-        raise _damaged(path, number)
-    if not all(_is_count(value) for value in numbers) or not isinstance(hook, bool):
-        raise _damaged(path, number)
+        raise damaged(path, number)
+    if not all(is_count(value) for value in numbers) or not isinstance(hook, bool):
+        raise damaged(path, number)
     if not isinstance(calls, list) or not all(isinstance(call, str) for call in calls):
-        raise _damaged(path, number)
+        raise damaged(path, number)
     return FunctionFacts(
         name=texts[0],
         display=texts[1] or texts[0],
@@ -104,9 +112,11 @@ def _function(path: Path, line: bytes, number: int) -> FunctionFacts:
     )
 
 
-def _is_count(value: Any) -> bool:
+def is_count(value: Any) -> bool:
+    """Whether a value of JSON is a number that could be a count."""
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 62
 
 
-def _damaged(path: Path, number: int) -> FormatError:
+def damaged(path: Path, number: int) -> FormatError:
+    """Return the error for an entry of the section that makes no sense."""
     return FormatError(path, f"section {SECTION}, entry {number}, is damaged: build the program again")

@@ -68,10 +68,17 @@ def launch_end(metadata: RunMetadata) -> int | None:
     return end if _is_moment(end) else None
 
 
-def with_time_to_the_end(
+@dataclass(frozen=True)
+class End:
+    """A process did not end by itself. at: when it ended, CLOCK_MONOTONIC of its host in ns; None: not known."""
+
+    at: int | None
+
+
+def ends_of(
     profiles: Sequence[ProcessProfile], hosts: Mapping[str, HostEnds], launch_end_ns: int | None
-) -> tuple[ProcessProfile, ...]:
-    """Return the profiles; those of processes that were killed have their time up to the end.
+) -> tuple[End | None, ...]:
+    """Return for each profile how its process ended, None if by itself. Call paths are not looked at.
 
     A program that calls exec leaves a profile for each of its programs under one pid: only the last was killed.
     """
@@ -79,15 +86,19 @@ def with_time_to_the_end(
     for profile in profiles:
         key = (profile.attributes.get("host", ""), profile.pid)
         latest[key] = max(latest.get(key, 0), profile.started_epoch_ns)
-    result = []
+    result: list[End | None] = []
     for profile in profiles:
         host = profile.attributes.get("host", "")
-        if _needs_end(profile) and profile.started_epoch_ns == latest[host, profile.pid]:
-            end = _end_of(profile, hosts.get(host), launch_end_ns)
-            result.append(_until(profile, end) if end is not None else _told(profile))
-        else:
-            result.append(profile)
+        killed = profile.state is not ProfileState.ENDED and profile.started_epoch_ns == latest[host, profile.pid]
+        result.append(End(_end_of(profile, hosts.get(host), launch_end_ns)) if killed else None)
     return tuple(result)
+
+
+def until_the_end(profile: ProcessProfile, end: End | None) -> ProcessProfile:
+    """Return the profile; that of a process that was killed has its time up to the end."""
+    if end is None or not _needs_end(profile):
+        return profile
+    return _told(profile) if end.at is None else _until(profile, end.at)
 
 
 def _needs_end(profile: ProcessProfile) -> bool:

@@ -18,7 +18,7 @@ from quipu.modeling.errors import MeasurementError, UsageError
 from .archive import RunArchive
 from .installation import native_file, quipu_version
 from .launchers import LaunchPlan, LaunchRequest, plan_launch
-from .merge import merge_command, merge_run
+from .merge import column_ranks_wanted, merge_command, merge_run
 from .metadata import RunMetadata, configuration_name
 from .process import Ending, run_process
 from .raw_folder import PREFIX, read_raw_folder, write_launch
@@ -37,7 +37,9 @@ class LaunchOptions:
     library to put before the program (None: the one that fits the launcher, built if need be); mpi=False: none.
     mpi_wait: one of `WAITS`, how waiting in MPI is told from transfer (None: $QUIPU_MPI_WAIT, else "local":
     barriers that nobody asked for could hang a program of which only a part is wrapped).
-    python: functions of Python programs become regions.
+    python: functions of Python programs become regions. mpi_reduce: the ranks reduce their profiles in MPI_Finalize
+    (None: $QUIPU_MPI_REDUCE, else if all ranks run the same program). rank_columns: up to so many ranks the archive has
+    the values of each, above statistics (None: `merge.column_ranks_wanted`).
     folder: the working folder of the program (None: the current one). say: takes one line of text for the user.
     """
 
@@ -49,9 +51,16 @@ class LaunchOptions:
     mpi_preload: Path | None = None
     mpi_wait: str | None = None
     python: bool = False
+    mpi_reduce: bool | None = None
+    rank_columns: int | None = None
     folder: Path | None = None
     node_agent: bool = True
     say: Callable[[str], None] = lambda text: print(f"quipu: {text}", file=sys.stderr)
+
+    @property
+    def rank_columns_wanted(self) -> int:
+        """Up to how many ranks the archive has the values of each."""
+        return column_ranks_wanted() if self.rank_columns is None else self.rank_columns
 
 
 class RunFailed(MeasurementError):
@@ -119,7 +128,7 @@ def run(
     metadata = replace(metadata, started=_now())
     ending = _launch(plan, raw, options)
     wait_for_nodes(raw)
-    return _finish(raw, experiment, metadata, ending)
+    return _finish(raw, experiment, metadata, ending, options)
 
 
 def _now() -> str:
@@ -131,6 +140,8 @@ def _check(options: LaunchOptions) -> None:
         raise UsageError(f"clock {options.clock!r} is unknown; there are: {', '.join(CLOCKS)}")
     if options.mpi_wait is not None and options.mpi_wait not in WAITS:
         raise UsageError(f"waiting {options.mpi_wait!r} is unknown; there are: {', '.join(WAITS)}")
+    if options.rank_columns_wanted < 0:
+        raise UsageError(f"the number of ranks with columns must not be below 0, not {options.rank_columns}")
     if options.timeout is not None and not options.timeout > 0:
         raise UsageError(f"the time limit must be above 0 s, not {options.timeout}")
 
@@ -140,6 +151,7 @@ def _plan(command: tuple[str, ...], raw: Path, options: LaunchOptions) -> Launch
     variables = {name: value for name, value in environment.items() if name.startswith("QUIPU_")}
     variables.update(options.environment)
     variables["QUIPU_DIR"] = str(raw)
+    variables["QUIPU_RANK_COLUMNS"] = str(options.rank_columns_wanted)
     if options.clock:
         variables["QUIPU_CLOCK"] = options.clock
     if options.filter_file:
@@ -156,12 +168,25 @@ def _plan(command: tuple[str, ...], raw: Path, options: LaunchOptions) -> Launch
         library = options.mpi_preload or _mpi_library(command[0], environment)
         variables["QUIPU_PRELOAD"] = str(library.absolute())
         variables["QUIPU_MPI_WAIT"] = options.mpi_wait or variables.get("QUIPU_MPI_WAIT") or "local"
+        variables["QUIPU_MPI_REDUCE"] = _reduce(plan, options, variables)
         if not plan.waits:
             if options.mpi_wait not in (None, "off"):
                 raise UsageError(f"--mpi-wait {options.mpi_wait}: waiting is not told from transfer in simulations")
             variables["QUIPU_MPI_WAIT"] = "off"
         plan = plan_launch(replace(request, variables=variables))
     return plan
+
+
+def _reduce(plan: LaunchPlan, options: LaunchOptions, variables: Mapping[str, str]) -> str:
+    """Return "1" if ranks reduce: not in simulations, where they share a profile.
+
+    Of several programs one may run without the wrappers, and the others would wait for it.
+    """
+    if not plan.waits:
+        return "0"
+    if options.mpi_reduce is not None:
+        return "1" if options.mpi_reduce else "0"
+    return variables.get("QUIPU_MPI_REDUCE") or ("1" if len(set(plan.programs)) == 1 else "0")
 
 
 def _cores() -> int:
@@ -227,7 +252,7 @@ def _has_ended(path: Path) -> bool:
         return False
 
 
-def _finish(raw: Path, experiment: Path, metadata: RunMetadata, ending: Ending) -> RunArchive:
+def _finish(raw: Path, experiment: Path, metadata: RunMetadata, ending: Ending, options: LaunchOptions) -> RunArchive:
     program = Path(metadata.command[0]).name
     trouble = f"{program} {ending.text}" if ending.text else ""
     metadata = replace(
@@ -246,7 +271,7 @@ def _finish(raw: Path, experiment: Path, metadata: RunMetadata, ending: Ending) 
         ) from error
     if not any(raw.glob("profile-*.quipu")):
         raise _nothing_measured(raw, ending, trouble)
-    archive = merge_run(raw, experiment, metadata)
+    archive = merge_run(raw, experiment, metadata, column_ranks=options.rank_columns_wanted)
     if archive.metadata.complete:
         return archive
     if not trouble:

@@ -2,42 +2,53 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
 import uuid
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-from quipu.modeling.errors import MeasurementError
-from quipu.modeling.experiment import CallTree, IntArray, Metric
+from quipu.modeling.errors import FormatError, MeasurementError, UsageError
+from quipu.modeling.experiment import Metric
 
-from .archive import RankRecord, RankStatistics, RunArchive, RunValues, write_archive
-from .last_moments import ends_by_host, launch_end, with_time_to_the_end
+from .archive import RankRecord, RunArchive, write_archive
+from .last_moments import End, ends_by_host, ends_of, launch_end
+from .merged import Merged, merged
 from .metadata import RunMetadata
-from .profile import ProcessProfile, ProfileState
-from .rank_statistics import over_ranks
+from .overhead import OVERHEAD, totals
+from .profile import ProcessProfile, ProfileState, read_profile
+from .profile_ranks import split_ranks
+from .rank_statistics import with_absent
 from .ranks import RankedProcess, assign_ranks, judge
 from .raw_folder import RawFolder, read_launch, read_raw_folder
-from .tables import concatenated
-from .unify import Forest, RegionTable, unify, without_nodes
+from .reduced import read_reduced
+from .reduced_run import run_of
+from .shard import Joining, Source, read_shard, shards_of
+from .source_effort import with_source
+from .source_facts import SourcePrograms
+from .workers import Workers, alone
 
+COLUMN_RANKS = 256
 _NODE_SAMPLES = 20_000  # samples of all nodes together that go into an archive
-
-Values = NDArray[np.int64] | NDArray[np.float64]
 
 
 def merge_run(
-    raw_dir: Path | str, destination: Path | str, metadata: RunMetadata | None = None, keep_raw: bool = False
+    raw_dir: Path | str,
+    destination: Path | str,
+    metadata: RunMetadata | None = None,
+    keep_raw: bool = False,
+    workers: Workers = alone,
+    column_ranks: int | None = None,
 ) -> RunArchive:
     """Merge a raw folder into a new run archive inside the experiment folder `destination`.
 
     metadata: as known after the launch; by default what launch.json in the raw folder says. The archive is called
     after its configuration and the next free repetition. The raw folder is removed once the archive is complete on
-    disk, and stays in every other case.
+    disk, and stays in every other case. workers: who reads the profiles. column_ranks: up to so many ranks the archive
+    has the values of each, above statistics over them; None: `column_ranks_wanted`.
 
     Raises MeasurementError if no process left a profile or the archive cannot be written (it says how to merge
     later), FormatError if the raw folder or its launch.json cannot be read.
@@ -45,11 +56,13 @@ def merge_run(
     raw_dir, destination = Path(raw_dir), Path(destination)
     if metadata is None:
         metadata = read_launch(raw_dir).metadata
-    raw = read_raw_folder(raw_dir)
+    raw = read_raw_folder(raw_dir, workers)
     if not raw.profiles:
         trouble = "".join(f"\n  {text}" for text in raw.problems)
         raise MeasurementError(f"{raw_dir}: holds no usable profile of a process{trouble}")
-    archive = combine(raw, metadata)
+    programs = SourcePrograms()
+    archive = combine(raw, metadata, workers, column_ranks)
+    archive = with_source(archive, _with_counters(raw.profiles, programs), programs)
     try:
         archive = write_archive(archive, destination)
     except OSError as error:
@@ -68,6 +81,16 @@ def merge_command(raw_dir: Path, destination: Path) -> str:
     return shlex.join(["quipu", "merge", str(raw_dir), "-o", str(destination)])
 
 
+def _with_counters(heads: Iterable[ProcessProfile], programs: SourcePrograms) -> Iterator[ProcessProfile]:
+    """Yield the profiles of processes whose programs tell of source lines, whole, one after the other."""
+    for path in dict.fromkeys(head.path for head in heads if programs.have_lines(head.attributes)):
+        try:
+            profile = read_profile(path, wants_counters=lambda attributes: True)
+        except FormatError:
+            continue  # the merge has told
+        yield from split_ranks(profile)
+
+
 def _remove(raw_dir: Path) -> None:
     """Remove a raw folder, first its name: a node agent that still writes finds it no more and ends."""
     doomed = raw_dir.with_name(f".merged-{uuid.uuid4().hex}")
@@ -78,17 +101,25 @@ def _remove(raw_dir: Path) -> None:
     shutil.rmtree(doomed, ignore_errors=True)
 
 
-def combine(raw: RawFolder, metadata: RunMetadata) -> RunArchive:
-    """Return the run that the profiles of a raw folder make together; nothing is written."""
-    ends = ends_by_host(raw.nodes, raw.alive)
-    profiles = with_time_to_the_end(raw.profiles, ends, launch_end(metadata))
-    processes = assign_ranks(profiles, raw.rank_files)
+def combine(
+    raw: RawFolder, metadata: RunMetadata, workers: Workers = alone, column_ranks: int | None = None
+) -> RunArchive:
+    """Return the run that the profiles of a raw folder make together; nothing is written.
+
+    Taken from the reduction over MPI if the folder has one that is whole, and else from the profiles, which are read
+    by `workers`. The result does not depend on how many there are. column_ranks: as in `merge_run`.
+    """
+    processes = assign_ranks(raw.profiles, raw.rank_files)
+    ends = ends_of([process.profile for process in processes], ends_by_host(raw.nodes, raw.alive), launch_end(metadata))
     metrics, conflicts = common_metrics(raw.profiles)
-    tree, values = _values(processes, metrics)
-    measured = np.unique(np.array([process.rank for process in processes], dtype=np.int64))
-    statistics = statistics_of(values, metrics, measured, len(tree))
+    ranks = len({process.rank for process in processes})
+    limit = column_ranks_wanted() if column_ranks is None else column_ranks
+    found, doubts = _reduced(raw, processes, ranks <= limit)
+    costs: list[Mapping[str, float]] = []
+    if found is None:
+        found, processes, costs = _from_profiles(processes, ends, metrics, workers, ranks <= limit)
     judgement = judge(processes, raw.rank_files)
-    problems = (*metadata.problems, *raw.problems, *conflicts, *judgement.problems)
+    problems = (*metadata.problems, *raw.problems, *doubts, *conflicts, *judgement.problems)
     records = [*(_record(process) for process in processes), *judgement.missing]
     records.sort(key=lambda record: (record.rank, record.pid))
     partial = metadata.partial or metadata.exit_code != 0 or raw.damaged or judgement.partial
@@ -97,10 +128,67 @@ def combine(raw: RawFolder, metadata: RunMetadata) -> RunArchive:
         partial=partial,
         problems=tuple(dict.fromkeys(problems)),
         ranks=len({record.rank for record in records}),
-        metrics=metrics,
+        metrics=found.metrics,
         nodes=thinned(raw.nodes),
+        rank_columns=found.values is not None,
+        overhead=totals(costs, raw.nodes),
     )
-    return RunArchive(complete, tree, values, statistics, tuple(records))
+    return RunArchive(complete, found.tree, found.values, found.statistics, tuple(records))
+
+
+def column_ranks_wanted() -> int:
+    """Return up to how many ranks an archive keeps the values of each: $QUIPU_RANK_COLUMNS, or 256.
+
+    Raises UsageError if the variable is no whole number.
+    """
+    text = os.environ.get("QUIPU_RANK_COLUMNS", "") or str(COLUMN_RANKS)
+    if not (text.isascii() and text.isdigit() and len(text) < 10):
+        raise UsageError(f"QUIPU_RANK_COLUMNS={text}: give a whole number of ranks")
+    return int(text)
+
+
+def _reduced(raw: RawFolder, processes: list[RankedProcess], columns: bool) -> tuple[Merged | None, list[str]]:
+    """Return the run of the reduction over MPI, if there is one, it is whole, and it holds what is wanted."""
+    if len(raw.reduced) != 1:
+        return None, []
+    try:
+        reduced = read_reduced(raw.reduced[0])
+    except FormatError as error:
+        return None, [f"{error}; the profiles of the processes were merged instead"]
+    if columns and (not reduced.rows or any(OVERHEAD in process.profile.metrics for process in processes)):
+        return None, []  # what measuring cost is in the profiles only, and few of them are soon read
+    found = run_of(reduced, processes)
+    return (found if columns or found is None else replace(found, values=None)), []
+
+
+def _source(process: RankedProcess, end: End | None) -> Source:
+    profile = process.profile
+    location = int(profile.location[0]) if profile.location.size else None
+    return Source(process.rank, profile.path, location, end)
+
+
+def _from_profiles(
+    processes: list[RankedProcess],
+    ends: Iterable[End | None],
+    metrics: tuple[Metric, ...],
+    workers: Workers,
+    columns: bool,
+) -> tuple[Merged, list[RankedProcess], list[Mapping[str, float]]]:
+    """Return the run of all profiles, the processes with what reading their call paths told, what measuring cost."""
+    sources = [_source(process, end) for process, end in zip(processes, ends, strict=True)]
+    tasks = list(shards_of(sources, metrics, columns))
+    joining = Joining()
+    read: list[tuple[tuple[str, ...], bool]] = []
+    costs: list[Mapping[str, float]] = []
+    for shard in workers(read_shard, tasks):
+        joining.add(shard)
+        read += shard.read
+        costs += shard.costs
+    told = [
+        replace(process, profile=replace(process.profile, problems=problems, damaged=damaged))
+        for process, (problems, damaged) in zip(processes, read, strict=True)
+    ]
+    return merged(metrics, joining.tree, joining.values(), with_absent(joining.sums)), told, costs
 
 
 def thinned(nodes: tuple[Mapping[str, Any], ...]) -> tuple[Mapping[str, Any], ...]:
@@ -127,96 +215,6 @@ def common_metrics(profiles: Iterable[ProcessProfile]) -> tuple[tuple[Metric, ..
             if (known.unit, known.kind, known.over_locations) != (metric.unit, metric.kind, metric.over_locations):
                 conflicts.append(f"{profile.path.name}: metric {metric.name} is defined otherwise than in other ranks")
     return tuple(metrics.values()), conflicts
-
-
-@dataclass(frozen=True, eq=False)
-class _Rows:
-    """Nodes of one process that are call paths, with the number of their location over the whole run."""
-
-    path: IntArray
-    slot: IntArray
-    values: dict[str, Values]
-
-
-def _values(processes: list[RankedProcess], metrics: tuple[Metric, ...]) -> tuple[CallTree, RunValues]:
-    table = RegionTable()
-    forests = []
-    kept: list[IntArray] = []
-    for process in processes:
-        keep, forest = _forest(process.profile, table)
-        kept.append(keep)
-        forests.append(forest)
-    tree, paths = unify(forests, table)
-    slots: list[tuple[int, int]] = []
-    rows = []
-    next_thread: dict[int, int] = {}
-    for process, keep, path in zip(processes, kept, paths, strict=True):
-        known, location = np.unique(process.profile.location, return_inverse=True)
-        first = next_thread.get(process.rank, 0)
-        next_thread[process.rank] = first + known.size
-        rows.append(_Rows(path, location[keep] + len(slots), _columns(process.profile, metrics, keep)))
-        slots += [(process.rank, first + thread) for thread in range(known.size)]
-    return tree, _combined(rows, slots, metrics)
-
-
-def _forest(profile: ProcessProfile, table: RegionTable) -> tuple[IntArray, Forest]:
-    """Return which nodes are call paths, and those as a forest: roots of locations vanish, their children are roots."""
-    vanish = profile.region == 0
-    keep = np.flatnonzero(~vanish)
-    parent = without_nodes(profile.parent, vanish)
-    position = np.cumsum(~vanish) - 1
-    ids = np.array(sorted(profile.regions), dtype=np.int64)
-    numbers = table.numbers(profile.regions[number] for number in ids.tolist())
-    region = numbers[np.searchsorted(ids, profile.region[keep])]
-    above = parent[keep]
-    return keep, Forest(np.where(above >= 0, position[above], -1), region)
-
-
-def _columns(profile: ProcessProfile, metrics: tuple[Metric, ...], keep: IntArray) -> dict[str, Values]:
-    """Return the values of a process; a metric that it does not have is 0, or NaN if it is a time."""
-    columns: dict[str, Values] = {}
-    for metric in metrics:
-        if metric.name in profile.values:
-            columns[metric.name] = profile.values[metric.name][keep]
-        elif metric.unit == "s":
-            columns[metric.name] = np.full(keep.size, np.nan)
-        else:
-            columns[metric.name] = np.zeros(keep.size, dtype=np.int64)
-    return columns
-
-
-def _combined(rows: list[_Rows], slots: list[tuple[int, int]], metrics: tuple[Metric, ...]) -> RunValues:
-    """Return one row per call path and location, sorted by call path, rank, thread."""
-    ordered = sorted(range(len(slots)), key=lambda slot: slots[slot])
-    place = np.empty(len(slots), dtype=np.int64)
-    place[ordered] = np.arange(len(slots))
-    path = concatenated((piece.path for piece in rows), np.int64)
-    slot = place[concatenated((piece.slot for piece in rows), np.int64)]
-    key = path * max(1, len(slots)) + slot
-    order = np.argsort(key, kind="stable")
-    key = key[order]
-    starts = np.flatnonzero(np.concatenate(([True], key[1:] != key[:-1]))) if key.size else np.zeros(0, dtype=np.int64)
-    columns: dict[str, Values] = {}
-    for metric in metrics:
-        kind = np.float64 if metric.unit == "s" else np.int64
-        column = concatenated((piece.values[metric.name] for piece in rows), kind)[order]
-        if starts.size < column.size:
-            column = (np.maximum if metric.over_locations == "max" else np.add).reduceat(column, starts)
-        columns[metric.name] = column
-    where = np.array([slots[slot] for slot in ordered], dtype=np.int64).reshape(-1, 2)
-    first = order[starts]
-    return RunValues(path[first], where[slot[first], 0], where[slot[first], 1], columns)
-
-
-def statistics_of(
-    values: RunValues, metrics: tuple[Metric, ...], ranks: IntArray, paths: int
-) -> dict[str, RankStatistics]:
-    """Return the statistics over ranks of every metric. ranks: all measured ranks, ascending."""
-    rows = (values.callpath, values.rank)
-    return {
-        metric.name: over_ranks(metric, *rows, values.metrics[metric.name], ranks=ranks, paths=paths)
-        for metric in metrics
-    }
 
 
 def _record(process: RankedProcess) -> RankRecord:

@@ -27,6 +27,8 @@ class RunMetadata:
 
     seconds and exit_code are None while they are not known (the launching process itself was killed).
     exit_code is negative if a signal ended the launched process, as in `subprocess`.
+    overhead: what measuring cost, see overhead.totals. rank_columns: the archive has the
+    values of every rank, and not their statistics alone.
     """
 
     parameters: Mapping[str, float] = field(default_factory=dict)
@@ -42,7 +44,9 @@ class RunMetadata:
     environment_added: Mapping[str, str] = field(default_factory=dict)
     metrics: tuple[Metric, ...] = ()
     nodes: tuple[Mapping[str, Any], ...] = ()
+    overhead: Mapping[str, float] = field(default_factory=dict)
     quipu_version: str = ""
+    rank_columns: bool = True
 
     @property
     def complete(self) -> bool:
@@ -130,7 +134,9 @@ def from_json(path: Path, content: Mapping[str, Any], format_name: str = RUN_FOR
         environment_added=reader.text_mapping("environment_added"),
         metrics=reader.metrics(),
         nodes=tuple(reader.mappings("nodes")),
+        overhead=reader.number_mapping("overhead"),
         quipu_version=reader.text("quipu_version"),
+        rank_columns=reader.boolean("rank_columns", True),
     )
 
 
@@ -150,8 +156,8 @@ class _Reader:
             raise self.wrong(key, "text")
         return value
 
-    def boolean(self, key: str) -> bool:
-        value = self.content.get(key, False)
+    def boolean(self, key: str, default: bool = False) -> bool:
+        value = self.content.get(key, default)
         if not isinstance(value, bool):
             raise self.wrong(key, "true or false")
         return value
@@ -203,8 +209,11 @@ class _Reader:
             raise self.wrong(key, "an object of texts")
         return value
 
+    def number_mapping(self, key: str) -> dict[str, float]:
+        return {name: self._finite(f"{key}.{name}", value) for name, value in self.mapping(key).items()}
+
     def parameters(self) -> dict[str, float]:
-        return {name: self._finite(f"parameters.{name}", value) for name, value in self.mapping("parameters").items()}
+        return self.number_mapping("parameters")
 
     def metrics(self) -> tuple[Metric, ...]:
         result = []

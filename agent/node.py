@@ -198,6 +198,7 @@ class NodeAgent:
         return {
             "ended": ended,
             "host": self.host,
+            "agent_seconds": round(sum(os.times()[:4]), 3),
             "cpus": psutil.cpu_count(),
             "cores": psutil.cpu_count(logical=False),
             "memory_bytes": psutil.virtual_memory().total,

@@ -7,7 +7,7 @@ unusable is a FormatError; what spoils a part of it becomes a text in `problems`
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from pathlib import Path
@@ -18,11 +18,13 @@ from numpy.typing import NDArray
 from quipu.modeling.errors import FormatError
 from quipu.modeling.experiment import IntArray, Metric, Region
 
+from .overhead import EVENTS, OVERHEAD, event_costs, seconds_of_nodes, with_events
 from .profile_chunks import LARGEST as LARGEST_CHUNK
 from .profile_chunks import ChunkType, Seal, is_intact, read_chunks
-from .profile_effort import add_effort, fold_quiet, signed
+from .profile_counters import KeptCounters, keep_counters
+from .profile_effort import add_effort, fold_quiet, read_counters, read_weights, signed
 from .profile_nodes import FIXED_SIZE, ActiveThreads, NodeArrays, read_nodes, read_threads
-from .profile_text import ProfileTexts, parse_metric_table
+from .profile_text import ProfileTexts, Rest, parse_metric_table
 
 MAGIC = b"QUIPUPRF"
 VERSION = 2
@@ -52,6 +54,7 @@ HEADER = np.dtype(
         ("reserved", "V248"),
     ]
 )
+_TEXT = frozenset({ChunkType.TEXT})
 _CRC_AT = 3840  # where the checksum is in the header
 
 
@@ -82,8 +85,10 @@ class ProcessProfile:
     counted is complete: counters times weights, and that of quiet regions in their callers.
     threads: those that were being measured, with the clock (ticks) at the latest event of each.
     start_ticks, start_ns: that clock and CLOCK_MONOTONIC of the host at the same moment, when the process began.
+    rests: what was counted after the reduction over MPI.
     damaged: parts of the file could not be used, so that numbers are missing.
     location_attributes: by location; those that have any are ranks (profile_ranks.py).
+    counters: those of the nodes, if they were asked for.
     """
 
     path: Path
@@ -104,10 +109,12 @@ class ProcessProfile:
     region: IntArray
     location: IntArray
     values: Mapping[str, NDArray[np.int64] | NDArray[np.float64]]
+    rests: tuple[Rest, ...]
     threads: ActiveThreads
     problems: tuple[str, ...]
     damaged: bool
     location_attributes: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
+    counters: KeptCounters | None = None
 
 
 @dataclass(frozen=True)
@@ -120,8 +127,14 @@ class _Header:
         return int(self.fields[name])
 
 
-def read_profile(path: Path | str) -> ProcessProfile:
-    """Read one raw profile.
+def read_profile(
+    path: Path | str,
+    call_paths: bool = True,
+    wants_counters: Callable[[Mapping[str, str]], bool] = lambda attributes: False,
+) -> ProcessProfile:
+    """Read one raw profile; without `call_paths` only its header and its texts, as if it had none.
+
+    wants_counters: told its attributes, says whether to keep the counters of nodes.
 
     Raises FormatError naming the file if it is not a profile of this version or its header cannot be believed;
     lesser damage, also what does not fit its checksum, is told in `problems`. Never allocates more than in
@@ -134,7 +147,7 @@ def read_profile(path: Path | str) -> ProcessProfile:
             size = os.fstat(file.fileno()).st_size
             header = _read_header(path, file, size, problems)
             first, chunk_size = header.number("header_size"), header.number("chunk_size")
-            chunks = read_chunks(file, first, size, chunk_size, header.seal, problems)
+            chunks = read_chunks(file, first, size, chunk_size, header.seal, problems, None if call_paths else _TEXT)
     except OSError as error:
         raise FormatError(path, f"cannot be read: {error.strerror or error}") from error
     texts = ProfileTexts()
@@ -142,12 +155,18 @@ def read_profile(path: Path | str) -> ProcessProfile:
         texts.parse(chunk.content, problems)
     nodes = read_nodes(chunks[ChunkType.NODES], header.number("node_size"), len(header.metrics), problems)
     threads = read_threads(chunks[ChunkType.THREADS], nodes)
-    counters, weights = chunks[ChunkType.COUNTERS], chunks[ChunkType.WEIGHTS]
+    counters = read_counters(chunks[ChunkType.COUNTERS], nodes, problems)
+    weights = read_weights(chunks[ChunkType.WEIGHTS], nodes, len(header.metrics), problems)
     nodes, is_weighted = add_effort(nodes, counters, weights, header.metrics, problems)
-    nodes, index = fold_quiet(nodes, texts.quiet, header.metrics)
-    counts = signed(nodes.counts, is_weighted, problems)
+    nodes = with_events(nodes, counters, texts.quiet, header.metrics)
+    all_nodes = nodes
+    nodes, index = fold_quiet(nodes, texts.quiet, (*header.metrics, *EVENTS))
+    kept = None
+    if wants_counters(texts.attributes):
+        kept = keep_counters(all_nodes, counters, weights, index, texts.regions, header.metrics)
+    counts = signed(nodes.counts[:, : -len(EVENTS)], is_weighted, problems)
     threads = replace(threads, node=np.where(threads.node >= 0, index[threads.node], -1)) if index.size else threads
-    return _assemble(path, header, nodes, counts, threads, texts, problems)
+    return replace(_assemble(path, header, nodes, counts, threads, texts, problems), counters=kept)
 
 
 def _read_header(path: Path, file: BinaryIO, size: int, problems: list[str]) -> _Header:
@@ -193,6 +212,8 @@ def _assemble(
 ) -> ProcessProfile:
     clock = Clock(header.number("clock"))
     regions = texts.regions_for(np.unique(nodes.region), problems)
+    of_rests = {number for rest in texts.rests for number in rest.regions}
+    regions |= {number: texts.regions[number] for number in of_rests if number in texts.regions}
     damaged = bool(problems)
     seconds_per_tick = _calibrate(header, clock, problems)
     values: dict[str, NDArray[np.int64] | NDArray[np.float64]] = {}
@@ -201,6 +222,12 @@ def _assemble(
             values[metric.name] = counts[:, column]
         elif clock is not Clock.NONE:
             values[metric.name] = np.asarray(counts[:, column] * seconds_per_tick, dtype=np.float64)
+    metrics = tuple(metric for metric in header.metrics if metric.name in values)
+    costs = event_costs(texts.attributes)
+    if costs is not None and "visits" in values and OVERHEAD.name not in values:
+        events = nodes.counts[:, -len(EVENTS) :]
+        values[OVERHEAD.name] = seconds_of_nodes(costs, regions, nodes.region, values["visits"], events)
+        metrics = (*metrics, OVERHEAD)
     lost = header.number("lost")
     if lost:
         problems.append(f"{lost} events found no room in the profile and are not counted")
@@ -221,11 +248,12 @@ def _assemble(
         attributes=texts.attributes,
         locations=texts.locations,
         regions=regions,
-        metrics=tuple(m for m in header.metrics if m.name in values),
+        metrics=metrics,
         parent=nodes.parent,
         region=nodes.region,
         location=nodes.location,
         values=values,
+        rests=tuple(texts.rests),
         threads=threads,
         problems=tuple(problems),
         damaged=damaged,

@@ -87,9 +87,18 @@ class _Damage:
 
 
 def read_chunks(
-    file: BinaryIO, first: int, size: int, chunk_size: int, seal: Seal | None, problems: list[str]
+    file: BinaryIO,
+    first: int,
+    size: int,
+    chunk_size: int,
+    seal: Seal | None,
+    problems: list[str],
+    wanted: frozenset[ChunkType] | None = None,
 ) -> Mapping[ChunkType, list[Chunk]]:
-    """Return the chunks of a file of `size` bytes from offset `first` on, by type; unused space is not read."""
+    """Return the chunks of a file of `size` bytes from offset `first` on, by type; unused space is not read.
+
+    wanted: types that are read; others are passed over, unchecked. None: all.
+    """
     chunks: dict[ChunkType, list[Chunk]] = {kind: [] for kind in ChunkType}
     damage = _Damage()
     count = 0
@@ -100,11 +109,12 @@ def read_chunks(
             break
         count += 1
         header = np.frombuffer(raw, dtype=CHUNK)[0]
-        used = int(header["used"])
+        kind, used = int(header["type"]), int(header["used"])
+        if wanted is not None and kind in _TYPES - wanted:
+            continue
         room = chunk_size - HEADER_SIZE
         content = os.pread(file.fileno(), min(used, room, max(0, size - offset - HEADER_SIZE)), offset + HEADER_SIZE)
         truncated = len(content) < min(used, room)
-        kind = int(header["type"])
         if seal is not None and not truncated and not is_intact(raw + content, _CRC_AT):
             damage.changed_text += kind == ChunkType.TEXT
             damage.changed += kind != ChunkType.TEXT

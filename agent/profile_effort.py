@@ -27,7 +27,7 @@ Words = NDArray[np.uint64]
 
 
 @dataclass(frozen=True, eq=False)
-class _Counters:
+class Counters:
     """Counters of nodes: node (position among the nodes), row (of the weights, from 1) and value, one per counter."""
 
     node: IntArray
@@ -36,8 +36,11 @@ class _Counters:
 
 
 @dataclass(frozen=True, eq=False)
-class _Weights:
-    """Rows of weights for the metrics from `metric` on: key (see `_key`), ascending, and values (rows, width)."""
+class Weights:
+    """Rows of weights for the metrics from `metric` on.
+
+    key: number of the region among those asked for × 2^32 + row, ascending; values: (rows, width).
+    """
 
     metric: int
     key: IntArray
@@ -45,18 +48,15 @@ class _Weights:
 
 
 def add_effort(
-    nodes: NodeArrays,
-    counters: Sequence[Chunk],
-    weights: Sequence[Chunk],
-    metrics: Sequence[Metric],
-    problems: list[str],
+    nodes: NodeArrays, found: Counters, tables: Sequence[Weights], metrics: Sequence[Metric], problems: list[str]
 ) -> tuple[NodeArrays, NDArray[np.bool_]]:
-    """Return the nodes with the effort that their counters and visits stand for, and which metrics have such effort."""
+    """Return the nodes with the effort that their counters and visits stand for, and which metrics have such effort.
+
+    found, tables: what `read_counters` and `read_weights` return for these nodes.
+    """
     counts = nodes.counts.copy()
     regions = np.unique(nodes.region)
     number = np.searchsorted(regions, nodes.region)
-    found = _read_counters(counters, nodes, problems)
-    tables = _read_weights(weights, regions, len(metrics), problems)
     weighted = np.zeros(found.value.size, dtype=bool)
     is_weighted = np.zeros(len(metrics), dtype=bool)
     names = [metric.name for metric in metrics]
@@ -80,7 +80,7 @@ def add_effort(
 
 
 def fold_quiet(nodes: NodeArrays, quiet: Set[int], metrics: Sequence[Metric]) -> tuple[NodeArrays, IntArray]:
-    """Return the nodes without those of quiet regions, and the new index of every old node (-1: gone).
+    """Return the nodes without those of quiet regions, and for every old node the new index of where its effort is.
 
     What a quiet node has goes to the next node above that is not quiet; its visits do not. Roots stay.
     """
@@ -96,8 +96,9 @@ def fold_quiet(nodes: NodeArrays, quiet: Set[int], metrics: Sequence[Metric]) ->
             np.maximum.at(counts[:, column], above[vanish], counts[vanish, column])
         elif metric.name != "visits":
             np.add.at(counts[:, column], above[vanish], counts[vanish, column])
-    index = np.where(keep, np.cumsum(keep) - 1, -1)
-    parent = np.where(above >= 0, index[above], -1)
+    position = np.cumsum(keep) - 1
+    index = position[np.where(keep, np.arange(keep.size), above)]
+    parent = np.where(above >= 0, position[above], -1)
     kept = NodeArrays(
         nodes.id[keep], parent[keep], nodes.region[keep], nodes.location[keep], nodes.address[keep], counts[keep]
     )
@@ -122,7 +123,7 @@ def signed(counts: Words, is_weighted: NDArray[np.bool_], problems: list[str]) -
     return counts.astype(np.int64)
 
 
-def _rows(table: _Weights, key: IntArray) -> tuple[IntArray, IntArray]:
+def _rows(table: Weights, key: IntArray) -> tuple[IntArray, IntArray]:
     """Return which of the keys have a row in the table, and which row."""
     if not table.key.size:
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
@@ -131,7 +132,7 @@ def _rows(table: _Weights, key: IntArray) -> tuple[IntArray, IntArray]:
     return found, place[found]
 
 
-def _read_counters(chunks: Sequence[Chunk], nodes: NodeArrays, problems: list[str]) -> _Counters:
+def read_counters(chunks: Sequence[Chunk], nodes: NodeArrays, problems: list[str]) -> Counters:
     """Return the counters of all nodes, those of a node together."""
     words, ends = _words(chunks)
     count = (words >> np.uint64(32)).astype(np.int64)
@@ -151,11 +152,12 @@ def _read_counters(chunks: Sequence[Chunk], nodes: NodeArrays, problems: list[st
     length = count[start]
     row = np.arange(int(length.sum())) - np.repeat(np.cumsum(length) - length, length)
     value = words[np.repeat(start + 1, length) + row]
-    return _Counters(np.repeat(node, length), row + 1, value)
+    return Counters(np.repeat(node, length), row + 1, value)
 
 
-def _read_weights(chunks: Sequence[Chunk], regions: IntArray, metric_count: int, problems: list[str]) -> list[_Weights]:
-    """Return the weights of these regions (ascending), one table per range of metrics."""
+def read_weights(chunks: Sequence[Chunk], nodes: NodeArrays, metric_count: int, problems: list[str]) -> list[Weights]:
+    """Return the weights of the regions of the nodes, numbered in ascending order, one table per range of metrics."""
+    regions = np.unique(nodes.region)
     words, ends = _words(chunks)
     head = _WEIGHTS.itemsize // _WORD
     padded = np.concatenate((words, np.zeros(head, dtype=np.uint64)))
@@ -187,7 +189,7 @@ def _read_weights(chunks: Sequence[Chunk], regions: IntArray, metric_count: int,
 
 def _table(
     metric: int, width: int, words: Words, start: IntArray, records: NDArray[np.void], number: IntArray
-) -> _Weights:
+) -> Weights:
     """Return the rows of records of one width. A row that is there twice counts once."""
     count = records["count"].astype(np.int64)
     offset = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count)
@@ -195,7 +197,7 @@ def _table(
     key = np.repeat(number, count) * _ROWS + np.minimum(row, _ROWS - 1)
     key, place = np.unique(key, return_index=True)
     begin = (np.repeat(start, count) + offset * width)[place]
-    return _Weights(metric, key, words[begin[:, None] + np.arange(width)])
+    return Weights(metric, key, words[begin[:, None] + np.arange(width)])
 
 
 def _words(chunks: Sequence[Chunk]) -> tuple[Words, IntArray]:

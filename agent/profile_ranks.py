@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 
-from .profile import ProcessProfile
+from .profile import ProcessProfile, read_profile
 from .profile_nodes import NO_THREADS
 
 
@@ -29,6 +31,8 @@ def split_ranks(profile: ProcessProfile) -> tuple[ProcessProfile, ...]:
         parent = profile.parent[own]
         above = position[parent] - start
         inside = (parent >= 0) & (above >= 0) & (above < own.size)
+        of_rank = np.full(order.size, -1, dtype=np.int64)
+        of_rank[own] = np.arange(own.size)
         ranks.append(
             replace(
                 profile,
@@ -39,6 +43,23 @@ def split_ranks(profile: ProcessProfile) -> tuple[ProcessProfile, ...]:
                 region=profile.region[own],
                 location=profile.location[own],
                 values={name: values[own] for name, values in profile.values.items()},
+                counters=profile.counters.of_nodes(of_rank) if profile.counters is not None else None,
             )
         )
     return tuple(ranks)
+
+
+def without_nodes(rank: ProcessProfile) -> ProcessProfile:
+    """Return the profile of a rank from `split_ranks` without its call paths; `location` says where they are."""
+    nothing = np.zeros(0, dtype=np.int64)
+    return replace(rank, regions={}, parent=nothing, region=nothing, location=rank.location[:1], values={})
+
+
+def read_rank(path: Path, location: int | None) -> ProcessProfile:
+    """Read the profile of a process, or of one of the ranks that share it. Raises FormatError."""
+    return read_profile(path) if location is None else _ranks_of(path)[location]
+
+
+@lru_cache(1)
+def _ranks_of(path: Path) -> dict[int, ProcessProfile]:
+    return {int(rank.location[0]): rank for rank in split_ranks(read_profile(path))}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import struct
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, cast
 
@@ -12,9 +14,10 @@ from quipu.modeling.experiment import IntArray, Metric, Region, RegionKind
 
 from .metadata import RESERVED
 
-REGION, ATTRIBUTE, LOCATION = 1, 2, 3
+REGION, ATTRIBUTE, LOCATION, REST = 1, 2, 3, 4
 UNKNOWN_REGION = Region("(unknown region)", "(unknown region)", RegionKind.USER)
 _RECORD = struct.Struct("<IIQ")
+_NUMBERS = re.compile(r"(?:[0-9]{1,20} )*[0-9]{1,20}", re.ASCII)
 
 
 def parse_metric_table(path: Path, table: bytes, count: int) -> tuple[Metric, ...]:
@@ -39,6 +42,15 @@ def parse_metric_table(path: Path, table: bytes, count: int) -> tuple[Metric, ..
     return tuple(metrics)
 
 
+@dataclass(frozen=True)
+class Rest:
+    """What a call path got after the reduction over MPI: region ids from the root, one number per metric."""
+
+    location: int
+    regions: tuple[int, ...]
+    counts: tuple[int, ...]
+
+
 class ProfileTexts:
     """Collects the text records of a profile: regions by id and which are quiet, attributes (of the process, of
     locations), names of locations."""
@@ -50,6 +62,7 @@ class ProfileTexts:
         self.attributes: dict[str, str] = {}
         self.location_attributes: dict[int, dict[str, str]] = {}
         self.locations: dict[int, str] = {}
+        self.rests: list[Rest] = []
 
     def parse(self, chunk: bytes, problems: list[str]) -> None:
         """Take in the records of one text chunk; stops with a problem where the chunk stops making sense."""
@@ -85,6 +98,10 @@ class ProfileTexts:
             return True
         if kind == LOCATION:
             self.locations[number] = text
+            return True
+        if kind == REST and len(fields) == 2 and number < 1 << 31 and _NUMBERS.fullmatch(fields[0] + fields[1]):
+            path, counts = (tuple(map(int, field.split())) for field in fields)
+            self.rests.append(Rest(number, path, counts))
             return True
         return False
 

@@ -13,10 +13,12 @@ from quipu.modeling.errors import FormatError
 
 from .metadata import LAUNCH_FORMAT, RunMetadata, from_json, read_json, to_json, write_json
 from .profile import ProcessProfile, read_profile
-from .profile_ranks import split_ranks
+from .profile_ranks import split_ranks, without_nodes
+from .workers import Workers, alone
 
 PREFIX = ".raw-"
 LAUNCH_FILE = "launch.json"
+_BATCH = 256  # profiles that a worker looks at in one go
 ALIVE = "alive-"
 
 
@@ -35,6 +37,8 @@ class RankFile:
 class RawFolder:
     """Everything in a raw folder that could be read, and texts about what could not.
 
+    profiles: without their call paths, which a merge reads a part at a time (`read_rank`). reduced: files of
+    reductions over MPI.
     alive: when the node agents last looked, by host, in ns of CLOCK_MONOTONIC.
     damaged: a profile was there but could not be read.
     """
@@ -43,6 +47,7 @@ class RawFolder:
     profiles: tuple[ProcessProfile, ...]
     rank_files: tuple[RankFile, ...]
     nodes: tuple[Mapping[str, Any], ...]
+    reduced: tuple[Path, ...]
     alive: Mapping[str, int]
     problems: tuple[str, ...]
     damaged: bool
@@ -98,33 +103,53 @@ def read_launch(raw: Path) -> Launch:
     return Launch(metadata, pid, host)
 
 
-def read_raw_folder(raw: Path) -> RawFolder:
+def read_raw_folder(raw: Path, workers: Workers = alone) -> RawFolder:
     """Read all that is usable in a raw folder. Raises FormatError only if the folder itself cannot be read."""
     try:
         names = sorted(entry.name for entry in os.scandir(raw) if entry.is_file(follow_symlinks=False))
     except OSError as error:
         raise FormatError(raw, f"is not a readable folder: {error.strerror or error}") from error
     problems: list[str] = []
-    profiles: list[ProcessProfile] = []
     rank_files: list[RankFile] = []
     nodes: list[Mapping[str, Any]] = []
+    found = [raw / name for name in names if name.startswith("profile-") and name.endswith(".quipu")]
+    batches = [found[first : first + _BATCH] for first in range(0, len(found), _BATCH)]
+    read = [entry for batch in workers(_heads, batches) for entry in batch]
+    profiles = [entry for entry in read if isinstance(entry, ProcessProfile)]
+    problems += [f"{entry}; it was left out" for entry in read if isinstance(entry, str)]
     alive: dict[str, int] = {}
-    damaged = False
     for name in names:
-        path = raw / name
         try:
-            if name.startswith("profile-") and name.endswith(".quipu"):
-                profiles.extend(split_ranks(read_profile(path)))
-            elif name.startswith("rank-") and name.endswith(".json"):
-                rank_files.append(read_rank_file(path))
+            if name.startswith("rank-") and name.endswith(".json"):
+                rank_files.append(read_rank_file(raw / name))
             elif name.startswith("node-") and name.endswith(".json"):
-                nodes.append(read_json(path))
+                nodes.append(read_json(raw / name))
             elif name.startswith(ALIVE):
-                alive.update(_alive(path))
+                alive.update(_alive(raw / name))
         except FormatError as error:
             problems.append(f"{error}; it was left out")
-            damaged = damaged or name.endswith(".quipu")
-    return RawFolder(raw, tuple(profiles), tuple(rank_files), tuple(nodes), alive, tuple(problems), damaged)
+    return RawFolder(
+        path=raw,
+        profiles=tuple(profiles),
+        rank_files=tuple(rank_files),
+        nodes=tuple(nodes),
+        reduced=tuple(raw / name for name in names if name.startswith("reduced-") and name.endswith(".quipu")),
+        alive=alive,
+        problems=tuple(problems),
+        damaged=len(profiles) < len(read),
+    )
+
+
+def _heads(paths: list[Path]) -> list[ProcessProfile | str]:
+    """Return the profiles without their call paths, or what is wrong with them."""
+    result: list[ProcessProfile | str] = []
+    for path in paths:
+        try:
+            profile = read_profile(path, call_paths=False)
+            result += map(without_nodes, split_ranks(read_profile(path))) if profile.location_attributes else [profile]
+        except FormatError as error:
+            result.append(str(error))
+    return result
 
 
 def _alive(path: Path) -> dict[str, int]:

@@ -14,6 +14,7 @@ from quipu.modeling.experiment import CallTree, Experiment, FloatArray, IntArray
 
 from .archive import RunArchive, read_archive, read_metadata
 from .metadata import RunMetadata
+from .overhead import DOMINATED, OVERHEAD, overhead_share
 from .unify import Forest, RegionTable, unify
 
 OverRanks = Literal["mean", "max", "sum"]
@@ -69,7 +70,8 @@ def load_experiment(folder: Path | str, over_ranks: OverRanks = "mean") -> Exper
 
     Call paths of different runs are the same if the linker names from their roots are. Threads of a rank combine by
     `over_locations` of the metric, then the ranks by `over_ranks`; metrics with over_locations "max" always take the
-    largest over the ranks. Runs that failed or are partial are left out and named in `notes`.
+    largest over the ranks. Runs that failed or are partial are left out and named in `notes`, as are those of which
+    measuring was a large part; what it cost is a metric of single runs only.
 
     Raises FormatError for unreadable archives and MeasurementError if there is no usable run or the runs do not have
     the same parameters.
@@ -94,6 +96,7 @@ def load_experiment(folder: Path | str, over_ranks: OverRanks = "mean") -> Exper
     archives = [read_archive(run.path, values=False) for run in usable]
     for archive in archives:
         notes.extend(f"{archive.path.name}: {problem}" for problem in archive.metadata.problems)
+    notes.extend(_slowed(archives))
     tree, paths = _unified_tree(archives)
     points, configuration, repetition = _layout(names, usable)
     metrics = _metrics(archives)
@@ -188,11 +191,22 @@ def _layout(names: tuple[str, ...], runs: Sequence[StoredRun]) -> tuple[FloatArr
     return points, configuration, repetition
 
 
+def _slowed(archives: list[RunArchive]) -> list[str]:
+    """Return a note on the run of which measuring was the largest part, if it was a large one."""
+    share = {archive: overhead_share(archive.metadata.overhead) for archive in archives}
+    worst = max(archives, key=lambda archive: share[archive])
+    if share[worst] <= DOMINATED:
+        return []
+    return [f"measuring was {100 * share[worst]:.0f} % of the time of {worst.path.name}: see quipu show {worst.path}"]
+
+
 def _metrics(archives: list[RunArchive]) -> dict[str, Metric]:
     """Return the metrics of all runs; FormatError if two runs define one differently."""
     metrics: dict[str, Metric] = {}
     for archive in archives:
         for metric in archive.metadata.metrics:
+            if metric.name == OVERHEAD.name:
+                continue
             known = metrics.setdefault(metric.name, metric)
             if replace(known, description="") != replace(metric, description=""):
                 raise FormatError(

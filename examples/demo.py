@@ -1,4 +1,4 @@
-"""make demo: the whole chain on the four example programs, in about three minutes.
+"""make demo: the whole chain on the five example programs, in about three minutes.
 
 Builds them with the compiler wrappers, measures them over two parameters, fits models, prints trees, models and
 predictions, writes Score-P filter files and HTML reports to demo-out/, and builds heat again with its filter.

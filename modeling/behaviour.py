@@ -32,8 +32,13 @@ class Behaviour:
 
     @property
     def warning(self) -> str:
-        """Why repetitions cannot support the model, or nothing."""
-        return self.deviation.warning if self.deviation is not None else ""
+        """Why the repetitions that there are cannot support the model, or nothing."""
+        return self.deviation.warning if self.deviation is not None and self.is_repeated else ""
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether there is a configuration with two repetitions."""
+        return self.deviation is not None and self.deviation.repetitions[1] > 1
 
 
 def behaviour(

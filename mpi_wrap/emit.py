@@ -18,7 +18,7 @@ from .table import Completes, Operation
 
 GROUP_OF = {"comm": "quipu_mpi_group_of", "win": "quipu_mpi_group_of_win", "file": "quipu_mpi_group_of_file"}
 # What the wrapper library itself must do around a few functions.
-BEFORE = {"MPI_Abort": "quipu_flush();"}
+BEFORE = {"MPI_Abort": "quipu_flush();", "MPI_Finalize": "quipu_mpi_reduce_at_end();"}
 AFTER_SUCCESS = {"MPI_Init": "quipu_mpi_initialized();", "MPI_Init_thread": "quipu_mpi_initialized();"}
 AFTER_REGION = {"MPI_Finalize": "quipu_mpi_finalized();"}
 
@@ -86,14 +86,14 @@ def wrapper(function: Function, operation: Operation | None, *, simulated: bool 
         "int result;",
         *(["quipu_mpi_compute();"] if takes_time else []),
         "{",
-        f"    QUIPU_MPI_CALL(&{region(function.name)});",
+        f"    {'QUIPU_MPI_RARE_CALL' if operation is None else 'QUIPU_MPI_CALL'}(&{region(function.name)});",
         *(f"    {line}" for line in inner),
         "}",
         *([AFTER_REGION[function.name]] if function.name in AFTER_REGION else []),
         "return result;",
     ]
     body = "\n".join(f"    {line}" for line in lines)
-    define = f'struct quipu_region {region(function.name)} = {{"{function.name}", NULL, NULL, 0, QUIPU_MPI, 0}};'
+    define = f'struct quipu_region {region(function.name)} = {{.name = "{function.name}", .kind = QUIPU_MPI}};'
     name = f"static int {replacement(function.name)}" if simulated else f"int {function.name}"
     return f"{define}\n{name}({parameters or 'void'}) {{\n{body}\n}}\n"
 
@@ -144,13 +144,15 @@ def transfer(operation: Operation, access: Access) -> Accounting:
             peer, nobody = "*message", "MPI_MESSAGE_NO_PROC"
         parts.before.append(f"const bool from_peer = {peer} != {nobody};")
         from_peer = "from_peer"
-    parts.success.append(f"const struct quipu_mpi_group group = {_group(operation)};")
     sent = _guarded(to_peer, operation.sent.c(access)) if operation.sent is not None else "0"
     received = _guarded(from_peer, operation.received.c(access)) if operation.received is not None else "0"
     waits = operation.received_from_status and "request" in arguments
     if operation.received_from_status and not waits:
         received = _guarded(from_peer, "quipu_mpi_status_bytes(status)")
     receives = operation.received is not None or operation.received_from_status
+    if received == sent and sent != "0":
+        received = "sent"
+    parts.success += _processes(operation, needs_group="group." in sent + received)
     parts.success += [f"const uint64_t sent = {sent};", f"const uint64_t received = {received};"]
     if operation.counts_messages:
         message_sent = to_peer if operation.sent is not None else "false"
@@ -166,14 +168,14 @@ def transfer(operation: Operation, access: Access) -> Accounting:
         peer = from_peer if receives else to_peer
         parts.success += [
             f"if ({peer})",
-            "    quipu_mpi_posted(*request, (struct quipu_mpi_request){.node = call.node, .processes = group.all,",
+            "    quipu_mpi_posted(*request, (struct quipu_mpi_request){.node = call.node, .processes = processes,",
             f"                     {', '.join(facts)}}});",
         ]
     parts.before += waiting.before(operation)
     parts.success += waiting.success(operation)
     if not operation.persistent:
         later = "false" if waits else message_received
-        parts.success.append(f"quipu_mpi_count(call.node, &group, sent, received, {message_sent}, {later});")
+        parts.success.append(f"quipu_mpi_count(call.node, processes, sent, received, {message_sent}, {later});")
     return parts
 
 
@@ -206,13 +208,17 @@ def completion(completes: Completes, operation: Operation) -> Accounting:
     return Accounting(before, [*waiting.after(operation), after, *waiting.completed(operation, "completion")])
 
 
-def _group(operation: Operation) -> str:
+def _processes(operation: Operation, *, needs_group: bool) -> list[str]:
+    """Declaration of `processes`, how many the operation has, and of `group` if expressions use more of it."""
     argument = operation.group_argument
     if argument is None:
-        return "{0}"
+        return ["const int processes = 0;"]
+    if argument == "comm" and not needs_group:
+        return ["const int processes = quipu_mpi_processes_of(comm);"]
+    of = f"{GROUP_OF[argument]}({argument})"
     if argument == "comm" and "root" in operation.arguments:
-        return "quipu_mpi_rooted(comm, root)"
-    return f"{GROUP_OF[argument]}({argument})"
+        of = "quipu_mpi_rooted(comm, root)"
+    return [f"const struct quipu_mpi_group group = {of};", "const int processes = group.all;"]
 
 
 def _guarded(condition: str, value: str) -> str:

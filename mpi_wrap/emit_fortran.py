@@ -81,7 +81,7 @@ def fortran_wrapper(function: Function, operation: Operation | None, binding: Fo
         "    return;",
         "}",
         "{",
-        f"    QUIPU_MPI_CALL(&{region(function.name)});",
+        f"    QUIPU_MPI_RARE_CALL(&{region(function.name)});",
         *(f"    {line}" for line in inner),
         "}",
         *([AFTER_REGION[function.name]] if function.name in AFTER_REGION else []),

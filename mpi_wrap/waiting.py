@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from .table import Operation
 
-BEGIN = "const uint64_t wait_begin = quipu_mpi_wait_clock();"
-END = "const uint64_t wait_end = quipu_mpi_wait_clock();"
+BEGIN = "const uint64_t wait_begin = quipu_mpi_wait_begin(&call, {awaited});"
+END = "const uint64_t wait_end = quipu_mpi_wait_end(&call);"
 
 BLOCKING = {f"MPI_{name}" for name in ("Send", "Bsend", "Ssend", "Rsend", "Sendrecv", "Sendrecv_replace")}
 PROBES = {"MPI_Probe", "MPI_Mprobe"}
@@ -40,7 +40,8 @@ def before(operation: Operation) -> list[str]:
     if _name(operation) == RECEIVE:
         size = "quipu_mpi_bytes(count, datatype)"
         lines.append(f"const bool awaited = quipu_mpi_before_receive(call.node, {size}, source, tag, comm);")
-    return [*lines, BEGIN] if is_timed(operation) else lines
+    awaited = "awaited" if lines else "false"
+    return [*lines, BEGIN.format(awaited=awaited)] if is_timed(operation) else lines
 
 
 def success(operation: Operation) -> list[str]:

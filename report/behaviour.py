@@ -70,6 +70,15 @@ def noise_facts(experiment: Experiment) -> list[tuple[str, str]]:
     return facts
 
 
+def unrepeated(observed: Mapping[str, Sequence[Behaviour]]) -> list[str]:
+    """Return a note on each cost metric that was measured without repetitions."""
+    return [
+        f"no repetitions: the noise of {name} is unknown"
+        for name, entries in observed.items()
+        if any(own.deviation for own in entries) and not any(own.is_repeated for own in entries)
+    ]
+
+
 def behaviour_data(experiment: Experiment, observed: Mapping[str, Sequence[Behaviour]]) -> dict[str, Any]:
     """Return the data of the report: "noise" and "changes".
 

@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from quipu.modeling.diagnosis import Diagnosis
 from quipu.modeling.experiment import CallTree, Metric
 from quipu.modeling.pmnf.model import Model
 from quipu.modeling.pmnf.serialize import to_json
@@ -27,12 +28,15 @@ def show_json(view: TreeView, selection: Selection) -> dict[str, Any]:
 
     Each call path: "id", "parent" (null for roots), "depth", "path", "region", and "values": per metric and scope
     ("inclusive", "exclusive") "value", "min", "mean", "max", "imbalance", and with `selection.spread` "samples",
-    the list over ranks or repetitions. `selection.metrics`, `scope` and `depth` limit what is listed.
+    the list over ranks or repetitions. Of a run that has statistics over ranks only, inclusive values have "value"
+    only, and there are no "samples". `selection.metrics`, `scope` and `depth` limit what is listed.
     """
     names = selection.metrics or tuple(sorted(view.values))
     scopes = (selection.scope,) if selection.scope else _SCOPES
     tables = {(name, scope): view.scoped(name, scope) for name in names for scope in scopes}
     found = {key: statistics(values, view.over) for key, values in tables.items()}
+    if view.spread is not None and "exclusive" in scopes:
+        found |= {(name, "exclusive"): view.spread[name] for name in names}
     paths = []
     for node in range(len(view.tree)):
         depth = int(view.tree.depth[node])
@@ -40,11 +44,11 @@ def show_json(view: TreeView, selection: Selection) -> dict[str, Any]:
             continue
         values: dict[str, dict[str, Any]] = {name: {} for name in names}
         for (name, scope), spread in found.items():
-            entry: dict[str, Any] = {
-                word: _number(float(getattr(spread, word)[node]))
-                for word in ("value", "min", "mean", "max", "imbalance")
-            }
-            if selection.spread:
+            words: tuple[str, ...] = ("value", "min", "mean", "max", "imbalance")
+            if view.spread is not None and scope == "inclusive":  # only sums are known of what adds up
+                words = ("value",)
+            entry: dict[str, Any] = {word: _number(float(getattr(spread, word)[node])) for word in words}
+            if selection.spread and view.spread is None:
                 entry["samples"] = [_number(float(value)) for value in tables[name, scope][node]]
             values[name][scope] = entry
         paths.append({**path_json(view.tree, node), "values": values})
@@ -141,6 +145,42 @@ def models_json(title: str, rows: Sequence[ModelRow], models: Sequence[Model | N
             }
             for row, model in zip(rows, models, strict=True)
         ],
+    }
+
+
+def diagnosis_json(title: str, diagnosis: Diagnosis) -> dict[str, Any]:
+    """Return a diagnosis: "title", "point", "total" (seconds) and "findings", the largest loss first.
+
+    Each finding: "id" (of the call path), "label", "cause" ("waiting", "contention", "cache effects"), "parameter",
+    "growth", "predicted" and "lost" in seconds at the point, "slowdown_measured", "slowdown", "significance",
+    "wait_share" (null if it was not measured), "effort", "basis", "evidence".
+    """
+    findings = [
+        {
+            "id": own.path,
+            "label": own.label,
+            "cause": own.cause.value,
+            "parameter": own.parameter,
+            "growth": own.growth,
+            "predicted": _number(own.predicted),
+            "lost": _number(own.lost),
+            "slowdown_measured": _number(own.slowdown_measured),
+            "slowdown": _number(own.slowdown),
+            "significance": _number(own.significance),
+            "wait_share": _number(own.wait_share),
+            "effort": own.effort,
+            "basis": own.basis,
+            "evidence": own.evidence,
+        }
+        for own in diagnosis.findings
+    ]
+    return {
+        "format": "quipu-diagnosis",
+        "schema": SCHEMA,
+        "title": title,
+        "point": diagnosis.point,
+        "total": _number(diagnosis.total),
+        "findings": findings,
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -22,6 +23,7 @@ class TreeView:
     samples: what the second axis is, as a word for people ("ranks", "repetitions").
     over:    how samples become one value.
     facts:   (label, text) pairs for the head of the view.
+    spread:  per metric statistics over samples of exclusive values, where those of the single samples were not kept.
     """
 
     title: str
@@ -32,6 +34,7 @@ class TreeView:
     over: Over = "mean"
     facts: tuple[tuple[str, str], ...] = field(default=())
     notes: tuple[str, ...] = field(default=())
+    spread: Mapping[str, Statistics] | None = None
 
     def metric(self, name: str) -> Metric:
         """Return a metric that has values, or raise ModelingError that lists the names there are."""
@@ -152,6 +155,20 @@ class SelectionRow:
     visits: float
     overhead: float
     reason: str
+
+
+@dataclass(frozen=True)
+class FindingRow:
+    """A call path that loses time at a larger scale, as text: see modeling/diagnosis.py."""
+
+    label: str
+    cause: str
+    lost: str
+    slowdown: str
+    growth: str
+    evidence: str
+    effort: str
+    basis: str
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import typer
 from quipu.modeling.errors import QuipuError
 
-from . import campaign, doctor, export, facts, filter, generate, merge, model, predict, report, run, show
+from . import campaign, diagnose, doctor, export, facts, filter, generate, merge, model, predict, report, run, show
 from .options import CONTEXT
 
 # Typer has its own copy of click since 0.26, and uses the installed one before: the base class is found by name.
@@ -58,7 +58,21 @@ def application() -> typer.Typer:
         context_settings=CONTEXT,
     )
     app.callback()(_callback)
-    for module in (run, campaign, merge, show, model, predict, filter, report, export, generate, doctor, facts):
+    for module in (
+        run,
+        campaign,
+        merge,
+        show,
+        model,
+        predict,
+        diagnose,
+        filter,
+        report,
+        export,
+        generate,
+        doctor,
+        facts,
+    ):
         name = module.__name__.rsplit(".", 1)[-1]
         settings = {**CONTEXT, **getattr(module, "CONTEXT", {})}
         app.command(name, context_settings=settings)(module.command)

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 from quipu.modeling.errors import FormatError, MeasurementError
 
+from .options import RANK_COLUMNS
 from .output import layout, show
+
+if TYPE_CHECKING:
+    from ..workers import Workers
 
 
 def command(
@@ -21,15 +26,29 @@ def command(
         help="Experiment folder for the archives; default: beside the raw folder.",
     ),
     keep: bool = typer.Option(False, "--keep-raw", help="Keep the raw folders."),
+    jobs: int = typer.Option(1, "--jobs", "-j", min=1, metavar="N", help="Processes that read the profiles."),
+    rank_columns: int = typer.Option(None, "--rank-columns", min=0, metavar="N", help=RANK_COLUMNS),
     force: bool = typer.Option(False, "--force", help="Merge also a run that seems to be still at work."),
 ) -> None:
     """Merge what the processes of a run left behind into a run archive.
 
-    `quipu run` does this by itself; merge by hand what a full disk or a kill kept from being merged.
+    `quipu run` does this by itself; merge by hand what a full disk or a kill kept from being merged. Under mpirun all
+    ranks read. How many processes read does not change the archive.
 
     \b
     Example: quipu merge heat/.raw-p=4-3f2a -o heat
+             mpirun -n 64 quipu merge heat/.raw-p=65536-7c01 -o heat
     """
+    from ..workers import mpi_job, processes, started_by_mpi
+
+    with mpi_job() if started_by_mpi() else processes(jobs) as workers:
+        if workers is not None:
+            _merge(folders, output, keep, force, workers, rank_columns)
+
+
+def _merge(
+    folders: list[Path], output: Path | None, keep: bool, force: bool, workers: Workers, rank_columns: int | None
+) -> None:
     from quipu.report.terminal import run_summary
 
     from ..merge import merge_run
@@ -39,7 +58,7 @@ def command(
         if not force:
             _expect_ended(folder)
         destination = output if output is not None else folder.absolute().parent
-        archive = merge_run(folder, destination, keep_raw=keep)
+        archive = merge_run(folder, destination, keep_raw=keep, workers=workers, column_ranks=rank_columns)
         show([run_summary(run_view(archive), layout())])
 
 

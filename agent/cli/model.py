@@ -58,7 +58,7 @@ def command(
     Example: quipu model heat --metric time --path '*sweep*' -o heat-models.json
     """
     from quipu.modeling.behaviour import behaviour
-    from quipu.report.behaviour import change_rows, noise_facts, noise_rows
+    from quipu.report.behaviour import change_rows, noise_facts, noise_rows, unrepeated
     from quipu.report.json_views import changes_json, models_json, noise_json
     from quipu.report.terminal import change_table, head, model_table, noise_table
 
@@ -95,7 +95,8 @@ def command(
         facts.append(("selector", f"{selector}, for comparison: time without effort, no alternatives"))
     if noise and experiment is not None:
         facts += noise_facts(experiment)
-    parts = [head(analysis.name, facts, analysis.notes, room), model_table([row for _, row, _ in rows], room)]
+    notes = [*analysis.notes, *unrepeated(observed)]
+    parts = [head(analysis.name, facts, notes, room), model_table([row for _, row, _ in rows], room)]
     if changes:
         parts.append(change_table(changes, room))
     if noises:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 from quipu.modeling.errors import UsageError
 
-from .options import parse_assignments
+from .options import RANK_COLUMNS, parse_assignments
 from .output import say
 
 if TYPE_CHECKING:
@@ -40,6 +40,12 @@ def command(
         metavar="off|local|sample|all",
         help="How waiting in MPI is told from transfer: by barriers before sampled or all collectives, without "
         "barriers (local), or not at all. [default: local]",
+    ),
+    rank_columns: int = typer.Option(None, "--rank-columns", min=0, metavar="N", help=RANK_COLUMNS),
+    reduce: bool = typer.Option(
+        None,
+        "--mpi-reduce/--no-mpi-reduce",
+        help="Whether ranks reduce their profiles in MPI_Finalize. [default: if all ranks run the same program]",
     ),
     launcher: str = typer.Option(
         None, "--launcher", metavar="smpi", help="Simulate the ranks: the command is the program alone, see -n."
@@ -78,6 +84,8 @@ def command(
         clock="none" if effort_only else None,
         filter_file=filter_file,
         mpi_wait=mpi_wait,
+        mpi_reduce=reduce,
+        rank_columns=rank_columns,
         python=python,
         timeout=timeout,
         say=(lambda _: None) if quiet else say,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import typer
 from quipu.modeling.errors import UsageError
 
 from .options import over_ranks_of, parse_assignments, split_names
-from .output import layout, show, show_json
+from .output import layout, say, show, show_json
 
 # More configurations than this are told in one line.
 _MOST_ROWS = 12
@@ -28,12 +29,22 @@ def command(
     at: list[str] = typer.Option(
         [], "--at", metavar="NAME=NUMBER,...", help="Configuration of an experiment; default: the last one."
     ),
+    source: bool = typer.Option(
+        False, "--source", help="Source lines with their effort; for programs built with --quipu-per-block."
+    ),
+    inlined: bool = typer.Option(
+        False, "--inlined", help="Call paths with the source functions that their effort came from."
+    ),
+    path: str = typer.Option(
+        None, "--path", metavar="PATTERN", help="Of --source: functions or files; of --inlined: call paths."
+    ),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """Show the call tree with its metrics.
 
     \b
     Example: quipu show heat --metric time,blocks --depth 3 --at p=4,n=100
+             quipu show heat/p=4,n=100.r1 --source --path stencil.c --metric flops,bytes_loaded
     """
     from quipu.report.json_views import show_json as tree_json
     from quipu.report.terminal import Selection, call_tree, configuration_table, head
@@ -43,6 +54,11 @@ def command(
     from .views import configuration_rows, experiment_view, is_run, run_tree_view
 
     over = over_ranks_of(over_ranks)
+    if source or inlined:
+        _show_source(folder, over, split_names(metric), path, inlined, as_json)
+        return
+    if path is not None:
+        raise UsageError("--path belongs to --source and --inlined; --depth cuts the call tree")
     selection = Selection(
         metrics=split_names(metric),
         scope=None if exclusive is None else "exclusive" if exclusive else "inclusive",
@@ -71,3 +87,35 @@ def command(
     if 1 < len(rows) <= _MOST_ROWS:
         parts.append(configuration_table(names, rows, room))
     show([*parts, call_tree(view, selection, room)])
+
+
+def _show_source(
+    folder: Path,
+    over: Literal["mean", "max", "sum"],
+    metrics: tuple[str, ...],
+    path: str | None,
+    inlined: bool,
+    as_json: bool,
+) -> None:
+    from quipu.report.terminal import head, inlined_listing, source_listing
+
+    from .source import RunSource, inlined_view, source_json, source_view
+    from .views import is_run, run_tree_view
+
+    if not is_run(folder):
+        raise UsageError(f"{folder} is an experiment: source lines are kept per run; give one of the folders in it")
+    run = RunSource(folder, over, metrics)
+    if as_json:
+        show_json(source_json(run, path, inlined))
+        return
+    room = layout()
+    facts = run_tree_view(run.archive, over).facts
+    if inlined:
+        view = inlined_view(run, path)
+        parts = [head(str(folder), facts, (), room), *inlined_listing(view, room)]
+    else:
+        view, notes = source_view(run, path)
+        parts = [head(str(folder), facts, notes, room), *source_listing(view, room)]
+    show(parts)
+    if not view.inlined and not view.functions:
+        say("nothing fits --path" if path else "nothing was counted")

@@ -10,9 +10,10 @@ import numpy as np
 from quipu.modeling.errors import FormatError, UsageError
 from quipu.modeling.experiment import Experiment, FloatArray, Metric
 from quipu.report.terminal.text import number, point_text
-from quipu.report.views import ConfigurationRow, Over, RunView, TreeView, statistics
+from quipu.report.views import ConfigurationRow, Over, RunView, Statistics, TreeView, statistics
 
 from ..archive import RunArchive, RunValues
+from .measuring import measuring_facts, measuring_notes
 
 
 def is_run(folder: Path) -> bool:
@@ -59,8 +60,21 @@ def run_tree_view(archive: RunArchive, over: Over) -> TreeView:
         samples="ranks",
         over=over,
         facts=_run_facts(archive, over),
-        notes=archive.metadata.problems,
+        notes=(*archive.metadata.problems, *measuring_notes(archive)),
+        spread=None if archive.metadata.rank_columns else _spread(archive, over),
     )
+
+
+def _spread(archive: RunArchive, over: Over) -> dict[str, Statistics]:
+    """Return the statistics over ranks of an archive that has no more than those."""
+    result = {}
+    ranks = max(archive.metadata.ranks, 2)
+    for name, found in archive.statistics.items():
+        imbalance = np.where(np.isnan(found.max), np.nan, 0.0)
+        some = found.max > 0
+        imbalance[some] = (found.max[some] - found.mean[some]) / found.max[some] * ranks / (ranks - 1)
+        result[name] = Statistics(_from_statistics(archive, name, over), found.min, found.mean, found.max, imbalance)
+    return result
 
 
 def _from_statistics(archive: RunArchive, name: str, over: Over) -> FloatArray:
@@ -98,6 +112,7 @@ def _run_facts(archive: RunArchive, over: Over) -> tuple[tuple[str, str], ...]:
     ]
     if metadata.seconds is not None:
         facts.insert(3, ("wall time", f"{metadata.seconds:.3f} s"))
+    facts += measuring_facts(archive)
     if metadata.exit_code:
         facts.append(("exit code", str(metadata.exit_code)))
     for name, value in metadata.environment_added.items():

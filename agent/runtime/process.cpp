@@ -1,6 +1,7 @@
 /* The life of a measured process: start, regions, attributes, flush, end, fork. */
 #include "clock.h"
 #include "filter.h"
+#include "libraries.h"
 #include "overhead.h"
 #include "tree.h"
 
@@ -22,19 +23,6 @@ const quipu_ranks *ranks;
 
 uint64_t simulated_ticks() { return ranks->now(); }
 
-namespace {
-
-Filter filter;
-
-struct KnownRegion {
-    uint64_t hash;
-    uint64_t id;
-    const char *key; /* owned */
-    KnownRegion *next;
-};
-
-constexpr size_t buckets = 1024;
-KnownRegion *known[buckets];
 uint64_t regions;
 bool forked;
 int opened; /* the profile was made (1) or could not be (-1) */
@@ -61,10 +49,24 @@ const char *metric_table() {
 }
 
 /* owner: 0 for the process, else the number of a location + 1. */
-void set_attribute(const char *key, const char *value, uint64_t owner = 0) {
+void set_attribute(const char *key, const char *value, uint64_t owner) {
     const char *parts[] = {key, value};
     profile.add_text(QUIPU_TEXT_ATTRIBUTE, owner, parts, 2);
 }
+
+namespace {
+
+Filter filter;
+
+struct KnownRegion : RegionRecord {
+    uint64_t hash;
+    KnownRegion *next;
+    KnownRegion *older;
+};
+
+constexpr size_t buckets = 1024;
+KnownRegion *known[buckets];
+KnownRegion *newest;
 
 void set_number(const char *key, long long value) {
     char text[32];
@@ -108,6 +110,23 @@ void resource_use() {
     set_number("max_rss_bytes", static_cast<long long>(use.ru_maxrss) * 1024);
     set_number("voluntary_switches", use.ru_nvcsw);
     set_number("involuntary_switches", use.ru_nivcsw);
+}
+
+/* The record of a region that a profile keeps; null if there is no memory. */
+char *record_of(const quipu_region *region) {
+    const char *display = region->display ? region->display : region->name;
+    const char *file = region->file ? region->file : "";
+    size_t size = strlen(region->name) + strlen(display) + strlen(file) + 40;
+    auto *text = static_cast<char *>(malloc(size));
+    if (text)
+        snprintf(text, size, "%s\x1f%s\x1f%s\x1f%u\x1f%u\x1f%d", region->name, display, file, region->line,
+                 region->kind, region->quiet ? 1 : 0);
+    return text;
+}
+
+bool names(const char *record, const char *name) {
+    size_t length = strlen(name);
+    return strncmp(record, name, length) == 0 && record[length] == '\x1f';
 }
 
 /* Both clocks at one moment: of several readings the quickest, which nothing came between. */
@@ -163,6 +182,7 @@ QUIPU_BARE void child_after_fork() {
     if (active && opened > 0) {
         profile.detach();
         keep_one_thread();
+        forget_reduction();
         forked = true;
         opened = 0;
     }
@@ -254,6 +274,7 @@ __attribute__((destructor(200))) void end() {
     if (!active || !profile.header)
         return;
     for_each_thread(settle);
+    write_rests();
     flush(QUIPU_ENDED);
     lock();
     profile.seal();
@@ -291,29 +312,37 @@ void register_region(quipu_region *region) {
     hash = hash_more(region->weights, sizeof(int64_t) * QUIPU_WEIGHTED * rows, hash);
     KnownRegion **bucket = &known[hash % buckets];
     for (KnownRegion *entry = *bucket; entry; entry = entry->next) {
-        if (entry->hash == hash && !strcmp(entry->key, region->name)) {
+        if (entry->hash == hash && names(entry->text, region->name)) {
             __atomic_store_n(&region->id, entry->id, __ATOMIC_RELEASE);
             return;
         }
     }
     auto *entry = static_cast<KnownRegion *>(malloc(sizeof(KnownRegion)));
-    char *key = strdup(region->name); /* the descriptor goes away with its library */
     const uint64_t id = ++regions;
-    char line[16], kind[16];
-    snprintf(line, sizeof line, "%u", region->line);
-    snprintf(kind, sizeof kind, "%u", region->kind);
-    const char *parts[] = {region->name, display, file, line, kind, region->quiet ? "1" : "0"};
-    if (!entry || !key || !profile.add_weights(id, region->weights, rows, QUIPU_BLOCKS, QUIPU_WEIGHTED) ||
-        !profile.add_text(QUIPU_TEXT_REGION, id, parts, 6)) {
+    const size_t weight_bytes = sizeof(int64_t) * QUIPU_WEIGHTED * rows;
+    char *text = record_of(region); /* the descriptor goes away with its library */
+    auto *weights = static_cast<int64_t *>(malloc(weight_bytes + 1));
+    if (!entry || !text || !weights || !profile.add_weights(id, region->weights, rows, QUIPU_BLOCKS, QUIPU_WEIGHTED) ||
+        !profile.add_text(QUIPU_TEXT_REGION, id, &text, 1)) {
+        free(weights);
         free(entry);
-        free(key);
+        free(text);
         profile.note_lost();
         __atomic_store_n(&region->id, no_room, __ATOMIC_RELEASE);
         return;
     }
-    *entry = {hash, id, key, *bucket};
-    *bucket = entry;
+    if (const char *library = region->weights ? new_library_of(region->weights) : nullptr)
+        set_attribute(library, "");
+    if (rows)
+        memcpy(weights, region->weights, weight_bytes);
+    *entry = {{id, text, weights, rows, region->quiet != 0}, hash, *bucket, newest};
+    *bucket = newest = entry;
     __atomic_store_n(&region->id, entry->id, __ATOMIC_RELEASE);
+}
+
+void each_region(void (*visit)(const RegionRecord *)) {
+    for (const KnownRegion *entry = newest; entry; entry = entry->older)
+        visit(entry);
 }
 
 } // namespace quipu

@@ -213,6 +213,11 @@ bool Profile::add_text(uint32_t type, uint64_t id, const char *const *parts, siz
     return true;
 }
 
+void Profile::for_each_chunk(void (*visit)(quipu_profile_chunk *)) const {
+    for (size_t i = 1; i < count; i++)
+        visit(static_cast<quipu_profile_chunk *>(mappings[i].address));
+}
+
 void Profile::note_lost() { __atomic_fetch_add(&header->lost, 1, __ATOMIC_RELAXED); }
 
 void Profile::note_error(const char *what, int code) {

@@ -28,6 +28,8 @@ class Profile {
     /* The weights of a region, `rows` of `columns`, the first of them for `metric`. Returns false when there is no
      * room. */
     bool add_weights(uint64_t region, const int64_t *weights, uint32_t rows, uint32_t metric, uint32_t columns);
+    /* Calls `visit` with every chunk. */
+    void for_each_chunk(void (*visit)(quipu_profile_chunk *)) const;
     /* In the child of a fork: what is mapped becomes a private copy at the same addresses, with all values 0. The next
      * create() puts it into a file of its own. */
     void detach();

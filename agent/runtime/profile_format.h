@@ -9,6 +9,10 @@
  *          attribute: key \x1f value                                      (later ones replace earlier ones)
  *                     id 0: of the process; else of the location number id - 1, which is then a rank by itself
  *          location:  name of the thread                                  (id = the location number)
+ *          rest:      region ids from the root \x1f values                (id = the location number)
+ *                     what a call path got after a reduction over MPI (the largest, of max metrics); decimal numbers
+ *                     with spaces between them, one value per metric. Attributes of a profile that was reduced:
+ *                     reduction (its id) and, at the end of the process, rests (how many of these records there are).
  *   counters: struct counters records, each followed by `count` uint64 counters of one node
  *   weights:  struct weights records, each followed by count x metric_count int64, row by row
  *   threads:  struct thread records, one per location, the latest state of that thread
@@ -38,7 +42,7 @@ enum quipu_chunk_type {
     QUIPU_CHUNK_WEIGHTS = 4,
     QUIPU_CHUNK_THREADS = 5
 };
-enum quipu_text_type { QUIPU_TEXT_REGION = 1, QUIPU_TEXT_ATTRIBUTE = 2, QUIPU_TEXT_LOCATION = 3 };
+enum quipu_text_type { QUIPU_TEXT_REGION = 1, QUIPU_TEXT_ATTRIBUTE = 2, QUIPU_TEXT_LOCATION = 3, QUIPU_TEXT_REST = 4 };
 
 struct quipu_profile_header { /* 4096 bytes */
     char magic[8];

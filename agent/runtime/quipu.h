@@ -92,6 +92,24 @@ void quipu_location_attribute(const char *key, const char *value);
  * MPI_Finalize. Measuring goes on. */
 void quipu_flush(void);
 
+/* What this process has counted so far, all threads; for the reduction over MPI (docs/design/reduction.md). Nodes are
+ * in the order in which they were made: parents come before children. */
+struct quipu_snapshot {
+    uint32_t nodes, regions, metrics; /* regions: one more than the largest index that is used */
+    double seconds_per_tick;          /* of metrics with the unit s; 0: no time is kept */
+    const uint32_t *parent;           /* index; UINT32_MAX: a root */
+    const uint32_t *region;   /* index; UINT32_MAX: the root of a location, where code runs outside of regions */
+    const uint32_t *location; /* thread number */
+    const uint8_t *open;      /* 1: the call path was active, and will get more */
+    const uint64_t *values;   /* [nodes][metrics] */
+    const char *const *texts; /* of regions: name, display, file, line, kind, joined by \x1f */
+    const char *metric_table; /* as in the header of profiles */
+};
+/* Takes a snapshot; NULL if nothing is measured or there is no memory. Time stops until quipu_end_snapshot. */
+const struct quipu_snapshot *quipu_take_snapshot(void);
+/* Time goes on, without what has passed since. With the id of a reduction that holds the snapshot, what this process
+ * counts from here to its end also goes into its profile as differences; without (NULL) the snapshot is forgotten. */
+void quipu_end_snapshot(const char *reduction);
 /* Ranks that are not processes: a simulator (SimGrid SMPI) runs one after the other on stacks of their own, so that
  * threads do not tell them apart. Each rank has a tree like a thread; all are in the profile of the process. */
 struct quipu_ranks {

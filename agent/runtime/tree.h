@@ -80,6 +80,24 @@ constexpr uint64_t no_room = ~uint64_t{0};
 /* Gives the region its id; regions that the filter leaves out become quiet. Under the lock. */
 void register_region(quipu_region *region);
 
+/* How many regions there are; their ids count from 1. */
+extern uint64_t regions;
+struct RegionRecord {
+    uint64_t id;
+    const char *text; /* the record in the profile, which begins with the name */
+    const int64_t *weights;
+    uint32_t rows; /* of weights */
+    bool quiet;
+};
+/* Calls `visit` with every region. Under the lock. */
+void each_region(void (*visit)(const RegionRecord *));
+const char *metric_table();
+/* Adds an attribute to the profile. Under the lock. owner: 0 for the process, else the number of a location + 1. */
+void set_attribute(const char *key, const char *value, uint64_t owner = 0);
+/* At the end of the process: what came after the reduction over MPI, if there was one. */
+void write_rests();
+/* In the child of a fork: it took no part in a reduction. */
+void forget_reduction();
 /* Zeroed memory for the rest of the process; null if there is none. Under the lock. Not of malloc: what only the mapped
  * file points to would be a leak to tools that look for leaks in the program. */
 void *keep(size_t bytes);

@@ -208,7 +208,7 @@ class EffortSearch:
         columns = table[own]
         result = fit(columns[:, None], values[path], weights[path])
         exact = result.worst[:, 0] <= _rounding(values, weights)[path]
-        order = np.array([float(a.exponent) + 0.1 * a.log for a in self.tables.atoms[parameter]])[own[:, 1:]]
+        order = self.tables.order_of(parameter)[own[:, 1:]]
         lead = np.where(order > 0, order, -np.inf).argmax(axis=1) + 1
         rows = np.arange(path.size)
         part = np.abs(result.coefficients[rows, 0, lead]) * columns[rows, lead].max(axis=1)

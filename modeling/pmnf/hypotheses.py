@@ -41,13 +41,13 @@ class Tables:
 
     def order_of(self, parameter: int) -> FloatArray:
         """Return how fast the atoms of one parameter grow, (A,)."""
-        return np.array([float(atom.exponent) + 0.1 * atom.log for atom in self.atoms[parameter]])
+        return np.array([atom.power + 0.1 * atom.log for atom in self.atoms[parameter]])
 
     def steepest(self, specification: Specification) -> FloatArray:
         """Return the largest exponent of a parameter in the products of hypotheses, at least 0, shape (..., K)."""
         largest = np.zeros(specification.shape[:-1])
         for index, atoms in enumerate(self.atoms):
-            own = np.array([*(float(atom.exponent) for atom in atoms), 0.0])
+            own = np.array([*(atom.power for atom in atoms), 0.0])
             largest = np.maximum(largest, own[specification[..., index]])
         return largest
 

@@ -56,6 +56,7 @@ class Atom:
     exponent: Fraction
     log: int
     cost: float = field(compare=False)
+    power: float = field(compare=False)  # the exponent as a number
 
     def factor(self, parameter: str) -> Factor:
         """Return the factor of a term of `parameter`."""
@@ -75,7 +76,7 @@ def make_atom(exponent: Fraction, log: int) -> Atom:
         cost += 0.5 + log
     elif exponent > 1 and exponent.denominator == 1:
         cost += 0.1 * float(exponent)
-    return Atom(exponent, log, cost)
+    return Atom(exponent, log, cost, float(exponent))
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,7 @@ def _atoms(library: Library, with_logs: bool, with_negative: bool) -> tuple[Atom
 
 def atom_columns(atoms: Sequence[Atom], values: FloatArray) -> FloatArray:
     """Return the atoms at `values`, shape (len(values), atoms)."""
-    exponents = np.array([float(atom.exponent) for atom in atoms])
+    exponents = np.array([atom.power for atom in atoms])
     logarithms = np.array([atom.log for atom in atoms])
     columns: FloatArray = values[:, None] ** exponents
     if logarithms.any():

@@ -19,7 +19,7 @@ def lines(points: FloatArray, parameter: int, least: int = 3, most: int = MOST_L
     if others.shape[1] == 0:
         everything = np.argsort(points[:, parameter], kind="stable")
         return [everything] if points.shape[0] >= least else []
-    _, group = np.unique(others, axis=0, return_inverse=True)
+    _, group = np.unique(others[:, 0] if others.shape[1] == 1 else others, axis=0, return_inverse=True)
     group = group.reshape(-1)
     found = [np.flatnonzero(group == number) for number in range(int(group.max()) + 1)]
     found = [line[np.argsort(points[line, parameter], kind="stable")] for line in found if line.size >= least]

@@ -12,6 +12,7 @@ from ..experiment import FloatArray
 from .hypotheses import Fitted, Pool, Specification, Tables, fit_hypotheses, merge, spread, to_pool
 from .library import Form, forms
 from .lines import lines
+from .weights import relative_weights
 
 # Extra-P gives up a term whose part in the value is smaller than this everywhere.
 _LEAST_PART = 5e-4
@@ -127,15 +128,20 @@ class ExtraPRule:
                 for parameter in block:
                     specification[:, 0, number, parameter] = functions[:, parameter]
             fitted = fit_hypotheses(self.tables, specification, values, weights, False)
-            pools.append(to_pool(fitted, self._scores(specification, fitted, values), 1))
+            pools.append(self._judged(specification, fitted, values))
         return merge(pools, 1)
 
-    def _scores(self, specification: Specification, fitted: Fitted, values: FloatArray) -> FloatArray:
+    def _judged(self, specification: Specification, fitted: Fitted, values: FloatArray) -> Pool:
+        """Return the only hypothesis of each call path with its SMAPE as score and relative errors, as elsewhere."""
         columns = self.tables.design(specification[:, 0])
         usable = np.nan_to_num(fitted.coefficients[:, 0])
         predicted = usable[:, :1] + np.einsum("nkc,nk->nc", columns, usable[:, 1:])
-        scores = smape(values, predicted)
-        return np.where(np.isfinite(fitted.residual[:, 0]), scores, np.inf)[:, None]
+        scores = np.where(np.isfinite(fitted.residual[:, 0]), smape(values, predicted), np.inf)[:, None]
+        relative = np.sqrt((((values - predicted) * relative_weights(values)) ** 2).mean(axis=1))[:, None]
+        ratio = relative / np.where(fitted.residual > 0, fitted.residual, 1.0)
+        left = np.where(np.isfinite(fitted.left_out), fitted.left_out, 0.0) * ratio
+        left = np.where(np.isfinite(fitted.left_out), left, np.inf)
+        return to_pool(Fitted(specification, fitted.coefficients, relative, left, fitted.worst), scores, 1)
 
     @staticmethod
     def _forms(active: list[int]) -> list[Form]:

@@ -229,7 +229,8 @@ class Search:
             specification[:, :, parameter] = np.where(grid[:, parameter] < 0, -1, own[:, grid[:, parameter]])
         matrix, right, total = self._gram(specification)
         own_price = COST_PRICE[self.kind] * self.tables.complexity(specification[:, :, None])
-        own_price += self.growth_price * self._growth(specification)
+        if self.growth_price:
+            own_price += self.growth_price * self._growth(specification)
         found = []
         for width in range(1, self.parameters + 1):
             subsets = combinations_of(self.parameters, depth, width)
@@ -289,15 +290,15 @@ class Search:
             squares = np.maximum(total[:, None] - explained, _ROUNDING * total[:, None])
             variance = (squares + known[:, None]) / number[:, None]
             if self.nonnegative:
-                for k in range(coefficients.shape[2]):  # a reduction over the short axis is slow
-                    variance[coefficients[:, :, k] < 0] = np.inf
+                for own in coefficients:
+                    variance = np.where(own >= 0, variance, np.inf)
             if best is None:  # one more coefficient
                 best = variance * np.exp(COEFFICIENT_PRICE / number)[:, None]
             else:
                 np.minimum(best, variance, out=best)
         assert best is not None
         result: FloatArray = number[:, None] * np.log(best) + price
-        result += COEFFICIENT_PRICE * without[0].shape[2]
+        result += COEFFICIENT_PRICE * len(without[0])
         return result
 
     def _part(self, rows: NDArray[np.bool_] | NDArray[np.int64]) -> Search:

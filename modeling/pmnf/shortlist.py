@@ -50,7 +50,7 @@ def sweep_errors(
     return cholesky(diagonal, cross, right), cholesky(diagonal[1:], bare, right[1:])
 
 
-def line_squares(atoms: FloatArray, values: FloatArray, nonnegative: bool) -> Solution:
+def line_squares(atoms: FloatArray, values: FloatArray, nonnegative: bool) -> tuple[FloatArray, FloatArray]:
     """Return the relative squared errors (N, A) of c0 + c1·atom and of c1·atom over lines at the same places.
 
     Each line has coefficients of its own. atoms: (A, c); values: (N, L, c). All lines of a call path have the same

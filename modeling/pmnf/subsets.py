@@ -18,8 +18,8 @@ _PAIRS_KEPT = 6
 _RIDGE = 1e-13
 
 Subsets = NDArray[np.int64]
-# Coefficients and explained squares.
-Solution = tuple[FloatArray, FloatArray]
+# Coefficients, an array (N, S) each, and explained squares (N, S).
+Solution = tuple[list[FloatArray], FloatArray]
 # Diagonals, entries left of them, and right sides: one array per entry of the matrices.
 _Systems = tuple[list[FloatArray], list[list[FloatArray]], list[FloatArray]]
 
@@ -36,7 +36,7 @@ def gram(columns: FloatArray, values: FloatArray, weights: FloatArray) -> tuple[
     return matrix, right, ((weights * values) ** 2).sum(axis=1)
 
 
-def of_size_one(values: FloatArray, weights: FloatArray) -> Solution:
+def of_size_one(values: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return values (N, C) in units of their largest, and the weights for them: squares must not overflow.
 
     Coefficients are in these units too; what they explain stays the same.
@@ -46,22 +46,23 @@ def of_size_one(values: FloatArray, weights: FloatArray) -> Solution:
     return values / top, weights * top
 
 
-def solve(matrix: FloatArray, right: FloatArray, subsets: Subsets) -> Solution:
+def solve(matrix: FloatArray, right: FloatArray, subsets: Subsets) -> tuple[FloatArray, FloatArray]:
     """Return coefficients (N, S, k) and explained squares (N, S) of `subsets` (S, k) or (N, S, k) of the columns."""
     if subsets.ndim == 2:
-        return cholesky(*_systems(matrix, right, subsets))
+        return _stacked(cholesky(*_systems(matrix, right, subsets)))
     rows = np.arange(matrix.shape[0])[:, None]
     width = subsets.shape[2]
     diagonal = np.einsum("nkk->nk", matrix)
-    return cholesky(
+    found = cholesky(
         [diagonal[rows, subsets[:, :, i]] for i in range(width)],
         [[matrix[rows, subsets[:, :, i], subsets[:, :, j]] for j in range(i)] for i in range(width)],
         [right[rows, subsets[:, :, i]] for i in range(width)],
     )
+    return _stacked(found)
 
 
 def solve_both(matrix: FloatArray, right: FloatArray, subsets: Subsets) -> tuple[Solution, Solution]:
-    """Return the same for subsets (S, k) of all columns but the first, with the first (a constant) and without it."""
+    """Solve for subsets (S, k) of all columns but the first, with the first (a constant) and without it."""
     with_first = np.concatenate([np.zeros((len(subsets), 1), dtype=np.int64), subsets], axis=1)
     diagonal, cross, known = _systems(matrix, right, with_first)
     return cholesky(diagonal, cross, known), cholesky(diagonal[1:], [row[1:] for row in cross[1:]], known[1:])
@@ -82,18 +83,25 @@ def _systems(matrix: FloatArray, right: FloatArray, subsets: Subsets) -> _System
     )
 
 
-def solve_shared(table: FloatArray, subsets: Subsets, values: FloatArray, weights: FloatArray) -> Solution:
+def solve_shared(
+    table: FloatArray, subsets: Subsets, values: FloatArray, weights: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """Return the same for subsets (S, k) of columns (K, C) that all call paths share: sums are matrix products."""
     values, weights = of_size_one(values, weights)
     squares = weights**2
     width = subsets.shape[1]
     columns = [table[subsets[:, i]] for i in range(width)]
     right = (squares * values) @ table.T
-    return cholesky(
+    found = cholesky(
         [(squares @ (table**2).T)[:, subsets[:, i]] for i in range(width)],
         [[squares @ (columns[i] * columns[j]).T for j in range(i)] for i in range(width)],
         [right[:, subsets[:, i]] for i in range(width)],
     )
+    return _stacked(found)
+
+
+def _stacked(solution: Solution) -> tuple[FloatArray, FloatArray]:
+    return np.stack(np.broadcast_arrays(*solution[0]), axis=2), solution[1]
 
 
 def cholesky(diagonal: list[FloatArray], cross: list[list[FloatArray]], right: list[FloatArray]) -> Solution:
@@ -126,8 +134,7 @@ def cholesky(diagonal: list[FloatArray], cross: list[list[FloatArray]], right: l
         for k in range(i + 1, width):
             value = value - lower[k][i] * solution[k]
         solution[i] = value * lower[i][i]
-    scaled = [part * size for part, size in zip(solution, norm, strict=True)]
-    return np.stack(np.broadcast_arrays(*scaled), axis=2), explained
+    return [part * size for part, size in zip(solution, norm, strict=True)], explained
 
 
 def extended(pairs: Subsets, number: int) -> Subsets:

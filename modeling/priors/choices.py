@@ -15,6 +15,9 @@ from .fit import Prior
 from .table import ANY_DATA, Bytes, Row, Scale, other_rows, row_of
 
 _COLUMN = Metric("column", "1", "effort")
+# Effort of communication, and what is no amount of work.
+_NOT_COMPUTATION = frozenset(("blocks", "visits", "comm_size"))
+_NOT_COMPUTATION |= {f"{what}_{way}" for what in ("bytes", "messages") for way in ("sent", "received")}
 _Flags = NDArray[np.bool_]
 
 
@@ -31,7 +34,7 @@ def time_priors(
 ) -> list[list[Prior]]:
     """Return the priors of the time of each call path, the most trusted one first; none where nothing is known.
 
-    effort: models of effort metrics by metric name, as far as they are made already ("blocks" is used).
+    effort: models of effort metrics by metric name, as far as they are made already.
     """
     choices: list[list[Prior]] = [[] for _ in range(len(experiment.tree))]
     happened = executed(experiment)
@@ -54,10 +57,19 @@ def _computation(
     models = known.get("blocks") or fit_models(
         experiment.points, blocks, experiment.metric("blocks"), experiment.parameters, options, happened
     )
+    others = {
+        name: known.get(name)
+        or fit_models(experiment.points, values, experiment.metric(name), experiment.parameters, options, happened)
+        for name, values in experiment.values.items()
+        if name not in _NOT_COMPUTATION and experiment.metric(name).is_effort
+    }
     for path, model in enumerate(models):
         is_mpi = experiment.tree.region_of(path).kind is RegionKind.MPI
         if isinstance(model, Model) and counted[path] and not is_mpi:
             choices[path] = computation.priors(model)
+            if model.terms:
+                more = {name: m for name, own in others.items() if isinstance(m := own[path], Model)}
+                choices[path].extend(computation.further_priors(model, more))
 
 
 def _communication(

@@ -6,7 +6,10 @@ the exponents of the effort model are kept, its coefficients are dropped, and ne
 
 from __future__ import annotations
 
-from ..pmnf.model import Model
+from collections.abc import Mapping
+from itertools import combinations
+
+from ..pmnf.model import Model, add
 from ..pmnf.term import Term, sort_key
 from .fit import MOST_COLUMNS, Prior
 
@@ -50,3 +53,51 @@ def priors(effort: Model) -> list[Prior]:
         if lead:
             found.append(Prior(columns, symbols, BASIS, " + ".join(["c0", *names]), needed=lead))
     return found
+
+
+# Metrics beyond blocks must predict time that much better (selector.score, in units of 2 log likelihood), so that noise
+# does not choose among many; what they change of the order of growth costs as much again.
+_OTHER_METRIC = 6.0
+# Metrics that say something of their own per call path, and how near to each other two are that say the same.
+_MOST_METRICS, _ALIKE = 4, 1e-3
+
+
+def further_priors(blocks: Model, others: Mapping[str, Model]) -> list[Prior]:
+    """Return priors of effort beyond blocks: each metric alone, and each pair of metrics, blocks included.
+
+    others: models of further effort metrics (instructions, flops, loads, stores, bytes …) of a call path by name.
+    Those that are in proportion to blocks, or to one another, say nothing new and are left out. Which prior is taken
+    follows from its cross-validated error and its price.
+    """
+    distinct: dict[str, Model] = {"blocks": blocks}
+    for name, model in others.items():
+        if model.terms and len(distinct) <= _MOST_METRICS and not any(_alike(model, m) for m in distinct.values()):
+            distinct[name] = model
+    found = []
+    constant = Model(blocks.parameters, 1.0)
+    for number in (1, 2):
+        for names in combinations(distinct, number):
+            if names == ("blocks",):
+                continue
+            columns = tuple(distinct[name] for name in names)
+            whole = add(columns)
+            lead = tuple(i for i, column in enumerate(columns) if column.leading == whole.leading)
+            price = _OTHER_METRIC * (1 if whole.leading == blocks.leading else 2)
+            basis = f"{BASIS}: {' + '.join(names)}"
+            parts = [f"c{i + 1}·({name} = {m})" for i, (name, m) in enumerate(zip(names, columns, strict=True))]
+            symbols = tuple(f"c{i + 1}" for i in range(number))
+            found.append(Prior(columns, symbols, basis, " + ".join(parts), needed=lead, price=price))
+            if number == 1:
+                shifted = tuple(i + 1 for i in lead)
+                text = " + ".join(["c0", *parts])
+                found.append(Prior((constant, *columns), ("c0", *symbols), basis, text, needed=shifted, price=price))
+    return found
+
+
+def _alike(first: Model, second: Model) -> bool:
+    """Whether two models are in proportion to each other, but for their constants."""
+    if {term.shape for term in first.terms} != {term.shape for term in second.terms}:
+        return False
+    other = {term.shape: term.coefficient for term in second.terms}
+    ratios = [term.coefficient / other[term.shape] for term in first.terms]
+    return max(ratios) - min(ratios) <= _ALIKE * max(map(abs, ratios))

@@ -35,7 +35,8 @@ class Prior:
     symbols: the names of the coefficients, for people (α, β, γ …). basis: where the prior comes from.
     text: the prior as a formula. needed: columns of which one at least must have a part in the model, because the
     order of the effort is known; empty if there is no such demand. least: lower bounds of the coefficients; priors
-    that have them keep every column that fits, the others only columns that pay for themselves.
+    that have them keep every column that fits, the others only columns that pay for themselves. price: what is added to
+    the score (selector.score), because the prior is less trusted than others.
     """
 
     columns: tuple[Model, ...]
@@ -44,6 +45,7 @@ class Prior:
     text: str
     needed: tuple[int, ...] = ()
     least: tuple[float, ...] = ()
+    price: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -128,7 +130,8 @@ def _fit_all(
         least = np.array([priors[number].least or (0.0,) * width for number in members]).reshape(-1, width)
         coefficients = np.maximum(found[0], least)
         for index, number in enumerate(members):
-            result[number] = _Fit(coefficients[index], *(float(part[index]) for part in found[1:]))
+            residual, left_out, value = (float(part[index]) for part in found[1:])
+            result[number] = _Fit(coefficients[index], residual, left_out, value + priors[number].price)
     return result
 
 

@@ -18,9 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "inlined.h"
 #include "mpi_at_hand.h" /* generated: the optional PMPI_ functions of this mpi.h */
-#include "profile_format.h"
-#include "quipu.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -53,31 +52,89 @@ static inline __attribute__((always_inline)) bool quipu_mpi_outermost(void) {
     if (quipu_mpi_running() == NULL)
         return false;
 #endif
-    const void *active = quipu_mpi_active_wrapper;
-    return active == NULL || __builtin_frame_address(0) >= active;
+    return __builtin_frame_address(0) >= quipu_mpi_active_wrapper; /* NULL is below all */
 }
 
 /* Calls of MPI may run at the same time (MPI_THREAD_MULTIPLE, or nothing is known): counters need locked additions. */
 extern bool quipu_mpi_concurrent;
 
+/* The wrapper that is active. Reading the clock costs more than all else here: each of the two times is read once. */
 struct quipu_mpi_call {
     struct quipu_frame *frame;
     struct quipu_node *node;
+    uint64_t begin; /* quipu_ticks when the region was entered */
+    uint64_t end;   /* after the call of MPI, if that was read; else 0 */
 };
 
-static inline void quipu_mpi_leave(struct quipu_mpi_call *call) {
-    quipu_exit(call->frame);
+#if defined(__x86_64__)
+#define QUIPU_MPI_CYCLES __builtin_ia32_rdtsc()
+#else
+#define QUIPU_MPI_CYCLES quipu_ticks()
+#endif
+
+/* quipu_enter, quipu_exit and quipu_ticks, inline when nothing unusual happens (inlined.h). */
+static inline __attribute__((always_inline)) struct quipu_frame *quipu_mpi_enter(struct quipu_region *region) {
+    struct quipu_thread *thread = quipu_current;
+    if (__builtin_expect(thread == NULL || thread->clock != QUIPU_CLOCK_TSC, 0))
+        return quipu_enter(region);
+    const struct quipu_link *link = thread->table[QUIPU_TABLE_INDEX(thread->here->salt, region->hash)];
+    if (__builtin_expect(link->from != thread->here || link->region != region->id || link->to == thread->here ||
+                             thread->top == thread->limit,
+                         0))
+        return quipu_enter(region);
+    const uint64_t now = QUIPU_MPI_CYCLES;
+    thread->here->metrics[QUIPU_TIME] += now - thread->last;
+    thread->last = now;
+    struct quipu_frame *frame = ++thread->top;
+    frame->counters = link->counters;
+    frame->node = thread->here = link->to;
+    ++*link->visits;
+    return frame;
+}
+
+static inline uint64_t quipu_mpi_ticks(void) {
+    const struct quipu_thread *thread = quipu_current;
+    return thread != NULL && thread->clock == QUIPU_CLOCK_TSC ? QUIPU_MPI_CYCLES : quipu_ticks();
+}
+
+static inline __attribute__((always_inline)) void quipu_mpi_leave(struct quipu_mpi_call *call) {
+    struct quipu_thread *thread = quipu_current;
+    struct quipu_frame *frame = call->frame;
     quipu_mpi_active_wrapper = NULL;
+    if (__builtin_expect(thread == NULL || thread->top != frame || thread->clock != QUIPU_CLOCK_TSC ||
+                             frame[-1].node == thread->here,
+                         0)) {
+        quipu_exit(frame);
+        return;
+    }
+    const uint64_t now = call->end != 0 ? call->end : QUIPU_MPI_CYCLES;
+    if (now > thread->last) { /* a signal handler may have been measured since `end` */
+        thread->here->metrics[QUIPU_TIME] += now - thread->last;
+        thread->last = now;
+    }
+    thread->top = frame - 1;
+    thread->here = frame[-1].node;
+}
+
+static inline void quipu_mpi_leave_rarely(struct quipu_mpi_call *call) {
+    quipu_mpi_active_wrapper = NULL;
+    quipu_exit(call->frame);
 }
 
 /* The cleanup also runs when a C++ error handler throws through the wrapper. */
-#define QUIPU_MPI_CALL(region)                                                                                         \
+#define QUIPU_MPI_WRAPPER(enter, leave, region)                                                                        \
     quipu_mpi_active_wrapper = __builtin_frame_address(0);                                                             \
-    __attribute__((cleanup(quipu_mpi_leave))) struct quipu_mpi_call call = {quipu_enter(region), NULL};                \
-    call.node = quipu_here()
+    __attribute__((cleanup(leave))) struct quipu_mpi_call call = {enter(region), NULL, 0, 0};                          \
+    call.node = call.frame->node;                                                                                      \
+    call.begin = quipu_current == NULL ? 0 : quipu_current->last
+#define QUIPU_MPI_CALL(region) QUIPU_MPI_WRAPPER(quipu_mpi_enter, quipu_mpi_leave, region)
+/* The same in less code, for hundreds of functions that are called rarely. */
+#define QUIPU_MPI_RARE_CALL(region) QUIPU_MPI_WRAPPER(quipu_enter, quipu_mpi_leave_rarely, region)
 
 /* After MPI_Init: rank, number of ranks and MPI library become attributes of the profile. */
 void quipu_mpi_initialized(void);
+/* Before MPI_Finalize: the ranks reduce their profiles to one file, if that is wanted (reduce.h). */
+void quipu_mpi_reduce_at_end(void);
 /* After MPI_Finalize: the profile is complete as far as MPI goes. */
 void quipu_mpi_finalized(void);
 
@@ -126,6 +183,13 @@ static inline struct quipu_mpi_group quipu_mpi_group_of(MPI_Comm comm) {
     return quipu_mpi_ask_group(comm);
 }
 
+/* Only the number of processes. */
+static inline int quipu_mpi_processes_of(MPI_Comm comm) {
+    if (__builtin_expect(comm == MPI_COMM_WORLD && quipu_mpi_world.all > 0, 1))
+        return quipu_mpi_world.all;
+    return comm == MPI_COMM_SELF ? 1 : quipu_mpi_ask_group(comm).all;
+}
+
 /* The same with root_here and leaf for this root. */
 struct quipu_mpi_group quipu_mpi_rooted(MPI_Comm comm, int root);
 /* Only `all` is known of these. */
@@ -147,8 +211,8 @@ struct quipu_mpi_types {
 
 /* The predefined datatype whose size this thread asked for last. It cannot be freed, so it keeps its size. */
 struct quipu_mpi_known_type {
-    MPI_Datatype type;
-    uint64_t size; /* 0: none */
+    MPI_Datatype type; /* no handle at first; its size is 0, as that of a null handle */
+    uint64_t size;
 };
 extern _Thread_local struct quipu_mpi_known_type quipu_mpi_known_type __attribute__((tls_model("initial-exec")));
 uint64_t quipu_mpi_ask_type_size(MPI_Datatype datatype);
@@ -158,8 +222,7 @@ static inline uint64_t quipu_mpi_bytes(int64_t count, MPI_Datatype datatype) {
     if (count <= 0)
         return 0;
     const struct quipu_mpi_known_type *known = &quipu_mpi_known_type;
-    return (uint64_t)count *
-           (known->size > 0 && known->type == datatype ? known->size : quipu_mpi_ask_type_size(datatype));
+    return (uint64_t)count * (known->type == datatype ? known->size : quipu_mpi_ask_type_size(datatype));
 }
 /* Bytes of `length` counts, each of `width` bytes (int or MPI_Count). */
 uint64_t quipu_mpi_sum(const void *counts, size_t width, int length, struct quipu_mpi_types types);
@@ -169,31 +232,33 @@ uint64_t quipu_mpi_sum_neighbours(const void *counts, size_t width, enum quipu_m
 uint64_t quipu_mpi_status_bytes(const MPI_Status *status);
 
 /* Adds to the node of the running call. A locked addition waits until all that MPI has just stored for the other
- * process has left the store buffer, so it is left to programs that need it. The counters follow the fixed part of a
- * node (profile_format.h). */
+ * process has left the store buffer, so it is left to programs that need it. */
 static inline void quipu_mpi_add(struct quipu_node *node, enum quipu_metric metric, uint64_t value) {
     if (__builtin_expect(quipu_mpi_concurrent, 0))
         quipu_add(node, metric, value);
     else
-        ((uint64_t *)((struct quipu_profile_node *)(void *)node + 1))[metric] += value;
+        node->metrics[metric] += value;
 }
 
+void quipu_mpi_count_locked(struct quipu_node *node, int processes, uint64_t sent, uint64_t received, bool message_sent,
+                            bool message_received);
+
 /* Counts for the running call; node is that of the call, NULL if nothing is measured. */
-static inline void quipu_mpi_count(struct quipu_node *node, const struct quipu_mpi_group *group, uint64_t sent,
-                                   uint64_t received, bool message_sent, bool message_received) {
+static inline void quipu_mpi_count(struct quipu_node *node, int processes, uint64_t sent, uint64_t received,
+                                   bool message_sent, bool message_received) {
     if (node == NULL)
         return;
-    if (sent)
-        quipu_mpi_add(node, QUIPU_BYTES_SENT, sent);
-    if (received)
-        quipu_mpi_add(node, QUIPU_BYTES_RECEIVED, received);
-    if (message_sent)
-        quipu_mpi_add(node, QUIPU_MESSAGES_SENT, 1);
-    if (message_received)
-        quipu_mpi_add(node, QUIPU_MESSAGES_RECEIVED, 1);
-    const uint64_t *counters = (const uint64_t *)((const struct quipu_profile_node *)(const void *)node + 1);
-    if (__builtin_expect((uint64_t)group->all > counters[QUIPU_COMM_SIZE], 0))
-        quipu_max(node, QUIPU_COMM_SIZE, (uint64_t)group->all);
+    if (__builtin_expect(quipu_mpi_concurrent, 0)) {
+        quipu_mpi_count_locked(node, processes, sent, received, message_sent, message_received);
+        return;
+    }
+    uint64_t *counters = node->metrics;
+    counters[QUIPU_BYTES_SENT] += sent;
+    counters[QUIPU_BYTES_RECEIVED] += received;
+    counters[QUIPU_MESSAGES_SENT] += message_sent;
+    counters[QUIPU_MESSAGES_RECEIVED] += message_received;
+    if (__builtin_expect((uint64_t)processes > counters[QUIPU_COMM_SIZE], 0))
+        counters[QUIPU_COMM_SIZE] = (uint64_t)processes;
 }
 
 /* wait.c -------------------------------------------------------------------------------------------------- */
@@ -219,8 +284,14 @@ void quipu_mpi_learn_rate(uint64_t ticks, uint64_t bytes);
 /* Wait until all processes have come to a collective operation, if this call is one of those that are probed. */
 void quipu_mpi_await_all(struct quipu_node *node, MPI_Comm comm);
 
-/* 0: waits are not told. */
-static inline uint64_t quipu_mpi_wait_clock(void) { return quipu_mpi_tell_waits ? quipu_ticks() : 0; }
+/* When the call began and when it ended; 0: waits are not told. */
+static inline uint64_t quipu_mpi_wait_begin(const struct quipu_mpi_call *call, bool awaited) {
+    return !quipu_mpi_tell_waits ? 0 : awaited ? quipu_mpi_ticks() : call->begin;
+}
+
+static inline uint64_t quipu_mpi_wait_end(struct quipu_mpi_call *call) {
+    return quipu_mpi_tell_waits ? call->end = quipu_mpi_ticks() : 0;
+}
 
 static inline void quipu_mpi_wait_between(struct quipu_node *node, uint64_t begin, uint64_t end, uint64_t bytes) {
     if (__builtin_expect(end - begin > quipu_mpi_wait_floor, 0))

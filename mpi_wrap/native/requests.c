@@ -138,8 +138,7 @@ void quipu_mpi_started(MPI_Request handle, struct quipu_node *node) {
     unlock_part(part);
     if (!request.persistent)
         return;
-    const struct quipu_mpi_group group = {.all = request.processes};
-    quipu_mpi_count(node, &group, request.sent, request.received, request.message_sent,
+    quipu_mpi_count(node, request.processes, request.sent, request.received, request.message_sent,
                     request.message_received && !request.from_status);
 }
 
@@ -178,9 +177,8 @@ uint64_t quipu_mpi_settle(MPI_Request handle, uint64_t time, const MPI_Status *s
     int cancelled = 0;
     if (request.message_received && PMPI_Test_cancelled(status, &cancelled) == MPI_SUCCESS && cancelled)
         return 0;
-    const struct quipu_mpi_group group = {0};
     const uint64_t bytes = quipu_mpi_status_bytes(status);
-    quipu_mpi_count(request.node, &group, 0, bytes, false, request.message_received);
+    quipu_mpi_count(request.node, 0, 0, bytes, false, request.message_received);
     return bytes;
 }
 

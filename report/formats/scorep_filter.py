@@ -166,6 +166,11 @@ def format_filter(names: Iterable[str], comments: Iterable[str] = ()) -> str:
     return "\n".join([*header, *rules]) + "\n"
 
 
+def exclusion(name: str) -> str:
+    """Return the rule of a filter file that leaves out the region with this linker name."""
+    return f"EXCLUDE MANGLED {_token(name)}"
+
+
 def _token(name: str) -> str:
     if not name or any(character in name for character in "\n\0"):
         raise UsageError(f"region name {name!r}: a filter file cannot hold an empty name, a line break or a NUL")

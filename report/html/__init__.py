@@ -1,8 +1,9 @@
-"""The report in one HTML file."""
+"""The report, and a diagnosis, in one HTML file each."""
 
 from __future__ import annotations
 
 from .data import placed_models, report_data
+from .diagnosis import html_diagnosis
 from .page import html_report
 
-__all__ = ["html_report", "placed_models", "report_data"]
+__all__ = ["html_diagnosis", "html_report", "placed_models", "report_data"]

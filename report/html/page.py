@@ -41,14 +41,14 @@ def html_report(
     The page holds a content security policy that allows its own script and style and nothing else.
     """
     data = report_data(experiment, models, target or {}, observed or {})
-    script = Markup('\n(() => {\n"use strict";\n' + "".join(_read(name) for name in _SCRIPTS) + "})();\n")
-    style = Markup("\n" + _read("report.css"))
+    script = Markup('\n(() => {\n"use strict";\n' + "".join(read_template(name) for name in _SCRIPTS) + "})();\n")
+    style = Markup("\n" + read_template("report.css"))
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     counts = [max(column) for column in zip(*data["repetitions"].values(), strict=True)] or [0] * len(data["points"])
     points = [
         ([number(float(value)) for value in point], count) for point, count in zip(data["points"], counts, strict=True)
     ]
-    return environment.from_string(_read("report.html")).render(
+    return environment.from_string(read_template("report.html")).render(
         title=experiment.name,
         subtitle=subtitle,
         facts=facts,
@@ -57,9 +57,9 @@ def html_report(
         points=points,
         data=Markup(script_json(data)),
         script=script,
-        script_hash=_hash(script),
+        script_hash=content_hash(script),
         style=style,
-        style_hash=_hash(style),
+        style_hash=content_hash(style),
         footer=footer
         or "Written by Quipu. Values are exclusive per call path; inclusive values add up what a call path calls.",
     )
@@ -76,9 +76,11 @@ def _needs_escape(text: str) -> bool:
     return any(character in text for character in _ESCAPES)
 
 
-def _hash(content: str) -> str:
+def content_hash(content: str) -> str:
+    """Return the hash of a script or style as a content security policy names it."""
     return "sha256-" + base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
 
 
-def _read(name: str) -> str:
+def read_template(name: str) -> str:
+    """Return the text of a file of the templates."""
     return resources.files(__package__).joinpath("templates", name).read_text(encoding="utf-8")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from .console import console_for, layout_of, plain_text
+from .source import inlined_listing, source_listing
 from .summary import campaign_line, head, note_lines, run_summary
 from .tables import (
     change_table,
     check_table,
     configuration_table,
+    diagnosis_table,
     function_table,
     generated_table,
     model_table,
@@ -29,10 +31,12 @@ __all__ = [
     "check_table",
     "configuration_table",
     "console_for",
+    "diagnosis_table",
     "elide",
     "function_table",
     "generated_table",
     "head",
+    "inlined_listing",
     "layout_of",
     "model_table",
     "noise_table",
@@ -42,4 +46,5 @@ __all__ = [
     "ranking_table",
     "run_summary",
     "selection_table",
+    "source_listing",
 ]

@@ -13,6 +13,7 @@ from ..views import (
     ChangeRow,
     Check,
     ConfigurationRow,
+    FindingRow,
     FunctionRow,
     GeneratedRow,
     ModelRow,
@@ -85,6 +86,13 @@ def selection_table(rows: Sequence[SelectionRow], layout: Layout) -> Table:
     ]
     headings = ("", "region", "share", "visits per rank", "overhead", "reason")
     return _table(headings, texts, (1, 5), (2, 3, 4), layout)
+
+
+def diagnosis_table(rows: Sequence[FindingRow], layout: Layout) -> Table:
+    """Return what will hurt: call path, cause, time lost at the target, slowdown and how it grows, evidence."""
+    texts = [(row.label, row.cause, row.lost, row.slowdown, row.growth, row.evidence, row.effort) for row in rows]
+    headings = ("call path", "cause", "lost", "slowdown", "growth", "evidence", "time from effort")
+    return _table(headings, texts, (0, 5, 6), (2, 3), layout)
 
 
 def generated_table(rows: Sequence[GeneratedRow], layout: Layout) -> Table:

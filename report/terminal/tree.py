@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from quipu.modeling.errors import ModelingError
 from quipu.modeling.experiment import CallTree, FloatArray, RegionKind
 from rich.cells import cell_len
 from rich.table import Table
@@ -55,8 +56,8 @@ def columns_of(view: TreeView, selection: Selection) -> tuple[Column, ...]:
         names = names[:1]
     columns = []
     for name in names:
-        for scope in _scopes(view, name, selection.scope):
-            columns.append(Column(name, scope, statistics(view.scoped(name, scope), view.over)))
+        for scope in _scopes(view, name, selection):
+            columns.append(Column(name, scope, _statistics(view, name, scope, selection.spread)))
     return tuple(columns)
 
 
@@ -66,8 +67,22 @@ def default_metrics(view: TreeView) -> tuple[str, ...]:
     return tuple(present) or tuple(sorted(view.values))[:4]
 
 
-def _scopes(view: TreeView, name: str, scope: Scope | None) -> tuple[Scope, ...]:
-    metric = view.metric(name)
+def _statistics(view: TreeView, name: str, scope: Scope, spread: bool) -> Statistics:
+    """Return the statistics of a column. Raises ModelingError for inclusive ones of samples that were not kept."""
+    if not spread or view.spread is None:
+        return statistics(view.scoped(name, scope), view.over)
+    if scope == "inclusive":
+        raise ModelingError(
+            f"{view.title} has statistics over the {view.samples} and not the values of each, so that minima and "
+            "maxima are known of exclusive values only: show it with --exclusive"
+        )
+    return view.spread[name]
+
+
+def _scopes(view: TreeView, name: str, selection: Selection) -> tuple[Scope, ...]:
+    metric, scope = view.metric(name), selection.scope
+    if scope is None and selection.spread and view.spread is not None:
+        return ("exclusive",)
     if scope is not None:
         return (scope,)
     if name == "visits":

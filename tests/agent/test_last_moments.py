@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from profile_writer import Profile, Thread, rank_profile
-from quipu.agent.last_moments import HostEnds, ends_by_host, launch_end, with_time_to_the_end
+from quipu.agent.last_moments import HostEnds, ends_by_host, ends_of, launch_end, until_the_end
 from quipu.agent.merge import combine
 from quipu.agent.metadata import RunMetadata
 from quipu.agent.profile import ProcessProfile, read_profile
@@ -18,6 +18,13 @@ from quipu.agent.raw_folder import read_raw_folder
 SECOND = 1_000_000_000
 START = 50 * SECOND  # CLOCK_MONOTONIC when the process began
 EPOCH = 1_700_000_000 * SECOND
+
+
+def with_time_to_the_end(
+    profiles: list[ProcessProfile], hosts: dict[str, HostEnds], launch_end_ns: int | None
+) -> list[ProcessProfile]:
+    ends = ends_of(profiles, hosts, launch_end_ns)
+    return [until_the_end(profile, end) for profile, end in zip(profiles, ends, strict=True)]
 
 
 def killed(rank: int = 0, **changes: object) -> Profile:

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 from quipu.agent.archive import RankRecord, RunArchive, RunValues, write_archive
-from quipu.agent.merge import statistics_of
 from quipu.agent.metadata import RunMetadata
+from quipu.agent.rank_statistics import statistics_of
 from quipu.modeling.experiment import CallTree, Metric, Region, RegionKind
 
 METRICS = (

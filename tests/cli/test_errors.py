@@ -79,7 +79,20 @@ def test_a_run_that_is_at_work_is_not_merged(quipu_here: Quipu, tmp_path: Path) 
     assert "launch.json: is missing" in forced.err
 
 
-_COMMANDS = {"run", "campaign", "merge", "show", "model", "predict", "filter", "report", "export", "doctor", "facts"}
+_COMMANDS = {
+    "run",
+    "campaign",
+    "merge",
+    "show",
+    "model",
+    "predict",
+    "diagnose",
+    "filter",
+    "report",
+    "export",
+    "generate",
+}
+_COMMANDS |= {"doctor", "facts"}
 
 
 def test_help_of_every_command_has_an_example(quipu: Quipu) -> None:

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 
 enum operation {
+    SEND,
+    RECV,
     ISEND,
     IRECV,
     WAITALL,
@@ -19,9 +21,9 @@ enum operation {
     OPERATIONS
 };
 
-static const char *const names[OPERATIONS] = {"MPI_Isend",    "MPI_Irecv",     "MPI_Waitall", "MPI_Sendrecv",
-                                              "MPI_Bcast",    "MPI_Allreduce", "MPI_Gatherv", "MPI_Allgather",
-                                              "MPI_Alltoall", "MPI_Alltoallv"};
+static const char *const names[OPERATIONS] = {"MPI_Send",    "MPI_Recv",      "MPI_Isend",    "MPI_Irecv",
+                                              "MPI_Waitall", "MPI_Sendrecv",  "MPI_Bcast",    "MPI_Allreduce",
+                                              "MPI_Gatherv", "MPI_Allgather", "MPI_Alltoall", "MPI_Alltoallv"};
 static struct {
     long long calls, messages_sent, messages_received, bytes_sent, bytes_received;
 } counts[OPERATIONS];
@@ -52,6 +54,20 @@ static void sent(enum operation operation, long long amount) {
 static void received(enum operation operation, long long amount) {
     counts[operation].messages_received += 1;
     counts[operation].bytes_received += amount;
+}
+
+int MPI_Send(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm) {
+    counts[SEND].calls += 1;
+    if (to != MPI_PROC_NULL)
+        sent(SEND, bytes(count, type));
+    return PMPI_Send(buffer, count, type, to, tag, comm);
+}
+
+int MPI_Recv(void *buffer, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Status *status) {
+    counts[RECV].calls += 1;
+    if (from != MPI_PROC_NULL)
+        received(RECV, bytes(count, type));
+    return PMPI_Recv(buffer, count, type, from, tag, comm, status);
 }
 
 int MPI_Isend(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request *request) {

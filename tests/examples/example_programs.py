@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-COMPILED = ("heat", "cg", "samplesort")
+COMPILED = ("heat", "cg", "samplesort", "wavefront")
 ALL = (*COMPILED, "jacobi_py")
 
 # Open MPI refuses to run as root, and more ranks than cores, unless it is told to.

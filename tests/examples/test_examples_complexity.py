@@ -85,6 +85,7 @@ def test_constants_are_those_of_the_campaign(name: str) -> None:
     complexity = read_complexity(EXAMPLES / name / "complexity.toml")
     given = [word for word in campaign_arguments(name, 12345) if word != "12345"]
     from_command = {"heat": ["steps", "interval"], "cg": ["iterations"], "jacobi_py": ["iterations", "interval"]}
+    from_command["wavefront"] = ["sweeps"]
     assert given == [str(complexity.constants[key]) for key in from_command.get(name, [])]
 
 

@@ -39,6 +39,14 @@ def test_cg_is_the_same_on_all_ranks(programs: dict[str, Program]) -> None:
         assert residuals == pytest.approx([residuals[0]] * len(residuals), rel=1e-8)
 
 
+def test_wavefront_flux_is_that_of_the_linear_solution(programs: dict[str, Program]) -> None:
+    # 16 groups, zones 0 … 5 in x on one rank, 0 … 11 on two: the sum of 1 + x + 2 y + 3 z over all zones.
+    for ranks, length in ((1, 6), (2, 12), (3, 18)):
+        result = programs["wavefront"].result(ranks, 6, 2)
+        mean = 1 + (length - 1) / 2 + 2 * 5 / 2 + 3 * 5 / 2
+        assert float(result["flux"]) == pytest.approx(16 * length * 36 * mean, rel=1e-13)
+
+
 @pytest.mark.parametrize("key_range", [0, 1, 100])
 def test_sort_is_the_same_on_all_ranks(key_range: int, programs: dict[str, Program]) -> None:
     results = [programs["samplesort"].result(ranks, 4800 // ranks, key_range) for ranks in RANKS]
@@ -63,6 +71,8 @@ def test_jacobi_is_bitwise_the_same_on_all_ranks(programs: dict[str, Program]) -
         ("cg", 3, ("7", "90", "--tolerance", "1e-9")),
         ("samplesort", 4, ("32",)),
         ("samplesort", 3, ("33", "1")),
+        ("wavefront", 4, ("1", "1")),
+        ("wavefront", 3, ("5", "2")),
         ("jacobi_py", 4, ("4", "1")),
         ("jacobi_py", 1, ("1", "5")),
     ],
@@ -95,6 +105,9 @@ def test_smallest_and_odd_cases(
         ("samplesort", ("31",), "wrong KEYS '31'"),
         ("samplesort", ("1e5",), "wrong KEYS '1e5'"),
         ("samplesort", ("100", "-1"), "wrong RANGE '-1'"),
+        ("wavefront", ("8",), "number of arguments"),
+        ("wavefront", ("0", "5"), "ZONES"),
+        ("wavefront", ("8", "5x"), "SWEEPS"),
         ("jacobi_py", (), "number of arguments"),
         ("jacobi_py", ("0", "5"), "N is 0"),
         ("jacobi_py", ("64", "many"), "ITERATIONS is 'many'"),
@@ -123,11 +136,16 @@ def test_cg_reports_a_missed_tolerance(programs: dict[str, Program]) -> None:
 
 
 # One mistake for each program: a ghost layer that goes to the wrong place, a plane from the wrong neighbour, a merge
-# that leaves one run out, a boundary that is not exchanged.
+# that leaves one run out, a face that is read across, a boundary that is not exchanged.
 MISTAKES = {
     "heat": ("halo.c", "grid->cells[d] + 1", "grid->cells[d]"),
     "cg": ("planes.cpp", "x.ghost_above()", "x.ghost_below()"),
     "samplesort": ("local.cpp", "while (bounds.size() > 2)", "while (bounds.size() > 3)"),
+    "wavefront": (
+        "sweep.cpp",
+        "&faces[1][(static_cast<std::size_t>(i) * n + k)",
+        "&faces[1][(static_cast<std::size_t>(k) * n + i)",
+    ),
     "jacobi_py": ("jacobi.py", "recvbuf=field[0, inner]", "recvbuf=field[1, inner]"),
 }
 

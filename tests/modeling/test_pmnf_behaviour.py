@@ -8,6 +8,7 @@ from quipu.modeling.analysis import analyze
 from quipu.modeling.behaviour import behaviour, noise_levels
 from quipu.modeling.experiment import CallTree, Experiment, FloatArray, Metric, Region
 from quipu.modeling.pmnf import find_changes
+from quipu.report.behaviour import unrepeated
 
 P = 2.0 ** np.arange(1, 9)
 
@@ -37,6 +38,17 @@ def test_what_an_experiment_shows() -> None:
     assert main.deviation is not None and main.deviation.range == pytest.approx(0.014, abs=0.006)
     assert all(own.change is None and own.deviation is None for own in found["blocks"])
     assert set(behaviour(experiment, analyze(experiment), ["blocks"])) == {"blocks"}
+
+
+def test_a_single_repetition_is_no_noise() -> None:
+    whole = _experiment()
+    values = {name: own[:, :, :1] for name, own in whole.values.items()}
+    single = Experiment("x", ("p",), P[:, None], whole.tree, whole.metrics, values)
+    found = behaviour(single, analyze(single))
+    assert not any(own.warning or own.is_repeated for own in found["time"])
+    assert noise_levels(single, "time") == []
+    assert unrepeated(found) == ["no repetitions: the noise of time is unknown"]
+    assert unrepeated(behaviour(whole, analyze(whole))) == []
 
 
 def test_noise_levels_of_a_program() -> None:

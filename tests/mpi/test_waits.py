@@ -55,7 +55,8 @@ def test_the_rank_that_comes_first_waits(
         time = seconds(run, 0, "time")
         for name, times in {"MPI_Recv": 2, "MPI_Send": 1, "MPI_Wait": 1, "MPI_Allreduce": 1, "MPI_Bcast": 1}.items():
             assert 0.8 * times * LATE < early[name], (name, early)
-            assert late[name] < 0.5 * LATE, (name, late)
+            # The long message of the late rank goes in pieces: on a busy machine it waits for the receiver at each.
+            assert name == "MPI_Send" or late[name] < 0.5 * LATE, (name, late)
         assert early["MPI_Bcast"] > 0.8 * time["MPI_Bcast"]
 
     run = undisturbed(program("waits"), tmp_path, library, mode, check)

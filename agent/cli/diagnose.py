@@ -1,0 +1,68 @@
+"""`quipu diagnose`: where time grows faster than effort, and what that will cost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+from quipu.modeling.errors import UsageError
+
+from .options import over_ranks_of, point_of
+from .output import layout, say, show, show_json, write_own
+
+_TARGET_RANKS = 65536
+
+
+def command(
+    *,
+    experiment: Path = typer.Argument(..., metavar="EXPERIMENT", help="An experiment: a folder, or a file of Extra-P."),
+    at: list[str] = typer.Option(
+        [], "--at", metavar="NAME=NUMBER,...", help="The scale that counts (default: p=65536, the rest as measured)."
+    ),
+    output: Path | None = typer.Option(None, "--output", "-o", metavar="FILE", help="Write an HTML page, too."),
+    top: int = typer.Option(20, "--top", min=1, metavar="N", help="Show the first N findings."),
+    over_ranks: str = typer.Option("mean", "--over-ranks", metavar="HOW", help="How ranks combine: mean, max, sum."),
+    force: bool = typer.Option(False, "--force", help="Write over a file that is no diagnosis."),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON."),
+) -> None:
+    """Say what will hurt at a larger scale: call paths whose time grows faster than their work and their messages.
+
+    \b
+    Example: quipu diagnose heat --at p=65536,n=64
+    """
+    from quipu.modeling.analysis import analyze
+    from quipu.modeling.diagnosis import diagnose
+    from quipu.report.findings import finding_rows
+    from quipu.report.html import html_diagnosis
+    from quipu.report.json_views import diagnosis_json
+    from quipu.report.terminal import diagnosis_table, head
+    from quipu.report.terminal.text import point_text, quantity
+
+    from .analysis import load
+
+    data = load(experiment, over_ranks_of(over_ranks))
+    if at:
+        target = point_of("--at", at, data.parameters)
+    else:
+        if "p" not in data.parameters:
+            raise UsageError("--at: say which scale counts, such as " + ",".join(f"{x}=1e6" for x in data.parameters))
+        target = dict(zip(data.parameters, data.points.max(axis=0).tolist(), strict=True)) | {"p": _TARGET_RANKS}
+    found = diagnose(data, analyze(data), target)
+    place = point_text(data.parameters, tuple(found.point.values()))
+    if output is not None:
+        page = html_diagnosis(data.name, place, found)
+        write_own(output, page, lambda old: "quipu-diagnosis" in old, "diagnosis", force)
+        say(f"wrote {output}")
+    if as_json:
+        show_json(diagnosis_json(data.name, found))
+        return
+    room = layout()
+    facts = [("point", place), ("predicted", f"{quantity(found.total, 's', room.glyphs)} from effort, whole program")]
+    shown = head(f"{data.name}: what will hurt at {place}", facts, data.notes, room)
+    if not found.findings:
+        show([shown])
+        say("no call path takes longer per effort as a parameter grows")
+        return
+    show([shown, diagnosis_table(finding_rows(found, room.glyphs)[:top], room)])
+    if len(found.findings) > top:
+        say(f"{len(found.findings) - top} further findings are not shown (--top)")

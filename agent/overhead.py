@@ -1,0 +1,190 @@
+"""What measuring cost: an estimate per call path, and the totals of a run (docs/design/overhead.md).
+
+Each process measures at its start what an event costs on its machine (agent/runtime/overhead.cpp) and says so in its
+profile; here that is multiplied by how many events there were.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from quipu.modeling.experiment import CallTree, FloatArray, IntArray, Metric, Region, RegionKind
+
+from .profile_effort import Counters
+from .profile_nodes import NodeArrays
+
+if TYPE_CHECKING:
+    from .profile import ProcessProfile
+
+OVERHEAD = Metric("overhead", "s", "cost", "sum", "time that measuring took, estimated from numbers of events")
+DOMINATED = 0.2
+"""Share of its inclusive time above which a call path counts as dominated by measuring."""
+MATTERS = 0.01
+"""Share of the whole time below which a call path is not worth a warning."""
+
+# Events of nodes that are no visits; like effort, those of quiet regions belong to their callers.
+EVENTS = (Metric("quiet visits", "1", "effort"), Metric("counters added to", "1", "effort"))
+
+
+@dataclass(frozen=True)
+class EventCosts:
+    """Seconds that events take in one process.
+
+    pair: a region is entered and left; inside: the part of it that is in the region's own time, the rest is in its
+    caller's. mpi: a pair, and the clock readings that tell waiting. quiet: a visit without a hook. counter: one
+    counter added to.
+    """
+
+    pair: float
+    inside: float
+    mpi: float
+    quiet: float
+    counter: float
+
+
+def event_costs(attributes: Mapping[str, str]) -> EventCosts | None:
+    """Return what a process found out about its machine; None if it says nothing that can be believed."""
+    found = []
+    for name in ("pair_ns", "pair_inside_ns", "quiet_ns", "counter_ns", "clock_ns"):
+        try:
+            value = float(attributes.get(name, "nan"))
+        except ValueError:
+            value = math.nan
+        if not 0 <= value <= 1e9:
+            return None
+        found.append(value * 1e-9)
+    pair, inside, quiet, counter, clock = found
+    waits = attributes.get("mpi_wait", "off") != "off"
+    return EventCosts(pair, min(inside, pair), pair + clock * waits, quiet, counter)
+
+
+def with_events(nodes: NodeArrays, counters: Counters, quiet: Set[int], metrics: Sequence[Metric]) -> NodeArrays:
+    """Return the nodes with two columns more in their counts: `EVENTS`."""
+    names = [metric.name for metric in metrics]
+    visits = nodes.counts[:, names.index("visits")] if "visits" in names else np.zeros(nodes.id.size, dtype=np.uint64)
+    is_quiet = np.isin(nodes.region, np.fromiter(quiet, dtype=np.int64, count=len(quiet)))
+    kept = np.bincount(counters.node, minlength=nodes.id.size).astype(np.uint64)
+    events = np.stack((np.where(is_quiet, visits, np.uint64(0)), visits * kept), axis=1)
+    return replace(nodes, counts=np.concatenate((nodes.counts, events), axis=1))
+
+
+def seconds_of_nodes(
+    costs: EventCosts,
+    regions: Mapping[int, Region],
+    region: IntArray,
+    visits: NDArray[np.int64] | FloatArray,
+    events: NDArray[np.uint64],
+) -> FloatArray:
+    """Return what measuring took at each node, seconds. events: (nodes, 2), `EVENTS`."""
+    mpi = np.array([number for number, entry in regions.items() if entry.kind is RegionKind.MPI], dtype=np.int64)
+    each = np.where(np.isin(region, mpi), costs.mpi, costs.pair)
+    seconds = visits * each + events[:, 0] * costs.quiet + events[:, 1] * costs.counter
+    return np.asarray(seconds, dtype=np.float64)
+
+
+def costs_of(profile: ProcessProfile) -> dict[str, float]:
+    """Return what measuring a process cost, as in `totals`; empty if it does not say what its events cost."""
+    costs = event_costs(profile.attributes)
+    if costs is None or OVERHEAD.name not in profile.values or "visits" not in profile.values:
+        return {}
+    mpi = [number for number, entry in profile.regions.items() if entry.kind is RegionKind.MPI]
+    is_mpi = np.isin(profile.region, mpi)
+    visits = float(profile.values["visits"].sum())
+    of_mpi = float(profile.values["visits"][is_mpi].sum())
+    seconds = float(profile.values[OVERHEAD.name].sum())
+    hooks, calls = (visits - of_mpi) * costs.pair, of_mpi * costs.mpi
+    return {
+        "visits": visits,
+        "mpi_visits": of_mpi,
+        "hooks": hooks,
+        "mpi": calls,
+        "counters": max(0.0, seconds - hooks - calls),
+        "probes": _seconds(profile.attributes.get("mpi_wait_probe_seconds", "0")),
+        "total": 0.0,
+        "time": float(np.nansum(profile.values["time"][profile.region != 0])) if "time" in profile.values else 0.0,
+        "pair": costs.pair,
+        "outside": costs.pair - costs.inside,
+    }
+
+
+def totals(processes: Iterable[Mapping[str, float]], nodes: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Return what measuring a run cost, for run.json, from `costs_of` its processes; empty if none says it.
+
+    visits, mpi_visits: numbers of enter and exit pairs; seconds of all processes and threads together: hooks, mpi,
+    counters (quiet functions too), probes (barriers before collectives, beyond the waiting) and their sum, total.
+    time: seconds that were measured, of which this is a part. pair, outside: seconds of one pair, and of the part of it
+    that its caller's time contains, means over the processes. agents: processor seconds of the node agents.
+    """
+    known = [costs for costs in processes if costs]
+    if not known:
+        return {}
+    sums = {name: sum(costs[name] for costs in known) for name in known[0] if name not in ("pair", "outside")}
+    sums["total"] = sums["hooks"] + sums["mpi"] + sums["counters"] + sums["probes"]
+    agents = [node.get("agent_seconds") for node in nodes]
+    seconds = sum(float(value) for value in agents if isinstance(value, int | float) and math.isfinite(value))
+    means = {name: float(np.mean([costs[name] for costs in known])) for name in ("pair", "outside")}
+    return {**sums, **means, "agents": float(seconds)}
+
+
+def _seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        return 0.0
+    return value if 0 <= value < 1e12 else 0.0
+
+
+def overhead_share(costs: Mapping[str, float]) -> float:
+    """Return which part of the measured time measuring was; 0 if that is not known."""
+    return costs.get("total", 0.0) / costs["time"] if costs.get("time", 0.0) > 0 else 0.0
+
+
+@dataclass(frozen=True)
+class Dominated:
+    """Call paths that measuring dominates for the same reason.
+
+    path: the one with most of it; share: of its inclusive time, 0 to 1. culprit: the call path below it (or itself) at
+    which most of it arises; hook: by being entered and left, and not by its counters and functions without a hook.
+    paths: how many are concerned.
+    """
+
+    path: int
+    share: float
+    culprit: int
+    hook: bool
+    paths: int
+
+
+def dominated(
+    tree: CallTree, time: FloatArray, overhead: FloatArray, visits: FloatArray, costs: Mapping[str, float]
+) -> list[Dominated]:
+    """Return the call paths of which measuring is more than `DOMINATED`, and that take `MATTERS` of the whole time.
+
+    time, overhead, visits: exclusive values per call path, ranks added up; costs: `totals`. Of a call path's own pairs
+    only that part counts which is inside of its time. The gravest come first.
+    """
+    time, overhead = np.nan_to_num(time), np.nan_to_num(overhead)
+    inclusive = tree.inclusive(time)
+    inside = tree.inclusive(overhead) - visits * costs.get("outside", 0.0)
+    share = np.divide(inside, inclusive, out=np.zeros_like(inside), where=inclusive > 0)
+    concerned = (share > DOMINATED) & (inclusive >= MATTERS * float(time.sum()))
+    worst = np.arange(len(tree))
+    for path in range(len(tree) - 1, 0, -1):  # parents come before children
+        above = int(tree.parent[path])
+        if above >= 0 and overhead[worst[path]] > overhead[worst[above]]:
+            worst[above] = worst[path]
+    groups: dict[int, list[int]] = {}
+    for path in np.flatnonzero(concerned).tolist():
+        groups.setdefault(int(tree.region[worst[path]]), []).append(path)
+    result = []
+    for paths in groups.values():
+        path = max(paths, key=lambda number: (inside[number], -number))
+        culprit = int(worst[path])
+        hook = bool(visits[culprit] * costs.get("pair", 0.0) * 2 >= overhead[culprit])
+        result.append(Dominated(path, min(1.0, float(share[path])), culprit, hook, len(paths)))
+    return sorted(result, key=lambda entry: -inside[entry.path])

@@ -1,0 +1,62 @@
+#include "libraries.h"
+
+#include <limits.h>
+#include <link.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+namespace quipu {
+namespace {
+
+struct Range {
+    uintptr_t begin, end;
+};
+
+constexpr size_t most = 256; /* libraries that are told apart; more are not looked at */
+Range known[most];
+size_t count;
+
+constexpr char prefix[] = "library:";
+char answer[sizeof prefix + PATH_MAX];
+
+struct Search {
+    uintptr_t address;
+    Range range;
+    bool is_library;
+};
+
+int look(struct dl_phdr_info *object, size_t, void *data) {
+    auto *search = static_cast<Search *>(data);
+    for (int i = 0; i < object->dlpi_phnum; i++) {
+        const ElfW(Phdr) &part = object->dlpi_phdr[i];
+        const uintptr_t begin = object->dlpi_addr + part.p_vaddr;
+        if (part.p_type != PT_LOAD || search->address < begin || search->address - begin >= part.p_memsz)
+            continue;
+        search->range = {begin, begin + part.p_memsz};
+        memcpy(answer, prefix, sizeof prefix);
+        search->is_library =
+            object->dlpi_name && *object->dlpi_name && realpath(object->dlpi_name, answer + sizeof prefix - 1);
+        return 1;
+    }
+    return 0;
+}
+
+} // namespace
+
+const char *new_library_of(const void *address) {
+    const auto number = reinterpret_cast<uintptr_t>(address);
+    for (size_t i = 0; i < count; i++)
+        if (number >= known[i].begin && number < known[i].end)
+            return nullptr;
+    if (count == most)
+        return nullptr;
+    Search search = {number, {number, number + 1}, false};
+    /* Not dladdr: another thread may hold its lock while the constructors of a library enter regions and wait for ours.
+     */
+    dl_iterate_phdr(look, &search);
+    known[count++] = search.range;
+    return search.is_library ? answer : nullptr;
+}
+
+} // namespace quipu

@@ -1,0 +1,301 @@
+/* What the reduction over MPI takes of this process, and what the process counts after it. */
+#include "clock.h"
+#include "tree.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+namespace quipu {
+namespace {
+
+constexpr uint32_t metric_count = QUIPU_METRIC_COUNT;
+constexpr bool is_max[] = {
+#define QUIPU_METRIC(id, name, unit, kind, over_locations, description) (over_locations)[0] == 'm',
+#include "metrics.def"
+#undef QUIPU_METRIC
+};
+/* More rests than this: reading the profile as a whole is as good. */
+constexpr uint32_t most_rests = 10000;
+
+/* The nodes of the file by their ids, and the regions by theirs; both stay where they are to the end of the process. */
+struct NodeList {
+    Node **node;
+    uint32_t *location;
+    uint32_t count;
+    uint32_t room;
+};
+
+NodeList list;
+const RegionRecord **records;
+uint64_t *effort;   /* of every node of the list, complete */
+uint32_t *index_of; /* of every node of the list in the snapshot: quiet nodes are part of those that called them */
+bool reduced;
+quipu_snapshot snapshot;
+const char **texts;
+uint64_t began;
+
+/* quipu_snapshot has pointers to const. */
+template <typename T> T *owned(const T *array) { return const_cast<T *>(array); }
+
+void forget() {
+    free(owned(snapshot.parent));
+    free(owned(snapshot.region));
+    free(owned(snapshot.location));
+    free(owned(snapshot.open));
+    free(owned(snapshot.values));
+    free(texts);
+    snapshot = {};
+    texts = nullptr;
+}
+
+void drop_list() {
+    free(list.node);
+    free(list.location);
+    free(records);
+    free(effort);
+    free(index_of);
+    list = {};
+    records = nullptr;
+    effort = nullptr;
+    index_of = nullptr;
+}
+
+/* What a node counted: its metrics, and its counters and visits times the weights of its region (profile_format.h). */
+void add_effort(const Node *node, uint64_t *values) {
+    for (uint32_t metric = 0; metric < metric_count; metric++)
+        values[metric] = __atomic_load_n(&node->metrics[metric], __ATOMIC_RELAXED);
+    const RegionRecord *region = node->region ? records[node->region] : nullptr;
+    const uint64_t visits = values[QUIPU_VISITS];
+    for (uint32_t row = 0; region && row < region->rows; row++) {
+        const uint64_t times = row == 0 ? visits : __atomic_load_n(&node->counters[row - 1], __ATOMIC_RELAXED);
+        const int64_t *weights = region->weights + size_t{row} * QUIPU_WEIGHTED;
+        for (uint32_t column = 0; column < QUIPU_WEIGHTED; column++)
+            values[QUIPU_BLOCKS + column] += times * static_cast<uint64_t>(weights[column]);
+    }
+}
+
+bool is_quiet(const Node *node) { return node->region && records[node->region]->quiet; }
+
+/* Fills the list in the order of ids, which is that of creation, with complete effort; false if there is no memory or
+ * a node is missing (it found no room): then the profile file has to do. Under the lock. */
+bool collect() {
+    drop_list();
+    static uint32_t nodes;
+    nodes = 0;
+    profile.for_each_chunk([](quipu_profile_chunk *chunk) {
+        if (chunk->type == QUIPU_CHUNK_NODES)
+            nodes += chunk->used / static_cast<uint32_t>(sizeof(Node));
+    });
+    list.node = static_cast<Node **>(calloc(nodes + 1, sizeof(Node *)));
+    list.location = static_cast<uint32_t *>(calloc(nodes + 1, sizeof(uint32_t)));
+    list.room = nodes;
+    records = static_cast<const RegionRecord **>(calloc(regions + 1, sizeof(RegionRecord *)));
+    effort = static_cast<uint64_t *>(calloc((size_t{nodes} + 1) * metric_count, sizeof(uint64_t)));
+    index_of = static_cast<uint32_t *>(calloc(nodes + 1, sizeof(uint32_t)));
+    if (!list.node || !list.location || !records || !effort || !index_of)
+        return false;
+    profile.for_each_chunk([](quipu_profile_chunk *chunk) {
+        auto *node = reinterpret_cast<Node *>(chunk + 1);
+        for (uint32_t i = 0; chunk->type == QUIPU_CHUNK_NODES && i < chunk->used / sizeof(Node); i++, node++)
+            if (node->id && node->id <= list.room) {
+                list.node[node->id - 1] = node;
+                list.location[node->id - 1] = chunk->location;
+                list.count++;
+            }
+    });
+    each_region([](const RegionRecord *region) { records[region->id] = region; });
+    if (list.count != list.room)
+        return false;
+    for (uint32_t i = 0; i < list.count; i++)
+        if (!list.node[i] || list.node[i]->region > regions || (list.node[i]->region && !records[list.node[i]->region]))
+            return false;
+    for (uint32_t i = 0; i < list.count; i++)
+        add_effort(list.node[i], effort + size_t{i} * metric_count);
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < list.count; i++)
+        index_of[i] = is_quiet(list.node[i]) ? UINT32_MAX : kept++;
+    for (uint32_t i = list.count; i-- > 0;) { /* what is quiet hangs from earlier nodes */
+        const uint64_t *from = effort + size_t{i} * metric_count;
+        if (index_of[i] != UINT32_MAX || !list.node[i]->up)
+            continue;
+        uint64_t *to = effort + size_t{list.node[i]->up->id - 1} * metric_count;
+        for (uint32_t metric = 0; metric < metric_count; metric++) {
+            if (is_max[metric])
+                to[metric] = from[metric] > to[metric] ? from[metric] : to[metric];
+            else if (metric != QUIPU_VISITS)
+                to[metric] += from[metric];
+        }
+    }
+    for (uint32_t i = 0; i < list.count; i++)
+        for (uint32_t column = 0; column < QUIPU_WEIGHTED; column++) {
+            uint64_t *value = effort + size_t{i} * metric_count + QUIPU_BLOCKS + column;
+            *value = *value >> 63 ? 0 : *value;
+        }
+    list.room = kept;
+    return true;
+}
+
+bool allocate(uint32_t nodes) {
+    auto *parent = static_cast<uint32_t *>(calloc(nodes, sizeof(uint32_t)));
+    auto *region = static_cast<uint32_t *>(calloc(nodes, sizeof(uint32_t)));
+    auto *location = static_cast<uint32_t *>(calloc(nodes, sizeof(uint32_t)));
+    auto *open = static_cast<uint8_t *>(calloc(nodes, 1));
+    auto *values = static_cast<uint64_t *>(calloc(size_t{nodes} * metric_count, sizeof(uint64_t)));
+    texts = static_cast<const char **>(calloc(regions + 1, sizeof(char *)));
+    snapshot = {nodes,         static_cast<uint32_t>(regions) + 1,
+                metric_count,  0,
+                parent,        region,
+                location,      open,
+                values,        texts,
+                metric_table()};
+    if (parent && region && location && open && values && texts)
+        return true;
+    forget();
+    return false;
+}
+
+bool copy_all() {
+    if (!collect() || !allocate(list.room))
+        return false;
+    auto *parent = owned(snapshot.parent);
+    auto *region = owned(snapshot.region);
+    for (uint32_t i = 0; i < list.count; i++) {
+        const uint32_t at = index_of[i];
+        if (at == UINT32_MAX)
+            continue;
+        const Node *node = list.node[i], *up = node->up;
+        while (up && index_of[up->id - 1] == UINT32_MAX)
+            up = up->up;
+        parent[at] = up ? index_of[up->id - 1] : UINT32_MAX;
+        region[at] = node->region ? static_cast<uint32_t>(node->region) : UINT32_MAX;
+        owned(snapshot.location)[at] = list.location[i];
+        memcpy(owned(snapshot.values) + size_t{at} * metric_count, effort + size_t{i} * metric_count,
+               metric_count * sizeof(uint64_t));
+        owned(snapshot.open)[at] = node->region == 0;
+    }
+    each_region([](const RegionRecord *record) { texts[record->id] = record->text; });
+    /* Other threads go on meanwhile: what they enter now is not marked, and found out at the end. */
+    for_each_thread([](quipu_thread *thread) {
+        for (const Frame *frame = own(thread)->frames; thread->in_use && frame <= thread->top; frame++)
+            if (frame->node && frame->node->id <= list.count && index_of[frame->node->id - 1] != UINT32_MAX)
+                owned(snapshot.open)[index_of[frame->node->id - 1]] = 1;
+    });
+    const quipu_profile_header *header = profile.header;
+    if (header->clock == QUIPU_CLOCK_NANOSECONDS)
+        snapshot.seconds_per_tick = 1e-9;
+    else if (header->clock == QUIPU_CLOCK_TSC && header->flush_ticks > header->start_ticks)
+        snapshot.seconds_per_tick = static_cast<double>(header->flush_ns - header->start_ns) /
+                                    static_cast<double>(header->flush_ticks - header->start_ticks) * 1e-9;
+    return true;
+}
+
+/* What node i of the list got since the snapshot; false if nothing. Nodes are made in order, so those of the snapshot
+ * have kept their place in it. */
+bool rest_of(uint32_t i, uint64_t *rest) {
+    memcpy(rest, effort + size_t{i} * metric_count, metric_count * sizeof(uint64_t));
+    if (index_of[i] >= snapshot.nodes)
+        return true;
+    const uint64_t *before = snapshot.values + size_t{index_of[i]} * metric_count;
+    bool any = false;
+    for (uint32_t metric = 0; metric < metric_count; metric++) {
+        if (is_max[metric])
+            rest[metric] = rest[metric] == before[metric] ? 0 : rest[metric];
+        else
+            rest[metric] -= before[metric];
+        any = any || rest[metric] != 0;
+    }
+    return any;
+}
+
+bool add_rest(const Node *node, uint32_t location, const uint64_t *rest) {
+    constexpr size_t number = 21;
+    size_t depth = 0;
+    for (const Node *up = node; up; up = up->up)
+        depth++;
+    size_t size = (depth + metric_count) * number + 2;
+    auto *text = static_cast<char *>(malloc(size));
+    auto *path = static_cast<uint64_t *>(malloc(depth * sizeof(uint64_t)));
+    bool added = false;
+    if (text && path) {
+        size_t level = depth;
+        for (const Node *up = node; up; up = up->up)
+            path[--level] = up->region;
+        char *to = text;
+        for (size_t i = 0; i < depth; i++) /* the root of the location is no region */
+            if (path[i] && !records[path[i]]->quiet)
+                to += snprintf(to, number + 1, "%llu ", static_cast<unsigned long long>(path[i]));
+        *to++ = '\x1f';
+        for (uint32_t metric = 0; metric < metric_count; metric++)
+            to += snprintf(to, number + 1, "%llu ", static_cast<unsigned long long>(rest[metric]));
+        to[-1] = '\0';
+        const char *parts[] = {text};
+        added = profile.add_text(QUIPU_TEXT_REST, location, parts, 1);
+    }
+    free(text);
+    free(path);
+    return added;
+}
+
+} // namespace
+
+void write_rests() {
+    if (!reduced)
+        return;
+    lock();
+    uint32_t rests = 0;
+    bool complete = collect();
+    for (uint32_t i = 0; complete && i < list.count; i++) {
+        uint64_t rest[metric_count];
+        if (index_of[i] != UINT32_MAX && rest_of(i, rest))
+            complete = add_rest(list.node[i], list.location[i], rest) && ++rests <= most_rests;
+    }
+    char text[16];
+    snprintf(text, sizeof text, "%u", rests);
+    if (complete) /* without this attribute the profile is read as a whole */
+        set_attribute("rests", text);
+    drop_list();
+    unlock();
+}
+
+void forget_reduction() {
+    reduced = false;
+    forget();
+}
+
+} // namespace quipu
+
+extern "C" {
+
+const struct quipu_snapshot *quipu_take_snapshot(void) {
+    using namespace quipu;
+    if (!active || !profile.header || reduced || !measured_thread())
+        return nullptr;
+    quipu_flush();
+    began = ticks(clock_kind);
+    lock();
+    const bool taken = copy_all();
+    drop_list();
+    unlock();
+    return taken ? &snapshot : nullptr;
+}
+
+void quipu_end_snapshot(const char *reduction) {
+    using namespace quipu;
+    quipu_thread *thread = measured_thread();
+    if (!snapshot.values || !thread)
+        return;
+    lock();
+    char text[32];
+    snprintf(text, sizeof text, "%.6f", static_cast<double>(ticks(clock_kind) - began) * snapshot.seconds_per_tick);
+    set_attribute("reduction_seconds", text);
+    if (reduction) {
+        set_attribute("reduction", reduction);
+        reduced = true;
+    } else {
+        forget();
+    }
+    unlock();
+    thread->last = ticks(clock_kind);
+}
+}

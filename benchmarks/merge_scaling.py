@@ -1,0 +1,249 @@
+"""What it costs to make one archive of many ranks, as a function of ranks and call paths.
+
+    make bench-merge_scaling
+
+Two ways, both with 10 metrics per call path and call trees that differ a little from rank to rank:
+
+- post mortem: profile files, merged by two processes (`quipu merge --jobs 2`);
+- over MPI, as in MPI_Finalize: synthetic ranks (merge_scaling.c) that reduce with the code of the PMPI library, as
+  ranks of SimGrid SMPI (64 to 4096; left out if smpirun is not there) and as real processes of mpirun.
+
+The last line is one JSON object. `seconds` (bound: 60) and `peak_gb` (bound: 4) are the larger ones of both ways at
+4096 ranks x 2000 call paths, `growth_exponent` that of processor time over ranks x call paths (1: proportional), also
+the larger one. Of a simulation, the time of a run that does everything but reduce is taken off.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests" / "agent"))
+
+from profile_writer import Node, Profile  # noqa: E402
+
+METRICS = 10
+VARIANTS = 32
+JOBS = 2
+LAUNCH = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+}
+SIZES = ((256, 2000), (512, 2000), (1024, 500), (1024, 2000), (2048, 2000), (4096, 500), (4096, 2000))
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Wall-clock and processor seconds, and the largest memory of all processes together."""
+
+    ranks: int
+    paths: int
+    seconds: float
+    cpu: float
+    peak_gb: float
+
+
+@dataclass
+class Written(Profile):
+    """A profile whose call paths are packed once for several ranks."""
+
+    packed: bytes = b""
+
+    def _nodes(self) -> bytes:
+        return self.packed
+
+
+def profile(paths: int, variant: int) -> Written:
+    """Return a profile of one rank; it has every 40th call path or not, half of the counts are the same everywhere."""
+    shape, own = np.random.default_rng(1), np.random.default_rng(variant + 2)
+    regions = paths // 4 + 1
+    above = [0] + [int(shape.integers(0, path)) for path in range(1, paths)]
+    names = shape.integers(1, regions + 1, paths).tolist()
+    numbers = {0: 1}
+    nodes = [Node(1, 0, 0, (0,) * METRICS)]
+    for path in range(1, paths):
+        if above[path] not in numbers or (path % 40 == 0 and own.integers(2)):
+            continue
+        numbers[path] = len(nodes) + 1
+        values = [int(own.integers(1000, 1_000_000)) if m % 2 else 1000 + 7 * path + m for m in range(METRICS)]
+        nodes.append(Node(numbers[path], numbers[above[path]], names[path], values))
+    table = [
+        f"metric{m}\ts\tcost\tsum\ta time" if m == 1 else f"metric{m}\t1\teffort\tsum\ta count" for m in range(METRICS)
+    ]
+    texts = {
+        i: f"_ZN5solver9function{i}Ev\x1fsolver::function{i}()\x1fsrc/solver.cpp\x1f{i}\x1f0"
+        for i in range(1, regions + 1)
+    }
+    whole = Written(nodes=nodes, regions=texts, metrics=table, node_size=64 + 8 * METRICS, chunk_size=1 << 16)
+    return replace(whole, nodes=(), packed=Profile._nodes(whole))
+
+
+def write_profiles(folder: Path, ranks: int, paths: int) -> None:
+    """Fill a raw folder."""
+    variants = [profile(paths, variant) for variant in range(min(VARIANTS, ranks))]
+    for rank in range(ranks):
+        said = {"rank": str(rank), "ranks": str(ranks), "host": "n1", "mpi_library": "MPI", "mpi_finalized": "1"}
+        variant = variants[rank * 7 % len(variants)]
+        variant.attributes, variant.pid = said, 1000 + rank
+        variant.write(folder)
+
+
+def merge(raw: Path, destination: Path) -> None:
+    """Merge in this process and say what it took, as JSON on standard output."""
+    from quipu.agent.merge import merge_run
+    from quipu.agent.metadata import RunMetadata
+    from quipu.agent.workers import processes
+
+    begin = time.perf_counter()
+    with processes(JOBS) as workers:
+        merge_run(raw, destination, RunMetadata({"p": 1}, exit_code=0), keep_raw=True, workers=workers)
+    seconds = time.perf_counter() - begin
+    own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
+    peak = (own.ru_maxrss + JOBS * children.ru_maxrss) / (1 << 20)  # of the largest child, taken for each
+    print(json.dumps([seconds, cpu, peak]))
+
+
+def post_mortem(folder: Path, ranks: int, paths: int) -> Cost:
+    """Write profiles, merge them in a fresh process, remove them."""
+    raw = folder / "raw"
+    raw.mkdir()
+    write_profiles(raw, ranks, paths)
+    command = [sys.executable, __file__, "--merge", str(raw), str(folder / "runs")]
+    result = subprocess.run(command, check=True, capture_output=True, text=True)
+    shutil.rmtree(raw)
+    seconds, cpu, peak = json.loads(result.stdout)
+    return Cost(ranks, paths, seconds, cpu, peak)
+
+
+def build(compiler: str, program: Path) -> Path:
+    """Compile the synthetic ranks with the reduction of the PMPI library."""
+    native, runtime = ROOT / "mpi_wrap" / "native", ROOT / "agent" / "runtime"
+    names = ("reduce", "reduce_messages", "reduce_tree", "reduce_cells", "reduce_file")
+    sources = [str(Path(__file__).with_suffix(".c")), *(str(native / f"{name}.c") for name in names)]
+    command = [compiler, "-O2", f"-I{native}", f"-I{runtime}", *sources, "-lm", "-o", str(program)]
+    subprocess.run(command, check=True, env={**os.environ, "SMPI_NO_UNDEFINED_CHECK": "1"})
+    return program
+
+
+def timed(command: list[str], ranks: int, paths: int) -> tuple[Cost, float]:
+    """Run a command; return what it took, and the seconds that it printed."""
+    begin = time.perf_counter()
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, **LAUNCH}) as process:
+        assert process.stdout is not None
+        text = process.stdout.read()
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise SystemExit(f"{command[0]} failed with {process.returncode}: {text}")
+    seconds = time.perf_counter() - begin
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return Cost(ranks, paths, seconds, cpu or used.ru_utime, used.ru_maxrss / (1 << 20)), float(text.split()[-1])
+
+
+def simulated(program: Path, folder: Path, ranks: int, paths: int) -> Cost:
+    """Reduce over simulated ranks; a run that makes the snapshots only is taken off."""
+    platform, hosts = folder / "platform.xml", folder / "hosts"
+    platform.write_text(
+        '<?xml version="1.0"?>\n<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">\n<platform version="4.1">'
+        f'<cluster id="c" prefix="n-" suffix="" radical="0-{ranks - 1}" speed="10Gf" bw="10GBps" lat="1us"/>'
+        "</platform>\n"
+    )
+    hosts.write_text("".join(f"n-{rank}\n" for rank in range(ranks)))
+    settings = ("smpi/privatization:no", "contexts/stack-size:256", "smpi/send-is-detached-thresh:0")
+    command = ["smpirun", "-np", str(ranks), "-platform", str(platform), "-hostfile", str(hosts)]
+    command += [*(f"--cfg={setting}" for setting in settings), "--log=root.thres:error"]
+    command += [str(program), str(paths), str(METRICS), str(folder), "256"]
+    whole, _ = timed(command, ranks, paths)
+    without, _ = timed([*command, "dry"], ranks, paths)
+    for path in folder.glob("reduced-*"):
+        path.unlink()
+    return replace(whole, seconds=max(whole.seconds - without.seconds, 0.0), cpu=max(whole.cpu - without.cpu, 1e-3))
+
+
+def real(program: Path, folder: Path, ranks: int, paths: int) -> dict[str, float]:
+    """Reduce over real ranks to statistics and to columns; seconds as rank 0 sees them."""
+    result: dict[str, float] = {"ranks": ranks, "paths": paths}
+    for name, limit in (("statistics", "0"), ("columns", "1000000")):
+        command = ["mpirun", "-n", str(ranks), str(program), str(paths), str(METRICS), str(folder), limit]
+        result[name] = timed(command, ranks, paths)[1]
+    return result
+
+
+def exponent(costs: list[Cost]) -> float:
+    """Return the slope of processor time over ranks x call paths, both logarithmic."""
+    sizes = np.log([cost.ranks * cost.paths for cost in costs])
+    return float(np.polyfit(sizes, np.log([cost.cpu for cost in costs]), 1)[0])
+
+
+def show(kind: str, cost: Cost) -> Cost:
+    """Print one measurement."""
+    print(
+        f"{kind:12} {cost.ranks:5} ranks x {cost.paths} call paths: {cost.seconds:7.2f} s, "
+        f"processor {cost.cpu:7.2f} s, {cost.peak_gb:5.2f} GB",
+        flush=True,
+    )
+    return cost
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--merge", nargs=2, type=Path, metavar=("RAW", "DIR"), help="merge, and print the cost")
+    parser.add_argument("--quick", action="store_true", help="small sizes only")
+    arguments = parser.parse_args()
+    if arguments.merge:
+        merge(*arguments.merge)
+        return
+    sizes = SIZES[:2] if arguments.quick else SIZES
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        merged = [show("post mortem", post_mortem(folder, *size)) for size in sizes]
+        reduced = []
+        if shutil.which("smpirun"):
+            program = build("smpicc", folder / "simulated")
+            small = (
+                [(64, 2000)] if arguments.quick else [(64, 2000), (256, 2000), (1024, 500), (1024, 2000), (4096, 2000)]
+            )
+            reduced = [show("simulated", simulated(program, folder, *size)) for size in small]
+        program = build("mpicc", folder / "real")
+        processes = [real(program, folder, ranks, 2000) for ranks in (2, 4, 8)]
+        for row in processes:
+            print(
+                f"real         {row['ranks']:5} ranks x {row['paths']} call paths: "
+                f"statistics {row['statistics']:.3f} s, columns {row['columns']:.3f} s",
+                flush=True,
+            )
+    growths = [exponent(costs) for costs in (merged, reduced) if len(costs) > 1]
+    largest = [costs[-1] for costs in (merged, reduced) if costs]
+    print(
+        json.dumps(
+            {
+                "seconds": round(max(cost.seconds for cost in largest), 2),
+                "peak_gb": round(max(cost.peak_gb for cost in largest), 2),
+                "growth_exponent": round(max(growths, default=math.nan), 3),
+                "post_mortem": [asdict(cost) for cost in merged],
+                "simulated": [asdict(cost) for cost in reduced],
+                "real": processes,
+            }
+        )
+    )
+
+
+if __name__ == "__main__":
+    main()

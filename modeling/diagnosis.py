@@ -1,0 +1,245 @@
+"""Where time grows faster than effort, why, and what it will cost at a larger scale.
+
+A call path whose time follows its effort takes the same time per unit of effort at every configuration. So for each
+call path with a prior (effort, Table I), slowdown r = time / (time expected from effort) is sought along every
+parameter: r = a + b·g(x) with a and b for each line of points in x, and one slowly growing g for all lines. What is
+significant is named by its cause: MPI waits or is congested, memory and caches are shared, or no longer hold the data.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+
+import numpy as np
+from scipy import stats
+
+from .analysis import Analysis
+from .errors import ModelingError
+from .experiment import Experiment, FloatArray, RegionKind
+from .pmnf.lines import lines
+from .pmnf.model import Model
+from .pmnf.term import Factor, Term
+from .priors.effort_time import TIME_ONLY
+from .priors.table import operation_of
+
+# How slowdown may grow: trees, process grids of two and three dimensions, rings; the first of those that fit equally
+# well is taken.
+_GROWTHS = tuple(
+    (Fraction(power), log)
+    for power, log in (("0", 1), ("1/3", 0), ("1/2", 0), ("1", 0), ("2/3", 0), ("0", 2), ("1", 1))
+)
+# A growth must explain that much more than the one before it (logarithm of the likelihood), and is believed at this
+# level of significance (F-test against no slowdown) if slowdown changes by this factor over the measured range.
+_BETTER, _SIGNIFICANT, _LEAST_CHANGE = 2.0, 1e-3, 1.2
+# Points where effort or time is below this part of the largest value on the line say nothing of their ratio.
+_LEAST_VALUE = 1e-6
+# Operations that return when others have done their part.
+_SENDS = ("send", "bsend", "rsend", "isend", "ibsend", "irsend", "issend", "irecv", "start", "startall")
+
+
+class Cause(Enum):
+    """Why time grows faster than effort."""
+
+    WAITING = "waiting"
+    CONTENTION = "contention"
+    CACHE = "cache effects"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One call path that loses time as one parameter grows.
+
+    predicted, lost: seconds at the target (exclusive time, and the part of it that it would not take if it were as fast
+    per effort as at the smallest measured value of the parameter). slowdown_measured, slowdown: factors from the
+    smallest to the largest measured value, and to the target. growth: of the slowdown, such as "p^(1/3)".
+    significance: probability of such a fit by chance. wait_share: part of the time at the largest configuration that
+    was waiting, NaN if it was not measured. effort: the model of time from effort, and basis: what that rests on.
+    """
+
+    path: int
+    label: str
+    cause: Cause
+    parameter: str
+    growth: str
+    predicted: float
+    lost: float
+    slowdown_measured: float
+    slowdown: float
+    significance: float
+    wait_share: float
+    effort: str
+    basis: str
+
+    @property
+    def evidence(self) -> str:
+        """What the finding rests on, as a sentence."""
+        text = f"{self.slowdown_measured:.3g} times slower over the measured {self.parameter}"
+        if math.isfinite(self.wait_share):
+            text += f", {self.wait_share:.0%} waiting"
+        return f"{text}, chance {self.significance:.0e}"
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """Findings by lost time at a point, largest first; total: predicted time of the whole program there."""
+
+    point: dict[str, float]
+    total: float
+    findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class _Slowdown:
+    """The growth of slowdown along a parameter: index into _GROWTHS, lines, their coefficients (L, 2), p-value."""
+
+    growth: int
+    lines: list[FloatArray]
+    values: list[FloatArray]
+    coefficients: FloatArray
+    significance: float
+
+
+def diagnose(experiment: Experiment, analysis: Analysis, point: Mapping[str, float]) -> Diagnosis:
+    """Return where time grows faster than effort, ranked by the time lost at a point (name → value).
+
+    analysis: the models of the experiment. Raises ModelingError if there is no time, or the point does not fit.
+    """
+    if "time" not in experiment.values:
+        raise ModelingError(f"{experiment.name}: there is no time to diagnose; measure without --effort-only")
+    target = analysis.check_point(point)
+    total = max(analysis.rank_at(target, "time").total.value, 0.0)
+    ranks = _rank_parameters(experiment)
+    time = np.asarray(
+        np.nanmean(np.where(np.isfinite(experiment.values["time"]), experiment.values["time"], np.nan), 2)
+    )
+    found: list[Finding] = []
+    for path, entry in enumerate(analysis.models("time")):
+        if not isinstance(entry.model, Model) or entry.basis == TIME_ONLY:
+            continue
+        expected = np.maximum(entry.model.evaluate(experiment.points), 0.0)
+        expected_there = max(float(entry.model.evaluate([list(target.values())])[0]), 0.0)
+        for column, name in enumerate(experiment.parameters):
+            slowdown = _slowdown(experiment.points, column, time[path], expected)
+            if slowdown is None:
+                continue
+            now, first, there = _factors(slowdown, experiment.points, column, list(target.values()))
+            if there <= first or expected_there <= 0:
+                continue
+            found.append(
+                Finding(
+                    path,
+                    experiment.tree.label(path),
+                    _cause(experiment, path, name in ranks),
+                    name,
+                    str(Model((name,), 0.0, (Term(1.0, (_factor(name, slowdown.growth),)),))),
+                    expected_there * there,
+                    expected_there * (there - first),
+                    now / first,
+                    there / first,
+                    slowdown.significance,
+                    _wait_share(experiment, path),
+                    str(entry.model),
+                    entry.basis,
+                )
+            )
+    found.sort(key=lambda finding: (-finding.lost, finding.path, finding.parameter))
+    return Diagnosis(target, total, tuple(found))
+
+
+def _factor(name: str, growth: int) -> Factor:
+    return Factor(name, *_GROWTHS[growth])
+
+
+def _slowdown(points: FloatArray, column: int, time: FloatArray, expected: FloatArray) -> _Slowdown | None:
+    """Return how time per effort grows along a parameter; None if it does not, or cannot be known."""
+    known = np.isfinite(time) & (expected > _LEAST_VALUE * expected.max(initial=0.0))
+    known &= time > _LEAST_VALUE * float(np.max(time, where=np.isfinite(time), initial=0.0))
+    own = [line[known[line]] for line in lines(points, column)]
+    own = [line for line in own if np.unique(points[line, column]).size >= 4]
+    if not own:
+        return None
+    values = [time[line] / expected[line] for line in own]
+    places = [points[line, column] for line in own]
+    count = sum(len(line) for line in own)
+    without = sum(float(((r / r.mean() - 1.0) ** 2).sum()) for r in values)
+    freedom = count - 2 * len(own)
+    best: tuple[float, int, FloatArray] | None = None
+    for growth in range(len(_GROWTHS)):
+        coefficients, squares = _fit(places, values, growth)
+        squares = max(squares, 1e-18 * count)
+        if best is None or 0.5 * count * math.log(best[0] / squares) > _BETTER:
+            best = squares, growth, coefficients
+    assert best is not None
+    squares, growth, coefficients = best
+    statistic = (without - squares) / len(own) / (squares / freedom)
+    significance = float(stats.f.sf(statistic, len(own), freedom))
+    rising = float(np.mean(coefficients[:, 1] > 0))
+    changes = [r[np.argmax(x)] / r[np.argmin(x)] for x, r in zip(places, values, strict=True)]
+    if significance > _SIGNIFICANT or rising < 0.75 or float(np.median(changes)) < _LEAST_CHANGE:
+        return None
+    return _Slowdown(growth, [points[line] for line in own], values, coefficients, significance)
+
+
+def _fit(places: list[FloatArray], values: list[FloatArray], growth: int) -> tuple[FloatArray, float]:
+    """Return (a, b) of every line by relative least squares, and the sum of squared relative deviations."""
+    result, total = [], 0.0
+    for x, r in zip(places, values, strict=True):
+        design = np.stack([np.ones_like(x), _factor("x", growth).evaluate(x)], axis=1)
+        coefficients, *_ = np.linalg.lstsq(design / r.mean(), r / r.mean(), rcond=None)
+        total += float((((design @ coefficients) / r.mean() - r / r.mean()) ** 2).sum())
+        result.append(coefficients)
+    return np.array(result), total
+
+
+def _factors(slowdown: _Slowdown, points: FloatArray, column: int, target: list[float]) -> tuple[float, float, float]:
+    """Return slowdown at the largest and the smallest measured value, and at the target, on the line nearest to it."""
+    others = [index for index in range(points.shape[1]) if index != column]
+    scale = np.log(np.maximum(np.array(target), 1e-300))
+    distance = [
+        float(np.abs(np.log(np.maximum(line[0, others], 1e-300)) - scale[others]).sum()) for line in slowdown.lines
+    ]
+    nearest = int(np.argmin(distance))
+    x = slowdown.lines[nearest][:, column]
+    place = np.array([x.max(), x.min(), max(target[column], x.min())])
+    a, b = slowdown.coefficients[nearest]
+    now, first, there = (a + b * _factor("x", slowdown.growth).evaluate(place)).tolist()
+    least = float(slowdown.values[nearest].min())
+    return now, max(first, 0.5 * least), there
+
+
+def _rank_parameters(experiment: Experiment) -> set[str]:
+    """Return the parameters that are the number of ranks: p, and those that a communicator has the size of."""
+    names = {name for name in experiment.parameters if name in ("p", "ranks", "procs", "nprocs", "processes")}
+    sizes = experiment.values.get("comm_size")
+    if sizes is not None and sizes.size:
+        largest = np.nan_to_num(sizes).max(axis=(0, 2))
+        for column, name in enumerate(experiment.parameters):
+            if np.array_equal(largest, experiment.points[:, column]):
+                names.add(name)
+    return names
+
+
+def _wait_share(experiment: Experiment, path: int) -> float:
+    """Return which part of the time was waiting, where the most time was taken; NaN without a measurement."""
+    waits, times = experiment.values.get("wait_time"), experiment.values["time"][path]
+    if waits is None or not np.nan_to_num(waits).any():  # not measured, as in simulations
+        return math.nan
+    if not np.isfinite(waits[path]).any() or not np.isfinite(times).any():
+        return math.nan
+    where = np.unravel_index(int(np.nanargmax(times)), times.shape)
+    wait, time = float(waits[path][where]), float(times[where])
+    return wait / time if time > 0 and math.isfinite(wait) else math.nan
+
+
+def _cause(experiment: Experiment, path: int, by_ranks: bool) -> Cause:
+    """Return why: operations that wait for others wait, unless it was measured that they do not."""
+    region = experiment.tree.region_of(path)
+    if region.kind is not RegionKind.MPI:
+        return Cause.CONTENTION if by_ranks else Cause.CACHE
+    share = _wait_share(experiment, path)
+    waits = share >= 0.5 if math.isfinite(share) else operation_of(region.name) not in _SENDS
+    return Cause.WAITING if waits else Cause.CONTENTION

@@ -1,0 +1,368 @@
+/* The reduction: who sends what to whom. */
+#include "reduce.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { VERSION = 1, MOST_OPEN = 64, TAG = QUIPU_TAG, PIECE = QUIPU_PIECE };
+
+/* Which metrics are times and which are maxima: third and fifth word of "name\tunit\tkind\tover\tdescription\n". */
+static void read_metric_table(struct quipu_work *work) {
+    const char *line = work->mine->metric_table;
+    for (uint32_t metric = 0; metric < work->mine->metrics && *line != '\0'; metric++) {
+        const char *unit = strchr(line, '\t'), *kind = unit == NULL ? NULL : strchr(unit + 1, '\t');
+        const char *over = kind == NULL ? NULL : strchr(kind + 1, '\t');
+        if (over == NULL)
+            return;
+        work->is_time[metric] = strncmp(unit, "\ts\t", 3) == 0;
+        work->is_max[metric] = strncmp(over, "\tmax\t", 5) == 0;
+        line += strcspn(line, "\n");
+        line += *line == '\n';
+    }
+}
+
+static int by_path(const void *a, const void *b) {
+    const uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+    return left < right ? -1 : left > right;
+}
+
+/* Sorts the nodes of the snapshot by their call paths. */
+static void sort_nodes(struct quipu_work *work) {
+    const uint32_t nodes = work->mine->nodes;
+    uint64_t *keys = malloc(((size_t)nodes + 1) * sizeof *keys);
+    work->sorted = malloc(((size_t)nodes + 1) * sizeof *work->sorted);
+    if (keys == NULL || work->sorted == NULL) {
+        work->good = false;
+    } else {
+        for (uint32_t i = 0; i < nodes; i++)
+            keys[i] = (uint64_t)work->path[i] << 32 | i;
+        qsort(keys, nodes, sizeof *keys, by_path);
+        for (uint32_t i = 0; i < nodes; i++)
+            work->sorted[i] = (uint32_t)keys[i];
+    }
+    free(keys);
+}
+
+/* Trees of higher ranks are added to those of lower ranks: call paths keep the order in which ranks name them. */
+static void unify_up(struct quipu_work *work) {
+    for (int step = 1; step < work->size; step <<= 1) {
+        if (work->rank & step) {
+            uint64_t size = 0;
+            char *message = work->good ? quipu_tree_pack(&work->tree, &size) : NULL;
+            work->good = work->good && message != NULL;
+            quipu_send_bytes(work, message, message == NULL ? 0 : size, work->rank - step);
+            free(message);
+            return;
+        }
+        if (work->rank + step >= work->size)
+            continue;
+        uint64_t size;
+        char *message = quipu_receive_bytes(work, &size, work->rank + step);
+        work->good = work->good && message != NULL && quipu_tree_add_packed(&work->tree, message, size, NULL);
+        free(message);
+    }
+}
+
+static void broadcast_tree(struct quipu_work *work) {
+    uint64_t size = 0;
+    char *message = work->rank == 0 ? quipu_tree_pack(&work->tree, &size) : NULL;
+    quipu_broadcast(work, &size, sizeof size);
+    if (work->rank != 0)
+        message = malloc(size + 1);
+    work->good = message != NULL;
+    if (!quipu_agreed(work)) {
+        free(message);
+        return;
+    }
+    quipu_broadcast(work, message, size);
+    if (work->rank != 0) {
+        /* The union replaces the own tree, so that numbers are those of rank 0. */
+        quipu_tree_end(&work->tree);
+        quipu_tree_begin(&work->tree);
+        work->good = quipu_tree_add_packed(&work->tree, message, size, NULL);
+        if (work->good)
+            quipu_tree_add_snapshot(&work->tree, work->mine, work->path);
+        work->good = work->good && !work->tree.failed;
+    }
+    free(message);
+}
+
+/* One tree on all ranks. */
+static void unify(struct quipu_work *work) {
+    quipu_tree_begin(&work->tree);
+    work->path = malloc(((size_t)work->mine->nodes + 1) * sizeof *work->path);
+    work->good = work->path != NULL;
+    if (work->good)
+        quipu_tree_add_snapshot(&work->tree, work->mine, work->path);
+    uint64_t size = 0;
+    char *packed = work->good ? quipu_tree_pack(&work->tree, &size) : NULL;
+    work->good = packed != NULL;
+    const char *table = work->mine->metric_table;
+    const uint64_t hash = packed == NULL ? 0 : quipu_hash(packed, size, size);
+    const uint64_t table_hash = quipu_hash(table, strlen(table), work->mine->metrics);
+    free(packed);
+    uint64_t least_of[] = {work->good, hash, ~hash, table_hash, ~table_hash};
+    quipu_least(work, least_of, sizeof least_of / sizeof *least_of);
+    work->good = least_of[0] == 1 && least_of[3] == ~least_of[4];
+    if (!work->good || least_of[1] == ~least_of[2])
+        return;
+    unify_up(work);
+    if (quipu_agreed(work))
+        broadcast_tree(work);
+    quipu_agreed(work);
+}
+
+/* The value of a metric over the nodes begin <= i < end of `sorted`, which have one call path. */
+static double value_of(const struct quipu_work *work, uint32_t metric, uint32_t begin, uint32_t end) {
+    uint64_t value = 0;
+    for (uint32_t i = begin; i < end; i++) {
+        const uint64_t more = work->mine->values[(size_t)work->sorted[i] * work->mine->metrics + metric];
+        value = !work->is_max[metric] ? value + more : more > value ? more : value;
+    }
+    if (!work->is_time[metric])
+        return (double)value;
+    return work->mine->seconds_per_tick > 0 ? (double)value * work->mine->seconds_per_tick : NAN;
+}
+
+/* The cells of `count` call paths from `first` on, as this rank has them; *at moves on in `sorted`. */
+static void own_cells(const struct quipu_work *work, uint32_t first, uint32_t count, uint32_t *at,
+                      struct quipu_cell *cells) {
+    for (uint32_t path = first; path < first + count; path++) {
+        const uint32_t begin = *at;
+        while (*at < work->mine->nodes && work->path[work->sorted[*at]] == path)
+            ++*at;
+        for (uint32_t metric = 0; metric < work->mine->metrics; metric++)
+            quipu_cell_of_rank(cells++, *at > begin ? value_of(work, metric, begin, *at) : 0, *at > begin,
+                               (uint32_t)work->rank);
+    }
+}
+
+static uint64_t pack_cells(char *message, const struct quipu_cell *cells, uint32_t count) {
+    char *to = message;
+    for (uint32_t i = 0; i < count; i++)
+        to = quipu_cell_pack(to, &cells[i]);
+    return (uint64_t)(to - message);
+}
+
+/* One block of cells up the binomial tree. A rank that has failed sends and receives all the same. */
+static void reduce_block(struct quipu_work *work, struct quipu_cell *cells, uint32_t count, char *message,
+                         uint64_t room) {
+    for (int step = 1; step < work->size; step <<= 1) {
+        if (work->rank & step) {
+            const uint64_t size = pack_cells(message, cells, count);
+            PMPI_Send(message, (int)size, MPI_BYTE, work->rank - step, TAG, work->comm);
+            return;
+        }
+        if (work->rank + step >= work->size)
+            continue;
+        MPI_Status status;
+        int size = 0;
+        PMPI_Recv(message, (int)room, MPI_BYTE, work->rank + step, TAG, work->comm, &status);
+        PMPI_Get_count(&status, MPI_BYTE, &size);
+        const char *from = message;
+        for (uint32_t i = 0; i < count && from != NULL; i++) {
+            struct quipu_cell other;
+            from = quipu_cell_unpack(from, message + size, &other);
+            if (from != NULL)
+                quipu_cell_merge(&cells[i], &other);
+        }
+        work->good = work->good && from == message + size;
+    }
+}
+
+static void reduce_statistics(struct quipu_work *work) {
+    const uint32_t metrics = work->mine->metrics;
+    const uint32_t step = metrics < QUIPU_CELLS ? QUIPU_CELLS / metrics : 1;
+    const uint64_t room = (uint64_t)step * metrics * QUIPU_PACKED_CELL;
+    struct quipu_cell *cells = calloc((size_t)step * metrics, sizeof *cells);
+    char *message = malloc(room);
+    work->good = cells != NULL && message != NULL;
+    if (quipu_agreed(work)) {
+        uint32_t at = 0;
+        for (uint32_t first = 0; first < work->tree.nodes; first += step) {
+            const uint32_t count = work->tree.nodes - first < step ? work->tree.nodes - first : step;
+            own_cells(work, first, count, &at, cells);
+            reduce_block(work, cells, count * metrics, message, room);
+            if (work->rank == 0)
+                quipu_file_cells(&work->file, first * metrics, cells, count * metrics);
+        }
+    }
+    free(cells);
+    free(message);
+}
+
+/* Values of one open call path on all ranks. row: of this rank, and room for those below it. */
+static void collect_open_path(struct quipu_work *work, uint32_t path, double *row, size_t bytes) {
+    uint32_t begin = 0;
+    while (begin < work->mine->nodes && work->path[work->sorted[begin]] < path)
+        begin++;
+    uint32_t end = begin;
+    while (end < work->mine->nodes && work->path[work->sorted[end]] == path)
+        end++;
+    row[0] = end > begin;
+    for (uint32_t metric = 0; metric < work->mine->metrics; metric++)
+        row[metric + 1] = value_of(work, metric, begin, end);
+    quipu_gather(work, (char *)row, bytes);
+    if (work->rank == 0) {
+        const uint32_t head[] = {path, 0};
+        const struct quipu_part parts[] = {{head, sizeof head}, {row, (size_t)work->size * bytes}};
+        quipu_file_section(&work->file, "OPEN", parts, 2);
+    }
+}
+
+static void collect_open_paths(struct quipu_work *work) {
+    const size_t bytes = (work->mine->metrics + 1) * sizeof(double);
+    double *rows = malloc(bytes * (size_t)quipu_below(work));
+    work->good = work->good && rows != NULL;
+    if (quipu_agreed(work)) {
+        int open = 0;
+        for (uint32_t path = 0; path < work->tree.nodes && open < MOST_OPEN; path++)
+            if (work->tree.open[path]) {
+                collect_open_path(work, path, rows, bytes);
+                open++;
+            }
+    }
+    free(rows);
+}
+
+/* The rows of this rank as one section; NULL if there is no memory. */
+static char *own_rows(const struct quipu_work *work, uint64_t *size) {
+    const uint32_t nodes = work->mine->nodes, metrics = work->mine->metrics;
+    const uint32_t head[] = {(uint32_t)work->rank, nodes};
+    *size = sizeof head + sizeof(double) + (uint64_t)nodes * (8 + 8 * (uint64_t)metrics);
+    char *message = malloc(*size), *to = message;
+    if (message == NULL)
+        return NULL;
+    memcpy(to, head, sizeof head);
+    to += sizeof head;
+    memcpy(to, &work->mine->seconds_per_tick, sizeof(double));
+    to += sizeof(double);
+    memcpy(to, work->path, 4 * (size_t)nodes);
+    to += 4 * (size_t)nodes;
+    memcpy(to, work->mine->location, 4 * (size_t)nodes);
+    to += 4 * (size_t)nodes;
+    memcpy(to, work->mine->values, 8 * (size_t)nodes * metrics);
+    return message;
+}
+
+/* Rows of all ranks into the file, one rank after the other: rank 0 holds one piece at a time. */
+static void collect_rows(struct quipu_work *work) {
+    uint64_t size = 0;
+    char *rows = own_rows(work, &size), *piece = work->rank == 0 ? malloc(PIECE) : NULL;
+    work->good = rows != NULL && (work->rank != 0 || piece != NULL);
+    if (quipu_agreed(work)) {
+        const uint32_t crc = quipu_crc32(0, rows, size);
+        if (work->rank == 0) {
+            const struct quipu_part part = {rows, size};
+            quipu_file_section(&work->file, "COLS", &part, 1);
+            for (int rank = 1; rank < work->size; rank++) {
+                uint64_t head[2];
+                PMPI_Send(NULL, 0, MPI_BYTE, rank, TAG, work->comm);
+                PMPI_Recv(head, sizeof head, MPI_BYTE, rank, TAG, work->comm, MPI_STATUS_IGNORE);
+                quipu_file_head(&work->file, "COLS", (uint32_t)head[1], head[0]);
+                for (uint64_t at = 0; at < head[0]; at += PIECE) {
+                    const uint64_t length = head[0] - at < PIECE ? head[0] - at : PIECE;
+                    quipu_receive_pieces(work, piece, length, rank);
+                    quipu_file_bytes(&work->file, piece, length);
+                }
+                quipu_file_pad(&work->file, head[0]);
+            }
+        } else {
+            const uint64_t head[2] = {size, crc};
+            PMPI_Recv(NULL, 0, MPI_BYTE, 0, TAG, work->comm, MPI_STATUS_IGNORE);
+            PMPI_Send(head, sizeof head, MPI_BYTE, 0, TAG, work->comm);
+            quipu_send_pieces(work, rows, size, 0);
+        }
+    }
+    free(rows);
+    free(piece);
+}
+
+static void write_head(struct quipu_work *work, bool columns, bool timed, const uint32_t *pids) {
+    const struct quipu_tree *tree = &work->tree;
+    const uint32_t numbers[] = {
+        VERSION, (uint32_t)work->size, work->mine->metrics, tree->nodes, tree->regions, columns, timed, 0};
+    const struct quipu_part head[] = {{numbers, sizeof numbers}, {work->reduction->id, sizeof work->reduction->id}};
+    quipu_file_section(&work->file, "HEAD", head, 2);
+    const struct quipu_part table = {work->mine->metric_table, strlen(work->mine->metric_table)};
+    quipu_file_section(&work->file, "METR", &table, 1);
+    struct quipu_part *texts = malloc(((size_t)tree->regions + 1) * sizeof *texts);
+    for (uint32_t i = 0; texts != NULL && i < tree->regions; i++)
+        texts[i] = (struct quipu_part){tree->texts[i], strlen(tree->texts[i]) + 1};
+    if (texts != NULL)
+        quipu_file_section(&work->file, "REGI", texts, tree->regions);
+    free(texts); /* a file without its regions is no good, the reader finds that */
+    const struct quipu_part nodes[] = {{tree->parent, 4 * (size_t)tree->nodes},
+                                       {tree->region, 4 * (size_t)tree->nodes}};
+    quipu_file_section(&work->file, "TREE", nodes, 2);
+    const struct quipu_part ranks = {pids, 4 * (size_t)work->size};
+    quipu_file_section(&work->file, "RANK", &ranks, 1);
+}
+
+/* Head and pids; opens the file. */
+static void begin_file(struct quipu_work *work, bool columns) {
+    struct quipu_reduction *reduction = work->reduction;
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    const uint64_t seed = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    const uint64_t id = quipu_hash(&seed, sizeof seed, 14695981039346656037u ^ (uint64_t)getpid() << 20);
+    snprintf(reduction->id, sizeof reduction->id, "%016llx", (unsigned long long)id);
+    quipu_broadcast(work, reduction->id, sizeof reduction->id);
+    uint64_t untimed = !(work->mine->seconds_per_tick > 0);
+    quipu_least(work, &untimed, 1);
+    uint32_t *pids = malloc(sizeof *pids * (size_t)quipu_below(work));
+    work->good = pids != NULL;
+    if (quipu_agreed(work)) {
+        pids[0] = reduction->pid;
+        quipu_gather(work, (char *)pids, sizeof *pids);
+        if (work->rank == 0) {
+            quipu_file_open(&work->file, reduction->folder, reduction->id);
+            if (work->file.file != NULL)
+                write_head(work, columns, untimed == 0, pids);
+            work->good = work->file.file != NULL;
+        }
+        quipu_agreed(work);
+    }
+    free(pids);
+}
+
+bool quipu_reduce(const struct quipu_snapshot *mine, MPI_Comm comm, struct quipu_reduction *reduction) {
+    struct quipu_work work = {.comm = comm, .mine = mine, .reduction = reduction, .good = mine != NULL};
+    PMPI_Comm_rank(comm, &work.rank);
+    PMPI_Comm_size(comm, &work.size);
+    if (!quipu_agreed(&work))
+        return false;
+    work.is_time = calloc(2 * (size_t)mine->metrics, 1);
+    work.good = work.is_time != NULL;
+    if (quipu_agreed(&work)) {
+        work.is_max = work.is_time + mine->metrics;
+        read_metric_table(&work);
+        unify(&work);
+    }
+    if (work.good) {
+        sort_nodes(&work);
+        quipu_agreed(&work);
+    }
+    const bool columns = (uint32_t)work.size <= reduction->column_ranks;
+    if (work.good) {
+        begin_file(&work, columns);
+        if (work.good && columns) {
+            collect_rows(&work);
+        } else if (work.good) {
+            reduce_statistics(&work);
+            collect_open_paths(&work);
+        }
+        quipu_agreed(&work);
+        if (work.rank == 0)
+            work.good = quipu_file_close(&work.file, work.good);
+        quipu_agreed(&work);
+    }
+    quipu_tree_end(&work.tree);
+    free(work.path);
+    free(work.sorted);
+    free(work.is_time);
+    return work.good;
+}

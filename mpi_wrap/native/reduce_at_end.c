@@ -1,0 +1,90 @@
+/* When the ranks reduce: in MPI_Finalize, if QUIPU_MPI_REDUCE asks for it, all ranks have come, and all can.
+ *
+ * Nothing here may hang a program that would end without it. The arrival is a barrier that is tested: ranks that do
+ * not run under these wrappers never come to it, so it completes nowhere, and their profiles are missing in the folder.
+ */
+#include "quipu_mpi.h"
+#include "reduce.h"
+
+#include <dirent.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { COLUMN_RANKS = 256, PATIENCE_SECONDS = 30, YIELDS = 1000 };
+
+static bool all_have_profiles(const char *folder, int ranks) {
+    DIR *entries = opendir(folder);
+    if (entries == NULL)
+        return false;
+    int profiles = 0;
+    for (const struct dirent *entry; (entry = readdir(entries)) != NULL;)
+        profiles += strncmp(entry->d_name, "profile-", strlen("profile-")) == 0;
+    closedir(entries);
+    return profiles >= ranks;
+}
+
+static bool all_arrive(const char *folder) {
+    MPI_Request barrier;
+    if (PMPI_Ibarrier(MPI_COMM_WORLD, &barrier) != MPI_SUCCESS)
+        return false;
+    struct timespec begin, now;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    time_t next_look = PATIENCE_SECONDS;
+    for (long tests = 0;; tests++) {
+        int done = 0;
+        if (PMPI_Test(&barrier, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+            return false;
+        if (done)
+            return true;
+        if (tests < YIELDS) {
+            sched_yield();
+            continue;
+        }
+        nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        if (now.tv_sec - begin.tv_sec >= next_look) {
+            if (!all_have_profiles(folder, quipu_mpi_world.all))
+                return false;
+            next_look += PATIENCE_SECONDS;
+        }
+    }
+}
+
+/* A communicator of our own; a duplicate would run the attribute callbacks of the program. */
+static MPI_Comm own_communicator(void) {
+    MPI_Group everybody;
+    MPI_Comm comm = MPI_COMM_NULL;
+    if (PMPI_Comm_group(MPI_COMM_WORLD, &everybody) != MPI_SUCCESS)
+        return MPI_COMM_NULL;
+    if (PMPI_Comm_create(MPI_COMM_WORLD, everybody, &comm) != MPI_SUCCESS)
+        comm = MPI_COMM_NULL;
+    PMPI_Group_free(&everybody);
+    return comm;
+}
+
+void quipu_mpi_reduce_at_end(void) {
+#ifndef SMPI_H /* there all ranks are one process with one profile */
+    const char *wanted = getenv("QUIPU_MPI_REDUCE"), *folder = getenv("QUIPU_DIR"),
+               *limit = getenv("QUIPU_RANK_COLUMNS");
+    if (wanted == NULL || strcmp(wanted, "1") != 0 || folder == NULL || quipu_mpi_world.all < 2)
+        return;
+    if (!all_arrive(folder))
+        return;
+    const struct quipu_snapshot *mine = quipu_take_snapshot();
+    struct quipu_reduction reduction = {.folder = folder, .column_ranks = COLUMN_RANKS, .pid = (uint32_t)getpid()};
+    if (limit != NULL && *limit != '\0')
+        reduction.column_ranks = (uint32_t)strtoul(limit, NULL, 10);
+    MPI_Comm comm = own_communicator();
+    bool reduced = false;
+    if (comm != MPI_COMM_NULL) {
+        PMPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+        reduced = quipu_reduce(mine, comm, &reduction);
+        PMPI_Comm_free(&comm);
+    }
+    if (mine != NULL)
+        quipu_end_snapshot(reduced ? reduction.id : NULL);
+#endif
+}

@@ -1,0 +1,166 @@
+/* Statistics of one metric of one call path over ranks, and their messages.
+ *
+ * Sums of squares: T. F. Chan, G. H. Golub, R. J. LeVeque, "Updating formulae and a pairwise algorithm for computing
+ * sample variances", 1979. The quantile sketch is a histogram over the leading bits of the values, whose buckets are
+ * joined in pairs when there are too many: I. Epicoco et al., "UDDSketch: accurate tracking of quantiles in data
+ * streams", 2020. The result does not depend on the order of merging.
+ */
+#include "reduce.h"
+
+#include <math.h>
+#include <string.h>
+
+static uint16_t bucket_of(double value) {
+    uint64_t bits;
+    if (!(value > 0))
+        return 0;
+    memcpy(&bits, &value, sizeof bits);
+    return (uint16_t)(bits >> QUIPU_BUCKET_SHIFT);
+}
+
+void quipu_cell_of_rank(struct quipu_cell *cell, double value, bool present, uint32_t rank) {
+    cell->present = present;
+    cell->known = !isnan(value);
+    cell->sum = cell->min = cell->max = cell->known ? value : 0;
+    cell->m2 = 0;
+    cell->min_rank = cell->max_rank = rank;
+    cell->level = 0;
+    cell->used = (uint8_t)cell->known;
+    cell->bucket[0] = cell->known ? bucket_of(value) : 0;
+    cell->count[0] = 1;
+}
+
+/* Joins the buckets of two sketches of levels up to `level` into arrays that are long enough for both. */
+static uint32_t joined(const struct quipu_cell *a, const struct quipu_cell *b, uint8_t level, uint16_t *bucket,
+                       uint32_t *count) {
+    uint32_t used = 0, i = 0, k = 0;
+    while (i < a->used || k < b->used) {
+        const uint32_t from_a = i < a->used ? (uint32_t)a->bucket[i] >> (level - a->level) : UINT32_MAX;
+        const uint32_t from_b = k < b->used ? (uint32_t)b->bucket[k] >> (level - b->level) : UINT32_MAX;
+        const uint32_t next = from_a <= from_b ? from_a : from_b;
+        const uint32_t more = from_a <= from_b ? a->count[i++] : b->count[k++];
+        if (used > 0 && bucket[used - 1] == next) {
+            count[used - 1] += more;
+        } else {
+            bucket[used] = (uint16_t)next;
+            count[used++] = more;
+        }
+    }
+    return used;
+}
+
+static void merge_sketches(struct quipu_cell *into, const struct quipu_cell *from) {
+    uint16_t bucket[2 * QUIPU_BUCKETS];
+    uint32_t count[2 * QUIPU_BUCKETS];
+    uint8_t level = into->level > from->level ? into->level : from->level;
+    uint32_t used = joined(into, from, level, bucket, count);
+    while (used > QUIPU_BUCKETS) {
+        level++;
+        uint32_t kept = 0;
+        for (uint32_t i = 0; i < used; i++) {
+            const uint16_t half = bucket[i] / 2;
+            if (kept > 0 && bucket[kept - 1] == half) {
+                count[kept - 1] += count[i];
+            } else {
+                bucket[kept] = half;
+                count[kept++] = count[i];
+            }
+        }
+        used = kept;
+    }
+    memcpy(into->bucket, bucket, used * sizeof *bucket);
+    memcpy(into->count, count, used * sizeof *count);
+    into->level = level;
+    into->used = (uint8_t)used;
+}
+
+void quipu_cell_merge(struct quipu_cell *into, const struct quipu_cell *from) {
+    into->present += from->present;
+    if (from->known == 0)
+        return;
+    if (into->known == 0) {
+        const uint32_t present = into->present;
+        *into = *from;
+        into->present = present;
+        return;
+    }
+    const double a = into->known, b = from->known;
+    const double difference = from->sum / b - into->sum / a;
+    into->m2 += from->m2 + difference * difference * (a * b / (a + b));
+    into->sum += from->sum;
+    into->known += from->known;
+    if (from->min < into->min || (from->min == into->min && from->min_rank < into->min_rank)) {
+        into->min = from->min;
+        into->min_rank = from->min_rank;
+    }
+    if (from->max > into->max || (from->max == into->max && from->max_rank < into->max_rank)) {
+        into->max = from->max;
+        into->max_rank = from->max_rank;
+    }
+    if (into->min == into->max)
+        into->m2 = 0; /* not what rounding left of it */
+    merge_sketches(into, from);
+}
+
+static char *put(char *to, const void *from, size_t size) {
+    memcpy(to, from, size);
+    return to + size;
+}
+
+/* A cell in which all ranks have the same value needs no more than that value: most effort, and every single rank. */
+char *quipu_cell_pack(char *to, const struct quipu_cell *cell) {
+    const bool same = cell->known == 0 || (cell->min == cell->max && cell->m2 == 0 && cell->min_rank == cell->max_rank);
+    *to++ = (char)same;
+    to = put(to, &cell->present, 4);
+    to = put(to, &cell->known, 4);
+    to = put(to, &cell->sum, 8);
+    to = put(to, &cell->min, 8);
+    to = put(to, &cell->min_rank, 4);
+    if (same)
+        return to;
+    to = put(to, &cell->m2, 8);
+    to = put(to, &cell->max, 8);
+    to = put(to, &cell->max_rank, 4);
+    *to++ = (char)cell->level;
+    *to++ = (char)cell->used;
+    to = put(to, cell->bucket, 2 * (size_t)cell->used);
+    return put(to, cell->count, 4 * (size_t)cell->used);
+}
+
+static const char *take(const char *from, void *to, size_t size) {
+    memcpy(to, from, size);
+    return from + size;
+}
+
+const char *quipu_cell_unpack(const char *from, const char *end, struct quipu_cell *cell) {
+    enum { SAME = 29, HEAD = 51 };
+    if (end - from < SAME)
+        return NULL;
+    const bool same = *from++ != 0;
+    from = take(from, &cell->present, 4);
+    from = take(from, &cell->known, 4);
+    from = take(from, &cell->sum, 8);
+    from = take(from, &cell->min, 8);
+    from = take(from, &cell->min_rank, 4);
+    if (same) {
+        cell->m2 = 0;
+        cell->max = cell->min;
+        cell->max_rank = cell->min_rank;
+        cell->level = 0;
+        cell->used = cell->known > 0;
+        cell->bucket[0] = bucket_of(cell->min);
+        cell->count[0] = cell->known;
+        return from;
+    }
+    if (end - from < HEAD - SAME)
+        return NULL;
+    from = take(from, &cell->m2, 8);
+    from = take(from, &cell->max, 8);
+    from = take(from, &cell->max_rank, 4);
+    cell->level = (uint8_t)*from++;
+    cell->used = (uint8_t)*from++;
+    if (cell->used > QUIPU_BUCKETS || cell->level > 16 || end - from < 6 * (ptrdiff_t)cell->used)
+        return NULL;
+    from = take(from, cell->bucket, 2 * (size_t)cell->used);
+    return take(from, cell->count, 4 * (size_t)cell->used);
+}

@@ -1,0 +1,140 @@
+/* The reduced file: sections with checksums; it gets its name when it is complete on disk. */
+#include "reduce.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+uint32_t quipu_crc32(uint32_t crc, const void *bytes, size_t size) { /* of zlib and Ethernet, four bits at a time */
+    static const uint32_t table[16] = {0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4,
+                                       0x4db26158, 0x5005713c, 0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c,
+                                       0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c};
+    const unsigned char *at = bytes;
+    crc = ~crc;
+    for (size_t i = 0; i < size; i++) {
+        crc = table[(crc ^ at[i]) & 15] ^ crc >> 4;
+        crc = table[(crc ^ at[i] >> 4) & 15] ^ crc >> 4;
+    }
+    return ~crc;
+}
+
+void quipu_file_open(struct quipu_reduced_file *file, const char *folder, const char *id) {
+    snprintf(file->temporary, sizeof file->temporary, "%s/.reduced-%s", folder, id);
+    snprintf(file->path, sizeof file->path, "%s/reduced-%s.quipu", folder, id);
+    file->file = fopen(file->temporary, "wbex");
+}
+
+void quipu_file_bytes(struct quipu_reduced_file *file, const void *bytes, size_t size) {
+    if (file->file != NULL && size > 0)
+        fwrite(bytes, 1, size, file->file); /* errors stay with the stream, quipu_file_close asks */
+}
+
+void quipu_file_head(struct quipu_reduced_file *file, const char *tag, uint32_t crc, uint64_t length) {
+    quipu_file_bytes(file, tag, 4);
+    quipu_file_bytes(file, &crc, sizeof crc);
+    quipu_file_bytes(file, &length, sizeof length);
+}
+
+void quipu_file_pad(struct quipu_reduced_file *file, uint64_t length) {
+    static const char zeros[8];
+    quipu_file_bytes(file, zeros, (size_t)(-length & 7));
+}
+
+void quipu_file_section(struct quipu_reduced_file *file, const char *tag, const struct quipu_part *parts,
+                        size_t count) {
+    uint32_t crc = 0;
+    uint64_t length = 0;
+    for (size_t i = 0; i < count; i++) {
+        crc = quipu_crc32(crc, parts[i].bytes, parts[i].size);
+        length += parts[i].size;
+    }
+    quipu_file_head(file, tag, crc, length);
+    for (size_t i = 0; i < count; i++)
+        quipu_file_bytes(file, parts[i].bytes, parts[i].size);
+    quipu_file_pad(file, length);
+}
+
+void quipu_file_cells(struct quipu_reduced_file *file, uint32_t first, const struct quipu_cell *cells, uint32_t count) {
+    enum { DOUBLES = 4, NUMBERS = 4 };
+    struct block {
+        uint32_t range[2];
+        double doubles[DOUBLES][QUIPU_CELLS];
+        uint32_t numbers[NUMBERS][QUIPU_CELLS];
+        uint8_t level[QUIPU_CELLS], used[QUIPU_CELLS];
+        uint16_t bucket[QUIPU_CELLS * QUIPU_BUCKETS];
+        uint32_t counts[QUIPU_CELLS * QUIPU_BUCKETS];
+    } *block = malloc(sizeof *block);
+    if (block == NULL) {
+        if (file->file != NULL)
+            fclose(file->file);
+        file->file = NULL;
+        return;
+    }
+    block->range[0] = first;
+    block->range[1] = count;
+    size_t used = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct quipu_cell *cell = &cells[i];
+        const double doubles[DOUBLES] = {cell->sum, cell->m2, cell->min, cell->max};
+        const uint32_t numbers[NUMBERS] = {cell->min_rank, cell->max_rank, cell->present, cell->known};
+        for (int k = 0; k < DOUBLES; k++)
+            block->doubles[k][i] = doubles[k];
+        for (int k = 0; k < NUMBERS; k++)
+            block->numbers[k][i] = numbers[k];
+        block->level[i] = cell->level;
+        block->used[i] = cell->used;
+        memcpy(block->bucket + used, cell->bucket, cell->used * sizeof *cell->bucket);
+        memcpy(block->counts + used, cell->count, cell->used * sizeof *cell->count);
+        used += cell->used;
+    }
+    const struct quipu_part parts[] = {
+        {block->range, sizeof block->range},
+        {block->doubles[0], count * sizeof(double)},
+        {block->doubles[1], count * sizeof(double)},
+        {block->doubles[2], count * sizeof(double)},
+        {block->doubles[3], count * sizeof(double)},
+        {block->numbers[0], count * sizeof(uint32_t)},
+        {block->numbers[1], count * sizeof(uint32_t)},
+        {block->numbers[2], count * sizeof(uint32_t)},
+        {block->numbers[3], count * sizeof(uint32_t)},
+        {block->level, count},
+        {block->used, count},
+        {block->bucket, used * sizeof(uint16_t)},
+        {block->counts, used * sizeof(uint32_t)},
+    };
+    quipu_file_section(file, "STAT", parts, sizeof parts / sizeof *parts);
+    free(block);
+}
+
+static void sync_folder(const char *path) {
+    char folder[4200];
+    snprintf(folder, sizeof folder, "%s", path);
+    char *slash = strrchr(folder, '/');
+    if (slash == NULL)
+        return;
+    *slash = '\0';
+    const int descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (descriptor >= 0) {
+        fsync(descriptor);
+        close(descriptor);
+    }
+}
+
+bool quipu_file_close(struct quipu_reduced_file *file, bool complete) {
+    if (file->file != NULL) {
+        quipu_file_section(file, "DONE", NULL, 0);
+        complete = fflush(file->file) == 0 && !ferror(file->file) && fsync(fileno(file->file)) == 0 && complete;
+        complete = fclose(file->file) == 0 && complete;
+        complete = complete && rename(file->temporary, file->path) == 0;
+        if (complete)
+            sync_folder(file->path);
+        else
+            unlink(file->temporary);
+    } else {
+        complete = false;
+        unlink(file->temporary);
+    }
+    file->file = NULL;
+    return complete;
+}

@@ -1,0 +1,76 @@
+"""`quipu generate` and `quipu diagnose` on the command line: what they write, and what they refuse."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from .conftest import Quipu
+
+SPECIFICATION = """
+[[function]]
+name = "solve"
+loops = ["n", "p"]
+operation = "bcast"
+elements = "n*p"
+"""
+
+
+def test_a_specification_becomes_a_program(quipu_here: Quipu, tmp_path: Path) -> None:
+    (tmp_path / "own.toml").write_text(SPECIFICATION)
+    answer = quipu_here("generate", "--spec", "own.toml", "-o", "bench")
+    assert answer.code == 0
+    assert "solve     n × p                 MPI_Bcast  n*p" in answer.out
+    statement = json.loads((tmp_path / "bench" / "complexity.json").read_text())
+    assert statement["functions"][0]["computation"]["model"] == "n*p + n"
+    assert "MPI_Bcast(" in (tmp_path / "bench" / "functions_00.cpp").read_text()
+
+
+def test_a_program_is_replaced_whole_and_nothing_else_is(quipu_here: Quipu, tmp_path: Path) -> None:
+    assert quipu_here("generate", "--functions", 30, "-o", "bench").code == 0
+    assert (tmp_path / "bench" / "functions_01.cpp").exists()
+    assert quipu_here("generate", "--functions", 5, "-o", "bench").code == 0
+    assert not (tmp_path / "bench" / "functions_01.cpp").exists()
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "main.cpp").write_text("int main() {}")
+    refused = quipu_here("generate", "-o", "mine")
+    assert refused.code == 2
+    assert "mine has files that no generator wrote" in refused.err
+    assert (tmp_path / "mine" / "main.cpp").read_text() == "int main() {}"
+
+
+@pytest.mark.parametrize(
+    ("options", "fault"),
+    [
+        (("--operation", "shout"), "--operation 'shout': choose among none, barrier"),
+        (("--exponents", "1/0"), "--exponents '1/0'"),
+        (("--logarithms", "x"), "--logarithms 'x'"),
+        (("--from", "p=2"), "--from: give p and n"),
+        (("--from", "p=128,n=9", "--to", "p=64,n=99"), "--from must be below --to"),
+        (("--most-steps", "7"), "--most-steps"),
+        (("--exponents", "9", "--logarithms", "0"), "no computation fits"),
+        (("--spec", "none.toml"), "none.toml: there is no such file"),
+    ],
+)
+def test_wrong_options_say_what_is_wrong(quipu_here: Quipu, options: tuple[str, ...], fault: str) -> None:
+    answer = quipu_here("generate", *options)
+    assert answer.code != 0
+    assert fault in answer.err
+
+
+def test_a_specification_that_is_no_toml_is_refused(quipu_here: Quipu, tmp_path: Path) -> None:
+    (tmp_path / "own.toml").write_text("[[function]\n")
+    answer = quipu_here("generate", "--spec", "own.toml")
+    assert answer.code == 1
+    assert "own.toml: " in answer.err
+
+
+def test_an_experiment_without_losses_has_no_diagnosis(quipu_here: Quipu, heat: Path) -> None:
+    answer = quipu_here("diagnose", heat, "-o", "d.html")
+    assert answer.code == 0
+    assert "what will hurt at p=65536, n=160" in answer.out
+    assert "no call path takes longer per effort" in answer.err
+    assert quipu_here("diagnose", heat, "--at", "p=4").code == 2
+    assert json.loads(quipu_here("diagnose", heat, "--at", "p=64,n=9", "--json").out)["findings"] == []

@@ -1,0 +1,98 @@
+"""Diagnosis: planted waiting, contention and cache effects are found on their call paths, and nothing else is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from quipu.modeling.analysis import analyze
+from quipu.modeling.diagnosis import Cause, Diagnosis, diagnose
+from quipu.modeling.errors import ModelingError
+from quipu.modeling.experiment import CallTree, Experiment, FloatArray, Metric, Region, RegionKind
+
+GRID = np.array([(p, n) for p in (8.0, 27, 64, 125, 216) for n in (100.0, 200, 300, 400, 500)])
+P, N = GRID.T
+TREE = CallTree(
+    (Region("main", "main"), Region("work", "work"), Region("MPI_Recv", "MPI_Recv", RegionKind.MPI)),
+    np.array([0, 1, 2]),
+    np.array([-1, 0, 1]),
+)
+
+
+def _experiment(
+    work: FloatArray, receive: FloatArray, wait: FloatArray | None = None, noise: float = 0.02
+) -> Experiment:
+    """Return 3·n² blocks of work and a message of 8·n bytes, which take the given times."""
+    random = np.random.default_rng(9)
+    ones, nothing = np.ones_like(P), np.zeros_like(P)
+    values = {
+        "visits": np.stack([ones, ones, 10 * ones]),
+        "blocks": np.stack([ones, 3 * N**2, nothing]),
+        "bytes_received": np.stack([nothing, nothing, 80 * N]),
+        "comm_size": np.stack([nothing, nothing, P]),
+        "time": np.stack([1e-6 * ones, work, receive]) * (1 + noise * random.normal(size=(3, len(P)))),
+    }
+    if wait is not None:
+        values["wait_time"] = np.stack([nothing, nothing, wait])
+    metrics = {name: Metric(name, "1", "effort") for name in values} | {"time": Metric("time", "s", "cost")}
+    metrics |= {"wait_time": Metric("wait_time", "s", "cost")} if wait is not None else {}
+    return Experiment("planted", ("p", "n"), GRID, TREE, metrics, {m: v[:, :, None] for m, v in values.items()})
+
+
+def _diagnosis(experiment: Experiment) -> Diagnosis:
+    return diagnose(experiment, analyze(experiment), {"p": 65536, "n": 500})
+
+
+WORK, RECEIVE = 3e-9 * N**2, 1e-5 + 8e-9 * N
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.02, 0.1])
+def test_what_follows_its_effort_is_not_diagnosed(noise: float) -> None:
+    assert _diagnosis(_experiment(WORK, RECEIVE, noise=noise)).findings == ()
+
+
+def test_waiting_in_a_wavefront_is_found_with_its_growth() -> None:
+    waiting = RECEIVE * P ** (1 / 3)
+    (finding,) = _diagnosis(_experiment(WORK, RECEIVE + waiting)).findings
+    assert finding.label == "main->work->MPI_Recv"
+    assert (finding.cause, finding.parameter, finding.growth) == (Cause.WAITING, "p", "p^(1/3)")
+    truth = (1e-5 + 8e-9 * 500) * (65536 ** (1 / 3) - 2)
+    assert finding.lost == pytest.approx(truth, rel=0.15)
+    assert "waiting" not in finding.evidence
+
+
+def test_measured_waiting_decides_between_waiting_and_contention() -> None:
+    slow = RECEIVE * P ** (1 / 2)
+    (waits,) = _diagnosis(_experiment(WORK, slow, wait=0.9 * slow)).findings
+    (moves,) = _diagnosis(_experiment(WORK, slow, wait=0.05 * slow)).findings
+    assert (waits.cause, moves.cause) == (Cause.WAITING, Cause.CONTENTION)
+    assert waits.wait_share == pytest.approx(0.9, rel=0.1)
+    assert "90% waiting" in waits.evidence or "9" in waits.evidence
+
+
+def test_work_that_slows_down_is_contention_or_cache() -> None:
+    (shared,) = _diagnosis(_experiment(WORK * np.log2(P), RECEIVE)).findings
+    assert (shared.label, shared.cause, shared.growth) == ("main->work", Cause.CONTENTION, "log2(p)")
+    (cache,) = _diagnosis(_experiment(WORK * (1 + N / 200), RECEIVE)).findings
+    assert (cache.label, cause_of(cache), cache.parameter) == ("main->work", "cache effects", "n")
+
+
+def cause_of(finding: object) -> str:
+    return str(finding.cause.value)  # type: ignore[attr-defined]
+
+
+def test_the_largest_loss_comes_first() -> None:
+    found = _diagnosis(_experiment(WORK * np.log2(P), RECEIVE * P ** (1 / 3)))
+    assert [finding.label for finding in found.findings] == ["main->work", "main->work->MPI_Recv"]
+    assert found.findings[0].lost > found.findings[1].lost
+    assert found.total > 0
+
+
+def test_points_and_times_that_are_not_there_are_refused() -> None:
+    experiment = _experiment(WORK, RECEIVE)
+    analysis = analyze(experiment)
+    with pytest.raises(ModelingError, match="no value of n"):
+        diagnose(experiment, analysis, {"p": 65536})
+    values = {name: value for name, value in experiment.values.items() if name != "time"}
+    without = Experiment("effort", ("p", "n"), GRID, TREE, experiment.metrics, values)
+    with pytest.raises(ModelingError, match="no time"):
+        diagnose(without, analysis, {"p": 65536, "n": 500})

@@ -1,0 +1,55 @@
+"""Effort beyond blocks: taken where it predicts time better, explained, and not where noise alone prefers it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from quipu.modeling.experiment import CallTree, Experiment, FloatArray, Metric, Region
+from quipu.modeling.pmnf import Model
+from quipu.modeling.priors import PathModel, model_time
+
+GRID = np.array([(p, n) for p in (2.0, 4, 8, 16, 32) for n in (100.0, 200, 300, 400, 500)])
+P, N = GRID.T
+BLOCKS = 5 + 2 * N**2 + 90 * N
+FLOPS = 3 + 40 * N**2
+BYTES = 8 + 800 * N * P
+
+
+def _model(time: FloatArray, noise: float = 0.0, seed: int = 0, **effort: FloatArray) -> PathModel:
+    random = np.random.default_rng(seed)
+    tree = CallTree((Region("work", "work"),), np.array([0]), np.array([-1]))
+    values = {
+        "visits": np.ones_like(N),
+        "blocks": BLOCKS,
+        **effort,
+        "time": time * (1 + noise * random.normal(size=25)),
+    }
+    metrics = {name: Metric(name, "1", "effort") for name in values} | {"time": Metric("time", "s", "cost")}
+    found = {name: value[None, :, None] for name, value in values.items()}
+    (entry,) = model_time(Experiment("metrics", ("p", "n"), GRID, tree, metrics, found))
+    return entry
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_time_of_floating_point_work_follows_flops(seed: int) -> None:
+    entry = _model(1e-10 * FLOPS, 0.02, seed, flops=FLOPS)
+    assert isinstance(entry.model, Model)
+    assert entry.model.evaluate([[64, 2000]])[0] == pytest.approx(1e-10 * (3 + 40 * 2000**2), rel=0.05)
+
+
+def test_time_of_work_and_memory_combines_both() -> None:
+    """Memory that is read in another order than the work is done shows in time, and in the prior."""
+    entry = _model(1e-9 * BLOCKS + 1e-9 * BYTES, 0.02, bytes_loaded=BYTES)
+    assert entry.basis == "effort: blocks + bytes_loaded"
+    assert "c2·(bytes_loaded = 800·p·n + 8)" in entry.prior
+    assert isinstance(entry.model, Model)
+    truth = 1e-9 * (2 * 2000**2 + 90 * 2000) + 1e-9 * 800 * 2000 * 64
+    assert entry.model.evaluate([[64, 2000]])[0] == pytest.approx(truth, rel=0.05)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_blocks_are_kept_where_they_explain_time(seed: int) -> None:
+    entry = _model(2e-9 * BLOCKS, 0.05, seed, flops=FLOPS, bytes_loaded=BYTES, instructions=7 * BLOCKS)
+    assert entry.basis == "effort"
+    assert isinstance(entry.model, Model)
+    assert [str(power) for power, _ in (entry.model.lead("p"), entry.model.lead("n"))] == ["0", "2"]

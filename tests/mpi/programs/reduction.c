@@ -1,0 +1,48 @@
+/* Ranks that call different functions differently often, before and after MPI_Finalize; how is the first argument:
+ * "plain", "again" (a function is called both before and after), "quit" (rank 1 ends without its end). */
+#include <mpi.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void *other_thread(void *nothing) {
+    int flag;
+    MPI_Initialized(&flag);
+    return nothing;
+}
+
+int main(int argc, char **argv) {
+    int level, rank, size, flag, version, revision;
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    for (int i = 0; i < rank; i++)
+        MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    char name[MPI_MAX_PROCESSOR_NAME], *bytes = calloc(1, 1000 * (size_t)size);
+    int length;
+    if (rank % 2)
+        MPI_Get_processor_name(name, &length);
+    if (rank == 0)
+        MPI_Wtime();
+    if (rank == 0)
+        for (int to = 1; to < size; to++)
+            MPI_Send(bytes, 1000 * to, MPI_BYTE, to, 0, MPI_COMM_WORLD);
+    else
+        MPI_Recv(bytes, 1000 * rank, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    pthread_t thread;
+    pthread_create(&thread, NULL, other_thread, NULL);
+    pthread_join(thread, NULL);
+    const int again = argc > 1 && strcmp(argv[1], "again") == 0;
+    if (again)
+        MPI_Get_version(&version, &revision);
+    MPI_Finalize();
+    for (int i = 0; i <= rank; i++)
+        MPI_Finalized(&flag);
+    if (again)
+        MPI_Get_version(&version, &revision);
+    if (argc > 1 && strcmp(argv[1], "quit") == 0 && rank == 1)
+        _exit(0);
+    free(bytes);
+    return 0;
+}

@@ -1,0 +1,120 @@
+"""The reduction in MPI_Finalize: the same archive as from the profiles of the processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from measured import launch
+from quipu.agent.archive import RunArchive
+from quipu.agent.merge import combine
+from quipu.agent.merged import Merged
+from quipu.agent.metadata import RunMetadata
+from quipu.agent.ranks import assign_ranks
+from quipu.agent.raw_folder import RawFolder, read_raw_folder
+from quipu.agent.reduced import read_reduced
+from quipu.agent.reduced_run import run_of
+
+Counts = dict[tuple[tuple[str, ...], str], tuple[float, ...]]
+
+
+@pytest.fixture
+def reduced_run(program: Callable[[str], Path], library: Path, tmp_path: Path) -> Callable[..., RawFolder]:
+    def run(how: str, ranks: int, columns: int) -> RawFolder:
+        settings = {"LD_PRELOAD": str(library), "QUIPU_DIR": str(tmp_path), "QUIPU_MPI_REDUCE": "1"}
+        settings["QUIPU_RANK_COLUMNS"] = str(columns)
+        launch([str(program("reduction")), how], ranks, tmp_path, settings)
+        return read_raw_folder(tmp_path)
+
+    return run
+
+
+def merged(raw: RawFolder, columns: int) -> RunArchive:
+    """Return the run as merged from the profiles."""
+    return combine(replace(raw, reduced=()), RunMetadata(exit_code=0), column_ranks=columns)
+
+
+def reduced(raw: RawFolder) -> Merged | None:
+    """Return the run as reduced, None if that is not whole."""
+    return run_of(read_reduced(raw.reduced[0]), assign_ranks(raw.profiles, raw.rank_files))
+
+
+def counts(found: Merged | RunArchive) -> Counts:
+    """Return the exact numbers of all call paths."""
+    fields = ("ranks", "sum", "min", "max", "mean", "min_rank", "max_rank")
+    result = {}
+    for name, statistics in found.statistics.items():
+        if name in ("time", "wait_time", "overhead"):
+            continue
+        quantiles = [statistics.quantile(q) for q in (0.0, 0.25, 0.5, 1.0)]
+        for path in range(len(found.tree)):
+            row = [float(getattr(statistics, field)[path]) for field in fields]
+            result[found.tree.key(path), name] = (*row, *(float(entry[path]) for entry in quantiles))
+    return result
+
+
+@pytest.mark.parametrize(("ranks", "columns"), [(2, 256), (5, 256), (5, 4), (2, 0)])
+def test_reduced_and_merged_are_the_same(reduced_run: Callable[..., RawFolder], ranks: int, columns: int) -> None:
+    raw = reduced_run("plain", ranks, columns)
+    found, archive = reduced(raw), merged(raw, columns)
+    assert found is not None
+    assert archive.metadata.complete
+    assert (found.values is not None) == (archive.values is not None) == (ranks <= columns)
+    assert counts(found) == counts(archive)
+    late = counts(found)[("MPI_Finalized",), "visits"]
+    assert late[:4] == (ranks, ranks * (ranks + 1) / 2, 1, ranks)
+    places = {archive.tree.key(path): path for path in range(len(archive.tree))}
+    order = [places[found.tree.key(path)] for path in range(len(found.tree))]
+    for name in ("time", "wait_time"):
+        times = archive.statistics[name].sum[order]
+        np.testing.assert_allclose(found.statistics[name].sum, times, rtol=1e-3, atol=1e-6 * ranks)
+    if found.values is not None and archive.values is not None:
+        assert found.values.metrics["visits"].sum() == archive.values.metrics["visits"].sum()
+        assert set(found.values.thread.tolist()) == {0, 1}
+
+
+def test_an_archive_of_statistics_comes_from_the_reduction(reduced_run: Callable[..., RawFolder]) -> None:
+    raw = reduced_run("plain", 3, 0)
+    for profile in raw.profiles:
+        profile.path.unlink()  # their call paths are not read any more
+    archive = combine(raw, RunMetadata(exit_code=0), column_ranks=0)
+    assert archive.metadata.complete
+    assert not archive.metadata.rank_columns
+    assert counts(archive) == counts(reduced(raw) or archive)
+
+
+def test_a_call_path_that_goes_on_after_the_statistics_is_read_from_the_profiles(
+    reduced_run: Callable[..., RawFolder],
+) -> None:
+    raw = reduced_run("again", 3, 0)
+    assert reduced(raw) is None
+    archive = combine(raw, RunMetadata(exit_code=0), column_ranks=0)
+    assert counts(archive)[("MPI_Get_version",), "visits"][1] == 6
+
+
+def test_a_call_path_that_goes_on_after_columns_is_added(reduced_run: Callable[..., RawFolder]) -> None:
+    found = reduced(reduced_run("again", 3, 256))
+    assert found is not None
+    assert counts(found)[("MPI_Get_version",), "visits"][1] == 6
+
+
+def test_a_rank_that_does_not_come_to_its_end_is_read_from_its_profile(reduced_run: Callable[..., RawFolder]) -> None:
+    raw = reduced_run("quit", 3, 0)
+    assert reduced(raw) is None
+    archive = combine(raw, RunMetadata(exit_code=0), column_ranks=0)
+    assert counts(archive) == counts(merged(raw, 0))
+    assert counts(archive)[("MPI_Finalized",), "visits"][1] == 6
+
+
+def test_a_damaged_reduction_is_told_and_not_used(reduced_run: Callable[..., RawFolder]) -> None:
+    raw = reduced_run("plain", 2, 0)
+    content = bytearray(raw.reduced[0].read_bytes())
+    content[len(content) // 2] ^= 4
+    raw.reduced[0].write_bytes(content)
+    archive = combine(raw, RunMetadata(exit_code=0), column_ranks=0)
+    assert counts(archive) == counts(merged(raw, 0))
+    assert "a checksum is wrong; the profiles of the processes were merged instead" in archive.metadata.problems[0]
+    assert not archive.metadata.partial
