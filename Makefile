@@ -17,11 +17,14 @@ NATIVE := CMakeLists.txt $(shell find agent/runtime agent/shim llvm_pass -name '
 demo: build
 	@$(PY) examples/demo.py
 
-# All tests with a runtime that a sanitizer watches, in an environment of its own.
-test-address test-thread test-undefined: packages-test
-	@$(MAKE) --no-print-directory test VENV=build/$@/venv XDG_CACHE_HOME=$(CURDIR)/build/$@/cache \
-	    CONFIGURE='-C build-dir=build/$@ -C cmake.define.QUIPU_SANITIZE=$(@:test-%=%) \
-	    -C cmake.define.CMAKE_CXX_COMPILER=clang++-19'
+# All tests with a runtime that a sanitizer watches. Programs that get it through LD_PRELOAD cannot have the sanitizer
+# first, and MPI libraries leak; what is not built with the thread sanitizer synchronizes unseen.
+test-address test-thread test-undefined: packages-test build
+	@echo "Building Quipu with a sanitizer ..."
+	@cmake -S . -B build/$@ -G Ninja -DQUIPU_SANITIZE=$(@:test-%=%) -DCMAKE_CXX_COMPILER=clang++-19 >/dev/null
+	@cmake --build build/$@ >/dev/null && cmake --install build/$@ --prefix build/$@/home >/dev/null
+	@ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0 TSAN_OPTIONS=ignore_noninstrumented_modules=1 \
+	    QUIPU_HOME=$(CURDIR)/build/$@/home XDG_CACHE_HOME=$(CURDIR)/build/$@/cache $(PY) -m pytest
 
 test: packages-test build
 	@$(PY) -m pytest
@@ -50,7 +53,7 @@ $(VENV)/bin/python: | packages
 
 $(VENV)/.built: $(NATIVE) build/.packages pyproject.toml $(VENV)/bin/python
 	@echo "Building Quipu (pass, runtime, wrappers, Python package) ..."
-	@$(PY) -m pip install --quiet --no-build-isolation $(CONFIGURE) --editable '.[test,lint]'
+	@$(PY) -m pip install --quiet --no-build-isolation --editable '.[test,lint]'
 	@touch $@
 
 format:

@@ -104,15 +104,11 @@ void begin_wait(Member *member) {
 
 /* The data of an explicit task is the call path that created it, and its frame once it runs, with a mark; that of an
  * implicit task is its member of a team. */
-void mark(Data *task, void *what) {
-    __atomic_store_n(&task->value, reinterpret_cast<uint64_t>(what) | 1, __ATOMIC_RELEASE);
-}
+void mark(Data *task, void *what) { __atomic_store_n(&task->pointer, static_cast<char *>(what) + 1, __ATOMIC_RELEASE); }
 
 bool is_explicit(const Data *task) { return __atomic_load_n(&task->value, __ATOMIC_RELAXED) & 1; }
 
-void *marked(const Data *task) {
-    return reinterpret_cast<void *>(__atomic_load_n(&task->value, __ATOMIC_ACQUIRE) & ~uint64_t{1});
-}
+void *marked(const Data *task) { return static_cast<char *>(__atomic_load_n(&task->pointer, __ATOMIC_ACQUIRE)) - 1; }
 
 /* The innermost frame ends if it is one of a waiting region. */
 void leave(const quipu_region *region) {

@@ -67,7 +67,10 @@ class Workshop:
             wrapper = "quipu-c++" if path.suffix == ".cpp" else "quipu-cc"
         program = self.folder / name
         subprocess.run(
-            [native_file(wrapper), *options, path, "-o", program, "-pthread"], check=True, env=self.environment
+            [native_file(wrapper), *options, path, "-o", program, "-pthread"],
+            check=True,
+            env=self.environment,
+            cwd=self.folder,
         )
         return program
 

@@ -29,7 +29,7 @@ def sanitizer_library(name: str) -> str:
 def watched(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The environment in which a program runs with a runtime that has sanitizers."""
     folder = tmp_path_factory.mktemp("sanitized")
-    sources = [path for path in sorted(RUNTIME.glob("*.cpp")) if path.name != "sanitizer_options.cpp"]
+    sources = sorted(RUNTIME.glob("*.cpp"))
     options = ["-fno-sanitize-recover=all", "-shared-libsan", "-ftls-model=initial-exec", "-fvisibility=hidden"]
     command = ["clang++-19", "-std=c++17", "-O1", "-g", "-fPIC", "-shared", "-fno-exceptions", "-fno-rtti", *options]
     subprocess.run(
