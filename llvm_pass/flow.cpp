@@ -168,12 +168,16 @@ CountingPlan planEdges(Function &F, const BlockEfforts &Efforts, const LoopInfo 
             Edges.push_back({Last, Begin.lookup(Next), nullptr, {BB, Next}, Reluctance});
         }
     }
-    std::stable_sort(Edges.begin(), Edges.end(),
-                     [](const Edge &A, const Edge &B) { return A.Reluctance > B.Reluctance; });
-    std::vector<const Edge *> Counted;
+    std::vector<const Edge *> Order;
     for (const Edge &E : Edges)
-        if (!Follow(E))
-            Counted.push_back(&E);
+        Order.push_back(&E);
+    std::sort(Order.begin(), Order.end(), [](const Edge *A, const Edge *B) {
+        return A->Reluctance != B->Reluctance ? A->Reluctance > B->Reluctance : A < B;
+    });
+    std::vector<const Edge *> Counted;
+    for (const Edge *E : Order)
+        if (!Follow(*E))
+            Counted.push_back(E);
     // Loops that nothing leaves: nobody sees the counts of their last round.
     for (unsigned Node = 1; Node < Nodes; Node++)
         Follow({Node, Exit, nullptr, {}, 0});

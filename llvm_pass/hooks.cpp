@@ -88,10 +88,11 @@ Runtime::Ways Runtime::split(CallInst *Call) const {
     Way.Slow = SplitBlock(Head, Call);
     Way.Known = BasicBlock::Create(Context, "quipu.known", Head->getParent(), Way.Slow);
     Way.Fast = BasicBlock::Create(Context, "quipu.fast", Head->getParent(), Way.Slow);
-    BranchInst::Create(Way.Tail, Way.Fast);
 
+    IRBuilder<> Builder(Way.Fast);
+    Builder.CreateBr(Way.Tail);
     Head->getTerminator()->eraseFromParent();
-    IRBuilder<> Builder(Head);
+    Builder.SetInsertPoint(Head);
     Builder.SetCurrentDebugLocation(Call->getDebugLoc());
     Way.Thread = currentThread(Builder);
     Builder.CreateCondBr(Builder.CreateIsNotNull(Way.Thread), Way.Known, Way.Slow, Way.Likely);

@@ -99,8 +99,9 @@ QUIPU_BARE void Profile::detach() {
         return;
     const uint32_t node_size = header->node_size;
     for (size_t i = 0; i < count; i++) {
-        mmap(mappings[i].address, mappings[i].size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd,
-             static_cast<off_t>(mappings[i].offset));
+        if (mmap(mappings[i].address, mappings[i].size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd,
+                 static_cast<off_t>(mappings[i].offset)) == MAP_FAILED)
+            continue; /* it stays shared with the parent */
         /* A page of a private mapping follows the file until it is written to. */
         constexpr size_t smallest_page = 4096;
         for (size_t at = 0; at < mappings[i].size; at += smallest_page) {
