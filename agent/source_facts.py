@@ -18,6 +18,7 @@ WEIGHTED = 9
 """Metrics that the pass counts: from blocks to bytes_stored, as in metrics.def."""
 _MOST_COUNTERS = 4096
 _LARGEST = 1 << 63
+_SKEW_NS = 2_000_000_000  # that the clocks of a file server and of a node may differ by
 
 
 @dataclass(frozen=True)
@@ -152,7 +153,7 @@ class SourcePrograms:
 
     def _is_changed(self, path: str, started_ns: int) -> bool:
         try:
-            changed = Path(path).stat().st_mtime_ns > started_ns
+            changed = Path(path).stat().st_mtime_ns > started_ns + _SKEW_NS
         except OSError:
             changed = True
         if changed:
