@@ -169,6 +169,7 @@ CountingPlan planEdges(Function &F, const BlockEfforts &Efforts, const LoopInfo 
         }
     }
     std::vector<const Edge *> Order;
+    Order.reserve(Edges.size());
     for (const Edge &E : Edges)
         Order.push_back(&E);
     std::sort(Order.begin(), Order.end(), [](const Edge *A, const Edge *B) {

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from example_programs import make
+from example_programs import make, run
 from quipu.agent.store import load_experiment
 from quipu.modeling.experiment import Experiment
 
@@ -109,10 +109,7 @@ def test_wrong_results_are_found(folder: Path, tmp_path: Path) -> None:
         assert old in right
         source.write_text(right.replace(old, new, 1))
         make("benchmark", source.parent, "MPICXX=mpicxx")
-        done = subprocess.run(
-            ["mpirun", "--oversubscribe", "-n", "2", "./benchmark", "8000", "--functions", "0:1"],
-            cwd=source.parent, capture_output=True, text=True, timeout=120, check=False,
-        )  # fmt: skip
+        done = run(["mpirun", "-n", "2", "./benchmark", "8000", "--functions", "0:1"], source.parent)
         assert done.returncode == 1
         assert " WRONG" in done.stdout
         assert f" 0 {fault}" not in done.stderr
