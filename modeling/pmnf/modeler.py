@@ -142,6 +142,10 @@ def _fit_here(
     for index, key in enumerate(patterns):
         paths = open_paths[group == index]
         where = key[:-1]
+        if not where.any():
+            for path in paths.tolist():
+                result[path] = NoModel("measured, but executed in no configuration")
+            continue
         part = _take(repetitions, paths, where)
         notes = not_executed(names, points, measured[paths[0]] & ~where)
         nonnegative = options.nonnegative and not key[-1]

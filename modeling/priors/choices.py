@@ -22,11 +22,14 @@ _Flags = NDArray[np.bool_]
 
 
 def executed(experiment: Experiment) -> _Flags | None:
-    """Return (call paths, configurations): where visits say that a call path was executed; None without visits."""
+    """Return (call paths, configurations): where visits say that a call path was executed; None without visits.
+
+    Where a call path has no visits but other measurements, it is taken as executed.
+    """
     visits = experiment.values.get("visits")
     if visits is None:
         return None
-    return np.asarray((np.nan_to_num(visits, nan=0.0) > 0).any(axis=2), dtype=bool)
+    return np.asarray(np.isnan(visits).all(axis=2) | (np.nan_to_num(visits, nan=0.0) > 0).any(axis=2), dtype=bool)
 
 
 def time_priors(

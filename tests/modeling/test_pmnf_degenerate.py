@@ -51,3 +51,12 @@ def test_anything_has_noise_and_may_change(
     assert len(deviations(values)) == paths
     for change in find_changes(points[:, None], values, metric, ("n",)):
         assert change is None or change.last < change.first
+
+
+def test_visits_that_are_not_measured_or_zero_leave_models_or_reasons() -> None:
+    points = np.array([[4.0], [8.0], [16.0]])
+    values = np.array([[[1.0], [2.0], [4.0]], [[1.0], [2.0], [4.0]]])
+    never = np.array([[False, False, False], [True, True, True]])
+    without, model = fit_models(points, values, TIME, ("p",), executed=never)
+    assert without == NoModel("measured, but executed in no configuration")
+    assert isinstance(model, Model)
