@@ -23,6 +23,7 @@ TARGETS = {
     "heat": "p=4096,n=256",
     "cg": "p=4096,n=128",
     "samplesort": "p=4096,n=1e6",
+    "wavefront": "p=4096,n=32",
     "jacobi_py": "p=256,n=16384",
 }
 
