@@ -98,9 +98,10 @@ class Workshop:
 
 
 def effort(run: Measured) -> dict[tuple[str, ...], dict[str, float]]:
-    """Everything that must not differ between runs, by call path: all metrics but those of time."""
+    """Everything that must not differ between runs, by call path: all metrics but the costs."""
+    kept = {metric.name for metric in run.profile.metrics if metric.is_effort}
     return {
-        path: {metric: value for metric, value in values.items() if not metric.endswith("time")}
+        path: {metric: value for metric, value in values.items() if metric in kept}
         for path, values in run.tree.items()
         if path
     }
