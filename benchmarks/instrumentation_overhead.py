@@ -1,7 +1,7 @@
 """What measuring costs in run time and compile time, beside what other instrumentation costs.
 
     make bench-instrumentation_overhead
-    benchmarks/instrumentation_overhead.py --code lulesh ~/LULESH "-DUSE_MPI=0" "-s 30 -i 100"
+    benchmarks/instrumentation_overhead.py --code lulesh ~/LULESH " -DUSE_MPI=0" "-s 30 -i 100"
 
 The example programs, a call-heavy C++ program, and codes that are given with --code are built once for each kind of
 instrumentation and run in turn, one process each (user and system time of the process and its children, medians of the
@@ -218,7 +218,8 @@ def main() -> None:
         action="append",
         default=[],
         metavar=("NAME", "FOLDER", "OPTIONS", "ARGUMENTS"),
-        help="one more program: all C or C++ files of a folder, options to compile and arguments to run it with",
+        help="one more program: all C or C++ files of a folder, options to compile and arguments to run it with"
+        " (begin options with a blank: ' -DX=1')",
     )
     options = parser.parse_args()
     from quipu.mpi_wrap import mpi_library
