@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..experiment import FloatArray
-from .hypotheses import Fitted, Pool, Tables, fit_hypotheses, merge, nothing, spread, to_pool
+from .hypotheses import Fitted, Pool, Specification, Tables, fit_hypotheses, merge, nothing, spread, to_pool
 from .lines import lines, same_places
 
 # Deviations in counts: what is expected, and the largest one that is still rounding.
@@ -49,6 +49,8 @@ class RoundedSearch:
         """Take `values` at `points` (C, m), where `tables` holds the atoms."""
         self.points, self.tables, self.values = points, tables, values
         self.parameters = points.shape[1]
+        self.lines = [lines(points, parameter, least=2) for parameter in range(self.parameters)]
+        self.distinct = [np.unique(points[:, parameter]).size for parameter in range(self.parameters)]
 
     def search(self) -> tuple[Pool, _Flags]:
         """Return the best models, and the call paths (N,) that follow theirs to within rounding."""
@@ -73,7 +75,7 @@ class RoundedSearch:
         """
         result: list[list[tuple[int, ...]]] = [[] for _ in range(len(self.values))]
         own = lines(self.points, parameter)
-        distinct = np.unique(self.points[:, parameter]).size
+        distinct = self.distinct[parameter]
         families = _families(len(self.tables.atoms[parameter]), min(2, distinct - 2))
         paths = np.flatnonzero(open_paths)
         if not own or not families or not paths.size:
@@ -105,22 +107,19 @@ class RoundedSearch:
 
     def _combined(self, path: int, sets: list[list[tuple[int, ...]]]) -> Pool | None:
         """Return the best sums of products of the sets of each parameter; None if none follows the values."""
-        by_width: dict[int, list[list[tuple[int, ...]]]] = {}
+        by_width: dict[int, list[Specification]] = {}
         for choice in product(*sets):
-            for subset in _covering(tuple(map(len, choice))):
-                terms = [
-                    tuple(own[place] if place >= 0 else -1 for own, place in zip(choice, term, strict=True))
-                    for term in subset
-                ]
-                by_width.setdefault(len(terms), []).append(terms)
+            padded = [np.array([*own, -1], dtype=np.int16) for own in choice]
+            for width, places in _covering(tuple(map(len, choice))):
+                terms = np.stack([own[places[:, :, i]] for i, own in enumerate(padded)], axis=2)
+                by_width.setdefault(width, []).append(terms)
         values = self.values[path : path + 1]
         pools = []
         for hypotheses in by_width.values():
-            specification = np.array(hypotheses, dtype=np.int16)
+            specification = np.concatenate(hypotheses)[None]
             for constant in (True, False):
-                fitted = fit_hypotheses(self.tables, specification[None], values, np.ones_like(values), False, constant)
-                scores = self._scores(fitted, values, constant)
-                pools.append(to_pool(fitted, scores, _POOL))
+                fitted = fit_hypotheses(self.tables, specification, values, np.ones_like(values), False, constant)
+                pools.append(to_pool(fitted, self._scores(fitted, values, constant), _POOL))
         if not pools:
             return None
         best = merge(pools, _POOL)
@@ -133,9 +132,10 @@ class RoundedSearch:
         part = np.abs(fitted.coefficients[:, :, 1:, None] * design).max(axis=3)
         order = self.tables.order(fitted.specification)
         lead = np.take_along_axis(fitted.coefficients[:, :, 1:], order.argmax(axis=2)[:, :, None], axis=2)[:, :, 0]
+        number = self._observations(values)
         tells = np.log(max(np.ptp(values), 1.0) / _MOST)
         credible = (fitted.worst <= _MOST) & (part >= _LEAST_TERM * _MOST).all(axis=2) & (lead > 0)
-        credible &= tells * (self._observations(values) - width) >= _LEAST_EVIDENCE
+        credible &= tells * (number - width) >= _LEAST_EVIDENCE
         scores = np.full(fitted.residual.shape, np.inf)
         rows = np.flatnonzero(credible[0])
         if not rows.size:
@@ -147,7 +147,6 @@ class RoundedSearch:
         triangle = np.linalg.qr(columns.transpose(0, 2, 1), mode="r")
         sizes = np.abs(np.einsum("hkk->hk", triangle)) * np.abs(coefficients) / _EXPECTED
         squares = fitted.residual[0, rows] ** 2
-        number = self._observations(values)
         scores[0, rows] = (
             number * np.log(squares + _EXPECTED**2)
             + 2.0 * np.log(np.maximum(sizes, 1.0)).sum(axis=1)
@@ -160,9 +159,8 @@ class RoundedSearch:
     def _observations(self, values: FloatArray) -> float:
         """Return how many independent observations there are: deviations may be alike along all lines."""
         result = 1.0
-        for parameter in range(self.parameters):
-            changes = any(np.ptp(values[0, line]) > _MOST for line in lines(self.points, parameter, least=2))
-            result += (np.unique(self.points[:, parameter]).size - 1) * changes
+        for own, distinct in zip(self.lines, self.distinct, strict=True):
+            result += (distinct - 1) * any(np.ptp(values[0, line]) > _MOST for line in own)
         return max(result, 2.0)
 
 
@@ -177,16 +175,23 @@ def _families(atoms: int, most: int) -> tuple[NDArray[np.int64], ...]:
 
 
 @lru_cache(maxsize=256)
-def _covering(sizes: tuple[int, ...]) -> tuple[tuple[tuple[int, ...], ...], ...]:
-    """Return the sums of up to three products that have every atom of sets of these sizes, as places in the sets."""
+def _covering(sizes: tuple[int, ...]) -> list[tuple[int, NDArray[np.int64]]]:
+    """Return the sums of up to three products that have every atom of sets of these sizes: (products, places).
+
+    places: (H, products, m) in the sets, -1 where a product has no atom of the parameter.
+    """
     products = [term for term in product(*(range(-1, size) for size in sizes)) if any(place >= 0 for place in term)]
     wanted = {(parameter, place) for parameter, size in enumerate(sizes) for place in range(size)}
     found = []
     for width in range(1, _MOST_PRODUCTS + 1):
-        for subset in combinations(products, width):
-            if {(i, place) for term in subset for i, place in enumerate(term) if place >= 0} == wanted:
-                found.append(subset)
-    return tuple(found)
+        sums = [
+            subset
+            for subset in combinations(products, width)
+            if {(i, place) for term in subset for i, place in enumerate(term) if place >= 0} == wanted
+        ]
+        if sums:
+            found.append((width, np.array(sums, dtype=np.int64)))
+    return found
 
 
 def _deviations(table: FloatArray, sets: NDArray[np.int64], values: FloatArray) -> FloatArray:
