@@ -15,6 +15,7 @@ import argparse
 import json
 import time
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +34,7 @@ def base_file(folder: Path = FOLDER) -> Path:
     return folder / "any-line.npz"
 
 
+@lru_cache(maxsize=2 * len(NOISE))
 def adapted(positions: tuple[float, ...], noise: float, folder: Path = FOLDER) -> Network:
     """Return the network for lines of these positions and noise; trains it if it is not there yet."""
     file = folder / f"{'-'.join(f'{x:g}' for x in positions)}_{noise:g}.npz"
