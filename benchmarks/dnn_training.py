@@ -24,7 +24,7 @@ from dnn_network import CLASSES, Chunk, Network, chunks_of, train
 FOLDER = Path(__file__).resolve().parents[1] / "build" / "dnn"
 # Extra-P's categories of noise: the range of repetitions as a share of their mean.
 NOISE = (0.0125, 0.025, 0.05, 0.1, 0.2, 0.4, 0.8)
-_LINES, _LINES_PER_CLASS = 400_000, 1000
+_LINES, _LINES_PER_CLASS = 400_000, 200
 _RATE, _RETRAINING_RATE = 1e-3, 3e-4
 _TESTED = 43 * 100
 
