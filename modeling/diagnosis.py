@@ -37,6 +37,8 @@ _GROWTHS = tuple(
 _BETTER, _SIGNIFICANT, _LEAST_CHANGE = 2.0, 1e-3, 1.2
 # Points where effort or time is below this part of the largest value on the line say nothing of their ratio.
 _LEAST_VALUE = 1e-6
+# The number of ranks that a diagnosis is made for, if nothing else is asked for.
+_TARGET_RANKS = 65536.0
 # Operations that return when others have done their part.
 _SENDS = ("send", "bsend", "rsend", "isend", "ibsend", "irsend", "issend", "irecv", "start", "startall")
 
@@ -92,15 +94,92 @@ class Diagnosis:
     findings: tuple[Finding, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class _Slowdown:
-    """The growth of slowdown along a parameter: index into _GROWTHS, lines, their coefficients (L, 2), p-value."""
+@dataclass(frozen=True)
+class Line:
+    """Slowdown along one line of configurations: a + b·g(x) for x from `low` to `high`.
 
-    growth: int
-    lines: list[FloatArray]
-    values: list[FloatArray]
-    coefficients: FloatArray
+    others: values of the other parameters, in their order; least: the smallest slowdown that was measured.
+    """
+
+    others: tuple[float, ...]
+    low: float
+    high: float
+    least: float
+    a: float
+    b: float
+
+
+@dataclass(frozen=True)
+class Slowdown:
+    """How a call path gets slower per effort as one parameter grows, on every line of configurations in it.
+
+    parameter: its number; power, log: g(x) = x^power · log2(x)^log; growth: g as text. significance, wait_share: as
+    in Finding.
+    """
+
+    path: int
+    cause: Cause
+    parameter: int
+    power: Fraction
+    log: int
+    growth: str
     significance: float
+    wait_share: float
+    lines: tuple[Line, ...]
+
+    def factors(self, target: tuple[float, ...]) -> tuple[float, float, float]:
+        """Return slowdown at the largest and the smallest measured x, and at a point, on the line nearest to it."""
+        others = [math.log(max(x, 1e-300)) for column, x in enumerate(target) if column != self.parameter]
+
+        def distance(line: Line) -> float:
+            return sum(abs(math.log(max(x, 1e-300)) - y) for x, y in zip(line.others, others, strict=True))
+
+        line = min(self.lines, key=distance)
+        places = np.array([line.high, line.low, max(target[self.parameter], line.low)])
+        now, first, there = (line.a + line.b * Factor("x", self.power, self.log).evaluate(places)).tolist()
+        return now, max(first, 0.5 * line.least), there
+
+
+def scale_of(experiment: Experiment, chosen: Mapping[str, float]) -> tuple[float, ...]:
+    """Return the scale that counts: what was chosen, else p = 65,536 and the largest measured value of the others."""
+    largest = experiment.points.max(axis=0) if experiment.configurations else np.ones(len(experiment.parameters))
+    return tuple(
+        float(chosen.get(name, _TARGET_RANKS if name == "p" else value))
+        for name, value in zip(experiment.parameters, largest.tolist(), strict=True)
+    )
+
+
+def slowdowns(experiment: Experiment, analysis: Analysis) -> list[Slowdown]:
+    """Return where time grows faster than effort. Raises ModelingError if there is no time."""
+    if "time" not in experiment.values:
+        raise ModelingError(f"{experiment.name}: there is no time to diagnose; measure without --effort-only")
+    ranks = _rank_parameters(experiment)
+    measured = experiment.values["time"]
+    time = np.full(measured.shape[:2], np.nan)
+    known = np.isfinite(measured).any(axis=2)
+    time[known] = np.nanmean(np.where(np.isfinite(measured), measured, np.nan)[known], axis=1)
+    found = []
+    for path, entry in enumerate(analysis.models("time")):
+        if not isinstance(entry.model, Model) or entry.basis == TIME_ONLY:
+            continue
+        expected = np.maximum(entry.model.evaluate(experiment.points), 0.0)
+        for column, name in enumerate(experiment.parameters):
+            fitted = _fitted(experiment.points, column, time[path], expected)
+            if fitted is not None:
+                growth, own, significance = fitted
+                found.append(
+                    Slowdown(
+                        path,
+                        _cause(experiment, path, name in ranks),
+                        column,
+                        *_GROWTHS[growth],
+                        str(Model((name,), 0.0, (Term(1.0, (_factor(name, growth),)),))),
+                        significance,
+                        _wait_share(experiment, path),
+                        own,
+                    )
+                )
+    return found
 
 
 def diagnose(experiment: Experiment, analysis: Analysis, point: Mapping[str, float]) -> Diagnosis:
@@ -108,45 +187,37 @@ def diagnose(experiment: Experiment, analysis: Analysis, point: Mapping[str, flo
 
     analysis: the models of the experiment. Raises ModelingError if there is no time, or the point does not fit.
     """
-    if "time" not in experiment.values:
-        raise ModelingError(f"{experiment.name}: there is no time to diagnose; measure without --effort-only")
+    own = slowdowns(experiment, analysis)
     target = analysis.check_point(point)
-    total = max(analysis.rank_at(target, "time").total.value, 0.0)
-    ranks = _rank_parameters(experiment)
-    time = np.asarray(
-        np.nanmean(np.where(np.isfinite(experiment.values["time"]), experiment.values["time"], np.nan), 2)
-    )
+    place = tuple(target.values())
+    models = analysis.models("time")
     found: list[Finding] = []
-    for path, entry in enumerate(analysis.models("time")):
-        if not isinstance(entry.model, Model) or entry.basis == TIME_ONLY:
+    for slowdown in own:
+        entry = models[slowdown.path]
+        assert isinstance(entry.model, Model)
+        expected = max(float(entry.model.evaluate([place])[0]), 0.0)
+        now, first, there = slowdown.factors(place)
+        if there <= first or expected <= 0:
             continue
-        expected = np.maximum(entry.model.evaluate(experiment.points), 0.0)
-        expected_there = max(float(entry.model.evaluate([list(target.values())])[0]), 0.0)
-        for column, name in enumerate(experiment.parameters):
-            slowdown = _slowdown(experiment.points, column, time[path], expected)
-            if slowdown is None:
-                continue
-            now, first, there = _factors(slowdown, experiment.points, column, list(target.values()))
-            if there <= first or expected_there <= 0:
-                continue
-            found.append(
-                Finding(
-                    path,
-                    experiment.tree.label(path),
-                    _cause(experiment, path, name in ranks),
-                    name,
-                    str(Model((name,), 0.0, (Term(1.0, (_factor(name, slowdown.growth),)),))),
-                    expected_there * there,
-                    expected_there * (there - first),
-                    now / first,
-                    there / first,
-                    slowdown.significance,
-                    _wait_share(experiment, path),
-                    str(entry.model),
-                    entry.basis,
-                )
+        found.append(
+            Finding(
+                slowdown.path,
+                experiment.tree.label(slowdown.path),
+                slowdown.cause,
+                experiment.parameters[slowdown.parameter],
+                slowdown.growth,
+                expected * there,
+                expected * (there - first),
+                now / first,
+                there / first,
+                slowdown.significance,
+                slowdown.wait_share,
+                str(entry.model),
+                entry.basis,
             )
+        )
     found.sort(key=lambda finding: (-finding.lost, finding.path, finding.parameter))
+    total = max(analysis.rank_at(target, "time").total.value, 0.0)
     return Diagnosis(target, total, tuple(found))
 
 
@@ -154,8 +225,13 @@ def _factor(name: str, growth: int) -> Factor:
     return Factor(name, *_GROWTHS[growth])
 
 
-def _slowdown(points: FloatArray, column: int, time: FloatArray, expected: FloatArray) -> _Slowdown | None:
-    """Return how time per effort grows along a parameter; None if it does not, or cannot be known."""
+def _fitted(
+    points: FloatArray, column: int, time: FloatArray, expected: FloatArray
+) -> tuple[int, tuple[Line, ...], float] | None:
+    """Return how time per effort grows along a parameter: index of the growth, lines, and chance.
+
+    None if it does not, or if it cannot be known.
+    """
     known = np.isfinite(time) & (expected > _LEAST_VALUE * expected.max(initial=0.0))
     known &= time > _LEAST_VALUE * float(np.max(time, where=np.isfinite(time), initial=0.0))
     own = [line[known[line]] for line in lines(points, column)]
@@ -181,7 +257,14 @@ def _slowdown(points: FloatArray, column: int, time: FloatArray, expected: Float
     changes = [r[np.argmax(x)] / r[np.argmin(x)] for x, r in zip(places, values, strict=True)]
     if significance > _SIGNIFICANT or rising < 0.75 or float(np.median(changes)) < _LEAST_CHANGE:
         return None
-    return _Slowdown(growth, [points[line] for line in own], values, coefficients, significance)
+    others = [index for index in range(points.shape[1]) if index != column]
+    found = [
+        Line(
+            tuple(points[line[0], others].tolist()), float(x.min()), float(x.max()), float(r.min()), float(a), float(b)
+        )
+        for line, x, r, (a, b) in zip(own, places, values, coefficients.tolist(), strict=True)
+    ]
+    return growth, tuple(found), significance
 
 
 def _fit(places: list[FloatArray], values: list[FloatArray], growth: int) -> tuple[FloatArray, float]:
@@ -193,22 +276,6 @@ def _fit(places: list[FloatArray], values: list[FloatArray], growth: int) -> tup
         total += float((((design @ coefficients) / r.mean() - r / r.mean()) ** 2).sum())
         result.append(coefficients)
     return np.array(result), total
-
-
-def _factors(slowdown: _Slowdown, points: FloatArray, column: int, target: list[float]) -> tuple[float, float, float]:
-    """Return slowdown at the largest and the smallest measured value, and at the target, on the line nearest to it."""
-    others = [index for index in range(points.shape[1]) if index != column]
-    scale = np.log(np.maximum(np.array(target), 1e-300))
-    distance = [
-        float(np.abs(np.log(np.maximum(line[0, others], 1e-300)) - scale[others]).sum()) for line in slowdown.lines
-    ]
-    nearest = int(np.argmin(distance))
-    x = slowdown.lines[nearest][:, column]
-    place = np.array([x.max(), x.min(), max(target[column], x.min())])
-    a, b = slowdown.coefficients[nearest]
-    now, first, there = (a + b * _factor("x", slowdown.growth).evaluate(place)).tolist()
-    least = float(slowdown.values[nearest].min())
-    return now, max(first, 0.5 * least), there
 
 
 def _rank_parameters(experiment: Experiment) -> set[str]:
