@@ -56,7 +56,7 @@ def command(
         return
     room = layout()
     facts = [("point", place), ("predicted", f"{quantity(found.total, 's', room.glyphs)} from effort, whole program")]
-    shown = head(f"{data.name}: what will hurt at {place}", facts, data.notes, room)
+    shown = head(f"{data.name}: what will hurt at {place}", facts, [*data.notes, *found.notes], room)
     if not found.findings:
         show([shown])
         say("no call path takes longer per effort as a parameter grows")

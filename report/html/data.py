@@ -2,10 +2,10 @@
 
 Keys: "parameters"; "points" (rows of the configurations, in rising order); "repetitions" per metric and configuration;
 "target" and "scale" (one number per parameter: where the ranking and the diagnosis start); "slowdowns" (null: no
-diagnosis); "metrics"; "regions"; "region" and "parent" per call path; "values" per metric
-and call path; "models"; "noise" and "changes" (report/behaviour.py). Values of a call path are one number if they are
-the same everywhere, null if nothing was measured, else a list over configurations of one number, null, or the list of
-repetitions (null: not measured).
+diagnosis) and "blind" (what the diagnosis cannot see); "metrics"; "regions"; "region" and "parent" per call path;
+"values" per metric and call path; "models"; "noise" and "changes" (report/behaviour.py). Values of a call path are one
+number if they are the same everywhere, null if nothing was measured, else a list over configurations of one number,
+null, or the list of repetitions (null: not measured).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from quipu.modeling.analysis import Analysis
 from quipu.modeling.behaviour import Behaviour
-from quipu.modeling.diagnosis import Slowdown, scale_of
+from quipu.modeling.diagnosis import Slowdown, blind_spots, scale_of
 from quipu.modeling.experiment import Experiment, FloatArray, Metric
 from quipu.modeling.pmnf.changes import Change
 from quipu.modeling.pmnf.model import Model
@@ -56,6 +56,7 @@ def report_data(
             for name, column in zip(experiment.parameters, points.T, strict=True)
         ],
         "scale": list(map(_number, scale_of(experiment, target))),
+        "blind": [] if slow is None else list(blind_spots(experiment)),
         "slowdowns": None if slow is None else [_slowdown(one) for one in slow],
         "metrics": [_metric(experiment.metrics[name]) for name in names],
         "regions": [

@@ -1,6 +1,8 @@
 // What will hurt at scale: call paths whose time grows faster than their effort, by the time lost at a target.
 // A slowdown is r = a + b·x^power·log2(x)^log on lines in one parameter; the line nearest to the target counts.
 
+const LEAST_LOSS = 1e-3; // losses below this part of all time there are not worth a word
+
 function slowdownFactors(one, point) {
   const others = point.filter((_, at) => at !== one.parameter).map(Math.log);
   const distance = (line) => line.others.reduce((sum, value, at) => sum + Math.abs(Math.log(Math.max(value, 1e-300)) - others[at]), 0);
@@ -39,7 +41,7 @@ function findingRow(one, at, whole) {
   const evidence = [element("div", {}, `${three(one.measured)}× slower over the measured ${range}`)];
   if (one.wait !== null) evidence.push(element("div", {}, `${percent(one.wait)} of the longest time was waiting`));
   const chance = element("div", { class: "status" }, one.chance > 0 ? `chance ${one.chance.toExponential(0)}` : "chance below 1e-300");
-  chance.title = "probability of such a growth if time followed effort (F-test)";
+  chance.title = "how many such findings luck gives in the whole program (F-test)";
   const row = element("tr", { "data-path": one.path, class: one.path === state.path ? "chosen" : "" });
   row.append(element("td", { class: "number" }, String(at + 1)), pathCell(one.path, "time"));
   row.append(element("td", {}, element("span", { class: "tag" }, one.cause)));
@@ -65,16 +67,17 @@ function drawDiagnosis() {
     status.textContent = `give a number above 0 for ${wrong.join(", ")}`;
     return;
   }
-  const found = findingsAt(point);
-  const set = modelsOf("time");
   let expected = 0;
-  for (const own of set.own.values()) expected += Math.max(0, evaluate(own, point));
+  for (const own of modelsOf("time").own.values()) expected += Math.max(0, evaluate(own, point));
+  const all = findingsAt(point);
+  const whole = expected + all.reduce((sum, one) => sum + one.lost, 0);
+  const found = all.filter((one) => one.lost >= LEAST_LOSS * whole);
   const lost = found.reduce((sum, one) => sum + one.lost, 0);
   table.hidden = !found.length;
   table.tBodies[0].replaceChildren(...found.slice(0, 25).map((one, at) => findingRow(one, at, expected + lost)));
   const parts = [`from effort alone the program takes ${quantity(expected, "s")} there`];
   if (found.length) parts.push(`${quantity(lost, "s")} more are lost on what grows faster than effort`);
-  else parts.push("no call path takes longer per effort as a parameter grows");
+  else parts.push("nothing was found that grows faster than effort");
   if (found.length > 25) parts.push(`${found.length - 25} further findings are not listed`);
   status.textContent = parts.join("; ");
 }
@@ -86,6 +89,7 @@ function largeNumber(value) {
 function startDiagnosis() {
   byId("diagnosis").hidden = !DATA.slowdowns;
   if (!DATA.slowdowns) return;
+  byId("blind").replaceChildren(...DATA.blind.map((note) => element("p", { class: "note" }, note)));
   state.scale = DATA.scale.slice();
   targetInputs(byId("scale"), state.scale, drawDiagnosis);
   onChange((update) => {
