@@ -12,6 +12,7 @@ from ..pmnf.model import Model
 from ..pmnf.modeler import DEFAULT, NoModel, Options, fit_models
 from . import communication, computation
 from .fit import Prior
+from .requests import requested_bytes
 from .table import ANY_DATA, Bytes, Row, Scale, other_rows, row_of
 
 _COLUMN = Metric("column", "1", "effort")
@@ -88,18 +89,22 @@ def _communication(
     paths, rows = list(found), list(found.values())
     flags = None if happened is None else happened[paths]
     visits = experiment.values["visits"][paths]
-    nothing = np.where(np.isnan(visits), np.nan, 0.0)
-    data = {
-        name: experiment.values[name][paths] if name in experiment.values else nothing
-        for name in ("bytes_sent", "bytes_received", "comm_size")
-    }
-    processes = np.maximum(data["comm_size"], 1.0)
+    nothing = np.where(np.isnan(experiment.values["visits"]), np.nan, 0.0)
+    sent, received, sizes = (
+        experiment.values.get(name, nothing) for name in ("bytes_sent", "bytes_received", "comm_size")
+    )
+    processes = np.maximum(sizes[paths], 1.0)
+    requested = requested_bytes(tree, sent, received)
+    for i, (path, row) in enumerate(found.items()):
+        if row.bytes is Bytes.REQUESTED and not requested[path].any():
+            (rows[i],) = other_rows(row)
     transferred = np.stack(
         [
-            communication.bytes_of(row, data["bytes_sent"][i], data["bytes_received"][i], processes[i])
-            for i, row in enumerate(rows)
+            communication.bytes_of(row, sent[path], received[path], processes[i], requested[path])
+            for i, (path, row) in enumerate(zip(paths, rows, strict=True))
         ]
     )
+    transferred = np.where(np.isnan(visits), np.nan, transferred)
 
     def model(values: FloatArray) -> list[Model | NoModel]:
         return fit_models(experiment.points, values, _COLUMN, experiment.parameters, options, flags)
@@ -116,8 +121,8 @@ def _communication(
         size, calls, volume = size_models[index], visit_models[index], byte_models[index]
         if not isinstance(calls, Model):
             continue
-        details = f"B = {volume}" if rows[index].bytes is not Bytes.NONE and isinstance(volume, Model) else ""
         for row in alternatives[index]:
+            details = f"B = {volume}" if row.bytes is not Bytes.NONE and isinstance(volume, Model) else ""
             columns = _columns(row, index, size, calls, volume, direct)
             prior = communication.prior(row, tree.name(path), columns, details)
             if not prior.columns:  # a communicator of one process: nothing but the calls

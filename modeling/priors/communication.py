@@ -17,8 +17,15 @@ from .fit import Prior
 from .table import Bytes, Row, Scale
 
 
-def bytes_of(row: Row, sent: FloatArray, received: FloatArray, processes: FloatArray) -> FloatArray:
-    """Return B of a row from mean bytes per rank and the size of the communicator, arrays of equal shape."""
+def bytes_of(
+    row: Row, sent: FloatArray, received: FloatArray, processes: FloatArray, requested: FloatArray
+) -> FloatArray:
+    """Return B of a row from mean bytes per rank and the size of the communicator, arrays of equal shape.
+
+    requested: the bytes that a completion waits for (`requests.requested_bytes`).
+    """
+    if row.bytes is Bytes.REQUESTED:
+        return requested
     if row.bytes is Bytes.SENT:
         return sent
     if row.bytes is Bytes.RECEIVED:

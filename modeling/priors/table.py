@@ -25,6 +25,7 @@ class Bytes(Enum):
     ALL_SENT = "bytes sent by all processes of the communicator"
     ALL_RECEIVED = "bytes received by all processes of the communicator"
     LARGER = "the larger of bytes sent and received"
+    REQUESTED = "the larger of bytes sent and received by the nonblocking operations that are completed"
 
 
 class Scale(Enum):
@@ -59,6 +60,7 @@ class Row:
 
 _VAN_DE_GEIJN, _HOCKNEY = "Chan et al. 2007", "Hockney 1994"
 _THAKUR, _HENSGEN = "Thakur et al. 2005", "Hensgen et al. 1988"
+_LATENCY = "one latency per call"
 
 _ROWS = (
     # the eight rows of Table I
@@ -114,9 +116,10 @@ _ALIASES = {
     **dict.fromkeys([f"neighbor_{kind}" for kind in ("allgather", "allgatherv")], "sendrecv"),
     **dict.fromkeys([f"neighbor_{kind}" for kind in ("alltoall", "alltoallv", "alltoallw")], "sendrecv"),
 }
-# Completing requests and looking for messages: a latency per call.
-_WAIT_OR_TEST = [verb + end for verb in ("wait", "test") for end in ("", "all", "any", "some")]
-_COMPLETION = frozenset([*_WAIT_OR_TEST, "parrived", "probe", "iprobe", "mprobe", "improbe"])
+# Completing requests: a latency per call, and the time that their bytes need unless it was hidden behind computation.
+_COMPLETION = frozenset([*(verb + end for verb in ("wait", "test") for end in ("", "all", "any", "some")), "parrived"])
+# Looking for messages, and what has nothing to wait for: a latency per call.
+_PROBES = frozenset(["probe", "iprobe", "mprobe", "improbe"])
 # Data moved by an operation that no row names (files, extensions): a message per call.
 ANY_DATA = Row("any", Bytes.LARGER, Scale.ONE, Scale.ONE, None, _HOCKNEY)
 # Endings of names: large counts, and the Fortran 2008 module.
@@ -133,19 +136,36 @@ def operation_of(region: str) -> str:
 
 def other_rows(row: Row) -> tuple[Row, ...]:
     """Return what other algorithms of the operation of a row take."""
+    if row.operation in _COMPLETION:
+        return (Row(row.operation, Bytes.NONE, Scale.ONE, None, None, _LATENCY),)
     return tuple(other for other in _OTHERS if other.operation == row.operation)
 
 
 def row_of(region: str) -> Row | None:
     """Return the row of an MPI region; None for operations that have none (MPI_Init, MPI_Comm_split …).
 
-    What a wait receives is counted at the call that posted the request. Non-blocking collectives have the row of
-    the blocking ones, which bounds the work that their progress takes.
+    What a wait receives is counted at the call that posted the request (`requests`). Non-blocking collectives have
+    the row of the blocking ones, which bounds the work that their progress takes.
     """
     operation = operation_of(region)
     name = _ALIASES.get(operation, operation)
     if name not in _BY_OPERATION and name.startswith("i"):
         name = _ALIASES.get(name[1:], name[1:])
     if operation in _COMPLETION:
-        return Row(operation, Bytes.NONE, Scale.ONE, None, None, "one latency per call")
+        return Row(operation, Bytes.REQUESTED, Scale.ONE, Scale.ONE, None, _HOCKNEY)
+    if operation in _PROBES:
+        return Row(operation, Bytes.NONE, Scale.ONE, None, None, _LATENCY)
     return _BY_OPERATION.get(name)
+
+
+def completes(region: str) -> bool:
+    """Return whether an MPI region completes requests."""
+    return operation_of(region) in _COMPLETION
+
+
+def posts(region: str) -> bool:
+    """Return whether an MPI region begins a nonblocking or persistent operation that moves data."""
+    operation = operation_of(region)
+    if operation.startswith("start"):
+        return True
+    return operation.startswith("i") and operation not in _PROBES and row_of(region) is not None

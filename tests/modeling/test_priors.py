@@ -7,6 +7,7 @@ import pytest
 from quipu.modeling.experiment import CallTree, Experiment, FloatArray, Metric, Region, RegionKind
 from quipu.modeling.pmnf.model import Model
 from quipu.modeling.priors.effort_time import PathModel, model_time
+from quipu.modeling.priors.requests import requested_bytes
 from quipu.modeling.priors.table import ANY_DATA, Bytes, Scale, operation_of, row_of
 
 from .conftest import NAMES, MakeProgram, exact
@@ -17,7 +18,8 @@ ALPHA, BETA, GAMMA = 2e-6, 3e-10, 5e-10
 def _operation(name: str, noise: float = 0.0, processes: float = 1.0, seed: int = 0) -> tuple[Experiment, FloatArray]:
     """Return an experiment with one MPI operation called 10 times, whose time is its row of the table.
 
-    n·8 bytes go in and come out on every rank; communicators have p·`processes` members.
+    n·8 bytes go in and come out on every rank; communicators have p·`processes` members. What a completion waits for
+    is posted beside it.
     """
     grid = np.array([(p, n) for p in (2.0, 4, 8, 16, 32) for n in (1000.0, 4000, 16000, 64000)])
     p, n = grid.T
@@ -40,6 +42,11 @@ def _operation(name: str, noise: float = 0.0, processes: float = 1.0, seed: int 
         "time": np.stack([1e-3 * np.ones_like(p), time * (1 + noise * random.uniform(-1, 1, len(p)))]),
     }
     metrics = {m: Metric(m, "1", "effort") for m in values} | {"time": Metric("time", "s", "cost")}
+    if row.bytes is Bytes.REQUESTED:
+        post = Region("MPI_Irecv", "MPI_Irecv", RegionKind.MPI)
+        tree = CallTree((*tree.regions, post), np.array([0, 1, 2]), np.array([-1, 0, 0]))
+        values = {m: np.concatenate([v, v[1:]]) for m, v in values.items()}
+        values["bytes_sent"][1:], values["bytes_received"][1] = 0.0, 0.0
     return Experiment("op", ("p", "n"), grid, tree, metrics, {m: v[:, :, None] for m, v in values.items()}), time
 
 
@@ -91,12 +98,34 @@ def test_every_row_is_recovered(name: str) -> None:
         ("MPI_Bcast", "log2(p)·α·visits + β·B, B = 80·n [Chan et al. 2007]"),
         ("MPI_Gather", "log2(p)·α·visits + (p-1)/p·β·B, B = 80·p·n [Chan et al. 2007]"),
         ("MPI_Reduce", "log2(p)·α·visits + β·B + (p-1)/p·γ·B, B = 80·n [Chan et al. 2007]"),
-        ("MPI_Waitall", "α·visits [one latency per call]"),
+        ("MPI_Waitall", "α·visits + β·B, B = 80·n [Hockney 1994]"),
+        ("MPI_Probe", "α·visits [one latency per call]"),
     ],
 )
 def test_priors_explain_themselves(name: str, text: str) -> None:
     entry = model_time(_operation(name)[0])[1]
     assert entry.prior == text
+
+
+def test_waiting_behind_computation_does_not_grow_with_the_bytes() -> None:
+    experiment, _ = _operation("MPI_Waitall")
+    random = np.random.default_rng(1)
+    experiment.values["time"][1] = 1e-4 * (1 + 0.1 * random.uniform(-1, 1, experiment.values["time"][1].shape))
+    entry = model_time(experiment)[1]
+    assert isinstance(entry.model, Model)
+    assert not entry.model.terms
+    assert entry.prior == "α·visits [one latency per call]"
+
+
+def test_requests_are_those_of_the_nearest_caller() -> None:
+    """Two exchanges: one in a function, one in two functions that a third one calls; a wait without requests."""
+    names = ["main", "one", "MPI_Isend", "MPI_Wait", "two", "begin", "MPI_Irecv", "end", "MPI_Waitall", "MPI_Recv"]
+    parents = [-1, 0, 1, 1, 0, 4, 5, 4, 7, 5]
+    regions = tuple(Region(x, x, RegionKind.MPI if "_" in x else RegionKind.FUNCTION) for x in names)
+    tree = CallTree(regions, np.arange(len(names)), np.array(parents))
+    sent, received = np.zeros((2, len(names), 1, 1))
+    sent[2], received[6], received[9] = 5.0, 7.0, 100.0
+    assert requested_bytes(tree, sent, received).ravel().tolist() == [0, 0, 0, 5, 0, 0, 0, 0, 7, 0]
 
 
 def test_share_of_processes_shows_in_the_model() -> None:

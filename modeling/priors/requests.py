@@ -1,0 +1,40 @@
+"""What completion operations wait for: the bytes of the requests that were posted near them.
+
+The bytes of a nonblocking operation are counted where it was posted, but the time that they need to move is spent where
+the request is completed. A halo exchange posts and completes in one function, or in two that a third one calls.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..experiment import CallTree, FloatArray, RegionKind
+from .table import completes, posts
+
+
+def requested_bytes(tree: CallTree, sent: FloatArray, received: FloatArray) -> FloatArray:
+    """Return the bytes that each completion waits for, (paths, C, R), like `sent` and `received`; 0 for all others.
+
+    They are those of the nonblocking operations below the nearest caller that has some below it, and the larger of
+    bytes sent and received, which move at the same time.
+    """
+    names = [
+        tree.region_of(path).name if tree.region_of(path).kind is RegionKind.MPI else "" for path in range(len(tree))
+    ]
+    posting = np.array([posts(name) for name in names], dtype=bool)
+    below = np.where(posting[:, None, None], np.stack([np.nan_to_num(sent), np.nan_to_num(received)]), 0.0)
+    has = posting.copy()
+    for path in range(len(tree) - 1, -1, -1):
+        caller = tree.parent[path]
+        if caller >= 0:
+            below[:, caller] += below[:, path]
+            has[caller] |= has[path]
+    result = np.zeros_like(sent)
+    for path, name in enumerate(names):
+        if name and completes(name):
+            caller = int(tree.parent[path])
+            while caller >= 0 and not has[caller]:
+                caller = int(tree.parent[caller])
+            if caller >= 0:
+                result[path] = below[:, caller].max(axis=0)
+    return result
