@@ -25,7 +25,7 @@ test-address test-thread test-undefined: packages-test build
 	    -DCMAKE_C_COMPILER=clang-19 -DCMAKE_CXX_COMPILER=clang++-19 >/dev/null
 	@cmake --build build/$@ -- --quiet && cmake --install build/$@ --prefix build/$@/home >/dev/null
 	@ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0 TSAN_OPTIONS=ignore_noninstrumented_modules=1 \
-	    QUIPU_HOME=$(CURDIR)/build/$@/home XDG_CACHE_HOME=$(CURDIR)/build/$@/cache $(PY) -m pytest
+	    QUIPU_HOME=$(CURDIR)/build/$@/home PATH=$(CURDIR)/build/$@/home/bin:$(PATH) XDG_CACHE_HOME=$(CURDIR)/build/$@/cache $(PY) -m pytest
 
 test: packages-test build
 	@$(PY) -m pytest
