@@ -21,10 +21,11 @@ demo: build
 # first, and MPI libraries leak; what is not built with the thread sanitizer synchronizes unseen.
 test-address test-thread test-undefined: packages-test build
 	@echo "Building Quipu with a sanitizer ..."
-	@cmake -S . -B build/$@ -G Ninja -DQUIPU_SANITIZE=$(@:test-%=%) -DCMAKE_CXX_COMPILER=clang++-19 >/dev/null
-	@cmake --build build/$@ >/dev/null && cmake --install build/$@ --prefix build/$@/home >/dev/null
+	@cmake -S . -B build/$@ -G Ninja -DQUIPU_SANITIZE=$(@:test-%=%) \
+	    -DCMAKE_C_COMPILER=clang-19 -DCMAKE_CXX_COMPILER=clang++-19 >/dev/null
+	@cmake --build build/$@ -- --quiet && cmake --install build/$@ --prefix build/$@/home >/dev/null
 	@ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0 TSAN_OPTIONS=ignore_noninstrumented_modules=1 \
-	    QUIPU_HOME=$(CURDIR)/build/$@/home XDG_CACHE_HOME=$(CURDIR)/build/$@/cache $(PY) -m pytest
+	    QUIPU_HOME=$(CURDIR)/build/$@/home PATH=$(CURDIR)/build/$@/home/bin:$(PATH) XDG_CACHE_HOME=$(CURDIR)/build/$@/cache $(PY) -m pytest
 
 test: packages-test build
 	@$(PY) -m pytest

@@ -84,9 +84,7 @@ Team *take_team(uint32_t size) {
 }
 
 /* All time of a waiting region is waiting. */
-void wait_is_time(Node *node) {
-    __atomic_store_n(&node->metrics[QUIPU_WAIT_TIME], node->metrics[QUIPU_TIME], __ATOMIC_RELAXED);
-}
+void wait_is_time(Node *node) { put(node->metrics[QUIPU_WAIT_TIME], get(node->metrics[QUIPU_TIME])); }
 
 void add_wait(Member *member) {
     uint64_t since = __atomic_exchange_n(&member->since, 0, __ATOMIC_ACQ_REL);

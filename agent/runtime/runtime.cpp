@@ -25,8 +25,8 @@ inline void charge_time(quipu_thread *thread) {
     if (__builtin_expect(clock_kind != QUIPU_CLOCK_TSC, 0))
         return charge_any_time(thread);
     uint64_t now = cycle_counter();
-    thread->here->metrics[QUIPU_TIME] += now - thread->last;
-    thread->last = now;
+    add(thread->here->metrics[QUIPU_TIME], now - get(thread->last));
+    put(thread->last, now);
 }
 
 inline Link *follow(quipu_thread *thread, quipu_region *region) {
@@ -45,8 +45,8 @@ __attribute__((noinline)) Frame *idle_frame() {
 /* Ends frames above `frame`: their code never returned here. */
 __attribute__((noinline)) void unwind_to(quipu_thread *thread, Frame *frame) {
     charge_time(thread);
-    thread->top = frame;
-    thread->here = frame->node;
+    put(thread->top, frame);
+    put(thread->here, frame->node);
 }
 
 bool belongs(quipu_thread *thread, const Frame *frame) { return frame >= own(thread)->frames && frame <= thread->top; }
@@ -69,10 +69,10 @@ struct quipu_frame *quipu_enter(struct quipu_region *region) {
         charge_time(thread);
     Frame *frame = thread->top + 1;
     frame->counters = link->counters;
-    frame->node = link->to;
-    ++*link->visits;
-    thread->top = frame;
-    thread->here = link->to;
+    put(frame->node, link->to);
+    add(*link->visits, 1);
+    put(thread->top, frame);
+    put(thread->here, link->to);
     return frame;
 }
 
@@ -87,8 +87,8 @@ void quipu_exit(struct quipu_frame *frame) {
     Node *back = (frame - 1)->node;
     if (back != thread->here)
         charge_time(thread);
-    thread->top = frame - 1;
-    thread->here = back;
+    put(thread->top, frame - 1);
+    put(thread->here, back);
 }
 
 struct quipu_frame *quipu_attach(struct quipu_node *path) {
@@ -103,9 +103,9 @@ struct quipu_frame *quipu_attach(struct quipu_node *path) {
     charge_time(thread);
     Frame *frame = thread->top + 1;
     frame->counters = own(thread)->nowhere;
-    frame->node = copy;
-    thread->top = frame;
-    thread->here = copy;
+    put(frame->node, copy);
+    put(thread->top, frame);
+    put(thread->here, copy);
     return frame;
 }
 
@@ -114,7 +114,7 @@ uint64_t *quipu_count(struct quipu_region *region) {
     Link *link = thread ? follow(thread, region) : nullptr;
     if (__builtin_expect(!link, 0))
         return idle_frame()->counters;
-    ++*link->visits;
+    add(*link->visits, 1);
     return link->counters;
 }
 
@@ -132,14 +132,14 @@ struct quipu_frame *quipu_top(void) {
 void quipu_effort(const int64_t *weights) {
     if (quipu_thread *thread = this_thread())
         for (int i = 0; i < QUIPU_WEIGHTED; i++)
-            counted(thread->here)->metrics[QUIPU_BLOCKS + i] += static_cast<uint64_t>(weights[i]);
+            add(counted(thread->here)->metrics[QUIPU_BLOCKS + i], static_cast<uint64_t>(weights[i]));
 }
 
 void quipu_moved(uint64_t bytes_loaded, uint64_t bytes_stored) {
     if (quipu_thread *thread = this_thread()) {
         Node *node = counted(thread->here);
-        node->metrics[QUIPU_BYTES_LOADED] += bytes_loaded;
-        node->metrics[QUIPU_BYTES_STORED] += bytes_stored;
+        add(node->metrics[QUIPU_BYTES_LOADED], bytes_loaded);
+        add(node->metrics[QUIPU_BYTES_STORED], bytes_stored);
     }
 }
 

@@ -177,9 +177,11 @@ bool copy_all() {
     each_region([](const RegionRecord *record) { texts[record->id] = record->text; });
     /* Other threads go on meanwhile: what they enter now is not marked, and found out at the end. */
     for_each_thread([](quipu_thread *thread) {
-        for (const Frame *frame = own(thread)->frames; thread->in_use && frame <= thread->top; frame++)
-            if (frame->node && frame->node->id <= list.count && index_of[frame->node->id - 1] != UINT32_MAX)
-                owned(snapshot.open)[index_of[frame->node->id - 1]] = 1;
+        for (const Frame *frame = own(thread)->frames; thread->in_use && frame <= get(thread->top); frame++) {
+            const Node *node = get(frame->node);
+            if (node && node->id <= list.count && index_of[node->id - 1] != UINT32_MAX)
+                owned(snapshot.open)[index_of[node->id - 1]] = 1;
+        }
     });
     const quipu_profile_header *header = profile.header;
     if (header->clock == QUIPU_CLOCK_NANOSECONDS)
@@ -296,6 +298,6 @@ void quipu_end_snapshot(const char *reduction) {
         forget();
     }
     unlock();
-    thread->last = ticks(clock_kind);
+    put(thread->last, ticks(clock_kind));
 }
 }

@@ -245,7 +245,7 @@ quipu_thread *begin_thread() {
     if (quipu_thread *thread = forked) {
         forked = nullptr;
         unlock();
-        thread->last = ticks(clock_kind);
+        put(thread->last, ticks(clock_kind));
         return thread;
     }
     /* The lowest location that is free: threads that come and go share few locations. */
@@ -257,12 +257,12 @@ quipu_thread *begin_thread() {
         thread = new_thread();
     if (thread) {
         thread->shared->in_use = 1;
-        thread->frames->node = thread->root;
+        put(thread->frames->node, thread->root);
         thread->frames->counters = thread->nowhere;
-        thread->shared->top = thread->frames;
-        thread->shared->here = thread->root;
+        put(thread->shared->top, thread->frames);
+        put(thread->shared->here, thread->root);
         thread->shared->clock = clock_kind;
-        thread->shared->last = ticks(clock_kind);
+        put(thread->shared->last, ticks(clock_kind));
     }
     unlock();
     if (!thread)
@@ -270,7 +270,8 @@ quipu_thread *begin_thread() {
     if (thread_origin && !ranks) {
         Node *path = copy_path(thread->shared, thread_origin);
         lock();
-        thread->frames->node = thread->shared->here = outside_of(path);
+        put(thread->frames->node, outside_of(path));
+        put(thread->shared->here, thread->frames->node);
         unlock();
     }
     if (!ranks)
@@ -340,15 +341,16 @@ Node *copy_path(quipu_thread *shared, Node *path) {
 }
 
 void charge_any_time(quipu_thread *thread) {
-    uint64_t now = ticks(clock_kind), *time = &thread->here->metrics[QUIPU_TIME];
-    *time = now >= thread->last || *time >= thread->last - now ? *time + (now - thread->last) : 0;
-    thread->last = now;
+    uint64_t *place = &get(thread->here)->metrics[QUIPU_TIME];
+    const uint64_t now = ticks(clock_kind), last = get(thread->last), time = get(*place);
+    put(*place, now >= last || time >= last - now ? time + (now - last) : 0);
+    put(thread->last, now);
 }
 
 void settle(quipu_thread *thread) {
     /* Outside of all regions no time is kept. The time of a rank that does not run is not known; it was kept until its
      * last call of MPI. */
-    if (thread->top > own(thread)->frames && (!ranks || thread == running_rank()))
+    if (get(thread->top) > own(thread)->frames && (!ranks || thread == running_rank()))
         charge_any_time(thread);
 }
 

@@ -44,6 +44,12 @@ extern __thread Node *thread_origin;
 
 inline Thread *own(quipu_thread *thread) { return static_cast<Thread *>(thread->own); }
 
+/* For what a thread writes about itself: at its end the process looks at threads that still run. What both charge at
+ * the same moment may count once or not at all. */
+template <typename T> inline T get(const T &place) { return __atomic_load_n(&place, __ATOMIC_RELAXED); }
+template <typename T> inline void put(T &place, T value) { __atomic_store_n(&place, value, __ATOMIC_RELAXED); }
+inline void add(uint64_t &place, uint64_t value) { put(place, get(place) + value); }
+
 extern Profile profile;
 extern uint32_t clock_kind;
 extern bool active;

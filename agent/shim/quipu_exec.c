@@ -211,6 +211,9 @@ int main(int argc, char **argv) {
         const char *python = getenv("QUIPU_PYTHON");
         if (python && *python && strcmp(python, "0") != 0)
             measure_python();
+#ifdef QUIPU_SANITIZER_LIBRARY
+        put_before("LD_PRELOAD", QUIPU_SANITIZER_LIBRARY); /* it must be the first of all */
+#endif
         free(folder);
     }
     execvp(argv[1], argv + 1);

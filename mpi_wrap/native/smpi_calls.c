@@ -102,9 +102,13 @@ static void replace(const struct link_map *object, const char *also, const void 
         replace_in(object, tables, others, others_bytes, also, also_with);
 }
 
+/* Of sanitizers (of the program, or of our own tests), which refuse RTLD_DEEPBIND. */
+extern void __sanitizer_print_stack_trace(void) __attribute__((weak));
+
 /* What SMPI calls to load the program, or the copy of it for a rank. */
 static void *load(const char *file, int mode) {
-    void *program = dlopen(file, mode);
+    const bool watched = __sanitizer_print_stack_trace != NULL;
+    void *program = dlopen(file, watched ? mode & ~RTLD_DEEPBIND : mode);
     const struct link_map *object = NULL;
     if (program != NULL && dlinfo(program, RTLD_DI_LINKMAP, (void *)&object) == 0)
         for (; object != NULL; object = object->l_next) /* and the libraries that came with it */

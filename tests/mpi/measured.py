@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from quipu.agent.installation import native_folders
 from quipu.agent.profile import ProcessProfile, read_profile
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -90,7 +91,9 @@ def launch(command: Sequence[str], ranks: int, folder: Path, environment: dict[s
     """Run a command with these variables (for the ranks, not for mpirun) and the folder as its last argument."""
     mpirun = shutil.which("mpirun")
     assert mpirun is not None
-    variables = [f"{name}={value}" for name, value in environment.items()]
+    sanitizer = native_folders()[0].glob("sanitizer.so")  # docs/design/sanitizers.md
+    preload = ":".join([*map(str, sanitizer), environment.get("LD_PRELOAD", "")])
+    variables = [f"{name}={value}" for name, value in {**environment, "LD_PRELOAD": preload}.items()]
     result = subprocess.run(
         [mpirun, "-n", str(ranks), "env", *variables, *command, str(folder)],
         env={**os.environ, **LAUNCH},

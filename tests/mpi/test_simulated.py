@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from quipu.agent.archive import RunArchive
+from quipu.agent.installation import native_file
 from quipu.agent.launch import LaunchOptions, RunFailed, run
 from quipu.agent.launchers import launch_command
 
@@ -40,7 +40,7 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
     def build_one(name: str, compiler: str) -> Path:
         program = folder / f"{name}-{compiler}"
         if not program.exists():
-            path = Path(sys.executable).with_name(compiler) if compiler.startswith("quipu") else Path(compiler)
+            path = native_file(compiler) if compiler.startswith("quipu") else Path(compiler)
             subprocess.run([path, "-O1", "-Wall", "-Werror", PROGRAMS / f"{name}.c", "-o", program], check=True)
         return program
 

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from quipu.agent.installation import native_file
+from quipu.agent.installation import native_file, native_folders
 
 from .conftest import PROGRAMS, Tree, Workshop, effort
 
@@ -121,7 +121,10 @@ def test_a_plugin_of_a_program_that_is_not_measured(workshop: Workshop) -> None:
     wrapper(workshop, "quipu-cc", "-O2", "-fPIC", "-shared", PLUGINS / "first.c", to=library)
     host = workshop.folder / "host"
     subprocess.run(["gcc", PLUGINS / "host.c", "-o", host], check=True)
-    _, counted = measure(workshop, host, library)
+    sanitizer = native_folders()[0].glob("sanitizer.so")  # docs/design/sanitizers.md
+    run = workshop.run(host, str(library), LD_PRELOAD=":".join(map(str, sanitizer)))
+    assert run.returncode == 0
+    counted = effort(run)
     assert counted[("work",)]["visits"] == 3
 
 

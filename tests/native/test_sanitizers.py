@@ -19,6 +19,12 @@ PROGRAMS: dict[str, tuple[list[str], list[str]]] = {
 }
 
 
+@pytest.fixture(autouse=True)
+def plain_installation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs have one sanitizer at most, also where all tests run with one."""
+    monkeypatch.delenv("QUIPU_HOME", raising=False)
+
+
 def sanitizer_library(name: str) -> str:
     return subprocess.run(
         ["clang-19", f"-print-file-name=libclang_rt.{name}-x86_64.so"], check=True, capture_output=True, text=True
