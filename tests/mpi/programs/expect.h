@@ -7,6 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* With LARGE_COUNTS the program calls the large-count twins: that header renames the functions. */
+#ifdef LARGE_COUNTS
+#include LARGE_COUNTS
+typedef MPI_Count amount;
+typedef MPI_Aint displacement;
+#else
+typedef int amount;
+typedef int displacement;
+#endif
+
 struct expectation {
     char name[48];
     long long sent, received, messages_sent, messages_received, processes;
@@ -40,6 +50,30 @@ static inline void expect(const char *name, long long sent, long long received, 
 static inline void expect_collective(const char *name, long long sent, long long received, int processes) {
     expect(name, sent, received, sent > 0, received > 0, processes);
 }
+
+/* One call of every form of a collective operation, with bytes per call; the persistent one counts when it starts. */
+#define EVERY_FORM(blocking, nonblocking, sent, received, processes, ...)                                              \
+    do {                                                                                                               \
+        MPI_Request form;                                                                                              \
+        blocking(__VA_ARGS__);                                                                                         \
+        expect_collective(#blocking, sent, received, processes);                                                       \
+        nonblocking(__VA_ARGS__, &form);                                                                               \
+        MPI_Wait(&form, MPI_STATUS_IGNORE);                                                                            \
+        expect_collective(#nonblocking, sent, received, processes);                                                    \
+        PERSISTENT_FORM(blocking##_init, #blocking "_init", sent, received, processes, __VA_ARGS__);                   \
+    } while (0)
+
+#if MPI_VERSION >= 4
+#define PERSISTENT_FORM(init, name, sent, received, processes, ...)                                                    \
+    init(__VA_ARGS__, MPI_INFO_NULL, &form);                                                                           \
+    expect(name, 0, 0, 0, 0, 0);                                                                                       \
+    MPI_Start(&form);                                                                                                  \
+    expect_collective("MPI_Start", sent, received, processes);                                                         \
+    MPI_Wait(&form, MPI_STATUS_IGNORE);                                                                                \
+    MPI_Request_free(&form)
+#else
+#define PERSISTENT_FORM(...) (void)0
+#endif
 
 static inline void write_expectations(const char *folder) {
     int rank = 0;
