@@ -38,7 +38,8 @@ class Operation:
     """One MPI function of the table.
 
     `received_from_status` says that the status of the completed operation gives the received bytes; `received`
-    is then None, and `room` may say how much fits into the buffer. `persistent` says that bytes count when the request is started, not here.
+    is then None, and `room` may say how much fits into the buffer. `persistent` says that bytes count when the
+    request is started, not here.
     """
 
     name: str
