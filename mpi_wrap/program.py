@@ -27,7 +27,7 @@ def mpi_of_program(program: Path) -> str | None:
     try:
         with program.open("rb") as file:
             sections = [part for part in ELFFile(file).iter_sections() if isinstance(part, DynamicSection)]
-            needed = [str(tag.needed) for part in sections for tag in part.iter_tags("DT_NEEDED")]
+            needed = [str(vars(tag)["needed"]) for part in sections for tag in part.iter_tags("DT_NEEDED")]
     except (OSError, ELFError, ValueError, LookupError, TypeError, AttributeError, AssertionError):
         return None  # pyelftools raises all of these for what is no program, or a damaged one: starting it will tell
     return next((family for name in needed for pattern, family in _LIBRARIES if pattern.match(name)), None)
