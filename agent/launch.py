@@ -165,7 +165,9 @@ def _plan(command: tuple[str, ...], raw: Path, options: LaunchOptions) -> Launch
     request = LaunchRequest(command, shim, environment, variables, cores, options.folder or Path())
     plan = plan_launch(request)
     if options.mpi and plan.is_mpi:
-        library = options.mpi_preload or _mpi_library(command[0], environment)
+        from .mpi_choice import library_for
+
+        library = options.mpi_preload or library_for(command[0], plan, environment)
         variables["QUIPU_PRELOAD"] = str(library.absolute())
         variables["QUIPU_MPI_WAIT"] = options.mpi_wait or variables.get("QUIPU_MPI_WAIT") or "local"
         variables["QUIPU_MPI_REDUCE"] = _reduce(plan, options, variables)
@@ -202,24 +204,6 @@ def agent_command(raw: Path) -> str:
     """
     words = (sys.executable, "-P", "-m", "quipu.agent.node", str(raw))
     return " ".join(word.replace("\\", "\\\\").replace(" ", "\\ ") for word in words)
-
-
-def _mpi_library(launcher: str, environment: Mapping[str, str]) -> Path:
-    """Return the PMPI library for the MPI of the launcher: $QUIPU_MPICC, or the mpicc beside the launcher, decides.
-
-    Beside mpirun.mpich that is mpicc.mpich, beside smpirun smpicc. srun belongs to no MPI: the first mpicc in PATH is
-    taken.
-    """
-    from quipu.mpi_wrap.library import mpi_library
-
-    name, dot, suffix = Path(launcher).name.partition(".")
-    found = shutil.which(launcher, path=environment.get("PATH"))
-    if found and name != "srun" and "QUIPU_MPICC" not in environment:
-        for compiler in ("smpicc",) if name == "smpirun" else (f"mpicc{dot}{suffix}", "mpicc"):
-            beside = Path(found).with_name(compiler)
-            if os.access(beside, os.X_OK):
-                return mpi_library(str(beside))
-    return mpi_library()
 
 
 def _launch(plan: LaunchPlan, raw: Path, options: LaunchOptions) -> Ending:

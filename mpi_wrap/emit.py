@@ -7,6 +7,7 @@ native/quipu_mpi.h.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from quipu.modeling.errors import MeasurementError
@@ -19,8 +20,12 @@ from .table import Completes, Operation
 GROUP_OF = {"comm": "quipu_mpi_group_of", "win": "quipu_mpi_group_of_win", "file": "quipu_mpi_group_of_file"}
 # What the wrapper library itself must do around a few functions.
 BEFORE = {"MPI_Abort": "quipu_flush();", "MPI_Finalize": "quipu_mpi_reduce_at_end();"}
-AFTER_SUCCESS = {"MPI_Init": "quipu_mpi_initialized();", "MPI_Init_thread": "quipu_mpi_initialized();"}
-AFTER_REGION = {"MPI_Finalize": "quipu_mpi_finalized();"}
+AFTER_SUCCESS = {
+    "MPI_Init": "quipu_mpi_initialized();",
+    "MPI_Init_thread": "quipu_mpi_initialized();",
+    "MPI_Session_init": "quipu_mpi_session_begun({2});",
+}
+AFTER_REGION = {"MPI_Finalize": "quipu_mpi_finalized();", "MPI_Session_finalize": "quipu_mpi_session_ended();"}
 
 # Functions during which SMPI simulates nothing: what they take counts as computation.
 _LOCAL = re.compile(
@@ -72,7 +77,7 @@ def wrapper(function: Function, operation: Operation | None, *, simulated: bool 
                 "if (status == MPI_STATUS_IGNORE)",
                 "    status = &own_status;",
             ]
-    success = [*([AFTER_SUCCESS[function.name]] if function.name in AFTER_SUCCESS else []), *parts.success]
+    success = [*after_success(function.name, names), *parts.success]
     inner = [*([BEFORE[function.name]] if function.name in BEFORE else []), *parts.before]
     inner.append(f"result = {call};")
     if takes_time:
@@ -96,6 +101,11 @@ def wrapper(function: Function, operation: Operation | None, *, simulated: bool 
     define = f'struct quipu_region {region(function.name)} = {{.name = "{function.name}", .kind = QUIPU_MPI}};'
     name = f"static int {replacement(function.name)}" if simulated else f"int {function.name}"
     return f"{define}\n{name}({parameters or 'void'}) {{\n{body}\n}}\n"
+
+
+def after_success(function: str, arguments: Sequence[str]) -> list[str]:
+    """What the wrapper library does after a function that has succeeded, beside counting."""
+    return [AFTER_SUCCESS[function].format(*arguments)] if function in AFTER_SUCCESS else []
 
 
 def replacement(function: str) -> str:
@@ -162,7 +172,12 @@ def transfer(operation: Operation, access: Access) -> Accounting:
         message_sent = "sent > 0" if collective else "false"
         message_received = "received > 0" if collective else "false"
     if waits or operation.persistent:
-        facts = [f".message_received = {message_received}", f".from_status = {str(waits).lower()}"]
+        facts = [f".message_received = {message_received}"]
+        if waits and operation.room is not None:
+            facts += [".from_status = !QUIPU_MPI_LACKS_STATUS || !to_peer"]
+            facts += [f".received = {operation.room.c(access)}"]
+        else:
+            facts += [f".from_status = {str(waits).lower()}"]
         if operation.persistent:
             facts += [".persistent = true", ".sent = sent", ".received = received", f".message_sent = {message_sent}"]
         peer = from_peer if receives else to_peer

@@ -1,7 +1,7 @@
 """C text of one wrapper of a Fortran procedure of MPI.
 
 Needed where the Fortran library does not go through the C functions: Open MPI's calls PMPI_ functions, so C
-wrappers never see its calls (MPICH's calls MPI_ functions). A wrapper passes the Fortran arguments on as they
+wrappers never see its calls (for MPICH's see native/fortran_calls.c). A wrapper passes the Fortran arguments on as they
 are, to the profiling procedure of the same binding; what it counts is read from copies converted to C.
 """
 
@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, replace
 
 from . import waiting
-from .emit import AFTER_REGION, AFTER_SUCCESS, BEFORE, C_ACCESS, Accounting, region, transfer, waits_in_call
+from .emit import AFTER_REGION, BEFORE, C_ACCESS, Accounting, after_success, region, transfer, waits_in_call
 from .installation import OPEN_MPI
 from .prototypes import Function
 from .table import Completes, Operation
@@ -64,7 +64,9 @@ def fortran_wrapper(function: Function, operation: Operation | None, binding: Fo
     passed = ", ".join([f"f_{name}" for name in names] + ["ierror"] + [f"length_{i}" for i in range(strings)])
     procedure = f"{function.name.lower()}{binding.suffix}"
     parts = _accounting(function, operation)
-    success = [*([AFTER_SUCCESS[function.name]] if function.name in AFTER_SUCCESS else []), *parts.success]
+    # The only argument that is asked for there is a session.
+    sessions = [f"&(MPI_Session){{PMPI_Session_f2c(*(const MPI_Fint *)f_{name})}}" for name in names]
+    success = [*after_success(function.name, sessions), *parts.success]
     inner = [*([BEFORE[function.name]] if function.name in BEFORE else []), *parts.before]
     inner += [f"pmpi({passed});", *parts.after]
     if success:

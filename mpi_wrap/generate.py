@@ -11,14 +11,14 @@ from dataclasses import dataclass
 
 from .emit import region, replacement, wrapper
 from .emit_fortran import FortranBinding, bindings_of, fortran_wrapper
-from .installation import SMPI
+from .installation import OPEN_MPI, SMPI
 from .prototypes import Function
 from .table import Operation
 
 WRAPPERS = "wrappers.c"
 AT_HAND = "mpi_at_hand.h"
 # Functions that hand-written parts use if mpi.h has them.
-OPTIONAL = ("MPI_Type_size_x", "MPI_Get_elements_x", "MPI_Dist_graph_neighbors_count")
+OPTIONAL = ("MPI_Type_size_x", "MPI_Get_elements_x", "MPI_Dist_graph_neighbors_count", "MPI_Session_init")
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,8 @@ def generate(functions: Iterable[Function], operations: Mapping[str, Operation],
     head += "#pragma GCC visibility pop\n"
     simulated = family == SMPI
     wrappers = [wrapper(function, operations.get(function.name), simulated=simulated) for function in functions]
-    if simulated:
-        wrappers.append(_replacements(sorted(names)))
+    if family != OPEN_MPI:
+        wrappers.append(_replacements(sorted(names), simulated=simulated))
     fortran = {
         f"wrappers_{binding.name}.c": "\n".join((head, *_fortran(functions, operations, binding)))
         for binding in bindings_of(family)
@@ -58,9 +58,10 @@ def generate(functions: Iterable[Function], operations: Mapping[str, Operation],
     )
 
 
-def _replacements(names: Iterable[str]) -> str:
-    """The table through which the wrappers come into programs that SMPI loads."""
-    rows = "\n".join(f'    {{"{name}", (const void *){replacement(name)}}},' for name in names)
+def _replacements(names: Iterable[str], *, simulated: bool) -> str:
+    """The table through which the wrappers come into what does not ask for them (native/tables.c)."""
+    functions = {name: replacement(name) if simulated else name for name in names}
+    rows = "\n".join(f'    {{"{name}", (const void *){function}}},' for name, function in functions.items())
     return (
         f"const struct quipu_mpi_replacement quipu_mpi_replacements[] = {{\n{rows}\n}};\n"
         "const size_t quipu_mpi_replacement_count = sizeof quipu_mpi_replacements / sizeof *quipu_mpi_replacements;\n"

@@ -38,6 +38,11 @@ class MpiInstallation:
     compile_flags: tuple[str, ...]
     link_flags: tuple[str, ...]
 
+    @property
+    def interface(self) -> str | None:
+        """The family whose binary interface it has: that of MPICH for those made from it; None if not known."""
+        return MPICH if self.family in (INTEL, MVAPICH) else None if self.family == UNKNOWN else self.family
+
     def __str__(self) -> str:
         """Family and version, as a person writes it."""
         return f"{self.family} {self.version}".strip()

@@ -28,9 +28,12 @@ bytes received are equal for each communication operation, except for one-sided 
 - A collective counts one message sent where it sends more than 0 bytes, one received where it receives more than 0.
 - Forms: *I* nonblocking (`MPI_Ibcast`), *P* persistent (`MPI_Bcast_init`); where `mpi.h` has them, large-count twins
   (`MPI_Bcast_c`) follow the same rule.
-- MPICH 4.0 leaves the status of `MPI_Isendrecv` and `MPI_Isendrecv_replace` undefined: what they receive is not
-  reliable there.
+- MPICH leaves the status of `MPI_Isendrecv` and `MPI_Isendrecv_replace` undefined: there they count the size of the
+  receive buffer, which is at least what they received.
 - Programs in Fortran count alike, through `mpif.h`, `use mpi` and `use mpi_f08`; Python programs through mpi4py.
+- A program that begins with `MPI_Session_init` instead of `MPI_Init` counts alike. Its place is that in the process
+  set `mpi://WORLD`; there are no probes of collectives (`QUIPU_MPI_WAIT=sample` is then `local`), and its ranks are
+  merged after the run.
 - MPI-IO counts bytes written as sent and bytes read as received, and no messages.
 
 """

@@ -23,7 +23,9 @@ KINDS = ("point-to-point", "collective", "one-sided", "io", "persistent", "compl
 Completes = Literal["one", "any", "some", "all", "free", "start", "startall"]
 COMPLETES = ("one", "any", "some", "all", "free", "start", "startall")
 FORMS = ("nonblocking", "persistent")
-KEYS = frozenset({"kind", "arguments", "alike", "forms", "sent", "received", "to", "from", "convention", "completes"})
+KEYS = frozenset(
+    {"kind", "arguments", "alike", "forms", "sent", "received", "room", "to", "from", "convention", "completes"}
+)
 STATUS = "status"
 # Names of variables in generated wrappers.
 RESERVED = frozenset(
@@ -36,7 +38,8 @@ class Operation:
     """One MPI function of the table.
 
     `received_from_status` says that the status of the completed operation gives the received bytes; `received`
-    is then None. `persistent` says that bytes count when the request is started, not here.
+    is then None, and `room` may say how much fits into the buffer. `persistent` says that bytes count when the
+    request is started, not here.
     """
 
     name: str
@@ -45,6 +48,7 @@ class Operation:
     sent: Expression | None
     received: Expression | None
     received_from_status: bool
+    room: Expression | None
     to: str | None
     source: str | None
     convention: str
@@ -147,9 +151,9 @@ def _row(name: str, entry: object, path: Path, line: int) -> Row:
     for key in ("to", "from"):
         if key in entry and entry[key] not in arguments:
             raise FormatError(path, f"{name}: {key} names no argument", line)
-    sent, received = (
+    sent, received, room = (
         None if entry.get(key) in (None, STATUS) else parse(_text(entry, key, name, path, line), arguments, path, line)
-        for key in ("sent", "received")
+        for key in ("sent", "received", "room")
     )
     if entry.get("sent") == STATUS:
         raise FormatError(path, f"{name}: a status says nothing of what was sent", line)
@@ -160,6 +164,7 @@ def _row(name: str, entry: object, path: Path, line: int) -> Row:
         sent=sent,
         received=received,
         received_from_status=entry.get("received") == STATUS,
+        room=room,
         to=entry.get("to"),
         source=entry.get("from"),
         convention=_text(entry, "convention", name, path, line),

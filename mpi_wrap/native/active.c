@@ -3,6 +3,7 @@
 
 #ifndef SMPI_H
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,13 +23,20 @@ static const char *abi_of(const char *version) {
 #define BUILT_FOR "MPICH"
 #endif
 
-__attribute__((constructor)) static void start(void) { quipu_mpi_on = quipu_active(); }
+__attribute__((constructor)) static void start(void) {
+    quipu_mpi_on = quipu_active();
+#ifndef OPEN_MPI
+    if (quipu_mpi_on)
+        quipu_mpi_replace_fortran_calls();
+#endif
+}
 
-void quipu_mpi_initialized(void) {
+/* Name the MPI that runs; false if it is not the one that this library is for. */
+static bool is_our_mpi(void) {
     char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
     int length = 0;
     if (PMPI_Get_library_version(version, &length) != MPI_SUCCESS)
-        return;
+        return false;
     version[strcspn(version, "\n,")] = '\0';
     for (char *tab = version; (tab = strchr(tab, '\t')) != NULL;)
         *tab = ' ';
@@ -41,20 +49,30 @@ void quipu_mpi_initialized(void) {
                 version, BUILT_FOR);
         quipu_attribute("mpi_problem", "libquipu_mpi.so was built for another MPI: MPI is not counted");
         quipu_mpi_on = 0;
-        return;
+        return false;
     }
+    return true;
+}
+
+static void tell_place(int rank, int ranks) {
+    char text[16];
+    snprintf(text, sizeof text, "%d", rank);
+    quipu_attribute("rank", text);
+    snprintf(text, sizeof text, "%d", ranks);
+    quipu_attribute("ranks", text);
+}
+
+void quipu_mpi_initialized(void) {
+    if (!is_our_mpi())
+        return;
     const struct quipu_mpi_group world = quipu_mpi_group_of(MPI_COMM_WORLD);
     if (world.all == 0)
         return;
     quipu_mpi_know_world();
     int level = MPI_THREAD_MULTIPLE;
     quipu_mpi_concurrent = PMPI_Query_thread(&level) != MPI_SUCCESS || level == MPI_THREAD_MULTIPLE;
-    quipu_mpi_choose_waits();
-    char text[16];
-    snprintf(text, sizeof text, "%d", world.rank);
-    quipu_attribute("rank", text);
-    snprintf(text, sizeof text, "%d", world.all);
-    quipu_attribute("ranks", text);
+    quipu_mpi_choose_waits(true);
+    tell_place(world.rank, world.all);
 }
 
 void quipu_mpi_finalized(void) {
@@ -62,5 +80,32 @@ void quipu_mpi_finalized(void) {
     quipu_attribute("mpi_finalized", "1");
     quipu_flush();
 }
+
+#ifdef QUIPU_MPI_HAVE_Session_init
+static atomic_int sessions; /* begun and not ended */
+
+static bool in_world(void) {
+    int initialized = 0, finalized = 0;
+    return PMPI_Initialized(&initialized) == MPI_SUCCESS && PMPI_Finalized(&finalized) == MPI_SUCCESS && initialized &&
+           !finalized;
+}
+
+void quipu_mpi_session_begun(const MPI_Session *session) {
+    MPI_Group everybody;
+    int rank = 0, ranks = 0;
+    if (atomic_fetch_add(&sessions, 1) != 0 || in_world() || !is_our_mpi() ||
+        PMPI_Group_from_session_pset(*session, "mpi://WORLD", &everybody) != MPI_SUCCESS)
+        return;
+    if (PMPI_Group_rank(everybody, &rank) == MPI_SUCCESS && PMPI_Group_size(everybody, &ranks) == MPI_SUCCESS)
+        tell_place(rank, ranks);
+    PMPI_Group_free(&everybody);
+    quipu_mpi_choose_waits(false);
+}
+
+void quipu_mpi_session_ended(void) {
+    if (atomic_fetch_sub(&sessions, 1) == 1 && !in_world())
+        quipu_mpi_finalized();
+}
+#endif
 
 #endif

@@ -27,14 +27,20 @@
 
 /* After MPI_Init: rank, number of ranks and MPI library become attributes of the profile. */
 void quipu_mpi_initialized(void);
+#ifdef QUIPU_MPI_HAVE_Session_init
+/* The same after MPI_Session_init, in a program that does without MPI_Init. */
+void quipu_mpi_session_begun(const MPI_Session *session);
+/* After MPI_Session_finalize: as quipu_mpi_finalized if it was the last one. */
+void quipu_mpi_session_ended(void);
+#endif
 /* Before MPI_Finalize: the ranks reduce their profiles to one file, if that is wanted (reduce.h). */
 void quipu_mpi_reduce_at_end(void);
 /* After MPI_Finalize: the profile is complete as far as MPI goes. */
 void quipu_mpi_finalized(void);
 
-/* smpi.c, smpi_calls.c ------------------------------------------------------------------------------------ */
+/* fortran_calls.c, smpi.c, smpi_calls.c ------------------------------------------------------------------- */
 
-#ifdef SMPI_H
+#ifndef OPEN_MPI
 struct quipu_mpi_replacement {
     const char *name;
     const void *function;
@@ -42,6 +48,11 @@ struct quipu_mpi_replacement {
 /* Generated: the wrappers by the name of their function, sorted. */
 extern const struct quipu_mpi_replacement quipu_mpi_replacements[];
 extern const size_t quipu_mpi_replacement_count;
+/* From now on the procedures of mpi_f08 that are loaded call the wrappers. */
+void quipu_mpi_replace_fortran_calls(void);
+#endif
+
+#ifdef SMPI_H
 /* From now on programs that SMPI loads call the wrappers. */
 void quipu_mpi_replace_calls(void);
 /* Before a function that takes simulated time: what was computed until now is simulated. */
@@ -165,8 +176,8 @@ extern bool quipu_mpi_tell_waits;
 extern uint32_t quipu_mpi_probe_one_of;
 extern uint64_t quipu_mpi_wait_floor; /* ticks */
 
-/* After MPI_Init: reads QUIPU_MPI_WAIT. */
-void quipu_mpi_choose_waits(void);
+/* After MPI_Init: reads QUIPU_MPI_WAIT. Without MPI_COMM_WORLD (in a session) there are no probes. */
+void quipu_mpi_choose_waits(bool world);
 /* At the end: number and cost of the probes become attributes of the profile. */
 void quipu_mpi_report_waits(void);
 /* A call took so long while it moved these bytes: the rest is waiting. */
@@ -216,10 +227,17 @@ static inline void quipu_mpi_before_collective(struct quipu_node *node, MPI_Comm
 
 /* requests.c ---------------------------------------------------------------------------------------------- */
 
+/* MPICH and MPIs made from it leave the status of a nonblocking MPI_Sendrecv as the request before has left it. */
+#if defined(OPEN_MPI) || defined(SMPI_H)
+#define QUIPU_MPI_LACKS_STATUS false
+#else
+#define QUIPU_MPI_LACKS_STATUS true
+#endif
+
 /* What is known of a request that counts later: a receive (its bytes come with the status), or a persistent one. */
 struct quipu_mpi_request {
     struct quipu_node *node; /* who is credited: the call path that posted or started it */
-    uint64_t sent, received; /* known bytes of a persistent request */
+    uint64_t sent, received; /* known bytes: of a persistent request, or if no status will tell them */
     bool message_sent, message_received;
     bool from_status; /* `received` comes from the status */
     bool persistent;

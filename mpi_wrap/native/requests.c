@@ -171,8 +171,12 @@ uint64_t quipu_mpi_settle(MPI_Request handle, uint64_t time, const MPI_Status *s
             (*link)->request.active = false;
     }
     unlock_part(part);
-    if (link == NULL || !request.from_status || (request.persistent && !request.active))
+    if (link == NULL || (request.persistent && !(request.from_status && request.active)))
         return 0;
+    if (!request.from_status) {
+        quipu_mpi_count(request.node, 0, 0, request.received, false, request.message_received);
+        return request.received;
+    }
     /* Only messages can be cancelled; Open MPI leaves the flag undefined in the status of a file operation. */
     int cancelled = 0;
     if (request.message_received && PMPI_Test_cancelled(status, &cancelled) == MPI_SUCCESS && cancelled)

@@ -71,7 +71,7 @@ static int delete_arrivals(MPI_Comm comm, int key, void *value, void *state) {
     return MPI_SUCCESS;
 }
 
-void quipu_mpi_choose_waits(void) {
+void quipu_mpi_choose_waits(bool world) {
     const char *mode = getenv("QUIPU_MPI_WAIT"), *clock = getenv("QUIPU_CLOCK");
     if (mode == NULL || *mode == '\0')
         mode = "local";
@@ -80,11 +80,11 @@ void quipu_mpi_choose_waits(void) {
         fprintf(stderr, "quipu: error: QUIPU_MPI_WAIT=%s: it must be off, local, sample or all\n", mode);
         PMPI_Abort(MPI_COMM_WORLD, 1);
     }
-    quipu_attribute("mpi_wait", mode);
+    quipu_attribute("mpi_wait", (sample || all) && !world ? "local" : mode);
     if (strcmp(mode, "off") == 0 || (clock != NULL && strcmp(clock, "none") == 0))
         return;
     /* Whether there are probes follows from variables that all ranks share, and from nothing else. */
-    if ((sample || all) &&
+    if ((sample || all) && world &&
         PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, delete_arrivals, &arrivals_key, NULL) == MPI_SUCCESS)
         quipu_mpi_probe_one_of = all ? 1 : SAMPLED_ONE_OF;
     if (quipu_ticks() == 0)

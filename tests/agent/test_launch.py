@@ -14,7 +14,6 @@ from quipu.agent.launch import (
     LaunchOptions,
     RunFailed,
     RunInterrupted,
-    _mpi_library,
     agent_command,
     run,
     wait_for_nodes,
@@ -221,31 +220,3 @@ def test_endings_in_words() -> None:
     assert Ending(0, 1.0).text == ""
     assert Ending(-9, 1.0).text == "was killed by SIGKILL"
     assert Ending(-15, 60.0, timed_out=True).text == "was stopped at its time limit, after 60 s"
-
-
-@pytest.mark.parametrize(
-    ("launcher", "present", "expected"),
-    [
-        ("mpirun", ["mpicc"], "mpicc"),
-        ("mpirun.mpich", ["mpicc", "mpicc.mpich"], "mpicc.mpich"),
-        ("mpiexec.hydra", ["mpicc"], "mpicc"),
-        ("mpirun", [], None),
-        ("srun", ["mpicc"], None),
-    ],
-)
-def test_the_mpi_library_is_that_of_the_launcher(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, launcher: str, present: list[str], expected: str | None
-) -> None:
-    asked: list[str | None] = []
-
-    def library(mpicc: str | None = None) -> Path:
-        asked.append(mpicc)
-        return Path("lib.so")
-
-    monkeypatch.setattr("quipu.mpi_wrap.library.mpi_library", library)
-    for name in (launcher, *present):
-        (tmp_path / name).write_text("")
-        (tmp_path / name).chmod(0o755)
-    _mpi_library(launcher, {"PATH": str(tmp_path)})
-    _mpi_library(launcher, {"PATH": str(tmp_path), "QUIPU_MPICC": "mine"})
-    assert asked == [str(tmp_path / expected) if expected else None, None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -15,21 +16,31 @@ from quipu.mpi_wrap import mpi_library
 
 
 @pytest.fixture(scope="session")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """libquipu_mpi.so for the installed MPI, in a cache of the tests' own."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
-        return mpi_library()
+def libraries(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Build libquipu_mpi.so for an installed MPI, by the end of its tools' names, in a cache of the tests' own."""
+    cache = tmp_path_factory.mktemp("cache")
+
+    @functools.cache
+    def build(mpi: str) -> Path:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("XDG_CACHE_HOME", str(cache))
+            return mpi_library(f"mpicc{mpi}")
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def library(libraries: Callable[[str], Path]) -> Path:
+    """libquipu_mpi.so for the default MPI."""
+    return libraries("")
 
 
 @pytest.fixture(scope="session")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """Build a test program once and give its path."""
-    built: dict[str, Path] = {}
+    """Build a test program for the default MPI once and give its path."""
 
+    @functools.cache
     def build(name: str) -> Path:
-        if name not in built:
-            built[name] = compile_program(name, tmp_path_factory.mktemp(name))
-        return built[name]
+        return compile_program(name, tmp_path_factory.mktemp(name))
 
     return build

@@ -18,6 +18,8 @@ PROGRAMS = Path(__file__).parent / "programs"
 METRICS = ("bytes_sent", "bytes_received", "messages_sent", "messages_received", "comm_size")
 Counts = tuple[int, int, int, int, int]
 SECONDS = 120
+MPICH = ".mpich"  # end of the names of MPICH's tools; the tools of the default MPI have none
+LARGE = "_c"  # end of the names of large-count functions
 # As root, on few cores and in containers that forbid processes to read each other; no effect on other MPIs.
 LAUNCH = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
@@ -51,7 +53,7 @@ class Run:
         """Counts per function in the profile, over all call paths and threads; large-count twins are the same."""
         sums: dict[str, list[int]] = defaultdict(lambda: [0] * len(METRICS))
         for path, counts in self.call_paths(rank):
-            row = sums[path[-1].removesuffix("_c")]
+            row = sums[path[-1].removesuffix(LARGE)]
             for i, value in enumerate(counts[:-1]):
                 row[i] += value
             row[-1] = max(row[-1], counts[-1])
@@ -77,19 +79,19 @@ def _counts(values: Sequence[object]) -> Counts:
     return sent, received, messages_sent, messages_received, processes
 
 
-def compile_program(name: str, folder: Path, flags: Sequence[str] = ()) -> Path:
+def compile_program(name: str, folder: Path, flags: Sequence[str] = (), mpi: str = "") -> Path:
     """Build tests/mpi/programs/<name>.c with the plain mpicc."""
     program = folder / name
     source = PROGRAMS / f"{name}.c"
-    command = ["mpicc", "-g", "-O1", "-Wall", str(source), "-pthread", "-o", str(program), *flags]
+    command = [f"mpicc{mpi}", "-g", "-O1", "-Wall", str(source), "-pthread", "-o", str(program), *flags]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
     return program
 
 
-def launch(command: Sequence[str], ranks: int, folder: Path, environment: dict[str, str]) -> Run:
+def launch(command: Sequence[str], ranks: int, folder: Path, environment: dict[str, str], mpi: str = "") -> Run:
     """Run a command with these variables (for the ranks, not for mpirun) and the folder as its last argument."""
-    mpirun = shutil.which("mpirun")
+    mpirun = shutil.which(f"mpirun{mpi}")
     assert mpirun is not None
     sanitizer = native_folders()[0].glob("sanitizer.so")  # docs/design/sanitizers.md
     preload = ":".join([*map(str, sanitizer), environment.get("LD_PRELOAD", "")])
@@ -106,9 +108,9 @@ def launch(command: Sequence[str], ranks: int, folder: Path, environment: dict[s
     return Run(folder, ranks)
 
 
-def run_preloaded(command: Sequence[str], ranks: int, folder: Path, library: Path) -> Run:
+def run_preloaded(command: Sequence[str], ranks: int, folder: Path, library: Path, mpi: str = "") -> Run:
     """Run a command under the PMPI library, measured."""
-    return launch(command, ranks, folder, {"LD_PRELOAD": str(library), "QUIPU_DIR": str(folder)})
+    return launch(command, ranks, folder, {"LD_PRELOAD": str(library), "QUIPU_DIR": str(folder)}, mpi)
 
 
 def check_accounting(run: Run) -> None:

@@ -2,8 +2,9 @@
 
     python tests/mpi/mpi4py_suite.py --python VENV/bin/python --suite mpi4py-4.1.2/test --launcher mpirun
 
-Each module runs in a process of its own, so that one that hangs takes no other with it. The last line is one JSON
-object: `differences` (bound: 0) and the counts of results.
+Some modules at a time run in one process; where that ends early or differs, each of them runs again in a process of
+its own, so that one that hangs takes no other with it. The last line is one JSON object: `differences` (bound: 0) and
+the counts of results.
 The exit code is 0 if there is no difference.
 """
 
@@ -16,6 +17,7 @@ import re
 import subprocess
 import tempfile
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 from quipu.mpi_wrap import mpi_library
@@ -38,14 +40,20 @@ RESULT = re.compile(
 
 
 Results = dict[str, str]  # of each test on each rank, and of each module
+HANGS = "hangs"
+ENDS = ("exit code 0", "exit code 1")  # all tests ran
 
 
-def run_module(arguments: argparse.Namespace, module: str, ranks: int, variables: dict[str, str]) -> Results:
-    """Run one module of the suite; a hang ends it and is its result."""
+def run_modules(
+    arguments: argparse.Namespace, modules: Sequence[str], ranks: int, variables: dict[str, str]
+) -> Results:
+    """Run modules of the suite in one process per rank; a hang ends them and is their result."""
+    together = " ".join(modules)
     with tempfile.TemporaryDirectory() as name:
         output = Path(name) / "rank"
         words = [*(f"{key}={value}" for key, value in variables.items()), f"QUIPU_SUITE_OUTPUT={output}"]
-        test = [str(arguments.python), "main.py", "-v", "-i", rf"(^|/){module}\.py$", *arguments.options]
+        pattern = rf"(^|/)({'|'.join(modules)})\.py$"
+        test = [str(arguments.python), "main.py", "-v", "-i", pattern, *arguments.options]
         process = subprocess.Popen(
             [arguments.launcher, "-n", str(ranks), "env", *words, "sh", "-c", RANK_SHELL, "sh", *test],
             cwd=arguments.suite,
@@ -54,9 +62,10 @@ def run_module(arguments: argparse.Namespace, module: str, ranks: int, variables
             stderr=subprocess.DEVNULL,
         )
         try:
-            results = {module: f"exit code {process.wait(arguments.timeout)}"}
+            code = process.wait(arguments.timeout * len(modules))
+            results = dict.fromkeys(modules, f"exit code {code}")
         except subprocess.TimeoutExpired:
-            results = {module: "hangs"}
+            results = dict.fromkeys(modules, HANGS)
             process.terminate()
             process.wait()
         for rank in range(ranks):
@@ -64,11 +73,26 @@ def run_module(arguments: argparse.Namespace, module: str, ranks: int, variables
             text = path.read_text(errors="replace") if path.exists() else ""
             if arguments.keep:
                 kind = "with" if "LD_PRELOAD" in variables else "without"
-                (arguments.keep / f"{module}-{kind}-{ranks}-{rank}.txt").write_text(text)
-            # How far a module comes before the time limit ends it depends on the load of the machine.
-            for found in RESULT.finditer(text if results[module] != "hangs" else ""):
+                (arguments.keep / f"{together[:80]}-{kind}-{ranks}-{rank}.txt").write_text(text)
+            # How far modules come before the time limit ends them depends on the load of the machine.
+            for found in RESULT.finditer(text if HANGS not in results.values() else ""):
                 results[f"rank {rank}, {found['test']}"] = found["result"]
     return results
+
+
+def compare(
+    arguments: argparse.Namespace, modules: Sequence[str], ranks: int, library: Path
+) -> tuple[Results, Results]:
+    """The results of modules without and with the wrappers."""
+    plain = run_modules(arguments, modules, ranks, {})
+    with tempfile.TemporaryDirectory() as raw:
+        variables = {"LD_PRELOAD": str(library), "QUIPU_DIR": raw, "QUIPU_MPI_WAIT": "sample"}
+        wrapped = run_modules(arguments, modules, ranks, variables)
+    if len(modules) == 1 or (plain == wrapped and all(plain[module] in ENDS for module in modules)):
+        return plain, wrapped
+    parts = [compare(arguments, [module], ranks, library) for module in modules]
+    plain, wrapped = ({key: value for part in parts for key, value in part[i].items()} for i in (0, 1))
+    return plain, wrapped
 
 
 def main() -> int:
@@ -78,6 +102,7 @@ def main() -> int:
     parser.add_argument("--launcher", default="mpirun")
     parser.add_argument("--ranks", type=int, nargs="+", default=[1, 2, 4])
     parser.add_argument("--timeout", type=float, default=60, help="seconds for one module")
+    parser.add_argument("--together", type=int, default=12, help="how many modules run in one process")
     parser.add_argument("--modules", default="", help="regular expression: the modules to run")
     parser.add_argument("--keep", type=Path, help="folder that gets the output of every rank")
     parser.add_argument("options", nargs="*", help="for mpi4py's main.py, after --")
@@ -90,11 +115,10 @@ def main() -> int:
     for ranks in arguments.ranks:
         plain: Results = {}
         wrapped: Results = {}
-        for module in modules:
-            plain |= run_module(arguments, module, ranks, {})
-            with tempfile.TemporaryDirectory() as raw:
-                variables = {"LD_PRELOAD": str(library), "QUIPU_DIR": raw, "QUIPU_MPI_WAIT": "sample"}
-                wrapped |= run_module(arguments, module, ranks, variables)
+        for first in range(0, len(modules), arguments.together):
+            of_group = compare(arguments, modules[first : first + arguments.together], ranks, library)
+            plain |= of_group[0]
+            wrapped |= of_group[1]
         changed = [key for key in sorted({*plain, *wrapped}) if plain.get(key) != wrapped.get(key)]
         for key in changed:
             print(f"{ranks} ranks, {key}: {plain.get(key)} without, {wrapped.get(key)} with", flush=True)

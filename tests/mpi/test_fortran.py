@@ -1,38 +1,64 @@
-"""Fortran programs, built by gfortran and by flang, through mpif.h and mpi_f08."""
+"""Fortran programs, built by gfortran and by flang, through mpif.h, `use mpi` and mpi_f08."""
 
 from __future__ import annotations
 
 import shlex
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from measured import PROGRAMS, check_accounting, run_preloaded
+from measured import MPICH, PROGRAMS, check_accounting, run_preloaded
+
+GFORTRAN, FLANG = "mpifort", "flang-new-19"
 
 
 def mpifort(question: str) -> list[str]:
     return shlex.split(subprocess.run(["mpifort", question], capture_output=True, text=True, check=True).stdout)
 
 
-def compile_fortran(name: str, compiler: str, folder: Path) -> Path:
-    """Build a program; mpif.h has no interfaces, so its arguments differ from call to call in type."""
-    program = folder / name
-    source = str(PROGRAMS / f"{name}.f90")
-    if compiler == "flang-new-19":
+def compile_fortran(name: str, compiler: str, folder: Path, mpi: str) -> Path:
+    """Build a program; mpif.h has no interfaces, so its arguments differ from call to call in type.
+
+    ring_mpi is ring_mpif with the module instead of the header.
+    """
+    program, source = folder / name, PROGRAMS / f"{name}.f90"
+    if name == "ring_mpi":
+        text = (PROGRAMS / "ring_mpif.f90").read_text()
+        source = folder / source.name
+        source.write_text(text.replace("include 'mpif.h'", "").replace("implicit none", "use mpi\nimplicit none", 1))
+    if compiler == FLANG:
         includes = subprocess.check_output(["mpicc", "--showme:compile"], text=True).split()
         flags = [*mpifort("--showme:compile"), *includes, *mpifort("--showme:link")]
-        command = [compiler, source, *flags, "-o", str(program)]
+        command = [compiler, str(source), *flags, "-o", str(program)]
     else:
-        command = [compiler, "-w", "-fallow-argument-mismatch", source, "-o", str(program)]
+        command = [f"{compiler}{mpi}", "-w", "-fallow-argument-mismatch", str(source), "-o", str(program)]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
     return program
 
 
-@pytest.mark.parametrize("ranks", [1, 3])
 @pytest.mark.parametrize(
-    ("name", "compiler"), [("ring_mpif", "mpifort"), ("ring_mpif", "flang-new-19"), ("ring_f08", "mpifort")]
+    ("name", "compiler", "mpi", "ranks"),
+    [
+        ("ring_mpif", GFORTRAN, "", 1),
+        ("ring_mpif", GFORTRAN, "", 3),
+        ("ring_mpif", FLANG, "", 3),
+        ("ring_mpi", GFORTRAN, "", 2),
+        ("ring_f08", GFORTRAN, "", 1),
+        ("ring_f08", GFORTRAN, "", 3),
+        ("ring_mpif", GFORTRAN, MPICH, 3),
+        ("ring_mpi", GFORTRAN, MPICH, 2),
+        ("ring_f08", GFORTRAN, MPICH, 1),
+        ("ring_f08", GFORTRAN, MPICH, 3),
+    ],
 )
-def test_fortran_programs_count(name: str, compiler: str, ranks: int, library: Path, tmp_path: Path) -> None:
-    program = compile_fortran(name, compiler, tmp_path)
-    check_accounting(run_preloaded([str(program)], ranks, tmp_path, library))
+def test_fortran_programs_count(
+    name: str, compiler: str, mpi: str, ranks: int, libraries: Callable[[str], Path], tmp_path: Path
+) -> None:
+    program = compile_fortran(name, compiler, tmp_path, mpi)
+    run = run_preloaded([str(program)], ranks, tmp_path, libraries(mpi), mpi)
+    check_accounting(run)
+    for profile in run.profiles.values():
+        assert profile.attributes["mpi_finalized"] == "1"
+        assert {"MPI_Comm_rank", "MPI_Waitall"} <= {region.name for region in profile.regions.values()}

@@ -7,6 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* With LARGE_COUNTS the program calls the large-count twins: that header renames the functions. */
+#ifdef LARGE_COUNTS
+#include LARGE_COUNTS
+typedef MPI_Count amount;
+typedef MPI_Aint displacement;
+#else
+typedef int amount;
+typedef int displacement;
+#endif
+
 struct expectation {
     char name[48];
     long long sent, received, messages_sent, messages_received, processes;
@@ -41,10 +51,32 @@ static inline void expect_collective(const char *name, long long sent, long long
     expect(name, sent, received, sent > 0, received > 0, processes);
 }
 
-static inline void write_expectations(const char *folder) {
-    int rank = 0;
+/* One call of every form of a collective operation, with bytes per call; the persistent one counts when it starts. */
+#define EVERY_FORM(blocking, nonblocking, sent, received, processes, ...)                                              \
+    do {                                                                                                               \
+        MPI_Request form;                                                                                              \
+        blocking(__VA_ARGS__);                                                                                         \
+        expect_collective(#blocking, sent, received, processes);                                                       \
+        nonblocking(__VA_ARGS__, &form);                                                                               \
+        MPI_Wait(&form, MPI_STATUS_IGNORE);                                                                            \
+        expect_collective(#nonblocking, sent, received, processes);                                                    \
+        PERSISTENT_FORM(blocking##_init, #blocking "_init", sent, received, processes, __VA_ARGS__);                   \
+    } while (0)
+
+#if MPI_VERSION >= 4
+#define PERSISTENT_FORM(init, name, sent, received, processes, ...)                                                    \
+    init(__VA_ARGS__, MPI_INFO_NULL, &form);                                                                           \
+    expect(name, 0, 0, 0, 0, 0);                                                                                       \
+    MPI_Start(&form);                                                                                                  \
+    expect_collective("MPI_Start", sent, received, processes);                                                         \
+    MPI_Wait(&form, MPI_STATUS_IGNORE);                                                                                \
+    MPI_Request_free(&form)
+#else
+#define PERSISTENT_FORM(...) (void)0
+#endif
+
+static inline void write_expectations_of(int rank, const char *folder) {
     char path[4096];
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     snprintf(path, sizeof path, "%s/expected-%d.tsv", folder, rank);
     FILE *file = fopen(path, "w");
     if (file == NULL)
@@ -56,6 +88,12 @@ static inline void write_expectations(const char *folder) {
     }
     if (fclose(file) != 0)
         fail("cannot write expectations");
+}
+
+static inline void write_expectations(const char *folder) {
+    int rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    write_expectations_of(rank, folder);
 }
 
 #endif

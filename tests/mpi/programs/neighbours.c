@@ -4,22 +4,12 @@
 enum { N = 3, ROOM = 64 };
 
 static double out[ROOM], in[ROOM];
-static MPI_Request request;
-
-#define BOTH(blocking, nonblocking, sent, received, processes, ...)                                                    \
-    do {                                                                                                               \
-        blocking(__VA_ARGS__);                                                                                         \
-        expect_collective(#blocking, sent, received, processes);                                                       \
-        nonblocking(__VA_ARGS__, &request);                                                                            \
-        MPI_Wait(&request, MPI_STATUS_IGNORE);                                                                         \
-        expect_collective(#nonblocking, sent, received, processes);                                                    \
-    } while (0)
 
 static void equal_parts(MPI_Comm comm, int p, int sends, int receives) {
-    BOTH(MPI_Neighbor_allgather, MPI_Ineighbor_allgather, 8LL * N * sends, 8LL * N * receives, p, out, N, MPI_DOUBLE,
-         in, N, MPI_DOUBLE, comm);
-    BOTH(MPI_Neighbor_alltoall, MPI_Ineighbor_alltoall, 8LL * N * sends, 8LL * N * receives, p, out, N, MPI_DOUBLE, in,
-         N, MPI_DOUBLE, comm);
+    EVERY_FORM(MPI_Neighbor_allgather, MPI_Ineighbor_allgather, 8LL * N * sends, 8LL * N * receives, p, out, N,
+               MPI_DOUBLE, in, N, MPI_DOUBLE, comm);
+    EVERY_FORM(MPI_Neighbor_alltoall, MPI_Ineighbor_alltoall, 8LL * N * sends, 8LL * N * receives, p, out, N,
+               MPI_DOUBLE, in, N, MPI_DOUBLE, comm);
 }
 
 /* The edge between ranks i and i + 1 carries i + 1 elements each way. */
@@ -29,28 +19,31 @@ static void line(int p, int r) {
     MPI_Cart_create(MPI_COMM_WORLD, 1, &p, &open, 0, &comm);
     const int before = r > 0, after = r < p - 1;
     equal_parts(comm, p, before + after, before + after);
-    const int counts[2] = {before ? r : 7, after ? r + 1 : 7}, places[2] = {0, 16};
-    const int same[2] = {before ? r : 7, after ? r + 2 : 7};
+    const amount counts[2] = {before ? r : 7, after ? r + 1 : 7};
+    const displacement places[2] = {0, 16};
+    const amount same[2] = {before ? r : 7, after ? r + 2 : 7};
     const MPI_Aint offsets[2] = {0, 128};
     const MPI_Datatype types[2] = {MPI_DOUBLE, MPI_DOUBLE};
     const long long edges = 8LL * ((before ? r : 0) + (after ? r + 1 : 0));
-    BOTH(MPI_Neighbor_allgatherv, MPI_Ineighbor_allgatherv, 8LL * (r + 1) * (before + after),
-         8LL * ((before ? r : 0) + (after ? r + 2 : 0)), p, out, r + 1, MPI_DOUBLE, in, same, places, MPI_DOUBLE, comm);
-    BOTH(MPI_Neighbor_alltoallv, MPI_Ineighbor_alltoallv, edges, edges, p, out, counts, places, MPI_DOUBLE, in, counts,
-         places, MPI_DOUBLE, comm);
-    BOTH(MPI_Neighbor_alltoallw, MPI_Ineighbor_alltoallw, edges, edges, p, out, counts, offsets, types, in, counts,
-         offsets, types, comm);
+    EVERY_FORM(MPI_Neighbor_allgatherv, MPI_Ineighbor_allgatherv, 8LL * (r + 1) * (before + after),
+               8LL * ((before ? r : 0) + (after ? r + 2 : 0)), p, out, r + 1, MPI_DOUBLE, in, same, places, MPI_DOUBLE,
+               comm);
+    EVERY_FORM(MPI_Neighbor_alltoallv, MPI_Ineighbor_alltoallv, edges, edges, p, out, counts, places, MPI_DOUBLE, in,
+               counts, places, MPI_DOUBLE, comm);
+    EVERY_FORM(MPI_Neighbor_alltoallw, MPI_Ineighbor_alltoallw, edges, edges, p, out, counts, offsets, types, in,
+               counts, offsets, types, comm);
     MPI_Comm_free(&comm);
 }
 
 static void ring(int p, int r) {
     MPI_Comm comm;
-    const int left = (r + p - 1) % p, right = (r + 1) % p, place = 0, weight = 1;
+    const int left = (r + p - 1) % p, right = (r + 1) % p, weight = 1;
     MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, &left, &weight, 1, &right, &weight, MPI_INFO_NULL, 0, &comm);
     equal_parts(comm, p, 1, 1);
-    const int mine = r + 1, lefts = left + 1;
-    BOTH(MPI_Neighbor_alltoallv, MPI_Ineighbor_alltoallv, 8LL * mine, 8LL * lefts, p, out, &mine, &place, MPI_DOUBLE,
-         in, &lefts, &place, MPI_DOUBLE, comm);
+    const amount mine = r + 1, lefts = left + 1;
+    const displacement first = 0;
+    EVERY_FORM(MPI_Neighbor_alltoallv, MPI_Ineighbor_alltoallv, 8LL * mine, 8LL * lefts, p, out, &mine, &first,
+               MPI_DOUBLE, in, &lefts, &first, MPI_DOUBLE, comm);
     MPI_Comm_free(&comm);
 }
 

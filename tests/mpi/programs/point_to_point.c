@@ -7,8 +7,8 @@ static int rank, ranks, left, right;
 static int mine, lefts; /* elements that this rank sends, and that its left neighbour sends */
 static double out[2 * ROOM], in[2 * ROOM];
 
-typedef int send_function(const void *, int, MPI_Datatype, int, int, MPI_Comm);
-typedef int isend_function(const void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *);
+typedef int send_function(const void *, amount, MPI_Datatype, int, int, MPI_Comm);
+typedef int isend_function(const void *, amount, MPI_Datatype, int, int, MPI_Comm, MPI_Request *);
 
 static MPI_Request receive_from_left(void) {
     MPI_Request request;
@@ -87,6 +87,46 @@ static void both_ways(void) {
     MPI_Sendrecv_replace(in, 6, MPI_INT, right, TAG, left, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     expect("MPI_Sendrecv_replace", 24, 24, 1, 1, ranks);
 }
+
+#if MPI_VERSION >= 4
+static void both_ways_at_once(void) {
+    MPI_Request request;
+    /* The buffer is as long as the message: MPICH tells nothing of what came. */
+    MPI_Isendrecv(out, mine, MPI_DOUBLE, right, TAG, in, lefts, MPI_DOUBLE, left, TAG, MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    expect("MPI_Isendrecv", 8LL * mine, 8LL * lefts, 1, 1, ranks);
+    const int next = rank == ranks - 1 ? MPI_PROC_NULL : right, previous = rank == 0 ? MPI_PROC_NULL : left;
+    const int before = rank == 0 ? 0 : lefts;
+    MPI_Isendrecv(out, mine, MPI_DOUBLE, next, TAG, in, lefts, MPI_DOUBLE, previous, TAG, MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    expect("MPI_Isendrecv", rank == ranks - 1 ? 0 : 8LL * mine, 8LL * before, rank != ranks - 1, rank != 0, ranks);
+    MPI_Isendrecv_replace(in, 6, MPI_INT, right, TAG, left, TAG, MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    expect("MPI_Isendrecv_replace", 24, 24, 1, 1, ranks);
+}
+
+/* Four parts are sent, two of twice the length are received. */
+static void in_parts(void) {
+    int parts[] = {0, 3};
+    MPI_Request requests[2];
+    MPI_Psend_init(out, 4, mine, MPI_DOUBLE, right, TAG, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]);
+    MPI_Precv_init(in, 2, 2 * lefts, MPI_DOUBLE, left, TAG, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[1]);
+    expect("MPI_Psend_init", 0, 0, 0, 0, 0);
+    expect("MPI_Precv_init", 0, 0, 0, 0, 0);
+    for (int round = 0; round < ROUNDS; round++) {
+        MPI_Startall(2, requests);
+        expect("MPI_Startall", 8LL * 4 * mine, 8LL * 4 * lefts, 1, 1, ranks);
+        MPI_Pready_list(2, parts, requests[0]);
+        MPI_Pready_range(1, 1, requests[0]);
+        MPI_Pready(2, requests[0]);
+        for (int there = 0; !there;)
+            MPI_Parrived(requests[1], 1, &there);
+        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    }
+    MPI_Request_free(&requests[0]);
+    MPI_Request_free(&requests[1]);
+}
+#endif
 
 static void nobody(void) {
     MPI_Request requests[2];
@@ -188,6 +228,10 @@ int main(int argc, char **argv) {
     nobody();
     matched();
     persistent();
+#if MPI_VERSION >= 4
+    both_ways_at_once();
+    in_parts();
+#endif
     between_groups();
     MPI_Buffer_detach(&detached, &size);
     write_expectations(argv[1]);

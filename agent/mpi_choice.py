@@ -1,0 +1,66 @@
+"""The PMPI library of a launch: launcher, programs and library must be of the same MPI."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from quipu.modeling.errors import MeasurementError
+from quipu.mpi_wrap.installation import MPICH, OPEN_MPI, SMPI, MpiInstallation, describe_mpicc
+from quipu.mpi_wrap.library import mpi_library
+from quipu.mpi_wrap.program import mpi_of_program
+
+from .launchers import LaunchPlan
+
+_OF_LAUNCHER = {"openmpi": OPEN_MPI, "mpich": MPICH, "smpi": SMPI}  # a batch system's srun belongs to none
+_DEBIAN = {OPEN_MPI: ".openmpi", MPICH: ".mpich"}
+
+
+def library_for(launcher: str, plan: LaunchPlan, environment: Mapping[str, str]) -> Path:
+    """Return the PMPI library for a launch, built if need be.
+
+    The mpicc of $QUIPU_MPICC decides; else the one beside the launcher: beside mpirun.mpich that is mpicc.mpich, beside
+    smpirun smpicc. srun belongs to no MPI: then it is the first mpicc in PATH that fits the programs.
+
+    Raises MeasurementError before anything is started if programs, launcher and library do not fit together.
+    """
+    family = _OF_LAUNCHER.get(plan.family)
+    built_for = {program: found for program in plan.programs if (found := mpi_of_program(program)) is not None}
+    for program, found in built_for.items():
+        if family is not None and found != family:
+            raise MeasurementError(
+                f"{program} was built for {found}, and {launcher} belongs to {family}: each process would run alone. "
+                f"{_other_launcher(found)}, or build the program for {family} (nothing was started)"
+            )
+        family = found
+    installation = _installation(launcher, family, environment)
+    for program, found in built_for.items():
+        if installation.interface not in (found, None):
+            raise MeasurementError(
+                f"{program} was built for {found}, and {installation.mpicc} belongs to {installation}: name the mpicc "
+                f"of {found} in QUIPU_MPICC (nothing was started)"
+            )
+    return mpi_library(installation)
+
+
+def _other_launcher(family: str) -> str:
+    name = f"mpirun{_DEBIAN[family]}" if family in _DEBIAN else "smpirun"
+    return f"Start it with {name}" if shutil.which(name) else f"Start it with the launcher of {family}"
+
+
+def _installation(launcher: str, family: str | None, environment: Mapping[str, str]) -> MpiInstallation:
+    found = shutil.which(launcher, path=environment.get("PATH"))
+    if "QUIPU_MPICC" in environment or found is None:
+        return describe_mpicc(environment.get("QUIPU_MPICC"))
+    name, dot, suffix = Path(launcher).name.partition(".")
+    if name != "srun":
+        for compiler in ("smpicc",) if name == "smpirun" else (f"mpicc{dot}{suffix}", "mpicc"):
+            beside = Path(found).with_name(compiler)
+            if os.access(beside, os.X_OK):
+                return describe_mpicc(str(beside))
+    default = describe_mpicc()
+    other = f"mpicc{_DEBIAN.get(family or '', '')}"
+    fits = family is None or default.interface in (family, None) or shutil.which(other) is None
+    return default if fits else describe_mpicc(other)

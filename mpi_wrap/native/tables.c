@@ -1,0 +1,96 @@
+/* The addresses of functions in the tables of loaded objects (programs, libraries), replaced after loading.
+ *
+ * For calls that do not ask the library that is preloaded: those of programs that SMPI loads (smpi_calls.c), and
+ * those of Fortran libraries that call PMPI_ functions (fortran_calls.c).
+ */
+#define _GNU_SOURCE
+#include "tables.h"
+
+#ifdef QUIPU_MPI_TABLES
+
+#include <elf.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+#define RELOCATION_OF_CALL R_X86_64_JUMP_SLOT
+#define RELOCATION_OF_TABLE R_X86_64_GLOB_DAT
+#define RELOCATION_OF_ADDRESS R_X86_64_64
+#elif defined(__aarch64__)
+#define RELOCATION_OF_CALL R_AARCH64_JUMP_SLOT
+#define RELOCATION_OF_TABLE R_AARCH64_GLOB_DAT
+#define RELOCATION_OF_ADDRESS R_AARCH64_ABS64
+#else
+#error "the relocations of this processor are not known here"
+#endif
+
+static int by_name(const void *name, const void *replacement) {
+    return strcmp(name, ((const struct quipu_mpi_replacement *)replacement)->name);
+}
+
+const void *quipu_mpi_replacement_of(const char *name) {
+    const struct quipu_mpi_replacement *found = strncmp(name, "MPI_", 4) != 0
+                                                    ? NULL
+                                                    : bsearch(name, quipu_mpi_replacements, quipu_mpi_replacement_count,
+                                                              sizeof *quipu_mpi_replacements, by_name);
+    return found == NULL ? NULL : found->function;
+}
+
+/* Write a pointer into a table that may be read-only after relocation. */
+static void write_pointer(void **at, const void *value) {
+    const uintptr_t size = (uintptr_t)sysconf(_SC_PAGESIZE), page = (uintptr_t)at & ~(size - 1);
+    if (mprotect((void *)page, size, PROT_READ | PROT_WRITE) != 0) {
+        perror("quipu: MPI is not counted: mprotect");
+        return;
+    }
+    memcpy((void *)at, (const void *)&value, sizeof value);
+}
+
+struct tables {
+    const ElfW(Sym) * symbols;
+    const char *names;
+};
+
+static void replace_in(const struct link_map *object, struct tables tables, const ElfW(Rela) * relocations,
+                       size_t bytes, quipu_mpi_choice *choose) {
+    for (size_t i = 0; i < bytes / sizeof *relocations; i++) {
+        const ElfW(Rela) *relocation = &relocations[i];
+        const uint32_t type = ELF64_R_TYPE(relocation->r_info);
+        if ((type != RELOCATION_OF_CALL && type != RELOCATION_OF_TABLE && type != RELOCATION_OF_ADDRESS) ||
+            relocation->r_addend != 0)
+            continue;
+        const ElfW(Sym) *symbol = &tables.symbols[ELF64_R_SYM(relocation->r_info)];
+        const void *with = choose(tables.names + symbol->st_name, symbol->st_shndx != SHN_UNDEF);
+        if (with != NULL)
+            write_pointer((void **)(object->l_addr + relocation->r_offset), with);
+    }
+}
+
+void quipu_mpi_replace(const struct link_map *object, quipu_mpi_choice *choose) {
+    struct tables tables = {NULL, NULL};
+    const ElfW(Rela) *calls = NULL, *others = NULL;
+    size_t calls_bytes = 0, others_bytes = 0;
+    for (const ElfW(Dyn) *entry = object->l_ld; entry->d_tag != DT_NULL; entry++) {
+        if (entry->d_tag == DT_SYMTAB)
+            tables.symbols = (const void *)entry->d_un.d_ptr;
+        else if (entry->d_tag == DT_STRTAB)
+            tables.names = (const char *)entry->d_un.d_ptr;
+        else if (entry->d_tag == DT_JMPREL)
+            calls = (const void *)entry->d_un.d_ptr;
+        else if (entry->d_tag == DT_PLTRELSZ)
+            calls_bytes = entry->d_un.d_val;
+        else if (entry->d_tag == DT_RELA)
+            others = (const void *)entry->d_un.d_ptr;
+        else if (entry->d_tag == DT_RELASZ)
+            others_bytes = entry->d_un.d_val;
+    }
+    if (tables.symbols == NULL || tables.names == NULL)
+        return;
+    if (calls != NULL)
+        replace_in(object, tables, calls, calls_bytes, choose);
+    if (others != NULL)
+        replace_in(object, tables, others, others_bytes, choose);
+}
+
+#endif

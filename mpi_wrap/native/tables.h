@@ -1,0 +1,23 @@
+/* tables.h: replacing functions in the tables of loaded objects. Not needed with Open MPI (emit_fortran.py). */
+#ifndef QUIPU_MPI_TABLES_H
+#define QUIPU_MPI_TABLES_H
+
+#include "quipu_mpi.h"
+
+#ifndef OPEN_MPI
+#define QUIPU_MPI_TABLES 1
+
+#include <link.h>
+
+#pragma GCC visibility push(hidden)
+
+/* The wrapper of a function of this name; NULL for other functions. */
+const void *quipu_mpi_replacement_of(const char *name);
+/* What to write for a function that an object uses, NULL to leave it; `own`: the object defines it itself. */
+typedef const void *quipu_mpi_choice(const char *name, bool own);
+void quipu_mpi_replace(const struct link_map *object, quipu_mpi_choice *choose);
+
+#pragma GCC visibility pop
+
+#endif
+#endif

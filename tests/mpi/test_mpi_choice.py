@@ -1,0 +1,108 @@
+"""Launcher, program and PMPI library of one MPI: the right library is found, and what does not fit is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from measured import MPICH, compile_program
+from quipu.agent import mpi_choice
+from quipu.agent.launch import LaunchOptions, run
+from quipu.agent.launchers import LaunchPlan
+from quipu.modeling.errors import MeasurementError
+from quipu.mpi_wrap.installation import MPICH as MPICH_FAMILY
+from quipu.mpi_wrap.installation import OPEN_MPI, MpiInstallation, describe_mpicc
+from quipu.mpi_wrap.program import mpi_of_program
+
+QUIET = LaunchOptions(say=lambda text: None)
+
+
+def plan(family: str, *programs: Path) -> LaunchPlan:
+    return LaunchPlan((), {}, {}, (), None, programs, family, "", is_mpi=True)
+
+
+@pytest.fixture(scope="module")
+def of_mpich(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A program that was built for MPICH."""
+    return compile_program("session", tmp_path_factory.mktemp("mpich"), mpi=MPICH)
+
+
+@pytest.fixture
+def chosen(monkeypatch: pytest.MonkeyPatch) -> list[MpiInstallation]:
+    """The MPIs for which a library was wanted."""
+    found: list[MpiInstallation] = []
+
+    def library(installation: MpiInstallation) -> Path:
+        found.append(installation)
+        return Path("lib.so")
+
+    monkeypatch.setattr(mpi_choice, "mpi_library", library)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("launcher", "present", "expected"),
+    [
+        ("mpirun", ["mpicc"], "mpicc"),
+        ("mpirun.mpich", ["mpicc", "mpicc.mpich"], "mpicc.mpich"),
+        ("mpiexec.hydra", ["mpicc"], "mpicc"),
+        ("mpirun", [], None),
+        ("srun", ["mpicc"], None),
+    ],
+)
+def test_the_library_is_that_of_the_launcher(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    chosen: list[MpiInstallation],
+    launcher: str,
+    present: list[str],
+    expected: str | None,
+) -> None:
+    def describe(mpicc: str | None = None) -> MpiInstallation:
+        return MpiInstallation(Path(mpicc or "default"), OPEN_MPI, "", (), ())
+
+    monkeypatch.setattr(mpi_choice, "describe_mpicc", describe)
+    for name in (launcher, *present):
+        (tmp_path / name).write_text("")
+        (tmp_path / name).chmod(0o755)
+    mpi_choice.library_for(launcher, plan("none"), {"PATH": str(tmp_path)})
+    mpi_choice.library_for(launcher, plan("none"), {"PATH": str(tmp_path), "QUIPU_MPICC": "mine"})
+    assert [mpi.mpicc for mpi in chosen] == [tmp_path / expected if expected else Path("default"), Path("mine")]
+
+
+def test_a_batch_system_gets_the_library_of_the_program(
+    tmp_path: Path, chosen: list[MpiInstallation], of_mpich: Path
+) -> None:
+    srun = tmp_path / "srun"
+    srun.write_text("")
+    srun.chmod(0o755)
+    mpi_choice.library_for("srun", plan("slurm", of_mpich), {"PATH": str(tmp_path)})
+    assert [mpi.family for mpi in chosen] == [MPICH_FAMILY]
+
+
+def test_what_does_not_fit_is_told_before_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, of_mpich: Path
+) -> None:
+    assert mpi_of_program(of_mpich) == MPICH_FAMILY
+    assert mpi_of_program(Path(__file__)) is None
+    with pytest.raises(MeasurementError, match=r"built for MPICH, and mpirun.openmpi .* Start it with mpirun\.mpich"):
+        run(["mpirun.openmpi", "-n", "2", str(of_mpich)], {}, None, tmp_path / "runs", QUIET)
+    monkeypatch.setenv("QUIPU_MPICC", "mpicc.openmpi")
+    with pytest.raises(MeasurementError, match=r"name the mpicc of MPICH in QUIPU_MPICC"):
+        run(["mpirun.mpich", "-n", "2", str(of_mpich)], {}, None, tmp_path / "runs", QUIET)
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_program_of_the_other_mpi_is_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, of_mpich: Path, libraries: Callable[[str], Path]
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(libraries(MPICH).parents[3]))
+    archive = run(["mpirun.mpich", "-n", "2", str(of_mpich), str(tmp_path)], {}, None, tmp_path / "runs", QUIET)
+    assert archive.metadata.launcher["ranks"] == 2
+    assert len(archive.ranks) == 2
+
+
+def test_the_interface_of_mpis_made_from_mpich_is_its_own() -> None:
+    made = MpiInstallation(Path("mpicc"), "Intel MPI", "2021", (), ())
+    assert (made.interface, describe_mpicc("mpicc.openmpi").interface) == (MPICH_FAMILY, OPEN_MPI)
