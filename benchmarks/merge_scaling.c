@@ -23,10 +23,11 @@ static struct quipu_snapshot made_up(uint32_t paths, uint32_t metrics, int rank)
     uint32_t *location = calloc(paths, sizeof *location), *number = calloc(paths, sizeof *number);
     uint8_t *open = calloc(paths, 1);
     uint64_t *values = calloc((size_t)paths * metrics, sizeof *values);
+    uint64_t *events = calloc((size_t)paths * QUIPU_EVENTS, sizeof *events);
     const uint32_t regions = paths / 4 + 1;
     char *text = calloc(regions, TEXT), **texts = calloc(regions, sizeof *texts);
     char *table = calloc(metrics, TEXT), *line = table;
-    if (!parent || !region || !location || !number || !open || !values || !text || !texts || !table)
+    if (!parent || !region || !location || !number || !open || !values || !events || !text || !texts || !table)
         MPI_Abort(MPI_COMM_WORLD, 1);
     for (uint32_t i = 0; i < regions; i++) {
         texts[i] = text + (size_t)i * TEXT;
@@ -59,8 +60,8 @@ static struct quipu_snapshot made_up(uint32_t paths, uint32_t metrics, int rank)
         nodes++;
     }
     free(number);
-    return (struct quipu_snapshot){
-        nodes, regions, metrics, 1e-9, parent, region, location, open, values, (const char *const *)texts, table};
+    return (struct quipu_snapshot){nodes,    regions, metrics, 1e-9,   {2e-8, 2e-9, 5e-10, 1e-8},  parent, region,
+                                   location, open,    values,  events, (const char *const *)texts, table};
 }
 
 int main(int argc, char **argv) {

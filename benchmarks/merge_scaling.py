@@ -133,7 +133,7 @@ def post_mortem(folder: Path, ranks: int, paths: int) -> Cost:
 def build(compiler: str, program: Path) -> Path:
     """Compile the synthetic ranks with the reduction of the PMPI library."""
     native, runtime = ROOT / "mpi_wrap" / "native", ROOT / "agent" / "runtime"
-    names = ("reduce", "reduce_messages", "reduce_tree", "reduce_cells", "reduce_file")
+    names = ("reduce", "reduce_messages", "reduce_tree", "reduce_cells", "reduce_rows", "reduce_file")
     sources = [str(Path(__file__).with_suffix(".c")), *(str(native / f"{name}.c") for name in names)]
     command = [compiler, "-O2", f"-I{native}", f"-I{runtime}", *sources, "-lm", "-o", str(program)]
     subprocess.run(command, check=True, env={**os.environ, "SMPI_NO_UNDEFINED_CHECK": "1"})

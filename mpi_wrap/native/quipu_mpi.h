@@ -162,6 +162,8 @@ enum { QUIPU_MPI_WAIT_FLOOR_NS = 1000, QUIPU_MPI_LONG_MESSAGE = 1 << 16 };
 
 /* Whether the metric wait_time is kept; every how many calls a collective is probed (0: never). */
 extern bool quipu_mpi_tell_waits;
+/* Whether it was asked for: without a clock it is not kept all the same. */
+extern bool quipu_mpi_wait_mode_is_on;
 extern uint32_t quipu_mpi_probe_one_of;
 extern uint64_t quipu_mpi_wait_floor; /* ticks */
 
