@@ -7,6 +7,8 @@
  */
 #include "quipu_mpi.h"
 
+#ifndef SMPI_H
+
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -204,3 +206,5 @@ void quipu_mpi_await_all(struct quipu_node *node, MPI_Comm comm) {
     if (end - begin > arrivals->cost)
         add_wait(node, (end - begin - arrivals->cost) * weight);
 }
+
+#endif

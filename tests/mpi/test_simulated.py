@@ -99,6 +99,27 @@ def test_time_is_that_of_the_simulation(build: Build, tmp_path: Path) -> None:
     assert 6 <= time["MPI_Recv", 1] < 30
 
 
+def test_waiting_is_exact_in_simulated_time(build: Build, tmp_path: Path) -> None:
+    """Rank 2 of 3 comes late; nothing is probed, and what long messages take is no waiting."""
+    archive = simulated(build("simulated_waits", "quipu-smpicc"), 3, tmp_path)
+    assert archive.metadata.complete
+    late, found = 0.25, dict[tuple[str, int], float]()
+    for (path, rank), value in table(archive, "wait_time").items():
+        found[path[-1], rank] = found.get((path[-1], rank), 0.0) + value
+    barriers = {key: found.pop(key) for key in list(found) if key[0] == "MPI_Barrier"}
+    assert max(barriers.values()) > 0
+    times = {("MPI_Waitany", 0): 2, **dict.fromkeys([("MPI_Allreduce", 1), ("MPI_Bcast", 1)], 1)}
+    names = ("Recv", "Send", "Waitall", "Sendrecv", "Allreduce", "Bcast", "Reduce", "Allgather")
+    times |= {(f"MPI_{name}", 0): 1 for name in names}
+    assert {key for key, value in found.items() if value > 0.01 * late} == set(times)
+    for key, number in times.items():
+        assert found[key] == pytest.approx(number * late, rel=0.02), key
+    time = table(archive, "time")
+    assert all(value <= time[key] for key, value in table(archive, "wait_time").items())
+    receive = sum(value for (path, rank), value in time.items() if path[-1] == "MPI_Recv" and rank == 0)
+    assert receive > late + (1 << 26) / 12.5e9
+
+
 def test_functions_that_mpi_calls_belong_to_their_rank(build: Build, tmp_path: Path) -> None:
     archive = simulated(build("pingpong", "quipu-smpicc"), 4, tmp_path)
     visits = table(archive, "visits")
