@@ -41,7 +41,10 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
         program = folder / f"{name}-{compiler}"
         if not program.exists():
             path = Path(sys.executable).with_name(compiler) if compiler.startswith("quipu") else Path(compiler)
-            subprocess.run([path, "-O1", "-Wall", "-Werror", PROGRAMS / f"{name}.c", "-o", program], check=True)
+            fortran = compiler.endswith("90")
+            options = ["-O1"] if fortran else ["-O1", "-Wall", "-Werror"]
+            source = PROGRAMS / f"{name}.{'f90' if fortran else 'c'}"
+            subprocess.run([path, *options, source, "-o", program], check=True)
         return program
 
     return build_one
@@ -87,6 +90,21 @@ def test_programs_of_the_plain_compiler_are_counted(build: Build, tmp_path: Path
             if path[-1].startswith("MPI_"):
                 of_mpi[path[-1], rank] = of_mpi.get((path[-1], rank), 0) + value
         assert {(path[-1], rank): value for (path, rank), value in table(plain, metric).items()} == of_mpi
+
+
+def test_fortran_programs_are_simulated(build: Build, tmp_path: Path) -> None:
+    archive = simulated(build("simulated", "quipu-smpif90"), 4, tmp_path)
+    assert archive.metadata.complete
+    visits, blocks = table(archive, "visits"), table(archive, "blocks")
+    names = {region.name: region.display for region in archive.tree.regions}
+    work = next(name for name, display in names.items() if display == "grid::work")
+    program = next(path[0] for path, _ in visits if path[-1] == work)
+    for rank in range(4):
+        assert visits[(program, work), rank] == 1
+        assert visits[(program, "MPI_Allreduce"), rank] == 1
+        assert table(archive, "bytes_sent")[(program, "MPI_Send"), rank] == 4
+    each = [blocks[(program, work), rank] - blocks[(program, work), rank - 1] for rank in (1, 2, 3)]
+    assert each[0] == each[1] == each[2] > 0
 
 
 def test_time_is_that_of_the_simulation(build: Build, tmp_path: Path) -> None:
