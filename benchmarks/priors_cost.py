@@ -2,58 +2,51 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 
 import numpy as np
-from priors_programs import ENVIRONMENT
+from priors_programs import build_example, call
 from quipu.agent.store import find_runs
 
-EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 ROUNDS = 5
 # Clang for both, so that the compiler is the same.
 _CLANG = {"OMPI_CC": "clang-19", "OMPI_CXX": "clang++-19"}
-# Programs and arguments that run for seconds on two ranks.
+# Programs and arguments that compute for two seconds on two ranks.
 PROGRAMS = {
-    "heat": ("96", "200", "20"),
-    "cg": ("64", "150"),
-    "samplesort": ("3000000",),
-    "wavefront": ("48", "20"),
+    "heat": ("96", "500", "20"),
+    "cg": ("64", "170"),
+    "samplesort": ("12000000",),
+    "wavefront": ("48", "34"),
 }
-QUICK_PROGRAMS = {"heat": ("64", "150", "20"), "wavefront": ("32", "20")}
-
-
-def _run(words: list[str], folder: Path) -> float:
-    started = time.perf_counter()
-    done = subprocess.run(
-        words, cwd=folder, env={**os.environ, **ENVIRONMENT, **_CLANG}, capture_output=True, text=True, check=False
-    )
-    if done.returncode:
-        sys.exit(f"{' '.join(words)} in {folder}:\n{done.stdout}{done.stderr}")
-    return time.perf_counter() - started
+QUICK = ("heat", "wavefront")
 
 
 def cost(quick: bool) -> dict[str, float]:
     """Return measured over plain run time of each program, medians of alternated runs."""
     result = {}
-    for name, arguments in (QUICK_PROGRAMS if quick else PROGRAMS).items():
+    for name, arguments in PROGRAMS.items():
+        if quick and name not in QUICK:
+            continue
         with tempfile.TemporaryDirectory() as scratch:
             plain, counted = (Path(scratch) / kind for kind in ("plain", "counted"))
-            for folder, prefix in ((plain, ""), (counted, "quipu-")):
-                shutil.copytree(EXAMPLES / name, folder, ignore=shutil.ignore_patterns("*.o", "*.d", ".compiler", name))
-                _run(["make", f"MPICC={prefix}mpicc", f"MPICXX={prefix}{'mpic++' if prefix else 'mpicxx'}"], folder)
-            command = ["mpirun", "--oversubscribe", "-n", "2", f"./{name}", *arguments]
+            build_example(name, plain, "mpi", _CLANG)
+            build_example(name, counted, "quipu-mpi", _CLANG)
+            command = ("mpirun", "--oversubscribe", "-n", 2, f"./{name}", *arguments)
             seconds = []
             for _ in range(ROUNDS):
-                seconds.append(_run(command, plain))
-                _run(["quipu", "run", "-o", "counted", "--", *command], counted)
-            result[name] = float(np.median(_seconds(counted / "counted")) / np.median(seconds))
-        print(f"  {name:12} {result[name]:.3f} plain run times per run with time and effort", flush=True)
+                started = time.perf_counter()
+                call(command, plain, _CLANG)
+                seconds.append(time.perf_counter() - started)
+                call(("quipu", "run", "-o", "counted", "--", *command), counted, _CLANG)
+            own = np.median(_seconds(counted / "counted"))
+            result[name] = float(own / np.median(seconds))
+        print(
+            f"  {name:12} {result[name]:.3f} plain run times per run with time and effort "
+            f"({own:.2f} s and {np.median(seconds):.2f} s)",
+            flush=True,
+        )
     return result
 
 

@@ -7,8 +7,9 @@ Runs that are done, and noise that is evaluated, are kept in the folder (--folde
 was stopped goes on where it was. docs/design/priors-evaluation.md says what is measured and how.
 
 The last line is one JSON object: `ed_zero_share`, `re_computation`, `re_communication`, `re_computation_75`,
-`re_communication_75` (in %) and `cost_plain_runs`, each for `quipu`, `classic` (time alone, Quipu's modeler), `extrap`
-(Extra-P 4.2.5) and `paper`. Quipu gets one repetition, the others the median of all.
+`re_communication_75` (in %) and `cost_plain_runs`, each for `quipu`, `classic` (time alone, Quipu's modeler), `dnn`
+(the DNN-based modeler, if `make bench-dnn_training` has trained its network), `extrap` (Extra-P 4.2.5) and `paper`.
+Quipu gets one repetition, the others the median of all.
 """
 
 from __future__ import annotations
@@ -22,9 +23,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from dnn_training import base_file
 from modeling_extrap import interpreter
 from priors_cost import cost
-from priors_modelers import Answer, Modeler, deviations, extrap, priors_of, relative_errors, time_alone
+from priors_modelers import Answer, Modeler, deviations, dnn, extrap, priors_of, relative_errors, time_alone
 from priors_programs import FULL, QUICK, Measured, load, measure
 from quipu.modeling.priors.artificial_noise import INTENSITIES, Pattern, inject
 
@@ -111,6 +113,10 @@ def evaluate(measured: Measured, evaluation: Evaluation, options: argparse.Names
         "quipu": (priors_of(measured), options.injections),
         "classic": (time_alone(measured), options.injections),
     }
+    if base_file().exists():
+        modelers["dnn"] = (dnn(measured), options.dnn_injections)
+    else:
+        print("without the DNN-based modeler: make bench-dnn_training trains its network")
     if not options.no_extrap:
         modelers["extrap"] = (extrap(measured, options.extrap_python or interpreter()), options.extrap_injections)
     result: dict[str, dict[float, Row]] = {name: {} for name in modelers}
@@ -128,7 +134,7 @@ def evaluate(measured: Measured, evaluation: Evaluation, options: argparse.Names
             print(f"          {intensity:5.0%}   {name:8} {_line(result[name][intensity])}", flush=True)
     print("Figure 5: repetitions")
     for number in range(1, measured.experiment.values["time"].shape[2] + 1):
-        for name in ("quipu", "classic"):
+        for name in [own for own in modelers if own != "extrap"]:
             row = evaluation.repeated(name, modelers[name][0], measured, number)
             print(f"          {number:5}   {name:8} {_line(row)}", flush=True)
     return result
@@ -158,7 +164,10 @@ def result_of(found: Mapping[str, dict[str, dict[float, Row]]], costs: Mapping[s
         result[f"re_{kind}_75"] = {name: round(by_name[name][0.75]["re"], 2) for name in names}
     if costs:
         one = float(np.mean(list(costs.values())))
-        result["cost_plain_runs"] = {"quipu": round(one, 3), "classic": round(5 * one, 3), "extrap": round(5 * one, 3)}
+        result["cost_plain_runs"] = {
+            "quipu": round(one, 3),
+            **{name: round(5 * one, 3) for name in names if name != "quipu"},
+        }
     for key, values in result.items():
         values["paper"] = PAPER[key]["quipu"]
         if "classic" in PAPER[key]:
@@ -173,6 +182,7 @@ def main() -> None:
     parser.add_argument("--measure-only", choices=("native", "simulated"), help="run one part and end")
     parser.add_argument("--injections", type=int, help="noise injections per function and pattern (100; quick 5)")
     parser.add_argument("--extrap-injections", type=int, help="the same for Extra-P, which is slow (2; quick 1)")
+    parser.add_argument("--dnn-injections", type=int, help="the same for the DNN-based modeler (10; quick 1)")
     parser.add_argument("--noise-share", type=float, default=0.5, help="share of the measurements that noise hits")
     parser.add_argument("--seed", type=int, default=1, help="seed of the noise")
     parser.add_argument("--extrap-python", type=Path, help="Python of an environment with Extra-P")
@@ -182,6 +192,7 @@ def main() -> None:
     plan = QUICK if options.quick else FULL
     options.injections = options.injections or (5 if options.quick else 100)
     options.extrap_injections = options.extrap_injections or (1 if options.quick else 2)
+    options.dnn_injections = options.dnn_injections or (1 if options.quick else 10)
     folder = options.folder / ("quick" if options.quick else "full")
     measure(plan, folder, options.measure_only or "")
     if options.measure_only:

@@ -1,13 +1,14 @@
-"""The modelers that the evaluation of priors compares: Quipu's priors, time alone, and Extra-P 4.2.5."""
+"""The modelers that the evaluation of priors compares: Quipu's priors, time alone, a neural network, Extra-P 4.2.5."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+from dnn_modeler import dnn_models
 from modeling_extrap import model_with_extrap
 from modeling_sets import PlantedSet
 from priors_programs import Floats, Measured, with_times
@@ -57,6 +58,16 @@ def time_alone(measured: Measured) -> Modeler:
     return model
 
 
+def dnn(measured: Measured) -> Modeler:
+    """Return the DNN-based modeler with the median of the repetitions; its network must be trained (dnn_training)."""
+
+    def model(times: Floats) -> Answer:
+        experiment = measured.experiment
+        return _answer(dnn_models(experiment.parameters, experiment.points, times), measured)
+
+    return model
+
+
 def extrap(measured: Measured, python: Path) -> Modeler:
     """Return Extra-P with the median of the repetitions, as the paper has it."""
 
@@ -72,7 +83,7 @@ def extrap(measured: Measured, python: Path) -> Modeler:
     return model
 
 
-def _answer(models: list[Model | None] | list[object], measured: Measured) -> Answer:
+def _answer(models: Sequence[object], measured: Measured) -> Answer:
     """A function without a model counts as the prediction 0 and the order of a constant."""
     predictions, leads = [], []
     for model in models:

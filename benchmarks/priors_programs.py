@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -25,15 +26,17 @@ from quipu.modeling.pmnf.term import Exponents
 
 Floats = NDArray[np.float64]
 Point = tuple[int, int]
-# Algorithms as MPICH chooses them; computation takes no simulated time; a message costs its sender and its receiver
-# 0.5 µs and 0.02 ns per byte, as on a fast network (SMPI's own default is nothing).
-SMPI_OPTIONS = (
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+# Algorithms as MPICH chooses them; a message costs its sender and its receiver 0.5 µs and 0.02 ns per byte, as on a
+# fast network (SMPI's own default is nothing).
+SMPI_NETWORK = (
     "--log=root.thres:error",
     "--cfg=smpi/coll-selector:mpich",
-    "--cfg=smpi/simulate-computation:no",
     "--cfg=smpi/os:0:5e-7:2e-11",
     "--cfg=smpi/or:0:5e-7:2e-11",
 )
+# Generated programs: computation takes no simulated time.
+SMPI_OPTIONS = (*SMPI_NETWORK, "--cfg=smpi/simulate-computation:no")
 EFFORT = ("visits", "blocks", "bytes_sent", "bytes_received", "comm_size")
 ENVIRONMENT = {
     "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
@@ -78,17 +81,25 @@ class Measured:
     test: Point
 
 
-def _call(words: Sequence[object], folder: Path) -> None:
+def call(words: Sequence[object], folder: Path, environment: Mapping[str, str] | None = None) -> None:
+    """Run a command in a folder; its output is the message if it fails."""
     done = subprocess.run(
         [str(word) for word in words],
         cwd=folder,
-        env={**os.environ, **ENVIRONMENT},
+        env={**os.environ, **ENVIRONMENT, **(environment or {})},
         capture_output=True,
         text=True,
         check=False,
     )
     if done.returncode:
         sys.exit(f"{' '.join(map(str, words))} in {folder}:\n{done.stdout}{done.stderr}")
+
+
+def build_example(name: str, folder: Path, prefix: str, environment: Mapping[str, str] | None = None) -> None:
+    """Copy an example to a folder and build it with PREFIXcc and PREFIXcxx."""
+    built = shutil.ignore_patterns("*.o", "*.d", ".compiler", "*.runs", name)
+    shutil.copytree(EXAMPLES / name, folder, ignore=built, dirs_exist_ok=True)
+    call(("make", f"MPICC={prefix}cc", f"MPICXX={prefix}cxx"), folder, environment)
 
 
 def build(plan: Plan, folder: Path) -> tuple[Path, Path]:
@@ -101,8 +112,8 @@ def build(plan: Plan, folder: Path) -> tuple[Path, Path]:
             print(f"building {plan.functions} functions with {compiler}", flush=True)
             bounds = ("--from", f"p={plan.p[0]},n={plan.n[0]}", "--to", f"p={plan.test[0]},n={plan.test[1]}")
             chosen = ("--functions", plan.functions, "--seed", plan.seed, "--most-steps", plan.most_steps)
-            _call(("quipu", "generate", *chosen, *bounds, "-o", target), folder)
-            _call(("make", "-j2", f"MPICXX={compiler}"), target)
+            call(("quipu", "generate", *chosen, *bounds, "-o", target), folder)
+            call(("make", "-j2", f"MPICXX={compiler}"), target)
         built.append(target)
     return built[0], built[1]
 
@@ -136,7 +147,7 @@ def measure(plan: Plan, folder: Path, only: str = "") -> None:
             command: tuple[object, ...] = ("./benchmark", n, "--as-ranks", p)
         else:
             command = ("smpirun", "-np", p, *SMPI_OPTIONS, "./benchmark", n, "--only", "communication")
-        _call(("quipu", "run", "--param", f"p={p},n={n}", "-o", name, "--", *command), where)
+        call(("quipu", "run", "--param", f"p={p},n={n}", "-o", name, "--", *command), where)
 
 
 def load(plan: Plan, folder: Path) -> list[Measured]:

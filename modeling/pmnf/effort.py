@@ -36,6 +36,8 @@ _POOL = 4
 _PAIR_COST, _TRIPLE_COST = 1.5, 1.0
 # The term of the highest order must be at least this part of some value; counts have coefficients of order one.
 _LEAST_LEAD = 1e-5
+# Coefficients of loops are whole numbers, or halves, thirds, quarters, sixths (triangles, pyramids).
+_FRACTIONS = 12.0
 
 _Flags = NDArray[np.bool_]
 
@@ -46,6 +48,18 @@ class _Sets:
 
     atoms: Specification
     exact: _Flags
+
+
+@dataclass(frozen=True, eq=False)
+class _Reproduced:
+    """Sets on one line: exact, visible (N, S): whether they reproduce the values, and show their lead there.
+
+    nearest: (N,) the smallest largest deviation of a set that has fewer coefficients than there are points.
+    """
+
+    exact: _Flags
+    visible: _Flags
+    nearest: FloatArray
 
 
 @lru_cache(maxsize=128)
@@ -140,7 +154,10 @@ class EffortSearch:
             )
         exact |= flat
         tried = 0
-        evidence = self._evidence(own)
+        own.sort(key=lambda line: -float(np.ptp(self.values[:, line], axis=1).sum()))
+        evidence, resolution = self._evidence(own)
+        # the smallest deviation of fewer functions on the line that varies most, in counts
+        nearest = np.exp(evidence)
         for sets in _families(self.tables.atoms[parameter]):
             open_paths = np.flatnonzero(~exact)
             if not open_paths.size or not len(sets):
@@ -149,15 +166,21 @@ class EffortSearch:
             price = np.log(np.arange(tried + 1, tried + len(sets) + 1)) + 1.0
             # as many coefficients as points: other evidence is asked for below
             fits_all = (freedom * evidence[open_paths][:, None] >= price) | (freedom <= 0)
+            doubted = freedom * np.log(np.maximum(nearest[open_paths], 1.0))[:, None] < price
+            doubted &= freedom > 0
             tried += len(sets)
             shows = np.repeat(flat[open_paths][:, None], len(sets), axis=1)
+            simpler = nearest.copy()
             for line in own:
                 alive = np.flatnonzero(fits_all.any(axis=1))
                 if not alive.size:
                     break
-                reproduced, visible = self._reproduced(parameter, sets, line, open_paths[alive], fits_all[alive])
-                fits_all[alive] &= reproduced
-                shows[alive] |= visible
+                rows = open_paths[alive]
+                tested = self._reproduced(parameter, sets, line, rows, fits_all[alive], doubted[alive])
+                fits_all[alive] &= tested.exact
+                shows[alive] |= tested.visible
+                if line is own[0]:
+                    nearest[rows] = np.minimum(simpler[rows], tested.nearest / resolution[rows])
             fits_all &= shows
             found = fits_all.any(axis=1)
             first = fits_all.argmax(axis=1)
@@ -165,13 +188,16 @@ class EffortSearch:
             exact[open_paths[found]] = True
         return _Sets(atoms, exact)
 
-    def _evidence(self, own: list[NDArray[np.int64]]) -> FloatArray:
-        """Return how much one point of a line can tell, (N,): the logarithm of variation over resolution.
+    def _evidence(self, own: list[NDArray[np.int64]]) -> tuple[FloatArray, FloatArray]:
+        """Return how much one point of a line can tell, (N,): the logarithm of variation over resolution, and that.
 
         Whole numbers have a resolution of 1, so that small ones are easily reproduced by luck. A set of functions
-        is believed if what it explains exceeds the logarithm of the number of sets that were tried.
+        is believed if what it explains exceeds the logarithm of the number of sets that were tried. Where fewer
+        functions leave no more than a few counts, it explains just their rounding: then its coefficients must be
+        those of loops, too.
         """
         best = np.full(self.values.shape[0], -np.inf)
+        finest = np.ones(self.values.shape[0])
         for line in own:
             values = self.values[:, line]
             whole = (values == np.round(values)).all(axis=1)
@@ -179,21 +205,29 @@ class EffortSearch:
             resolution = np.where(whole, 1.0, 1e-9 * np.where(top > 0, top, 1.0))
             variation = values.max(axis=1) - values.min(axis=1)
             ratio = np.log(np.maximum(variation, 1e-300)) - np.log(np.maximum(resolution, 1e-300))
+            finest = np.where(ratio > best, resolution, finest)
             best = np.maximum(best, ratio)
-        return best
+        return best, finest
 
     def _reproduced(
-        self, parameter: int, sets: Specification, line: NDArray[np.int64], paths: NDArray[np.int64], wanted: _Flags
-    ) -> tuple[_Flags, _Flags]:
-        """Return which sets (S, K) reproduce the values of `paths` on one line, and which show their lead there.
+        self,
+        parameter: int,
+        sets: Specification,
+        line: NDArray[np.int64],
+        paths: NDArray[np.int64],
+        wanted: _Flags,
+        doubted: _Flags,
+    ) -> _Reproduced:
+        """Return which sets (S, K) reproduce the values of `paths` on one line.
 
-        Both have shape (paths, S), as `wanted`, which says what to try.
+        wanted: (paths, S), what to try. doubted: (paths, S), where the coefficients must be fractions as loops have.
         """
         distinct = np.unique(self.points[line, parameter]).size
         width = sets.shape[1]
         good, visible = np.zeros_like(wanted), np.zeros_like(wanted)
+        nearest = np.full(len(paths), np.inf)
         if distinct < width + 1:
-            return good, visible
+            return _Reproduced(good, visible, nearest)
         values = self.values[paths][:, line]
         weights = 1.0 / np.maximum(np.abs(values), _floor(values))
         table = np.concatenate([self.tables.columns[parameter][:, line], np.ones((1, line.size))])
@@ -203,35 +237,31 @@ class EffortSearch:
             wanted = wanted & _possible(table, sets, values)
         path, number = np.nonzero(wanted)
         if not path.size:
-            return good, visible
+            return _Reproduced(good, visible, nearest)
         own = np.concatenate([np.full((len(sets), 1), -1), sets], axis=1)[number]
         columns = table[own]
         result = fit(columns[:, None], values[path], weights[path])
         exact = result.worst[:, 0] <= _rounding(values, weights)[path]
+        if distinct > width + 1:
+            np.minimum.at(nearest, path, result.worst[:, 0] * np.abs(values).max(axis=1)[path])
         order = self.tables.order_of(parameter)[own[:, 1:]]
         lead = np.where(order > 0, order, -np.inf).argmax(axis=1) + 1
         rows = np.arange(path.size)
         part = np.abs(result.coefficients[rows, 0, lead]) * columns[rows, lead].max(axis=1)
         shows = part >= _LEAST_LEAD * np.abs(values).max(axis=1)[path]
+        coefficients = result.coefficients[:, 0].copy()
+        coefficients[:, 1:] /= self.tables.scale[parameter][own[:, 1:]]
         if distinct == width + 1:
-            exact &= self._whole(parameter, own[:, 1:], result.coefficients[:, 0])
+            # as many coefficients as points fit anything; whole ones, none below 0, are evidence, though
+            exact &= _whole(coefficients) & (coefficients > -0.5).all(axis=1)
+        exact &= ~doubted[path, number] | _whole(_FRACTIONS * coefficients)
         good[path, number], visible[path, number] = exact, shows
-        return good, visible
+        return _Reproduced(good, visible, nearest)
 
     def _polynomial(self, parameter: int) -> _Flags:
         """Return which atoms are whole powers."""
         atoms = self.tables.atoms[parameter]
         return np.array([a.log == 0 and a.exponent.denominator == 1 and a.exponent > 0 for a in atoms], dtype=bool)
-
-    def _whole(self, parameter: int, atoms: Specification, coefficients: FloatArray) -> _Flags:
-        """As many coefficients as points fit anything; whole coefficients of loops, none below 0, are evidence, though.
-
-        atoms: (N, K); coefficients: (N, 1 + K) of the scaled columns.
-        """
-        scaled = coefficients.copy()
-        scaled[:, 1:] /= self.tables.scale[parameter][atoms]
-        whole = np.abs(scaled - np.round(scaled)) <= 1e-6 * np.maximum(1.0, np.abs(scaled) * 1e-3)
-        return np.asarray((whole & (scaled > -0.5)).all(axis=1), dtype=bool)
 
     # --- exact combinations ---------------------------------------------------------------------------------
 
@@ -313,6 +343,12 @@ class EffortSearch:
             return nothing(products.shape[0], self.parameters), np.empty(0, dtype=np.int64)
         best = merge(pools, 1)
         return best, np.flatnonzero(np.isfinite(best.score[:, 0]))
+
+
+def _whole(coefficients: FloatArray) -> _Flags:
+    """Return which rows of coefficients (N, K) are whole numbers."""
+    limit = 1e-6 * np.maximum(1.0, np.abs(coefficients) * 1e-3)
+    return np.asarray((np.abs(coefficients - np.round(coefficients)) <= limit).all(axis=1), dtype=bool)
 
 
 def _possible(table: FloatArray, sets: Specification, values: FloatArray) -> _Flags:

@@ -35,6 +35,8 @@ _PAIR_COST = 1.0
 _MOST_ATOMS = {1: 6, 2: 3, 3: 2}
 # Prices in units of twice the logarithm of the likelihood: of a coefficient, a negative one, an order of growth.
 _COEFFICIENT, _NEGATIVE, _GROWTH = 5.0, 5.0, 2.0
+# Price of unusual exponents.
+_COST_PRICE = COST_PRICE["effort"]
 # What is known of the deviations beforehand.
 _DEVIATION, _CERTAINTY = 0.003, 2.0
 # A parameter has an effect if values differ by more than this along a line.
@@ -60,18 +62,11 @@ def effort_weights(values: FloatArray) -> FloatArray:
 class InexactSearch:
     """One batch of call paths of an effort metric, measured at the same points: values (N, C)."""
 
-    # Atoms up to this cost take part in sums of two functions of one parameter.
-    pair_cost = _PAIR_COST
-    # Price of unusual exponents.
-    cost_price = COST_PRICE["effort"]
-
     def __init__(self, points: FloatArray, tables: Tables, values: FloatArray) -> None:
         """Take `values` at `points` (C, m), where `tables` holds the atoms."""
         self.points, self.tables, self.values = points, tables, values
         self.parameters = points.shape[1]
-        self.weights = self._weights()
-        # what is known of the deviations beforehand, (N,)
-        self.deviation = self._deviation()
+        self.weights = effort_weights(values)
         self.distinct = [np.unique(points[:, parameter]).size for parameter in range(self.parameters)]
         self.observations = self._observations()
 
@@ -97,12 +92,6 @@ class InexactSearch:
             )
             pools.append(self._credible(general.run()))
         return merge(pools, _POOL)
-
-    def _weights(self) -> FloatArray:
-        return effort_weights(self.values)
-
-    def _deviation(self) -> FloatArray:
-        return np.full(len(self.values), _DEVIATION)
 
     def _observations(self) -> FloatArray:
         """Return how many independent observations each call path has, (N,)."""
@@ -130,7 +119,7 @@ class InexactSearch:
     def _posterior(self, squares: FloatArray, price: FloatArray) -> FloatArray:
         """Return scores (N, H) from mean squared errors: -2 log of the posterior, up to a constant."""
         number = self.observations[:, None]
-        variance = (number * squares + _CERTAINTY * self.deviation[:, None] ** 2) / (number + _CERTAINTY)
+        variance = (number * squares + _CERTAINTY * _DEVIATION**2) / (number + _CERTAINTY)
         result: FloatArray = (number + _CERTAINTY) * np.log(variance) + price
         return result
 
@@ -150,7 +139,7 @@ class InexactSearch:
             return None
         cost = self.tables.cost[parameter][:-1]
         order = self.tables.order_of(parameter)
-        natural = np.flatnonzero(cost <= self.pair_cost)
+        natural = np.flatnonzero(cost <= _PAIR_COST)
         paths = self.values.shape[0]
         sets: list[Subsets] = [np.arange(len(cost))[:, None]]
         sets.append(np.array(list(combinations(natural.tolist(), 2)), dtype=np.int64).reshape(-1, 2))
@@ -167,9 +156,9 @@ class InexactSearch:
         scores = []
         for group, error, below in zip(sets, squares, negative, strict=True):
             width = group.shape[1]
-            price = _COEFFICIENT * width + self.cost_price * cost[group].sum(axis=1)
+            price = _COEFFICIENT * width + _COST_PRICE * cost[group].sum(axis=1)
             price = price + _GROWTH * order[group].max(axis=1, initial=0.0) + _small_sample(width + 1, distinct)
-            variance = (distinct * error / points + _CERTAINTY * self.deviation[:, None] ** 2) / (distinct + _CERTAINTY)
+            variance = (distinct * error / points + _CERTAINTY * _DEVIATION**2) / (distinct + _CERTAINTY)
             scores.append((distinct + _CERTAINTY) * np.log(variance) + price + _NEGATIVE * width * below)
         padded = np.concatenate([np.repeat(sets[0], 2, axis=1), sets[1]])
         everything = np.concatenate(scores, axis=1)
@@ -185,7 +174,7 @@ class InexactSearch:
         columns = np.concatenate([np.ones((paths, 1, self.tables.points)), design], axis=1)
         matrix, right, total = gram(columns, self.values, self.weights)
         cost = np.concatenate(
-            [np.zeros((paths, 1)), self.cost_price * self.tables.complexity(products[:, :, None])], axis=1
+            [np.zeros((paths, 1)), _COST_PRICE * self.tables.complexity(products[:, :, None])], axis=1
         )
         order = np.concatenate([np.zeros((paths, 1)), self.tables.order(products)], axis=1)
         absent = np.concatenate([np.zeros((paths, 1), dtype=bool), (products < 0).all(axis=2)], axis=1)
@@ -229,7 +218,7 @@ class InexactSearch:
 
     def _scores(self, fitted: Fitted) -> FloatArray:
         width = (fitted.coefficients != 0).sum(axis=2)
-        price = _COEFFICIENT * width + self.cost_price * self.tables.complexity(fitted.specification)
+        price = _COEFFICIENT * width + _COST_PRICE * self.tables.complexity(fitted.specification)
         price = price + _NEGATIVE * (fitted.coefficients < 0).sum(axis=2)
         if fitted.specification.shape[-2]:
             price = price + _GROWTH * self.tables.order(fitted.specification).max(axis=-1)

@@ -79,9 +79,9 @@ def fit_priors(
     best = _best(owner, fits)
     for round_ in range(FIRST_ROUNDS + _TRUST_ROUNDS):
         before = believed.copy()
-        for path, number in best.items():
-            fitted = np.einsum("kc,k->c", columns[number], fits[number].coefficients)
-            believed[path] = trust(repetitions.centre[path][None], fitted[None], round_ < FIRST_ROUNDS)[0]
+        paths = np.array(list(best), dtype=np.int64)
+        fitted = np.array([fits[number].coefficients @ columns[number] for number in best.values()])
+        believed[paths] = trust(repetitions.centre[paths], fitted.reshape(len(paths), -1), round_ < FIRST_ROUNDS)
         changed = np.abs(believed - before).max(axis=1) > _SETTLED
         again = np.array([number for path, number in best.items() if changed[path]], dtype=np.int64)
         if not again.size and round_ >= FIRST_ROUNDS:

@@ -32,11 +32,10 @@ def trust(values: FloatArray, fitted: FloatArray, first: bool = False) -> FloatA
     relative = values / np.where(fitted > 0, fitted, np.inf) - np.where(fitted > 0, 1.0, 0.0)
     if first:
         return np.where(relative > 0, _ABOVE, 1.0)
-    below = np.where(relative <= 0, -relative, np.nan)
-    known = np.isfinite(below).any(axis=1)
-    deviation = np.zeros(len(values))
-    if known.any():
-        deviation[known] = _NORMAL * np.nanmedian(below[known], axis=1)
+    below = np.sort(np.where(relative <= 0, -relative, np.inf), axis=1)
+    known = np.isfinite(below).sum(axis=1)
+    middle = np.stack([(known - 1) // 2, known // 2], axis=1).clip(0)
+    deviation = np.where(known > 0, _NORMAL * np.take_along_axis(below, middle, axis=1).mean(axis=1), 0.0)
     deviation = np.maximum(deviation, _LEAST)[:, None]
     factors: FloatArray = np.where(relative > deviation, deviation / np.maximum(relative, deviation), 1.0)
     return factors

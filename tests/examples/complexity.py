@@ -11,6 +11,7 @@ import operator
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -86,13 +87,15 @@ class RegionComplexity:
 class OperationComplexity:
     """What one rank does with an MPI operation below one caller: expressions by the names in COUNTS.
 
-    sum_over_ranks holds the counts that are known in total only.
+    sum_over_ranks holds the counts that are known in total only. waiting: parameter → (exponent, exponent of log2)
+    of the time that it waits.
     """
 
     caller: str
     name: str
     per_rank: dict[str, str]
     sum_over_ranks: dict[str, str] = field(default_factory=dict)
+    waiting: dict[str, tuple[Fraction, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -156,9 +159,10 @@ def _region(table: dict[str, Any]) -> RegionComplexity:
 
 def _operation(table: dict[str, Any]) -> OperationComplexity:
     total = table.get("sum_over_ranks", {})
-    unknown = set(table) - {"caller", "name", "sum_over_ranks", *COUNTS} | set(total) - set(COUNTS)
+    unknown = set(table) - {"caller", "name", "sum_over_ranks", "waiting", *COUNTS} | set(total) - set(COUNTS)
     if unknown:
         raise ValueError(f"operation {table['name']}: unknown keys {', '.join(sorted(unknown))}")
     # What is not mentioned does not happen.
     per_rank = {count: table.get(count, "0") for count in COUNTS if count not in total}
-    return OperationComplexity(table["caller"], table["name"], per_rank, total)
+    waiting = {name: (Fraction(power), int(log)) for name, (power, log) in table.get("waiting", {}).items()}
+    return OperationComplexity(table["caller"], table["name"], per_rank, total, waiting)

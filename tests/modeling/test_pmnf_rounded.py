@@ -12,9 +12,10 @@ BLOCKS = Metric("blocks", "1", "effort")
 POINTS = np.array([(p, n) for p in (128.0, 256, 512, 1024, 2048) for n in (8000.0, 16000, 24000, 32000, 40000)])
 
 
-def test_generated_functions_have_their_stated_order() -> None:
-    """At most 1 in 100 functions may differ; two, three and two blocks for a step of the first, second, third loop."""
-    functions = choose_functions(200, 2)
+@pytest.mark.parametrize("seed", [2, 3])
+def test_generated_functions_have_their_stated_order(seed: int) -> None:
+    """At most 1 in 200 functions may differ; two, three and two blocks for a step of the first, second, third loop."""
+    functions = choose_functions(200, seed)
     counts = [
         [
             4 + sum(w * s for w, s in zip((2, 3, 2), f.computation.parts({"p": p, "n": n}), strict=False))
@@ -27,7 +28,22 @@ def test_generated_functions_have_their_stated_order() -> None:
     for function, model in zip(functions, models, strict=True):
         assert isinstance(model, Model)
         wrong += any(model.leading[x][0] != function.computation.model.leading[x][0] for x in ("p", "n"))
-    assert wrong <= 2
+    assert wrong <= 1
+
+
+def test_functions_that_reproduce_nothing_but_rounding_are_not_believed() -> None:
+    """p² follows the counts to within one; p²·log2(p), p² and p together reproduce them, rounding and all."""
+    p = np.array([128.0, 256, 512, 1024, 2048])
+    (model,) = fit_models(p[:, None], (6 + 2 * np.round(0.61 * p**2))[None, :, None], BLOCKS, ("p",))
+    assert isinstance(model, Model)
+    assert [term.exponents("p") for term in model.terms] == [(2, 0)]
+
+
+def test_a_small_term_of_an_exact_count_is_kept() -> None:
+    """Whole coefficients are evidence: n is there, though n² alone is never more than a few counts off."""
+    n = np.array([10.0, 20, 30, 40, 50])
+    (model,) = fit_models(n[:, None], (n**2 + n + 3)[None, :, None], BLOCKS, ("n",))
+    assert str(model) == "n² + n + 3"
 
 
 @pytest.mark.parametrize(("power", "log"), [(1 / 3, 0), (0.75, 0), (1 / 4, 1), (2, 0), (0, 2)])

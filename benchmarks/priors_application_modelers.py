@@ -1,0 +1,122 @@
+"""The modelers that are compared on applications, whose kernels consist of one or several call paths."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from dnn_modeler import dnn_models
+from dnn_training import base_file
+from modeling_extrap import model_with_extrap
+from modeling_sets import PlantedSet
+from priors_application_runs import Floats, Runs
+from priors_programs import with_times
+from quipu.modeling.experiment import CallTree, Experiment, Metric
+from quipu.modeling.pmnf import Model, NoModel, Options, add, fit_models
+from quipu.modeling.pmnf.term import Exponents
+from quipu.modeling.priors.choices import time_priors
+from quipu.modeling.priors.effort_time import fit_time
+
+_TIME = Metric("time", "s", "cost")
+_MEDIAN = Options(aggregation="median")
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What a modeler says of K kernels: predictions (K, T) at the tests, leading exponents, models as text."""
+
+    predictions: Floats
+    leads: list[dict[str, Exponents]]
+    texts: list[str]
+
+
+# From times (paths, C, R) of all call paths.
+Modeler = Callable[[Floats], Answer]
+
+
+def modelers_of(runs: Runs, extrap: Path | None) -> dict[str, Modeler]:
+    """Return the modelers for an application; extrap: the Python of an environment with Extra-P, if it takes part."""
+    found: dict[str, Modeler] = {"quipu": _priors(runs), "classic": _time_alone(runs)}
+    if base_file().exists():
+        found["dnn"] = _dnn(runs)
+    else:
+        print("without the DNN-based modeler: make bench-dnn_training trains its network")
+    if extrap is not None:
+        found["extrap"] = _extrap(runs, extrap)
+    return found
+
+
+def _priors(runs: Runs) -> Modeler:
+    """Return Quipu: models of the call paths from their priors and the first repetition, added per kernel."""
+    paths = sorted({path for kernel in runs.kernels for path in kernel.paths})
+    place = {path: number for number, path in enumerate(paths)}
+    whole = runs.experiment
+    tree = CallTree(whole.tree.regions, whole.tree.region[paths], np.full(len(paths), -1))
+    values = {name: own[paths] for name, own in whole.values.items()}
+    own = Experiment(whole.name, whole.parameters, whole.points, tree, whole.metrics, values)
+    choices = time_priors(own)
+
+    def model(times: Floats) -> Answer:
+        first = times[paths][:, :, :1]
+        found = fit_time(with_times(own, first), choices)
+        rest = [number for number in range(len(paths)) if number not in found]
+        alone = fit_models(own.points, first[rest], _TIME, own.parameters) if rest else []
+        models: dict[int, Model | NoModel] = {number: entry.model for number, entry in found.items()}
+        models |= dict(zip(rest, alone, strict=True))
+        sums = []
+        for kernel in runs.kernels:
+            parts = [part for path in kernel.paths if isinstance(part := models[place[path]], Model)]
+            sums.append(add(parts) if parts else None)
+        return _answer(sums, runs)
+
+    return model
+
+
+def _sums(runs: Runs, times: Floats) -> Floats:
+    """Return the times of kernels (K, C, R)."""
+    return np.stack([times[list(kernel.paths)].sum(axis=0) for kernel in runs.kernels])
+
+
+def _time_alone(runs: Runs) -> Modeler:
+    def model(times: Floats) -> Answer:
+        own = runs.experiment
+        return _answer(fit_models(own.points, _sums(runs, times), _TIME, own.parameters, _MEDIAN), runs)
+
+    return model
+
+
+def _dnn(runs: Runs) -> Modeler:
+    def model(times: Floats) -> Answer:
+        own = runs.experiment
+        return _answer(dnn_models(own.parameters, own.points, _sums(runs, times)), runs)
+
+    return model
+
+
+def _extrap(runs: Runs, python: Path) -> Modeler:
+    def model(times: Floats) -> Answer:
+        own = runs.experiment
+        centre = np.median(_sums(runs, times), axis=2, keepdims=True)
+        sets = [
+            PlantedSet(str(number), own.parameters, own.points, centre, np.array(test, dtype=float), centre, [], [])
+            for number, test in enumerate(runs.application.tests)
+        ]
+        found = model_with_extrap(sets, python)
+        leads = [dict(zip(own.parameters, lead, strict=True)) for lead in found["0"].leads]
+        predictions = np.stack([found[each.name].predictions for each in sets], axis=1)
+        return Answer(predictions, leads, [""] * len(leads))
+
+    return model
+
+
+def _answer(models: Sequence[Model | NoModel | None], runs: Runs) -> Answer:
+    """A kernel without a model counts as the prediction 0 and the order of a constant."""
+    parameters, tests = runs.experiment.parameters, np.array(runs.application.tests, dtype=np.float64)
+    own = [model if isinstance(model, Model) else Model(parameters) for model in models]
+    return Answer(
+        np.stack([model.evaluate(tests) for model in own]),
+        [{x: model.lead(x) for x in parameters} for model in own],
+        [str(model) for model in own],
+    )

@@ -1,0 +1,209 @@
+"""The evaluation of noise-resilient priors (de Morais et al., section V-C) on the examples as applications.
+
+    make bench-priors_applications [ARGS="--quick"]
+
+heat, cg, samplesort and wavefront run at 5 × 5 points of p and n, and at two test points, one step out in p and in n.
+For each region that their documentation states, and for the MPI operations of each caller, it prints Table IV (models
+and exponent deviation from the stated complexity), the data of Figure 6 (measured lines, relative errors at the test
+points) and of Figure 7 (both under artificial noise). Quipu gets one repetition, the others the median of all. What was
+run or evaluated is kept (--folder) and not repeated. docs/design/priors-evaluation.md says more.
+
+The last line is one JSON object: by application and kind `ed`, `re`, `ed_75` and `re_75` (in %), each for `quipu`,
+`classic` (time alone), `dnn` if its network is trained, and `extrap`; `wavefront_waiting`: what `quipu diagnose` says
+of the MPI_Recv behind the wave.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from modeling_extrap import interpreter
+from priors_application_modelers import Answer, Modeler, modelers_of
+from priors_application_runs import FULL, QUICK, Floats, Kernel, Runs, load, measure
+from quipu.agent.store import load_experiment
+from quipu.modeling.analysis import analyze
+from quipu.modeling.diagnosis import diagnose
+from quipu.modeling.priors.accuracy import exponent_deviation
+from quipu.modeling.priors.artificial_noise import INTENSITIES, Pattern, inject
+
+HERE = Path(__file__).resolve().parent
+PATTERNS = [pattern for pattern in Pattern if pattern is not Pattern.NONE]
+KINDS = ("computation", "communication")
+# ED averaged over the parameters of Table IV, for its three kernels.
+PAPER_ED = {
+    "Kripke computation": {"classic": 0.48, "dnn": 0.53, "swc": 0.08},
+    "Kripke communication": {"classic": 0.53, "dnn": 0.25, "swc": 0.11},
+    "RELeARN": {"classic": 0.29, "dnn": 0.54, "swc": 0.13},
+}
+_SCALE = 65536
+
+
+def deviations(answer: Answer, kernels: list[Kernel]) -> Floats:
+    """Return ED (K,) of each kernel, the mean over the parameters."""
+    return np.array(
+        [
+            np.mean([float(exponent_deviation(lead[x], kernel.truth[x])) for x in kernel.truth])
+            for lead, kernel in zip(answer.leads, kernels, strict=True)
+        ]
+    )
+
+
+def relative_errors(answer: Answer, tests: Floats) -> Floats:
+    """Return RE (K, T) in % of predictions (K, T) from the medians of times (K, T, R) at the test points."""
+    truth = np.nanmedian(tests, axis=2)
+    errors: Floats = 100.0 * np.abs(answer.predictions - truth) / truth
+    return errors
+
+
+class Evaluation:
+    """ED and RE of the kernels of each application under noise, kept in a file as they are found."""
+
+    def __init__(self, file: Path, seed: int, share: float) -> None:
+        self.file, self.seed, self.share = file, seed, share
+        self.known: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
+
+    def ask(self, runs: Runs, name: str, modeler: Modeler, intensity: float, injections: int) -> dict[str, Floats]:
+        """Return `ed` (I, K) and `re` (I, K, T) of I injections of noise, all patterns one after the other."""
+        repetitions = runs.experiment.values["time"].shape[2]
+        key = f"{runs.application.name} {name} {intensity} {injections} {self.share} {self.seed} {repetitions}"
+        if key not in self.known:
+            found: dict[str, list[Any]] = {"ed": [], "re": []}
+            for pattern in PATTERNS if intensity else [Pattern.NONE]:
+                for number in range(injections if intensity else 1):
+                    seed = [self.seed, number, zlib.crc32(f"{runs.application.name} {pattern} {intensity}".encode())]
+                    random = np.random.default_rng(seed)
+                    times = inject(runs.experiment.values["time"], pattern, intensity, random, self.share)
+                    answer = modeler(times)
+                    found["ed"].append(deviations(answer, runs.kernels).tolist())
+                    found["re"].append(relative_errors(answer, runs.tests).tolist())
+            self.known[key] = found
+            part = self.file.with_suffix(".part")
+            part.write_text(json.dumps(self.known))
+            part.replace(self.file)
+        return {metric: np.array(values) for metric, values in self.known[key].items()}
+
+
+def table_iv(runs: Runs, answers: dict[str, Answer]) -> None:
+    """Print the stated complexity, the models, and ED by parameter."""
+    print("Table IV: stated complexity, models as they were measured, and ED in p and n")
+    for number, kernel in enumerate(runs.kernels):
+        print(f"  {kernel.name} ({kernel.kind}), stated {_order(kernel.truth)}")
+        for name, answer in answers.items():
+            lead = answer.leads[number]
+            own = [float(exponent_deviation(lead[x], kernel.truth[x])) for x in ("p", "n")]
+            print(f"    {name:8} ED {own[0]:.2f} {own[1]:.2f}  {answer.texts[number] or _order(lead)}")
+
+
+def figure_6(runs: Runs, answers: dict[str, Answer]) -> None:
+    """Print medians along the lines that lead to the test points, and there the measured range, predictions and RE."""
+    application, times = runs.application, np.nanmedian(runs.experiment.values["time"], axis=2)
+    print("Figure 6: seconds at the measured points before a test point, at it (least to most), and predicted there")
+    for number, kernel in enumerate(runs.kernels):
+        own = times[list(kernel.paths)].sum(axis=0)
+        for test, point in enumerate(application.tests):
+            fixed = 1 - test
+            line = [i for i, place in enumerate(application.points) if place[fixed] == point[fixed]]
+            far = runs.tests[number, test]
+            print(
+                f"  {kernel.name} ({kernel.kind}) along {'pn'[test]} = "
+                f"{', '.join(str(application.points[i][test]) for i in line)}: "
+                f"{', '.join(f'{own[i]:.3g}' for i in line)}; at {point[test]}: {np.nanmedian(far):.3g} "
+                f"({np.nanmin(far):.3g} to {np.nanmax(far):.3g})"
+            )
+            predictions = {name: float(answer.predictions[number, test]) for name, answer in answers.items()}
+            errors = {name: relative_errors(answer, runs.tests)[number, test] for name, answer in answers.items()}
+            print("    " + ", ".join(f"{name} {predictions[name]:.3g} (RE {errors[name]:.1f}%)" for name in answers))
+
+
+def _order(lead: dict[str, Any]) -> str:
+    """Return leading exponents as text: p^(1/3) · n^2."""
+    parts = []
+    for name, (power, log) in lead.items():
+        if power:
+            parts.append(name if power == 1 else f"{name}^{power}" if power.denominator == 1 else f"{name}^({power})")
+        if log:
+            parts.append(f"log2({name})" if log == 1 else f"log2({name})^{log}")
+    return " · ".join(parts) or "constant"
+
+
+def figure_7(
+    runs: Runs, modelers: dict[str, tuple[Modeler, int]], evaluation: Evaluation
+) -> dict[str, dict[str, dict[str, float]]]:
+    """Print mean and standard deviation of ED and RE under noise; return ed, re, ed_75, re_75 by kind and modeler."""
+    result: dict[str, dict[str, dict[str, float]]] = {}
+    print("Figure 7: noise  modeler   ED mean ± deviation   RE mean ± deviation, % (median)")
+    for kind in KINDS:
+        rows = [number for number, kernel in enumerate(runs.kernels) if kernel.kind == kind]
+        if not rows:
+            continue
+        own: dict[str, dict[str, float]] = {key: {} for key in ("ed", "re", "ed_75", "re_75")}
+        for intensity in (0.0, *INTENSITIES):
+            for name, (modeler, injections) in modelers.items():
+                found = evaluation.ask(runs, name, modeler, intensity, injections)
+                ed, re = found["ed"][:, rows], found["re"][:, rows]
+                print(
+                    f"  {kind:13} {intensity:4.0%}  {name:8}  {ed.mean():.3f} ± {ed.mean(axis=1).std():.3f}"
+                    f"        {re.mean():6.1f} ± {re.mean(axis=(1, 2)).std():.1f} ({np.median(re):.1f})",
+                    flush=True,
+                )
+                if intensity in (0.0, 0.75):
+                    end = "_75" if intensity else ""
+                    own[f"ed{end}"][name] = round(float(ed.mean()), 3)
+                    own[f"re{end}"][name] = round(float(re.mean()), 1)
+        result[kind] = own
+    return result
+
+
+def waiting(folder: Path) -> dict[str, Any] | None:
+    """Return what the diagnosis says of MPI_Recv in the wavefront example; None if it says nothing."""
+    experiment = load_experiment(folder / "wavefront" / "runs")
+    point = dict(zip(experiment.parameters, experiment.points.max(axis=0).tolist(), strict=True)) | {"p": _SCALE}
+    for finding in diagnose(experiment, analyze(experiment), point).findings:
+        if finding.label.endswith("->MPI_Recv") and finding.parameter == "p":
+            return {"call_path": finding.label, "cause": finding.cause.value, "growth": finding.growth}
+    return None
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="heat and wavefront, small, one repetition")
+    parser.add_argument("--folder", type=Path, default=HERE.parent / "build" / "priors-applications", help="kept files")
+    parser.add_argument("--injections", type=int, help="noise injections per pattern and intensity (10; quick 1)")
+    parser.add_argument("--extrap-injections", type=int, default=1, help="the same for Extra-P, which is slow (1)")
+    parser.add_argument("--noise-share", type=float, default=0.5, help="share of the measurements that noise hits")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the noise")
+    parser.add_argument("--extrap-python", type=Path, help="Python of an environment with Extra-P")
+    parser.add_argument("--no-extrap", action="store_true", help="without Extra-P")
+    parser.add_argument("--no-measure", action="store_true", help="with the runs that are there")
+    options = parser.parse_args()
+    applications = QUICK if options.quick else FULL
+    injections = options.injections or (1 if options.quick else 10)
+    folder = options.folder / ("quick" if options.quick else "full")
+    if not options.no_measure:
+        measure(applications, folder)
+    evaluation = Evaluation(folder / "evaluated.json", options.seed, options.noise_share)
+    python = None if options.no_extrap else options.extrap_python or interpreter()
+    result: dict[str, Any] = {}
+    for application in applications:
+        runs = load(application, folder)
+        repetitions = runs.experiment.values["time"].shape[2]
+        print(f"\n{application.name}: {len(runs.kernels)} kernels, {repetitions} repetitions", flush=True)
+        modelers = {
+            name: (modeler, options.extrap_injections if name == "extrap" else injections)
+            for name, modeler in modelers_of(runs, python).items()
+        }
+        answers = {name: modeler(runs.experiment.values["time"]) for name, (modeler, _) in modelers.items()}
+        table_iv(runs, answers)
+        figure_6(runs, answers)
+        result[application.name] = figure_7(runs, modelers, evaluation)
+    print("\nED of the paper's applications (Table IV): " + json.dumps(PAPER_ED))
+    print(json.dumps({**result, "wavefront_waiting": waiting(folder)}))
+
+
+if __name__ == "__main__":
+    main()
