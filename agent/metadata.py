@@ -54,6 +54,13 @@ class RunMetadata:
         return self.exit_code == 0 and not self.partial
 
 
+def is_crowded(metadata: RunMetadata) -> bool:
+    """Whether ranks of a run shared processors, so that its times contain waiting for one. Simulated time does not."""
+    if metadata.launcher.get("family") == "smpi":
+        return False
+    return any(len(node.get("ranks") or ()) > (node.get("cpus") or math.inf) for node in metadata.nodes)
+
+
 def configuration_name(parameters: Mapping[str, float]) -> str:
     """Return the name of a configuration as in folder names: "p=4,n=100000"; "run" if there are no parameters."""
     return ",".join(f"{name}={number_text(value)}" for name, value in parameters.items()) or "run"

@@ -13,7 +13,7 @@ from quipu.modeling.errors import FormatError, MeasurementError, UsageError
 from quipu.modeling.experiment import CallTree, Experiment, FloatArray, IntArray, Metric
 
 from .archive import RunArchive, read_archive, read_metadata
-from .metadata import RunMetadata
+from .metadata import RunMetadata, is_crowded
 from .overhead import DOMINATED, OVERHEAD, overhead_share
 from .unify import Forest, RegionTable, unify
 
@@ -118,6 +118,10 @@ def load_experiment(folder: Path | str, over_ranks: OverRanks = "mean") -> Exper
         values=values,
         over_ranks=over_ranks,
         notes=tuple(notes),
+        crowded=np.isin(
+            np.arange(points.shape[0]),
+            [where for run, where in zip(usable, configuration, strict=True) if is_crowded(run.metadata)],
+        ),
     )
 
 

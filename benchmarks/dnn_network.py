@@ -76,7 +76,8 @@ def inputs_of(positions: Floats, values: Floats) -> Singles:
     """
     scaled = positions * (BUCKETS[-1] / np.nanmax(positions, axis=1, keepdims=True))
     ratio = values / positions
-    ratio = ratio / np.nanmax(np.abs(ratio), axis=1, keepdims=True)
+    largest = np.nanmax(np.abs(ratio), axis=1, keepdims=True)
+    ratio = ratio / np.where(largest > 0, largest, 1.0)
     distance = np.abs(scaled[:, :, None] - BUCKETS)
     distance = np.where(np.isnan(distance), np.inf, distance)
     own = distance == distance.min(axis=2, keepdims=True)

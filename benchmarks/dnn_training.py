@@ -15,6 +15,7 @@ import argparse
 import json
 import time
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +24,7 @@ from dnn_network import CLASSES, Chunk, Network, chunks_of, train
 FOLDER = Path(__file__).resolve().parents[1] / "build" / "dnn"
 # Extra-P's categories of noise: the range of repetitions as a share of their mean.
 NOISE = (0.0125, 0.025, 0.05, 0.1, 0.2, 0.4, 0.8)
-_LINES, _LINES_PER_CLASS = 400_000, 1000
+_LINES, _LINES_PER_CLASS = 400_000, 200
 _RATE, _RETRAINING_RATE = 1e-3, 3e-4
 _TESTED = 43 * 100
 
@@ -33,6 +34,7 @@ def base_file(folder: Path = FOLDER) -> Path:
     return folder / "any-line.npz"
 
 
+@lru_cache(maxsize=2 * len(NOISE))
 def adapted(positions: tuple[float, ...], noise: float, folder: Path = FOLDER) -> Network:
     """Return the network for lines of these positions and noise; trains it if it is not there yet."""
     file = folder / f"{'-'.join(f'{x:g}' for x in positions)}_{noise:g}.npz"

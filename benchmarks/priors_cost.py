@@ -15,10 +15,10 @@ ROUNDS = 5
 _CLANG = {"OMPI_CC": "clang-19", "OMPI_CXX": "clang++-19"}
 # Programs and arguments that compute for two seconds on two ranks.
 PROGRAMS = {
-    "heat": ("96", "500", "20"),
-    "cg": ("64", "170"),
-    "samplesort": ("12000000",),
-    "wavefront": ("48", "34"),
+    "heat": ("96", "1400", "20"),
+    "cg": ("112", "150"),
+    "samplesort": ("24000000",),
+    "wavefront": ("48", "55"),
 }
 QUICK = ("heat", "wavefront")
 

@@ -15,6 +15,7 @@ from enum import Enum
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import stats
 
 from .analysis import Analysis
@@ -32,11 +33,20 @@ _GROWTHS = tuple(
     (Fraction(power), log)
     for power, log in (("0", 1), ("1/3", 0), ("1/2", 0), ("1", 0), ("2/3", 0), ("0", 2), ("1", 1))
 )
-# A growth must explain that much more than the one before it (logarithm of the likelihood), and is believed at this
-# level of significance (F-test against no slowdown) if slowdown changes by this factor over the measured range.
-_BETTER, _SIGNIFICANT, _LEAST_CHANGE = 2.0, 1e-3, 1.2
+# A growth must explain that much more than the one before it (logarithm of the likelihood), and is believed if luck
+# gives fewer such findings than this in the whole program (F-tests against no slowdown, Bonferroni), and if
+# slowdown changes by this factor over the measured range.
+_BETTER, _BY_LUCK, _LEAST_CHANGE = 2.0, 0.01, 1.2
+# Slowdown is sought along lines with at least so many values of a parameter.
+_LEAST_VALUES = 4
+# Losses below this part of all time at the target are not worth a word.
+_LEAST_LOSS = 1e-3
+# Rounds of weights relative to the fit, which is at least this part of the mean.
+_ROUNDS, _LEAST_FIT = 4, 0.02
 # Points where effort or time is below this part of the largest value on the line say nothing of their ratio.
 _LEAST_VALUE = 1e-6
+# The number of ranks that a diagnosis is made for, if nothing else is asked for.
+_TARGET_RANKS = 65536.0
 # Operations that return when others have done their part.
 _SENDS = ("send", "bsend", "rsend", "isend", "ibsend", "irsend", "issend", "irecv", "start", "startall")
 
@@ -56,8 +66,9 @@ class Finding:
     predicted, lost: seconds at the target (exclusive time, and the part of it that it would not take if it were as fast
     per effort as at the smallest measured value of the parameter). slowdown_measured, slowdown: factors from the
     smallest to the largest measured value, and to the target. growth: of the slowdown, such as "p^(1/3)".
-    significance: probability of such a fit by chance. wait_share: part of the time at the largest configuration that
-    was waiting, NaN if it was not measured. effort: the model of time from effort, and basis: what that rests on.
+    significance: how many such findings luck gives in the whole program. wait_share: part of the time at the largest
+    configuration that was waiting, NaN if it was not measured. effort: the model of time from effort, and basis: what
+    that rests on.
     """
 
     path: int
@@ -85,22 +96,141 @@ class Finding:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """Findings by lost time at a point, largest first; total: predicted time of the whole program there."""
+    """Findings by lost time at a point, largest first.
+
+    total: time of the whole program there, predicted from effort. notes: what could not be looked at, and why.
+    """
 
     point: dict[str, float]
     total: float
     findings: tuple[Finding, ...]
+    notes: tuple[str, ...] = ()
+
+    def share(self, finding: Finding) -> float:
+        """Return which part of all time there is lost by a finding."""
+        whole = self.total + sum(own.lost for own in self.findings)
+        return finding.lost / whole if whole > 0 else math.nan
 
 
-@dataclass(frozen=True, eq=False)
-class _Slowdown:
-    """The growth of slowdown along a parameter: index into _GROWTHS, lines, their coefficients (L, 2), p-value."""
+@dataclass(frozen=True)
+class Line:
+    """Slowdown along one line of configurations: a + b·g(x) for x from `low` to `high`.
 
-    growth: int
-    lines: list[FloatArray]
-    values: list[FloatArray]
-    coefficients: FloatArray
+    others: values of the other parameters, in their order; least: the smallest slowdown that was measured.
+    """
+
+    others: tuple[float, ...]
+    low: float
+    high: float
+    least: float
+    a: float
+    b: float
+
+
+@dataclass(frozen=True)
+class Slowdown:
+    """How a call path gets slower per effort as one parameter grows, on every line of configurations in it.
+
+    parameter: its number; power, log: g(x) = x^power · log2(x)^log; growth: g as text. significance, wait_share: as
+    in Finding.
+    """
+
+    path: int
+    cause: Cause
+    parameter: int
+    power: Fraction
+    log: int
+    growth: str
     significance: float
+    wait_share: float
+    lines: tuple[Line, ...]
+
+    def factors(self, target: tuple[float, ...]) -> tuple[float, float, float]:
+        """Return slowdown at the largest and the smallest measured x, and at a point, on the line nearest to it."""
+        others = [math.log(max(x, 1e-300)) for column, x in enumerate(target) if column != self.parameter]
+
+        def distance(line: Line) -> float:
+            return sum(abs(math.log(max(x, 1e-300)) - y) for x, y in zip(line.others, others, strict=True))
+
+        line = min(self.lines, key=distance)
+        places = np.array([line.high, line.low, max(target[self.parameter], line.low)])
+        now, first, there = (line.a + line.b * Factor("x", self.power, self.log).evaluate(places)).tolist()
+        return now, max(first, 0.5 * line.least), there
+
+
+def scale_of(experiment: Experiment, chosen: Mapping[str, float]) -> tuple[float, ...]:
+    """Return the scale that counts: what was chosen, else p = 65,536 and the largest measured value of the others."""
+    largest = experiment.points.max(axis=0) if experiment.configurations else np.ones(len(experiment.parameters))
+    return tuple(
+        float(chosen.get(name, _TARGET_RANKS if name == "p" else value))
+        for name, value in zip(experiment.parameters, largest.tolist(), strict=True)
+    )
+
+
+def blind_spots(experiment: Experiment) -> tuple[str, ...]:
+    """Return what a diagnosis cannot look at, as sentences: crowded configurations, parameters with few values."""
+    usable = _usable(experiment)
+    notes = []
+    if not usable.all():
+        notes.append(
+            f"{np.count_nonzero(~usable)} of {len(usable)} configurations are left out: they had more ranks than "
+            "processors, so that their times contain waiting for one"
+        )
+    for column, name in enumerate(experiment.parameters):
+        longest = max(
+            (
+                np.unique(experiment.points[line][usable[line], column]).size
+                for line in lines(experiment.points, column)
+            ),
+            default=0,
+        )
+        if longest < _LEAST_VALUES:
+            notes.append(
+                f"{name}: measure at least {_LEAST_VALUES} values of it, with all else equal, to see what grows with it"
+            )
+    return tuple(notes)
+
+
+def _usable(experiment: Experiment) -> NDArray[np.bool_]:
+    nothing = np.zeros(experiment.configurations, dtype=bool)
+    return np.asarray(~(nothing if experiment.crowded is None else experiment.crowded), dtype=bool)
+
+
+def slowdowns(experiment: Experiment, analysis: Analysis) -> list[Slowdown]:
+    """Return where time grows faster than effort. Raises ModelingError if there is no time."""
+    if "time" not in experiment.values:
+        raise ModelingError(f"{experiment.name}: there is no time to diagnose; measure without --effort-only")
+    ranks = _rank_parameters(experiment)
+    measured = experiment.values["time"]
+    time = np.full(measured.shape[:2], np.nan)
+    known = np.isfinite(measured).any(axis=2)
+    time[known] = np.nanmean(np.where(np.isfinite(measured), measured, np.nan)[known], axis=1)
+    usable = _usable(experiment)
+    found: list[tuple[int, int, int, tuple[Line, ...], float]] = []
+    tests = 0
+    for path, entry in enumerate(analysis.models("time")):
+        if not isinstance(entry.model, Model) or entry.basis == TIME_ONLY:
+            continue
+        expected = np.maximum(entry.model.evaluate(experiment.points), 0.0)
+        for column in range(len(experiment.parameters)):
+            fitted = _fitted(experiment.points, column, np.where(usable, time[path], np.nan), expected)
+            tests += fitted is not None
+            if fitted is not None and fitted[1]:
+                found.append((path, column, *fitted))
+    return [
+        Slowdown(
+            path,
+            _cause(experiment, path, experiment.parameters[column] in ranks),
+            column,
+            *_GROWTHS[growth],
+            str(Model((name := experiment.parameters[column],), 0.0, (Term(1.0, (_factor(name, growth),)),))),
+            significance * tests,
+            _wait_share(experiment, path),
+            own,
+        )
+        for path, column, growth, own, significance in found
+        if significance * tests <= _BY_LUCK
+    ]
 
 
 def diagnose(experiment: Experiment, analysis: Analysis, point: Mapping[str, float]) -> Diagnosis:
@@ -108,58 +238,56 @@ def diagnose(experiment: Experiment, analysis: Analysis, point: Mapping[str, flo
 
     analysis: the models of the experiment. Raises ModelingError if there is no time, or the point does not fit.
     """
-    if "time" not in experiment.values:
-        raise ModelingError(f"{experiment.name}: there is no time to diagnose; measure without --effort-only")
+    own = slowdowns(experiment, analysis)
     target = analysis.check_point(point)
-    total = max(analysis.rank_at(target, "time").total.value, 0.0)
-    ranks = _rank_parameters(experiment)
-    time = np.asarray(
-        np.nanmean(np.where(np.isfinite(experiment.values["time"]), experiment.values["time"], np.nan), 2)
-    )
+    place = tuple(target.values())
+    models = analysis.models("time")
     found: list[Finding] = []
-    for path, entry in enumerate(analysis.models("time")):
-        if not isinstance(entry.model, Model) or entry.basis == TIME_ONLY:
+    for slowdown in own:
+        entry = models[slowdown.path]
+        assert isinstance(entry.model, Model)
+        expected = max(float(entry.model.evaluate([place])[0]), 0.0)
+        now, first, there = slowdown.factors(place)
+        if there <= first or expected <= 0:
             continue
-        expected = np.maximum(entry.model.evaluate(experiment.points), 0.0)
-        expected_there = max(float(entry.model.evaluate([list(target.values())])[0]), 0.0)
-        for column, name in enumerate(experiment.parameters):
-            slowdown = _slowdown(experiment.points, column, time[path], expected)
-            if slowdown is None:
-                continue
-            now, first, there = _factors(slowdown, experiment.points, column, list(target.values()))
-            if there <= first or expected_there <= 0:
-                continue
-            found.append(
-                Finding(
-                    path,
-                    experiment.tree.label(path),
-                    _cause(experiment, path, name in ranks),
-                    name,
-                    str(Model((name,), 0.0, (Term(1.0, (_factor(name, slowdown.growth),)),))),
-                    expected_there * there,
-                    expected_there * (there - first),
-                    now / first,
-                    there / first,
-                    slowdown.significance,
-                    _wait_share(experiment, path),
-                    str(entry.model),
-                    entry.basis,
-                )
+        found.append(
+            Finding(
+                slowdown.path,
+                experiment.tree.label(slowdown.path),
+                slowdown.cause,
+                experiment.parameters[slowdown.parameter],
+                slowdown.growth,
+                expected * there,
+                expected * (there - first),
+                now / first,
+                there / first,
+                slowdown.significance,
+                slowdown.wait_share,
+                str(entry.model),
+                entry.basis,
             )
+        )
     found.sort(key=lambda finding: (-finding.lost, finding.path, finding.parameter))
-    return Diagnosis(target, total, tuple(found))
+    total = max(analysis.rank_at(target, "time").total.value, 0.0)
+    least = _LEAST_LOSS * (total + sum(finding.lost for finding in found))
+    return Diagnosis(target, total, tuple(own for own in found if own.lost >= least), blind_spots(experiment))
 
 
 def _factor(name: str, growth: int) -> Factor:
     return Factor(name, *_GROWTHS[growth])
 
 
-def _slowdown(points: FloatArray, column: int, time: FloatArray, expected: FloatArray) -> _Slowdown | None:
-    """Return how time per effort grows along a parameter; None if it does not, or cannot be known."""
+def _fitted(
+    points: FloatArray, column: int, time: FloatArray, expected: FloatArray
+) -> tuple[int, tuple[Line, ...], float] | None:
+    """Return how time per effort grows along a parameter: index of the growth, lines, and chance by luck.
+
+    None if it cannot be known, no lines if it does not grow.
+    """
     known = np.isfinite(time) & (expected > _LEAST_VALUE * expected.max(initial=0.0))
     known &= time > _LEAST_VALUE * float(np.max(time, where=np.isfinite(time), initial=0.0))
     own = [line[known[line]] for line in lines(points, column)]
-    own = [line for line in own if np.unique(points[line, column]).size >= 4]
+    own = [line for line in own if np.unique(points[line, column]).size >= _LEAST_VALUES]
     if not own:
         return None
     values = [time[line] / expected[line] for line in own]
@@ -179,36 +307,34 @@ def _slowdown(points: FloatArray, column: int, time: FloatArray, expected: Float
     significance = float(stats.f.sf(statistic, len(own), freedom))
     rising = float(np.mean(coefficients[:, 1] > 0))
     changes = [r[np.argmax(x)] / r[np.argmin(x)] for x, r in zip(places, values, strict=True)]
-    if significance > _SIGNIFICANT or rising < 0.75 or float(np.median(changes)) < _LEAST_CHANGE:
-        return None
-    return _Slowdown(growth, [points[line] for line in own], values, coefficients, significance)
+    if rising < 0.75 or float(np.median(changes)) < _LEAST_CHANGE:
+        return growth, (), significance
+    others = [index for index in range(points.shape[1]) if index != column]
+    found = [
+        Line(
+            tuple(points[line[0], others].tolist()), float(x.min()), float(x.max()), float(r.min()), float(a), float(b)
+        )
+        for line, x, r, (a, b) in zip(own, places, values, coefficients.tolist(), strict=True)
+    ]
+    return growth, tuple(found), significance
 
 
 def _fit(places: list[FloatArray], values: list[FloatArray], growth: int) -> tuple[FloatArray, float]:
-    """Return (a, b) of every line by relative least squares, and the sum of squared relative deviations."""
+    """Return (a, b) of every line, and the sum of squared deviations relative to the fit.
+
+    Noise is multiplicative, so least squares are reweighted with the fit.
+    """
     result, total = [], 0.0
     for x, r in zip(places, values, strict=True):
         design = np.stack([np.ones_like(x), _factor("x", growth).evaluate(x)], axis=1)
-        coefficients, *_ = np.linalg.lstsq(design / r.mean(), r / r.mean(), rcond=None)
-        total += float((((design @ coefficients) / r.mean() - r / r.mean()) ** 2).sum())
+        fitted = np.full_like(r, r.mean())
+        for _ in range(_ROUNDS):
+            weights = 1.0 / np.maximum(fitted, _LEAST_FIT * r.mean())
+            coefficients, *_ = np.linalg.lstsq(design * weights[:, None], r * weights, rcond=None)
+            fitted = design @ coefficients
+        total += float((((r - fitted) / np.maximum(fitted, _LEAST_FIT * r.mean())) ** 2).sum())
         result.append(coefficients)
     return np.array(result), total
-
-
-def _factors(slowdown: _Slowdown, points: FloatArray, column: int, target: list[float]) -> tuple[float, float, float]:
-    """Return slowdown at the largest and the smallest measured value, and at the target, on the line nearest to it."""
-    others = [index for index in range(points.shape[1]) if index != column]
-    scale = np.log(np.maximum(np.array(target), 1e-300))
-    distance = [
-        float(np.abs(np.log(np.maximum(line[0, others], 1e-300)) - scale[others]).sum()) for line in slowdown.lines
-    ]
-    nearest = int(np.argmin(distance))
-    x = slowdown.lines[nearest][:, column]
-    place = np.array([x.max(), x.min(), max(target[column], x.min())])
-    a, b = slowdown.coefficients[nearest]
-    now, first, there = (a + b * _factor("x", slowdown.growth).evaluate(place)).tolist()
-    least = float(slowdown.values[nearest].min())
-    return now, max(first, 0.5 * least), there
 
 
 def _rank_parameters(experiment: Experiment) -> set[str]:
@@ -224,11 +350,12 @@ def _rank_parameters(experiment: Experiment) -> set[str]:
 
 
 def _wait_share(experiment: Experiment, path: int) -> float:
-    """Return which part of the time was waiting, where the most time was taken; NaN without a measurement."""
+    """Return which part of the time was waiting, where the most time was taken; NaN without a measurement.
+
+    Waiting is measured in some operations only (docs/design/mpi-waiting.md): where there is none at all, it was not.
+    """
     waits, times = experiment.values.get("wait_time"), experiment.values["time"][path]
-    if waits is None or not np.nan_to_num(waits).any():  # not measured, as in simulations
-        return math.nan
-    if not np.isfinite(waits[path]).any() or not np.isfinite(times).any():
+    if waits is None or not np.nan_to_num(waits[path]).any() or not np.isfinite(times).any():
         return math.nan
     where = np.unravel_index(int(np.nanargmax(times)), times.shape)
     wait, time = float(waits[path][where]), float(times[where])

@@ -169,6 +169,8 @@ class Experiment:
                 (fewer repetitions, or the metric does not exist there). 0: measured, and nothing happened, as for
                 a call path that this configuration does not reach.
     over_ranks: how the ranks of a run were combined into one value ("mean", "max", "sum").
+    crowded:    configurations that were measured with more ranks than processors, whose times contain waiting for one;
+                shape (configurations,), None if nothing is known of it.
     """
 
     name: str
@@ -179,6 +181,7 @@ class Experiment:
     values: dict[str, FloatArray]
     over_ranks: Literal["mean", "max", "sum"] = "mean"
     notes: tuple[str, ...] = field(default=())
+    crowded: NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
         if self.points.ndim != 2 or self.points.shape[1] != len(self.parameters):

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import math
+
 from quipu.modeling.diagnosis import Diagnosis
 
-from .terminal.text import Glyphs, quantity
+from .terminal.text import Glyphs, percent, quantity
 from .views import FindingRow
 
 
 def finding_rows(diagnosis: Diagnosis, glyphs: Glyphs) -> list[FindingRow]:
     """Return the findings of a diagnosis as text, in their order."""
-    times = "×" if glyphs.unicode else "x"
+    times, to = ("×", "→") if glyphs.unicode else ("x", "->")
     return [
         FindingRow(
             label=own.label,
             cause=own.cause.value,
             lost=quantity(own.lost, "s", glyphs),
-            slowdown=f"{own.slowdown:.3g}{times}",
+            share=percent(diagnosis.share(own)),
+            slowdown=f"{own.slowdown_measured:.3g}{times} {to} {own.slowdown:.3g}{times}",
+            waiting=f"{own.wait_share:.0%}" if math.isfinite(own.wait_share) else "",
             growth=own.growth,
             evidence=own.evidence,
             effort=own.effort,

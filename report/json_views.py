@@ -149,7 +149,7 @@ def models_json(title: str, rows: Sequence[ModelRow], models: Sequence[Model | N
 
 
 def diagnosis_json(title: str, diagnosis: Diagnosis) -> dict[str, Any]:
-    """Return a diagnosis: "title", "point", "total" (seconds) and "findings", the largest loss first.
+    """Return a diagnosis: "title", "point", "total" (seconds), "notes" and "findings", the largest loss first.
 
     Each finding: "id" (of the call path), "label", "cause" ("waiting", "contention", "cache effects"), "parameter",
     "growth", "predicted" and "lost" in seconds at the point, "slowdown_measured", "slowdown", "significance",
@@ -180,6 +180,7 @@ def diagnosis_json(title: str, diagnosis: Diagnosis) -> dict[str, Any]:
         "title": title,
         "point": diagnosis.point,
         "total": _number(diagnosis.total),
+        "notes": list(diagnosis.notes),
         "findings": findings,
     }
 

@@ -159,13 +159,18 @@ class SelectionRow:
 
 @dataclass(frozen=True)
 class FindingRow:
-    """A call path that loses time at a larger scale, as text: see modeling/diagnosis.py."""
+    """A call path that loses time at a larger scale, as text: see modeling/diagnosis.py.
+
+    slowdown: over the measured range, and to the scale. waiting: empty if it was not measured.
+    """
 
     label: str
     cause: str
     lost: str
+    share: str
     slowdown: str
     growth: str
+    waiting: str
     evidence: str
     effort: str
     basis: str

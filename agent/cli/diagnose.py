@@ -10,8 +10,6 @@ from quipu.modeling.errors import UsageError
 from .options import over_ranks_of, point_of
 from .output import layout, say, show, show_json, write_own
 
-_TARGET_RANKS = 65536
-
 
 def command(
     *,
@@ -31,7 +29,7 @@ def command(
     Example: quipu diagnose heat --at p=65536,n=64
     """
     from quipu.modeling.analysis import analyze
-    from quipu.modeling.diagnosis import diagnose
+    from quipu.modeling.diagnosis import diagnose, scale_of
     from quipu.report.findings import finding_rows
     from quipu.report.html import html_diagnosis
     from quipu.report.json_views import diagnosis_json
@@ -46,7 +44,7 @@ def command(
     else:
         if "p" not in data.parameters:
             raise UsageError("--at: say which scale counts, such as " + ",".join(f"{x}=1e6" for x in data.parameters))
-        target = dict(zip(data.parameters, data.points.max(axis=0).tolist(), strict=True)) | {"p": _TARGET_RANKS}
+        target = dict(zip(data.parameters, scale_of(data, {}), strict=True))
     found = diagnose(data, analyze(data), target)
     place = point_text(data.parameters, tuple(found.point.values()))
     if output is not None:
@@ -58,7 +56,7 @@ def command(
         return
     room = layout()
     facts = [("point", place), ("predicted", f"{quantity(found.total, 's', room.glyphs)} from effort, whole program")]
-    shown = head(f"{data.name}: what will hurt at {place}", facts, data.notes, room)
+    shown = head(f"{data.name}: what will hurt at {place}", facts, [*data.notes, *found.notes], room)
     if not found.findings:
         show([shown])
         say("no call path takes longer per effort as a parameter grows")

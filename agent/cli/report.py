@@ -16,18 +16,19 @@ def command(
     experiment: Path = typer.Argument(..., metavar="EXPERIMENT", help="An experiment: a folder, or a file of Extra-P."),
     output: Path = typer.Option(Path("report.html"), "--output", "-o", metavar="FILE", help="The HTML file to write."),
     at: list[str] = typer.Option(
-        [], "--at", metavar="NAME=NUMBER,...", help="Where the ranking starts; it can be changed in the report."
+        [], "--at", metavar="NAME=NUMBER,...", help="Where ranking and diagnosis start; the report can change it."
     ),
     over_ranks: str = typer.Option("mean", "--over-ranks", metavar="HOW", help="How ranks combine: mean, max, sum."),
     force: bool = typer.Option(False, "--force", help="Write over a file that is no report."),
 ) -> None:
-    """Write a report: call tree, models, plots and a ranking in one HTML file that loads nothing from a network.
+    """Write a report: call tree, models, plots, ranking and diagnosis in one HTML file that loads nothing else.
 
     \b
     Example: quipu report heat -o heat.html --at p=1024,n=1e6
     """
     from quipu.modeling.analysis import analyze
     from quipu.modeling.behaviour import behaviour
+    from quipu.modeling.diagnosis import slowdowns
     from quipu.report.html import html_report, placed_models
 
     from ..installation import quipu_version
@@ -54,6 +55,7 @@ def command(
         facts=facts,
         target=target,
         observed=behaviour(data, models),
+        slow=slowdowns(data, models) if "time" in data.values and data.parameters else None,
         subtitle=f"How {data.name} scales with {', '.join(data.parameters) or 'nothing: it has no parameters'}",
         footer=f"Quipu {quipu_version()}. Values of ranks: {over}.",
     )

@@ -1,10 +1,11 @@
 """The data inside of a report: an experiment and its models as JSON data for the page.
 
 Keys: "parameters"; "points" (rows of the configurations, in rising order); "repetitions" per metric and configuration;
-"target" (one number per parameter); "metrics"; "regions"; "region" and "parent" per call path; "values" per metric
-and call path; "models"; "noise" and "changes" (report/behaviour.py). Values of a call path are one number if they are
-the same everywhere, null if nothing was measured, else a list over configurations of one number, null, or the list of
-repetitions (null: not measured).
+"target" and "scale" (one number per parameter: where the ranking and the diagnosis start); "slowdowns" (null: no
+diagnosis) and "blind" (what the diagnosis cannot see); "metrics"; "regions"; "region" and "parent" per call path;
+"values" per metric and call path; "models"; "noise" and "changes" (report/behaviour.py). Values of a call path are one
+number if they are the same everywhere, null if nothing was measured, else a list over configurations of one number,
+null, or the list of repetitions (null: not measured).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from quipu.modeling.analysis import Analysis
 from quipu.modeling.behaviour import Behaviour
+from quipu.modeling.diagnosis import Slowdown, blind_spots, scale_of
 from quipu.modeling.experiment import Experiment, FloatArray, Metric
 from quipu.modeling.pmnf.changes import Change
 from quipu.modeling.pmnf.model import Model
@@ -34,9 +36,12 @@ def report_data(
     models: Iterable[PlacedModel],
     target: Mapping[str, float],
     observed: Mapping[str, Sequence[Behaviour]],
+    slow: Sequence[Slowdown] | None = None,
 ) -> dict[str, Any]:
-    """Return the data of a report. `target`: where the ranking starts; a parameter without a value gets four times
-    its largest measured value.
+    """Return the data of a report. `target`: where the ranking and the diagnosis start.
+
+    A parameter without a value gets four times its largest measured value in the ranking. In the diagnosis p gets
+    65,536 (modeling/diagnosis.py), and another parameter its largest measured value.
     """
     order = np.lexsort(experiment.points.T[::-1]) if experiment.parameters else np.arange(experiment.configurations)
     points = experiment.points[order]
@@ -50,6 +55,9 @@ def report_data(
             _number(float(target.get(name, 4 * column.max() if column.size else 1.0)))
             for name, column in zip(experiment.parameters, points.T, strict=True)
         ],
+        "scale": list(map(_number, scale_of(experiment, target))),
+        "blind": [] if slow is None else list(blind_spots(experiment)),
+        "slowdowns": None if slow is None else [_slowdown(one) for one in slow],
         "metrics": [_metric(experiment.metrics[name]) for name in names],
         "regions": [
             {
@@ -145,6 +153,26 @@ def _model(entry: PlacedModel, parameters: tuple[str, ...]) -> dict[str, Any]:
     if model.notes:
         data["notes"] = list(model.notes)
     return data
+
+
+def _slowdown(one: Slowdown) -> dict[str, Any]:
+    return {
+        "path": one.path,
+        "cause": one.cause.value,
+        "parameter": one.parameter,
+        "power": float(one.power),
+        "powerText": str(one.power),
+        "log": one.log,
+        "chance": one.significance,
+        "wait": _number(one.wait_share),
+        "lines": [
+            {
+                "others": list(map(_number, line.others)),
+                **{name: _number(getattr(line, name)) for name in ("low", "high", "least", "a", "b")},
+            }
+            for line in one.lines
+        ],
+    }
 
 
 def _change(entry: tuple[int, str, Change], parameters: tuple[str, ...]) -> dict[str, Any]:

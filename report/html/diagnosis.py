@@ -24,6 +24,7 @@ def html_diagnosis(title: str, place: str, diagnosis: Diagnosis) -> str:
         title=title,
         place=place,
         total=quantity(diagnosis.total, "s", UNICODE),
+        notes=diagnosis.notes,
         rows=finding_rows(diagnosis, UNICODE),
         style=style,
         style_hash=content_hash(style),

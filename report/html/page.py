@@ -12,13 +12,14 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 from quipu.modeling.behaviour import Behaviour
+from quipu.modeling.diagnosis import Slowdown
 from quipu.modeling.experiment import Experiment
 
 from ..terminal.text import number
 from ..views import PlacedModel
 from .data import report_data
 
-_SCRIPTS = ("base.js", "model.js", "tree.js", "plot.js", "detail.js", "noise.js", "main.js")
+_SCRIPTS = ("base.js", "model.js", "tree.js", "plot.js", "detail.js", "noise.js", "diagnosis.js", "main.js")
 # What could end the element, start another one or a comment, or end a line for old parsers, as JSON escapes.
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
@@ -31,16 +32,18 @@ def html_report(
     notes: Sequence[str] = (),
     target: Mapping[str, float] | None = None,
     observed: Mapping[str, Sequence[Behaviour]] | None = None,
+    slow: Sequence[Slowdown] | None = None,
     subtitle: str = "",
     footer: str = "",
 ) -> str:
     """Return the report of an experiment and its models as the text of one HTML file.
 
-    facts: (label, text) pairs for the head: machine, dates, command. target: the point where the ranking starts.
-    observed: noise and changes of behaviour, per metric and call path.
+    facts: (label, text) pairs for the head: machine, dates, command. target: the point where the ranking and the
+    diagnosis start. observed: noise and changes of behaviour, per metric and call path. slow: where time grows faster
+    than effort; None leaves the diagnosis out.
     The page holds a content security policy that allows its own script and style and nothing else.
     """
-    data = report_data(experiment, models, target or {}, observed or {})
+    data = report_data(experiment, models, target or {}, observed or {}, slow)
     script = Markup('\n(() => {\n"use strict";\n' + "".join(read_template(name) for name in _SCRIPTS) + "})();\n")
     style = Markup("\n" + read_template("report.css"))
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)

@@ -89,10 +89,24 @@ def selection_table(rows: Sequence[SelectionRow], layout: Layout) -> Table:
 
 
 def diagnosis_table(rows: Sequence[FindingRow], layout: Layout) -> Table:
-    """Return what will hurt: call path, cause, time lost at the target, slowdown and how it grows, evidence."""
-    texts = [(row.label, row.cause, row.lost, row.slowdown, row.growth, row.evidence, row.effort) for row in rows]
-    headings = ("call path", "cause", "lost", "slowdown", "growth", "evidence", "time from effort")
-    return _table(headings, texts, (0, 5, 6), (2, 3), layout)
+    """Return what will hurt: call path, cause, time lost at the target, slowdown there and as measured, its growth."""
+    waits = any(row.waiting for row in rows)
+    texts = [
+        (
+            row.label,
+            row.cause,
+            row.lost,
+            row.share,
+            row.slowdown,
+            row.growth,
+            *([row.waiting] if waits else []),
+            row.effort,
+        )
+        for row in rows
+    ]
+    headings = ["call path", "cause", "lost", "share", "slowdown", "grows as", *(["waiting"] if waits else [])]
+    last = len(headings)
+    return _table((*headings, "time from effort"), texts, (0, last), (2, 3, 4, *([6] if waits else [])), layout)
 
 
 def generated_table(rows: Sequence[GeneratedRow], layout: Layout) -> Table:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from profile_writer import rank_profile
 from quipu.agent.merge import merge_run
-from quipu.agent.metadata import RunMetadata
+from quipu.agent.metadata import RunMetadata, is_crowded
 from quipu.agent.store import find_runs, load_experiment, run_experiment
 from quipu.modeling.errors import FormatError, MeasurementError, UsageError
 
@@ -141,3 +141,12 @@ def test_runs_are_found_in_order(tmp_path: Path) -> None:
     (runs / "notes").mkdir()
     assert [run.path.name for run in find_runs(runs)] == ["p=2.r1", "p=2.r2", "p=16.r1"]
     assert replace(find_runs(runs)[0].metadata, repetition=2).complete
+
+
+def test_ranks_that_share_processors_are_known() -> None:
+    """Three ranks on two processors are too many, two are not; simulated ranks wait for none."""
+    two, three = ({"cpus": 2, "ranks": [{"rank": rank} for rank in range(count)]} for count in (2, 3))
+    assert not is_crowded(RunMetadata(nodes=(two, two)))
+    assert is_crowded(RunMetadata(nodes=(two, three)))
+    assert not is_crowded(RunMetadata(nodes=(three,), launcher={"family": "smpi"}))
+    assert not is_crowded(RunMetadata(nodes=({"host": "a"},)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from quipu.modeling.analysis import analyze
@@ -96,3 +98,19 @@ def test_points_and_times_that_are_not_there_are_refused() -> None:
     without = Experiment("effort", ("p", "n"), GRID, TREE, experiment.metrics, values)
     with pytest.raises(ModelingError, match="no time"):
         diagnose(without, analysis, {"p": 65536, "n": 500})
+
+
+def test_configurations_that_were_crowded_say_nothing() -> None:
+    """From 125 ranks on they shared processors: what grows there is no property of the program."""
+    shared = np.where(P >= 125, P / 20, 1.0)
+    measured = _experiment(WORK * shared, RECEIVE * shared)
+    assert _diagnosis(measured).findings
+    known = _diagnosis(replace(measured, crowded=P >= 125))
+    assert known.findings == ()
+    assert [note.split(":")[0] for note in known.notes] == ["10 of 25 configurations are left out", "p"]
+
+
+def test_waiting_that_no_operation_measured_is_not_known() -> None:
+    (finding,) = _diagnosis(_experiment(WORK, RECEIVE * (1 + P ** (1 / 3)), wait=np.zeros_like(P))).findings
+    assert finding.cause is Cause.WAITING
+    assert "waiting" not in finding.evidence

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import html
 import json
+import math
 import re
 from dataclasses import replace
+from fractions import Fraction
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -13,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from quipu.modeling.behaviour import Behaviour
+from quipu.modeling.diagnosis import Cause, Line, Slowdown
 from quipu.modeling.pmnf import Change, Deviation
 from quipu.report.html import html_report
 from quipu.report.html.page import script_json
@@ -237,3 +240,50 @@ def test_three_thousand_call_paths_and_narrow_screens(width: int, tmp_path: Path
     assert told["beyond"] == "0"
     assert told["status"].startswith("3008 of 3008 call paths shown")
     assert 0 < int(told["rows"]) < 80
+
+
+_SLOW = (
+    Slowdown(1, Cause.CACHE, 1, Fraction(0), 1, "log2(n)", 1e-5, math.nan, (Line((1.0,), 32, 256, 0.9, 0.1, 0.1),)),
+    Slowdown(
+        5,
+        Cause.WAITING,
+        0,
+        Fraction(1, 3),
+        0,
+        "p^(1/3)",
+        2e-9,
+        0.87,
+        (Line((32.0,), 1, 16, 0.8, 0.1, 0.7), Line((256.0,), 1, 16, 0.9, 0.2, 0.7)),
+    ),
+)
+
+
+@pytest.mark.parametrize("ranks", [65536, 64])
+def test_the_diagnosis_in_the_page_is_that_of_the_slowdowns(ranks: int, tmp_path: Path) -> None:
+    experiment, models = planted()
+    change = f"const p=document.querySelector('#scale input');p.value='{ranks}';p.dispatchEvent(new Event('input'));"
+    page = tmp_path / "report.html"
+    page.write_text(instrumented(html_report(experiment, models, slow=_SLOW), change if ranks < 1000 else ""))
+    dom, console = document(page, tmp_path / "profile")
+    assert console == ""
+    card = dom[dom.index('id="diagnosis"') : dom.index('id="noise"')]
+    assert f"What will hurt at p = {'65,536' if ranks > 1000 else '64'}, n = 256</h2>" in card
+    lost = {}
+    for one in _SLOW:
+        _, first, there = one.factors((ranks, 256.0))
+        own = next(m.model for m in models if m.metric == "time" and m.path == one.path)
+        assert own is not None
+        lost[one.path] = float(own.evaluate([(ranks, 256.0)])[0]) * (there - first)
+    rows = re.findall(r'<tr data-path="(\d+)".*?<span class="tag">([^<]*)</span></td><td class="number">([^<]*)<', card)
+    order = sorted(_SLOW, key=lambda one: -lost[one.path])
+    assert rows == [(str(one.path), one.cause.value, quantity(lost[one.path], "s")) for one in order]
+    assert "87.0% of the longest time was waiting" in card
+    assert "slower over the measured p = 1 to 16" in card
+
+
+def test_without_time_there_is_no_diagnosis(tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    page.write_text(report(), encoding="utf-8")
+    dom, console = document(page, tmp_path / "profile")
+    assert console == ""
+    assert re.search(r'id="diagnosis"[^>]* hidden=""', dom)

@@ -163,22 +163,28 @@ function rankedRow(path, one, at, whole, metric, set, outside) {
   return row;
 }
 
-function markRanked() {
-  for (const row of byId("ranked").tBodies[0].rows) row.className = Number(row.dataset.path) === state.path ? "chosen" : "";
+function markChosen(table) {
+  for (const row of byId(table).tBodies[0].rows) row.className = Number(row.dataset.path) === state.path ? "chosen" : "";
 }
 
-function startRanking() {
-  const form = byId("target");
+// Inputs for the numbers of a point, which they change.
+function targetInputs(form, point, redraw) {
   DATA.parameters.forEach((name, at) => {
-    const input = element("input", { type: "text", inputmode: "decimal", value: plainNumber(state.target[at]), "aria-label": name });
+    const input = element("input", { type: "text", inputmode: "decimal", value: plainNumber(point[at]), "aria-label": name });
     input.addEventListener("input", () => {
       const value = Number(input.value.trim() || NaN);
       input.setAttribute("aria-invalid", !(value > 0));
-      state.target[at] = value;
-      drawRanking();
-      if (byId("extend").checked) drawPlot();
+      point[at] = value;
+      redraw();
     });
     form.append(element("label", {}, name + " = ", input));
   });
   form.addEventListener("submit", (event) => event.preventDefault());
+}
+
+function startRanking() {
+  targetInputs(byId("target"), state.target, () => {
+    drawRanking();
+    if (byId("extend").checked) drawPlot();
+  });
 }

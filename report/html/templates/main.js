@@ -41,10 +41,11 @@ if (DATA.parent.length && DATA.metrics.length) {
   startRanking();
   startTree();
   onChange(drawDetail);
-  onChange((update) => "path" in update && Object.keys(update).length === 1 ? markRanked() : drawRanking());
+  onChange((update) => "path" in update && Object.keys(update).length === 1 ? markChosen("ranked") : drawRanking());
   window.addEventListener("resize", drawPlot);
   drawDetail();
   drawRanking();
+  startDiagnosis();
   drawNoise();
 } else byId("tree-status").textContent = "nothing was measured";
 document.documentElement.dataset.ready = "true";

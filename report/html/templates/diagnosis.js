@@ -1,0 +1,99 @@
+// What will hurt at scale: call paths whose time grows faster than their effort, by the time lost at a target.
+// A slowdown is r = a + b·x^power·log2(x)^log on lines in one parameter; the line nearest to the target counts.
+
+const LEAST_LOSS = 1e-3; // losses below this part of all time there are not worth a word
+
+function slowdownFactors(one, point) {
+  const others = point.filter((_, at) => at !== one.parameter).map(Math.log);
+  const distance = (line) => line.others.reduce((sum, value, at) => sum + Math.abs(Math.log(Math.max(value, 1e-300)) - others[at]), 0);
+  const line = one.lines.reduce((best, other) => (distance(other) < distance(best) ? other : best));
+  const growth = (x) => line.a + line.b * x ** one.power * (one.log ? Math.log2(x) ** one.log : 1);
+  return { now: growth(line.high), first: Math.max(growth(line.low), 0.5 * line.least), there: growth(Math.max(point[one.parameter], line.low)), line };
+}
+
+function findingsAt(point) {
+  const set = modelsOf("time");
+  return DATA.slowdowns
+    .map((one) => {
+      const model = set.own.get(one.path);
+      const { now, first, there, line } = slowdownFactors(one, point);
+      const expected = Math.max(0, evaluate(model, point));
+      return { ...one, model, line, measured: now / first, slowdown: there / first, predicted: expected * there, lost: expected * (there - first) };
+    })
+    .filter((one) => one.lost > 0)
+    .sort((a, b) => b.lost - a.lost || a.path - b.path || a.parameter - b.parameter);
+}
+
+// What the call path does: its models of blocks, or of bytes and calls in MPI.
+function effortNode(path) {
+  const names = regionOf(path).kind === "mpi" ? ["bytes_sent", "bytes_received", "visits"] : ["blocks"];
+  const parts = [];
+  for (const name of names) {
+    const model = metricByName.has(name) ? modelsOf(name).own.get(path) : null;
+    if (model && (model.terms.length || model.constant)) parts.push(element("div", {}, `${name} `, formulaNode(model)));
+  }
+  return parts.length ? parts : ["–"];
+}
+
+function findingRow(one, at, whole) {
+  const name = DATA.parameters[one.parameter];
+  const range = `${name} = ${plainNumber(one.line.low)} to ${plainNumber(one.line.high)}`;
+  const evidence = [element("div", {}, `${three(one.measured)}× slower over the measured ${range}`)];
+  if (one.wait !== null) evidence.push(element("div", {}, `${percent(one.wait)} of the longest time was waiting`));
+  const chance = element("div", { class: "status" }, one.chance > 0 ? `chance ${one.chance.toExponential(0)}` : "chance below 1e-300");
+  chance.title = "how many such findings luck gives in the whole program (F-test)";
+  const row = element("tr", { "data-path": one.path, class: one.path === state.path ? "chosen" : "" });
+  row.append(element("td", { class: "number" }, String(at + 1)), pathCell(one.path, "time"));
+  row.append(element("td", {}, element("span", { class: "tag" }, one.cause)));
+  row.append(element("td", { class: "number" }, quantity(one.lost, "s")), element("td", { class: "number" }, percent(whole > 0 ? one.lost / whole : NaN)));
+  const growth = formulaNode(unpackModel({ constant: 0, terms: [[1, [[one.parameter, one.powerText, one.log, 0]]]] }));
+  row.append(element("td", { class: "number" }, `${three(one.slowdown)}×`), element("td", {}, growth));
+  row.append(element("td", { class: "evidence" }, ...evidence, chance));
+  const time = element("td", {}, formulaNode(one.model));
+  if (one.model.prior) time.append(" ", element("span", { class: "tag prior", title: one.model.prior }, "prior"));
+  row.append(time, element("td", {}, ...effortNode(one.path)));
+  return row;
+}
+
+function drawDiagnosis() {
+  const point = state.scale;
+  const status = byId("scale-status");
+  const table = byId("findings");
+  const wrong = DATA.parameters.filter((_, at) => !(point[at] > 0));
+  byId("diagnosis-title").textContent = `What will hurt at ${DATA.parameters.map((name, at) => `${name} = ${point[at] > 0 ? largeNumber(point[at]) : "?"}`).join(", ")}`;
+  table.hidden = true;
+  status.className = "status";
+  if (wrong.length) {
+    status.textContent = `give a number above 0 for ${wrong.join(", ")}`;
+    return;
+  }
+  let expected = 0;
+  for (const own of modelsOf("time").own.values()) expected += Math.max(0, evaluate(own, point));
+  const all = findingsAt(point);
+  const whole = expected + all.reduce((sum, one) => sum + one.lost, 0);
+  const found = all.filter((one) => one.lost >= LEAST_LOSS * whole);
+  const lost = found.reduce((sum, one) => sum + one.lost, 0);
+  table.hidden = !found.length;
+  table.tBodies[0].replaceChildren(...found.slice(0, 25).map((one, at) => findingRow(one, at, expected + lost)));
+  const parts = [`from effort alone the program takes ${quantity(expected, "s")} there`];
+  if (found.length) parts.push(`${quantity(lost, "s")} more are lost on what grows faster than effort`);
+  else parts.push("nothing was found that grows faster than effort");
+  if (found.length > 25) parts.push(`${found.length - 25} further findings are not listed`);
+  status.textContent = parts.join("; ");
+}
+
+function largeNumber(value) {
+  return Number.isInteger(value) && value >= 1e4 && value < 1e15 ? value.toLocaleString("en-US") : plainNumber(value);
+}
+
+function startDiagnosis() {
+  byId("diagnosis").hidden = !DATA.slowdowns;
+  if (!DATA.slowdowns) return;
+  byId("blind").replaceChildren(...DATA.blind.map((note) => element("p", { class: "note" }, note)));
+  state.scale = DATA.scale.slice();
+  targetInputs(byId("scale"), state.scale, drawDiagnosis);
+  onChange((update) => {
+    if ("path" in update) markChosen("findings");
+  });
+  drawDiagnosis();
+}
