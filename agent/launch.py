@@ -171,10 +171,6 @@ def _plan(command: tuple[str, ...], raw: Path, options: LaunchOptions) -> Launch
         variables["QUIPU_PRELOAD"] = str(library.absolute())
         variables["QUIPU_MPI_WAIT"] = options.mpi_wait or variables.get("QUIPU_MPI_WAIT") or "local"
         variables["QUIPU_MPI_REDUCE"] = _reduce(plan, options, variables)
-        if not plan.waits:
-            if options.mpi_wait not in (None, "off"):
-                raise UsageError(f"--mpi-wait {options.mpi_wait}: waiting is not told from transfer in simulations")
-            variables["QUIPU_MPI_WAIT"] = "off"
         plan = plan_launch(replace(request, variables=variables))
     return plan
 
@@ -184,7 +180,7 @@ def _reduce(plan: LaunchPlan, options: LaunchOptions, variables: Mapping[str, st
 
     Of several programs one may run without the wrappers, and the others would wait for it.
     """
-    if not plan.waits:
+    if not plan.rank_processes:
         return "0"
     if options.mpi_reduce is not None:
         return "1" if options.mpi_reduce else "0"

@@ -18,14 +18,14 @@ from .archive import RankRecord, RunArchive, write_archive
 from .last_moments import End, ends_by_host, ends_of, launch_end
 from .merged import Merged, merged
 from .metadata import RunMetadata
-from .overhead import OVERHEAD, costs_of_visits, totals
+from .overhead import totals
 from .profile import ProcessProfile, ProfileState, read_profile
 from .profile_ranks import split_ranks
 from .rank_statistics import with_absent
 from .ranks import RankedProcess, assign_ranks, judge
 from .raw_folder import RawFolder, read_launch, read_raw_folder
 from .reduced import read_reduced
-from .reduced_run import run_of
+from .reduced_run import costs_of_ranks, run_of
 from .shard import Joining, Source, read_shard, shards_of
 from .source_effort import with_source
 from .source_facts import SourcePrograms
@@ -114,8 +114,7 @@ def combine(
     metrics, conflicts = common_metrics(raw.profiles)
     ranks = len({process.rank for process in processes})
     limit = column_ranks_wanted() if column_ranks is None else column_ranks
-    found, doubts = _reduced(raw, processes, ranks <= limit)
-    costs: list[Mapping[str, float]] = []
+    found, costs, doubts = _reduced(raw, processes, ranks <= limit)
     if found is None:
         found, processes, costs = _from_profiles(processes, ends, metrics, workers, ranks <= limit)
     judgement = judge(processes, raw.rank_files)
@@ -131,7 +130,7 @@ def combine(
         metrics=found.metrics,
         nodes=thinned(raw.nodes),
         rank_columns=found.values is not None,
-        overhead=totals(costs or costs_of_visits(found.tree, found.statistics, raw.profiles), raw.nodes),
+        overhead=totals(costs, raw.nodes),
     )
     return RunArchive(complete, found.tree, found.values, found.statistics, tuple(records))
 
@@ -147,18 +146,25 @@ def column_ranks_wanted() -> int:
     return int(text)
 
 
-def _reduced(raw: RawFolder, processes: list[RankedProcess], columns: bool) -> tuple[Merged | None, list[str]]:
-    """Return the run of the reduction over MPI, if there is one, it is whole, and it holds what is wanted."""
+def _reduced(
+    raw: RawFolder, processes: list[RankedProcess], columns: bool
+) -> tuple[Merged | None, list[Mapping[str, float]], list[str]]:
+    """Return the run of the reduction over MPI, if there is one, it is whole, and it holds what is wanted.
+
+    With it, what measuring cost its ranks; and texts about what is wrong.
+    """
     if len(raw.reduced) != 1:
-        return None, []
+        return None, [], []
     try:
         reduced = read_reduced(raw.reduced[0])
     except FormatError as error:
-        return None, [f"{error}; the profiles of the processes were merged instead"]
-    if columns and (not reduced.rows or any(OVERHEAD in process.profile.metrics for process in processes)):
-        return None, []  # what measuring cost is in the profiles only, and few of them are soon read
+        return None, [], [f"{error}; the profiles of the processes were merged instead"]
+    if columns and not reduced.rows:
+        return None, [], []
     found = run_of(reduced, processes)
-    return (found if columns or found is None else replace(found, values=None)), []
+    if found is None:
+        return None, [], []
+    return (found if columns else replace(found, values=None)), costs_of_ranks(reduced, processes), []
 
 
 def _source(process: RankedProcess, end: End | None) -> Source:

@@ -19,7 +19,6 @@ from .profile_effort import Counters
 from .profile_nodes import NodeArrays
 
 if TYPE_CHECKING:
-    from .archive import RankStatistics
     from .profile import ProcessProfile
 
 OVERHEAD = Metric("overhead", "s", "cost", "sum", "time that measuring took, estimated from numbers of events")
@@ -80,16 +79,20 @@ def with_events(nodes: NodeArrays, counters: Counters, quiet: Set[int], metrics:
 
 def seconds_of_nodes(
     costs: EventCosts,
-    regions: Mapping[int, Region],
-    region: IntArray,
-    visits: NDArray[np.int64] | FloatArray,
-    events: NDArray[np.uint64],
+    is_mpi: NDArray[np.bool_],
+    visits: NDArray[np.int64],
+    events: NDArray[np.uint64] | NDArray[np.int64],
 ) -> FloatArray:
-    """Return what measuring took at each node, seconds. events: (nodes, 2), `EVENTS`."""
-    mpi = np.array([number for number, entry in regions.items() if entry.kind is RegionKind.MPI], dtype=np.int64)
-    each = np.where(np.isin(region, mpi), costs.mpi, costs.pair)
+    """Return what measuring took at each node, seconds. is_mpi: of MPI functions; events: (nodes, 2), `EVENTS`."""
+    each = np.where(is_mpi, costs.mpi, costs.pair)
     seconds = visits * each + events[:, 0] * costs.quiet + events[:, 1] * costs.counter
     return np.asarray(seconds, dtype=np.float64)
+
+
+def are_mpi(regions: Mapping[int, Region], region: IntArray) -> NDArray[np.bool_]:
+    """Return which nodes are MPI functions. region: of each node, a key of `regions`."""
+    mpi = np.array([number for number, entry in regions.items() if entry.kind is RegionKind.MPI], dtype=np.int64)
+    return np.isin(region, mpi)
 
 
 def costs_of(profile: ProcessProfile) -> dict[str, float]:
@@ -97,56 +100,43 @@ def costs_of(profile: ProcessProfile) -> dict[str, float]:
     costs = event_costs(profile.attributes)
     if costs is None or OVERHEAD.name not in profile.values or "visits" not in profile.values:
         return {}
-    mpi = [number for number, entry in profile.regions.items() if entry.kind is RegionKind.MPI]
-    is_mpi = np.isin(profile.region, mpi)
-    visits = float(profile.values["visits"].sum())
-    of_mpi = float(profile.values["visits"][is_mpi].sum())
+    visits = profile.values["visits"]
+    of_mpi = float(visits[are_mpi(profile.regions, profile.region)].sum())
+    time = float(np.nansum(profile.values["time"][profile.region != 0])) if "time" in profile.values else 0.0
     seconds = float(profile.values[OVERHEAD.name].sum())
+    return _of_process(profile.attributes, costs, float(visits.sum()), of_mpi, seconds, time)
+
+
+def costs_of_events(
+    attributes: Mapping[str, str], visits: int, of_mpi: int, time: float, events: tuple[int, int]
+) -> dict[str, float]:
+    """Return the same as `costs_of` from sums over all call paths of a process.
+
+    visits: of_mpi of them are of MPI functions; time: seconds, without the roots of locations; events: `EVENTS`.
+    """
+    costs = event_costs(attributes)
+    if costs is None:
+        return {}
+    seconds = (visits - of_mpi) * costs.pair + of_mpi * costs.mpi + events[0] * costs.quiet + events[1] * costs.counter
+    return _of_process(attributes, costs, visits, of_mpi, seconds, 0.0 if math.isnan(time) else time)
+
+
+def _of_process(
+    attributes: Mapping[str, str], costs: EventCosts, visits: float, of_mpi: float, seconds: float, time: float
+) -> dict[str, float]:
     hooks, calls = (visits - of_mpi) * costs.pair, of_mpi * costs.mpi
     return {
-        "visits": visits,
-        "mpi_visits": of_mpi,
+        "visits": float(visits),
+        "mpi_visits": float(of_mpi),
         "hooks": hooks,
         "mpi": calls,
         "counters": max(0.0, seconds - hooks - calls),
-        "probes": _seconds(profile.attributes.get("mpi_wait_probe_seconds", "0")),
+        "probes": _seconds(attributes.get("mpi_wait_probe_seconds", "0")),
         "total": 0.0,
-        "time": float(np.nansum(profile.values["time"][profile.region != 0])) if "time" in profile.values else 0.0,
+        "time": time,
         "pair": costs.pair,
         "outside": costs.pair - costs.inside,
     }
-
-
-def costs_of_visits(
-    tree: CallTree, statistics: Mapping[str, RankStatistics], profiles: Sequence[ProcessProfile]
-) -> list[Mapping[str, float]]:
-    """Return what measuring a run cost if only sums over its ranks are at hand: its visits, at the mean cost of all.
-
-    profiles: for their attributes. Visits of quiet functions and counters are not known then.
-    """
-    known = [costs for costs in (event_costs(profile.attributes) for profile in profiles) if costs is not None]
-    if not known or "visits" not in statistics:
-        return []
-    pair, inside, mpi = (
-        float(np.mean([getattr(costs, name) for costs in known])) for name in ("pair", "inside", "mpi")
-    )
-    visits = np.nan_to_num(statistics["visits"].sum)
-    is_mpi = np.array([tree.region_of(path).kind is RegionKind.MPI for path in range(len(tree))], dtype=bool)
-    of_mpi, others = float(visits[is_mpi].sum()), float(visits[~is_mpi].sum())
-    return [
-        {
-            "visits": of_mpi + others,
-            "mpi_visits": of_mpi,
-            "hooks": others * pair,
-            "mpi": of_mpi * mpi,
-            "counters": 0.0,
-            "probes": sum(_seconds(profile.attributes.get("mpi_wait_probe_seconds", "0")) for profile in profiles),
-            "total": 0.0,
-            "time": float(np.nansum(statistics["time"].sum)) if "time" in statistics else 0.0,
-            "pair": pair,
-            "outside": pair - inside,
-        }
-    ]
 
 
 def totals(processes: Iterable[Mapping[str, float]], nodes: Sequence[Mapping[str, Any]]) -> dict[str, float]:

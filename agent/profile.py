@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from quipu.modeling.errors import FormatError
 from quipu.modeling.experiment import IntArray, Metric, Region
 
-from .overhead import EVENTS, OVERHEAD, event_costs, seconds_of_nodes, with_events
+from .overhead import EVENTS, OVERHEAD, are_mpi, event_costs, seconds_of_nodes, with_events
 from .profile_chunks import LARGEST as LARGEST_CHUNK
 from .profile_chunks import ChunkType, Seal, is_intact, read_chunks
 from .profile_counters import KeptCounters, keep_counters
@@ -226,7 +226,9 @@ def _assemble(
     costs = event_costs(texts.attributes)
     if costs is not None and "visits" in values and OVERHEAD.name not in values:
         events = nodes.counts[:, -len(EVENTS) :]
-        values[OVERHEAD.name] = seconds_of_nodes(costs, regions, nodes.region, values["visits"], events)
+        values[OVERHEAD.name] = seconds_of_nodes(
+            costs, are_mpi(regions, nodes.region), np.asarray(values["visits"], dtype=np.int64), events
+        )
         metrics = (*metrics, OVERHEAD)
     lost = header.number("lost")
     if lost:

@@ -11,19 +11,20 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from quipu.modeling.errors import FormatError
 from quipu.modeling.experiment import FloatArray, IntArray, Metric, Region
 
+from .overhead import EVENTS
 from .profile_text import REGION, ProfileTexts, parse_metric_table
 from .rank_statistics import RankSums
 from .sketch import MOST_BUCKETS, MOST_LEVELS, Sketches
 from .tables import concatenated
 
-VERSION = 1
+VERSION = 2
 _SECTION = struct.Struct("<4sIQ")
 _HEAD = struct.Struct("<8I20s")
 _RECORD = struct.Struct("<IIQ")
@@ -31,18 +32,31 @@ _RECORD = struct.Struct("<IIQ")
 
 @dataclass(frozen=True, eq=False)
 class RankRows:
-    """All nodes of a rank. path, location: int64 (nodes,); counts: int64 (nodes, metrics); times are in ticks."""
+    """All nodes of a rank. path, location: int64 (nodes,).
+
+    counts: int64 (nodes, metrics + 2); times are in ticks, `EVENTS` come last.
+    """
 
     rank: int
-    seconds_per_tick: float
     path: IntArray
     location: IntArray
     counts: IntArray
 
 
+class RankEvents(NamedTuple):
+    """Sums over all nodes of a rank; ticks: time outside of the roots of its locations; quiet, counters: `EVENTS`."""
+
+    visits: int
+    of_mpi: int
+    ticks: int
+    quiet: int
+    counters: int
+
+
 @dataclass(frozen=True, eq=False)
 class OpenPath:
-    """A call path that went on after the reduction. present: bool (ranks,); values: float64 (ranks, metrics)."""
+    """A call path that went on after the reduction. present: bool (ranks,); values: float64 (ranks, metrics + 1), the
+    last what measuring took."""
 
     path: int
     present: NDArray[np.bool_]
@@ -53,7 +67,8 @@ class OpenPath:
 class Reduced:
     """What a reduction holds. parent, region: int64 (paths,); timed: whether any rank kept time.
 
-    rows: of all ranks in order, or empty. sums: statistics of all ranks (metrics of the table in order), or None.
+    rows: of all ranks in order, or empty. sums: statistics of all ranks (metrics of the table in order, then what
+    measuring took), or None. events: of each rank.
     """
 
     id: str
@@ -66,6 +81,7 @@ class Reduced:
     rows: tuple[RankRows, ...]
     sums: RankSums | None
     open: tuple[OpenPath, ...]
+    events: tuple[RankEvents, ...]
 
     @property
     def ranks(self) -> int:
@@ -118,7 +134,7 @@ class _Parser:
                 raise self.wrong("a section is there twice")
             else:
                 single[tag] = section
-        missing = {b"HEAD", b"METR", b"REGI", b"TREE", b"RANK", b"DONE"} - single.keys()
+        missing = {b"HEAD", b"METR", b"REGI", b"TREE", b"RANK", b"COST", b"DONE"} - single.keys()
         if missing:
             raise self.wrong(f"{b', '.join(sorted(missing)).decode()} is missing")
         version, ranks, count, nodes, regions, columns, timed, _, name = _HEAD.unpack(single[b"HEAD"])
@@ -132,6 +148,7 @@ class _Parser:
         pids = np.frombuffer(single[b"RANK"], dtype="<u4").astype(np.int64)
         if pids.size != ranks or not ranks:
             raise self.wrong("it has another number of ranks than it says")
+        events = np.frombuffer(single[b"COST"], dtype="<u8").reshape(ranks, len(RankEvents._fields))
         rows = tuple(self._rows(section, len(metrics), nodes) for section in many[b"COLS"])
         if columns and [entry.rank for entry in rows] != list(range(ranks)):
             raise self.wrong("ranks are missing")
@@ -144,8 +161,9 @@ class _Parser:
             parent=parent,
             region=region,
             rows=rows,
-            sums=None if columns else self._sums(many[b"STAT"], ranks, len(metrics), nodes),
+            sums=None if columns else self._sums(many[b"STAT"], ranks, len(metrics) + 1, nodes),
             open=tuple(self._open(section, len(metrics), nodes, ranks) for section in many[b"OPEN"]),
+            events=tuple(RankEvents(*row) for row in events.tolist()),
         )
 
     def _regions(self, section: bytes, count: int) -> tuple[Region, ...]:
@@ -161,18 +179,19 @@ class _Parser:
         return tuple(parser.regions[number] for number in range(1, count + 1))
 
     def _rows(self, section: bytes, metrics: int, nodes: int) -> RankRows:
-        rank, count, seconds = struct.unpack_from("<IId", section)
-        if len(section) != 16 + count * (8 + 8 * metrics):
+        rank, count = struct.unpack_from("<II", section)
+        columns = metrics + len(EVENTS)
+        if len(section) != 8 + count * (8 + 8 * columns):
             raise self.wrong("the rows of a rank are of another length than they say")
-        path, location = np.frombuffer(section, dtype="<u4", count=2 * count, offset=16).reshape(2, count)
-        counts = np.frombuffer(section, dtype="<i8", offset=16 + 8 * count).reshape(count, metrics)
+        path, location = np.frombuffer(section, dtype="<u4", count=2 * count, offset=8).reshape(2, count)
+        counts = np.frombuffer(section, dtype="<i8", offset=8 + 8 * count).reshape(count, columns)
         if count and int(path.max()) >= nodes:
             raise self.wrong("a row has no call path")
-        return RankRows(rank, seconds, path.astype(np.int64), location.astype(np.int64), counts)
+        return RankRows(rank, path.astype(np.int64), location.astype(np.int64), counts)
 
     def _open(self, section: bytes, metrics: int, nodes: int, ranks: int) -> OpenPath:
         path, _ = struct.unpack_from("<II", section)
-        table = np.frombuffer(section, dtype="<f8", offset=8).reshape(ranks, metrics + 1)
+        table = np.frombuffer(section, dtype="<f8", offset=8).reshape(ranks, metrics + 2)
         if path >= nodes:
             raise self.wrong("an open call path is unknown")
         return OpenPath(path, table[:, 0] > 0, table[:, 1:])

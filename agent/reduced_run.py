@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from quipu.modeling.experiment import CallTree, FloatArray, IntArray, Metric, Region
+from quipu.modeling.experiment import CallTree, FloatArray, IntArray, Metric, Region, RegionKind
 
 from .archive import RunValues
 from .merged import Merged, merged
-from .overhead import OVERHEAD
+from .overhead import EVENTS, OVERHEAD, costs_of_events, event_costs, seconds_of_nodes
 from .profile import ProcessProfile, ProfileState
+from .profile_text import Rest
 from .rank_statistics import RankSums, sums_of, with_absent
 from .ranks import RankedProcess
 from .reduced import Reduced
@@ -21,14 +22,20 @@ from .shard import OUTSIDE, Rows, Values, combined
 from .sketch import Sketches
 from .unify import Forest, RegionTable, unify
 
+_LARGEST = (1 << 63) - 1
+
 
 @dataclass(frozen=True, eq=False)
 class _Rest:
-    """What a rank counted on a call path after the reduction; times in seconds."""
+    """What a rank counted on a call path after the reduction.
+
+    counts: as in rows; values: seconds for times, then what measuring took.
+    """
 
     process: RankedProcess
     location: int
     regions: tuple[Region, ...]
+    counts: tuple[int, ...]
     values: tuple[float, ...]
 
 
@@ -40,16 +47,37 @@ def run_of(reduced: Reduced, processes: Sequence[RankedProcess]) -> Merged | Non
     if not _covers(reduced, processes):
         return None
     metrics = tuple(metric for metric in reduced.metrics if reduced.timed or metric.unit != "s")
-    rests = [_rest(reduced, process, *entry) for process in processes for entry in _entries(process)]
+    if any(OVERHEAD in process.profile.metrics for process in processes):
+        metrics = (*metrics, OVERHEAD)
+    rests = [_rest(reduced, process, rest) for process in processes for rest in process.profile.rests]
     known = [rest for rest in rests if rest is not None]
     if len(known) < len(rests):
         return None
     tree, base, paths = _tree(reduced, known)
     if reduced.sums is None:
-        values = _values(reduced, processes, known, base, paths, metrics)
+        values = _values(reduced, processes, known, tree, base, paths, metrics)
         ranks = np.arange(reduced.ranks, dtype=np.int64)
         return merged(metrics, tree, values, with_absent(sums_of(values, metrics, ranks, len(tree))))
     return _of_statistics(reduced, reduced.sums, tree, known, base, paths, metrics)
+
+
+def costs_of_ranks(reduced: Reduced, processes: Sequence[RankedProcess]) -> list[Mapping[str, float]]:
+    """Return what measuring cost each rank of a reduction that `run_of` takes, as `overhead.costs_of` does."""
+    columns = {metric.name: column for column, metric in enumerate(reduced.metrics)}
+    kept_time = reduced.timed and "time" in columns
+    result: list[Mapping[str, float]] = []
+    for process, events in zip(processes, reduced.events, strict=True):
+        profile = process.profile
+        visits, of_mpi, ticks, quiet, counters = events
+        for rest in profile.rests:
+            more = rest.counts[columns["visits"]] if "visits" in columns else 0
+            mpi = bool(rest.regions) and profile.regions[rest.regions[-1]].kind is RegionKind.MPI
+            visits, of_mpi = visits + more, of_mpi + more * mpi
+            ticks += rest.counts[columns["time"]] if rest.regions and kept_time else 0
+            quiet, counters = quiet + rest.counts[-2], counters + rest.counts[-1]
+        time = ticks * profile.seconds_per_tick if kept_time else 0.0
+        result.append(costs_of_events(profile.attributes, visits, of_mpi, time, (quiet, counters)))
+    return result
 
 
 def _covers(reduced: Reduced, processes: Sequence[RankedProcess]) -> bool:
@@ -73,21 +101,31 @@ def _of_header(profile: ProcessProfile) -> tuple[Metric, ...]:
     return tuple(metric for metric in profile.metrics if metric != OVERHEAD)
 
 
-def _entries(process: RankedProcess) -> list[tuple[int, tuple[int, ...], tuple[int, ...]]]:
-    return [(rest.location, rest.regions, rest.counts) for rest in process.profile.rests]
-
-
-def _rest(
-    reduced: Reduced, process: RankedProcess, location: int, ids: tuple[int, ...], counts: tuple[int, ...]
-) -> _Rest | None:
-    profile = process.profile
-    if len(counts) != len(reduced.metrics) or any(number not in profile.regions for number in ids):
+def _rest(reduced: Reduced, process: RankedProcess, rest: Rest) -> _Rest | None:
+    profile, counts = process.profile, rest.counts
+    if len(counts) != len(reduced.metrics) + len(EVENTS) or max(counts) > _LARGEST:
+        return None
+    if any(number not in profile.regions for number in rest.regions):
         return None
     seconds = profile.seconds_per_tick
-    values = tuple(
-        count * seconds if metric.unit == "s" else count for metric, count in zip(reduced.metrics, counts, strict=True)
-    )
-    return _Rest(process, location, tuple(profile.regions[number] for number in ids) or (OUTSIDE,), values)
+    values = [
+        count * seconds if metric.unit == "s" else count for metric, count in zip(reduced.metrics, counts, strict=False)
+    ]
+    regions = tuple(profile.regions[number] for number in rest.regions) or (OUTSIDE,)
+    is_mpi = np.array([regions[-1].kind is RegionKind.MPI])
+    cost = _overhead(reduced, profile, is_mpi, np.array([counts], dtype=np.int64))
+    return _Rest(process, rest.location, regions, counts, (*values, float(cost[0])))
+
+
+def _overhead(
+    reduced: Reduced, profile: ProcessProfile, is_mpi: NDArray[np.bool_], counts: NDArray[np.int64]
+) -> FloatArray:
+    """Return what measuring took, from rows of counts; NaN if the process does not say what its events cost."""
+    costs = event_costs(profile.attributes)
+    names = [metric.name for metric in reduced.metrics]
+    if costs is None or "visits" not in names:
+        return np.full(is_mpi.size, np.nan)
+    return seconds_of_nodes(costs, is_mpi, counts[:, names.index("visits")], counts[:, -len(EVENTS) :])
 
 
 def _tree(reduced: Reduced, rests: list[_Rest]) -> tuple[CallTree, IntArray, list[int]]:
@@ -105,6 +143,7 @@ def _values(
     reduced: Reduced,
     processes: Sequence[RankedProcess],
     rests: list[_Rest],
+    tree: CallTree,
     base: IntArray,
     paths: list[int],
     metrics: tuple[Metric, ...],
@@ -113,24 +152,40 @@ def _values(
     later: dict[int, list[tuple[_Rest, int]]] = defaultdict(list)
     for rest, path in zip(rests, paths, strict=True):
         later[rest.process.rank].append((rest, path))
+    is_mpi = np.array([region.kind is RegionKind.MPI for region in tree.regions], dtype=bool)[tree.region]
     slots: list[tuple[int, int]] = []
     rows = []
     for entry in reduced.rows:
         own = later[entry.rank]
         location = np.concatenate([entry.location, np.array([rest.location for rest, _ in own], dtype=np.int64)])
         callpath = np.concatenate([base[entry.path], np.array([path for _, path in own], dtype=np.int64)])
+        added = np.array([rest.counts for rest, _ in own], dtype=np.int64).reshape(-1, entry.counts.shape[1])
         locations, thread = np.unique(location, return_inverse=True)
+        place, counts = _added_up(reduced, thread * len(tree) + callpath, np.concatenate([entry.counts, added]))
+        callpath, thread = place % len(tree), place // len(tree)
+        profile = processes[entry.rank].profile
         values: dict[str, Values] = {}
         for column, metric in enumerate(reduced.metrics):
-            counts: Values = entry.counts[:, column]
+            number: Values = counts[:, column]
             if metric.unit == "s":
-                seconds = entry.seconds_per_tick or float("nan")
-                counts = np.asarray(counts * seconds, dtype=np.float64)
-            added = np.array([rest.values[column] for rest, _ in own], dtype=counts.dtype)
-            values[metric.name] = np.concatenate([counts, added])
+                number = np.asarray(number * profile.seconds_per_tick, dtype=np.float64)
+            values[metric.name] = number
+        values[OVERHEAD.name] = _overhead(reduced, profile, is_mpi[callpath], counts)
         rows.append(Rows(callpath, thread + len(slots), values))
         slots += [(entry.rank, number) for number in range(locations.size)]
     return combined(rows, slots, metrics)
+
+
+def _added_up(reduced: Reduced, place: IntArray, counts: NDArray[np.int64]) -> tuple[IntArray, NDArray[np.int64]]:
+    """Return each place once, ascending, with the counts of all its rows together."""
+    order = np.argsort(place, kind="stable")
+    place, counts = place[order], counts[order]
+    first = np.flatnonzero(np.append(True, place[1:] != place[:-1])[: place.size])
+    if first.size < place.size:
+        largest = [metric.over_locations == "max" for metric in reduced.metrics] + [False] * len(EVENTS)
+        added, most = np.add.reduceat(counts, first, axis=0), np.maximum.reduceat(counts, first, axis=0)
+        return place[first], np.where(largest, most, added)
+    return place, counts
 
 
 def _of_statistics(
@@ -151,17 +206,18 @@ def _of_statistics(
     if any(path in old and path not in opened for path in paths):
         return None
     ranks = np.arange(reduced.ranks, dtype=np.int64)
-    chosen = [number for number, metric in enumerate(reduced.metrics) if metric in metrics]
+    columns = (*reduced.metrics, OVERHEAD)
+    chosen = [number for number, metric in enumerate(columns) if metric in metrics]
     again = sorted(set(paths))
     dense: dict[int, FloatArray] = {}
     present: dict[int, NDArray[np.bool_]] = {}
     for path in again:
         entry = opened.get(path)
-        dense[path] = np.zeros((reduced.ranks, len(reduced.metrics))) if entry is None else entry.values.copy()
+        dense[path] = np.zeros((reduced.ranks, len(columns))) if entry is None else entry.values.copy()
         present[path] = np.zeros(reduced.ranks, dtype=bool) if entry is None else entry.present.copy()
     for rest, path in zip(rests, paths, strict=True):
         rank = rest.process.rank
-        for column, metric in enumerate(reduced.metrics):
+        for column, metric in enumerate(columns):
             before, more = dense[path][rank, column], rest.values[column]
             dense[path][rank, column] = max(before, more) if metric.over_locations == "max" else before + more
         present[path][rank] = True
@@ -172,9 +228,7 @@ def _of_statistics(
         np.concatenate([np.zeros(0, np.int64), *(ranks[present[path]] for path in again)]),
         np.zeros(sum(int(present[path].sum()) for path in again), dtype=np.int64),
         {
-            reduced.metrics[column].name: np.concatenate(
-                [np.zeros(0), *(dense[path][present[path], column] for path in again)]
-            )
+            columns[column].name: np.concatenate([np.zeros(0), *(dense[path][present[path], column] for path in again)])
             for column in chosen
         },
     )

@@ -15,6 +15,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "agent"))
 
+import numpy as np
 import pyarrow.parquet as pq
 from profile_writer import Thread, rank_profile
 from quipu.agent.archive import read_archive
@@ -24,13 +25,20 @@ from quipu.agent.checksums import write_checksums
 from quipu.agent.facts import static_functions
 from quipu.agent.merge import combine, merge_run
 from quipu.agent.metadata import RunMetadata, read_json
+from quipu.agent.ranks import assign_ranks
 from quipu.agent.raw_folder import read_launch, read_raw_folder, write_launch
+from quipu.agent.reduced import read_reduced
+from quipu.agent.reduced_run import costs_of_ranks, run_of
+from quipu.agent.source_facts import WEIGHTED, SourceLine
+from quipu.agent.source_table import FILE as SOURCE
+from quipu.agent.source_table import SourceEffort, read_source, source_metrics, write_source
 from quipu.modeling.analysis import analyze
 from quipu.modeling.document import from_document, to_document
 from quipu.modeling.errors import FormatError, ModelingError
-from quipu.modeling.experiment import Region, RegionKind
+from quipu.modeling.experiment import Metric, Region, RegionKind
 from quipu.report.formats.detect import read_experiment
 from quipu.report.formats.scorep_filter import read_filter
+from reduced_writer import packed, write_reduced
 from test_campaign import HEAT
 from test_facts import entry
 from test_profile_effort import counted
@@ -38,6 +46,7 @@ from test_profile_effort import counted
 from tests.report import extrap_samples, test_extrap_fuzz
 
 PAGE = 4096
+BLOCKS = [Metric(f"counted{number}", "1", "effort") for number in range(WEIGHTED - 1)]
 
 
 class Target(ABC):
@@ -95,6 +104,33 @@ class Profiles(Target):
         if raw.profiles:
             metadata = RunMetadata({"p": 2}, started="2023-11-14T22:13:20+00:00", seconds=100.0, exit_code=0)
             assert combine(raw, metadata).values is not None
+
+
+class Reduced(Target):
+    """Reduced files, and the run that they make with profiles of ranks that took part. The input is a sequence of
+    sections: number of the tag (uint8), length (uint32), content; they get right checksums."""
+
+    TAGS = (b"HEAD", b"METR", b"REGI", b"TREE", b"RANK", b"COST", b"COLS", b"STAT", b"OPEN", b"DONE")
+
+    def prepare(self) -> None:
+        self.sections = [write_reduced(self.folder, columns) for columns in (False, True)]
+        self.processes = assign_ranks(read_raw_folder(self.folder).profiles, ())
+
+    def seeds(self) -> list[bytes]:
+        return [
+            b"".join(struct.pack("<BI", self.TAGS.index(tag), len(content)) + content for tag, content in sections)
+            for sections in self.sections
+        ]
+
+    def read(self, data: bytes) -> None:
+        sections = []
+        while len(data) >= 5:
+            number, length = struct.unpack("<BI", data[:5])
+            sections.append((self.TAGS[number % len(self.TAGS)], data[5 : 5 + length]))
+            data = data[5 + length :]
+        found = read_reduced(self.file("reduced-x.quipu", packed(sections)))
+        if run_of(found, self.processes) is not None:
+            costs_of_ranks(found, self.processes)
 
 
 class RawJson(Target):
@@ -162,6 +198,34 @@ class Archives(Target):
         finally:
             (self.path / name).write_bytes(self.whole[name])
             (self.path / SUMS).unlink(missing_ok=True)
+
+
+class Source(Target):
+    """The table of source lines of an archive; the seed is neither packed nor checksummed."""
+
+    def prepare(self) -> None:
+        raw = self.folder / "raw"
+        raw.mkdir()
+        rank_profile(0).write(raw)
+        archive = combine(read_raw_folder(raw), RunMetadata({"p": 1}, exit_code=0))
+        self.metrics, self.tree = (*archive.metadata.metrics, *BLOCKS), archive.tree
+        places = np.array([0, 1, 1, 2], dtype=np.int64)
+        lines = tuple(SourceLine(name, f"_Z{name}", f"{name}.c", 10) for name in ("main", "solve", "tiny"))
+        counts = dict.fromkeys(source_metrics(self.metrics), places * 10)
+        write_source(self.folder, SourceEffort(places, np.array([0, 1, 2, 2]), lines, counts))
+        table = pq.read_table(self.folder / SOURCE)
+        pq.write_table(table, self.folder / SOURCE, compression="none", store_schema=False)
+        self.whole = (self.folder / SOURCE).read_bytes()
+
+    def seeds(self) -> list[bytes]:
+        return [self.whole]
+
+    def read(self, data: bytes) -> None:
+        self.file(SOURCE, data)
+        found = read_source(self.folder, RunMetadata(metrics=self.metrics), self.tree)
+        assert found is not None
+        assert found.callpath.max(initial=0) < len(self.tree)
+        assert found.line.max(initial=-1) < len(found.lines)
 
 
 class Models(Target):
@@ -285,8 +349,10 @@ def _object_file(facts: bytes) -> bytes:
 
 TARGETS: dict[str, type[Target]] = {
     "profile": Profiles,
+    "reduced": Reduced,
     "raw-json": RawJson,
     "archive": Archives,
+    "source": Source,
     "models": Models,
     "extra-p": ExtraP,
     "cube": Cube,

@@ -3,7 +3,7 @@
  *     merge_scaling PATHS METRICS FOLDER COLUMN_RANKS [dry]
  * Prints the seconds of the reduction on rank 0; with "dry" the snapshots are made and not reduced.
  */
-#include "reduce.h"
+#include "merge_scaling.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,17 +17,17 @@ static uint64_t random_number(uint64_t *state) { /* splitmix64 */
 
 enum { TEXT = 96 };
 
-/* A tree that is the same on all ranks but for every 40th call path, which each rank has or has not. */
-static struct quipu_snapshot made_up(uint32_t paths, uint32_t metrics, int rank) {
+struct quipu_snapshot made_up(uint32_t paths, uint32_t metrics, int rank) {
     uint32_t *parent = calloc(paths, sizeof *parent), *region = calloc(paths, sizeof *region);
     uint32_t *location = calloc(paths, sizeof *location), *number = calloc(paths, sizeof *number);
     uint8_t *open = calloc(paths, 1);
     uint64_t *values = calloc((size_t)paths * metrics, sizeof *values);
+    uint64_t *events = calloc((size_t)paths * QUIPU_EVENTS, sizeof *events);
     const uint32_t regions = paths / 4 + 1;
     char *text = calloc(regions, TEXT), **texts = calloc(regions, sizeof *texts);
     char *table = calloc(metrics, TEXT), *line = table;
-    if (!parent || !region || !location || !number || !open || !values || !text || !texts || !table)
-        MPI_Abort(MPI_COMM_WORLD, 1);
+    if (!parent || !region || !location || !number || !open || !values || !events || !text || !texts || !table)
+        abort();
     for (uint32_t i = 0; i < regions; i++) {
         texts[i] = text + (size_t)i * TEXT;
         snprintf(texts[i], TEXT,
@@ -59,10 +59,11 @@ static struct quipu_snapshot made_up(uint32_t paths, uint32_t metrics, int rank)
         nodes++;
     }
     free(number);
-    return (struct quipu_snapshot){
-        nodes, regions, metrics, 1e-9, parent, region, location, open, values, (const char *const *)texts, table};
+    return (struct quipu_snapshot){nodes,    regions, metrics, 1e-9,   {2e-8, 2e-9, 5e-10, 1e-8},  parent, region,
+                                   location, open,    values,  events, (const char *const *)texts, table};
 }
 
+#ifndef QUIPU_FIBERS
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     int rank = 0;
@@ -80,3 +81,4 @@ int main(int argc, char **argv) {
     MPI_Finalize();
     return good ? 0 : 1;
 }
+#endif

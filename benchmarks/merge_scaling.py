@@ -2,22 +2,24 @@
 
     make bench-merge_scaling
 
-Two ways, both with 10 metrics per call path and call trees that differ a little from rank to rank:
+All with 10 metrics per call path and call trees that differ a little from rank to rank:
 
-- post mortem: profile files, merged by two processes (`quipu merge --jobs 2`);
-- over MPI, as in MPI_Finalize: synthetic ranks (merge_scaling.c) that reduce with the code of the PMPI library, as
-  ranks of SimGrid SMPI (64 to 4096; left out if smpirun is not there) and as real processes of mpirun.
+- post mortem: profile files, merged by two processes (`quipu merge --jobs 2`), and once by one;
+- over MPI, as in MPI_Finalize, by the code of the PMPI library: synthetic ranks on stacks of their own in one thread
+  (merge_scaling_fibers.c), which costs nothing but the reduction itself; as ranks of SimGrid SMPI (left out if smpirun
+  is not there), with the simulator's cost; and as real processes of mpirun.
 
-The last line is one JSON object. `seconds` (bound: 60) and `peak_gb` (bound: 4) are the larger ones of both ways at
-4096 ranks x 2000 call paths, `growth_exponent` that of processor time over ranks x call paths (1: proportional), also
-the larger one. Of a simulation, the time of a run that does everything but reduce is taken off.
+The last line is one JSON object. `seconds` (bound: 60) and `peak_gb` (bound: 4) are the largest ones of all ways at
+4096 ranks x 2000 call paths. `growth_exponent` is that of processor time over ranks x call paths (1: proportional), the
+larger one of post mortem and reduction; `growth_exponents` has each way's. `of_one_rank`: processor seconds of a rank
+in the reduction, mean and largest, at 4096 x 2000: workers are as many as ranks there. `workers`: what one and two
+processes take post mortem. Of a simulation, the time of a run that does everything but reduce is taken off.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import math
 import os
 import resource
 import shutil
@@ -48,13 +50,15 @@ SIZES = ((256, 2000), (512, 2000), (1024, 500), (1024, 2000), (2048, 2000), (409
 
 @dataclass(frozen=True)
 class Cost:
-    """Wall-clock and processor seconds, and the largest memory of all processes together."""
+    """Wall-clock and processor seconds, and the largest memory of all processes together. most: processor seconds of
+    the rank that has the most, 0 if that is not known."""
 
     ranks: int
     paths: int
     seconds: float
     cpu: float
     peak_gb: float
+    most: float = 0.0
 
 
 @dataclass
@@ -102,46 +106,46 @@ def write_profiles(folder: Path, ranks: int, paths: int) -> None:
         variant.write(folder)
 
 
-def merge(raw: Path, destination: Path) -> None:
+def merge(raw: Path, destination: Path, jobs: int) -> None:
     """Merge in this process and say what it took, as JSON on standard output."""
     from quipu.agent.merge import merge_run
     from quipu.agent.metadata import RunMetadata
     from quipu.agent.workers import processes
 
     begin = time.perf_counter()
-    with processes(JOBS) as workers:
+    with processes(jobs) as workers:
         merge_run(raw, destination, RunMetadata({"p": 1}, exit_code=0), keep_raw=True, workers=workers)
     seconds = time.perf_counter() - begin
     own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
-    peak = (own.ru_maxrss + JOBS * children.ru_maxrss) / (1 << 20)  # of the largest child, taken for each
+    peak = (own.ru_maxrss + jobs * children.ru_maxrss) / (1 << 20)  # of the largest child, taken for each
     print(json.dumps([seconds, cpu, peak]))
 
 
-def post_mortem(folder: Path, ranks: int, paths: int) -> Cost:
+def post_mortem(folder: Path, ranks: int, paths: int, jobs: int = JOBS) -> Cost:
     """Write profiles, merge them in a fresh process, remove them."""
     raw = folder / "raw"
     raw.mkdir()
     write_profiles(raw, ranks, paths)
-    command = [sys.executable, __file__, "--merge", str(raw), str(folder / "runs")]
+    command = [sys.executable, __file__, "--merge", str(raw), str(folder / "runs"), str(jobs)]
     result = subprocess.run(command, check=True, capture_output=True, text=True)
     shutil.rmtree(raw)
     seconds, cpu, peak = json.loads(result.stdout)
     return Cost(ranks, paths, seconds, cpu, peak)
 
 
-def build(compiler: str, program: Path) -> Path:
+def build(compiler: str, program: Path, *more: str) -> Path:
     """Compile the synthetic ranks with the reduction of the PMPI library."""
-    native, runtime = ROOT / "mpi_wrap" / "native", ROOT / "agent" / "runtime"
-    names = ("reduce", "reduce_messages", "reduce_tree", "reduce_cells", "reduce_file")
-    sources = [str(Path(__file__).with_suffix(".c")), *(str(native / f"{name}.c") for name in names)]
-    command = [compiler, "-O2", f"-I{native}", f"-I{runtime}", *sources, "-lm", "-o", str(program)]
+    native, runtime, here = ROOT / "mpi_wrap" / "native", ROOT / "agent" / "runtime", Path(__file__).parent
+    names = ("reduce", "reduce_messages", "reduce_tree", "reduce_cells", "reduce_rows", "reduce_file")
+    sources = [str(Path(__file__).with_suffix(".c")), *more, *(str(native / f"{name}.c") for name in names)]
+    command = [compiler, "-O2", f"-I{here}", f"-I{native}", f"-I{runtime}", *sources, "-lm", "-o", str(program)]
     subprocess.run(command, check=True, env={**os.environ, "SMPI_NO_UNDEFINED_CHECK": "1"})
     return program
 
 
-def timed(command: list[str], ranks: int, paths: int) -> tuple[Cost, float]:
-    """Run a command; return what it took, and the seconds that it printed."""
+def timed(command: list[str], ranks: int, paths: int) -> tuple[Cost, list[float]]:
+    """Run a command; return what it took, and the numbers that it printed."""
     begin = time.perf_counter()
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, **LAUNCH}) as process:
@@ -154,7 +158,18 @@ def timed(command: list[str], ranks: int, paths: int) -> tuple[Cost, float]:
     seconds = time.perf_counter() - begin
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return Cost(ranks, paths, seconds, cpu or used.ru_utime, used.ru_maxrss / (1 << 20)), float(text.split()[-1])
+    return Cost(ranks, paths, seconds, cpu or used.ru_utime, used.ru_maxrss / (1 << 20)), [
+        float(word) for word in text.split()
+    ]
+
+
+def reduced(program: Path, folder: Path, ranks: int, paths: int) -> Cost:
+    """Reduce over ranks of one thread: the time of the reduction alone, memory with the profiles of all ranks."""
+    command = [str(program), str(ranks), str(paths), str(METRICS), str(folder), "256" if ranks > 256 else "0"]
+    whole, (seconds, cpu, most) = timed(command, ranks, paths)
+    for path in folder.glob("reduced-*"):
+        path.unlink()
+    return replace(whole, seconds=seconds, cpu=cpu, most=most)
 
 
 def simulated(program: Path, folder: Path, ranks: int, paths: int) -> Cost:
@@ -182,7 +197,7 @@ def real(program: Path, folder: Path, ranks: int, paths: int) -> dict[str, float
     result: dict[str, float] = {"ranks": ranks, "paths": paths}
     for name, limit in (("statistics", "0"), ("columns", "1000000")):
         command = ["mpirun", "-n", str(ranks), str(program), str(paths), str(METRICS), str(folder), limit]
-        result[name] = timed(command, ranks, paths)[1]
+        result[name] = timed(command, ranks, paths)[1][0]
     return result
 
 
@@ -204,23 +219,28 @@ def show(kind: str, cost: Cost) -> Cost:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--merge", nargs=2, type=Path, metavar=("RAW", "DIR"), help="merge, and print the cost")
+    parser.add_argument("--merge", nargs=3, metavar=("RAW", "DIR", "JOBS"), help="merge, and print the cost")
     parser.add_argument("--quick", action="store_true", help="small sizes only")
     arguments = parser.parse_args()
     if arguments.merge:
-        merge(*arguments.merge)
+        raw, destination, jobs = arguments.merge
+        merge(Path(raw), Path(destination), int(jobs))
         return
     sizes = SIZES[:2] if arguments.quick else SIZES
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         merged = [show("post mortem", post_mortem(folder, *size)) for size in sizes]
-        reduced = []
+        compared = merged[0 if arguments.quick else 3]
+        single = show("one worker", post_mortem(folder, compared.ranks, compared.paths, jobs=1))
+        fibers = str(Path(__file__).with_name("merge_scaling_fibers.c"))
+        program = build("mpicc", folder / "fibers", "-DQUIPU_FIBERS", fibers)
+        small = [(64, 2000), (256, 2000)] if arguments.quick else [(64, 2000), (256, 2000), (1024, 500), (1024, 2000)]
+        larger = [] if arguments.quick else [(4096, 500), (4096, 2000)]
+        native = [show("reduced", reduced(program, folder, *size)) for size in [*small, *larger]]
+        simulations = []
         if shutil.which("smpirun"):
             program = build("smpicc", folder / "simulated")
-            small = (
-                [(64, 2000)] if arguments.quick else [(64, 2000), (256, 2000), (1024, 500), (1024, 2000), (4096, 2000)]
-            )
-            reduced = [show("simulated", simulated(program, folder, *size)) for size in small]
+            simulations = [show("simulated", simulated(program, folder, *size)) for size in [*small, *larger[1:]]]
         program = build("mpicc", folder / "real")
         processes = [real(program, folder, ranks, 2000) for ranks in (2, 4, 8)]
         for row in processes:
@@ -229,18 +249,22 @@ def main() -> None:
                 f"statistics {row['statistics']:.3f} s, columns {row['columns']:.3f} s",
                 flush=True,
             )
-    growths = [exponent(costs) for costs in (merged, reduced) if len(costs) > 1]
-    largest = [costs[-1] for costs in (merged, reduced) if costs]
+    ways = {"post_mortem": merged, "reduced": native, "simulated": simulations}
+    growths = {name: round(exponent(costs), 3) for name, costs in ways.items() if len(costs) > 1}
+    largest = [costs[-1] for costs in ways.values() if costs]
+    last = native[-1]
     print(
         json.dumps(
             {
                 "seconds": round(max(cost.seconds for cost in largest), 2),
                 "peak_gb": round(max(cost.peak_gb for cost in largest), 2),
-                "growth_exponent": round(max(growths, default=math.nan), 3),
-                "post_mortem": [asdict(cost) for cost in merged],
-                "simulated": [asdict(cost) for cost in reduced],
+                "growth_exponent": max(growths["post_mortem"], growths["reduced"]),
+                "growth_exponents": growths,
+                "of_one_rank": {"mean": round(last.cpu / last.ranks, 5), "largest": round(last.most, 5)},
+                "workers": {"ranks": single.ranks, "1": single.seconds, str(JOBS): compared.seconds},
+                **{name: [asdict(cost) for cost in costs] for name, costs in ways.items()},
                 "real": processes,
-            }
+            },
         )
     )
 

@@ -68,9 +68,9 @@ def wrapper(function: Function, operation: Operation | None, *, simulated: bool 
     if operation is None:
         parts = Accounting()
     elif operation.completes is not None:
-        parts = completion(operation.completes, operation)
+        parts = completion(operation.completes, operation, simulated=simulated)
     else:
-        parts = transfer(operation, C_ACCESS)
+        parts = transfer(operation, C_ACCESS, simulated=simulated)
         if waits_in_call(operation):
             parts.before[:0] = [
                 "MPI_Status own_status;",
@@ -135,13 +135,14 @@ def waits_in_call(operation: Operation) -> bool:
     return operation.received_from_status and "status" in operation.arguments
 
 
-def transfer(operation: Operation, access: Access) -> Accounting:
+def transfer(operation: Operation, access: Access, *, simulated: bool = False) -> Accounting:
     """Accounting of an operation that moves data, or that posts or makes a request that will.
 
     The text uses the operation's arguments by their names in the table, `request` and `status` as pointers, and
     `call.node`; `access` says how a binding reads them.
     """
-    parts = Accounting(after=waiting.after(operation))
+    waits_around = waiting.simulated_transfer(operation) if simulated else waiting.transfer(operation)
+    parts = Accounting(after=waits_around.after)
     arguments = operation.arguments
     to_peer, from_peer = "true", "true"
     if operation.to is not None:
@@ -186,21 +187,24 @@ def transfer(operation: Operation, access: Access) -> Accounting:
             "    quipu_mpi_posted(*request, (struct quipu_mpi_request){.node = call.node, .processes = processes,",
             f"                     {', '.join(facts)}}});",
         ]
-    parts.before += waiting.before(operation)
-    parts.success += waiting.success(operation)
+    parts.before += waits_around.before
+    parts.success += waits_around.success
     if not operation.persistent:
         later = "false" if waits else message_received
         parts.success.append(f"quipu_mpi_count(call.node, processes, sent, received, {message_sent}, {later});")
     return parts
 
 
-def completion(completes: Completes, operation: Operation) -> Accounting:
+def completion(completes: Completes, operation: Operation, *, simulated: bool = False) -> Accounting:
     """Accounting of a function that completes, starts or frees requests."""
     arguments = operation.arguments
     if completes == "start":
-        return Accounting(success=["quipu_mpi_started(*request, call.node);"])
+        before = waiting.simulated_start("1", "request") if simulated else []
+        return Accounting(before, success=["quipu_mpi_started(*request, call.node);"])
     if completes == "startall":
-        return Accounting(success=["for (int i = 0; i < count; i++)", "    quipu_mpi_started(requests[i], call.node);"])
+        before = waiting.simulated_start("count", "requests") if simulated else []
+        started = ["for (int i = 0; i < count; i++)", "    quipu_mpi_started(requests[i], call.node);"]
+        return Accounting(before, success=started)
     declare = "struct quipu_mpi_completion completion;"
     if completes == "free":
         return Accounting(
@@ -219,6 +223,9 @@ def completion(completes: Completes, operation: Operation) -> Accounting:
         "some": "quipu_mpi_completed_some(&completion, result, outcount, indices);",
         "all": f"quipu_mpi_completed_all(&completion, result, {flag});",
     }[completes]
+    if simulated:
+        around = waiting.simulated_completion(operation, count, requests)
+        return Accounting([declare, wait, *around.before], [after, *around.after])
     before = [declare, wait, *waiting.before(operation)]
     return Accounting(before, [*waiting.after(operation), after, *waiting.completed(operation, "completion")])
 

@@ -38,7 +38,7 @@ class LaunchPlan:
     settings: the part of `environment` that Quipu added for the MPI's sake; notes: one line on each.
     ranks: how many processes, None if the command does not say. programs: the executables that were found.
     files: what must be there before the start, in the folder for raw profiles. facts: more about the launch, to be kept
-    with the run. waits: whether waiting can be told from transfer.
+    with the run. rank_processes: whether each rank is a process.
     """
 
     argv: tuple[str, ...]
@@ -52,7 +52,7 @@ class LaunchPlan:
     is_mpi: bool
     files: Mapping[Path, str] = field(default_factory=dict)
     facts: Mapping[str, str] = field(default_factory=dict)
-    waits: bool = True
+    rank_processes: bool = True
 
 
 class Launcher(ABC):

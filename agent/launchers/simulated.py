@@ -104,7 +104,7 @@ class Simulated(Launcher):
             is_mpi=True,
             files=files,
             facts=_facts(platform, files.get(platform) or _content(platform)),
-            waits=False,
+            rank_processes=False,
         )
 
 

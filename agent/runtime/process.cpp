@@ -24,6 +24,7 @@ const quipu_ranks *ranks;
 uint64_t simulated_ticks() { return ranks->now(); }
 
 uint64_t regions;
+quipu_costs event_costs;
 bool forked;
 int opened; /* the profile was made (1) or could not be (-1) */
 
@@ -74,10 +75,13 @@ void set_number(const char *key, long long value) {
     set_attribute(key, text);
 }
 
-void set_nanoseconds(const char *key, double value) {
-    char text[32];
-    snprintf(text, sizeof text, "%.2f", value);
+/* Returns the seconds that readers take the text for. */
+double set_nanoseconds(const char *key, double value) {
+    const auto hundredths = static_cast<long long>(value * 100 + 0.5);
+    char text[48];
+    snprintf(text, sizeof text, "%lld.%02lld", hundredths / 100, hundredths % 100);
     set_attribute(key, text);
+    return static_cast<double>(hundredths) / 100 * 1e-9;
 }
 
 /* CPUs that the process may use, as a list like 0-3,7. */
@@ -221,11 +225,11 @@ void first_calibration() {
     quipu_profile_header *header = profile.header;
     read_clock_pair(&header->start_ticks, &header->start_ns);
     const Overhead overhead = measure_overhead();
-    set_nanoseconds("pair_ns", overhead.pair);
     set_nanoseconds("pair_inside_ns", overhead.inside);
-    set_nanoseconds("quiet_ns", overhead.quiet);
-    set_nanoseconds("counter_ns", overhead.counter);
-    set_nanoseconds("clock_ns", overhead.clock);
+    event_costs.pair = set_nanoseconds("pair_ns", overhead.pair);
+    event_costs.quiet = set_nanoseconds("quiet_ns", overhead.quiet);
+    event_costs.counter = set_nanoseconds("counter_ns", overhead.counter);
+    event_costs.clock = set_nanoseconds("clock_ns", overhead.clock);
     do {
         read_clock_pair(&header->flush_ticks, &header->flush_ns);
     } while (header->flush_ns - header->start_ns < span_ns);

@@ -11,8 +11,10 @@
  *          location:  name of the thread                                  (id = the location number)
  *          rest:      region ids from the root \x1f values                (id = the location number)
  *                     what a call path got after a reduction over MPI (the largest, of max metrics); decimal numbers
- *                     with spaces between them, one value per metric. Attributes of a profile that was reduced:
- *                     reduction (its id) and, at the end of the process, rests (how many of these records there are).
+ *                     with spaces between them, one value per metric, then visits of quiet regions and how many
+ *                     counters were added to, as readers find them in the nodes of a profile. Attributes of a profile
+ *                     that was reduced: reduction (its id) and, at the end of the process, rests (how many of these
+ *                     records there are).
  *   counters: struct counters records, each followed by `count` uint64 counters of one node
  *   weights:  struct weights records, each followed by count x metric_count int64, row by row
  *   threads:  struct thread records, one per location, the latest state of that thread

@@ -92,16 +92,27 @@ void quipu_location_attribute(const char *key, const char *value);
  * MPI_Finalize. Measuring goes on. */
 void quipu_flush(void);
 
+/* Seconds that events take in this process, as its profile says. */
+struct quipu_costs {
+    double pair;    /* a region is entered and left */
+    double quiet;   /* a visit of a region without a hook */
+    double counter; /* a counter is added to */
+    double clock;   /* a reading of the clock */
+};
+enum { QUIPU_EVENTS = 2 };
+
 /* What this process has counted so far, all threads; for the reduction over MPI (docs/design/reduction.md). Nodes are
  * in the order in which they were made: parents come before children. */
 struct quipu_snapshot {
     uint32_t nodes, regions, metrics; /* regions: one more than the largest index that is used */
     double seconds_per_tick;          /* of metrics with the unit s; 0: no time is kept */
-    const uint32_t *parent;           /* index; UINT32_MAX: a root */
+    struct quipu_costs costs;
+    const uint32_t *parent;   /* index; UINT32_MAX: a root */
     const uint32_t *region;   /* index; UINT32_MAX: the root of a location, where code runs outside of regions */
     const uint32_t *location; /* thread number */
     const uint8_t *open;      /* 1: the call path was active, and will get more */
     const uint64_t *values;   /* [nodes][metrics] */
+    const uint64_t *events;   /* [nodes][QUIPU_EVENTS]: visits of regions without a hook, counters added to */
     const char *const *texts; /* of regions: name, display, file, line, kind, joined by \x1f */
     const char *metric_table; /* as in the header of profiles */
 };

@@ -10,6 +10,7 @@ namespace quipu {
 namespace {
 
 constexpr uint32_t metric_count = QUIPU_METRIC_COUNT;
+constexpr uint32_t width = metric_count + QUIPU_EVENTS; /* numbers of a node: its metrics, then its events */
 constexpr bool is_max[] = {
 #define QUIPU_METRIC(id, name, unit, kind, over_locations, description) (over_locations)[0] == 'm',
 #include "metrics.def"
@@ -28,7 +29,7 @@ struct NodeList {
 
 NodeList list;
 const RegionRecord **records;
-uint64_t *effort;   /* of every node of the list, complete */
+uint64_t *effort;   /* [list][width]: of every node, complete */
 uint32_t *index_of; /* of every node of the list in the snapshot: quiet nodes are part of those that called them */
 bool reduced;
 quipu_snapshot snapshot;
@@ -44,6 +45,7 @@ void forget() {
     free(owned(snapshot.location));
     free(owned(snapshot.open));
     free(owned(snapshot.values));
+    free(owned(snapshot.events));
     free(static_cast<void *>(texts));
     snapshot = {};
     texts = nullptr;
@@ -72,8 +74,13 @@ void add_effort(const Node *node, uint64_t *values) {
         const int64_t *weights = region->weights + size_t{row} * QUIPU_WEIGHTED;
         for (uint32_t column = 0; column < QUIPU_WEIGHTED; column++)
             values[QUIPU_BLOCKS + column] += times * static_cast<uint64_t>(weights[column]);
+        if (row > 0) /* in a visit a counter is added to at most once, and by 1 or more */
+            values[metric_count + 1] += times < visits ? times : visits;
     }
+    values[metric_count] = region && region->quiet ? visits : 0;
 }
+
+bool is_largest(uint32_t metric) { return metric < metric_count && is_max[metric]; }
 
 bool is_quiet(const Node *node) { return node->region && records[node->region]->quiet; }
 
@@ -91,7 +98,7 @@ bool collect() {
     list.location = static_cast<uint32_t *>(calloc(nodes + 1, sizeof(uint32_t)));
     list.room = nodes;
     records = static_cast<const RegionRecord **>(calloc(regions + 1, sizeof(RegionRecord *)));
-    effort = static_cast<uint64_t *>(calloc((size_t{nodes} + 1) * metric_count, sizeof(uint64_t)));
+    effort = static_cast<uint64_t *>(calloc((size_t{nodes} + 1) * width, sizeof(uint64_t)));
     index_of = static_cast<uint32_t *>(calloc(nodes + 1, sizeof(uint32_t)));
     if (!list.node || !list.location || !records || !effort || !index_of)
         return false;
@@ -111,17 +118,17 @@ bool collect() {
         if (!list.node[i] || list.node[i]->region > regions || (list.node[i]->region && !records[list.node[i]->region]))
             return false;
     for (uint32_t i = 0; i < list.count; i++)
-        add_effort(list.node[i], effort + size_t{i} * metric_count);
+        add_effort(list.node[i], effort + size_t{i} * width);
     uint32_t kept = 0;
     for (uint32_t i = 0; i < list.count; i++)
         index_of[i] = is_quiet(list.node[i]) ? UINT32_MAX : kept++;
     for (uint32_t i = list.count; i-- > 0;) { /* what is quiet hangs from earlier nodes */
-        const uint64_t *from = effort + size_t{i} * metric_count;
+        const uint64_t *from = effort + size_t{i} * width;
         if (index_of[i] != UINT32_MAX || !list.node[i]->up)
             continue;
-        uint64_t *to = effort + size_t{list.node[i]->up->id - 1} * metric_count;
-        for (uint32_t metric = 0; metric < metric_count; metric++) {
-            if (is_max[metric])
+        uint64_t *to = effort + size_t{list.node[i]->up->id - 1} * width;
+        for (uint32_t metric = 0; metric < width; metric++) {
+            if (is_largest(metric))
                 to[metric] = from[metric] > to[metric] ? from[metric] : to[metric];
             else if (metric != QUIPU_VISITS)
                 to[metric] += from[metric];
@@ -129,7 +136,7 @@ bool collect() {
     }
     for (uint32_t i = 0; i < list.count; i++)
         for (uint32_t column = 0; column < QUIPU_WEIGHTED; column++) {
-            uint64_t *value = effort + size_t{i} * metric_count + QUIPU_BLOCKS + column;
+            uint64_t *value = effort + size_t{i} * width + QUIPU_BLOCKS + column;
             *value = *value >> 63 ? 0 : *value;
         }
     list.room = kept;
@@ -142,14 +149,16 @@ bool allocate(uint32_t nodes) {
     auto *location = static_cast<uint32_t *>(calloc(size_t{nodes} + 1, sizeof(uint32_t)));
     auto *open = static_cast<uint8_t *>(calloc(size_t{nodes} + 1, 1));
     auto *values = static_cast<uint64_t *>(calloc((size_t{nodes} + 1) * metric_count, sizeof(uint64_t)));
+    auto *events = static_cast<uint64_t *>(calloc((size_t{nodes} + 1) * QUIPU_EVENTS, sizeof(uint64_t)));
     texts = static_cast<const char **>(calloc(regions + 1, sizeof(char *)));
     snapshot = {nodes,         static_cast<uint32_t>(regions) + 1,
                 metric_count,  0,
-                parent,        region,
-                location,      open,
-                values,        texts,
+                event_costs,   parent,
+                region,        location,
+                open,          values,
+                events,        texts,
                 metric_table()};
-    if (parent && region && location && open && values && texts)
+    if (parent && region && location && open && values && events && texts)
         return true;
     forget();
     return false;
@@ -170,8 +179,10 @@ bool copy_all() {
         parent[at] = up ? index_of[up->id - 1] : UINT32_MAX;
         region[at] = node->region ? static_cast<uint32_t>(node->region) : UINT32_MAX;
         owned(snapshot.location)[at] = list.location[i];
-        memcpy(owned(snapshot.values) + size_t{at} * metric_count, effort + size_t{i} * metric_count,
+        memcpy(owned(snapshot.values) + size_t{at} * metric_count, effort + size_t{i} * width,
                metric_count * sizeof(uint64_t));
+        memcpy(owned(snapshot.events) + size_t{at} * QUIPU_EVENTS, effort + size_t{i} * width + metric_count,
+               QUIPU_EVENTS * sizeof(uint64_t));
         owned(snapshot.open)[at] = node->region == 0;
     }
     each_region([](const RegionRecord *record) { texts[record->id] = record->text; });
@@ -195,16 +206,18 @@ bool copy_all() {
 /* What node i of the list got since the snapshot; false if nothing. Nodes are made in order, so those of the snapshot
  * have kept their place in it. */
 bool rest_of(uint32_t i, uint64_t *rest) {
-    memcpy(rest, effort + size_t{i} * metric_count, metric_count * sizeof(uint64_t));
+    memcpy(rest, effort + size_t{i} * width, width * sizeof(uint64_t));
     if (index_of[i] >= snapshot.nodes)
         return true;
-    const uint64_t *before = snapshot.values + size_t{index_of[i]} * metric_count;
+    const uint64_t *values = snapshot.values + size_t{index_of[i]} * metric_count;
+    const uint64_t *events = snapshot.events + size_t{index_of[i]} * QUIPU_EVENTS;
     bool any = false;
-    for (uint32_t metric = 0; metric < metric_count; metric++) {
-        if (is_max[metric])
-            rest[metric] = rest[metric] == before[metric] ? 0 : rest[metric];
+    for (uint32_t metric = 0; metric < width; metric++) {
+        const uint64_t before = metric < metric_count ? values[metric] : events[metric - metric_count];
+        if (is_largest(metric))
+            rest[metric] = rest[metric] == before ? 0 : rest[metric];
         else
-            rest[metric] -= before[metric];
+            rest[metric] -= before;
         any = any || rest[metric] != 0;
     }
     return any;
@@ -215,7 +228,7 @@ bool add_rest(const Node *node, uint32_t location, const uint64_t *rest) {
     size_t depth = 0;
     for (const Node *up = node; up; up = up->up)
         depth++;
-    size_t size = (depth + metric_count) * number + 2;
+    size_t size = (depth + width) * number + 2;
     auto *text = static_cast<char *>(malloc(size));
     auto *path = static_cast<uint64_t *>(malloc((depth + 1) * sizeof(uint64_t)));
     bool added = false;
@@ -228,7 +241,7 @@ bool add_rest(const Node *node, uint32_t location, const uint64_t *rest) {
             if (path[i] && !records[path[i]]->quiet)
                 to += snprintf(to, number + 1, "%llu ", static_cast<unsigned long long>(path[i]));
         *to++ = '\x1f';
-        for (uint32_t metric = 0; metric < metric_count; metric++)
+        for (uint32_t metric = 0; metric < width; metric++)
             to += snprintf(to, number + 1, "%llu ", static_cast<unsigned long long>(rest[metric]));
         to[-1] = '\0';
         const char *parts[] = {text};
@@ -248,7 +261,7 @@ void write_rests() {
     uint32_t rests = 0;
     bool complete = collect();
     for (uint32_t i = 0; complete && i < list.count; i++) {
-        uint64_t rest[metric_count];
+        uint64_t rest[width];
         if (index_of[i] != UINT32_MAX && rest_of(i, rest))
             complete = add_rest(list.node[i], list.location[i], rest) && ++rests <= most_rests;
     }

@@ -98,6 +98,7 @@ struct RegionRecord {
 /* Calls `visit` with every region. Under the lock. */
 void each_region(void (*visit)(const RegionRecord *));
 const char *metric_table();
+extern quipu_costs event_costs;
 /* Adds an attribute to the profile. Under the lock. owner: 0 for the process, else the number of a location + 1. */
 void set_attribute(const char *key, const char *value, uint64_t owner = 0);
 /* At the end of the process: what came after the reduction over MPI, if there was one. */

@@ -92,7 +92,7 @@ int main(int argc, char **argv) {
     if (!quipu::wrapperOf(name, wrapper))
         fail("called as '" + name +
              "': call it as quipu-cc, quipu-c++, quipu-fc, quipu-mpicc, quipu-mpic++, quipu-mpifort, "
-             "quipu-smpicc or quipu-smpicxx");
+             "quipu-smpicc, quipu-smpicxx or quipu-smpif90");
     CommandLine line = quipu::parseArguments({argv + 1, argv + argc});
     exportFilter(line.filter);
     if (line.naive)

@@ -44,6 +44,7 @@ bool wrapperOf(const std::string &name, Wrapper &wrapper) {
         {"quipu-mpifort", {Language::Fortran, Mpi::Installed}},
         {"quipu-smpicc", {Language::C, Mpi::Simulated}},
         {"quipu-smpicxx", {Language::Cxx, Mpi::Simulated}},
+        {"quipu-smpif90", {Language::Fortran, Mpi::Simulated}},
     };
     for (const Name &known : names) {
         if (name == known.name) {
@@ -87,7 +88,15 @@ void pointMpiAtWrapper(Language language) {
 }
 
 std::string simulatedMpiCompiler(Language language) {
-    return language == Language::C ? environment("QUIPU_SMPICC", "smpicc") : environment("QUIPU_SMPICXX", "smpicxx");
+    switch (language) {
+    case Language::C:
+        return environment("QUIPU_SMPICC", "smpicc");
+    case Language::Cxx:
+        return environment("QUIPU_SMPICXX", "smpicxx");
+    case Language::Fortran:
+        return environment("QUIPU_SMPIF90", "smpif90");
+    }
+    return "";
 }
 
 bool simulatedMpi(Language language, Additions &additions) {
@@ -106,6 +115,19 @@ bool simulatedMpi(Language language, Additions &additions) {
     std::istringstream line(text.substr(text.rfind('\n') + 1));
     std::string word;
     line >> word;
+    if (language == Language::Fortran) { /* of gfortran's options only those that flang knows */
+        additions.compile.push_back("-fPIC");
+        while (line >> word) {
+            if (word.compare(0, 2, "-I") == 0)
+                additions.compile.push_back(word);
+            else if (word == "-shared" || word.compare(0, 3, "-Wl") == 0 || word.compare(0, 2, "-L") == 0 ||
+                     (word.compare(0, 2, "-l") == 0 && word != "-lgfortran"))
+                additions.link.push_back(word);
+        }
+        /* SMPI calls this instead of main, which flang ends with exit: of the whole simulation. */
+        additions.link.push_back("-Wl,--defsym,user_main_=_QQmain");
+        return true;
+    }
     for (bool links = false; line >> word; links |= word == "-fPIC")
         (links || word.compare(0, 2, "-L") == 0 ? additions.link : additions.compile).push_back(word);
     return true;

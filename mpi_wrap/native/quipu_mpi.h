@@ -166,18 +166,22 @@ static inline void quipu_mpi_count(struct quipu_node *node, int processes, uint6
         counters[QUIPU_COMM_SIZE] = (uint64_t)processes;
 }
 
-/* wait.c -------------------------------------------------------------------------------------------------- */
+/* wait.c, wait_smpi.c ------------------------------------------------------------------------------------- */
 
 /* Calls that take less did not wait; receives of at least so many bytes await the envelope first. */
 enum { QUIPU_MPI_WAIT_FLOOR_NS = 1000, QUIPU_MPI_LONG_MESSAGE = 1 << 16 };
 
-/* Whether the metric wait_time is kept; every how many calls a collective is probed (0: never). */
+/* Whether the metric wait_time is kept. */
 extern bool quipu_mpi_tell_waits;
-extern uint32_t quipu_mpi_probe_one_of;
-extern uint64_t quipu_mpi_wait_floor; /* ticks */
+/* Whether it was asked for: without a clock it is not kept all the same. */
+extern bool quipu_mpi_wait_mode_is_on;
 
 /* After MPI_Init: reads QUIPU_MPI_WAIT. Without MPI_COMM_WORLD (in a session) there are no probes. */
 void quipu_mpi_choose_waits(bool world);
+#ifndef SMPI_H
+/* Every how many calls a collective is probed; 0: never. */
+extern uint32_t quipu_mpi_probe_one_of;
+extern uint64_t quipu_mpi_wait_floor; /* ticks */
 /* At the end: number and cost of the probes become attributes of the profile. */
 void quipu_mpi_report_waits(void);
 /* A call took so long while it moved these bytes: the rest is waiting. */
@@ -224,6 +228,33 @@ static inline void quipu_mpi_before_collective(struct quipu_node *node, MPI_Comm
     if (__builtin_expect(quipu_mpi_probe_one_of != 0, 0))
         quipu_mpi_await_all(node, comm);
 }
+#else /* simulated time: nothing is probed. Moments are readings of quipu_ticks. */
+struct quipu_mpi_message;
+/* This rank sends or receives now; NULL if waits are not told. To be given to one of the next two. */
+struct quipu_mpi_message *quipu_mpi_message(bool receive, int peer, int tag, MPI_Comm comm);
+/* A blocking call is over that began at `begin`: until the other sides of its messages were there it waited. */
+void quipu_mpi_waited_for(struct quipu_node *node, uint64_t begin, struct quipu_mpi_message *message,
+                          struct quipu_mpi_message *other);
+/* The message of a request. */
+void quipu_mpi_message_posted(MPI_Request handle, struct quipu_mpi_message *message);
+/* A persistent request, and its starts. */
+void quipu_mpi_message_planned(MPI_Request handle, bool receive, int peer, int tag, MPI_Comm comm);
+void quipu_mpi_messages_started(int count, const MPI_Request *handles);
+/* All of a call is waiting. */
+void quipu_mpi_waited_all(struct quipu_node *node, uint64_t begin);
+/* Around a wait or test function. begin: 0 for test functions. */
+struct quipu_mpi_pending {
+    int count;
+    MPI_Request *handles, few[32];
+};
+void quipu_mpi_before_completion(struct quipu_mpi_pending *all, int count, const MPI_Request *handles);
+void quipu_mpi_after_completion(struct quipu_mpi_pending *all, const MPI_Request *handles, struct quipu_node *node,
+                                uint64_t begin);
+/* Around a collective operation; root: -1 if it has none. */
+enum quipu_mpi_awaited { QUIPU_MPI_AWAITS_ALL, QUIPU_MPI_AWAITS_ROOT, QUIPU_MPI_ROOT_AWAITS };
+void quipu_mpi_arrive(MPI_Comm comm, int root);
+void quipu_mpi_depart(struct quipu_node *node, MPI_Comm comm, enum quipu_mpi_awaited awaited, int root, uint64_t begin);
+#endif
 
 /* requests.c ---------------------------------------------------------------------------------------------- */
 

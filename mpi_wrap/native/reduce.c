@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { VERSION = 1, MOST_OPEN = 64, TAG = QUIPU_TAG, PIECE = QUIPU_PIECE };
+enum { VERSION = 2, MOST_OPEN = 64, TAG = QUIPU_TAG };
 
 /* Which metrics are times and which are maxima: third and fifth word of "name\tunit\tkind\tover\tdescription\n". */
 static void read_metric_table(struct quipu_work *work) {
@@ -115,9 +115,18 @@ static void unify(struct quipu_work *work) {
     quipu_agreed(work);
 }
 
+/* Numbers of a call path: its metrics, and what measuring took. */
+static uint32_t cells_of_path(const struct quipu_work *work) { return work->mine->metrics + 1; }
+
 /* The value of a metric over the nodes begin <= i < end of `sorted`, which have one call path. */
 static double value_of(const struct quipu_work *work, uint32_t metric, uint32_t begin, uint32_t end) {
     uint64_t value = 0;
+    if (metric == work->mine->metrics) {
+        double seconds = 0;
+        for (uint32_t i = begin; i < end; i++)
+            seconds += quipu_overhead_of_node(work, work->sorted[i]);
+        return seconds;
+    }
     for (uint32_t i = begin; i < end; i++) {
         const uint64_t more = work->mine->values[(size_t)work->sorted[i] * work->mine->metrics + metric];
         value = !work->is_max[metric] ? value + more : more > value ? more : value;
@@ -134,7 +143,7 @@ static void own_cells(const struct quipu_work *work, uint32_t first, uint32_t co
         const uint32_t begin = *at;
         while (*at < work->mine->nodes && work->path[work->sorted[*at]] == path)
             ++*at;
-        for (uint32_t metric = 0; metric < work->mine->metrics; metric++)
+        for (uint32_t metric = 0; metric < cells_of_path(work); metric++)
             quipu_cell_of_rank(cells++, *at > begin ? value_of(work, metric, begin, *at) : 0, *at > begin,
                                (uint32_t)work->rank);
     }
@@ -174,7 +183,7 @@ static void reduce_block(struct quipu_work *work, struct quipu_cell *cells, uint
 }
 
 static void reduce_statistics(struct quipu_work *work) {
-    const uint32_t metrics = work->mine->metrics;
+    const uint32_t metrics = cells_of_path(work);
     const uint32_t step = metrics < QUIPU_CELLS ? QUIPU_CELLS / metrics : 1;
     const uint64_t room = (uint64_t)step * metrics * QUIPU_PACKED_CELL;
     struct quipu_cell *cells = calloc((size_t)step * metrics, sizeof *cells);
@@ -203,7 +212,7 @@ static void collect_open_path(struct quipu_work *work, uint32_t path, double *ro
     while (end < work->mine->nodes && work->path[work->sorted[end]] == path)
         end++;
     row[0] = end > begin;
-    for (uint32_t metric = 0; metric < work->mine->metrics; metric++)
+    for (uint32_t metric = 0; metric < cells_of_path(work); metric++)
         row[metric + 1] = value_of(work, metric, begin, end);
     quipu_gather(work, (char *)row, bytes);
     if (work->rank == 0) {
@@ -214,7 +223,7 @@ static void collect_open_path(struct quipu_work *work, uint32_t path, double *ro
 }
 
 static void collect_open_paths(struct quipu_work *work) {
-    const size_t bytes = (work->mine->metrics + 1) * sizeof(double);
+    const size_t bytes = (cells_of_path(work) + 1) * sizeof(double);
     double *rows = malloc(bytes * (size_t)quipu_below(work));
     work->good = work->good && rows != NULL;
     if (quipu_agreed(work)) {
@@ -226,59 +235,6 @@ static void collect_open_paths(struct quipu_work *work) {
             }
     }
     free(rows);
-}
-
-/* The rows of this rank as one section; NULL if there is no memory. */
-static char *own_rows(const struct quipu_work *work, uint64_t *size) {
-    const uint32_t nodes = work->mine->nodes, metrics = work->mine->metrics;
-    const uint32_t head[] = {(uint32_t)work->rank, nodes};
-    *size = sizeof head + sizeof(double) + (uint64_t)nodes * (8 + 8 * (uint64_t)metrics);
-    char *message = malloc(*size), *to = message;
-    if (message == NULL)
-        return NULL;
-    memcpy(to, head, sizeof head);
-    to += sizeof head;
-    memcpy(to, &work->mine->seconds_per_tick, sizeof(double));
-    to += sizeof(double);
-    memcpy(to, work->path, 4 * (size_t)nodes);
-    to += 4 * (size_t)nodes;
-    memcpy(to, work->mine->location, 4 * (size_t)nodes);
-    to += 4 * (size_t)nodes;
-    memcpy(to, work->mine->values, 8 * (size_t)nodes * metrics);
-    return message;
-}
-
-/* Rows of all ranks into the file, one rank after the other: rank 0 holds one piece at a time. */
-static void collect_rows(struct quipu_work *work) {
-    uint64_t size = 0;
-    char *rows = own_rows(work, &size), *piece = work->rank == 0 ? malloc(PIECE) : NULL;
-    work->good = rows != NULL && (work->rank != 0 || piece != NULL);
-    if (quipu_agreed(work)) {
-        const uint32_t crc = quipu_crc32(0, rows, size);
-        if (work->rank == 0) {
-            const struct quipu_part part = {rows, size};
-            quipu_file_section(&work->file, "COLS", &part, 1);
-            for (int rank = 1; rank < work->size; rank++) {
-                uint64_t head[2];
-                PMPI_Send(NULL, 0, MPI_BYTE, rank, TAG, work->comm);
-                PMPI_Recv(head, sizeof head, MPI_BYTE, rank, TAG, work->comm, MPI_STATUS_IGNORE);
-                quipu_file_head(&work->file, "COLS", (uint32_t)head[1], head[0]);
-                for (uint64_t at = 0; at < head[0]; at += PIECE) {
-                    const uint64_t length = head[0] - at < PIECE ? head[0] - at : PIECE;
-                    quipu_receive_pieces(work, piece, length, rank);
-                    quipu_file_bytes(&work->file, piece, length);
-                }
-                quipu_file_pad(&work->file, head[0]);
-            }
-        } else {
-            const uint64_t head[2] = {size, crc};
-            PMPI_Recv(NULL, 0, MPI_BYTE, 0, TAG, work->comm, MPI_STATUS_IGNORE);
-            PMPI_Send(head, sizeof head, MPI_BYTE, 0, TAG, work->comm);
-            quipu_send_pieces(work, rows, size, 0);
-        }
-    }
-    free(rows);
-    free(piece);
 }
 
 static void write_head(struct quipu_work *work, bool columns, bool timed, const uint32_t *pids) {
@@ -349,8 +305,10 @@ bool quipu_reduce(const struct quipu_snapshot *mine, MPI_Comm comm, struct quipu
     const bool columns = (uint32_t)work.size <= reduction->column_ranks;
     if (work.good) {
         begin_file(&work, columns);
+        if (work.good)
+            quipu_collect_costs(&work);
         if (work.good && columns) {
-            collect_rows(&work);
+            quipu_collect_rows(&work);
         } else if (work.good) {
             reduce_statistics(&work);
             collect_open_paths(&work);

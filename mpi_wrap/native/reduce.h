@@ -3,6 +3,7 @@
  *   reduce_tree.c   call trees: unification, packing
  *   reduce_cells.c  statistics of one metric of one call path: merging, packing
  *   reduce_file.c   the file that rank 0 writes
+ *   reduce_rows.c    rows of single ranks, and what measuring cost each of them
  *   reduce_messages.c
  *   reduce.c        who sends what to whom
  * reduce_at_end.c is where a measured program comes to it. Nothing here has state of its own: ranks may be threads of
@@ -131,12 +132,22 @@ void quipu_gather(struct quipu_work *work, char *all, size_t size);
 /* Whether all ranks are still well. Every step that can fail on one rank alone ends with it. */
 bool quipu_agreed(struct quipu_work *work);
 
+/* reduce_rows.c ------------------------------------------------------------------------------------------- */
+
+/* Seconds that measuring took at a node of the snapshot (docs/design/overhead.md). */
+double quipu_overhead_of_node(const struct quipu_work *work, uint32_t node);
+/* Events of all ranks into the file. */
+void quipu_collect_costs(struct quipu_work *work);
+/* Rows of all ranks into the file, one rank after the other: rank 0 holds one piece at a time. */
+void quipu_collect_rows(struct quipu_work *work);
+
 /* reduce.c ------------------------------------------------------------------------------------------------ */
 
 struct quipu_reduction {
     const char *folder;
     uint32_t column_ranks; /* up to so many ranks their rows are kept, above statistics */
     uint32_t pid;
+    bool waits;  /* calls of MPI tell waiting */
     char id[20]; /* out: the id of the file */
 };
 

@@ -74,7 +74,8 @@ void quipu_mpi_reduce_at_end(void) {
     if (!all_arrive(folder))
         return;
     const struct quipu_snapshot *mine = quipu_take_snapshot();
-    struct quipu_reduction reduction = {.folder = folder, .column_ranks = COLUMN_RANKS, .pid = (uint32_t)getpid()};
+    struct quipu_reduction reduction = {
+        .folder = folder, .column_ranks = COLUMN_RANKS, .pid = (uint32_t)getpid(), .waits = quipu_mpi_wait_mode_is_on};
     if (limit != NULL && *limit != '\0')
         reduction.column_ranks = (uint32_t)strtoul(limit, NULL, 10);
     MPI_Comm comm = own_communicator();

@@ -113,6 +113,10 @@ void quipu_mpi_initialized(void) {
         rank->speed = &_smpi_cfg_host_speed == NULL ? 1 : _smpi_cfg_host_speed / sg_host_get_speed(sg_host_self());
     snprintf(text, sizeof text, "%d", world.rank);
     quipu_location_attribute("rank", text);
+    static bool chosen;
+    if (!chosen)
+        quipu_mpi_choose_waits(true);
+    chosen = true;
     if (world.rank != 0)
         return;
     char version[MPI_MAX_LIBRARY_VERSION_STRING] = "SMPI";
@@ -124,7 +128,6 @@ void quipu_mpi_initialized(void) {
     quipu_attribute("mpi_library", version);
     snprintf(text, sizeof text, "%d", world.all);
     quipu_attribute("ranks", text);
-    quipu_attribute("mpi_wait", "off"); /* what a simulated transfer needs at best is not known here */
 }
 
 void quipu_mpi_finalized(void) {

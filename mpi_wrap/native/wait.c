@@ -7,6 +7,8 @@
  */
 #include "quipu_mpi.h"
 
+#ifndef SMPI_H
+
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +23,7 @@ enum {
 };
 
 bool quipu_mpi_tell_waits = false;
+bool quipu_mpi_wait_mode_is_on = false;
 uint32_t quipu_mpi_probe_one_of = 0;
 uint64_t quipu_mpi_wait_floor = 0;
 
@@ -81,7 +84,8 @@ void quipu_mpi_choose_waits(bool world) {
         PMPI_Abort(MPI_COMM_WORLD, 1);
     }
     quipu_attribute("mpi_wait", (sample || all) && !world ? "local" : mode);
-    if (strcmp(mode, "off") == 0 || (clock != NULL && strcmp(clock, "none") == 0))
+    quipu_mpi_wait_mode_is_on = strcmp(mode, "off") != 0;
+    if (!quipu_mpi_wait_mode_is_on || (clock != NULL && strcmp(clock, "none") == 0))
         return;
     /* Whether there are probes follows from variables that all ranks share, and from nothing else. */
     if ((sample || all) && world &&
@@ -202,3 +206,5 @@ void quipu_mpi_await_all(struct quipu_node *node, MPI_Comm comm) {
     if (end - begin > arrivals->cost)
         add_wait(node, (end - begin - arrivals->cost) * weight);
 }
+
+#endif

@@ -59,6 +59,7 @@ class Profile:
     attributes: Mapping[str, str] = field(default_factory=dict)
     location_attributes: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
     weights: Sequence[Weights] = ()
+    rests: Sequence[tuple[int, str]] = ()
     threads: Sequence[Thread] = ()
     pid: int = 100
     state: int = 2
@@ -112,6 +113,7 @@ class Profile:
         ]
         owners = {0: self.attributes, **{number + 1: own for number, own in self.location_attributes.items()}}
         records += [(2, owner, f"{key}\x1f{value}") for owner, own in owners.items() for key, value in own.items()]
+        records += [(4, location, text) for location, text in self.rests]
         packed = []
         for kind, number, text in records:
             content = text.encode()

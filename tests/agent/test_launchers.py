@@ -128,7 +128,7 @@ def test_simulated_commands(folder: Path, command: str, expected: str, ranks: in
     (folder / "p.xml").write_text('<host id="a" speed="3Gf"/><host id="b" speed="3Gf,1Gf"/>')
     planned = plan(folder, command, SIMGRID)
     assert " ".join(planned.argv[1:]) == expected.replace("SHIM", SHIM)
-    assert (planned.ranks, planned.family, planned.waits) == (ranks, "smpi", False)
+    assert (planned.ranks, planned.family, planned.rank_processes) == (ranks, "smpi", False)
 
 
 def test_a_platform_is_made_if_there_is_none(folder: Path) -> None:

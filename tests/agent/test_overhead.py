@@ -11,7 +11,7 @@ from profile_writer import Node, Profile, Weights, rank_profile
 from quipu.agent.archive import read_archive
 from quipu.agent.merge import merge_run
 from quipu.agent.metadata import RunMetadata
-from quipu.agent.overhead import OVERHEAD, costs_of_visits, dominated, event_costs, overhead_share, totals
+from quipu.agent.overhead import OVERHEAD, costs_of, costs_of_events, dominated, event_costs, overhead_share
 from quipu.agent.profile import read_profile
 from quipu.agent.store import load_experiment
 from quipu.modeling.experiment import CallTree, Region
@@ -77,16 +77,16 @@ def test_totals_of_a_run(tmp_path: Path) -> None:
     assert archive.statistics["overhead"].sum.sum() == pytest.approx(costs["total"] - 0.5)
 
 
-def test_totals_when_only_sums_over_ranks_are_at_hand(tmp_path: Path) -> None:
-    raw = tmp_path / "raw"
-    raw.mkdir()
-    profiles = [read_profile(measured(rank, mpi_wait="local").write(raw)) for rank in range(2)]
-    archive = merge_run(raw, tmp_path / "runs", RunMetadata(parameters={"p": 2}, seconds=1.0, exit_code=0))
-    costs = totals(costs_of_visits(archive.tree, archive.statistics, profiles), [])
-    expected = {**archive.metadata.overhead, "counters": 0.0, "agents": 0.0}
-    expected["total"] -= archive.metadata.overhead["counters"]
-    assert costs == pytest.approx(expected)
-    assert costs_of_visits(archive.tree, archive.statistics, []) == []
+def test_totals_from_sums_of_a_process(tmp_path: Path) -> None:
+    for rank in range(2):
+        profile = read_profile(measured(rank, mpi_wait="local").write(tmp_path))
+        expected = costs_of(profile)
+        visits, of_mpi = int(expected["visits"]), int(expected["mpi_visits"])
+        whole = costs_of_events(profile.attributes, visits, of_mpi, expected["time"], (0, 0))
+        assert whole["counters"] == pytest.approx(0, abs=1e-15)
+        assert {**whole, "counters": expected["counters"]} == pytest.approx(expected)
+    assert costs_of_events({}, 1, 1, 1.0, (0, 0)) == {}
+    assert costs_of_events(profile.attributes, 1, 1, float("nan"), (0, 0))["time"] == 0
 
 
 def test_an_experiment_names_the_run_that_measuring_slowed_most(tmp_path: Path) -> None:

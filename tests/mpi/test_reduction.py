@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from measured import launch
-from quipu.agent.archive import RunArchive
-from quipu.agent.merge import combine
+from measured import PROGRAMS, launch
+from quipu.agent.archive import RunArchive, read_archive
+from quipu.agent.merge import combine, merge_run
 from quipu.agent.merged import Merged
 from quipu.agent.metadata import RunMetadata
 from quipu.agent.ranks import assign_ranks
 from quipu.agent.raw_folder import RawFolder, read_raw_folder
 from quipu.agent.reduced import read_reduced
 from quipu.agent.reduced_run import run_of
+from quipu.agent.source_table import read_source
 
 Counts = dict[tuple[tuple[str, ...], str], tuple[float, ...]]
 
@@ -76,13 +79,89 @@ def test_reduced_and_merged_are_the_same(reduced_run: Callable[..., RawFolder], 
         assert set(found.values.thread.tolist()) == {0, 1}
 
 
-def test_an_archive_of_statistics_comes_from_the_reduction(reduced_run: Callable[..., RawFolder]) -> None:
-    raw = reduced_run("plain", 3, 0)
+def rows(archive: RunArchive) -> dict[tuple[object, ...], dict[str, float]]:
+    """Return the values of an archive by call path, rank and thread."""
+    found, keys = archive.values, [archive.tree.key(path) for path in range(len(archive.tree))]
+    assert found is not None
+    places = zip(found.callpath.tolist(), found.rank.tolist(), found.thread.tolist(), strict=True)
+    return {
+        (keys[path], rank, thread): {name: float(column[row]) for name, column in found.metrics.items()}
+        for row, (path, rank, thread) in enumerate(places)
+    }
+
+
+def source_lines(archive: RunArchive) -> dict[tuple[object, ...], list[int]]:
+    source = read_source(archive.path, archive.metadata, archive.tree)
+    assert source is not None
+    places = zip(source.callpath.tolist(), source.line.tolist(), strict=True)
+    return {
+        (archive.tree.key(path), source.lines[line]): [int(column[row]) for column in source.metrics.values()]
+        for row, (path, line) in enumerate(places)
+    }
+
+
+@pytest.fixture(scope="module")
+def instrumented(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The test program with counted loops, a function without a hook, and source lines."""
+    program = tmp_path_factory.mktemp("instrumented") / "reduction"
+    compiler = Path(sys.executable).with_name("quipu-mpicc")
+    source = PROGRAMS / "reduction.c"
+    command = [compiler, "--quipu-per-block", "-g", "-O1", "-pthread", source, "-o", program]
+    subprocess.run(command, check=True)
+    return program
+
+
+@pytest.mark.parametrize(("how", "columns", "clock"), [("again", 256, ""), ("plain", 256, "none"), ("plain", 0, "")])
+def test_both_ways_give_the_same_archive(
+    instrumented: Path, library: Path, tmp_path: Path, how: str, columns: int, clock: str
+) -> None:
+    raw = tmp_path / "raw"
+    raw.mkdir()
+    settings = {"LD_PRELOAD": str(library), "QUIPU_DIR": str(raw), "QUIPU_MPI_REDUCE": "1"}
+    settings |= {"QUIPU_RANK_COLUMNS": str(columns), "QUIPU_MPI_WAIT": "sample"} | (
+        {"QUIPU_CLOCK": clock} if clock else {}
+    )
+    launch([str(instrumented), how], 3, raw, settings)
+    found = read_raw_folder(raw)
+    assert reduced(found) is not None
+
+    def archive(name: str) -> RunArchive:
+        path = merge_run(raw, tmp_path / name, RunMetadata({"p": 3}, exit_code=0), True, column_ranks=columns).path
+        return read_archive(path)
+
+    short_cut = archive("reduced")
+    found.reduced[0].unlink()
+    whole = archive("merged")
+    assert short_cut.metadata.complete
+    assert short_cut.metadata.metrics == whole.metadata.metrics
+    assert ("time" in whole.statistics) == (not clock)
+    assert {"overhead", "blocks", "wait_time"} - ({"wait_time"} if clock else set()) <= set(whole.statistics)
+    assert (short_cut.values is not None) == (whole.values is not None) == (columns > 0)
+    if whole.values is not None:
+        assert rows(short_cut) == rows(whole)  # to the last bit
+    else:
+        assert counts(short_cut) == counts(whole)
+    places = {short_cut.tree.key(path): path for path in range(len(short_cut.tree))}
+    order = [places[whole.tree.key(path)] for path in range(len(whole.tree))]
+    exact = 1e-12 if columns else 1e-3  # statistics are of the clock as it was known in MPI_Finalize
+    for name in {"time", "wait_time", "overhead"} & whole.statistics.keys():
+        for field in ("sum", "min", "max", "mean", "std"):
+            mine, other = (getattr(entry.statistics[name], field) for entry in (short_cut, whole))
+            bound = 1e-12 if name == "overhead" else exact
+            np.testing.assert_allclose(mine[order], other, rtol=bound, atol=1e-6 * (bound > 1e-12))
+    assert short_cut.metadata.overhead == pytest.approx(whole.metadata.overhead, rel=1e-9)
+    assert source_lines(short_cut) == source_lines(whole)
+
+
+@pytest.mark.parametrize("columns", [0, 256])
+def test_an_archive_comes_from_the_reduction(reduced_run: Callable[..., RawFolder], columns: int) -> None:
+    raw = reduced_run("plain", 3, columns)
     for profile in raw.profiles:
         profile.path.unlink()  # their call paths are not read any more
-    archive = combine(raw, RunMetadata(exit_code=0), column_ranks=0)
+    archive = combine(raw, RunMetadata(exit_code=0), column_ranks=columns)
     assert archive.metadata.complete
-    assert not archive.metadata.rank_columns
+    assert archive.metadata.rank_columns == (columns > 0)
+    assert "overhead" in archive.statistics
     assert counts(archive) == counts(reduced(raw) or archive)
 
 

@@ -41,7 +41,10 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
         program = folder / f"{name}-{compiler}"
         if not program.exists():
             path = native_file(compiler) if compiler.startswith("quipu") else Path(compiler)
-            subprocess.run([path, "-O1", "-Wall", "-Werror", PROGRAMS / f"{name}.c", "-o", program], check=True)
+            fortran = compiler.endswith("90")
+            options = ["-O1"] if fortran else ["-O1", "-Wall", "-Werror"]
+            source = PROGRAMS / f"{name}.{'f90' if fortran else 'c'}"
+            subprocess.run([path, *options, source, "-o", program], check=True)
         return program
 
     return build_one
@@ -89,6 +92,21 @@ def test_programs_of_the_plain_compiler_are_counted(build: Build, tmp_path: Path
         assert {(path[-1], rank): value for (path, rank), value in table(plain, metric).items()} == of_mpi
 
 
+def test_fortran_programs_are_simulated(build: Build, tmp_path: Path) -> None:
+    archive = simulated(build("simulated", "quipu-smpif90"), 4, tmp_path)
+    assert archive.metadata.complete
+    visits, blocks = table(archive, "visits"), table(archive, "blocks")
+    names = {region.name: region.display for region in archive.tree.regions}
+    work = next(name for name, display in names.items() if display == "grid::work")
+    program = next(path[0] for path, _ in visits if path[-1] == work)
+    for rank in range(4):
+        assert visits[(program, work), rank] == 1
+        assert visits[(program, "MPI_Allreduce"), rank] == 1
+        assert table(archive, "bytes_sent")[(program, "MPI_Send"), rank] == 4
+    each = [blocks[(program, work), rank] - blocks[(program, work), rank - 1] for rank in (1, 2, 3)]
+    assert each[0] == each[1] == each[2] > 0
+
+
 def test_time_is_that_of_the_simulation(build: Build, tmp_path: Path) -> None:
     platform = tmp_path / "far.xml"
     platform.write_text(SLOW)
@@ -97,6 +115,27 @@ def test_time_is_that_of_the_simulation(build: Build, tmp_path: Path) -> None:
     # A message crosses two links of one second (SMPI doubles it for small ones); rank 0 waits for both ways.
     assert 12 <= time["MPI_Recv", 0] < 30
     assert 6 <= time["MPI_Recv", 1] < 30
+
+
+def test_waiting_is_exact_in_simulated_time(build: Build, tmp_path: Path) -> None:
+    """Rank 2 of 3 comes late; nothing is probed, and what long messages take is no waiting."""
+    archive = simulated(build("simulated_waits", "quipu-smpicc"), 3, tmp_path)
+    assert archive.metadata.complete
+    late, found = 0.25, dict[tuple[str, int], float]()
+    for (path, rank), value in table(archive, "wait_time").items():
+        found[path[-1], rank] = found.get((path[-1], rank), 0.0) + value
+    barriers = {key: found.pop(key) for key in list(found) if key[0] == "MPI_Barrier"}
+    assert max(barriers.values()) > 0
+    times = {("MPI_Waitany", 0): 2, **dict.fromkeys([("MPI_Allreduce", 1), ("MPI_Bcast", 1)], 1)}
+    names = ("Recv", "Send", "Waitall", "Sendrecv", "Allreduce", "Bcast", "Reduce", "Allgather")
+    times |= {(f"MPI_{name}", 0): 1 for name in names}
+    assert {key for key, value in found.items() if value > 0.01 * late} == set(times)
+    for key, number in times.items():
+        assert found[key] == pytest.approx(number * late, rel=0.02), key
+    time = table(archive, "time")
+    assert all(value <= time[key] for key, value in table(archive, "wait_time").items())
+    receive = sum(value for (path, rank), value in time.items() if path[-1] == "MPI_Recv" and rank == 0)
+    assert receive > late + (1 << 26) / 12.5e9
 
 
 def test_functions_that_mpi_calls_belong_to_their_rank(build: Build, tmp_path: Path) -> None:

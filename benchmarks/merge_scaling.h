@@ -1,0 +1,11 @@
+/* Synthetic ranks of merge_scaling.py. */
+#ifndef MERGE_SCALING_H
+#define MERGE_SCALING_H
+
+#include "reduce.h"
+
+/* A tree that is the same on all ranks but for every 40th call path, which each rank has or has not. Ends the program
+ * if there is no memory. */
+struct quipu_snapshot made_up(uint32_t paths, uint32_t metrics, int rank);
+
+#endif

@@ -1,0 +1,326 @@
+/* Waiting under SMPI: when both sides of a message were there, and when the last rank came to a collective operation,
+ * is known to the nanosecond of simulated time, without probes.
+ *
+ * Messages are matched as MPI does it: per communicator and receiver, in order, with wildcards. All ranks are in this
+ * process and run one at a time.
+ */
+#include "quipu_mpi.h"
+
+#ifdef SMPI_H
+
+#include <simgrid/engine.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Of libsimgrid, in no header of C: simgrid::smpi::Comm::id() const, the same number on all ranks of a communicator. */
+extern int id_of(MPI_Comm comm) __asm__("_ZNK7simgrid4smpi4Comm2idEv") __attribute__((weak));
+
+bool quipu_mpi_tell_waits = false;
+bool quipu_mpi_wait_mode_is_on = false;
+
+struct queue;
+
+/* A message of which at least one side is there. */
+struct quipu_mpi_message {
+    struct quipu_mpi_message *next; /* in the queue */
+    struct queue *queue;            /* while the other side is missing */
+    uint64_t matched;               /* when both were there; 0: not yet */
+    int source, tag, owners;
+    bool receive; /* the side that came first */
+};
+
+/* Sends or receives that lack their other side. */
+struct queue {
+    struct quipu_mpi_message *first, **end;
+};
+
+/* What a rank receives in a communicator. */
+struct inbox {
+    uint64_t key;
+    struct queue sends, receives;
+};
+
+/* Ranks that have come to the same collective operation. */
+struct gathering {
+    struct gathering *next;
+    uint64_t last, root;
+    int left;
+};
+
+struct collectives {
+    uint64_t key;
+    int size;
+    uint64_t begin, *calls; /* number of the first gathering; next call of each rank */
+    struct gathering *first;
+};
+
+struct pending_request {
+    uint64_t key; /* the handle */
+    struct quipu_mpi_message *message;
+    MPI_Comm comm;
+    int peer, tag;
+    bool persistent, receive;
+};
+
+/* Hash tables of pointers to structures that begin with their key. */
+struct table {
+    uint64_t **slots;
+    size_t room, used;
+};
+
+static struct table inboxes, all_collectives, requests;
+
+static uint64_t clock_now(void) { return (uint64_t)(simgrid_get_clock() * 1e9) + 1; /* 0 is never */ }
+
+static uint64_t **slot_of(struct table *table, uint64_t key) {
+    uint64_t hash = key * UINT64_C(0x9E3779B97F4A7C15);
+    for (hash ^= hash >> 32;; hash++) {
+        uint64_t **slot = &table->slots[hash & (table->room - 1)];
+        if (*slot == NULL || **slot == key)
+            return slot;
+    }
+}
+
+/* The structure with this key, zeroed and added if it is new; NULL if there is no memory. */
+static void *entry_of(struct table *table, uint64_t key, size_t size) {
+    if (2 * table->used >= table->room) {
+        const struct table old = *table;
+        const size_t room = old.room == 0 ? 256 : 2 * old.room;
+        uint64_t **slots = (uint64_t **)calloc(room, sizeof *slots);
+        if (slots == NULL)
+            return NULL;
+        table->slots = slots;
+        table->room = room;
+        for (size_t i = 0; i < old.room; i++)
+            if (old.slots[i] != NULL)
+                *slot_of(table, *old.slots[i]) = old.slots[i];
+        free((void *)old.slots);
+    }
+    uint64_t **slot = slot_of(table, key);
+    if (*slot == NULL && (*slot = calloc(1, size)) != NULL) {
+        **slot = key;
+        table->used++;
+    }
+    return *slot;
+}
+
+/* Both: the communicator, and there the rank `rank`. */
+static uint64_t key_of(MPI_Comm comm, int rank) { return (uint64_t)id_of(comm) << 32 | (uint32_t)rank; }
+
+static bool is_told(MPI_Comm comm) { return quipu_mpi_tell_waits && comm != MPI_COMM_NULL && comm != MPI_COMM_SELF; }
+
+void quipu_mpi_choose_waits(bool world) {
+    (void)world; /* sessions are not simulated */
+    const char *mode = getenv("QUIPU_MPI_WAIT"), *clock = getenv("QUIPU_CLOCK");
+    const bool off = mode != NULL && strcmp(mode, "off") == 0;
+    const bool known = &id_of != NULL;
+    quipu_mpi_wait_mode_is_on = !off && known;
+    quipu_attribute("mpi_wait", quipu_mpi_wait_mode_is_on ? "simulated" : "off");
+    quipu_mpi_tell_waits = quipu_mpi_wait_mode_is_on && (clock == NULL || strcmp(clock, "none") != 0);
+}
+
+static void release(struct quipu_mpi_message *message) {
+    if (message != NULL && --message->owners == 0)
+        free(message);
+}
+
+/* A side of a message: of the one that is there already, if it fits. */
+static struct quipu_mpi_message *side(struct inbox *inbox, bool receive, int source, int tag) {
+    struct queue *others = receive ? &inbox->sends : &inbox->receives,
+                 *own = receive ? &inbox->receives : &inbox->sends;
+    for (struct quipu_mpi_message **link = &others->first; *link != NULL; link = &(*link)->next) {
+        struct quipu_mpi_message *other = *link;
+        const int sent_by = receive ? other->source : source, wanted = receive ? source : other->source;
+        const int sent_as = receive ? other->tag : tag, wanted_as = receive ? tag : other->tag;
+        if ((wanted != MPI_ANY_SOURCE && wanted != sent_by) || (wanted_as != MPI_ANY_TAG && wanted_as != sent_as))
+            continue;
+        *link = other->next;
+        if (others->end == &other->next)
+            others->end = link;
+        other->queue = NULL; /* its owner is now this side */
+        other->matched = clock_now();
+        return other;
+    }
+    struct quipu_mpi_message *message = calloc(1, sizeof *message);
+    if (message == NULL)
+        return NULL;
+    *message = (struct quipu_mpi_message){
+        .queue = own, .source = source, .tag = tag, .owners = 2 /* the queue, too */, .receive = receive};
+    if (own->first == NULL)
+        own->end = &own->first;
+    *own->end = message;
+    own->end = &message->next;
+    return message;
+}
+
+struct quipu_mpi_message *quipu_mpi_message(bool receive, int peer, int tag, MPI_Comm comm) {
+    int rank = 0;
+    if (!is_told(comm) || peer == MPI_PROC_NULL || PMPI_Comm_rank(comm, &rank) != MPI_SUCCESS)
+        return NULL;
+    struct inbox *inbox = entry_of(&inboxes, key_of(comm, receive ? rank : peer), sizeof *inbox);
+    return inbox == NULL ? NULL : side(inbox, receive, receive ? peer : rank, tag);
+}
+
+/* This side is done. A receive that ends without a message was cancelled; a send may be on its way. */
+static void end_side(struct quipu_mpi_message *message) {
+    if (message != NULL && message->queue != NULL && message->receive) {
+        struct quipu_mpi_message **link = &message->queue->first;
+        while (*link != message)
+            link = &(*link)->next;
+        *link = message->next;
+        if (message->queue->end == &message->next)
+            message->queue->end = link;
+        release(message);
+    }
+    release(message);
+}
+
+static void add_wait(struct quipu_node *node, uint64_t begin, uint64_t until) {
+    const uint64_t end = quipu_ticks();
+    until = until < end ? until : end;
+    if (node != NULL && until > begin)
+        quipu_mpi_add(node, QUIPU_WAIT_TIME, until - begin);
+}
+
+void quipu_mpi_waited_for(struct quipu_node *node, uint64_t begin, struct quipu_mpi_message *message,
+                          struct quipu_mpi_message *other) {
+    if (!quipu_mpi_tell_waits)
+        return;
+    const uint64_t a = message == NULL ? 0 : message->matched, b = other == NULL ? 0 : other->matched;
+    add_wait(node, begin, a > b ? a : b);
+    end_side(message);
+    end_side(other);
+}
+
+void quipu_mpi_waited_all(struct quipu_node *node, uint64_t begin) {
+    if (quipu_mpi_tell_waits)
+        add_wait(node, begin, UINT64_MAX);
+}
+
+static struct pending_request *pending(MPI_Request handle, bool make) {
+    const uint64_t key = (uint64_t)(uintptr_t)handle;
+    if (handle == MPI_REQUEST_NULL)
+        return NULL;
+    if (make)
+        return entry_of(&requests, key, sizeof(struct pending_request));
+    return requests.room == 0 ? NULL : (void *)*slot_of(&requests, key);
+}
+
+void quipu_mpi_message_posted(MPI_Request handle, struct quipu_mpi_message *message) {
+    struct pending_request *request = message == NULL ? NULL : pending(handle, true);
+    if (request == NULL)
+        return;
+    end_side(request->message); /* of a request that was freed; the handle is used again */
+    *request = (struct pending_request){.key = request->key, .message = message};
+}
+
+void quipu_mpi_message_planned(MPI_Request handle, bool receive, int peer, int tag, MPI_Comm comm) {
+    struct pending_request *request = is_told(comm) && peer != MPI_PROC_NULL ? pending(handle, true) : NULL;
+    if (request == NULL)
+        return;
+    end_side(request->message);
+    *request = (struct pending_request){
+        .key = request->key, .comm = comm, .peer = peer, .tag = tag, .persistent = true, .receive = receive};
+}
+
+void quipu_mpi_messages_started(int count, const MPI_Request *handles) {
+    for (int i = 0; quipu_mpi_tell_waits && i < count; i++) {
+        struct pending_request *request = pending(handles[i], false);
+        if (request != NULL && request->persistent && request->message == NULL)
+            request->message = quipu_mpi_message(request->receive, request->peer, request->tag, request->comm);
+    }
+}
+
+void quipu_mpi_before_completion(struct quipu_mpi_pending *all, int count, const MPI_Request *handles) {
+    all->count = 0;
+    if (!quipu_mpi_tell_waits || count < 1 || requests.used == 0)
+        return;
+    all->handles = (size_t)count <= sizeof all->few / sizeof *all->few
+                       ? all->few
+                       : (MPI_Request *)malloc((size_t)count * sizeof *handles);
+    if (all->handles == NULL)
+        return;
+    memcpy((void *)all->handles, (const void *)handles, (size_t)count * sizeof *handles);
+    all->count = count;
+}
+
+void quipu_mpi_after_completion(struct quipu_mpi_pending *all, const MPI_Request *handles, struct quipu_node *node,
+                                uint64_t begin) {
+    uint64_t latest = 0;
+    for (int i = 0; i < all->count; i++) {
+        struct pending_request *request = pending(all->handles[i], false);
+        if (request == NULL || request->message == NULL)
+            continue;
+        const uint64_t matched = request->message->matched;
+        if (handles[i] != MPI_REQUEST_NULL && (!request->persistent || matched == 0))
+            continue; /* it goes on */
+        latest = matched > latest ? matched : latest;
+        end_side(request->message);
+        request->message = NULL;
+    }
+    if (all->count > 0 && all->handles != all->few)
+        free((void *)all->handles);
+    if (begin != 0)
+        add_wait(node, begin, latest);
+}
+
+static struct collectives *collectives_of(MPI_Comm comm) {
+    struct collectives *found = entry_of(&all_collectives, (uint64_t)(uint32_t)id_of(comm), sizeof *found);
+    if (found == NULL || found->calls != NULL)
+        return found;
+    if (PMPI_Comm_size(comm, &found->size) == MPI_SUCCESS)
+        found->calls = calloc((size_t)found->size, sizeof *found->calls);
+    return found->calls == NULL ? NULL : found;
+}
+
+/* The operation that this rank is in or comes to next. */
+static struct gathering *gathering_of(struct collectives *collectives, int rank) {
+    struct gathering **link = &collectives->first;
+    for (uint64_t skip = collectives->calls[rank] - collectives->begin;; skip--) {
+        if (*link == NULL && (*link = calloc(1, sizeof **link)) == NULL)
+            return NULL;
+        if (skip == 0)
+            return *link;
+        link = &(*link)->next;
+    }
+}
+
+void quipu_mpi_arrive(MPI_Comm comm, int root) {
+    int rank = 0, inter = 0;
+    if (!is_told(comm) || PMPI_Comm_test_inter(comm, &inter) != MPI_SUCCESS || inter ||
+        PMPI_Comm_rank(comm, &rank) != MPI_SUCCESS)
+        return;
+    struct collectives *collectives = collectives_of(comm);
+    struct gathering *gathering = collectives == NULL ? NULL : gathering_of(collectives, rank);
+    if (gathering == NULL)
+        return;
+    gathering->last = clock_now();
+    if (rank == root)
+        gathering->root = gathering->last;
+}
+
+void quipu_mpi_depart(struct quipu_node *node, MPI_Comm comm, enum quipu_mpi_awaited awaited, int root,
+                      uint64_t begin) {
+    int rank = 0, inter = 0;
+    if (!is_told(comm) || PMPI_Comm_test_inter(comm, &inter) != MPI_SUCCESS || inter ||
+        PMPI_Comm_rank(comm, &rank) != MPI_SUCCESS)
+        return;
+    struct collectives *collectives = collectives_of(comm);
+    struct gathering *gathering = collectives == NULL ? NULL : gathering_of(collectives, rank);
+    if (gathering == NULL)
+        return;
+    if (awaited == QUIPU_MPI_AWAITS_ALL || (awaited == QUIPU_MPI_ROOT_AWAITS && rank == root))
+        add_wait(node, begin, gathering->last);
+    else if (awaited == QUIPU_MPI_AWAITS_ROOT && rank != root)
+        add_wait(node, begin, gathering->root);
+    collectives->calls[rank]++;
+    gathering->left++;
+    while (collectives->first != NULL && collectives->first->left == collectives->size) {
+        struct gathering *over = collectives->first;
+        collectives->first = over->next;
+        collectives->begin++;
+        free(over);
+    }
+}
+
+#endif
