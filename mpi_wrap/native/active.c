@@ -1,6 +1,8 @@
 /* When wrappers are on, and what is said once per process; smpi.c does this where ranks are no processes. */
 #include "quipu_mpi.h"
 
+#include "interface.h"
+
 #ifndef SMPI_H
 
 #include <stdio.h>
@@ -22,7 +24,11 @@ static const char *abi_of(const char *version) {
 #define BUILT_FOR "MPICH"
 #endif
 
-__attribute__((constructor)) static void start(void) { quipu_mpi_on = quipu_active(); }
+__attribute__((constructor)) static void start(void) {
+    static struct quipu_module module = {.source = "the MPI wrappers"};
+    quipu_check_library(&module);
+    quipu_mpi_on = quipu_active();
+}
 
 void quipu_mpi_initialized(void) {
     char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
