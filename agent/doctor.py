@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 from quipu.modeling.errors import QuipuError
 
-from .installation import MEND, native_file, native_folders
+from .installation import MEND, modules, native_file, native_folders, quipu_version
 from .launchers.detect import launcher_for
 
 _ANSWER = 30.0  # seconds for a question to a tool
@@ -145,7 +145,23 @@ def _native() -> list[Check]:
         _part("libquipu.so", "every measurement", _load),
         _part("quipu-exec", "quipu run", _runs),
         _part("quipu-cc", "the compiler wrappers", _runs),
+        _fit_together(),
     ]
+
+
+def _fit_together() -> Check:
+    """Compare the versions of the native parts: they are installed together, but somebody may have copied some."""
+    folder = native_folders()[0]
+    found = {
+        path.name: module
+        for path in [folder / "libquipu.so", *sorted(folder.glob("QuipuPass-*.so"))]
+        for module in modules(path)
+    }
+    told = {(module.version, module.interface) for module in found.values()}
+    versions = ", ".join(f"{name} {module.version}-{module.interface:08x}" for name, module in sorted(found.items()))
+    ok = len(told) == 1 and quipu_version() in ("unknown", *(version for version, _ in told))
+    name, needed_for = "native parts", "measuring what the wrappers built"
+    return Check(name, ok, versions or "none says its version", needed_for, "" if ok else MEND)
 
 
 def _further_plugins() -> list[Check]:

@@ -79,10 +79,10 @@ def code(name: str, folder: str, options: str, arguments: str) -> Program:
 
 
 PROGRAMS = (
-    example("heat", "96", "600", "50"),
-    example("cg", "56", "100"),
-    example("samplesort", "6000000"),
-    Program("accessors", (ROOT / "benchmarks/programs/accessors.cpp",), ("700",)),
+    example("heat", "96", "1200", "50"),
+    example("cg", "56", "400"),
+    example("samplesort", "12000000"),
+    Program("accessors", (ROOT / "benchmarks/programs/accessors.cpp",), ("1200",)),
 )
 
 

@@ -12,7 +12,6 @@
 #include "llvm/IR/Module.h"
 #include "llvm/Transforms/Utils/BasicBlockUtils.h"
 #include "llvm/Transforms/Utils/Local.h"
-#include "llvm/Transforms/Utils/LoopSimplify.h"
 #include "llvm/Transforms/Utils/LoopUtils.h"
 #include "llvm/Transforms/Utils/PromoteMemToReg.h"
 #include "llvm/Transforms/Utils/ScalarEvolutionExpander.h"
@@ -28,12 +27,20 @@ constexpr unsigned ExpansionBudget = 16;
 /// Counters of one loop that live in registers; more would only be spilled.
 constexpr unsigned RegisterBudget = 16;
 
-void countNaively(Function &F, FunctionCallee Effort, FunctionCallee Moved) {
+BlockEfforts effortsOf(const Function &F) {
+    BlockEfforts Efforts;
+    for (const BasicBlock &BB : F)
+        Efforts[&BB] = effortOf(BB);
+    return Efforts;
+}
+
+void countNaively(Function &F, const BlockEfforts &Efforts, FunctionCallee Effort, FunctionCallee Moved) {
     SmallVector<BasicBlock *, 32> Own;
     SmallVector<Instruction *, 8> Moving;
     Transfer Found;
     for (BasicBlock &BB : F) {
-        Own.push_back(&BB);
+        if (Efforts.count(&BB))
+            Own.push_back(&BB);
         for (Instruction &I : BB)
             if (isVariableTransfer(I, Found))
                 Moving.push_back(&I);
@@ -43,15 +50,13 @@ void countNaively(Function &F, FunctionCallee Effort, FunctionCallee Moved) {
         if (DISubprogram *Debug = F.getSubprogram())
             Builder.SetCurrentDebugLocation(DILocation::get(F.getContext(), Debug->getScopeLine(), 0, Debug));
     };
-    SmallVector<quipu::Effort, 32> Efforts;
-    for (BasicBlock *BB : Own)
-        Efforts.push_back(effortOf(*BB));
-    for (auto [BB, Weights] : zip(Own, Efforts)) {
+    for (BasicBlock *BB : Own) {
         auto Where = BB->isEntryBlock() ? BB->getFirstNonPHIOrDbgOrAlloca() : BB->getFirstInsertionPt();
         if (Where == BB->end())
             continue;
         Builder.SetInsertPoint(BB, Where);
         Locate();
+        const quipu::Effort Weights = Efforts.lookup(BB);
         SmallVector<uint64_t, QUIPU_WEIGHTED> Row(Weights.begin(), Weights.end());
         Constant *Data = ConstantDataArray::get(F.getContext(), Row);
         auto *Global = new GlobalVariable(*F.getParent(), Data->getType(), true, GlobalValue::PrivateLinkage, Data,
@@ -70,24 +75,21 @@ void countNaively(Function &F, FunctionCallee Effort, FunctionCallee Moved) {
 Counting::Counting(Function &F, FunctionAnalysisManager &FAM)
     : F(F), FAM(FAM), DT(F), LI(DT),
       SE(F, FAM.getResult<TargetLibraryAnalysis>(F), FAM.getResult<AssumptionAnalysis>(F), DT, LI),
-      InMemory(!hasPlainEdges(F)) {
-    BlockEfforts Efforts;
+      InMemory(!hasPlainEdges(F)), Efforts(effortsOf(F)) {
     SmallVector<Instruction *, 4> Transfers;
     Transfer Found;
-    for (BasicBlock &BB : F) {
-        Efforts[&BB] = effortOf(BB);
+    for (BasicBlock &BB : F)
         for (Instruction &I : BB)
             if (isVariableTransfer(I, Found))
                 Transfers.push_back(&I);
-    }
     if (InMemory) {
         Plan = planBlocks(F, Efforts);
     } else {
-        for (Loop *L : LI)
-            simplifyLoop(L, &DT, &LI, &SE, &FAM.getResult<AssumptionAnalysis>(F), nullptr, /*PreserveLCSSA=*/false);
+        shapeLoops();
+        const SmallPtrSet<const BasicBlock *, 8> Endless = endlessBlocks(F);
         for (Loop *L : LI.getLoopsInPreorder())
             if (L->isLoopSimplifyForm() &&
-                none_of(L->blocks(), [](BasicBlock *BB) { return any_of(*BB, mayNotReturn); }))
+                none_of(L->blocks(), [&](BasicBlock *BB) { return Endless.contains(BB) || any_of(*BB, mayNotReturn); }))
                 Transparent.insert(L);
         Plan = planEdges(F, Efforts, LI, [&](const BasicBlock *BB) {
             const Loop *L = LI.getLoopFor(BB);
@@ -95,6 +97,31 @@ Counting::Counting(Function &F, FunctionAnalysisManager &FAM)
         });
     }
     planTransfers(Transfers);
+}
+
+/// Gives loops a preheader, one latch, and exits of their own. What LoopSimplify does beyond that (it may remove blocks
+/// and move instructions) would change what is counted.
+void Counting::shapeLoops() {
+    SmallVector<Loop *, 16> Loops = LI.getLoopsInPreorder();
+    for (Loop *L : reverse(Loops)) {
+        if (!L->getLoopPreheader())
+            InsertPreheaderForLoop(L, &DT, &LI, nullptr, /*PreserveLCSSA=*/false);
+        formDedicatedExitBlocks(L, &DT, &LI, nullptr, /*PreserveLCSSA=*/false);
+        if (L->getLoopLatch())
+            continue;
+        SmallVector<BasicBlock *, 4> Latches;
+        L->getLoopLatches(Latches);
+        // What is known of the loop (hints for vectorization) is at its latches: it follows.
+        MDNode *Hints = nullptr;
+        for (BasicBlock *Latch : Latches) {
+            Instruction *Back = Latch->getTerminator();
+            Hints = Hints ? Hints : Back->getMetadata(LLVMContext::MD_loop);
+            Back->setMetadata(LLVMContext::MD_loop, nullptr);
+        }
+        BasicBlock *Latch = SplitBlockPredecessors(L->getHeader(), Latches, ".latch", &DT, &LI, nullptr, false);
+        if (Latch && Hints)
+            Latch->getTerminator()->setMetadata(LLVMContext::MD_loop, Hints);
+    }
 }
 
 /// Transfers of a length that is known only at run time: counters of bytes, one for copies and one for fills.
@@ -179,7 +206,8 @@ void Counting::insert(Value *TheCounters) {
     separateMemory();
     for (size_t I = 0; I < Plan.Edges.size(); I++)
         Sites.push_back({static_cast<unsigned>(I), placeOf(Plan.Edges[I]), nullptr});
-    for (Loop *L : LI.getLoopsInPreorder())
+    SmallVector<Loop *, 16> Loops = LI.getLoopsInPreorder();
+    for (Loop *L : reverse(Loops))
         formDedicatedExitBlocks(L, &DT, &LI, nullptr, /*PreserveLCSSA=*/false);
     DenseMap<Loop *, unsigned> Used;
     for (const Site &S : Sites) {
@@ -196,9 +224,11 @@ void Counting::addToMemory(Instruction *Where, unsigned Counter, Value *Amount) 
     IRBuilder<> Builder(Where);
     Type *I64 = Builder.getInt64Ty();
     Value *Address = Builder.CreateConstInBoundsGEP1_64(I64, Counters, Counter);
-    LoadInst *Before = Builder.CreateLoad(I64, Address);
+    // Otherwise the optimizer could keep it in a register, which a signal that leaves the loop would lose.
+    const bool InLoop = LI.getLoopFor(Where->getParent()) != nullptr;
+    LoadInst *Before = Builder.CreateLoad(I64, Address, InLoop);
     Value *Added = Amount ? Builder.CreateZExtOrTrunc(Amount, I64) : Builder.getInt64(1);
-    StoreInst *After = Builder.CreateStore(Builder.CreateAdd(Before, Added), Address);
+    StoreInst *After = Builder.CreateStore(Builder.CreateAdd(Before, Added), Address, InLoop);
     Before->setMetadata(LLVMContext::MD_alias_scope, Scope);
     After->setMetadata(LLVMContext::MD_alias_scope, Scope);
 }

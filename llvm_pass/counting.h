@@ -25,9 +25,13 @@ class Value;
 
 namespace quipu {
 
-/// The reference that counters are tested against: quipu_effort(weights of the block) in every block, and quipu_moved()
-/// at every transfer whose length is not constant.
-void countNaively(llvm::Function &F, llvm::FunctionCallee Effort, llvm::FunctionCallee Moved);
+/// What one execution of each block costs.
+BlockEfforts effortsOf(const llvm::Function &F);
+
+/// The reference that counters are tested against: quipu_effort(weights of the block) in every block that has any, and
+/// quipu_moved() at every transfer whose length is not constant.
+void countNaively(llvm::Function &F, const BlockEfforts &Efforts, llvm::FunctionCallee Effort,
+                  llvm::FunctionCallee Moved);
 
 /// Counters of one function. The plan is made from the function as it is when this is constructed; insert() adds the
 /// code that counts.
@@ -39,7 +43,10 @@ class Counting {
     const std::vector<Effort> &weights() const { return Plan.Weights; }
     unsigned counters() const { return Plan.Weights.size() - 1; }
 
-    /// The same by source line. Before insert().
+    /// The blocks as they were before the plan was made.
+    const BlockEfforts &efforts() const { return Efforts; }
+
+    /// The weights by source line. Before insert().
     std::vector<LineEffort> lines() const;
 
     /// Adds to `Counters` (an array of 64-bit integers, defined in the entry block) from now on. Loops without calls
@@ -54,6 +61,7 @@ class Counting {
         llvm::Value *Amount; ///< null: 1
     };
 
+    void shapeLoops();
     void planTransfers(llvm::ArrayRef<llvm::Instruction *> Transfers);
     llvm::Loop *registerLoop(const llvm::BasicBlock *BB) const;
     llvm::Instruction *placeOf(const CountedEdge &Edge);
@@ -72,6 +80,7 @@ class Counting {
     llvm::LoopInfo LI;
     llvm::ScalarEvolution SE;
     bool InMemory; ///< nothing is kept in registers
+    BlockEfforts Efforts;
     CountingPlan Plan;
     std::vector<Site> Sites;                               ///< transfers; edges are placed when they are inserted
     llvm::SmallPtrSet<const llvm::Loop *, 16> Transparent; ///< loops without calls that may not return

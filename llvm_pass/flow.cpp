@@ -113,6 +113,24 @@ bool hasPlainEdges(const Function &F) {
     return true;
 }
 
+SmallPtrSet<const BasicBlock *, 8> endlessBlocks(const Function &F) {
+    SmallPtrSet<const BasicBlock *, 32> Ending;
+    SmallVector<const BasicBlock *, 32> Work;
+    for (const BasicBlock &BB : F)
+        if (succ_empty(&BB) || any_of(BB, mayNotReturn))
+            Work.push_back(&BB);
+    while (!Work.empty()) {
+        const BasicBlock *BB = Work.pop_back_val();
+        if (Ending.insert(BB).second)
+            Work.append(pred_begin(BB), pred_end(BB));
+    }
+    SmallPtrSet<const BasicBlock *, 8> Endless;
+    for (const BasicBlock &BB : F)
+        if (!Ending.contains(&BB))
+            Endless.insert(&BB);
+    return Endless;
+}
+
 CountingPlan planBlocks(Function &F, const BlockEfforts &Efforts) {
     CountingPlan Plan;
     Plan.Weights.push_back(Efforts.lookup(&F.getEntryBlock()));
@@ -149,10 +167,11 @@ CountingPlan planEdges(Function &F, const BlockEfforts &Efforts, const LoopInfo 
         return true;
     };
 
+    const SmallPtrSet<const BasicBlock *, 8> Endless = endlessBlocks(F);
     std::vector<Edge> Edges;
     for (BasicBlock *BB : Blocks) {
         const unsigned First = Begin.lookup(BB), Last = First + 1;
-        if (succ_empty(BB) || any_of(*BB, mayNotReturn))
+        if (succ_empty(BB) || Endless.contains(BB) || any_of(*BB, mayNotReturn))
             Follow({Last, Exit, nullptr, {}, 0});
         if (BB->isLandingPad())
             Follow({Exit, First, nullptr, {}, 0});
@@ -179,7 +198,7 @@ CountingPlan planEdges(Function &F, const BlockEfforts &Efforts, const LoopInfo 
     for (const Edge *E : Order)
         if (!Follow(*E))
             Counted.push_back(E);
-    // Loops that nothing leaves: nobody sees the counts of their last round.
+    // What only exceptions that cannot happen connect with an end.
     for (unsigned Node = 1; Node < Nodes; Node++)
         Follow({Node, Exit, nullptr, {}, 0});
     Spanning.hang(Exit);

@@ -2,6 +2,7 @@
 
 #include "counting.h"
 #include "hooks.h"
+#include "modules.h"
 #include "names.h"
 #include "regions.h"
 
@@ -46,9 +47,9 @@ class FunctionInstrumenter {
         : F(F), RT(RT), Facts(Facts), Region(Region), HandleExceptions(HandleExceptions) {}
 
     /// The reference: the active call path is told of the effort of every block.
-    void runNaively() {
+    void runNaively(const BlockEfforts &Efforts) {
         std::vector<Instruction *> Twice = returningTwice();
-        countNaively(F, RT.Effort, RT.Moved);
+        countNaively(F, Efforts, RT.Effort, RT.Moved);
         Value *Frame = nullptr;
         if (Region)
             Frame = atEntry(RT.Enter, {createDescriptor(F, Facts, false, {})}, "quipu.frame");
@@ -59,7 +60,7 @@ class FunctionInstrumenter {
         std::vector<Instruction *> Twice = returningTwice();
         Counting Counters(F, FAM);
         if (Counters.counters() > QUIPU_MOST_COUNTERS)
-            return runNaively();
+            return runNaively(Counters.efforts());
         if (PerLine) {
             Facts.Counters = Counters.counters();
             Facts.Lines = Counters.lines();
@@ -175,13 +176,14 @@ PreservedAnalyses InstrumentPass::run(Module &M, ModuleAnalysisManager &AM) {
         bool Region = isRegion(Facts, Selection, All);
         FunctionInstrumenter Instrumenter(*F, RT, Facts, Region, HandleExceptions);
         if (Naive)
-            Instrumenter.runNaively();
+            Instrumenter.runNaively(effortsOf(*F));
         else
             Instrumenter.run(FAM, PerLine);
         Lines.push_back(factsLine(Facts, Region));
         FAM.invalidate(*F, PreservedAnalyses::none());
     }
     emitFacts(M, Lines);
+    emitCheck(M);
     Selection.clear();
 
     PreservedAnalyses PA = PreservedAnalyses::none();

@@ -1,6 +1,7 @@
 #include "lines.h"
 
-#include "llvm/Demangle/Demangle.h"
+#include "names.h"
+
 #include "llvm/IR/DebugInfoMetadata.h"
 #include "llvm/IR/Function.h"
 #include "llvm/IR/Instruction.h"
@@ -62,7 +63,10 @@ void LineTable::complete(unsigned Row, const Effort &Weight) {
 std::vector<LineEffort> LineTable::lines() const {
     std::vector<LineEffort> Lines;
     for (const auto &Line : Table) {
-        LineEffort Found{Line.first.first, Line.first.second, {}};
+        const DISubprogram *From = Line.first.first;
+        LineEffort Found{From, "", Line.first.second, {}};
+        if (From)
+            Found.Display = From == F.getSubprogram() ? displayName(F) : displayName(*From);
         for (const auto &Row : Line.second)
             if (Row.second != Effort{})
                 Found.Rows.push_back({Row.first, Row.second});
@@ -85,11 +89,9 @@ void writeLines(json::OStream &Json, ArrayRef<LineEffort> Lines) {
                         sys::path::append(Path, Line.Function->getFilename());
                     }
                     sys::path::remove_dots(Path, true);
-                    Name = Line.Function->getLinkageName();
-                    if (Name.empty())
-                        Name = Line.Function->getName();
+                    Name = linkerName(*Line.Function);
                 }
-                Json.attribute("function", json::fixUTF8(demangle(Name.str())));
+                Json.attribute("function", json::fixUTF8(Line.Display));
                 Json.attribute("name", json::fixUTF8(Name));
                 Json.attribute("file", json::fixUTF8(Path));
                 Json.attribute("line", Line.Line);

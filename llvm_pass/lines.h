@@ -9,6 +9,7 @@
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/JSON.h"
 
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -23,6 +24,7 @@ namespace quipu {
 /// that it came from.
 struct LineEffort {
     const llvm::DISubprogram *Function; ///< null: code without a location
+    std::string Display;                ///< the function as its users know it
     unsigned Line;
     std::vector<std::pair<unsigned, Effort>> Rows; ///< row of the weights, share of this line in it
 };

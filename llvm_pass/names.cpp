@@ -44,6 +44,21 @@ std::string plainName(StringRef Name, bool Fortran) {
     return Name.drop_back(Name.ends_with("_")).str();
 }
 
+std::string shownName(StringRef Name, unsigned FirstLine, bool Fortran) {
+    const std::string Line = FirstLine ? " line " + std::to_string(FirstLine) : "";
+    if (Name.starts_with(".omp_task_entry."))
+        return "omp task" + Line;
+    for (StringRef Mark : {".omp_outlined", "..omp_par"}) {
+        auto [Host, Rest] = Name.split(Mark);
+        if (Host.size() == Name.size())
+            continue;
+        if (Rest.contains(".reduction."))
+            return plainName(Host, Fortran) + " (omp reduction)";
+        return plainName(Host, Fortran) + " (omp" + (Line.empty() ? Rest.str() : Line) + ")";
+    }
+    return plainName(Name, Fortran);
+}
+
 } // namespace
 
 bool isFortran(const Module &M) {
@@ -63,21 +78,14 @@ unsigned firstLine(const Function &F) {
     return 0;
 }
 
-std::string displayName(const Function &F) {
-    StringRef Name = F.getName();
-    const bool Fortran = isFortran(*F.getParent());
-    const std::string Line = firstLine(F) ? " line " + std::to_string(firstLine(F)) : "";
-    if (Name.starts_with(".omp_task_entry."))
-        return "omp task" + Line;
-    for (StringRef Mark : {".omp_outlined", "..omp_par"}) {
-        auto [Host, Rest] = Name.split(Mark);
-        if (Host.size() == Name.size())
-            continue;
-        if (Rest.contains(".reduction."))
-            return plainName(Host, Fortran) + " (omp reduction)";
-        return plainName(Host, Fortran) + " (omp" + (Line.empty() ? Rest.str() : Line) + ")";
-    }
-    return plainName(Name, Fortran);
+std::string displayName(const Function &F) { return shownName(F.getName(), firstLine(F), isFortran(*F.getParent())); }
+
+std::string displayName(const DISubprogram &F) {
+    const DICompileUnit *Unit = F.getUnit();
+    const bool Fortran = Unit && dwarf::isFortran(static_cast<dwarf::SourceLanguage>(Unit->getSourceLanguage()));
+    return shownName(linkerName(F), F.getLine(), Fortran);
 }
+
+StringRef linkerName(const DISubprogram &F) { return F.getLinkageName().empty() ? F.getName() : F.getLinkageName(); }
 
 } // namespace quipu

@@ -2,9 +2,12 @@
 #ifndef QUIPU_NAMES_H
 #define QUIPU_NAMES_H
 
+#include "llvm/ADT/StringRef.h"
+
 #include <string>
 
 namespace llvm {
+class DISubprogram;
 class Function;
 class Module;
 } // namespace llvm
@@ -20,6 +23,11 @@ unsigned firstLine(const llvm::Function &F);
 /// The name as the user wrote it: demangled in C++, module::procedure and host::procedure in Fortran; the body of an
 /// OpenMP construct is named after its function and line.
 std::string displayName(const llvm::Function &F);
+/// The same of a function that may have been inlined.
+std::string displayName(const llvm::DISubprogram &F);
+
+/// What the linker would know the function by, as far as debug information tells.
+llvm::StringRef linkerName(const llvm::DISubprogram &F);
 
 } // namespace quipu
 

@@ -171,7 +171,7 @@ def _folder_name(installation: MpiInstallation, include: Path, runtime: Path, cl
     for part in (*installation.compile_flags, *installation.link_flags, *COMPILE, str(runtime)):
         digest.update(part.encode() + b"\0")
     generator = sorted(Path(__file__).parent.glob("*.py"))
-    contracts = [include / name for name in ("quipu.h", "inlined.h", "metrics.def", "profile_format.h")]
+    contracts = [include / name for name in ("quipu.h", "inlined.h", "interface.h", "metrics.def", "profile_format.h")]
     for path in (TABLE, *generator, *sorted(HAND_WRITTEN.iterdir()), *contracts):
         if path.is_file():
             digest.update(path.name.encode() + b"\0" + path.read_bytes())

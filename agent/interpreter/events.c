@@ -5,6 +5,7 @@
  * that were active before the start have no entry here; their returns are passed over.
  */
 #define _GNU_SOURCE
+#include "interface.h"
 #include "python_api.h"
 
 #include <dlfcn.h>
@@ -133,4 +134,9 @@ QUIPU_EXPORT PyObject *quipu_python_callback(int which, PyObject *is_none, PyObj
     none = result_of(is_none);
     disable = result_of(is_disable);
     return python.PyCFunction_NewEx(&methods[which], NULL, NULL);
+}
+
+__attribute__((constructor)) static void check(void) {
+    static struct quipu_module module = {.source = "the hook of Python"};
+    quipu_check_library(&module);
 }

@@ -48,6 +48,16 @@ struct quipu_thread {
     void *own;
 };
 
+/* In each program and library that the pass worked on, in the section QUIPU_MODULES; also in the plugin and in the
+ * runtime themselves. */
+struct quipu_module {
+    uint32_t interface; /* quipu_interface() */
+    char version[28];   /* of Quipu; empty: not known */
+    char source[96];    /* a source file, for one; its end if it is long */
+};
+
+#define QUIPU_MODULES ".quipu.modules"
+
 #define QUIPU_TABLE_INDEX(salt, hash) (((salt) + (hash)) & (QUIPU_TABLE_ENTRIES - 1))
 
 /* NULL until the thread enters its first region, and in processes that are not measured. */

@@ -3,8 +3,10 @@
 #include <limits.h>
 #include <link.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 namespace quipu {
 namespace {
@@ -23,6 +25,10 @@ char answer[sizeof prefix + PATH_MAX];
 struct Search {
     uintptr_t address;
     Range range;
+    const char *name; /* empty: the program, or unknown; valid while the libraries are gone through */
+    void (*found)(Search *);
+    char *text;
+    size_t size;
     bool is_library;
 };
 
@@ -34,9 +40,8 @@ int look(struct dl_phdr_info *object, size_t, void *data) {
         if (part.p_type != PT_LOAD || search->address < begin || search->address - begin >= part.p_memsz)
             continue;
         search->range = {begin, begin + part.p_memsz};
-        memcpy(answer, prefix, sizeof prefix);
-        search->is_library =
-            object->dlpi_name && *object->dlpi_name && realpath(object->dlpi_name, answer + sizeof prefix - 1);
+        search->name = object->dlpi_name ? object->dlpi_name : "";
+        search->found(search);
         return 1;
     }
     return 0;
@@ -51,12 +56,34 @@ const char *new_library_of(const void *address) {
             return nullptr;
     if (count == most)
         return nullptr;
-    Search search = {number, {number, number + 1}, false};
+    Search search = {};
+    search.address = number;
+    search.range = {number, number + 1};
+    search.found = [](Search *found) {
+        memcpy(answer, prefix, sizeof prefix);
+        found->is_library = *found->name && realpath(found->name, answer + sizeof prefix - 1);
+    };
     /* Not dladdr: another thread may hold its lock while the constructors of a library enter regions and wait for ours.
      */
     dl_iterate_phdr(look, &search);
     known[count++] = search.range;
     return search.is_library ? answer : nullptr;
+}
+
+void name_of_file(const void *address, char *name, size_t size) {
+    snprintf(name, size, "this program");
+    const ssize_t length = readlink("/proc/self/exe", name, size - 1);
+    if (length > 0)
+        name[length] = '\0';
+    Search search = {};
+    search.address = reinterpret_cast<uintptr_t>(address);
+    search.text = name;
+    search.size = size;
+    search.found = [](Search *found) {
+        if (*found->name)
+            snprintf(found->text, found->size, "%s", found->name);
+    };
+    dl_iterate_phdr(look, &search);
 }
 
 } // namespace quipu

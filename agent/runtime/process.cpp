@@ -18,7 +18,7 @@ namespace quipu {
 
 Profile profile;
 uint32_t clock_kind;
-bool active;
+bool active, decided;
 const quipu_ranks *ranks;
 
 uint64_t simulated_ticks() { return ranks->now(); }
@@ -268,6 +268,7 @@ bool make_profile() {
 
 __attribute__((constructor(200))) void start() {
     const char *folder = getenv("QUIPU_DIR");
+    decided = true;
     if (!folder || !*folder)
         return;
     active = true; /* the file is made at first use: shells and wrappers in between leave none */

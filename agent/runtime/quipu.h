@@ -70,6 +70,11 @@ struct quipu_frame *quipu_top(void);
 void quipu_effort(const int64_t *weights);
 void quipu_moved(uint64_t bytes_loaded, uint64_t bytes_stored);
 
+/* What every instrumented program and library calls when it is loaded, before anything else: ends the process, with one
+ * line that says what to do, if the pass that made it and this runtime do not fit. This never changes. */
+struct quipu_module;
+void quipu_check(const struct quipu_module *module);
+
 /* 1 while this process is measured. */
 int quipu_active(void);
 /* The call path that is active on this thread; NULL while nothing is measured. Stays valid to the end of the

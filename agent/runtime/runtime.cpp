@@ -1,5 +1,6 @@
 /* The hot path out of line: enter, exit, add. The pass emits the usual way inline (inlined.h). */
 #include "clock.h"
+#include "idle.h"
 #include "tree.h"
 
 using namespace quipu;
@@ -15,9 +16,12 @@ thread_local Frame idle;
 inline quipu_thread *this_thread() {
     quipu_thread *thread = quipu_current;
     if (__builtin_expect(thread != nullptr, 1))
-        return thread;
-    if (!active)
+        return is_idle(thread) ? nullptr : thread;
+    if (!active) {
+        if (decided && !ranks)
+            idle_thread();
         return nullptr;
+    }
     return ranks ? running_rank() : quipu_current = begin_thread();
 }
 
@@ -79,7 +83,7 @@ struct quipu_frame *quipu_enter(struct quipu_region *region) {
 void quipu_exit(struct quipu_frame *frame) {
     quipu_thread *thread = frame == &idle ? nullptr : this_thread();
     if (__builtin_expect(!thread || !belongs(thread, frame), 0))
-        return;
+        return end_idle(frame - 1);
     if (__builtin_expect(thread->top != frame, 0))
         unwind_to(thread, frame);
     if (frame == own(thread)->frames)
@@ -120,13 +124,16 @@ uint64_t *quipu_count(struct quipu_region *region) {
 
 void quipu_unwind(struct quipu_frame *frame) {
     quipu_thread *thread = frame == &idle ? nullptr : this_thread();
-    if (thread && belongs(thread, frame) && thread->top != frame)
+    if (!thread)
+        end_idle(frame);
+    else if (belongs(thread, frame) && thread->top != frame)
         unwind_to(thread, frame);
 }
 
 struct quipu_frame *quipu_top(void) {
-    quipu_thread *thread = this_thread();
-    return thread ? thread->top : idle_frame();
+    if (quipu_thread *thread = this_thread())
+        return thread->top;
+    return quipu_current ? quipu_current->top : idle_frame();
 }
 
 void quipu_effort(const int64_t *weights) {

@@ -11,14 +11,13 @@ namespace {
 
 Thread *threads;
 pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-pthread_key_t end_key, idle_key;
-pthread_once_t keys_once = PTHREAD_ONCE_INIT;
+pthread_key_t end_key;
+pthread_once_t key_once = PTHREAD_ONCE_INIT;
 uint32_t locations;
 uint32_t nodes;
 quipu_profile_chunk *thread_records;
 quipu_thread *forked; /* see keep_one_thread() */
-uint64_t shared_counters[QUIPU_MOST_COUNTERS];
-Link no_link; /* leads from nowhere */
+Link no_link;         /* leads from nowhere */
 
 /* Address space for frames is reserved, memory is used as the stack grows. */
 constexpr size_t frame_bytes = size_t{256} << 20;
@@ -94,12 +93,7 @@ void end_thread(void *state) {
     quipu_current = nullptr;
 }
 
-void end_idle(void *counters) { munmap(counters, counter_bytes); }
-
-void make_keys() {
-    pthread_key_create(&end_key, end_thread);
-    pthread_key_create(&idle_key, end_idle);
-}
+void make_key() { pthread_key_create(&end_key, end_thread); }
 
 Frame *reserve_frames(size_t *bytes) {
     for (*bytes = frame_bytes; *bytes >= frame_bytes_small; *bytes /= 8)
@@ -240,7 +234,7 @@ QUIPU_BARE void unlock() { pthread_mutex_unlock(&mutex); }
 quipu_thread *begin_thread() {
     if (!open_profile())
         return nullptr;
-    pthread_once(&keys_once, make_keys);
+    pthread_once(&key_once, make_key);
     lock();
     if (quipu_thread *thread = forked) {
         forked = nullptr;
@@ -366,14 +360,6 @@ QUIPU_BARE void keep_one_thread() {
     if (quipu_current)
         forked = quipu_current;
     quipu_current = nullptr;
-}
-
-uint64_t *idle_counters() {
-    pthread_once(&keys_once, make_keys);
-    auto *counters = static_cast<uint64_t *>(pthread_getspecific(idle_key));
-    if (!counters && (counters = static_cast<uint64_t *>(reserve(counter_bytes))))
-        pthread_setspecific(idle_key, counters);
-    return counters ? counters : shared_counters;
 }
 
 } // namespace quipu

@@ -52,7 +52,8 @@ inline void add(uint64_t &place, uint64_t value) { put(place, get(place) + value
 
 extern Profile profile;
 extern uint32_t clock_kind;
-extern bool active;
+extern bool active;  /* this process is measured */
+extern bool decided; /* whether it is will not change */
 
 /* Set by quipu_share. */
 extern const quipu_ranks *ranks;
@@ -77,8 +78,6 @@ void settle(quipu_thread *thread);
 void for_each_thread(void (*visit)(quipu_thread *));
 /* In the child of a fork: of the threads only this one goes on. Its state is given back by the next begin_thread(). */
 void keep_one_thread();
-/* Counters that nobody reads, for code that runs unmeasured on this thread. */
-uint64_t *idle_counters();
 /* Makes the profile file at first use. False: nothing is measured. */
 bool open_profile();
 /* The id of regions that found no room in the file: they have no node, what they call counts with their caller. */

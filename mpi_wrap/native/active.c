@@ -1,6 +1,8 @@
 /* When wrappers are on, and what is said once per process; smpi.c does this where ranks are no processes. */
 #include "quipu_mpi.h"
 
+#include "interface.h"
+
 #ifndef SMPI_H
 
 #include <stdatomic.h>
@@ -24,6 +26,8 @@ static const char *abi_of(const char *version) {
 #endif
 
 __attribute__((constructor)) static void start(void) {
+    static struct quipu_module module = {.source = "the MPI wrappers"};
+    quipu_check_library(&module);
     quipu_mpi_on = quipu_active();
 #ifndef OPEN_MPI
     if (quipu_mpi_on)

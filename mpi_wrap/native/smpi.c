@@ -6,6 +6,8 @@
  */
 #include "quipu_mpi.h"
 
+#include "interface.h"
+
 #ifdef SMPI_H
 
 #include <simgrid/actor.h>
@@ -140,6 +142,8 @@ void quipu_mpi_finalized(void) {
 
 __attribute__((constructor)) static void start(void) {
     static const struct quipu_ranks by_actor = {running, now};
+    static struct quipu_module module = {.source = "the MPI wrappers"};
+    quipu_check_library(&module);
     if (!quipu_active())
         return;
     quipu_mpi_on = 1;

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from quipu.agent.doctor import Check, checks
+from quipu.agent.installation import modules, native_file, quipu_version
 
 TOOLS = {
     "clang-19": "echo 'clang version 19.1.7'",
@@ -50,6 +51,24 @@ def test_parts_that_do_not_load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     found = look(tmp_path, monkeypatch, {})
     assert not found["libquipu.so"].ok
     assert "libquipu.so" in found["libquipu.so"].found
+
+
+def test_native_parts_of_different_versions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "home" / "lib" / "quipu"
+    folder.mkdir(parents=True)
+    for name in ("libquipu.so", "QuipuPass-19.so"):
+        (folder / name).write_bytes(native_file(name).read_bytes())
+    (runtime,) = modules(folder / "libquipu.so")
+    assert runtime.version == quipu_version()
+    fitting = look(tmp_path, monkeypatch, {})["native parts"]
+    assert fitting.ok
+    assert f"QuipuPass-19.so {runtime.version}-{runtime.interface:08x}" in fitting.found
+    own, other = (number.to_bytes(4, "little") + runtime.version.encode() for number in (runtime.interface, 7))
+    (folder / "libquipu.so").write_bytes((folder / "libquipu.so").read_bytes().replace(own, other))
+    broken = look(tmp_path, monkeypatch, {})["native parts"]
+    assert not broken.ok
+    assert f"libquipu.so {runtime.version}-00000007" in broken.found
+    assert broken.mend
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:

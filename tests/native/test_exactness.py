@@ -48,6 +48,56 @@ def test_known_programs(workshop, llvm: str, program: str, level: str) -> None:
     assert counts(fast) == counts(exact)
 
 
+def with_many_branches(count: int) -> str:
+    """Return LLVM IR of a loop with `count` branches, two ways back, and an exit that the outside shares."""
+    blocks = []
+    for i in range(count):
+        blocks.append(
+            f"b{i}:\n  %x{i} = and i32 %key, {1 << i % 5}\n  %c{i} = icmp eq i32 %x{i}, 0\n"
+            f"  br i1 %c{i}, label %b{i + 1}, label %t{i}\n"
+            f"t{i}:\n  store volatile i32 {i}, ptr @sink\n  br label %b{i + 1}\n"
+        )
+    return f"""
+@sink = global i32 0
+define void @many(i32 %n) {{
+  %none = icmp slt i32 %n, 1
+  br i1 %none, label %exit, label %head
+head:
+  %key = phi i32 [ 0, %0 ], [ %next, %back ], [ %next, %b{count} ]
+  %next = add i32 %key, 1
+  %odd = and i32 %key, 1
+  %early = icmp eq i32 %odd, 1
+  br i1 %early, label %back, label %b0
+back:
+  %last = icmp sge i32 %next, %n
+  br i1 %last, label %exit, label %head
+{"".join(blocks)}
+b{count}:
+  %full = icmp eq i32 %key, 100
+  br i1 %full, label %exit, label %head
+exit:
+  ret void
+}}
+define i32 @main() {{
+  call void @many(i32 0)
+  call void @many(i32 50)
+  call void @many(i32 1000)
+  ret i32 0
+}}
+"""
+
+
+@pytest.mark.parametrize("llvm", INSTALLED_LLVMS)
+@pytest.mark.parametrize("branches", [5, 4200])
+def test_functions_with_more_counters_than_there_is_room_for(workshop, llvm: str, branches: int) -> None:
+    source = workshop.folder / "many.ll"
+    source.write_text(with_many_branches(branches))
+    exact = workshop.run(workshop.build(source, "-O0", "-w", "--quipu-naive", name="naive"))
+    fast = workshop.run(workshop.build(source, "-O0", "-w", name="fast"))
+    assert counts(fast) == counts(exact)
+    assert fast.tree[("main", "many")]["visits"] == 3
+
+
 @pytest.mark.parametrize("march", ["x86-64", "x86-64-v3"])
 def test_counts_do_not_depend_on_the_processor(workshop, march: str) -> None:
     plain = workshop.run(workshop.build("loops.c", "-O3", name="plain"), "1000")

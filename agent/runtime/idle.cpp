@@ -1,0 +1,82 @@
+#include "idle.h"
+
+#include <pthread.h>
+#include <sys/mman.h>
+
+namespace quipu {
+namespace {
+
+/* Recursion that is deeper goes the slow way. */
+constexpr size_t depth = size_t{1} << 15;
+
+/* Most of it is only address space until it is used. */
+struct Idle {
+    quipu_thread shared;
+    Node node; /* active, whatever is entered */
+    Link link; /* from there, for regions that nothing has registered: their id is 0 */
+    uint64_t visits;
+    Link *table[QUIPU_TABLE_ENTRIES];
+    uint64_t counters[QUIPU_MOST_COUNTERS];
+    Frame frames[depth];
+};
+
+pthread_key_t key;
+pthread_once_t once = PTHREAD_ONCE_INIT;
+uint64_t shared_counters[QUIPU_MOST_COUNTERS]; /* without memory */
+
+/* When a thread ends. */
+void end(void *idle) {
+    if (quipu_current == &static_cast<Idle *>(idle)->shared)
+        quipu_current = nullptr;
+    munmap(idle, sizeof(Idle));
+}
+
+void make_key() { pthread_key_create(&key, end); }
+
+/* Null if there is no memory. */
+Idle *idle_state() {
+    pthread_once(&once, make_key);
+    if (void *known = pthread_getspecific(key))
+        return static_cast<Idle *>(known);
+    void *memory =
+        mmap(nullptr, sizeof(Idle), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED)
+        return nullptr;
+    pthread_setspecific(key, memory);
+    return static_cast<Idle *>(memory);
+}
+
+} // namespace
+
+uint64_t *idle_counters() {
+    Idle *idle = idle_state();
+    return idle ? idle->counters : shared_counters;
+}
+
+void idle_thread() {
+    Idle *idle = idle_state();
+    if (!idle)
+        return;
+    idle->link = {&idle->node, 0, &idle->node, idle->counters, &idle->visits, nullptr};
+    for (Link *&entry : idle->table)
+        entry = &idle->link;
+    idle->frames[0] = {idle->counters, &idle->node};
+    quipu_thread &thread = idle->shared;
+    thread.here = &idle->node;
+    thread.top = idle->frames;
+    thread.limit = idle->frames + depth - 1;
+    thread.table = idle->table;
+    thread.clock = QUIPU_CLOCK_NONE;
+    quipu_current = &thread;
+}
+
+void end_idle(Frame *frame) {
+    quipu_thread *thread = quipu_current;
+    if (!thread || !is_idle(thread))
+        return;
+    Frame *const frames = reinterpret_cast<Idle *>(thread)->frames;
+    if (frame >= frames && frame < thread->top)
+        thread->top = frame;
+}
+
+} // namespace quipu

@@ -1,0 +1,33 @@
+/* Instrumented files that were made for another runtime end the process before they spoil anything. */
+#include "interface.h"
+#include "libraries.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+namespace {
+
+using namespace quipu;
+
+__attribute__((section(QUIPU_MODULES), used)) const quipu_module self = {quipu_interface(), QUIPU_VERSION, "runtime"};
+
+} // namespace
+
+extern "C" {
+
+void quipu_check(const struct quipu_module *module) {
+    if (module->interface == self.interface)
+        return;
+    char file[1024], runtime[1024], version[sizeof module->version + 16] = "another Quipu";
+    name_of_file(module, file, sizeof file);
+    name_of_file(&self, runtime, sizeof runtime);
+    if (*module->version)
+        snprintf(version, sizeof version, "Quipu %.*s", static_cast<int>(sizeof module->version), module->version);
+    fprintf(stderr,
+            "quipu: error: %s was built for interface %08x of %s (%.*s, for one), but the runtime %s has interface "
+            "%08x of Quipu %s: build it again, all of its files, with the compiler wrappers of that Quipu\n",
+            file, module->interface, version, static_cast<int>(sizeof module->source), module->source, runtime,
+            self.interface, self.version);
+    _exit(1);
+}
+}

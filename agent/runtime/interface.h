@@ -1,0 +1,76 @@
+/* The number of everything that instrumented code and the runtime must agree on. Pass and runtime have it from here,
+ * each instrumented file carries it, and the runtime refuses files with another one (quipu_check).
+ */
+#ifndef QUIPU_INTERFACE_H
+#define QUIPU_INTERFACE_H
+
+#include "inlined.h"
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+#define QUIPU_CONSTEXPR constexpr
+#else
+#define QUIPU_CONSTEXPR
+#endif
+
+/* To be raised when the meaning of something changes and its place does not; a layout changes the number by itself. */
+enum { QUIPU_INTERFACE_REVISION = 1 };
+
+static inline QUIPU_CONSTEXPR uint32_t quipu_interface(void) {
+    const uint64_t facts[] = {
+        QUIPU_INTERFACE_REVISION,
+        QUIPU_METRIC_COUNT,
+        QUIPU_TIME,
+        QUIPU_VISITS,
+        QUIPU_BLOCKS,
+        QUIPU_WEIGHTED,
+        QUIPU_MOST_COUNTERS,
+        QUIPU_TABLE_ENTRIES,
+        QUIPU_CLOCK_NONE,
+        QUIPU_CLOCK_NANOSECONDS,
+        sizeof(struct quipu_region),
+        offsetof(struct quipu_region, kind),
+        offsetof(struct quipu_region, id),
+        offsetof(struct quipu_region, weights),
+        offsetof(struct quipu_region, counters),
+        offsetof(struct quipu_region, quiet),
+        offsetof(struct quipu_region, hash),
+        sizeof(struct quipu_frame),
+        offsetof(struct quipu_frame, counters),
+        offsetof(struct quipu_frame, node),
+        offsetof(struct quipu_link, from),
+        offsetof(struct quipu_link, region),
+        offsetof(struct quipu_link, to),
+        offsetof(struct quipu_link, counters),
+        offsetof(struct quipu_link, visits),
+        offsetof(struct quipu_node, salt),
+        offsetof(struct quipu_node, metrics),
+        offsetof(struct quipu_thread, here),
+        offsetof(struct quipu_thread, last),
+        offsetof(struct quipu_thread, top),
+        offsetof(struct quipu_thread, limit),
+        offsetof(struct quipu_thread, table),
+        offsetof(struct quipu_thread, clock),
+    };
+    /* FNV-1a over the facts and the names of the metrics */
+    uint64_t hash = 14695981039346656037u;
+    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
+        hash = (hash ^ facts[i]) * 1099511628211u;
+    const char metrics[] =
+#define QUIPU_METRIC(id, name, unit, kind, over_locations, description) name "\t" unit "\n"
+#include "metrics.def"
+#undef QUIPU_METRIC
+        ;
+    for (size_t i = 0; i < sizeof metrics; i++)
+        hash = (hash ^ (unsigned char)metrics[i]) * 1099511628211u;
+    return (uint32_t)((hash ^ hash >> 32) & 0xffffffffu);
+}
+
+/* For libraries that know this by hand and not from the pass: `module` is static, and names a source. */
+static inline void quipu_check_library(struct quipu_module *module) {
+    module->interface = quipu_interface();
+    quipu_check(module);
+}
+
+#endif
