@@ -42,7 +42,7 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
         if not program.exists():
             path = native_file(compiler) if compiler.startswith("quipu") else Path(compiler)
             fortran = compiler.endswith("90")
-            options = ["-O1"] if fortran else ["-O1", "-Wall", "-Werror"]
+            options = ["-O0"] if fortran else ["-O1", "-Wall", "-Werror"]
             source = PROGRAMS / f"{name}.{'f90' if fortran else 'c'}"
             subprocess.run([path, *options, source, "-o", program], check=True)
         return program
