@@ -5,6 +5,7 @@
 #include "overhead.h"
 #include "tree.h"
 
+#include <cmath>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -77,7 +78,7 @@ void set_number(const char *key, long long value) {
 
 /* Returns the seconds that readers take the text for. */
 double set_nanoseconds(const char *key, double value) {
-    const auto hundredths = static_cast<long long>(value * 100 + 0.5);
+    const auto hundredths = llround(value * 100);
     char text[48];
     snprintf(text, sizeof text, "%lld.%02lld", hundredths / 100, hundredths % 100);
     set_attribute(key, text);
