@@ -5,7 +5,6 @@
 #include "overhead.h"
 #include "tree.h"
 
-#include <cmath>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -76,9 +75,9 @@ void set_number(const char *key, long long value) {
     set_attribute(key, text);
 }
 
-/* Returns the seconds that readers take the text for. */
+/* Returns the seconds that readers take the text for. Programs that are linked statically may have no libm to round. */
 double set_nanoseconds(const char *key, double value) {
-    const auto hundredths = llround(value * 100);
+    const auto hundredths = static_cast<long long>(value * 100);
     char text[48];
     snprintf(text, sizeof text, "%lld.%02lld", hundredths / 100, hundredths % 100);
     set_attribute(key, text);

@@ -38,6 +38,7 @@ def watched(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     sources = sorted(RUNTIME.glob("*.cpp"))
     options = ["-fno-sanitize-recover=all", "-shared-libsan", "-ftls-model=initial-exec", "-fvisibility=hidden"]
     command = ["clang++-19", "-std=c++17", "-O1", "-g", "-fPIC", "-shared", "-fno-exceptions", "-fno-rtti", *options]
+    command.append('-DQUIPU_VERSION="tested"')
     subprocess.run(
         [*command, f"-fsanitize={request.param}", *sources, "-o", folder / "libquipu.so", "-Wl,-z,nodelete"], check=True
     )
