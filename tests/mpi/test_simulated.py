@@ -44,7 +44,7 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
             fortran = compiler.endswith("90")
             options = ["-O0"] if fortran else ["-O1", "-Wall", "-Werror"]
             source = PROGRAMS / f"{name}.{'f90' if fortran else 'c'}"
-            subprocess.run([path, *options, source, "-o", program], check=True)
+            subprocess.run([path, *options, source, "-o", program], cwd=folder, check=True)
         return program
 
     return build_one
