@@ -3,6 +3,7 @@
 #include "libraries.h"
 
 #include <stdio.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace {
@@ -28,6 +29,7 @@ void quipu_check(const struct quipu_module *module) {
             "%08x of Quipu %s: build it again, all of its files, with the compiler wrappers of that Quipu\n",
             file, module->interface, version, static_cast<int>(sizeof module->source), module->source, runtime,
             self.interface, self.version);
-    _exit(1);
+    /* Sanitizers would look at what is loaded by halves, so not through their _exit. */
+    syscall(SYS_exit_group, 1);
 }
 }
