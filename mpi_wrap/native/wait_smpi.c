@@ -273,10 +273,17 @@ static struct collectives *collectives_of(MPI_Comm comm) {
     return found->calls == NULL ? NULL : found;
 }
 
-/* The operation that this rank is in or comes to next. */
-static struct gathering *gathering_of(struct collectives *collectives, int rank) {
+/* The operation of `comm` that this rank is in or comes to next; NULL where waits are not told. */
+static struct gathering *gathering_of(MPI_Comm comm, struct collectives **of, int *rank) {
+    int inter = 0;
+    if (!is_told(comm) || PMPI_Comm_test_inter(comm, &inter) != MPI_SUCCESS || inter ||
+        PMPI_Comm_rank(comm, rank) != MPI_SUCCESS)
+        return NULL;
+    struct collectives *collectives = *of = collectives_of(comm);
+    if (collectives == NULL)
+        return NULL;
     struct gathering **link = &collectives->first;
-    for (uint64_t skip = collectives->calls[rank] - collectives->begin;; skip--) {
+    for (uint64_t skip = collectives->calls[*rank] - collectives->begin;; skip--) {
         if (*link == NULL && (*link = calloc(1, sizeof **link)) == NULL)
             return NULL;
         if (skip == 0)
@@ -286,12 +293,9 @@ static struct gathering *gathering_of(struct collectives *collectives, int rank)
 }
 
 void quipu_mpi_arrive(MPI_Comm comm, int root) {
-    int rank = 0, inter = 0;
-    if (!is_told(comm) || PMPI_Comm_test_inter(comm, &inter) != MPI_SUCCESS || inter ||
-        PMPI_Comm_rank(comm, &rank) != MPI_SUCCESS)
-        return;
-    struct collectives *collectives = collectives_of(comm);
-    struct gathering *gathering = collectives == NULL ? NULL : gathering_of(collectives, rank);
+    int rank = 0;
+    struct collectives *collectives = NULL;
+    struct gathering *gathering = gathering_of(comm, &collectives, &rank);
     if (gathering == NULL)
         return;
     gathering->last = clock_now();
@@ -301,12 +305,9 @@ void quipu_mpi_arrive(MPI_Comm comm, int root) {
 
 void quipu_mpi_depart(struct quipu_node *node, MPI_Comm comm, enum quipu_mpi_awaited awaited, int root,
                       uint64_t begin) {
-    int rank = 0, inter = 0;
-    if (!is_told(comm) || PMPI_Comm_test_inter(comm, &inter) != MPI_SUCCESS || inter ||
-        PMPI_Comm_rank(comm, &rank) != MPI_SUCCESS)
-        return;
-    struct collectives *collectives = collectives_of(comm);
-    struct gathering *gathering = collectives == NULL ? NULL : gathering_of(collectives, rank);
+    int rank = 0;
+    struct collectives *collectives = NULL;
+    struct gathering *gathering = gathering_of(comm, &collectives, &rank);
     if (gathering == NULL)
         return;
     if (awaited == QUIPU_MPI_AWAITS_ALL || (awaited == QUIPU_MPI_ROOT_AWAITS && rank == root))
