@@ -86,12 +86,12 @@ Counting::Counting(Function &F, FunctionAnalysisManager &FAM)
         Plan = planBlocks(F, Efforts);
     } else {
         shapeLoops();
-        const SmallPtrSet<const BasicBlock *, 8> Endless = endlessBlocks(F);
+        const BlockSet Endless = endlessBlocks(F);
         for (Loop *L : LI.getLoopsInPreorder())
             if (L->isLoopSimplifyForm() &&
                 none_of(L->blocks(), [&](BasicBlock *BB) { return Endless.contains(BB) || any_of(*BB, mayNotReturn); }))
                 Transparent.insert(L);
-        Plan = planEdges(F, Efforts, LI, [&](const BasicBlock *BB) {
+        Plan = planEdges(F, Efforts, Endless, LI, [&](const BasicBlock *BB) {
             const Loop *L = LI.getLoopFor(BB);
             return L && BB == L->getHeader() && isCheap(L);
         });

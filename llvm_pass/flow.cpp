@@ -113,7 +113,7 @@ bool hasPlainEdges(const Function &F) {
     return true;
 }
 
-SmallPtrSet<const BasicBlock *, 8> endlessBlocks(const Function &F) {
+BlockSet endlessBlocks(const Function &F) {
     SmallPtrSet<const BasicBlock *, 32> Ending;
     SmallVector<const BasicBlock *, 32> Work;
     for (const BasicBlock &BB : F)
@@ -124,7 +124,7 @@ SmallPtrSet<const BasicBlock *, 8> endlessBlocks(const Function &F) {
         if (Ending.insert(BB).second)
             Work.append(pred_begin(BB), pred_end(BB));
     }
-    SmallPtrSet<const BasicBlock *, 8> Endless;
+    BlockSet Endless;
     for (const BasicBlock &BB : F)
         if (!Ending.contains(&BB))
             Endless.insert(&BB);
@@ -146,7 +146,7 @@ CountingPlan planBlocks(Function &F, const BlockEfforts &Efforts) {
     return Plan;
 }
 
-CountingPlan planEdges(Function &F, const BlockEfforts &Efforts, const LoopInfo &LI,
+CountingPlan planEdges(Function &F, const BlockEfforts &Efforts, const BlockSet &Endless, const LoopInfo &LI,
                        function_ref<bool(const BasicBlock *)> IsCheap) {
     // Every block is an edge, too, between a node where it begins and a node where it ends.
     constexpr unsigned Exit = 0;
@@ -167,7 +167,6 @@ CountingPlan planEdges(Function &F, const BlockEfforts &Efforts, const LoopInfo 
         return true;
     };
 
-    const SmallPtrSet<const BasicBlock *, 8> Endless = endlessBlocks(F);
     std::vector<Edge> Edges;
     for (BasicBlock *BB : Blocks) {
         const unsigned First = Begin.lookup(BB), Last = First + 1;

@@ -33,18 +33,20 @@ struct CountingPlan {
     std::vector<llvm::SmallVector<std::pair<const llvm::BasicBlock *, int64_t>, 4>> Shares;
 };
 
+using BlockSet = llvm::SmallPtrSet<const llvm::BasicBlock *, 8>;
+
 /// Blocks that only a signal ends: no end of the function, nor a call that may not return, can be reached from them.
-llvm::SmallPtrSet<const llvm::BasicBlock *, 8> endlessBlocks(const llvm::Function &F);
+BlockSet endlessBlocks(const llvm::Function &F);
 
 using BlockEfforts = llvm::DenseMap<const llvm::BasicBlock *, Effort>;
 
 /// The edges outside of a spanning tree of the flow graph (Knuth 1973; Ball and Larus 1994, section 3); those on it
 /// follow from flow conservation. A block that contains a call which may not come back conserves nothing, nor do
-/// endless blocks: they have an edge to the exit of the graph, which is on the tree. Blocks without an entry in
+/// the `Endless` ones: they have an edge to the exit of the graph, which is on the tree. Blocks without an entry in
 /// `Efforts` weigh nothing. `IsCheap` tells of blocks whose count has a closed form: they are rather counted than
 /// followed from others.
-CountingPlan planEdges(llvm::Function &F, const BlockEfforts &Efforts, const llvm::LoopInfo &LI,
-                       llvm::function_ref<bool(const llvm::BasicBlock *)> IsCheap);
+CountingPlan planEdges(llvm::Function &F, const BlockEfforts &Efforts, const BlockSet &Endless,
+                       const llvm::LoopInfo &LI, llvm::function_ref<bool(const llvm::BasicBlock *)> IsCheap);
 
 /// A counter for every block, for flow graphs with edges that cannot be counted, or whose blocks are resumed.
 CountingPlan planBlocks(llvm::Function &F, const BlockEfforts &Efforts);
