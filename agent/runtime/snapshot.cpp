@@ -302,7 +302,9 @@ void quipu_end_snapshot(const char *reduction) {
         return;
     lock();
     char text[32];
-    snprintf(text, sizeof text, "%.6f", static_cast<double>(ticks(clock_kind) - began) * snapshot.seconds_per_tick);
+    const double seconds = static_cast<double>(ticks(clock_kind) - began) * snapshot.seconds_per_tick;
+    const auto microseconds = static_cast<unsigned long long>(seconds * 1e6); /* %f prints the locale's point */
+    snprintf(text, sizeof text, "%llu.%06llu", microseconds / 1000000, microseconds % 1000000);
     set_attribute("reduction_seconds", text);
     if (reduction) {
         set_attribute("reduction", reduction);

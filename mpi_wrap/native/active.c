@@ -37,6 +37,7 @@ __attribute__((constructor)) static void start(void) {
 
 /* Name the MPI that runs; false if it is not the one that this library is for. */
 static bool is_our_mpi(void) {
+    quipu_mpi_check_family();
     char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
     int length = 0;
     if (PMPI_Get_library_version(version, &length) != MPI_SUCCESS)

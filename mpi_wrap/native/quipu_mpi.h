@@ -38,6 +38,9 @@ void quipu_mpi_reduce_at_end(void);
 /* After MPI_Finalize: the profile is complete as far as MPI goes. */
 void quipu_mpi_finalized(void);
 
+/* family.c: ends the process, with a message, if parts of it call another MPI than that of the wrappers. */
+void quipu_mpi_check_family(void);
+
 /* fortran_calls.c, smpi.c, smpi_calls.c ------------------------------------------------------------------- */
 
 #ifndef OPEN_MPI

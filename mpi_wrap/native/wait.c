@@ -103,7 +103,8 @@ void quipu_mpi_report_waits(void) {
         return;
     snprintf(text, sizeof text, "%llu", (unsigned long long)atomic_load(&probes));
     quipu_attribute("mpi_wait_probes", text);
-    snprintf(text, sizeof text, "%.9f", (double)atomic_load(&probe_cost) / ticks_per_ns * 1e-9);
+    const unsigned long long cost = (unsigned long long)((double)atomic_load(&probe_cost) / ticks_per_ns);
+    snprintf(text, sizeof text, "%llu.%09llu", cost / 1000000000, cost % 1000000000); /* %f prints the locale's point */
     quipu_attribute("mpi_wait_probe_seconds", text);
 }
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from measured import MPICH, compile_program
 from quipu.agent import mpi_choice
-from quipu.agent.launch import LaunchOptions, run
+from quipu.agent.launch import LaunchOptions, RunFailed, run
 from quipu.agent.launchers import LaunchPlan
 from quipu.modeling.errors import MeasurementError
 from quipu.mpi_wrap.installation import MPICH as MPICH_FAMILY
@@ -92,6 +93,18 @@ def test_what_does_not_fit_is_told_before_the_start(
     with pytest.raises(MeasurementError, match=r"name the mpicc of MPICH in QUIPU_MPICC"):
         run(["mpirun.mpich", "-n", "2", str(of_mpich)], {}, None, tmp_path / "runs", QUIET)
     assert not (tmp_path / "runs").exists()
+
+
+def test_modules_of_the_other_mpi_end_the_process_with_a_message(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], libraries: Callable[[str], Path]
+) -> None:
+    """An interpreter names no MPI; without the check its module passes the handles of one MPI to the other."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(libraries("").parents[3]))
+    module = compile_program("callbacks", tmp_path, ["-shared", "-fPIC"], mpi=MPICH)
+    code = f"import ctypes; ctypes.CDLL({str(module)!r}).main(0, None)"
+    with pytest.raises(RunFailed, match="exit code 1;"):
+        run(["mpirun.openmpi", "-n", "1", sys.executable, "-c", code], {}, None, tmp_path / "runs", QUIET)
+    assert f"quipu: error: {module} was built for MPICH" in capfd.readouterr().err
 
 
 def test_a_program_of_the_other_mpi_is_measured(
