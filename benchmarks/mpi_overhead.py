@@ -2,10 +2,13 @@
 
     make bench-mpi_overhead
 
-The same plain program runs without and with measuring in turn (mpi_overhead.c). The last line is one JSON object:
+The same plain program runs without measuring, with it, and with all but the time of calls (QUIPU_CLOCK=none) in turn
+(mpi_overhead.c). The last line is one JSON object:
 `sendrecv_added_ns`, nanoseconds added per call (bound: 60), from a pair of MPI_Send and MPI_Recv within one process,
 where no waiting hides a cost; `allreduce_ratio`, time of an 8-byte MPI_Allreduce with and without (bound: 1.05);
-medians over the rounds of the difference and the ratio of neighbouring runs; and the details.
+medians over the rounds of the difference and the ratio of neighbouring runs; `allreduce_stamped_ratio`, that of the
+plain program with two time stamps around the operation, which is the least for whoever times it, and
+`allreduce_ratio_counts`, that of measuring without time; and the details.
 """
 
 from __future__ import annotations
@@ -29,6 +32,7 @@ LAUNCH = {
     "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
 }
 KINDS = ("pair", "pingpong", "allreduce")
+STAMPED = "stamped"
 
 
 def measure(program: Path, variables: dict[str, str]) -> dict[str, float]:
@@ -40,43 +44,52 @@ def measure(program: Path, variables: dict[str, str]) -> dict[str, float]:
     return times
 
 
+def compare(plain: list[dict[str, float]], other: list[dict[str, float]], kind: str) -> dict[str, float]:
+    """Medians of both, and of the difference and the ratio of neighbouring runs."""
+    both = [(a[kind], b[kind]) for a, b in zip(plain, other, strict=True)]
+    return {
+        "plain_ns": round(statistics.median(a for a, _ in both), 1),
+        "ns": round(statistics.median(b for _, b in both), 1),
+        "added_ns": round(statistics.median(b - a for a, b in both), 1),
+        "ratio": round(statistics.median(b / a for a, b in both), 4),
+    }
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rounds", type=int, default=15, help="pairs of runs, without and with")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="for the measured runs")
     arguments = parser.parse_args()
-    library = mpi_library()
-    plain: list[dict[str, float]] = []
-    wrapped: list[dict[str, float]] = []
+    chosen = dict(word.split("=", 1) for word in arguments.set)
+    ways = {"plain": None, "wrapped": chosen, "counts": {**chosen, "QUIPU_CLOCK": "none"}}
+    times: dict[str, list[dict[str, float]]] = {way: [] for way in ways}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         program = folder / "mpi_overhead"
         subprocess.run(["mpicc", "-O2", str(Path(__file__).with_suffix(".c")), "-o", str(program)], check=True)
         for _ in range(arguments.rounds):
-            raw = folder / "raw"
-            raw.mkdir()
-            plain.append(measure(program, {}))
-            chosen = dict(word.split("=", 1) for word in arguments.set)
-            wrapped.append(measure(program, {"LD_PRELOAD": str(library), "QUIPU_DIR": str(raw), **chosen}))
-            shutil.rmtree(raw)
-    details: dict[str, dict[str, float]] = {}
-    for kind in KINDS:
-        both = [(a[kind], b[kind]) for a, b in zip(plain, wrapped, strict=True)]
-        details[kind] = {
-            "plain_ns": round(statistics.median(a for a, _ in both), 1),
-            "wrapped_ns": round(statistics.median(b for _, b in both), 1),
-            "added_ns": round(statistics.median(b - a for a, b in both), 1),
-            "ratio": round(statistics.median(b / a for a, b in both), 4),
-        }
-        row = details[kind]
-        print(f"{kind:10} plain {row['plain_ns']:8.1f} ns   with {row['wrapped_ns']:8.1f} ns   {row['added_ns']:+7.1f}")
-    added = round(details["pair"]["added_ns"] / 2, 1)
+            for way, variables in ways.items():
+                raw = folder / "raw"
+                raw.mkdir()
+                tool = {"LD_PRELOAD": str(mpi_library()), "QUIPU_DIR": str(raw)}
+                times[way].append(measure(program, {} if variables is None else {**tool, **variables}))
+                shutil.rmtree(raw)
+    details = {
+        kind: {way: compare(times["plain"], times[way], kind) for way in ways if way != "plain"} for kind in KINDS
+    }
+    for kind, rows in details.items():
+        for way, row in rows.items():
+            print(f"{kind:10} plain {row['plain_ns']:8.1f} ns   {way} {row['ns']:8.1f} ns   {row['added_ns']:+7.1f}")
+    stamped = statistics.median(run[STAMPED] / run["allreduce"] for run in times["plain"])
+    added = round(details["pair"]["wrapped"]["added_ns"] / 2, 1)
     print(
         json.dumps(
             {
                 "sendrecv_added_ns": added,
-                "allreduce_ratio": details["allreduce"]["ratio"],
-                "pingpong_added_ns": round(details["pingpong"]["added_ns"] / 2, 1),
+                "allreduce_ratio": details["allreduce"]["wrapped"]["ratio"],
+                "allreduce_stamped_ratio": round(stamped, 4),
+                "allreduce_ratio_counts": details["allreduce"]["counts"]["ratio"],
+                "pingpong_added_ns": round(details["pingpong"]["wrapped"]["added_ns"] / 2, 1),
                 "rounds": arguments.rounds,
                 "details": details,
             }
