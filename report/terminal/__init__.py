@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .console import console_for, layout_of, plain_text
+from .names import shorten
 from .source import inlined_listing, source_listing
 from .summary import campaign_line, head, note_lines, run_summary
 from .tables import (
@@ -17,12 +18,13 @@ from .tables import (
     ranking_table,
     selection_table,
 )
-from .text import ASCII, UNICODE, Layout, elide, quantity
+from .text import ASCII, UNICODE, Glyphs, Layout, elide, quantity
 from .tree import Selection, call_tree
 
 __all__ = [
     "ASCII",
     "UNICODE",
+    "Glyphs",
     "Layout",
     "Selection",
     "call_tree",
@@ -46,5 +48,6 @@ __all__ = [
     "ranking_table",
     "run_summary",
     "selection_table",
+    "shorten",
     "source_listing",
 ]
