@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .console import console_for, layout_of, plain_text
-from .names import shorten
+from .names import plain_names, shorten
 from .source import inlined_listing, source_listing
 from .summary import campaign_line, head, note_lines, run_summary
 from .tables import (
@@ -43,6 +43,7 @@ __all__ = [
     "model_table",
     "noise_table",
     "note_lines",
+    "plain_names",
     "plain_text",
     "quantity",
     "ranking_table",

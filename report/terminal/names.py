@@ -35,6 +35,17 @@ def shorten(text: str, width: int, glyphs: Glyphs = UNICODE) -> str:
     return elide(body, room, glyphs) + suffix if room >= _NARROWEST else elide(short, width, glyphs)
 
 
+def plain_names(name: str) -> tuple[str, str]:
+    """Return what people call a function, with and without its scopes: `fe::solve`, `solve`.
+
+    Result type, template arguments, arguments and what was added to the name are left out.
+    """
+    for step in (_without_signature, _without_templates, _bare):
+        name = step(name, UNICODE.ellipsis)
+    qualified = _parts(name)[0]
+    return qualified, qualified[_last_part(qualified) :]
+
+
 def _without_signature(name: str, ellipsis: str) -> str:
     """`int f<A>(B, C) const` → `f<A>(…)`."""
     body, suffix = _parts(name)
@@ -50,11 +61,18 @@ def _without_templates(name: str, ellipsis: str) -> str:
     return _fold(body, "<", ellipsis) + suffix
 
 
+def _within_scope(name: str, ellipsis: str) -> str:
+    """`a::b::f<…>(…)` → `…b::f<…>(…)`."""
+    body, suffix = _parts(name)
+    starts = _part_starts(body)
+    return ellipsis + body[starts[-2] :] + suffix if len(starts) > 2 else name
+
+
 def _without_scopes(name: str, ellipsis: str) -> str:
     """`a::b::f<…>(…)` → `…f<…>(…)`."""
     body, suffix = _parts(name)
-    at = _last_scope(body)
-    return ellipsis + body[at:] + suffix if at else name
+    at = _last_part(body)
+    return ellipsis + body[at:].removeprefix(ellipsis) + suffix if at else name
 
 
 def _bare(name: str, ellipsis: str) -> str:
@@ -62,7 +80,13 @@ def _bare(name: str, ellipsis: str) -> str:
     return body.replace(f"({ellipsis})", "").replace(f"<{ellipsis}>", "") + suffix
 
 
-_STEPS: tuple[Callable[[str, str], str], ...] = (_without_signature, _without_templates, _without_scopes, _bare)
+_STEPS: tuple[Callable[[str, str], str], ...] = (
+    _without_signature,
+    _without_templates,
+    _within_scope,
+    _without_scopes,
+    _bare,
+)
 
 
 def _parts(name: str) -> tuple[str, str]:
@@ -113,8 +137,13 @@ def _result_ends(text: str) -> int:
     return spaces[-1] + 1 if spaces else 0
 
 
-def _last_scope(text: str) -> int:
-    """Return where the last part of a qualified name begins; 0 if it has one part."""
+def _part_starts(text: str) -> list[int]:
+    """Return where the parts of a qualified name begin: 0, 3 and 6 in `a::b::f`."""
     depths = _depths(text, "(<{)>}")
-    scopes = [at for at in range(len(text) - 2) if text[at : at + 2] == "::" and depths[at] == 0]
-    return scopes[-1] + 2 if scopes else 0
+    return [0, *(at + 2 for at in range(len(text) - 2) if text[at : at + 2] == "::" and depths[at] == 0)]
+
+
+def _last_part(text: str) -> int:
+    """Return where the last part begins; an operator says nothing without its class."""
+    starts = _part_starts(text)
+    return starts[-2] if len(starts) > 1 and text.startswith("operator", starts[-1]) else starts[-1]

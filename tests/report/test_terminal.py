@@ -25,6 +25,7 @@ from quipu.report.terminal import (
     head,
     layout_of,
     model_table,
+    plain_names,
     plain_text,
     quantity,
     ranking_table,
@@ -234,6 +235,8 @@ def test_elided_text_fits(text: str, width: int, glyphs: object) -> None:
         ("bool operator<(Point<int> const&, Point<int> const&)", 20, "operator<(…)"),
         ("std::shared_ptr<Grid>::operator->() const", 35, "std::shared_ptr<Grid>::operator->()"),
         ("run(int)::{lambda(int)#1}::operator()(int) const", 40, "run(…)::{lambda(…)#1}::operator()(…)"),
+        ("void a::b::Apply<int>::operator()(int)", 24, "…Apply<…>::operator()(…)"),
+        ("void a::b::smooth<int>(int)", 16, "…b::smooth<…>(…)"),
         ("(anonymous namespace)::sweep(Grid const&, int)", 36, "(anonymous namespace)::sweep(…)"),
         ("operator new(unsigned long)", 20, "operator new(…)"),
         ("omp parallel level 2", 12, "omp pa…vel 2"),
@@ -242,6 +245,13 @@ def test_elided_text_fits(text: str, width: int, glyphs: object) -> None:
 )
 def test_names_keep_what_tells_them_apart(name: str, width: int, short: str) -> None:
     assert shorten(name, width) == short
+
+
+def test_plain_names() -> None:
+    assert plain_names("int fe::solve<Matrix<double>>(Matrix<double>&) (omp line 7)") == ("fe::solve", "solve")
+    assert plain_names("fe::Apply<int>::operator()(int) const") == ("fe::Apply::operator()", "Apply::operator()")
+    assert plain_names("kernels::pack (omp line 8)") == ("kernels::pack", "pack")
+    assert plain_names("main program") == ("main program", "main program")
 
 
 @given(st.text(alphabet="ab:<>()-, opertx", max_size=40), st.integers(1, 40), st.sampled_from([ASCII, UNICODE]))
