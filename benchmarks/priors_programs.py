@@ -47,7 +47,10 @@ ENVIRONMENT = {
 
 @dataclass(frozen=True)
 class Plan:
-    """What is measured: so many functions of a seed at points P(p, n), and at the test point."""
+    """What is measured: so many functions of a seed at points P(p, n), and at the test point.
+
+    part: so many functions are simulated in one run at the test point, whose thousands of ranks take memory and time.
+    """
 
     functions: int
     seed: int
@@ -56,10 +59,17 @@ class Plan:
     test: Point
     most_steps: float
     repetitions: int = 5
+    part: int = 50
 
     @property
     def points(self) -> list[Point]:
         return [(p, n) for p in self.p for n in self.n]
+
+    @property
+    def parts(self) -> dict[str, tuple[str, ...]]:
+        """Folders of the runs at the test point in a simulation, and the options that choose their functions."""
+        ends = {first: min(first + self.part, self.functions) for first in range(0, self.functions, self.part)}
+        return {f"test-{first:03}": ("--functions", f"{first}:{last}") for first, last in ends.items()}
 
 
 FULL = Plan(200, 2025, (128, 256, 512, 1024, 2048), (8000, 16000, 24000, 32000, 40000), (4096, 48000), 3e8)
@@ -124,29 +134,30 @@ def measure(plan: Plan, folder: Path, only: str = "") -> None:
     only: "native" or "simulated", to measure one part (both can be measured at the same time on two machines).
     """
     native, simulated = build(plan, folder)
+    choices: dict[str, tuple[str, ...]] = {"runs": (), "test": (), **plan.parts}
     done = Counter(
         (where, name, tuple(run.metadata.parameters[x] for x in ("p", "n")))
         for where in (native, simulated)
-        for name in ("runs", "test")
+        for name in choices
         if (where / name).is_dir()
         for run in find_runs(where / name)
         if not run.metadata.partial
     )
     jobs: list[tuple[Path, str, Point, int]] = []
-    for where, repetitions in ((simulated, 1), (native, plan.repetitions)):
+    for where, repetitions, tests in ((simulated, 1, [*plan.parts]), (native, plan.repetitions, ["test"])):
         for number in range(1, repetitions + 1):
             jobs += [
                 (where, name, point, number)
-                for name, points in (("runs", plan.points), ("test", [plan.test]))
+                for name, points in (("runs", plan.points), *((test, [plan.test]) for test in tests))
                 for point in points
                 if only in ("", where.name) and done[where, name, point] < number
             ]
     for number, (where, name, (p, n), repetition) in enumerate(jobs, 1):
-        print(f"[{number}/{len(jobs)}] {where.name} p={p} n={n} repetition {repetition}", flush=True)
+        print(f"[{number}/{len(jobs)}] {where.name} {name} p={p} n={n} repetition {repetition}", flush=True)
         if where == native:
             command: tuple[object, ...] = ("./benchmark", n, "--as-ranks", p)
         else:
-            command = ("smpirun", "-np", p, *SMPI_OPTIONS, "./benchmark", n, "--only", "communication")
+            command = ("smpirun", "-np", p, *SMPI_OPTIONS, "./benchmark", n, "--only", "communication", *choices[name])
         call(("quipu", "run", "--param", f"p={p},n={n}", "-o", name, "--", *command), where)
 
 
@@ -172,9 +183,9 @@ def _measured(
 ) -> Measured:
     near = load_experiment(folder / "runs", "mean")
     # an operation of all ranks takes as long as it takes the last one
-    slowest, far = (load_experiment(folder / name, "max") for name in ("runs", "test"))
-    rows, columns = _rows(near, paths), _rows(far, paths)
-    time = np.nanmedian(far.values["time"][columns, 0], axis=1)
+    slowest = load_experiment(folder / "runs", "max")
+    rows, slow_rows = (np.array([own[path] for path in paths]) for own in (_rows(near), _rows(slowest)))
+    time = _times_at_test(folder, paths, ["test"] if kind == "computation" else [*plan.parts])
     kept = np.flatnonzero(time > 0)  # what a simulation gives no time has no relative error
     order = [int(np.flatnonzero((near.points == point).all(axis=1))[0]) for point in plan.points]
     kind_of = RegionKind.MPI if kind == "communication" else RegionKind.FUNCTION
@@ -188,21 +199,30 @@ def _measured(
         {name: near.metrics[name] for name in ("time", *EFFORT)},
         {
             **{name: near.values[name][rows[kept]][:, order] for name in EFFORT},
-            "time": slowest.values["time"][_rows(slowest, paths)[kept]][:, order],
+            "time": slowest.values["time"][slow_rows[kept]][:, order],
         },
     )
     truth = [{x: (Fraction(power), int(log)) for x, (power, log) in orders[i].items()} for i in kept]
     return Measured(kind, experiment, time[kept], truth, plan.test)
 
 
-def _rows(experiment: Experiment, paths: list[tuple[str, ...]]) -> NDArray[np.int64]:
-    """Return the call paths that end in these regions, each of which must be there once."""
-    found: dict[tuple[str, ...], int] = {}
-    length = len(paths[0])
-    for node in range(len(experiment.tree)):
-        ancestry = experiment.tree.ancestry(node)[-length:]
-        found[tuple(experiment.tree.name(i).split("(")[0] for i in ancestry)] = node
+def _times_at_test(folder: Path, paths: list[tuple[str, ...]], parts: list[str]) -> Floats:
+    """Return the time at the test point of call paths that end in these regions, median of the repetitions."""
+    found: dict[tuple[str, ...], float] = {}
+    for part in parts:
+        far = load_experiment(folder / part, "max")
+        times = np.nanmedian(far.values["time"][:, 0], axis=1)
+        found |= {path: float(times[row]) for path, row in _rows(far).items()}
     return np.array([found[path] for path in paths])
+
+
+def _rows(experiment: Experiment) -> dict[tuple[str, ...], int]:
+    """Return the call paths by the names of their last one and of their last two regions."""
+    found: dict[tuple[str, ...], int] = {}
+    for node in range(len(experiment.tree)):
+        names = [experiment.tree.name(i).split("(")[0] for i in experiment.tree.ancestry(node)]
+        found |= {tuple(names[-length:]): node for length in (1, 2) if len(names) >= length}
+    return found
 
 
 def with_times(experiment: Experiment, times: Floats) -> Experiment:
