@@ -118,4 +118,8 @@ def _show_source(
         parts = [head(str(folder), facts, notes, room), *source_listing(view, room)]
     show(parts)
     if not view.inlined and not view.functions:
-        say("nothing fits --path" if path else "nothing was counted")
+        say(
+            f"nothing fits --path {path}: a pattern is of a whole name, * fits anything"
+            if path
+            else "nothing was counted"
+        )

@@ -14,8 +14,10 @@ from quipu.modeling.experiment import FloatArray, Metric
 from quipu.report.formats.fnmatch import matches
 from quipu.report.json_views import metric_json, path_json
 from quipu.report.source_view import InlinedPath, InlinedRow, ListedFunction, ListedLine, SourceView
+from quipu.report.terminal import plain_names
 
 from ..archive import RunArchive, read_archive
+from ..source_facts import SourceLine
 from ..source_table import SourceEffort, read_source
 
 _FIRST = ("instructions", "flops", "bytes_loaded", "bytes_stored")
@@ -68,13 +70,13 @@ class RunSource:
 def source_view(run: RunSource, pattern: str | None) -> tuple[SourceView, list[str]]:
     """Return annotated functions, those with most of the first metric first, and notes.
 
-    pattern: of functions (with or without parameters, or linker names) or of files (names or paths); without it
-    functions with less than 1 % of the run are left out.
+    pattern: of functions (whole, without parameters, without template arguments, without scopes, or linker names) or of
+    files (names or paths); without it functions with less than 1 % of the run are left out.
     """
     lines = run.source.lines
     names: dict[tuple[str, str], list[int]] = {}
     for number, line in enumerate(lines):
-        if pattern is None or _fits(pattern, (line.function, line.function.split("(")[0], line.name, line.file)):
+        if pattern is None or _fits(pattern, line):
             names.setdefault((line.file, line.function), []).append(number)
     of_line = run.by(run.source.line, len(lines))
     total = float(run.exclusive()[:, 0].sum())
@@ -99,8 +101,10 @@ def source_view(run: RunSource, pattern: str | None) -> tuple[SourceView, list[s
     return SourceView(run.metrics, functions=tuple(found)), notes
 
 
-def _fits(pattern: str, names: Sequence[str]) -> bool:
-    return any(matches(pattern, name) for name in names) or matches(pattern, Path(names[-1]).name)
+def _fits(pattern: str, line: SourceLine) -> bool:
+    function = line.function
+    names = (function, function.split("(")[0], *plain_names(function), line.name, line.file, Path(line.file).name)
+    return any(matches(pattern, name) for name in names)
 
 
 def _listing(counted: dict[int, FloatArray], text: Sequence[str], total: float) -> tuple[ListedLine, ...]:
@@ -153,7 +157,8 @@ class _SourceTexts:
 def inlined_view(run: RunSource, pattern: str | None) -> SourceView:
     """Return call paths with the source functions that their own effort came from, as far as it is 1 % of the run.
 
-    pattern: of call paths (`main->solve`) or of the name of their region; those are shown however small.
+    pattern: of call paths (`main->solve`) or of the name of their region, whole or without scopes and arguments; those
+    are shown however small, but for those that have nothing of any metric shown.
     """
     tree, source = run.archive.tree, run.source
     functions: dict[tuple[str, str], int] = {}
@@ -167,6 +172,8 @@ def inlined_view(run: RunSource, pattern: str | None) -> SourceView:
     total = float(whole[:, 0].sum())
     found = []
     for path in _paths(run, pattern, whole[:, 0]):
+        if not whole[path].any():
+            continue
         own = np.flatnonzero(present // max(1, len(functions)) == path)
         rows = [_row(*names[int(present[at]) % len(functions)], values[at], whole[path]) for at in own]
         rest = np.maximum(0.0, whole[path] - values[own].sum(axis=0))
@@ -200,9 +207,11 @@ def _paths(run: RunSource, pattern: str | None, values: FloatArray) -> list[int]
     if pattern is None:
         least = _LEAST * float(values.sum())
         return [path for path in range(len(tree)) if values[path] > 0 and values[path] >= least]
-    return [
-        path for path in range(len(tree)) if matches(pattern, tree.label(path)) or matches(pattern, tree.name(path))
+    of_region = [
+        any(matches(pattern, name) for name in (region.display, *plain_names(region.display)))
+        for region in tree.regions
     ]
+    return [path for path in range(len(tree)) if of_region[tree.region[path]] or matches(pattern, tree.label(path))]
 
 
 def source_json(run: RunSource, pattern: str | None, inlined: bool = False) -> dict[str, Any]:
@@ -215,8 +224,7 @@ def source_json(run: RunSource, pattern: str | None, inlined: bool = False) -> d
     chosen = set(_paths(run, pattern, run.exclusive()[:, 0])) if inlined and pattern is not None else None
     for path, number, values in zip(run.source.callpath.tolist(), run.source.line.tolist(), run.values, strict=True):
         line = run.source.lines[number]
-        names = (line.function, line.function.split("(")[0], line.name, line.file)
-        if pattern is None or (path in chosen if chosen is not None else _fits(pattern, names)):
+        if pattern is None or (path in chosen if chosen is not None else _fits(pattern, line)):
             place = {"function": line.function, "name": line.name, "file": line.file, "line": line.line}
             numbers = {metric.name: float(value) for metric, value in zip(run.metrics, values, strict=True)}
             entries.append({"callpath": path, **place, "values": numbers})

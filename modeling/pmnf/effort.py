@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..experiment import FloatArray
+from .few import FewValues
 from .fitter import fit
 from .hypotheses import Fitted, Pool, Specification, Tables, fit_hypotheses, merge, nothing, spread, tensor, to_pool
 from .inexact import InexactSearch
@@ -110,6 +111,12 @@ class EffortSearch:
             pool, done = self._part(rows)._exact_products(products)
             pools.append(spread(pool, rows))
             exact[np.flatnonzero(rows)[done]] = True
+        for parameter in range(self.parameters):
+            known = np.logical_and.reduce([~exact, *(s.exact for i, s in enumerate(sets) if i != parameter)])
+            search = FewValues(self.points, self.tables, parameter)
+            pool, found = search.run(self.values, self.exact_weights, self.rounding, [s.atoms for s in sets], known)
+            pools.append(pool)
+            exact |= found
         rest = ~exact
         for numbers in np.array_split(np.flatnonzero(rest), max(1, -(-int(rest.sum()) // _BATCH))):
             if numbers.size:
@@ -117,7 +124,7 @@ class EffortSearch:
                 rows[numbers] = True
                 pool, rounded = RoundedSearch(self.points, self.tables, self.values[rows]).search()
                 if rounded.any():
-                    pools.append(spread(_pool_rows(pool, rounded), _within(rows, rounded)))
+                    pools.append(spread(pool.rows(rounded), _within(rows, rounded)))
                 if not rounded.all():
                     rows = _within(rows, ~rounded)
                     pools.append(spread(InexactSearch(self.points, self.tables, self.values[rows]).run(), rows))
@@ -274,7 +281,7 @@ class EffortSearch:
                 return self._pruned(products, fitted), np.flatnonzero(done)
             pools = []
             if done.any():
-                pruned = self._part(done)._pruned(products[done], _rows(fitted, done))
+                pruned = self._part(done)._pruned(products[done], fitted.rows(done))
                 pools.append(spread(pruned, done))
             if not done.all():
                 pool, more = self._part(~done)._exact_subsets(products[~done])
@@ -308,7 +315,7 @@ class EffortSearch:
                 accepted = np.zeros_like(best)
                 accepted[numbers] = True
                 if accepted.any():
-                    pools.append(spread(_pool_rows(pool, good), accepted))
+                    pools.append(spread(pool.rows(good), accepted))
                     best |= accepted
         return merge(pools, 1)
 
@@ -375,24 +382,8 @@ def _floor(values: FloatArray, part: float = 1e-4) -> FloatArray:
     return np.where(top > 1e-240, part * top, 1.0)
 
 
-def _rows(fitted: Fitted, rows: _Flags) -> Fitted:
-    return Fitted(
-        fitted.specification[rows],
-        fitted.coefficients[rows],
-        fitted.residual[rows],
-        fitted.left_out[rows],
-        fitted.worst[rows],
-    )
-
-
 def _within(rows: _Flags, chosen: _Flags) -> _Flags:
     """Return the rows among `rows` (all call paths) that `chosen` (the call paths of `rows`) says."""
     result = np.zeros_like(rows)
     result[np.flatnonzero(rows)[chosen]] = True
     return result
-
-
-def _pool_rows(pool: Pool, rows: _Flags) -> Pool:
-    return Pool(
-        pool.specification[rows], pool.coefficients[rows], pool.residual[rows], pool.left_out[rows], pool.score[rows]
-    )

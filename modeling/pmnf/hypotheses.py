@@ -106,6 +106,16 @@ class Fitted:
     left_out: FloatArray
     worst: FloatArray
 
+    def rows(self, rows: NDArray[np.bool_]) -> Fitted:
+        """Return the same of some call paths, where the hypotheses are those of each."""
+        return Fitted(
+            self.specification[rows],
+            self.coefficients[rows],
+            self.residual[rows],
+            self.left_out[rows],
+            self.worst[rows],
+        )
+
 
 def fit_hypotheses(
     tables: Tables,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .console import console_for, layout_of, plain_text
+from .names import plain_names, shorten
 from .source import inlined_listing, source_listing
 from .summary import campaign_line, head, note_lines, run_summary
 from .tables import (
@@ -17,12 +18,13 @@ from .tables import (
     ranking_table,
     selection_table,
 )
-from .text import ASCII, UNICODE, Layout, elide, quantity
+from .text import ASCII, UNICODE, Glyphs, Layout, elide, quantity
 from .tree import Selection, call_tree
 
 __all__ = [
     "ASCII",
     "UNICODE",
+    "Glyphs",
     "Layout",
     "Selection",
     "call_tree",
@@ -41,10 +43,12 @@ __all__ = [
     "model_table",
     "noise_table",
     "note_lines",
+    "plain_names",
     "plain_text",
     "quantity",
     "ranking_table",
     "run_summary",
     "selection_table",
+    "shorten",
     "source_listing",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from rich.cells import cell_len
 from rich.console import Group, RenderableType
@@ -10,7 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from ..source_view import ListedFunction, SourceView
-from .text import Layout, clean, elide, measured, percent
+from .names import shorten
+from .text import Glyphs, Layout, clean, measured, percent
 
 _GAP = 2
 _HOT = 0.1  # share of the run from which a line is marked
@@ -35,8 +36,8 @@ def _listing(view: SourceView, function: ListedFunction, layout: Layout) -> Rend
         rows.append((str(line.number) if line.number else "?", *numbers, line.text.expandtabs(4)))
     headings = ("line", *(metric.name for metric in view.metrics), "share", "source")
     hot = [line.share >= _HOT for line in function.lines]
-    title = _title(view, f"{place}{function.function}", function.values, function.share, layout)
-    return Group(*title, _table(headings, rows, hot, layout))
+    title = _title(view, place, function.function, function.values, function.share, layout)
+    return Group(*title, _table(headings, rows, hot, _beginning, layout))
 
 
 def inlined_listing(view: SourceView, layout: Layout) -> list[RenderableType]:
@@ -48,18 +49,23 @@ def inlined_listing(view: SourceView, layout: Layout) -> list[RenderableType]:
             (*_numbers(view, row.values, row.share, layout), f"{row.function}  {row.place}".rstrip())
             for row in path.rows
         ]
-        title = _title(view, "->".join(path.path), path.values, path.share, layout)
-        listings.append(Group(*title, _table(headings, rows, [False] * len(rows), layout)))
+        title = _title(view, "", "->".join(path.path), path.values, path.share, layout)
+        listings.append(Group(*title, _table(headings, rows, [False] * len(rows), _function_and_place, layout)))
     return listings
 
 
-def _title(view: SourceView, name: str, values: Sequence[float], share: float, layout: Layout) -> tuple[Text, Text]:
+def _title(
+    view: SourceView, place: str, name: str, values: Sequence[float], share: float, layout: Layout
+) -> tuple[Text, Text]:
     sums = (
         f"{metric.name} {measured(value, metric, layout.glyphs)}"
         for metric, value in zip(view.metrics, values, strict=True)
     )
+    place, name = clean(place, layout.glyphs), clean(name, layout.glyphs)
+    room = max(layout.width // 2, layout.width - cell_len(place))
+    place = shorten(place, layout.width - min(room, cell_len(name)), layout.glyphs)
     return (
-        Text(elide(clean(name, layout.glyphs), layout.width, layout.glyphs), style="bold"),
+        Text(place + shorten(name, layout.width - cell_len(place), layout.glyphs), style="bold"),
         Text(f"{', '.join(sums)}, {percent(share)} of the run", style="dim", overflow="fold"),
     )
 
@@ -69,8 +75,29 @@ def _numbers(view: SourceView, values: Sequence[float], share: float, layout: La
     return (*texts, percent(share))
 
 
-def _table(headings: Sequence[str], rows: Sequence[Sequence[str]], hot: Sequence[bool], layout: Layout) -> Table:
-    """Return a table whose last column takes the room that is left; what does not fit there is cut off at its end."""
+def _beginning(text: str, width: int, glyphs: Glyphs) -> str:
+    """Return as much of a source line as fits."""
+    if cell_len(text) <= width:
+        return text
+    cut = Text(text)
+    cut.truncate(width - len(glyphs.ellipsis))
+    return cut.plain + glyphs.ellipsis
+
+
+def _function_and_place(text: str, width: int, glyphs: Glyphs) -> str:
+    """Return `solve(double*)  (solve.cpp)` with a shorter name of the function."""
+    name, gap, place = text.rpartition("  ")
+    return shorten(name, max(_NARROWEST, width - cell_len(gap + place)), glyphs) + gap + place if name else text
+
+
+def _table(
+    headings: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    hot: Sequence[bool],
+    cut: Callable[[str, int, Glyphs], str],
+    layout: Layout,
+) -> Table:
+    """Return a table whose last column takes the room that is left; `cut` makes it fit."""
     table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold", show_edge=False)
     last = len(headings) - 1
     used = 0
@@ -81,9 +108,6 @@ def _table(headings: Sequence[str], rows: Sequence[Sequence[str]], hot: Sequence
     room = max(_NARROWEST, layout.width - used)
     table.add_column(headings[last], no_wrap=True, width=room)
     for row, is_hot in zip(rows, hot, strict=True):
-        text = Text(clean(row[last], layout.glyphs))
-        if cell_len(text.plain) > room:
-            text.truncate(room - len(layout.glyphs.ellipsis))
-            text.append(layout.glyphs.ellipsis)
-        table.add_row(*(Text(cell) for cell in row[:last]), text, style="bold red" if is_hot else None)
+        text = _beginning(cut(clean(row[last], layout.glyphs), room, layout.glyphs), room, layout.glyphs)
+        table.add_row(*(Text(cell) for cell in row[:last]), Text(text), style="bold red" if is_hot else None)
     return table

@@ -21,9 +21,11 @@ from ..views import (
     RankedRow,
     SelectionRow,
 )
+from .names import shorten
 from .text import Layout, clean, elide, number, percent, quantity
 
 _GAP = 2
+_NAMES = ("call path", "region", "function")
 
 
 def model_table(rows: Sequence[ModelRow], layout: Layout) -> Table:
@@ -198,8 +200,9 @@ def _table(
             no_wrap=True,
             width=room.get(at, natural[at] or None),
         )
+    cuts = {at: shorten if headings[at] in _NAMES else elide for at in elastic}
     for row in cleaned:
-        table.add_row(*(Text(elide(row[at], room[at], layout.glyphs) if at in room else row[at]) for at in shown))
+        table.add_row(*(Text(cuts[at](row[at], room[at], layout.glyphs) if at in cuts else row[at]) for at in shown))
     return table
 
 

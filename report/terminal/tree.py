@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..views import Scope, Statistics, TreeView, statistics
+from .names import shorten
 from .text import Layout, clean, elide, measured, percent
 
 _FIRST = ("time", "visits", "blocks", "bytes_sent", "bytes_received")
@@ -125,18 +126,26 @@ def call_tree(view: TreeView, selection: Selection, layout: Layout) -> Table:
     ]
     if share is not None:
         numeric.insert(len(headings[0]), ("share", [percent(share[node]) for node, _ in rows]))
-    labels = [_guides(last, layout) for _, last in rows]
+    labels = [_guides(last, 3, layout) for _, last in rows]
     names = [clean(view.tree.name(node), layout.glyphs) for node, _ in rows]
     natural = max((cell_len(guide + name) for guide, name in zip(labels, names, strict=True)), default=9)
-    kept, room = _fit(numeric, max(natural, len("call path")), layout.width)
+    # Metrics that were asked for have precedence over long names, those that were not have not.
+    narrowest = _NARROWEST_PATH if selection.metrics else max(_NARROWEST_PATH, layout.width * 2 // 5)
+    kept, room = _fit(numeric, max(natural, len("call path")), narrowest, layout.width)
+    deepest = max((len(last) - 1 for _, last in rows), default=0)
+    step = next((step for step in (3, 2) if step * deepest <= room // 2), 1)
+    if step < 3:
+        labels = [_guides(last, step, layout) for _, last in rows]
+    labels = [elide(label, room // 2, layout.glyphs) for label in labels]
+    names = [shorten(name, room - cell_len(label), layout.glyphs) for label, name in zip(labels, names, strict=True)]
+    room = max((cell_len(label + name) for label, name in zip(labels, names, strict=True)), default=room)
     table = Table(box=None, pad_edge=False, padding=(0, _COLUMN_GAP, 0, 0), header_style="bold", show_edge=False)
-    table.add_column("call path", no_wrap=True, width=room)
+    table.add_column("call path", no_wrap=True, width=max(room, len("call path")))
     for head, _ in kept:
         table.add_column(head, justify="right", no_wrap=True)
     for row, (node, _) in enumerate(rows):
-        label = Text().append(elide(labels[row], room // 2, layout.glyphs), style="dim")
-        name = elide(names[row], room - cell_len(label.plain), layout.glyphs)
-        label.append(name, style=_STYLES.get(view.tree.region_of(node).kind, ""))
+        label = Text().append(labels[row], style="dim")
+        label.append(names[row], style=_STYLES.get(view.tree.region_of(node).kind, ""))
         table.add_row(label, *(Text(body[row]) for _, body in kept))
     if len(kept) < len(numeric):
         hidden = ", ".join(dict.fromkeys(head.split("\n")[0] for head, _ in numeric[len(kept) :]))
@@ -154,13 +163,14 @@ def _weight(view: TreeView, selection: Selection, columns: Sequence[Column]) -> 
     return columns[0].statistics.value if columns else np.zeros(len(view.tree))
 
 
-def _guides(last: tuple[bool, ...], layout: Layout) -> str:
+def _guides(last: tuple[bool, ...], step: int, layout: Layout) -> str:
+    """Return what stands before a name; `step` columns for each level, three unless the tree is too deep for that."""
     if len(last) == 1:
         return ""
     glyphs = layout.glyphs
-    return "".join(glyphs.blank if done else glyphs.bar for done in last[1:-1]) + (
-        glyphs.last if last[-1] else glyphs.branch
-    )
+    above = "".join((glyphs.blank if done else glyphs.bar)[:step] for done in last[1:-1])
+    own = (glyphs.last if last[-1] else glyphs.branch)[:step]
+    return above + own + " " * (step < 3)
 
 
 def _headings(view: TreeView, column: Column, spread: bool) -> list[str]:
@@ -194,15 +204,20 @@ def _shares(view: TreeView, columns: Sequence[Column]) -> FloatArray | None:
     return first.statistics.value / total if total > 0 else None
 
 
-def _fit(numeric: list[tuple[str, list[str]]], natural: int, width: int) -> tuple[list[tuple[str, list[str]]], int]:
-    """Return the columns for which there is room beside the call paths, and the width of the call paths."""
+def _fit(
+    numeric: list[tuple[str, list[str]]], natural: int, narrowest: int, width: int
+) -> tuple[list[tuple[str, list[str]]], int]:
+    """Return the columns for which there is room beside the call paths, and the width of the call paths.
+
+    Call paths are `natural` columns wide, and have at least `narrowest` of them.
+    """
     used = 0
     kept: list[tuple[str, list[str]]] = []
     for head, body in numeric:
         need = (
             max(max((len(line) for line in head.split("\n")), default=0), max(map(len, body), default=0)) + _COLUMN_GAP
         )
-        if kept and used + need + min(natural, _NARROWEST_PATH) + _COLUMN_GAP > width:
+        if kept and used + need + min(natural, narrowest) + _COLUMN_GAP > width:
             break
         used += need
         kept.append((head, body))

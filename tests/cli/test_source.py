@@ -136,6 +136,11 @@ def test_functions_and_files_that_fit(quipu_here: Quipu, run: Path, pattern: str
     assert ("sweep(double*" in out) == pattern.endswith(".c")
 
 
+def test_patterns_that_fit_nothing(quipu_here: Quipu, run: Path) -> None:
+    answer = quipu_here("show", run, "--source", "--path", "swee")
+    assert "nothing fits --path swee: a pattern is of a whole name, * fits anything" in answer.out + answer.err
+
+
 def test_json_has_the_sum_over_ranks(quipu_here: Quipu, run: Path) -> None:
     data = json.loads(quipu_here("show", run, "--source", "--json", "-m", "flops", "--over-ranks", "sum").out)
     assert data["format"] == "quipu-source"

@@ -97,6 +97,22 @@ def test_exact_counts_of_two_parameters(spacing: str, processes: str) -> None:
     assert _wrong(list(PLANTED), n, p, 10, None) == []
 
 
+@pytest.mark.parametrize("processes", [(2.0, 4.0, 8.0), (4.0, 9.0, 16.0)])
+def test_exact_counts_at_three_numbers_of_processes(processes: tuple[float, ...]) -> None:
+    n, p = np.array(N_VALUES["geometric"][:5]), np.array(processes)
+    assert _wrong(list(PLANTED), n, p, 10, None) == []
+
+
+def test_each_coefficient_has_a_function_of_three_values() -> None:
+    points = np.array([(p, n) for p in (4.0, 9, 16) for n in (48.0, 96, 144, 192, 240)])
+    p, n = points.T
+    values = np.stack([(n / p**0.5 + 2) ** 2, n**2 / p + n * log2(p), 96 * n * (p**-0.5 - 1 / p), n * p**-0.2])
+    models = fit_models(points, values[:, :, None], BLOCKS, ("p", "n"))
+    exact = ["n²/p + 4·n/p^(1/2) + 4", "log2(p)·n + n²/p", "96·n/p^(1/2) - 96·n/p"]
+    assert [str(model) for model in models[:3]] == exact
+    assert isinstance(models[3], Model) and models[3].covariance != ()  # p^(-1/5) is none of the functions
+
+
 def test_lines_only() -> None:
     """Two crossing lines do not tell everything apart; what they tell must be right."""
     random = np.random.default_rng(3)

@@ -14,6 +14,7 @@ from quipu.report.json_views import checks_json, ranking_json, show_json
 from quipu.report.terminal import (
     ASCII,
     UNICODE,
+    Glyphs,
     Layout,
     Selection,
     call_tree,
@@ -24,10 +25,12 @@ from quipu.report.terminal import (
     head,
     layout_of,
     model_table,
+    plain_names,
     plain_text,
     quantity,
     ranking_table,
     run_summary,
+    shorten,
 )
 from quipu.report.views import CampaignStep, Check, ModelRow, RankedRow, RunView, TreeView, statistics
 from rich.cells import cell_len
@@ -60,12 +63,12 @@ def lines(text: str) -> list[str]:
 
 def test_tree_golden() -> None:
     assert lines(plain_text(call_tree(VIEW, Selection(), Layout(92)))) == lines("""
-call path                                time incl   share  time excl  visits  blocks incl
-main                                        1.72 s  100.0%     100 ms       1       1.00 G
-├─ Solver<std::vector…Grid const&, int)     1.62 s   94.2%     1.50 s      10       1.00 G
-│  └─ ev?[31mil [bold]                      120 ms    7.0%    20.0 ms    1000       1.23 M
-│     └─ MPI_Allreduce                      100 ms    5.8%     100 ms    1000            0
-└─ MPI_Allreduce                                 -       -          -       1            0
+call path               time incl   share  time excl  visits  blocks incl
+main                       1.72 s  100.0%     100 ms       1       1.00 G
+├─ Solver<…>::run(…)       1.62 s   94.2%     1.50 s      10       1.00 G
+│  └─ ev?[31mil [bold]     120 ms    7.0%    20.0 ms    1000       1.23 M
+│     └─ MPI_Allreduce     100 ms    5.8%     100 ms    1000            0
+└─ MPI_Allreduce                -       -          -       1            0
 """)
 
 
@@ -216,6 +219,53 @@ def test_elided_text_fits(text: str, width: int, glyphs: object) -> None:
     assert cell_len(short) <= width
     if cell_len(text) <= width:
         assert short == text
+
+
+@pytest.mark.parametrize(
+    ("name", "width", "short"),
+    [
+        ("void fe::solve<Matrix<double>>(Matrix<double>&, int)", 30, "fe::solve<Matrix<double>>(…)"),
+        ("void fe::solve<Matrix<double>>(Matrix<double>&, int)", 20, "fe::solve<…>(…)"),
+        ("void fe::solve<Matrix<double>>(Matrix<double>&, int)", 14, "…solve<…>(…)"),
+        ("void fe::solve<Matrix<double>>(Matrix<double>&, int)", 11, "…solve"),
+        ("int fe::solve<Matrix<int>>(int) (omp line 106)", 32, "fe::solve<…>(…) (omp line 106)"),
+        ("kernels::unpack_message_left (omp line 86)", 34, "…unpack_message_left (omp line 86)"),
+        ("kernels::unpack_message_left (omp line 86)", 26, "…unpac…_left (omp line 86)"),
+        ("std::map<int, int>::operator[](int const&)", 28, "std::map<…>::operator[](…)"),
+        ("bool operator<(Point<int> const&, Point<int> const&)", 20, "operator<(…)"),
+        ("std::shared_ptr<Grid>::operator->() const", 35, "std::shared_ptr<Grid>::operator->()"),
+        ("run(int)::{lambda(int)#1}::operator()(int) const", 40, "run(…)::{lambda(…)#1}::operator()(…)"),
+        ("void a::b::Apply<int>::operator()(int)", 24, "…Apply<…>::operator()(…)"),
+        ("void a::b::smooth<int>(int)", 16, "…b::smooth<…>(…)"),
+        ("(anonymous namespace)::sweep(Grid const&, int)", 36, "(anonymous namespace)::sweep(…)"),
+        ("operator new(unsigned long)", 20, "operator new(…)"),
+        ("omp parallel level 2", 12, "omp pa…vel 2"),
+        ("main->int fe::run<A>(Box const&)->void fe::solve<A<int>>(B)", 40, "main->fe::run<…>(…)->fe::solve<…>(…)"),
+    ],
+)
+def test_names_keep_what_tells_them_apart(name: str, width: int, short: str) -> None:
+    assert shorten(name, width) == short
+
+
+def test_plain_names() -> None:
+    assert plain_names("int fe::solve<Matrix<double>>(Matrix<double>&) (omp line 7)") == ("fe::solve", "solve")
+    assert plain_names("fe::Apply<int>::operator()(int) const") == ("fe::Apply::operator()", "Apply::operator()")
+    assert plain_names("kernels::pack (omp line 8)") == ("kernels::pack", "pack")
+    assert plain_names("main program") == ("main program", "main program")
+
+
+@given(st.text(alphabet="ab:<>()-, opertx", max_size=40), st.integers(1, 40), st.sampled_from([ASCII, UNICODE]))
+def test_shortened_names_fit(text: str, width: int, glyphs: Glyphs) -> None:
+    assert cell_len(shorten(text, width, glyphs)) <= width
+
+
+def test_deep_trees_stay_trees() -> None:
+    """Where three columns for each level leave too little for names, levels have fewer, but all of them are seen."""
+    depth = 14
+    tree = CallTree((Region("step", "step"),), np.zeros(depth, np.int64), np.arange(-1, depth - 1))
+    view = TreeView("run", tree, {"time": METRICS["time"]}, {"time": np.ones((depth, 1))})
+    text = lines(plain_text(call_tree(view, Selection(metrics=("time",)), Layout(60))))
+    assert [line.split("step")[0] for line in text[1:]] == ["", *(" " * level + "└ " for level in range(depth - 1))]
 
 
 def test_statistics_of_nothing_are_not_numbers() -> None:

@@ -1,0 +1,152 @@
+"""Search for exact models of counts where a parameter has three values.
+
+Three values of p leave no freedom to a sum of two functions and a constant, so the lines along p say nothing. Where the
+functions of the other parameters are known (n and n², say), the counts at each p give the coefficients of these, and
+each coefficient is a function of p by itself: one function times a number, which two further values confirm, or two
+functions, or one and a constant, which one confirms. So (n/√p + 2)² is found at p = 4, 9, 16.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..experiment import FloatArray
+from .fitter import fit
+from .hypotheses import Pool, Specification, Tables, fit_hypotheses, merge, nothing, spread, tensor, to_pool
+from .library import Atom
+
+VALUES = 3
+# Coefficients come from fits, which lose digits; the whole model is compared with the counts to all of them.
+_TOLERANCE = 1e-6
+# Parts of a coefficient that are less than this part of the counts are none.
+_NOTHING = 1e-9
+# Atoms up to this cost (library.make_atom) take part in sums of two.
+_PAIR_COST = 1.5
+
+# Atoms of one parameter, -1 for a constant.
+_Functions = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class FewValues:
+    """One parameter with three values.
+
+    tables: the atoms at the measured points. parameter: its number. points: (C, m).
+    """
+
+    points: FloatArray
+    tables: Tables
+    parameter: int
+
+    def run(
+        self,
+        values: FloatArray,
+        weights: FloatArray,
+        rounding: FloatArray,
+        atoms: list[Specification],
+        known: NDArray[np.bool_],
+    ) -> tuple[Pool, NDArray[np.bool_]]:
+        """Return exact models of call paths, and which have one, (N,); none if the parameter has other than 3 values.
+
+        values, weights: (N, C). rounding: (N,), the largest weighted residual. atoms: by parameter (N, 3), -1 for none.
+        known: (N,), where all of the other parameters' atoms are known and a model is wanted.
+        """
+        pools, found = [nothing(known.size, len(atoms))], np.zeros_like(known)
+        if len(atoms) > 1 and np.unique(self.points[:, self.parameter]).size == VALUES:
+            for path in np.flatnonzero(known).tolist():
+                own = [np.where(number == self.parameter, -1, a[[path]]) for number, a in enumerate(atoms)]
+                products = tensor(own, [int((chosen >= 0).sum()) for chosen in own])[0]
+                pool = self._model(values[path], weights[path], products, float(rounding[path]))
+                if pool is not None:
+                    found[path] = True
+                    pools.append(spread(pool, np.arange(known.size) == path))
+        return merge(pools, 1), found
+
+    def _model(self, values: FloatArray, weights: FloatArray, others: Specification, rounding: float) -> Pool | None:
+        """Return the exact model of counts (C,), None if there is none that the counts support.
+
+        others: (Q, m), all products of the functions of the other parameters.
+        """
+        positions = self.points[:, self.parameter]
+        places = [np.flatnonzero(positions == p) for p in np.unique(positions)]
+        columns = np.concatenate([np.ones((1, len(values))), self.tables.design(others)])
+        if min(place.size for place in places) <= len(columns):
+            return None
+        fits = [fit(columns[None, :, place], values[None, place], weights[None, place]) for place in places]
+        if max(float(found.worst[0, 0]) for found in fits) > rounding:
+            return None
+        coefficients = np.stack([found.coefficients[0, 0] for found in fits], axis=1)  # (1 + Q, 3)
+        table = self.tables.columns[self.parameter][:, [place[0] for place in places]]
+        terms: list[NDArray[np.int16]] = []
+        constant = False
+        for number, (own, column) in enumerate(zip(coefficients, columns, strict=True)):
+            if np.abs(own[:, None] * column * weights).max() <= _NOTHING:
+                continue
+            functions = self._functions(own, table, self._evidence(values, own, column))
+            if functions is None:
+                return None
+            product = others[number - 1] if number else np.full(others.shape[1], -1, dtype=np.int16)
+            for atom in functions:
+                term = product.copy()
+                term[self.parameter] = atom
+                constant |= bool((term < 0).all())
+                terms.append(term)
+        terms = [term for term in terms if (term >= 0).any()]
+        if not terms or len(terms) + constant >= len(values):
+            return None
+        fitted = fit_hypotheses(
+            self.tables, np.stack(terms)[None, None], values[None], weights[None], False, constant=constant
+        )
+        return to_pool(fitted, np.full((1, 1), -1e9), 1) if fitted.worst[0, 0] <= rounding else None
+
+    @cached_property
+    def _order(self) -> FloatArray:
+        """How fast the atoms grow; the last one is the constant."""
+        return np.append(self.tables.order_of(self.parameter), 0.0)
+
+    def _evidence(self, values: FloatArray, own: FloatArray, column: FloatArray) -> float:
+        """Return what one value tells: the logarithm of the variation with this parameter over the resolution."""
+        resolution = 1.0 if (values == np.round(values)).all() else 1e-9 * np.abs(values).max()
+        variation = np.ptp(own) * np.abs(column).max()
+        return float(np.log(max(variation / resolution, 1.0)))
+
+    def _functions(self, own: FloatArray, table: FloatArray, evidence: float) -> _Functions | None:
+        """Return the simplest functions whose sum has these three values, None if they tell of none."""
+        tolerance = _TOLERANCE * np.abs(own).max()
+        if np.ptp(own) <= tolerance:
+            return (-1,)
+        tried = 0
+        for sets in _sets(self.tables.atoms[self.parameter]):
+            design = table[sets].transpose(0, 2, 1)  # (S, 3, K)
+            gram = design.transpose(0, 2, 1) @ design
+            solvable = np.linalg.cond(gram) < 1e12
+            right = design[solvable].transpose(0, 2, 1) @ own
+            found = np.linalg.solve(gram[solvable], right[..., None])
+            deviation = np.abs((design[solvable] @ found)[..., 0] - own).max(axis=1)
+            # where all functions are zero, as logarithms are at 1, nothing is left to confirm
+            freedom = (design[solvable] != 0).any(axis=2).sum(axis=1) - sets.shape[1]
+            order = self._order[sets[solvable]]
+            lead = np.take_along_axis(found[..., 0], order.argmax(axis=1)[:, None], axis=1)[:, 0]
+            matching = np.flatnonzero((deviation <= tolerance) & (lead > 0) & (freedom > 0))
+            if matching.size:
+                first = matching[0]
+                supported = freedom[first] * evidence >= np.log(tried + first + 1) + 1.0
+                return tuple(sets[solvable][first].tolist()) if supported else None
+            tried += len(sets)
+        return None
+
+
+@lru_cache(maxsize=128)
+def _sets(atoms: tuple[Atom, ...]) -> tuple[NDArray[np.int64], ...]:
+    """Return single functions, and sums of one and a constant (-1) or of two, simplest first, (S, 1) and (S, 2)."""
+    cost = np.array([*(atom.cost for atom in atoms), 0.0])
+    cheap = [*np.flatnonzero(cost[:-1] <= _PAIR_COST).tolist(), -1]
+    result = []
+    for sets in (np.arange(len(atoms))[:, None], np.array(list(combinations(cheap, 2)), dtype=np.int64).reshape(-1, 2)):
+        result.append(sets[np.argsort(cost[sets].sum(axis=1), kind="stable")])
+    return tuple(result)

@@ -1,0 +1,149 @@
+"""Names of regions cut to a width such that they can still be told apart: what says least goes first."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from rich.cells import cell_len
+
+from .text import UNICODE, Glyphs, elide
+
+_ARROW = re.compile(r"(?<!operator)->")
+_OPERATOR = re.compile(r"\boperator\s*(\(\)|\[\]|->\*?|[^\w\s(]+)")
+_SUFFIX = re.compile(r" \((?:omp|lambda|line)[^()]*\)$")
+_CLOSING = {"(": ")", "<": ">"}
+_NARROWEST = 8
+
+
+def shorten(text: str, width: int, glyphs: Glyphs = UNICODE) -> str:
+    """Return the name of a region, or of a call path (`main->solve`), in at most `width` columns.
+
+    Of a C++ function the type of the result and the arguments go first, then template arguments, then the scopes around
+    it; of a Fortran procedure the module. `void fe::solve<Matrix<double>>(Matrix<double>&)` becomes
+    `fe::solve<…>(…)`, `…solve<…>(…)`, `…solve`. What is still too long is left out in the middle.
+    """
+    if cell_len(text) <= width:
+        return text
+    names = _ARROW.split(text)
+    for step in _STEPS:
+        names = [step(name, glyphs.ellipsis) for name in names]
+        if cell_len(short := "->".join(names)) <= width:
+            return short
+    body, suffix = _parts(short)
+    room = width - cell_len(suffix)
+    return elide(body, room, glyphs) + suffix if room >= _NARROWEST else elide(short, width, glyphs)
+
+
+def plain_names(name: str) -> tuple[str, str]:
+    """Return what people call a function, with and without its scopes: `fe::solve`, `solve`.
+
+    Result type, template arguments, arguments and what was added to the name are left out.
+    """
+    for step in (_without_signature, _without_templates, _bare):
+        name = step(name, UNICODE.ellipsis)
+    qualified = _parts(name)[0]
+    return qualified, qualified[_last_part(qualified) :]
+
+
+def _without_signature(name: str, ellipsis: str) -> str:
+    """`int f<A>(B, C) const` → `f<A>(…)`."""
+    body, suffix = _parts(name)
+    if not body.endswith(")") and not re.search(r"\)( const| volatile| &{1,2})+$", body):
+        return name
+    body = re.sub(r"( const| volatile| &{1,2})+$", "", _fold(body, "(", ellipsis))
+    body = re.sub(r"\[abi:\w+\]", "", body)
+    return body[_result_ends(body) :] + suffix
+
+
+def _without_templates(name: str, ellipsis: str) -> str:
+    body, suffix = _parts(name)
+    return _fold(body, "<", ellipsis) + suffix
+
+
+def _within_scope(name: str, ellipsis: str) -> str:
+    """`a::b::f<…>(…)` → `…b::f<…>(…)`."""
+    body, suffix = _parts(name)
+    starts = _part_starts(body)
+    return ellipsis + body[starts[-2] :] + suffix if len(starts) > 2 else name
+
+
+def _without_scopes(name: str, ellipsis: str) -> str:
+    """`a::b::f<…>(…)` → `…f<…>(…)`."""
+    body, suffix = _parts(name)
+    at = _last_part(body)
+    return ellipsis + body[at:].removeprefix(ellipsis) + suffix if at else name
+
+
+def _bare(name: str, ellipsis: str) -> str:
+    body, suffix = _parts(name)
+    return body.replace(f"({ellipsis})", "").replace(f"<{ellipsis}>", "") + suffix
+
+
+_STEPS: tuple[Callable[[str, str], str], ...] = (
+    _without_signature,
+    _without_templates,
+    _within_scope,
+    _without_scopes,
+    _bare,
+)
+
+
+def _parts(name: str) -> tuple[str, str]:
+    """Return a name without what was added to it (` (omp line 7)`), and that."""
+    found = _SUFFIX.search(name)
+    return (name[: found.start()], found.group()) if found else (name, "")
+
+
+def _depths(text: str, brackets: str) -> list[int]:
+    """Return for each character how many of these brackets are open before it; those of operators are none."""
+    operators = {at for found in _OPERATOR.finditer(text) for at in range(found.start(), found.end())}
+    depth, depths = 0, []
+    for at, character in enumerate(text):
+        if at not in operators and character in brackets[len(brackets) // 2 :] and depth:
+            depth -= 1
+        depths.append(depth)
+        if at not in operators and character in brackets[: len(brackets) // 2]:
+            depth += 1
+    return depths
+
+
+def _fold(text: str, opening: str, ellipsis: str) -> str:
+    """Replace what is in brackets; `()` and `(anonymous namespace)` stay."""
+    brackets = opening + _CLOSING[opening]
+    depths = _depths(text, brackets)
+    folded, at = "", 0
+    while at < len(text):
+        end = at + 1
+        if depths[at] == 0 and text[at] == opening and end < len(text) and depths[end] == 1:
+            while end < len(text) and depths[end] > 0:
+                end += 1
+            inside = text[at + 1 : end]
+            kept = inside in ("", "anonymous namespace")
+            folded += f"{opening}{inside if kept else ellipsis}{text[end : end + 1]}"
+            at = end + 1
+        else:
+            folded += text[at]
+            at += 1
+    return folded
+
+
+def _result_ends(text: str) -> int:
+    """Return where the name of a function begins, after the type of its result."""
+    depths = _depths(text, "(<{)>}")
+    stop = found.start() if (found := _OPERATOR.search(text)) else len(text)
+    stop = min(stop, found.start()) if (found := re.search(r"\boperator ", text)) else stop
+    spaces = [at for at in range(stop) if text[at] == " " and depths[at] == 0]
+    return spaces[-1] + 1 if spaces else 0
+
+
+def _part_starts(text: str) -> list[int]:
+    """Return where the parts of a qualified name begin: 0, 3 and 6 in `a::b::f`."""
+    depths = _depths(text, "(<{)>}")
+    return [0, *(at + 2 for at in range(len(text) - 2) if text[at : at + 2] == "::" and depths[at] == 0)]
+
+
+def _last_part(text: str) -> int:
+    """Return where the last part begins; an operator says nothing without its class."""
+    starts = _part_starts(text)
+    return starts[-2] if len(starts) > 1 and text.startswith("operator", starts[-1]) else starts[-1]
