@@ -30,6 +30,9 @@ def shorten(text: str, width: int, glyphs: Glyphs = UNICODE) -> str:
         names = [step(name, glyphs.ellipsis) for name in names]
         if cell_len(short := "->".join(names)) <= width:
             return short
+    for first in range(2, len(names)):  # of a call path the steps after the root go
+        if cell_len(short := "->".join((names[0], glyphs.ellipsis, *names[first:]))) <= width:
+            return short
     body, suffix = _parts(short)
     room = width - cell_len(suffix)
     return elide(body, room, glyphs) + suffix if room >= _NARROWEST else elide(short, width, glyphs)

@@ -241,6 +241,8 @@ def test_elided_text_fits(text: str, width: int, glyphs: object) -> None:
         ("operator new(unsigned long)", 20, "operator new(…)"),
         ("omp parallel level 2", 12, "omp pa…vel 2"),
         ("main->int fe::run<A>(Box const&)->void fe::solve<A<int>>(B)", 40, "main->fe::run<…>(…)->fe::solve<…>(…)"),
+        ("main->grid_create->MPI_Cart_create", 26, "main->…->MPI_Cart_create"),
+        ("main->a->driver->exchange->MPI_Send", 30, "main->…->exchange->MPI_Send"),
     ],
 )
 def test_names_keep_what_tells_them_apart(name: str, width: int, short: str) -> None:
