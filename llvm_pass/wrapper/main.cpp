@@ -4,6 +4,7 @@
 // runtime added to links. Which one it is follows from the name that the program is called by.
 //
 #include "arguments.h"
+#include "mpi_module.h"
 #include "plugin.h"
 #include "toolchain.h"
 
@@ -67,13 +68,17 @@ std::vector<std::string> plainCommand(const quipu::Wrapper &wrapper, const Comma
         command.push_back("-Wl,-rpath," + sanitizer.substr(0, sanitizer.rfind('/')));
     }
 #endif
-    command.insert(command.end(), line.arguments.begin(), line.arguments.end());
+    for (const std::string &argument : line.arguments)
+        if (wrapper.language != quipu::Language::Fortran || !quipu::isForGfortranOnly(argument))
+            command.push_back(argument);
     if (line.links) {
         command.push_back("-L" + library);
         command.push_back(line.isStatic ? "-Wl,--wrap=pthread_create" : "-Wl,-rpath," + library);
         command.push_back("-lquipu");
         command.insert(command.end(), mpi.link.begin(), mpi.link.end());
     }
+    if (line.compiles && wrapper.language == quipu::Language::Fortran)
+        quipu::addMpiModule(command);
     return command;
 }
 

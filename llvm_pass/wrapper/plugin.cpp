@@ -14,25 +14,6 @@ namespace {
 
 std::string baseName(const std::string &path) { return path.substr(path.rfind('/') + 1); }
 
-/// The file that execvp would run, links as they are; empty if there is none.
-std::string findProgram(const std::string &name) {
-    if (name.find('/') != std::string::npos)
-        return access(name.c_str(), X_OK) == 0 ? name : "";
-    const char *path = getenv("PATH");
-    std::string folders = path ? path : "/usr/local/bin:/usr/bin:/bin";
-    for (size_t begin = 0; begin <= folders.size();) {
-        size_t end = folders.find(':', begin);
-        if (end == std::string::npos)
-            end = folders.size();
-        std::string folder = folders.substr(begin, end - begin);
-        std::string file = (folder.empty() ? "." : folder) + "/" + name;
-        if (access(file.c_str(), X_OK) == 0)
-            return file;
-        begin = end + 1;
-    }
-    return "";
-}
-
 /// The number at the start of `text`, 0 if there is none.
 unsigned numberAt(const char *text) {
     return isdigit(static_cast<unsigned char>(*text)) ? static_cast<unsigned>(strtoul(text, nullptr, 10)) : 0;
@@ -106,6 +87,24 @@ std::string knownVersions(const std::string &library) {
 }
 
 } // namespace
+
+std::string findProgram(const std::string &name) {
+    if (name.find('/') != std::string::npos)
+        return access(name.c_str(), X_OK) == 0 ? name : "";
+    const char *path = getenv("PATH");
+    std::string folders = path ? path : "/usr/local/bin:/usr/bin:/bin";
+    for (size_t begin = 0; begin <= folders.size();) {
+        size_t end = folders.find(':', begin);
+        if (end == std::string::npos)
+            end = folders.size();
+        std::string folder = folders.substr(begin, end - begin);
+        std::string file = (folder.empty() ? "." : folder) + "/" + name;
+        if (access(file.c_str(), X_OK) == 0)
+            return file;
+        begin = end + 1;
+    }
+    return "";
+}
 
 std::string pluginFor(const std::string &compiler, const std::string &library, std::string &problem) {
     std::string program = findProgram(compiler);

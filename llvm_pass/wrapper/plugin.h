@@ -6,6 +6,9 @@
 
 namespace quipu {
 
+/// The file that execvp would run, links as they are; empty if there is none.
+std::string findProgram(const std::string &name);
+
 /// The plugin in `library` that `compiler` can load: QuipuPass-N.so for a compiler of LLVM N. Empty if there is none;
 /// then `problem` says why and what to do, or is empty, too, if there is no such compiler.
 std::string pluginFor(const std::string &compiler, const std::string &library, std::string &problem);

@@ -3,6 +3,7 @@
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <sstream>
 #include <unistd.h>
 
@@ -85,6 +86,14 @@ void pointMpiAtWrapper(Language language) {
     const char *suffix = language == Language::C ? "CC" : language == Language::Cxx ? "CXX" : "FC";
     for (const char *family : {"OMPI_", "MPICH_"})
         setenv((std::string(family) + suffix).c_str(), plain.c_str(), 1);
+}
+
+bool isForGfortranOnly(const std::string &argument) {
+    for (const char *option :
+         {"-fallow-invalid-boz", "-fallow-argument-mismatch", "-ffile-prefix-map=", "-fstack-protector"})
+        if (argument.compare(0, strlen(option), option) == 0)
+            return true;
+    return false;
 }
 
 std::string simulatedMpiCompiler(Language language) {

@@ -41,6 +41,10 @@ bool simulatedMpi(Language language, Additions &additions);
 /// The name of that compiler wrapper.
 std::string simulatedMpiCompiler(Language language);
 
+/// Whether an option is one that MPICH's mpifort hands on when it was built with gfortran, and flang does not know.
+/// They decide nothing about the code: what gfortran is to tolerate, flang tolerates.
+bool isForGfortranOnly(const std::string &argument);
+
 /// The folder with plugin and runtime: ../lib/quipu beside the wrappers.
 std::string libraryFolder();
 

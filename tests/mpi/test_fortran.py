@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import subprocess
 from collections.abc import Callable
@@ -9,8 +10,9 @@ from pathlib import Path
 
 import pytest
 from measured import MPICH, PROGRAMS, check_accounting, run_preloaded
+from quipu.agent.installation import native_file
 
-GFORTRAN, FLANG = "mpifort", "flang-new-19"
+GFORTRAN, FLANG, QUIPU = "mpifort", "flang-new-19", "quipu-mpifort"
 
 
 def mpifort(question: str) -> list[str]:
@@ -31,9 +33,12 @@ def compile_fortran(name: str, compiler: str, folder: Path, mpi: str) -> Path:
         includes = subprocess.check_output(["mpicc", "--showme:compile"], text=True).split()
         flags = [*mpifort("--showme:compile"), *includes, *mpifort("--showme:link")]
         command = [compiler, str(source), *flags, "-o", str(program)]
+    elif compiler == QUIPU:
+        command = [str(native_file(compiler)), str(source), "-o", str(program)]
     else:
         command = [f"{compiler}{mpi}", "-w", "-fallow-argument-mismatch", str(source), "-o", str(program)]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    environment = {**os.environ, "QUIPU_MPIFC": f"mpifort{mpi}", "XDG_CACHE_HOME": str(folder / "cache")}
+    result = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert result.returncode == 0, result.stderr
     return program
 
@@ -45,6 +50,8 @@ def compile_fortran(name: str, compiler: str, folder: Path, mpi: str) -> Path:
         ("ring_mpif", GFORTRAN, "", 3),
         ("ring_mpif", FLANG, "", 3),
         ("ring_mpi", GFORTRAN, "", 2),
+        ("ring_mpi", QUIPU, "", 2),
+        ("ring_mpi", QUIPU, MPICH, 2),
         ("ring_f08", GFORTRAN, "", 1),
         ("ring_f08", GFORTRAN, "", 3),
         ("ring_mpif", GFORTRAN, MPICH, 3),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -249,6 +250,34 @@ def test_fortran(tmp_path: Path, workshop) -> None:
     )
     assert done.returncode == 0
     assert b"accumulate" in next(raw.iterdir()).read_bytes()
+
+
+def test_module_mpi_of_another_compiler(tmp_path: Path) -> None:
+    """Modules of gfortran cannot be read by flang: the first compilations make one, at the same time if need be."""
+    source, own = tmp_path / "solve.f90", tmp_path / "own"
+    own.mkdir()
+    source.write_text(
+        "subroutine solve(time)\n  use mpi, only: MPI_Barrier, MPI_COMM_WORLD, MPI_Wtime\n  implicit none\n"
+        "  double precision :: time\n  integer :: error\n  call MPI_Barrier(MPI_COMM_WORLD, error)\n"
+        "  time = MPI_Wtime()\nend subroutine\n"
+    )
+    cache = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    compile_solve = [native_file("quipu-mpifort"), "-c", source, "-o", tmp_path / "solve.o"]
+    with ThreadPoolExecutor() as pool:
+        for compilation in [pool.submit(build, *compile_solve, **cache) for _ in range(3)]:
+            compilation.result()
+    (made,) = (tmp_path / "cache/quipu/fortran").iterdir()
+    assert (made / "mpi.mod").exists()
+    # A module of the program's own comes first, as it does without the wrappers.
+    (own / "mpi.f90").write_text("module mpi\nend module\n")
+    build(native_file("quipu-mpifort"), "-c", "mpi.f90", cwd=own, **cache)
+    assert "not found in module 'mpi'" in run(*compile_solve, f"-I{own}", **cache).stderr
+    # Where nothing can be kept, a line says so; then flang shows the bytes that it cannot read.
+    failed = subprocess.run(
+        compile_solve, env={**os.environ, "XDG_CACHE_HOME": "/dev/null"}, capture_output=True, check=False
+    )
+    assert failed.returncode != 0
+    assert b"no module mpi for flang" in failed.stderr.splitlines()[0]
 
 
 def test_function_versions_with_a_resolver(tmp_path: Path, cc: Path, workshop) -> None:

@@ -14,7 +14,7 @@ end module
 
 program ring
   use grid
-  include 'mpif.h'
+  use mpi
   integer :: ierr, rank, size, status(MPI_STATUS_SIZE), token
   integer :: saved = 5
   double precision :: s

@@ -1,0 +1,203 @@
+#include "mpi_module.h"
+#include "plugin.h"
+
+#include <cctype>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace quipu {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A folder that the compiler looks for modules and included files in.
+struct Folder {
+    size_t argument; ///< where its option begins in the command line
+    std::string path;
+};
+
+std::vector<Folder> foldersOf(const std::vector<std::string> &command) {
+    std::vector<Folder> folders;
+    for (size_t i = 1; i < command.size(); i++) {
+        const std::string &word = command[i];
+        for (const char *option : {"-I", "-J", "-module-dir"}) {
+            if (word == option && i + 1 < command.size())
+                folders.push_back({i, command[i + 1]});
+            else if (word.compare(0, 2, option) == 0 && word.size() > 2)
+                folders.push_back({i, word.substr(2)});
+        }
+    }
+    return folders;
+}
+
+bool exists(const std::string &path) { return access(path.c_str(), R_OK) == 0; }
+
+std::string contentOf(const std::string &path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// gfortran compresses its modules; flang writes Fortran.
+bool isCompressed(const std::string &path) {
+    char magic[2] = {};
+    std::ifstream(path, std::ios::binary).read(magic, sizeof magic);
+    return magic[0] == '\x1f' && magic[1] == '\x8b';
+}
+
+std::string lower(std::string text) {
+    for (char &character : text)
+        character = static_cast<char>(tolower(static_cast<unsigned char>(character)));
+    return text;
+}
+
+/// Calls `use(name, rest)` for each word that could be a name; `rest` is where the text goes on.
+template <class Use> void eachName(const std::string &text, Use use) {
+    auto inName = [&](size_t at) { return isalnum(static_cast<unsigned char>(text[at])) || text[at] == '_'; };
+    for (size_t at = 0; at < text.size();) {
+        size_t end = at;
+        while (end < text.size() && inName(end))
+            end++;
+        if (end > at)
+            use(text.substr(at, end - at), end);
+        at = end + (end == at);
+    }
+}
+
+/// The text of the headers in a folder: of Fortran (mpif.h and what it includes) or of C (mpi.h, mpi_proto.h).
+std::string headers(const std::string &folder, bool fortran) {
+    std::string text;
+    for (const fs::directory_entry &entry : fs::directory_iterator(folder)) {
+        const std::string name = entry.path().filename();
+        if (entry.path().extension() == ".h" && name.compare(0, 3, "mpi") == 0 && (name[3] == 'f') == fortran)
+            text += contentOf(entry.path()) + '\n';
+    }
+    return text;
+}
+
+/// MPI_Send and its like: names of small and large letters before a parenthesis. `use mpi, only: MPI_Send` needs them.
+std::set<std::string> proceduresOf(const std::string &text) {
+    std::set<std::string> names;
+    eachName(text, [&](const std::string &word, size_t end) {
+        if (word.compare(0, 4, "MPI_") != 0 || word.size() < 6 || !isupper(static_cast<unsigned char>(word[4])) ||
+            !islower(static_cast<unsigned char>(word[5])))
+            return;
+        size_t next = text.find_first_not_of(' ', end);
+        if (next != std::string::npos && text[next] == '(')
+            names.insert(lower(word));
+    });
+    return names;
+}
+
+std::string sourceOf(const std::string &folder) {
+    std::string text = "module mpi\n  implicit none\n  include 'mpif.h'\n";
+    std::set<std::string> known;
+    eachName(lower(headers(folder, true)), [&](const std::string &word, size_t) { known.insert(word); });
+    for (const std::string &name : proceduresOf(headers(folder, false)))
+        if (!known.count(name))
+            text += "  external :: " + name + "\n";
+    return text + "end module mpi\n";
+}
+
+/// FNV-1a over what decides whether a module can be used again: the files and when they were made.
+std::string keyOf(const std::string &compiler, const std::string &header) {
+    std::string facts;
+    for (const std::string &file : {compiler, header}) {
+        struct stat status = {};
+        stat(file.c_str(), &status);
+        facts += fs::weakly_canonical(file).string() + '\n' + std::to_string(status.st_size) + '\n' +
+                 std::to_string(status.st_mtime) + '\n';
+    }
+    unsigned long long hash = 14695981039346656037ULL;
+    for (char character : facts)
+        hash = (hash ^ static_cast<unsigned char>(character)) * 1099511628211ULL;
+    char text[17];
+    snprintf(text, sizeof text, "%016llx", hash);
+    return text;
+}
+
+fs::path cacheFolder() {
+    const char *configured = getenv("XDG_CACHE_HOME");
+    const char *home = getenv("HOME");
+    fs::path cache = configured && *configured ? fs::path(configured) : fs::path(home ? home : "/") / ".cache";
+    return fs::absolute(cache) / "quipu" / "fortran";
+}
+
+/// Runs a command whose output goes to a file. True if it ended with 0.
+bool runs(std::vector<std::string> command, const std::string &output) {
+    pid_t child = fork();
+    if (child == 0) {
+        int file = open(output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+        dup2(file, STDOUT_FILENO);
+        dup2(file, STDERR_FILENO);
+        std::vector<char *> words;
+        words.reserve(command.size() + 1);
+        for (std::string &word : command)
+            words.push_back(word.data());
+        words.push_back(nullptr);
+        execvp(words[0], words.data());
+        _exit(127);
+    }
+    int status = 0;
+    return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+/// Makes the module in a folder of its own and gives that its name at the end: several compilers may start at once.
+void makeModule(const fs::path &folder, const std::string &compiler, const std::string &includes) {
+    fs::create_directories(folder.parent_path());
+    std::string scratch = folder.string() + ".XXXXXX";
+    if (!mkdtemp(scratch.data()))
+        throw fs::filesystem_error("cannot make a folder", folder, std::error_code(errno, std::generic_category()));
+    chmod(scratch.c_str(), 0755);
+    const std::string source = scratch + "/mpi.f90", log = scratch + "/log";
+    std::ofstream(source) << sourceOf(includes);
+    const bool made =
+        runs({compiler, "-fsyntax-only", "-J" + scratch, "-I" + includes, source}, log) && exists(scratch + "/mpi.mod");
+    std::string problem = made ? "" : contentOf(log);
+    if (made)
+        (void)rename(scratch.c_str(), folder.c_str()); // fails if another one was first
+    fs::remove_all(scratch);
+    if (!made)
+        throw std::runtime_error(compiler + " cannot compile mpif.h: " + problem.substr(0, problem.find('\n')));
+}
+
+} // namespace
+
+void addMpiModule(std::vector<std::string> &command) {
+    const std::string compiler = findProgram(command[0]);
+    std::string includes;
+    const Folder *before = nullptr;
+    const std::vector<Folder> folders = foldersOf(command);
+    if (compiler.empty() || exists("mpi.mod"))
+        return; // of the program itself: the working directory comes first
+    for (const Folder &folder : folders) {
+        if (!before && exists(folder.path + "/mpi.mod")) {
+            if (!isCompressed(folder.path + "/mpi.mod"))
+                return;
+            before = &folder;
+        }
+        if (includes.empty() && exists(folder.path + "/mpif.h"))
+            includes = fs::absolute(folder.path);
+    }
+    if (!before || includes.empty())
+        return;
+    try {
+        const fs::path module = cacheFolder() / ("mpi-" + keyOf(compiler, includes + "/mpif.h"));
+        if (!exists(module / "mpi.mod"))
+            makeModule(module, compiler, includes);
+        command.insert(command.begin() + static_cast<std::ptrdiff_t>(before->argument), "-I" + module.string());
+    } catch (const std::exception &error) {
+        fprintf(stderr, "quipu: no module mpi for flang, 'use mpi' will not work: %s\n", error.what());
+    }
+}
+
+} // namespace quipu
