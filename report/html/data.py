@@ -26,7 +26,11 @@ from quipu.modeling.pmnf.term import Term
 
 from ..behaviour import behaviour_data
 from ..json_views import metric_json
+from ..terminal.names import shorten
 from ..views import PlacedModel
+
+# Columns of a short name in the call tree.
+_SHORT = 34
 
 _FIRST = ("time", "blocks", "bytes_sent", "bytes_received", "visits")
 
@@ -62,6 +66,7 @@ def report_data(
         "regions": [
             {
                 "display": region.display,
+                "short": shorten(region.display, _SHORT),
                 "name": region.name,
                 "kind": region.kind.name.lower(),
                 "file": region.file,

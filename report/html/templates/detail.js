@@ -141,15 +141,21 @@ function inclusivePredictions(set, point) {
   return [...sums.entries()].filter(([, one]) => one && Number.isFinite(one.middle));
 }
 
+/* The callers of a call path in small letters, the nearest ones with short names. */
+function callersOf(path) {
+  const callers = ancestry(path).slice(0, -1).map(regionOf);
+  if (!callers.length) return [];
+  const title = callers.map((region) => region.display).join(" → ");
+  return [element("small", { title }, "in " + callers.slice(-3).map((region) => region.short).join(" → "))];
+}
+
 function rankedRow(path, one, at, whole, metric, set, outside) {
-  const chain = ancestry(path).map((node) => regionOf(node).display);
-  const button = element("button", { type: "button" }, chain[chain.length - 1]);
+  const button = element("button", { type: "button" }, regionOf(path).display);
   button.addEventListener("click", () => {
     choose(path);
     byId("detail").scrollIntoView({ block: "nearest" });
   });
-  const name = element("td", { class: "path" }, button);
-  if (chain.length > 1) name.append(element("small", {}, "in " + chain.slice(-4, -1).join(" → ")));
+  const name = element("td", { class: "path" }, button, ...callersOf(path));
   const { low, high } = one;
   const formula = element("td", { class: "model" });
   const model = set.formula(path, state.scope);

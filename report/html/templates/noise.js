@@ -71,8 +71,7 @@ function noiseBox(levels, mean, most) {
 }
 
 function pathCell(path, metric) {
-  const chain = ancestry(path).map((node) => regionOf(node).display);
-  const button = element("button", { type: "button" }, chain[chain.length - 1]);
+  const button = element("button", { type: "button" }, regionOf(path).display);
   button.addEventListener("click", () => {
     byId("metric").value = metric;
     byId("scope").value = "exclusive";
@@ -80,9 +79,7 @@ function pathCell(path, metric) {
     choose(path);
     byId("detail").scrollIntoView({ block: "nearest" });
   });
-  const cell = element("td", { class: "path" }, button);
-  if (chain.length > 1) cell.append(element("small", {}, "in " + chain.slice(-4, -1).join(" → ")));
-  return cell;
+  return element("td", { class: "path" }, button, ...callersOf(path));
 }
 
 function drawNoise() {

@@ -76,7 +76,7 @@ function rowNode(node, at, value, whole) {
   const name = element("span", { class: "name", title: region.display });
   name.style.paddingLeft = Math.min(depthOf[node], 24) * 14 + "px";
   const twist = element("span", { class: "twist", "aria-hidden": "true" }, leaf ? "" : unfolded ? "▾" : "▸");
-  name.append(twist, labelNode(region.display));
+  name.append(twist, labelNode(needle ? region.display : region.short));
   const model = modelsOf(state.metric).formula(node, state.scope);
   const formula = element("span", { class: "formula wide" });
   if (model) formula.append(formulaNode(model));
