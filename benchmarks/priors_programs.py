@@ -59,7 +59,7 @@ class Plan:
     test: Point
     most_steps: float
     repetitions: int = 5
-    part: int = 50
+    part: int = 100
 
     @property
     def points(self) -> list[Point]:
