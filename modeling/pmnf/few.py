@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..experiment import FloatArray
 from .fitter import fit
-from .hypotheses import Pool, Specification, Tables, fit_hypotheses, merge, nothing, spread, tensor, to_pool
+from .hypotheses import Pool, Specification, Tables, fit_hypotheses, merge, nothing, spread, stack, tensor, to_pool
 from .library import Atom
 
 VALUES = 3
@@ -56,15 +56,20 @@ class FewValues:
         values, weights: (N, C). rounding: (N,), the largest weighted residual. atoms: by parameter (N, 3), -1 for none.
         known: (N,), where all of the other parameters' atoms are known and a model is wanted.
         """
-        pools, found = [nothing(known.size, len(atoms))], np.zeros_like(known)
+        models: dict[int, list[tuple[int, Pool]]] = {}
         if len(atoms) > 1 and np.unique(self.points[:, self.parameter]).size == VALUES:
             for path in np.flatnonzero(known).tolist():
                 own = [np.where(number == self.parameter, -1, a[[path]]) for number, a in enumerate(atoms)]
                 products = tensor(own, [int((chosen >= 0).sum()) for chosen in own])[0]
                 pool = self._model(values[path], weights[path], products, float(rounding[path]))
                 if pool is not None:
-                    found[path] = True
-                    pools.append(spread(pool, np.arange(known.size) == path))
+                    models.setdefault(pool.specification.shape[2], []).append((path, pool))
+        pools, found = [nothing(known.size, len(atoms))], np.zeros_like(known)
+        for same_width in models.values():
+            rows = np.zeros_like(known)
+            rows[[path for path, _ in same_width]] = True
+            pools.append(spread(stack([pool for _, pool in same_width]), rows))
+            found |= rows
         return merge(pools, 1), found
 
     def _model(self, values: FloatArray, weights: FloatArray, others: Specification, rounding: float) -> Pool | None:
@@ -72,8 +77,7 @@ class FewValues:
 
         others: (Q, m), all products of the functions of the other parameters.
         """
-        positions = self.points[:, self.parameter]
-        places = [np.flatnonzero(positions == p) for p in np.unique(positions)]
+        places = self._places
         columns = np.concatenate([np.ones((1, len(values))), self.tables.design(others)])
         if min(place.size for place in places) <= len(columns):
             return None
@@ -81,13 +85,12 @@ class FewValues:
         if max(float(found.worst[0, 0]) for found in fits) > rounding:
             return None
         coefficients = np.stack([found.coefficients[0, 0] for found in fits], axis=1)  # (1 + Q, 3)
-        table = self.tables.columns[self.parameter][:, [place[0] for place in places]]
         terms: list[NDArray[np.int16]] = []
         constant = False
         for number, (own, column) in enumerate(zip(coefficients, columns, strict=True)):
             if np.abs(own[:, None] * column * weights).max() <= _NOTHING:
                 continue
-            functions = self._functions(own, table, self._evidence(values, own, column))
+            functions = self._functions(own, self._evidence(values, own, column))
             if functions is None:
                 return None
             product = others[number - 1] if number else np.full(others.shape[1], -1, dtype=np.int16)
@@ -105,9 +108,16 @@ class FewValues:
         return to_pool(fitted, np.full((1, 1), -1e9), 1) if fitted.worst[0, 0] <= rounding else None
 
     @cached_property
-    def _order(self) -> FloatArray:
-        """How fast the atoms grow; the last one is the constant."""
-        return np.append(self.tables.order_of(self.parameter), 0.0)
+    def _places(self) -> list[NDArray[np.int64]]:
+        """The points at each of the three values."""
+        positions = self.points[:, self.parameter]
+        return [np.flatnonzero(positions == p) for p in np.unique(positions)]
+
+    @cached_property
+    def _families(self) -> list[_Family]:
+        table = self.tables.columns[self.parameter][:, [place[0] for place in self._places]]
+        order = np.append(self.tables.order_of(self.parameter), 0.0)
+        return [_family(sets, table, order) for sets in _sets(self.tables.atoms[self.parameter])]
 
     def _evidence(self, values: FloatArray, own: FloatArray, column: FloatArray) -> float:
         """Return what one value tells: the logarithm of the variation with this parameter over the resolution."""
@@ -115,30 +125,50 @@ class FewValues:
         variation = np.ptp(own) * np.abs(column).max()
         return float(np.log(max(variation / resolution, 1.0)))
 
-    def _functions(self, own: FloatArray, table: FloatArray, evidence: float) -> _Functions | None:
+    def _functions(self, own: FloatArray, evidence: float) -> _Functions | None:
         """Return the simplest functions whose sum has these three values, None if they tell of none."""
         tolerance = _TOLERANCE * np.abs(own).max()
         if np.ptp(own) <= tolerance:
             return (-1,)
         tried = 0
-        for sets in _sets(self.tables.atoms[self.parameter]):
-            design = table[sets].transpose(0, 2, 1)  # (S, 3, K)
-            gram = design.transpose(0, 2, 1) @ design
-            solvable = np.linalg.cond(gram) < 1e12
-            right = design[solvable].transpose(0, 2, 1) @ own
-            found = np.linalg.solve(gram[solvable], right[..., None])
-            deviation = np.abs((design[solvable] @ found)[..., 0] - own).max(axis=1)
-            # where all functions are zero, as logarithms are at 1, nothing is left to confirm
-            freedom = (design[solvable] != 0).any(axis=2).sum(axis=1) - sets.shape[1]
-            order = self._order[sets[solvable]]
-            lead = np.take_along_axis(found[..., 0], order.argmax(axis=1)[:, None], axis=1)[:, 0]
-            matching = np.flatnonzero((deviation <= tolerance) & (lead > 0) & (freedom > 0))
+        for family in self._families:
+            found = family.inverse @ own
+            deviation = np.abs((family.design @ found[..., None])[..., 0] - own).max(axis=1)
+            lead = np.take_along_axis(found, family.lead[:, None], axis=1)[:, 0]
+            matching = np.flatnonzero((deviation <= tolerance) & (lead > 0) & (family.freedom > 0))
             if matching.size:
                 first = matching[0]
-                supported = freedom[first] * evidence >= np.log(tried + first + 1) + 1.0
-                return tuple(sets[solvable][first].tolist()) if supported else None
-            tried += len(sets)
+                supported = family.freedom[first] * evidence >= np.log(tried + first + 1) + 1.0
+                return tuple(family.sets[first].tolist()) if supported else None
+            tried += family.tried
         return None
+
+
+@dataclass(frozen=True)
+class _Family:
+    """Sets of K functions at the three values, simplest first; those that cannot be told apart there are left out.
+
+    sets: (S, K). design: (S, 3, K). inverse: (S, K, 3), of least squares. lead: (S,) which function grows fastest.
+    freedom: (S,) values that confirm. tried: sets there were.
+    """
+
+    sets: NDArray[np.int64]
+    design: FloatArray
+    inverse: FloatArray
+    lead: NDArray[np.int64]
+    freedom: NDArray[np.int64]
+    tried: int
+
+
+def _family(sets: NDArray[np.int64], table: FloatArray, order: FloatArray) -> _Family:
+    design = table[sets].transpose(0, 2, 1)
+    gram = design.transpose(0, 2, 1) @ design
+    kept = np.linalg.cond(gram) < 1e12
+    design, own = design[kept], sets[kept]
+    inverse = np.linalg.solve(gram[kept], design.transpose(0, 2, 1))
+    # where all functions are zero, as logarithms are at 1, nothing is left to confirm
+    freedom = (design != 0).any(axis=2).sum(axis=1) - sets.shape[1]
+    return _Family(own, design, inverse, order[own].argmax(axis=1), freedom, len(sets))
 
 
 @lru_cache(maxsize=128)
