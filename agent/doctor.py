@@ -16,7 +16,7 @@ import psutil
 from quipu.modeling.errors import QuipuError
 
 from .installation import MEND, modules, native_file, native_folders, quipu_version
-from .launchers.detect import launcher_for
+from .launch.launchers.detect import launcher_for
 
 _ANSWER = 30.0  # seconds for a question to a tool
 _ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1"}

@@ -18,20 +18,22 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "agent"))
 import numpy as np
 import pyarrow.parquet as pq
 from profile_writer import Thread, rank_profile
-from quipu.agent.archive import read_archive
-from quipu.agent.campaign_file import read_campaign
-from quipu.agent.checksums import NAME as SUMS
-from quipu.agent.checksums import write_checksums
-from quipu.agent.facts import static_functions
-from quipu.agent.merge import combine, merge_run
-from quipu.agent.metadata import RunMetadata, read_json
-from quipu.agent.ranks import assign_ranks
-from quipu.agent.raw_folder import read_launch, read_raw_folder, write_launch
-from quipu.agent.reduced import read_reduced
-from quipu.agent.reduced_run import costs_of_ranks, run_of
-from quipu.agent.source_facts import WEIGHTED, SourceLine
-from quipu.agent.source_table import FILE as SOURCE
-from quipu.agent.source_table import SourceEffort, read_source, source_metrics, write_source
+from quipu.agent.archive.checksums import NAME as SUMS
+from quipu.agent.archive.checksums import write_checksums
+from quipu.agent.archive.metadata import RunMetadata
+from quipu.agent.archive.read import read_archive
+from quipu.agent.archive.run import SourceEffort, SourceLine
+from quipu.agent.archive.run_json import read_json
+from quipu.agent.archive.source_table import FILE as SOURCE
+from quipu.agent.archive.source_table import read_source, source_metrics, write_source
+from quipu.agent.campaign.file import read_campaign
+from quipu.agent.launch.raw_folder import read_launch, read_raw_folder, write_launch
+from quipu.agent.merge.ranks import assign_ranks
+from quipu.agent.merge.reduced import read_reduced
+from quipu.agent.merge.reduced_run import costs_of_ranks, run_of
+from quipu.agent.merge.run import combine, merge_run
+from quipu.agent.source.functions import static_functions
+from quipu.agent.source.lines import WEIGHTED
 from quipu.modeling.analysis import analyze
 from quipu.modeling.document import from_document, to_document
 from quipu.modeling.errors import FormatError, ModelingError

@@ -108,8 +108,8 @@ def write_profiles(folder: Path, ranks: int, paths: int) -> None:
 
 def merge(raw: Path, destination: Path, jobs: int) -> None:
     """Merge in this process and say what it took, as JSON on standard output."""
-    from quipu.agent.merge import merge_run
-    from quipu.agent.metadata import RunMetadata
+    from quipu.agent.archive.metadata import RunMetadata
+    from quipu.agent.merge.run import merge_run
     from quipu.agent.workers import processes
 
     begin = time.perf_counter()

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 from priors_programs import EFFORT, EXAMPLES, SMPI_NETWORK, Floats, Point, build_example, call
-from quipu.agent.store import find_runs, load_experiment
+from quipu.agent.merge.experiment import find_runs, load_experiment
 from quipu.modeling.experiment import CallTree, Experiment, RegionKind
 from quipu.modeling.pmnf.term import Exponents
 from quipu.modeling.priors.table import Bytes, Scale, row_of

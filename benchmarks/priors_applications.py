@@ -25,7 +25,7 @@ import numpy as np
 from modeling_extrap import interpreter
 from priors_application_modelers import Answer, Modeler, modelers_of
 from priors_application_runs import FULL, QUICK, Floats, Kernel, Runs, load, measure
-from quipu.agent.store import load_experiment
+from quipu.agent.merge.experiment import load_experiment
 from quipu.modeling.analysis import analyze
 from quipu.modeling.diagnosis import diagnose
 from quipu.modeling.priors.accuracy import exponent_deviation

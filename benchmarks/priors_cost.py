@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 from priors_programs import build_example, call
-from quipu.agent.store import find_runs
+from quipu.agent.merge.experiment import find_runs
 
 ROUNDS = 5
 # Clang for both, so that the compiler is the same.

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from quipu.agent.store import find_runs, load_experiment
+from quipu.agent.merge.experiment import find_runs, load_experiment
 from quipu.modeling.experiment import CallTree, Experiment, Metric, Region, RegionKind
 from quipu.modeling.pmnf.term import Exponents
 

@@ -33,7 +33,7 @@ def load_both(
     if source.is_file() and is_file_of_models(source):
         from quipu.modeling.document import from_document
 
-        from ..metadata import read_json
+        from ..archive.run_json import read_json
 
         if options is not None:
             raise UsageError(f"{source} holds models, which are made already: --selector needs measurements")
@@ -52,7 +52,7 @@ def load(source: Path, over_ranks: Literal["mean", "max", "sum"] = "mean") -> Ex
     """
     from quipu.report.formats.detect import is_file_of_models, read_experiment
 
-    from ..store import load_experiment
+    from ..merge.experiment import load_experiment
 
     if not source.exists():
         raise FormatError(source, "there is no such experiment: give a folder of runs, or a file of Extra-P")

@@ -12,7 +12,7 @@ import typer
 from .output import say
 
 if TYPE_CHECKING:
-    from ..campaign import CampaignResult, Outcome, Task
+    from ..campaign.campaign import CampaignResult, Outcome, Task
 
 _LONG = 5.0  # seconds; longer runs are announced
 
@@ -38,8 +38,8 @@ def command(
         p = [1, 2, 4, 8]
         n = [32, 48, 64, 96, 128]
     """
-    from ..campaign import Silent, run_campaign
-    from ..campaign_file import read_campaign
+    from ..campaign.campaign import Silent, run_campaign
+    from ..campaign.file import read_campaign
 
     campaign = read_campaign(file)
     result = run_campaign(campaign, Silent() if quiet else Lines(), stop_on_failure=stop_on_error)

@@ -31,7 +31,7 @@ def command(
     from quipu.report.terminal import function_table
     from quipu.report.views import FunctionRow
 
-    from ..facts import static_functions
+    from ..source.functions import static_functions
 
     if sort not in _ORDERS:
         raise UsageError(f"--sort {sort!r}: choose one of {', '.join(_ORDERS)}")

@@ -6,8 +6,9 @@ from quipu.modeling.experiment import CallTree, RegionKind
 from quipu.report.formats.scorep_filter import exclusion
 from quipu.report.terminal.text import percent, quantity
 
-from ..archive import RunArchive
-from ..overhead import OVERHEAD, Dominated, dominated, overhead_share
+from ..archive.run import RunArchive
+from ..merge.overhead import Dominated, dominated, overhead_share
+from ..profile.overhead import OVERHEAD
 
 _MOST_NOTES = 5
 

@@ -51,7 +51,7 @@ def _merge(
 ) -> None:
     from quipu.report.terminal import run_summary
 
-    from ..merge import merge_run
+    from ..merge.run import merge_run
     from .views import run_view
 
     for folder in folders:
@@ -66,7 +66,7 @@ def _expect_ended(raw: Path) -> None:
     """Raise MeasurementError if processes of a run still write to its raw folder, which the merge would remove."""
     import socket
 
-    from ..raw_folder import process_exists, read_rank_file
+    from ..launch.raw_folder import process_exists, read_rank_file
 
     for path in sorted(raw.glob("rank-*.json")):
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from ..metadata import RunMetadata
+from ..archive.metadata import RunMetadata
 
 _MOST_HOSTS = 4
 

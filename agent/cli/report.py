@@ -32,7 +32,7 @@ def command(
     from quipu.report.html import html_report, placed_models
 
     from ..installation import quipu_version
-    from ..store import find_runs
+    from ..merge.experiment import find_runs
     from .analysis import is_of_others, load
     from .provenance import provenance
 

@@ -13,7 +13,7 @@ from .options import RANK_COLUMNS, parse_assignments
 from .output import say
 
 if TYPE_CHECKING:
-    from ..archive import RunArchive
+    from ..archive.run import RunArchive
 
 # All after the first word that is no option belongs to the program.
 CONTEXT = {"allow_interspersed_args": False, "ignore_unknown_options": False}
@@ -72,9 +72,9 @@ def command(
         from quipu.report.formats import read_filter
 
         read_filter(filter_file)  # an error now, and not in every rank
-    from ..launch import LaunchOptions, RunFailed
-    from ..launch import run as launch
-    from ..launchers import launch_command
+    from ..campaign.repetition import LaunchOptions, RunFailed
+    from ..campaign.repetition import run as launch
+    from ..launch.launchers import launch_command
 
     if launcher is not None:
         program = list(launch_command(launcher, program, ranks, platform))

@@ -69,7 +69,7 @@ def command(
     rows: list[ConfigurationRow] = []
     names: tuple[str, ...] = ()
     if not is_of_others(folder) and is_run(folder):
-        from ..archive import read_archive
+        from ..archive.read import read_archive
 
         if at:
             raise UsageError("--at chooses a configuration of an experiment, but this folder is one run")

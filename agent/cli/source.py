@@ -16,9 +16,9 @@ from quipu.report.json_views import metric_json, path_json
 from quipu.report.source_view import InlinedPath, InlinedRow, ListedFunction, ListedLine, SourceView
 from quipu.report.terminal import plain_names
 
-from ..archive import RunArchive, read_archive
-from ..source_facts import SourceLine
-from ..source_table import SourceEffort, read_source
+from ..archive.read import read_archive
+from ..archive.run import RunArchive, SourceEffort, SourceLine
+from ..archive.source_table import read_source
 
 _FIRST = ("instructions", "flops", "bytes_loaded", "bytes_stored")
 _LEAST = 0.01  # share of the run from which functions and call paths are shown if none is asked for

@@ -12,7 +12,7 @@ from quipu.modeling.experiment import Experiment, FloatArray, Metric
 from quipu.report.terminal.text import number, point_text
 from quipu.report.views import ConfigurationRow, Over, RunView, Statistics, TreeView, statistics
 
-from ..archive import RunArchive, RunValues
+from ..archive.run import RunArchive, RunValues
 from .measuring import measuring_facts, measuring_notes
 
 

@@ -230,3 +230,24 @@ def rank_profile(rank: int, ranks: int = 2, work: int = 100, **changes: object) 
     for name, value in changes.items():
         setattr(profile, name, value)
     return profile
+
+
+QUIET = "inline\x1finline\x1fapp.c\x1f5\x1f0\x1f1"
+
+
+def counted(rank: int = 0) -> Profile:
+    """Return a profile in which every kind of record is used."""
+    profile = rank_profile(rank)
+    nodes = [*profile.nodes, Node(8, 3, 5, (4, 0, 1, 0), counters=(6,)), Node(9, 6, 5, (1, 0, 0, 9), 1, (2, 1))]
+    nodes[2].counters = (3, 4)
+    nodes[5].counters = (1, 2)
+    profile.nodes = nodes
+    profile.regions = {**profile.regions, 5: QUIET}
+    profile.weights = [
+        Weights(1, [[7]]),
+        Weights(2, [[1], [100]]),
+        Weights(2, [[-10]], first=2),
+        Weights(5, [[0], [1000], [5]]),
+    ]
+    profile.threads = [Thread(3, 1500), Thread(6, 1600, 1), Thread(5, 0, 2, in_use=0)]
+    return profile

@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 from complexity import Complexity, read_complexity
 from example_programs import ALL, EXAMPLES, copy_sources
 from quipu.agent.installation import native_file
-from quipu.agent.store import load_experiment
+from quipu.agent.merge.experiment import load_experiment
 from quipu.modeling.experiment import Experiment
 
 

@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from example_programs import COMPILED, build, campaign_arguments, make
-from quipu.agent.archive import RunArchive, read_archive
-from quipu.agent.store import find_runs
+from quipu.agent.archive.read import read_archive
+from quipu.agent.archive.run import RunArchive
+from quipu.agent.merge.experiment import find_runs
 from quipu.modeling.analysis import analyze
 from quipu.modeling.pmnf.model import Model
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from example_programs import make, run
-from quipu.agent.store import load_experiment
+from quipu.agent.merge.experiment import load_experiment
 from quipu.modeling.experiment import Experiment
 
 from .conftest import quipu

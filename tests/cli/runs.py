@@ -6,9 +6,10 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from quipu.agent.archive import RankRecord, RunArchive, RunValues, write_archive
-from quipu.agent.metadata import RunMetadata
-from quipu.agent.rank_statistics import statistics_of
+from quipu.agent.archive.metadata import RunMetadata
+from quipu.agent.archive.run import RankRecord, RunArchive, RunValues
+from quipu.agent.archive.write import write_archive
+from quipu.agent.merge.statistics import statistics_from, sums_of, with_absent
 from quipu.modeling.experiment import CallTree, Metric, Region, RegionKind
 
 METRICS = (
@@ -67,7 +68,7 @@ def write_run(folder: Path, p: int, n: int, repetition: int = 1, **changes: obje
         **changes,  # type: ignore[arg-type]
     )
     ranks = tuple(RankRecord(rank, "node1", 100 + rank) for rank in range(p))
-    statistics = statistics_of(values, METRICS, np.arange(p), len(TREE))
+    statistics = statistics_from(with_absent(sums_of(values, METRICS, np.arange(p), len(TREE))), METRICS)
     return write_archive(RunArchive(metadata, TREE, values, statistics, ranks), folder)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from quipu.agent.store import load_experiment
+from quipu.agent.merge.experiment import load_experiment
 from quipu.report.formats.detect import read_experiment
 
 from .conftest import Quipu

@@ -9,11 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from quipu.agent.archive import RunArchive, write_archive
-from quipu.agent.overhead import OVERHEAD
-from quipu.agent.rank_statistics import statistics_of
-from quipu.agent.source_facts import SourceLine
-from quipu.agent.source_table import SourceEffort
+from quipu.agent.archive.run import RunArchive, SourceEffort, SourceLine
+from quipu.agent.archive.write import write_archive
+from quipu.agent.merge.statistics import statistics_from, sums_of, with_absent
+from quipu.agent.profile.overhead import OVERHEAD
 from quipu.modeling.experiment import Metric
 
 from .conftest import Quipu
@@ -81,7 +80,7 @@ def make_run(tmp_path: Path, pair: float = 2e-8) -> Path:
         replace(written.metadata, metrics=metrics, overhead=costs),
         TREE,
         values,
-        statistics_of(values, metrics, np.arange(2), len(TREE)),
+        statistics_from(with_absent(sums_of(values, metrics, np.arange(2), len(TREE))), metrics),
         written.ranks,
         source=effort,
     )

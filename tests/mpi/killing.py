@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from quipu.agent.archive import RunArchive, read_archive
-from quipu.agent.launch import LaunchOptions, RunFailed, run
+from quipu.agent.archive.read import read_archive
+from quipu.agent.archive.run import RunArchive
+from quipu.agent.campaign.repetition import LaunchOptions, RunFailed, run
 
 RANKS = 2
 PATIENCE = 120.0  # seconds until the ranks must be at work

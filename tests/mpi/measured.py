@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 
 from quipu.agent.installation import native_folders
-from quipu.agent.profile import ProcessProfile, read_profile
+from quipu.agent.profile.reader import ProcessProfile, read_profile
 
 PROGRAMS = Path(__file__).parent / "programs"
 METRICS = ("bytes_sent", "bytes_received", "messages_sent", "messages_received", "comm_size")

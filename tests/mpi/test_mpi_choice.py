@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from measured import MPICH, compile_program
-from quipu.agent import mpi_choice
-from quipu.agent.launch import LaunchOptions, RunFailed, run
-from quipu.agent.launchers import LaunchPlan
+from quipu.agent.campaign.repetition import LaunchOptions, RunFailed, run
+from quipu.agent.launch import mpi_choice
+from quipu.agent.launch.launchers import LaunchPlan
 from quipu.modeling.errors import MeasurementError
 from quipu.mpi_wrap.installation import MPICH as MPICH_FAMILY
 from quipu.mpi_wrap.installation import OPEN_MPI, MpiInstallation, describe_mpicc

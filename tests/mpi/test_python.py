@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from measured import LAUNCH, PROGRAMS
 from quipu.agent.installation import native_file
-from quipu.agent.profile import ProcessProfile, read_profile
+from quipu.agent.profile.reader import ProcessProfile, read_profile
 
 FUNCTIONS = PROGRAMS / "functions.py"
 

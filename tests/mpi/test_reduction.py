@@ -11,15 +11,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 from measured import PROGRAMS, launch
-from quipu.agent.archive import RunArchive, read_archive
-from quipu.agent.merge import combine, merge_run
-from quipu.agent.merged import Merged
-from quipu.agent.metadata import RunMetadata
-from quipu.agent.ranks import assign_ranks
-from quipu.agent.raw_folder import RawFolder, read_raw_folder
-from quipu.agent.reduced import read_reduced
-from quipu.agent.reduced_run import run_of
-from quipu.agent.source_table import read_source
+from quipu.agent.archive.metadata import RunMetadata
+from quipu.agent.archive.read import read_archive
+from quipu.agent.archive.run import RunArchive
+from quipu.agent.archive.source_table import read_source
+from quipu.agent.launch.raw_folder import RawFolder, read_raw_folder
+from quipu.agent.merge.merged import Merged
+from quipu.agent.merge.ranks import assign_ranks
+from quipu.agent.merge.reduced import read_reduced
+from quipu.agent.merge.reduced_run import run_of
+from quipu.agent.merge.run import combine, merge_run
 
 Counts = dict[tuple[tuple[str, ...], str], tuple[float, ...]]
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from quipu.agent.archive import RunArchive
+from quipu.agent.archive.run import RunArchive
+from quipu.agent.campaign.repetition import LaunchOptions, RunFailed, run
 from quipu.agent.installation import native_file
-from quipu.agent.launch import LaunchOptions, RunFailed, run
-from quipu.agent.launchers import launch_command
+from quipu.agent.launch.launchers import launch_command
 
 PROGRAMS = Path(__file__).parent / "programs"
 QUIET = LaunchOptions(node_agent=False, say=lambda text: None)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from quipu.agent.installation import native_file
-from quipu.agent.profile import ProcessProfile, read_profile
+from quipu.agent.profile.reader import ProcessProfile, read_profile
 
 PROGRAMS = Path(__file__).parent / "programs"
 

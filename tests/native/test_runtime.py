@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from quipu.agent.profile import ProfileState, read_profile
+from quipu.agent.profile.reader import ProfileState, read_profile
 
 from .conftest import tree_of
 

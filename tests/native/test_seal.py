@@ -6,7 +6,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from quipu.agent.profile import ProfileState, read_profile
+from quipu.agent.profile.reader import ProfileState, read_profile
 
 
 def sealed_profile(workshop, source: str, **environment: str) -> Path:

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from quipu.agent.archive import RunArchive, read_archive
+from quipu.agent.archive.metadata import RunMetadata
+from quipu.agent.archive.read import read_archive
+from quipu.agent.archive.run import RunArchive, SourceEffort
+from quipu.agent.archive.source_table import read_source
 from quipu.agent.installation import native_file
-from quipu.agent.merge import merge_run
-from quipu.agent.metadata import RunMetadata
-from quipu.agent.source_table import SourceEffort, read_source
+from quipu.agent.merge.run import merge_run
 
 from .conftest import PROGRAMS
 

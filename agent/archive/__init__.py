@@ -1,0 +1,1 @@
+"""One run as data types, and the files that hold it: Parquet tables, run.json, checksums."""

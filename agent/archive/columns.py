@@ -1,0 +1,34 @@
+"""Columns of the Parquet tables of a run archive, and their types."""
+
+from __future__ import annotations
+
+from quipu.modeling.experiment import Metric
+
+STATISTICS = {
+    "callpath": "int32",
+    "metric": "str",
+    "ranks": "int32",
+    "sum": "float64",
+    "min": "float64",
+    "max": "float64",
+    "mean": "float64",
+    "std": "float64",
+    "min_rank": "int32",
+    "max_rank": "int32",
+}
+SKETCHES = {"callpath": "int32", "metric": "str", "level": "int8", "bucket": "int32", "count": "int32"}
+RANKS = {
+    "rank": "int32",
+    "host": "str",
+    "pid": "int32",
+    "affinity": "str",
+    "max_rss_bytes": "int64",
+    "voluntary_switches": "int64",
+    "involuntary_switches": "int64",
+    "state": "str",
+}
+
+
+def value_type(metric: Metric) -> str:
+    """Return the type of the column of a metric in values.parquet."""
+    return "float64" if metric.unit == "s" else "int64"

@@ -1,0 +1,131 @@
+"""Writing run archives: one appears under its name only when it is complete on disk, and is never overwritten."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+import uuid
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from quipu.modeling.experiment import IntArray
+
+from .checksums import write_checksums
+from .columns import RANKS, SKETCHES, STATISTICS, value_type
+from .metadata import configuration_name
+from .run import RankStatistics, RunArchive
+from .run_json import to_json, write_json
+from .source_table import write_source
+from .tables import Column, concatenated, fsync, write_table
+
+
+def write_archive(archive: RunArchive, folder: Path) -> RunArchive:
+    """Write a run into an experiment folder under the next free repetition number and return it as stored.
+
+    The name is `p=4,n=100000.r1`; numbers are tried from `metadata.repetition` on. The folder gets its name by
+    rename, when everything in it is on the disk: two runs at once never overwrite each other, and half an archive
+    is never seen. Raises OSError, and then leaves nothing behind.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    name = configuration_name(archive.metadata.parameters)
+    temporary = folder / f".tmp-{name}-{uuid.uuid4().hex}"
+    temporary.mkdir()
+    try:
+        _write_tables(archive, temporary)
+        repetition = archive.metadata.repetition
+        while True:
+            target = folder / f"{name}.r{repetition}"
+            if not target.exists():
+                archive = replace(archive, metadata=replace(archive.metadata, repetition=repetition), path=target)
+                write_json(temporary / "run.json", to_json(archive.metadata), durable=True)
+                write_checksums(temporary)
+                fsync(temporary)
+                if _rename(temporary, target):
+                    break
+            repetition += 1
+        fsync(folder)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+    return archive
+
+
+def _rename(temporary: Path, target: Path) -> bool:
+    """Give the folder its name; False if another run took the name meanwhile."""
+    try:
+        temporary.rename(target)
+    except OSError as error:
+        if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
+            return False
+        raise
+    return True
+
+
+def _write_tables(archive: RunArchive, folder: Path) -> None:
+    tree, values = archive.tree, archive.values
+    regions = tree.regions
+    write_table(
+        folder / "regions.parquet",
+        {
+            "region": ("int32", np.arange(len(regions))),
+            "name": ("str", [region.name for region in regions]),
+            "display": ("str", [region.display for region in regions]),
+            "file": ("str", [region.file for region in regions]),
+            "line": ("int32", np.array([region.line for region in regions], dtype=np.int64)),
+            "kind": ("int8", np.array([region.kind.value for region in regions], dtype=np.int64)),
+        },
+    )
+    write_table(
+        folder / "callpaths.parquet",
+        {
+            "callpath": ("int32", np.arange(len(tree))),
+            "parent": ("int32", tree.parent),
+            "region": ("int32", tree.region),
+        },
+    )
+    if values is not None:
+        columns: dict[str, tuple[str, Column]] = {
+            "callpath": ("int32", values.callpath),
+            "rank": ("int32", values.rank),
+            "thread": ("int32", values.thread),
+        }
+        for metric in archive.metadata.metrics:
+            columns[metric.name] = (value_type(metric), values.metrics[metric.name])
+        write_table(folder / "values.parquet", columns)
+    if archive.source is not None:
+        write_source(folder, archive.source)
+    names = [metric.name for metric in archive.metadata.metrics]
+    statistics = [archive.statistics[name] for name in names]
+    paths = len(tree)
+    table: dict[str, tuple[str, Column]] = {
+        "callpath": ("int32", np.tile(np.arange(paths), len(names))),
+        "metric": ("str", [name for name in names for _ in range(paths)]),
+    }
+    for column, kind in list(STATISTICS.items())[2:]:
+        pieces = [getattr(entry, column) for entry in statistics]
+        table[column] = (kind, np.concatenate(pieces) if pieces else np.zeros(0))
+    write_table(folder / "statistics.parquet", table)
+    if values is None:
+        write_table(folder / "sketches.parquet", _sketch_table(names, statistics))
+    ranks: dict[str, tuple[str, Column]] = {}
+    for column, kind in RANKS.items():
+        entries = [getattr(record, column) for record in archive.ranks]
+        ranks[column] = (kind, entries if kind == "str" else np.array(entries, dtype=np.int64))
+    write_table(folder / "ranks.parquet", ranks)
+
+
+def _sketch_table(names: list[str], statistics: list[RankStatistics]) -> dict[str, tuple[str, Column]]:
+    """Return one row per call path, metric and bucket in use."""
+    known = [(name, entry.sketches) for name, entry in zip(names, statistics, strict=True) if entry.sketches]
+    pieces: dict[str, list[IntArray]] = {
+        "callpath": [sketches.cell for _, sketches in known],
+        "level": [sketches.level[sketches.cell] for _, sketches in known],
+        "bucket": [sketches.bucket for _, sketches in known],
+        "count": [sketches.count for _, sketches in known],
+    }
+    table: dict[str, tuple[str, Column]] = {
+        name: (SKETCHES[name], concatenated(arrays, np.int64)) for name, arrays in pieces.items()
+    }
+    table["metric"] = ("str", [name for name, sketches in known for _ in range(sketches.cell.size)])
+    return table

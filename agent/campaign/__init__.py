@@ -1,0 +1,1 @@
+"""Measuring: one repetition of one configuration, and all of an experiment that a file declares."""

@@ -1,0 +1,316 @@
+"""Run a declared experiment: all points, all repetitions, and go on where an earlier invocation stopped."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+import psutil
+from quipu.modeling.errors import EnvironmentProblem, FormatError, MeasurementError, QuipuError
+
+from ..archive.metadata import configuration_name
+from ..archive.run import RunArchive
+from ..launch.process import run_process
+from ..launch.raw_folder import PREFIX, RankFile, read_launch, read_rank_file
+from ..merge.experiment import scan_runs
+from ..merge.run import merge_run
+from .file import Campaign, Point
+from .repetition import LaunchOptions, RunFailed, RunInterrupted, run
+
+LOCK_FILE = ".campaign.lock"
+
+
+@dataclass(frozen=True)
+class Task:
+    """One run to do: a point, and which repetition of it in this experiment it will be (from 1)."""
+
+    point: Point
+    parameters: Mapping[str, float]
+    repetition: int
+
+    @property
+    def name(self) -> str:
+        """The task as a person reads it: "p=4,n=100000 (repetition 2)"."""
+        return f"{configuration_name(self.parameters)} (repetition {self.repetition})"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a task: its archive, or the error."""
+
+    task: Task
+    seconds: float
+    archive: Path | None = None
+    error: str = ""
+
+
+class Progress(Protocol):
+    """Told what happens; the command line draws it."""
+
+    def planned(self, tasks: Sequence[Task], finished: int) -> None:
+        """These runs are to do, and so many are on the disk already."""
+
+    def started(self, task: Task, number: int) -> None:
+        """Run `number` (from 1) of the planned ones begins."""
+
+    def ended(self, outcome: Outcome) -> None:
+        """A run ended, well or not."""
+
+    def note(self, text: str) -> None:
+        """Something that the user should know."""
+
+
+class Silent:
+    """Progress that nobody watches."""
+
+    def planned(self, tasks: Sequence[Task], finished: int) -> None:
+        """Do nothing."""
+
+    def started(self, task: Task, number: int) -> None:
+        """Do nothing."""
+
+    def ended(self, outcome: Outcome) -> None:
+        """Do nothing."""
+
+    def note(self, text: str) -> None:
+        """Do nothing."""
+
+
+@dataclass(frozen=True)
+class CampaignResult:
+    """What an invocation did. finished: runs that were on the disk before; not_started: left after a stop."""
+
+    directory: Path
+    finished: int
+    outcomes: tuple[Outcome, ...]
+    not_started: int = 0
+    interrupted: bool = False
+
+    @property
+    def failed(self) -> tuple[Outcome, ...]:
+        """The runs that did not end well."""
+        return tuple(outcome for outcome in self.outcomes if outcome.error)
+
+    @property
+    def exit_code(self) -> int:
+        """0 if the experiment is complete, 130 after an interruption, else 1."""
+        if self.interrupted:
+            return 130
+        return 1 if self.failed or self.not_started else 0
+
+
+Launch = Callable[[Sequence[str], Mapping[str, float], int | None, Path, LaunchOptions], RunArchive]
+
+
+def run_campaign(
+    campaign: Campaign,
+    progress: Progress | None = None,
+    options: LaunchOptions | None = None,
+    *,
+    stop_on_failure: bool = False,
+    launch: Launch = run,
+) -> CampaignResult:
+    """Run what of a campaign is not complete on the disk yet; the points of a repetition in ascending order.
+
+    Runs that failed or are partial are done again, once per invocation; a failing run does not stop the others unless
+    `stop_on_failure`. Raw folders that an interruption left are merged first.
+
+    Raises MeasurementError if another campaign works in the folder, the build fails, or the folder holds runs with
+    other parameters; EnvironmentProblem if a part of Quipu is missing.
+    """
+    progress = progress or Silent()
+    directory = campaign.directory
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise MeasurementError(f"{directory}: cannot hold the experiment: {error.strerror or error}") from error
+    with locked(directory):
+        recover(directory, progress)
+        tasks, finished = remaining(campaign, progress)
+        progress.planned(tasks, finished)
+        if tasks and campaign.build:
+            _build(campaign)
+        return _run_tasks(
+            campaign,
+            tasks,
+            finished,
+            progress=progress,
+            options=_options(campaign, options, progress),
+            stop_on_failure=stop_on_failure,
+            launch=launch,
+        )
+
+
+def _options(campaign: Campaign, options: LaunchOptions | None, progress: Progress) -> LaunchOptions:
+    """Return the launch options of the campaign; what the caller gives goes before what the file says."""
+    told: set[str] = set()
+
+    def say_once(text: str) -> None:
+        if text not in told:
+            told.add(text)
+            progress.note(text)
+
+    options = options or LaunchOptions()
+    return replace(
+        options,
+        clock=options.clock or campaign.clock,
+        filter_file=options.filter_file or campaign.filter_file,
+        timeout=options.timeout or campaign.timeout,
+        environment={**campaign.environment, **options.environment},
+        folder=options.folder or campaign.path.parent,
+        say=say_once,
+    )
+
+
+def _run_tasks(
+    campaign: Campaign,
+    tasks: Sequence[Task],
+    finished: int,
+    *,
+    progress: Progress,
+    options: LaunchOptions,
+    stop_on_failure: bool,
+    launch: Launch,
+) -> CampaignResult:
+    outcomes: list[Outcome] = []
+    interrupted = False
+    for number, task in enumerate(tasks, start=1):
+        progress.started(task, number)
+        began = time.monotonic()
+        path, text = None, ""
+        try:
+            command = campaign.command_at(task.point)
+            archive = launch(command, task.parameters, None, campaign.directory, options)
+            path = archive.path
+        except EnvironmentProblem:
+            raise
+        except QuipuError as error:
+            text = str(error)
+            interrupted = isinstance(error, RunInterrupted)
+            if isinstance(error, RunFailed) and error.archive is not None:
+                path = error.archive.path
+        outcome = Outcome(task, time.monotonic() - began, path, text)
+        outcomes.append(outcome)
+        progress.ended(outcome)
+        if interrupted or (stop_on_failure and text):
+            break
+    return CampaignResult(campaign.directory, finished, tuple(outcomes), len(tasks) - len(outcomes), interrupted)
+
+
+def remaining(campaign: Campaign, progress: Progress) -> tuple[list[Task], int]:
+    """Return the runs that are not complete on the disk, repetition by repetition, and the number of those that are.
+
+    Raises MeasurementError if the folder holds runs with other parameters.
+    """
+    runs, errors = scan_runs(campaign.directory)
+    for error in errors:
+        progress.note(f"{error} (the run counts as not done)")
+    complete: Counter[Point] = Counter()
+    for stored in runs:
+        parameters = stored.metadata.parameters
+        if set(parameters) != set(campaign.parameters):
+            raise MeasurementError(
+                f"{campaign.directory}: {stored.path.name} has other parameters than {campaign.path}; "
+                "give the campaign a directory of its own"
+            )
+        if stored.metadata.complete:
+            complete[tuple(parameters[name] for name in campaign.parameters)] += 1
+    done = sum(min(complete[point], campaign.repetitions) for point in campaign.points)
+    tasks = [
+        Task(point, campaign.values(point), repetition)
+        for repetition in range(1, campaign.repetitions + 1)
+        for point in campaign.points
+        if complete[point] < repetition
+    ]
+    return tasks, done
+
+
+def recover(directory: Path, progress: Progress) -> None:
+    """Merge the raw folders that interrupted runs left: to complete runs if all is there, else to partial ones.
+
+    Raises MeasurementError if processes of such a run still run: they would disturb what is measured next.
+    """
+    for raw in sorted(directory.glob(f"{PREFIX}*")):
+        try:
+            launch = read_launch(raw)
+            if launch.alive:
+                continue
+            _expect_no_rank(raw)
+            archive = merge_run(raw, directory, launch.metadata)
+        except FormatError as error:
+            progress.note(f"{raw} was left by an interrupted run and cannot be merged: {error}")
+            continue
+        except MeasurementError as error:
+            if isinstance(error, _StillRunning):
+                raise
+            progress.note(f"{raw} was left by an interrupted run; {error}")
+            continue
+        kind = "complete" if archive.metadata.complete else "partial"
+        progress.note(f"merged what an interrupted run left: {archive.path.name}, {kind}")
+
+
+class _StillRunning(MeasurementError):
+    """Ranks of an earlier run are still at work."""
+
+
+def _expect_no_rank(raw: Path) -> None:
+    for path in sorted(raw.glob("rank-*.json")):
+        try:
+            rank = read_rank_file(path)
+        except FormatError:
+            continue  # the merge will tell
+        if rank.host == socket.gethostname() and _runs_since(rank, path.stat().st_mtime):
+            raise _StillRunning(
+                f"{raw}: rank {rank.rank} of an interrupted run still runs (process {rank.pid}); wait for it or end it"
+            )
+
+
+def _runs_since(rank: RankFile, written: float) -> bool:
+    """Whether the process of a rank runs, and is not a later one with the same number."""
+    try:
+        process = psutil.Process(rank.pid)
+        return bool(process.create_time() <= written + 1.0 and process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.Error:
+        return False
+
+
+@contextmanager
+def locked(directory: Path) -> Iterator[None]:
+    """Hold the lock of an experiment folder. The kernel frees it when its process ends, however it ends."""
+    path = directory / LOCK_FILE
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError as error:
+        raise MeasurementError(f"{path}: cannot be written: {error.strerror or error}") from error
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            holder = os.pread(descriptor, 200, 0).decode("utf-8", "replace").strip() or "unknown"
+            raise MeasurementError(
+                f"{directory}: another campaign is at work here ({holder}); wait for it, or end it"
+            ) from error
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"process {os.getpid()} on {socket.gethostname()}\n".encode(), 0)
+        yield
+        os.ftruncate(descriptor, 0)
+    finally:
+        os.close(descriptor)
+
+
+def _build(campaign: Campaign) -> None:
+    text = " ".join(campaign.build)
+    try:
+        ending = run_process(campaign.build, {**os.environ, **campaign.environment}, folder=campaign.path.parent)
+    except OSError as error:
+        raise MeasurementError(f"{campaign.path}: build: {text}: {error.strerror or error}") from error
+    if ending.text:
+        raise MeasurementError(f"{campaign.path}: build: {text}: {ending.text}; nothing was measured")

@@ -1,0 +1,295 @@
+"""Declared experiments: the TOML file of a campaign."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+import shlex
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypedDict
+
+from quipu.modeling.errors import FormatError, MeasurementError
+
+from ..launch.launchers import launch_command
+
+Point = tuple[float, ...]
+
+_PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
+_NAME = re.compile(r"[A-Za-z_]\w*\Z")
+_LINE = re.compile(r"\(at line (\d+),")
+_TABLES = {"experiment", "parameters", "environment"}
+_LAUNCHING = {"command", "launcher", "ranks", "platform"}
+_SETTINGS = {"name", "directory", "repetitions", "build", "timeout", "points", "clock", "filter", *_LAUNCHING}
+_LARGEST_GRID = 100_000
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """An experiment as declared: what to run at which points, how often.
+
+    command: words with {parameter} in them. launcher: starts the command on `ranks` (text with {parameter} in it) of a
+    `platform`, None if the command says how it is launched. points: in the order in which they run (ascending, first
+    parameter slowest). directory and filter_file are below the folder of the file; there the build and the programs
+    run, wherever the campaign is started from.
+    """
+
+    path: Path
+    name: str
+    directory: Path
+    parameters: tuple[str, ...]
+    points: tuple[Point, ...]
+    command: tuple[str, ...]
+    repetitions: int = 1
+    build: tuple[str, ...] = ()
+    timeout: float | None = None
+    clock: str | None = None
+    filter_file: Path | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
+    launcher: str | None = None
+    ranks: str = ""
+    platform: Path | None = None
+
+    def values(self, point: Point) -> dict[str, float]:
+        """Return the parameters at a point by name."""
+        return dict(zip(self.parameters, point, strict=True))
+
+    def command_at(self, point: Point) -> tuple[str, ...]:
+        """Return the command at a point. A value never becomes several words: there is no shell.
+
+        Raises FormatError or MeasurementError if the number of ranks there is none.
+        """
+        values = {
+            name: f"{value:.15g}" if isinstance(value, float) else str(value)
+            for name, value in self.values(point).items()
+        }
+
+        def filled(word: str) -> str:
+            return _PLACEHOLDER.sub(lambda match: values[match.group(1)], word)
+
+        command = tuple(filled(word) for word in self.command)
+        if self.launcher is None:
+            return command
+        ranks = filled(self.ranks)
+        if ranks and not (ranks.isascii() and ranks.isdigit()):
+            raise FormatError(self.path, f"ranks: {ranks} is no number of ranks")
+        return launch_command(self.launcher, command, int(ranks) if ranks else None, self.platform)
+
+
+def read_campaign(path: Path | str) -> Campaign:
+    """Read a campaign file. Raises FormatError naming file, line and key for every mistake.
+
+    Paths in it, those in commands too, are relative to the folder of the file.
+
+    [experiment]
+    name = "heat"
+    repetitions = 3                      # 1 if not given
+    command = "mpirun -n {p} ./heat {n}"
+    directory = "heat-runs"              # the name if not given
+    build = "make heat"                  # runs once, optional
+    launcher = "smpi"                    # simulates the command, which is then the program alone; optional, as are
+    ranks = "{p}"                        # its ranks and
+    platform = "cluster.xml"             # the SimGrid platform
+    timeout = 600                        # seconds for each run, optional
+    [parameters]                         # all combinations; or points = [[1, 64], [2, 128]] in [experiment]
+    p = [1, 2, 4, 8]
+    n = [64, 128, 256]
+    [environment]                        # for the program, optional
+    OMP_NUM_THREADS = "1"
+    """
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+        content = tomllib.loads(text)
+    except OSError as error:
+        raise FormatError(path, f"cannot be read: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise FormatError(path, "is not UTF-8 text") from error
+    except tomllib.TOMLDecodeError as error:
+        line = _LINE.search(str(error))
+        raise FormatError(path, f"is not TOML: {error}", int(line.group(1)) if line else None) from error
+    return _Declaration(path, text, content).campaign()
+
+
+class _Launching(TypedDict):
+    launcher: str | None
+    ranks: str
+    platform: Path | None
+
+
+class _Declaration:
+    """The content of a campaign file; its methods check one key each."""
+
+    def __init__(self, path: Path, text: str, content: dict[str, Any]) -> None:
+        self.path = path
+        self.text = text
+        self.content = content
+        experiment = content.get("experiment", {})
+        if not isinstance(experiment, dict):
+            raise self.error("experiment", "should be a table: [experiment]")
+        self.settings: dict[str, Any] = dict(experiment)
+        for key, value in content.items():
+            if key in _SETTINGS and key in self.settings:
+                raise self.error(key, "is given twice: at the top and in [experiment]")
+            if key in _SETTINGS:
+                self.settings[key] = value
+            elif key not in _TABLES:
+                raise self.error(key, f"is unknown; there are the tables {_listed(_TABLES)}")
+        for key in self.settings:
+            if key not in _SETTINGS:
+                raise self.error(key, f"is unknown; [experiment] has {_listed(_SETTINGS)}")
+
+    def error(self, key: str, message: str) -> FormatError:
+        """Return the error for a key, with the line where the key stands."""
+        found = re.search(rf"^[ \t]*(\[)?[ \t]*[\"']?{re.escape(key)}[\"']?[ \t]*(=|\])", self.text, re.MULTILINE)
+        line = self.text.count("\n", 0, found.start()) + 1 if found else None
+        return FormatError(self.path, f"{key}: {message}", line)
+
+    def campaign(self) -> Campaign:
+        """Return the checked campaign."""
+        name = self.text_of("name", self.path.stem)
+        if not name or name.startswith(".") or "/" in name:
+            raise self.error("name", f"{name!r} cannot be the name of an experiment")
+        parameters, points = self.points()
+        filter_file = self.text_of("filter", "")
+        return Campaign(
+            path=self.path,
+            name=name,
+            directory=self.path.parent / self.text_of("directory", name),
+            parameters=parameters,
+            points=points,
+            command=self.command(parameters),
+            repetitions=self.repetitions(),
+            build=self.words("build") if "build" in self.settings else (),
+            timeout=self.timeout(),
+            clock=self.clock(),
+            filter_file=self.path.parent / filter_file if filter_file else None,
+            environment=self.environment(),
+            **self.launching(),
+        )
+
+    def launching(self) -> _Launching:
+        launcher = self.text_of("launcher", "") or None
+        for key in ("ranks", "platform"):
+            if key in self.settings and launcher is None:
+                raise self.error(key, 'belongs to launcher = "smpi"; other launchers have theirs in the command')
+        platform = self.text_of("platform", "")
+        place = Path(platform) if platform else None
+        try:
+            launch_command(launcher or "smpi", ["program"], 1, place)
+        except MeasurementError as error:
+            raise self.error("launcher", str(error)) from error
+        if launcher is not None and place is None and "ranks" not in self.settings:
+            raise self.error("launcher", 'needs ranks = "{p}" or a platform')
+        return {"launcher": launcher, "ranks": self.ranks(), "platform": place}
+
+    def ranks(self) -> str:
+        value = self.settings.get("ranks", "")
+        if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+            return str(value)
+        if value != "" and not (isinstance(value, str) and _PLACEHOLDER.fullmatch(value)):
+            raise self.error("ranks", 'should be a parameter like "{p}", or a whole number above 0')
+        return str(value)
+
+    def text_of(self, key: str, default: str) -> str:
+        value = self.settings.get(key, default)
+        if not isinstance(value, str) or "\0" in value:
+            raise self.error(key, "should be text")
+        return value
+
+    def repetitions(self) -> int:
+        value = self.settings.get("repetitions", 1)
+        if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= 10_000:
+            raise self.error("repetitions", "should be a whole number from 1 to 10000")
+        return value
+
+    def timeout(self) -> float | None:
+        value = self.settings.get("timeout")
+        if value is not None and (not _is_number(value) or value <= 0):
+            raise self.error("timeout", "should be a number of seconds above 0")
+        return None if value is None else float(value)
+
+    def clock(self) -> str | None:
+        value = self.settings.get("clock")
+        if value not in (None, "tsc", "monotonic", "none"):
+            raise self.error("clock", 'should be "tsc", "monotonic" or "none"')
+        return None if value is None else str(value)
+
+    def words(self, key: str) -> tuple[str, ...]:
+        value = self.settings.get(key)
+        if isinstance(value, str):
+            try:
+                value = shlex.split(value)
+            except ValueError as error:
+                raise self.error(key, f"cannot be split into words: {error}") from error
+        if not isinstance(value, list) or not value or not all(isinstance(word, str) for word in value):
+            raise self.error(key, "should be a command: text, or a list of words")
+        return tuple(value)
+
+    def command(self, parameters: tuple[str, ...]) -> tuple[str, ...]:
+        if "command" not in self.settings:
+            raise self.error("experiment", 'command is missing, like: command = "mpirun -n {p} ./app {n}"')
+        words = self.words("command")
+        used = {name for word in (*words, self.ranks()) for name in _PLACEHOLDER.findall(word)}
+        for name in sorted(used - set(parameters)):
+            raise self.error("command", f"{{{name}}} is no parameter; there are: {_listed(set(parameters))}")
+        for name in parameters:
+            if name not in used:
+                raise self.error("command", f"does not contain {{{name}}}, so the parameter would change nothing")
+        return words
+
+    def points(self) -> tuple[tuple[str, ...], tuple[Point, ...]]:
+        given = self.content.get("parameters", {})
+        explicit = self.settings.get("points")
+        if isinstance(given, list) and all(isinstance(name, str) for name in given):
+            if explicit is None:
+                raise self.error("parameters", "a list of names needs points = [[…], …] in [experiment]")
+            given = {name: [] for name in given}
+        if not isinstance(given, dict):
+            raise self.error("parameters", "should be a table: [parameters] with lines like p = [1, 2, 4]")
+        for name in given:
+            if not _NAME.match(name):
+                raise self.error(name, "is not usable as a parameter name (letters, digits and _)")
+        names = tuple(given)
+        if explicit is not None:
+            return names, self.explicit_points(names, explicit)
+        for name, values in given.items():
+            if not isinstance(values, list) or not values or not all(_is_number(value) for value in values):
+                raise self.error(name, "should be a list of numbers, like [1, 2, 4]")
+        if math.prod(len(values) for values in given.values()) > _LARGEST_GRID:
+            raise self.error("parameters", f"make more than {_LARGEST_GRID} points")
+        grid = itertools.product(*(sorted(set(values)) for values in given.values()))
+        return names, tuple(grid)
+
+    def explicit_points(self, names: tuple[str, ...], rows: object) -> tuple[Point, ...]:
+        if not isinstance(rows, list) or not rows:
+            raise self.error("points", "should be a list of points, like [[1, 64], [2, 128]]")
+        for row in rows:
+            if not isinstance(row, list) or len(row) != len(names) or not all(_is_number(value) for value in row):
+                order = ", ".join(names) or "no parameters"
+                raise self.error("points", f"{row!r} should hold one number for each of: {order}")
+        return tuple(sorted({tuple(row) for row in rows}))
+
+    def environment(self) -> dict[str, str]:
+        table = self.content.get("environment", {})
+        if not isinstance(table, dict):
+            raise self.error("environment", "should be a table: [environment]")
+        result = {}
+        for name, value in table.items():
+            if isinstance(value, bool) or not isinstance(value, str | int | float) or "\0" in str(value):
+                raise self.error(name, "should be text or a number")
+            if not name or "=" in name:
+                raise self.error(name, "is no name of an environment variable")
+            result[name] = str(value)
+        return result
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _listed(names: set[str]) -> str:
+    return ", ".join(sorted(names)) or "none"

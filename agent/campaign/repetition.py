@@ -1,0 +1,280 @@
+"""Launch a program so that it is measured, and merge what its ranks counted: one repetition of one configuration."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import shutil
+import sys
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import psutil
+from quipu.modeling.errors import MeasurementError, UsageError
+
+from ..archive.metadata import RunMetadata, configuration_name
+from ..archive.run import RunArchive
+from ..installation import native_file, quipu_version
+from ..launch.launchers import LaunchPlan, LaunchRequest, plan_launch
+from ..launch.process import Ending, run_process
+from ..launch.raw_folder import PREFIX, read_raw_folder, write_launch
+from ..merge.run import column_ranks_wanted, merge_command, merge_run
+
+CLOCKS = ("tsc", "monotonic", "none")
+WAITS = ("off", "local", "sample", "all")
+_NODE_WAIT = 2.0  # seconds that the node agents get to write what they saw last
+
+
+@dataclass(frozen=True)
+class LaunchOptions:
+    """How to measure.
+
+    clock: one of `CLOCKS`, None: the best there is; "none" keeps no time (effort only). filter_file: Score-P filter
+    honoured at run time. environment: further variables for the program. timeout: seconds. mpi_preload: the MPI
+    library to put before the program (None: the one that fits the launcher, built if need be); mpi=False: none.
+    mpi_wait: one of `WAITS`, how waiting in MPI is told from transfer (None: $QUIPU_MPI_WAIT, else "local":
+    barriers that nobody asked for could hang a program of which only a part is wrapped).
+    python: functions of Python programs become regions. mpi_reduce: the ranks reduce their profiles in MPI_Finalize
+    (None: $QUIPU_MPI_REDUCE, else if all ranks run the same program). rank_columns: up to so many ranks the archive has
+    the values of each, above statistics (None: `merge.column_ranks_wanted`).
+    folder: the working folder of the program (None: the current one). say: takes one line of text for the user.
+    """
+
+    clock: str | None = None
+    filter_file: Path | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
+    timeout: float | None = None
+    mpi: bool = True
+    mpi_preload: Path | None = None
+    mpi_wait: str | None = None
+    python: bool = False
+    mpi_reduce: bool | None = None
+    rank_columns: int | None = None
+    folder: Path | None = None
+    node_agent: bool = True
+    say: Callable[[str], None] = lambda text: print(f"quipu: {text}", file=sys.stderr)
+
+    @property
+    def rank_columns_wanted(self) -> int:
+        """Up to how many ranks the archive has the values of each."""
+        return column_ranks_wanted() if self.rank_columns is None else self.rank_columns
+
+
+class RunFailed(MeasurementError):
+    """The program did not end well; what it had counted is in `archive`, marked partial (None: it left nothing)."""
+
+    def __init__(self, message: str, ending: Ending, archive: RunArchive | None = None) -> None:
+        """Keep the ending; the exit code is the program's, 128 + N after signal N."""
+        super().__init__(message)
+        self.archive = archive
+        self.ending = ending
+        code = ending.exit_code if ending.exit_code >= 0 else 128 - ending.exit_code
+        self.exit_code = code if 0 < code < 256 else 1
+
+
+class RunInterrupted(RunFailed):
+    """The user stopped the run by SIGINT or SIGTERM."""
+
+
+def run(
+    command: Sequence[str],
+    parameters: Mapping[str, float],
+    repetition: int | None,
+    experiment_dir: Path | str,
+    options: LaunchOptions | None = None,
+) -> RunArchive:
+    """Launch `command`, wait for its end, and store the run in `experiment_dir` under the next free repetition number.
+
+    repetition: the first number to try (None: 1). Output of the program passes through unchanged.
+
+    Raises MeasurementError before anything is started if a program is missing; RunFailed, with the partial archive, if
+    the program exits non-zero or is killed or some rank did not count to its end; RunInterrupted if we were told to
+    stop; MeasurementError if no process left a profile or the archive cannot be written (the raw folder stays, the
+    message names it).
+    """
+    options = options or LaunchOptions()
+    _check(options)
+    experiment = Path(experiment_dir).absolute()
+    raw = experiment / f"{PREFIX}{configuration_name(parameters)}-{uuid.uuid4().hex[:12]}"
+    plan = _plan(tuple(command), raw, options)
+    metadata = RunMetadata(
+        parameters=dict(parameters),
+        repetition=repetition or 1,
+        command=tuple(command),
+        started=_now(),
+        launcher={
+            "family": plan.family,
+            "version": plan.version,
+            "ranks": plan.ranks,
+            "argv": list(plan.argv),
+            **plan.facts,
+        },
+        environment_added={**options.environment, **plan.settings},
+        quipu_version=quipu_version(),
+    )
+    try:
+        raw.mkdir(parents=True)
+        write_launch(raw, metadata)
+        for path, text in plan.files.items():
+            path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        shutil.rmtree(raw, ignore_errors=True)
+        raise MeasurementError(f"{experiment}: cannot hold a measurement: {error.strerror or error}") from error
+    for note in plan.notes:
+        options.say(f"added {note}")
+    metadata = replace(metadata, started=_now())
+    ending = _launch(plan, raw, options)
+    wait_for_nodes(raw)
+    return _finish(raw, experiment, metadata, ending, options)
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
+
+
+def _check(options: LaunchOptions) -> None:
+    if options.clock is not None and options.clock not in CLOCKS:
+        raise UsageError(f"clock {options.clock!r} is unknown; there are: {', '.join(CLOCKS)}")
+    if options.mpi_wait is not None and options.mpi_wait not in WAITS:
+        raise UsageError(f"waiting {options.mpi_wait!r} is unknown; there are: {', '.join(WAITS)}")
+    if options.rank_columns_wanted < 0:
+        raise UsageError(f"the number of ranks with columns must not be below 0, not {options.rank_columns}")
+    if options.timeout is not None and not options.timeout > 0:
+        raise UsageError(f"the time limit must be above 0 s, not {options.timeout}")
+
+
+def _plan(command: tuple[str, ...], raw: Path, options: LaunchOptions) -> LaunchPlan:
+    environment = {**os.environ, **options.environment}
+    variables = {name: value for name, value in environment.items() if name.startswith("QUIPU_")}
+    variables.update(options.environment)
+    variables["QUIPU_DIR"] = str(raw)
+    variables["QUIPU_RANK_COLUMNS"] = str(options.rank_columns_wanted)
+    if options.clock:
+        variables["QUIPU_CLOCK"] = options.clock
+    if options.filter_file:
+        variables["QUIPU_FILTER"] = str(options.filter_file.absolute())
+    if options.python:
+        variables["QUIPU_PYTHON"] = "1"
+    if options.node_agent:
+        variables["QUIPU_NODE_AGENT"] = agent_command(raw)
+    shim = native_file("quipu-exec")
+    cores = _cores()
+    request = LaunchRequest(command, shim, environment, variables, cores, options.folder or Path())
+    plan = plan_launch(request)
+    if options.mpi and plan.is_mpi:
+        from ..launch.mpi_choice import library_for
+
+        library = options.mpi_preload or library_for(command[0], plan, environment)
+        variables["QUIPU_PRELOAD"] = str(library.absolute())
+        variables["QUIPU_MPI_WAIT"] = options.mpi_wait or variables.get("QUIPU_MPI_WAIT") or "local"
+        variables["QUIPU_MPI_REDUCE"] = _reduce(plan, options, variables)
+        plan = plan_launch(replace(request, variables=variables))
+    return plan
+
+
+def _reduce(plan: LaunchPlan, options: LaunchOptions, variables: Mapping[str, str]) -> str:
+    """Return "1" if ranks reduce: not in simulations, where they share a profile.
+
+    Of several programs one may run without the wrappers, and the others would wait for it.
+    """
+    if not plan.rank_processes:
+        return "0"
+    if options.mpi_reduce is not None:
+        return "1" if options.mpi_reduce else "0"
+    return variables.get("QUIPU_MPI_REDUCE") or ("1" if len(set(plan.programs)) == 1 else "0")
+
+
+def _cores() -> int:
+    """Return how many ranks Open MPI starts here without being told to oversubscribe: physical cores that are ours."""
+    allowed = len(os.sched_getaffinity(0))
+    return min(psutil.cpu_count(logical=False) or allowed, allowed)
+
+
+def agent_command(raw: Path) -> str:
+    """Return the command of the node agent as the shim reads it: words at spaces, a backslash quotes one character.
+
+    -P keeps the measured program's working folder out of the agent's import path.
+    """
+    words = (sys.executable, "-P", "-m", "quipu.agent.launch.node", str(raw))
+    return " ".join(word.replace("\\", "\\\\").replace(" ", "\\ ") for word in words)
+
+
+def _launch(plan: LaunchPlan, raw: Path, options: LaunchOptions) -> Ending:
+    environment = {**os.environ, **options.environment, **plan.environment}
+    try:
+        return run_process(plan.argv, environment, options.timeout, options.folder)
+    except OSError as error:
+        shutil.rmtree(raw, ignore_errors=True)
+        raise MeasurementError(f"{plan.argv[0]}: cannot be started: {error.strerror or error}") from error
+
+
+def wait_for_nodes(
+    raw: Path,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> None:
+    """Wait, but not long, until the node agents that began have written what they saw last."""
+    end = clock() + _NODE_WAIT
+    while clock() < end:
+        begun = {path.stem for path in raw.glob("node-*.log")}
+        if all(_has_ended(raw / f"{stem}.json") for stem in begun):
+            return
+        sleep(0.02)
+
+
+def _has_ended(path: Path) -> bool:
+    try:
+        return '"ended": true' in path.read_text(encoding="utf-8", errors="replace")[:200]
+    except OSError:
+        return False
+
+
+def _finish(raw: Path, experiment: Path, metadata: RunMetadata, ending: Ending, options: LaunchOptions) -> RunArchive:
+    program = Path(metadata.command[0]).name
+    trouble = f"{program} {ending.text}" if ending.text else ""
+    metadata = replace(
+        metadata,
+        seconds=ending.seconds,
+        exit_code=ending.exit_code,
+        partial=bool(trouble),
+        problems=(trouble,) if trouble else (),
+    )
+    try:
+        write_launch(raw, metadata)
+    except OSError as error:
+        raise MeasurementError(
+            f"{raw}: {error.strerror or error}. The raw profiles stay there; make room and merge them with: "
+            f"{merge_command(raw, experiment)}"
+        ) from error
+    if not any(raw.glob("profile-*.quipu")):
+        raise _nothing_measured(raw, ending, trouble)
+    archive = merge_run(raw, experiment, metadata, column_ranks=options.rank_columns_wanted)
+    if archive.metadata.complete:
+        return archive
+    if not trouble:
+        problems = "; ".join(archive.metadata.problems)
+        message = f"{program} ended well, but numbers are missing: {problems}; {archive.path} is marked partial"
+        raise RunFailed(message, ending, archive)
+    kind = RunInterrupted if ending.stopped_by is not None else RunFailed
+    raise kind(f"{trouble}; what was counted until then is in {archive.path}, marked partial", ending, archive)
+
+
+def _nothing_measured(raw: Path, ending: Ending, trouble: str) -> MeasurementError:
+    """Return the error for a run without any profile, and why that is likely."""
+    started = len(read_raw_folder(raw).rank_files)
+    if ending.stopped_by is not None:
+        shutil.rmtree(raw, ignore_errors=True)
+        return RunInterrupted(f"{trouble}, before anything was measured", ending)
+    if started == 0:
+        shutil.rmtree(raw, ignore_errors=True)
+        why = trouble or "the launcher ended"
+        return RunFailed(f"{why} before any rank was started; its own messages above say why", ending)
+    message = (
+        f"{trouble or 'the program ended well'}, but none of its {started} processes left a profile. Likely it was "
+        "not built with the Quipu compiler wrappers (quipu-cc, quipu-mpicc …) and makes no MPI calls that could be "
+        f"counted (or its MPI is linked statically). The raw folder is kept: {raw}"
+    )
+    return RunFailed(message, ending) if trouble else MeasurementError(message)

@@ -1,0 +1,1 @@
+"""Launchers, the choice of the MPI library, the node agent, and the raw folder that they fill."""

@@ -1,0 +1,242 @@
+"""The node agent: load, frequency and memory of one node and of its ranks while a program runs.
+
+`python -m quipu.agent.launch.node RAW_DIR`; quipu-exec starts one on each node. It imports psutil and the standard
+library alone, so that it is there soon and disturbs little. It also notes when each measured process ended, so that the
+time of one that was killed can be told up to its end, and alive-<host> has the moment when the agent last looked.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import psutil
+
+from .process_ends import ProcessEnds
+
+INTERVAL = 0.2
+CLOSELY = 5  # ticks in which ranks are looked at each time; after that, and for writing the file, every fifth tick
+GIVE_UP = 30.0  # seconds without any rank
+AFTER_STOP = 20.0  # seconds; batch systems kill processes about 30 s after they told them to end
+MOST_SAMPLES = 600  # then every second one is dropped, and half as many are taken from then on
+
+
+class RankWatch:
+    """One rank of this node: its process and the latest that is known of it."""
+
+    def __init__(self, content: dict[str, Any]) -> None:
+        """content: what quipu-exec wrote to rank-<rank>.json."""
+        self.facts: dict[str, Any] = {"rank": int(content["rank"]), "pid": int(content["pid"])}
+        self.process: psutil.Process | None
+        try:
+            self.process = psutil.Process(self.facts["pid"])
+        except psutil.Error:
+            self.process = None
+
+    def sample(self) -> None:
+        """Take memory high-water mark, context switches and affinity; notice that the rank is gone."""
+        if self.process is None:
+            return
+        try:
+            with self.process.oneshot():
+                if not self.process.is_running() or self.process.status() == psutil.STATUS_ZOMBIE:
+                    self.process = None
+                    return
+                switches = self.process.num_ctx_switches()
+                self.facts["voluntary_switches"] = switches.voluntary
+                self.facts["involuntary_switches"] = switches.involuntary
+                self.facts["affinity"] = self.process.cpu_affinity()
+            self.facts["max_rss_bytes"] = high_water_mark(self.facts["pid"])
+        except (psutil.Error, OSError):
+            self.process = None
+
+    def alive(self) -> bool:
+        """Whether the rank is still there; much cheaper than a sample."""
+        if self.process is not None:
+            try:
+                os.kill(self.facts["pid"], 0)
+            except ProcessLookupError:
+                self.process = None
+            except PermissionError:
+                return True
+        return self.process is not None
+
+
+def high_water_mark(pid: int) -> int:
+    """Return the largest resident size that a process had, in bytes (VmHWM)."""
+    for line in Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace").splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+def node_sample(seconds: float) -> dict[str, float]:
+    """Return load average, mean use of the CPUs in percent, mean frequency in MHz and used memory in bytes."""
+    frequency = psutil.cpu_freq()
+    return {
+        "seconds": round(seconds, 3),
+        "load": round(psutil.getloadavg()[0], 2),
+        "cpu_percent": psutil.cpu_percent(None),
+        "frequency_mhz": round(frequency.current, 1) if frequency else 0.0,
+        "memory_used_bytes": psutil.virtual_memory().used,
+    }
+
+
+class NodeAgent:
+    """Samples until all known ranks of this host are gone."""
+
+    def __init__(
+        self,
+        raw: Path,
+        host: str,
+        *,
+        interval: float = INTERVAL,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] | None = None,
+    ) -> None:
+        """raw: the raw folder of the run. clock and sleep: seconds, to be replaced in tests."""
+        self.raw = raw
+        self.host = host
+        self.interval = interval
+        self.clock = clock
+        self.sleep = sleep
+        self.ends = ProcessEnds()
+        self.alive: int | None = None  # descriptor of alive-<host>
+        self.ranks: dict[int, RankWatch] = {}
+        self.samples: list[dict[str, float]] = []
+        self.end_at: float | None = None
+        self.read: set[str] = set()  # names of files that need no second look
+
+    def stop(self, number: int = 0, frame: FrameType | None = None) -> None:
+        """End soon (also as a signal handler): with the ranks, which are likely told the same, or a while later."""
+        self.end_at = self.clock() + AFTER_STOP
+
+    def find_processes(self) -> None:
+        """Take up ranks and measured processes of this host that are not known yet."""
+        try:
+            names = {entry.name for entry in os.scandir(self.raw)} - self.read
+        except OSError:
+            return  # the run has been merged
+        beginning = f"profile-{self.host}-"
+        for name in names:
+            if name.startswith("rank-") and name.endswith(".json"):
+                self.find_rank(name)
+            elif name.startswith(beginning) and name.endswith(".quipu"):
+                pid = name.removeprefix(beginning).removesuffix(".quipu").split("-")[0]
+                if pid.isdigit():
+                    self.ends.watch(int(pid))
+                self.read.add(name)
+
+    def find_rank(self, name: str) -> None:
+        """Take up the rank of one file if it is of this host; each file is read once, as thousands may be there."""
+        try:
+            content = json.loads((self.raw / name).read_text(encoding="utf-8"))
+            if content["host"] == self.host and int(content["rank"]) not in self.ranks:
+                watch = RankWatch(content)
+                self.ranks[watch.facts["rank"]] = watch
+                self.ends.watch(watch.facts["pid"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return  # not written by quipu-exec, or not yet: the merge will say so
+        self.read.add(name)
+
+    def run(self) -> None:
+        """Sample until the end; the file is up to date every few samples and at the end."""
+        started = self.clock()
+        psutil.cpu_percent(None)  # the first call only sets the starting point
+        tick, stride = 0, 1
+        self.note_alive()
+        while self.raw.is_dir() and (self.end_at is None or self.clock() < self.end_at):
+            thorough = tick < CLOSELY or tick % CLOSELY == 0
+            if thorough:
+                self.find_processes()
+                for watch in self.ranks.values():
+                    watch.sample()
+            if tick % stride == 0:
+                self.samples.append(node_sample(self.clock() - started))
+            if self.ranks and not any(watch.alive() for watch in self.ranks.values()):
+                break
+            if not self.ranks and self.clock() - started > GIVE_UP:
+                break
+            if tick % CLOSELY == 0:
+                self.write(ended=False)
+            if len(self.samples) > MOST_SAMPLES:
+                del self.samples[1::2]
+                stride *= 2
+            tick += 1
+            self.pause()
+        self.write(ended=True)
+        if self.alive is not None:
+            os.close(self.alive)
+            self.alive = None
+
+    def pause(self) -> None:
+        """Sleep until the next tick; note which processes end, and that we are still there."""
+        if self.sleep is not None:
+            self.sleep(self.interval)
+        self.ends.wait(self.interval if self.sleep is None else 0)
+        self.note_alive()
+
+    def note_alive(self) -> None:
+        """Write the moment to alive-<host>: if we are killed, what is not known to have ended ran until then."""
+        try:
+            if self.alive is None:
+                self.alive = os.open(self.raw / f"alive-{self.host}", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            os.pwrite(self.alive, b"%020d\n" % time.monotonic_ns(), 0)
+        except OSError:
+            return  # a full disk, or the run has been merged
+
+    def content(self, ended: bool) -> dict[str, Any]:
+        """Return the JSON object of node-<host>.json."""
+        return {
+            "ended": ended,
+            "host": self.host,
+            "agent_seconds": round(sum(os.times()[:4]), 3),
+            "cpus": psutil.cpu_count(),
+            "cores": psutil.cpu_count(logical=False),
+            "memory_bytes": psutil.virtual_memory().total,
+            "processes": [{"pid": pid, "ended_ns": self.ends.ended.get(pid)} for pid in sorted(self.ends.known)],
+            "ranks": [watch.facts for _, watch in sorted(self.ranks.items())],
+            "samples": self.samples,
+        }
+
+    def write(self, ended: bool) -> None:
+        """Replace node-<host>.json; nothing happens if the raw folder is gone (the run has been merged)."""
+        path = self.raw / f"node-{self.host}.json"
+        temporary = self.raw / f".node-{self.host}.{os.getpid()}"
+        try:
+            temporary.write_text(json.dumps(self.content(ended)), encoding="utf-8")
+            temporary.replace(path)
+        except OSError as error:
+            temporary.unlink(missing_ok=True)
+            if self.raw.is_dir():
+                print(f"quipu node agent: {path}: {error.strerror}", file=sys.stderr)
+
+
+def main(arguments: list[str]) -> int:
+    """Run the agent: `RAW_DIR` is the argument, or $QUIPU_DIR."""
+    folder = arguments[0] if arguments else os.environ.get("QUIPU_DIR", "")
+    if not folder or not Path(folder).is_dir():
+        print(f"quipu node agent: {folder or 'no raw folder given'}: is not a folder", file=sys.stderr)
+        return 2
+    text = os.environ.get("QUIPU_NODE_INTERVAL", str(INTERVAL))
+    try:
+        interval = min(60.0, max(0.01, float(text)))
+    except ValueError:
+        print(f"quipu node agent: QUIPU_NODE_INTERVAL={text} is not a number of seconds", file=sys.stderr)
+        interval = INTERVAL
+    agent = NodeAgent(Path(folder), socket.gethostname(), interval=interval)
+    signal.signal(signal.SIGTERM, agent.stop)
+    agent.run()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,188 @@
+"""The raw folder of one run: what the processes, the shim, the node agents and the launch left there."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from quipu.modeling.errors import FormatError
+
+from ..archive.metadata import RunMetadata
+from ..archive.run_json import LAUNCH_FORMAT, from_json, read_json, to_json, write_json
+from ..profile.ranks import split_ranks, without_nodes
+from ..profile.reader import ProcessProfile, read_profile
+from ..workers import Workers, alone
+
+PREFIX = ".raw-"
+LAUNCH_FILE = "launch.json"
+_BATCH = 256  # profiles that a worker looks at in one go
+ALIVE = "alive-"
+
+
+@dataclass(frozen=True)
+class RankFile:
+    """What quipu-exec wrote of a rank before it started the program."""
+
+    rank: int
+    pid: int
+    host: str
+    affinity: str = ""
+    program: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class RawFolder:
+    """Everything in a raw folder that could be read, and texts about what could not.
+
+    profiles: without their call paths, which a merge reads a part at a time (`read_rank`). reduced: files of
+    reductions over MPI.
+    alive: when the node agents last looked, by host, in ns of CLOCK_MONOTONIC.
+    damaged: a profile was there but could not be read.
+    """
+
+    path: Path
+    profiles: tuple[ProcessProfile, ...]
+    rank_files: tuple[RankFile, ...]
+    nodes: tuple[Mapping[str, Any], ...]
+    reduced: tuple[Path, ...]
+    alive: Mapping[str, int]
+    problems: tuple[str, ...]
+    damaged: bool
+
+
+@dataclass(frozen=True)
+class Launch:
+    """launch.json: the metadata of a run as known so far, and the process that launches it."""
+
+    metadata: RunMetadata
+    agent_pid: int = 0
+    agent_host: str = ""
+
+    @property
+    def alive(self) -> bool:
+        """Whether the launching process still runs, as far as this host can tell."""
+        if self.agent_host != socket.gethostname():
+            return False
+        return process_exists(self.agent_pid)
+
+
+def process_exists(pid: int) -> bool:
+    """Whether a process of this id runs on this host."""
+    if pid <= 0:
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    except OverflowError:
+        return False
+    return True
+
+
+def write_launch(raw: Path, metadata: RunMetadata) -> None:
+    """Store what is known of a run beside its profiles, so that it can be merged later by anyone."""
+    content = to_json(metadata, LAUNCH_FORMAT)
+    content["agent_pid"] = os.getpid()
+    content["agent_host"] = socket.gethostname()
+    write_json(raw / LAUNCH_FILE, content, durable=True)
+
+
+def read_launch(raw: Path) -> Launch:
+    """Read launch.json of a raw folder. Raises FormatError."""
+    path = raw / LAUNCH_FILE
+    content = read_json(path)
+    metadata = from_json(path, content, LAUNCH_FORMAT)
+    pid, host = content.get("agent_pid", 0), content.get("agent_host", "")
+    if not isinstance(pid, int) or isinstance(pid, bool) or not isinstance(host, str):
+        raise FormatError(path, '"agent_pid" should be a number and "agent_host" text')
+    return Launch(metadata, pid, host)
+
+
+def read_raw_folder(raw: Path, workers: Workers = alone) -> RawFolder:
+    """Read all that is usable in a raw folder. Raises FormatError only if the folder itself cannot be read."""
+    try:
+        names = sorted(entry.name for entry in os.scandir(raw) if entry.is_file(follow_symlinks=False))
+    except OSError as error:
+        raise FormatError(raw, f"is not a readable folder: {error.strerror or error}") from error
+    problems: list[str] = []
+    rank_files: list[RankFile] = []
+    nodes: list[Mapping[str, Any]] = []
+    found = [raw / name for name in names if name.startswith("profile-") and name.endswith(".quipu")]
+    batches = [found[first : first + _BATCH] for first in range(0, len(found), _BATCH)]
+    read = [entry for batch in workers(_heads, batches) for entry in batch]
+    profiles = [entry for entry in read if isinstance(entry, ProcessProfile)]
+    problems += [f"{entry}; it was left out" for entry in read if isinstance(entry, str)]
+    alive: dict[str, int] = {}
+    for name in names:
+        try:
+            if name.startswith("rank-") and name.endswith(".json"):
+                rank_files.append(read_rank_file(raw / name))
+            elif name.startswith("node-") and name.endswith(".json"):
+                nodes.append(read_json(raw / name))
+            elif name.startswith(ALIVE):
+                alive.update(_alive(raw / name))
+        except FormatError as error:
+            problems.append(f"{error}; it was left out")
+    return RawFolder(
+        path=raw,
+        profiles=tuple(profiles),
+        rank_files=tuple(rank_files),
+        nodes=tuple(nodes),
+        reduced=tuple(raw / name for name in names if name.startswith("reduced-") and name.endswith(".quipu")),
+        alive=alive,
+        problems=tuple(problems),
+        damaged=len(profiles) < len(read),
+    )
+
+
+def _heads(paths: list[Path]) -> list[ProcessProfile | str]:
+    """Return the profiles without their call paths, or what is wrong with them."""
+    result: list[ProcessProfile | str] = []
+    for path in paths:
+        try:
+            profile = read_profile(path, call_paths=False)
+            result += map(without_nodes, split_ranks(read_profile(path))) if profile.location_attributes else [profile]
+        except FormatError as error:
+            result.append(str(error))
+    return result
+
+
+def _alive(path: Path) -> dict[str, int]:
+    """Return host and moment of a file alive-<host>; nothing if it does not hold one."""
+    try:
+        with path.open("rb") as file:
+            text = file.read(20)
+    except OSError as error:
+        raise FormatError(path, f"cannot be read: {error.strerror or error}") from error
+    return {path.name.removeprefix(ALIVE): int(text)} if text.isdigit() else {}
+
+
+def read_rank_file(path: Path) -> RankFile:
+    """Read rank-<rank>.json. Raises FormatError."""
+    content = read_json(path)
+    rank, pid, host = content.get("rank"), content.get("pid"), content.get("host")
+    if not isinstance(rank, int) or not isinstance(pid, int) or not isinstance(host, str):
+        raise FormatError(path, 'should have "rank", "pid" and "host"')
+    if not (0 <= rank < 1 << 31 and 0 <= pid < 1 << 31):
+        raise FormatError(path, f"rank {rank} or pid {pid} is out of range")
+    affinity = content.get("affinity", [])
+    if not isinstance(affinity, list) or not all(isinstance(cpu, int) and 0 <= cpu < 1 << 20 for cpu in affinity):
+        raise FormatError(path, '"affinity" should be a list of CPU numbers')
+    return RankFile(rank, pid, host, ranges_text(affinity), str(content.get("program", "")))
+
+
+def ranges_text(numbers: list[int]) -> str:
+    """Return numbers as a list of ranges: "0-3,7"."""
+    pieces: list[list[int]] = []
+    for number in sorted(set(numbers)):
+        if pieces and number == pieces[-1][1] + 1:
+            pieces[-1][1] = number
+        else:
+            pieces.append([number, number])
+    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in pieces)

@@ -1,0 +1,210 @@
+"""The experiment store: a folder of run archives as one experiment."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from quipu.modeling.errors import FormatError, MeasurementError, UsageError
+from quipu.modeling.experiment import CallTree, Experiment, FloatArray, IntArray, Metric
+
+from ..archive.metadata import RunMetadata, is_crowded
+from ..archive.read import read_archive, read_metadata
+from ..archive.run import RunArchive
+from ..profile.overhead import OVERHEAD
+from .overhead import DOMINATED, overhead_share
+from .unify import Forest, RegionTable, unify
+
+OverRanks = Literal["mean", "max", "sum"]
+
+
+@dataclass(frozen=True)
+class StoredRun:
+    """A run archive of an experiment folder: where it is and its metadata."""
+
+    path: Path
+    metadata: RunMetadata
+
+
+def find_runs(folder: Path | str) -> list[StoredRun]:
+    """Return the run archives in a folder (or the one that the folder is), by parameters and repetition.
+
+    Hidden folders (raw profiles, archives that are being written) do not count. Raises FormatError if the folder
+    cannot be read or one of the archives has a bad run.json.
+    """
+    runs, errors = scan_runs(folder)
+    if errors:
+        raise errors[0]
+    return runs
+
+
+def scan_runs(folder: Path | str) -> tuple[list[StoredRun], list[FormatError]]:
+    """Return the readable run archives in a folder as `find_runs` does, and the errors of the others."""
+    folder = Path(folder)
+    if (folder / "run.json").is_file():
+        return [StoredRun(folder, read_metadata(folder))], []
+    try:
+        entries = sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
+    except OSError as error:
+        raise FormatError(folder, f"is not a readable folder: {error.strerror or error}") from error
+    runs, errors = [], []
+    for entry in entries:
+        if (entry / "run.json").is_file():
+            try:
+                runs.append(StoredRun(entry, read_metadata(entry)))
+            except FormatError as error:
+                errors.append(error)
+    return sorted(runs, key=_sort_key), errors
+
+
+def _sort_key(run: StoredRun) -> tuple[tuple[str, ...], tuple[float, ...], int, str]:
+    parameters = run.metadata.parameters
+    names = tuple(sorted(parameters))
+    return (names, tuple(parameters[name] for name in names), run.metadata.repetition, run.path.name)
+
+
+def load_experiment(folder: Path | str, over_ranks: OverRanks = "mean") -> Experiment:
+    """Return the runs of a folder (or a single run archive) as one experiment.
+
+    Call paths of different runs are the same if the linker names from their roots are. Threads of a rank combine by
+    `over_locations` of the metric, then the ranks by `over_ranks`; metrics with over_locations "max" always take the
+    largest over the ranks. Runs that failed or are partial are left out and named in `notes`, as are those of which
+    measuring was a large part; what it cost is a metric of single runs only.
+
+    Raises FormatError for unreadable archives and MeasurementError if there is no usable run or the runs do not have
+    the same parameters.
+    """
+    folder = Path(folder)
+    if over_ranks not in ("mean", "max", "sum"):
+        raise UsageError(f"ranks can be combined by mean, max or sum, not by {over_ranks!r}")
+    stored = find_runs(folder)
+    if not stored:
+        raise MeasurementError(
+            f"{folder}: holds no run archive; measure first: quipu run -o {folder} --param … -- mpirun …"
+        )
+    usable = [run for run in stored if run.metadata.complete]
+    notes = [f"{run.path.name} is left out: {why_incomplete(run.metadata)}" for run in stored if run not in usable]
+    if not usable:
+        reasons = "".join(f"\n  {note}" for note in notes)
+        raise MeasurementError(
+            f"{folder}: holds no complete run{reasons}\n  a run that is not complete can be looked at: "
+            f"quipu show {stored[0].path}"
+        )
+    names = _parameter_names(folder, usable)
+    archives = [read_archive(run.path, values=False) for run in usable]
+    for archive in archives:
+        notes.extend(f"{archive.path.name}: {problem}" for problem in archive.metadata.problems)
+    notes.extend(_slowed(archives))
+    tree, paths = _unified_tree(archives)
+    points, configuration, repetition = _layout(names, usable)
+    metrics = _metrics(archives)
+    shape = (len(tree), points.shape[0], int(repetition.max()) + 1)
+    values = {}
+    for name, metric in metrics.items():
+        column = np.full(shape, np.nan)
+        for archive, path, where, count in zip(archives, paths, configuration, repetition, strict=True):
+            if name in archive.statistics:
+                column[:, where, count] = 0.0
+                column[path, where, count] = _combined(archive, metric, over_ranks)
+        values[name] = column
+    return Experiment(
+        name=folder.resolve().name,
+        parameters=names,
+        points=points,
+        tree=tree,
+        metrics=metrics,
+        values=values,
+        over_ranks=over_ranks,
+        notes=tuple(notes),
+        crowded=np.isin(
+            np.arange(points.shape[0]),
+            [where for run, where in zip(usable, configuration, strict=True) if is_crowded(run.metadata)],
+        ),
+    )
+
+
+def why_incomplete(metadata: RunMetadata) -> str:
+    """Return in words why a run does not count as complete."""
+    if metadata.problems:
+        return "; ".join(metadata.problems)
+    if metadata.exit_code is None:
+        return "it is not known how the program ended"
+    if metadata.exit_code != 0:
+        return f"the program ended with exit code {metadata.exit_code}"
+    return "it is partial"
+
+
+def _parameter_names(folder: Path, runs: Sequence[StoredRun]) -> tuple[str, ...]:
+    """Return the parameter names, in the order of the first run; error if the runs do not agree."""
+    first = runs[0].metadata.parameters
+    for run in runs[1:]:
+        if set(run.metadata.parameters) != set(first):
+            raise MeasurementError(
+                f"{folder}: the runs do not have the same parameters: {runs[0].path.name} has "
+                f"{_listed(first)}, {run.path.name} has {_listed(run.metadata.parameters)}; "
+                "keep runs of different experiments in different folders"
+            )
+    return tuple(first)
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names)) or "none"
+
+
+def _unified_tree(archives: list[RunArchive]) -> tuple[CallTree, list[IntArray]]:
+    table = RegionTable()
+    forests = []
+    for archive in archives:
+        numbers = table.numbers(archive.tree.regions)
+        forests.append(Forest(archive.tree.parent, numbers[archive.tree.region]))
+    return unify(forests, table)
+
+
+def _layout(names: tuple[str, ...], runs: Sequence[StoredRun]) -> tuple[FloatArray, list[int], IntArray]:
+    """Return the points in sorted order and, per run, its configuration and its place among the repetitions."""
+    keys = [tuple(float(run.metadata.parameters[name]) for name in names) for run in runs]
+    ordered = sorted(set(keys))
+    index = {key: number for number, key in enumerate(ordered)}
+    taken: dict[int, int] = defaultdict(int)
+    configuration = [index[key] for key in keys]
+    repetition = np.zeros(len(runs), dtype=np.int64)
+    for number, run_index in enumerate(configuration):
+        repetition[number] = taken[run_index]
+        taken[run_index] += 1
+    points = np.array(ordered, dtype=np.float64).reshape(len(ordered), len(names))
+    return points, configuration, repetition
+
+
+def _slowed(archives: list[RunArchive]) -> list[str]:
+    """Return a note on the run of which measuring was the largest part, if it was a large one."""
+    share = {archive: overhead_share(archive.metadata.overhead) for archive in archives}
+    worst = max(archives, key=lambda archive: share[archive])
+    if share[worst] <= DOMINATED:
+        return []
+    return [f"measuring was {100 * share[worst]:.0f} % of the time of {worst.path.name}: see quipu show {worst.path}"]
+
+
+def _metrics(archives: list[RunArchive]) -> dict[str, Metric]:
+    """Return the metrics of all runs; FormatError if two runs define one differently."""
+    metrics: dict[str, Metric] = {}
+    for archive in archives:
+        for metric in archive.metadata.metrics:
+            if metric.name == OVERHEAD.name:
+                continue
+            known = metrics.setdefault(metric.name, metric)
+            if replace(known, description="") != replace(metric, description=""):
+                raise FormatError(
+                    archive.path / "run.json", f"metric {metric.name} is defined otherwise than in the other runs"
+                )
+    return metrics
+
+
+def _combined(archive: RunArchive, metric: Metric, over_ranks: OverRanks) -> FloatArray:
+    statistics = archive.statistics[metric.name]
+    if metric.over_locations == "max" or over_ranks == "max":
+        return statistics.max
+    return statistics.mean if over_ranks == "mean" else statistics.sum

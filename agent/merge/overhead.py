@@ -1,0 +1,141 @@
+"""What measuring a run cost, in total, and the call paths that it dominates (docs/design/overhead.md)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from quipu.modeling.experiment import CallTree, FloatArray
+
+from ..profile.overhead import OVERHEAD, EventCosts, are_mpi, event_costs
+from ..profile.reader import ProcessProfile
+
+DOMINATED = 0.2
+"""Share of its inclusive time above which a call path counts as dominated by measuring."""
+MATTERS = 0.01
+"""Share of the whole time below which a call path is not worth a warning."""
+
+
+def costs_of(profile: ProcessProfile) -> dict[str, float]:
+    """Return what measuring a process cost, as in `totals`; empty if it does not say what its events cost."""
+    costs = event_costs(profile.attributes)
+    if costs is None or OVERHEAD.name not in profile.values or "visits" not in profile.values:
+        return {}
+    visits = profile.values["visits"]
+    of_mpi = float(visits[are_mpi(profile.regions, profile.region)].sum())
+    time = float(np.nansum(profile.values["time"][profile.region != 0])) if "time" in profile.values else 0.0
+    seconds = float(profile.values[OVERHEAD.name].sum())
+    return _of_process(profile.attributes, costs, float(visits.sum()), of_mpi, seconds, time)
+
+
+def costs_of_events(
+    attributes: Mapping[str, str], visits: int, of_mpi: int, time: float, events: tuple[int, int]
+) -> dict[str, float]:
+    """Return the same as `costs_of` from sums over all call paths of a process.
+
+    visits: of_mpi of them are of MPI functions; time: seconds, without the roots of locations; events: `EVENTS`.
+    """
+    costs = event_costs(attributes)
+    if costs is None:
+        return {}
+    seconds = (visits - of_mpi) * costs.pair + of_mpi * costs.mpi + events[0] * costs.quiet + events[1] * costs.counter
+    return _of_process(attributes, costs, visits, of_mpi, seconds, 0.0 if math.isnan(time) else time)
+
+
+def _of_process(
+    attributes: Mapping[str, str], costs: EventCosts, visits: float, of_mpi: float, seconds: float, time: float
+) -> dict[str, float]:
+    hooks, calls = (visits - of_mpi) * costs.pair, of_mpi * costs.mpi
+    return {
+        "visits": float(visits),
+        "mpi_visits": float(of_mpi),
+        "hooks": hooks,
+        "mpi": calls,
+        "counters": max(0.0, seconds - hooks - calls),
+        "probes": _seconds(attributes.get("mpi_wait_probe_seconds", "0")),
+        "total": 0.0,
+        "time": time,
+        "pair": costs.pair,
+        "outside": costs.pair - costs.inside,
+    }
+
+
+def totals(processes: Iterable[Mapping[str, float]], nodes: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Return what measuring a run cost, for run.json, from `costs_of` its processes; empty if none says it.
+
+    visits, mpi_visits: numbers of enter and exit pairs; seconds of all processes and threads together: hooks, mpi,
+    counters (quiet functions too), probes (barriers before collectives, beyond the waiting) and their sum, total.
+    time: seconds that were measured, of which this is a part. pair, outside: seconds of one pair, and of the part of it
+    that its caller's time contains, means over the processes. agents: processor seconds of the node agents.
+    """
+    known = [costs for costs in processes if costs]
+    if not known:
+        return {}
+    sums = {name: sum(costs[name] for costs in known) for name in known[0] if name not in ("pair", "outside")}
+    sums["total"] = sums["hooks"] + sums["mpi"] + sums["counters"] + sums["probes"]
+    agents = [node.get("agent_seconds") for node in nodes]
+    seconds = sum(float(value) for value in agents if isinstance(value, int | float) and math.isfinite(value))
+    means = {name: float(np.mean([costs[name] for costs in known])) for name in ("pair", "outside")}
+    return {**sums, **means, "agents": float(seconds)}
+
+
+def _seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        return 0.0
+    return value if 0 <= value < 1e12 else 0.0
+
+
+def overhead_share(costs: Mapping[str, float]) -> float:
+    """Return which part of the measured time measuring was; 0 if that is not known."""
+    return costs.get("total", 0.0) / costs["time"] if costs.get("time", 0.0) > 0 else 0.0
+
+
+@dataclass(frozen=True)
+class Dominated:
+    """Call paths that measuring dominates for the same reason.
+
+    path: the one with most of it; share: of its inclusive time, 0 to 1. culprit: the call path below it (or itself) at
+    which most of it arises; hook: by being entered and left, and not by its counters and functions without a hook.
+    paths: how many are concerned.
+    """
+
+    path: int
+    share: float
+    culprit: int
+    hook: bool
+    paths: int
+
+
+def dominated(
+    tree: CallTree, time: FloatArray, overhead: FloatArray, visits: FloatArray, costs: Mapping[str, float]
+) -> list[Dominated]:
+    """Return the call paths of which measuring is more than `DOMINATED`, and that take `MATTERS` of the whole time.
+
+    time, overhead, visits: exclusive values per call path, ranks added up; costs: `totals`. Of a call path's own pairs
+    only that part counts which is inside of its time. The gravest come first.
+    """
+    time, overhead = np.nan_to_num(time), np.nan_to_num(overhead)
+    inclusive = tree.inclusive(time)
+    inside = tree.inclusive(overhead) - visits * costs.get("outside", 0.0)
+    share = np.divide(inside, inclusive, out=np.zeros_like(inside), where=inclusive > 0)
+    concerned = (share > DOMINATED) & (inclusive >= MATTERS * float(time.sum()))
+    worst = np.arange(len(tree))
+    for path in range(len(tree) - 1, 0, -1):  # parents come before children
+        above = int(tree.parent[path])
+        if above >= 0 and overhead[worst[path]] > overhead[worst[above]]:
+            worst[above] = worst[path]
+    groups: dict[int, list[int]] = {}
+    for path in np.flatnonzero(concerned).tolist():
+        groups.setdefault(int(tree.region[worst[path]]), []).append(path)
+    result = []
+    for paths in groups.values():
+        path = max(paths, key=lambda number: (inside[number], -number))
+        culprit = int(worst[path])
+        hook = bool(visits[culprit] * costs.get("pair", 0.0) * 2 >= overhead[culprit])
+        result.append(Dominated(path, min(1.0, float(share[path])), culprit, hook, len(paths)))
+    return sorted(result, key=lambda entry: -inside[entry.path])

@@ -1,0 +1,268 @@
+"""Reader of the file that rank 0 writes when the ranks reduce in MPI_Finalize (mpi_wrap/native/reduce_file.c).
+
+The profiles of the processes hold the same numbers. So whatever is wrong with the file, down to a wrong checksum, is a
+FormatError, and the profiles are read instead.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from quipu.modeling.errors import FormatError
+from quipu.modeling.experiment import FloatArray, IntArray, Metric, Region
+
+from ..archive.sketch import MOST_BUCKETS, MOST_LEVELS, Sketches
+from ..archive.tables import concatenated
+from ..profile.overhead import EVENTS
+from ..profile.text import REGION, ProfileTexts, parse_metric_table
+from .statistics import RankSums
+
+VERSION = 2
+_SECTION = struct.Struct("<4sIQ")
+_HEAD = struct.Struct("<8I20s")
+_RECORD = struct.Struct("<IIQ")
+
+
+@dataclass(frozen=True, eq=False)
+class RankRows:
+    """All nodes of a rank. path, location: int64 (nodes,).
+
+    counts: int64 (nodes, metrics + 2); times are in ticks, `EVENTS` come last.
+    """
+
+    rank: int
+    path: IntArray
+    location: IntArray
+    counts: IntArray
+
+
+class RankEvents(NamedTuple):
+    """Sums over all nodes of a rank; ticks: time outside of the roots of its locations; quiet, counters: `EVENTS`."""
+
+    visits: int
+    of_mpi: int
+    ticks: int
+    quiet: int
+    counters: int
+
+
+@dataclass(frozen=True, eq=False)
+class OpenPath:
+    """A call path that went on after the reduction. present: bool (ranks,); values: float64 (ranks, metrics + 1), the
+    last what measuring took."""
+
+    path: int
+    present: NDArray[np.bool_]
+    values: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Reduced:
+    """What a reduction holds. parent, region: int64 (paths,); timed: whether any rank kept time.
+
+    rows: of all ranks in order, or empty. sums: statistics of all ranks (metrics of the table in order, then what
+    measuring took), or None. events: of each rank.
+    """
+
+    id: str
+    metrics: tuple[Metric, ...]
+    timed: bool
+    pids: IntArray
+    regions: tuple[Region, ...]
+    parent: IntArray
+    region: IntArray
+    rows: tuple[RankRows, ...]
+    sums: RankSums | None
+    open: tuple[OpenPath, ...]
+    events: tuple[RankEvents, ...]
+
+    @property
+    def ranks(self) -> int:
+        """Number of ranks."""
+        return int(self.pids.size)
+
+
+def read_reduced(path: Path) -> Reduced:
+    """Read a reduced file. Raises FormatError if anything about it is not as it should be."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise FormatError(path, f"cannot be read: {error.strerror or error}") from error
+    try:
+        return _Parser(path, content).parse()
+    except (ValueError, struct.error, OverflowError) as error:
+        raise FormatError(path, f"is damaged: {error}") from error
+
+
+class _Parser:
+    """One pass over the sections; nothing is allocated that the file does not hold."""
+
+    def __init__(self, path: Path, content: bytes) -> None:
+        self.path = path
+        self.content = content
+
+    def wrong(self, what: str) -> FormatError:
+        return FormatError(self.path, f"is damaged: {what}")
+
+    def sections(self) -> Iterator[tuple[bytes, bytes]]:
+        offset = 0
+        while offset + _SECTION.size <= len(self.content):
+            tag, crc, length = _SECTION.unpack_from(self.content, offset)
+            offset += _SECTION.size
+            if length > len(self.content) - offset:
+                raise self.wrong("it ends in the middle of a section")
+            section = self.content[offset : offset + length]
+            if zlib.crc32(section) != crc:
+                raise self.wrong("a checksum is wrong")
+            yield tag, section
+            offset += (length + 7) // 8 * 8
+
+    def parse(self) -> Reduced:
+        single: dict[bytes, bytes] = {}
+        many: dict[bytes, list[bytes]] = {b"COLS": [], b"STAT": [], b"OPEN": []}
+        for tag, section in self.sections():
+            if tag in many:
+                many[tag].append(section)
+            elif tag in single:
+                raise self.wrong("a section is there twice")
+            else:
+                single[tag] = section
+        missing = {b"HEAD", b"METR", b"REGI", b"TREE", b"RANK", b"COST", b"DONE"} - single.keys()
+        if missing:
+            raise self.wrong(f"{b', '.join(sorted(missing)).decode()} is missing")
+        version, ranks, count, nodes, regions, columns, timed, _, name = _HEAD.unpack(single[b"HEAD"])
+        if version != VERSION:
+            raise FormatError(self.path, f"has version {version}, this Quipu reads {VERSION}")
+        metrics = parse_metric_table(self.path, single[b"METR"], count)
+        parent, region = np.frombuffer(single[b"TREE"], dtype="<u4").reshape(2, nodes).astype(np.int64)
+        parent = np.where(parent == (1 << 32) - 1, -1, parent)
+        if nodes and (bool(np.any(parent >= np.arange(nodes))) or int(region.max()) >= regions):
+            raise self.wrong("its call tree makes no sense")
+        pids = np.frombuffer(single[b"RANK"], dtype="<u4").astype(np.int64)
+        if pids.size != ranks or not ranks:
+            raise self.wrong("it has another number of ranks than it says")
+        events = np.frombuffer(single[b"COST"], dtype="<u8").reshape(ranks, len(RankEvents._fields))
+        rows = tuple(self._rows(section, len(metrics), nodes) for section in many[b"COLS"])
+        if columns and [entry.rank for entry in rows] != list(range(ranks)):
+            raise self.wrong("ranks are missing")
+        return Reduced(
+            id=name.split(b"\0")[0].decode("ascii", "replace"),
+            metrics=metrics,
+            timed=bool(timed),
+            pids=pids,
+            regions=self._regions(single[b"REGI"], regions),
+            parent=parent,
+            region=region,
+            rows=rows,
+            sums=None if columns else self._sums(many[b"STAT"], ranks, len(metrics) + 1, nodes),
+            open=tuple(self._open(section, len(metrics), nodes, ranks) for section in many[b"OPEN"]),
+            events=tuple(RankEvents(*row) for row in events.tolist()),
+        )
+
+    def _regions(self, section: bytes, count: int) -> tuple[Region, ...]:
+        texts = section.split(b"\0")
+        if len(texts) != count + 1 or texts.pop():
+            raise self.wrong("it has another number of regions than it says")
+        parser = ProfileTexts()
+        problems: list[str] = []
+        for number, text in enumerate(texts, start=1):
+            parser.parse(_RECORD.pack(REGION, len(text), number) + text + bytes(-len(text) % 8), problems)
+        if problems or len(parser.regions) != count:
+            raise self.wrong("a region makes no sense")
+        return tuple(parser.regions[number] for number in range(1, count + 1))
+
+    def _rows(self, section: bytes, metrics: int, nodes: int) -> RankRows:
+        rank, count = struct.unpack_from("<II", section)
+        columns = metrics + len(EVENTS)
+        if len(section) != 8 + count * (8 + 8 * columns):
+            raise self.wrong("the rows of a rank are of another length than they say")
+        path, location = np.frombuffer(section, dtype="<u4", count=2 * count, offset=8).reshape(2, count)
+        counts = np.frombuffer(section, dtype="<i8", offset=8 + 8 * count).reshape(count, columns)
+        if count and int(path.max()) >= nodes:
+            raise self.wrong("a row has no call path")
+        return RankRows(rank, path.astype(np.int64), location.astype(np.int64), counts)
+
+    def _open(self, section: bytes, metrics: int, nodes: int, ranks: int) -> OpenPath:
+        path, _ = struct.unpack_from("<II", section)
+        table = np.frombuffer(section, dtype="<f8", offset=8).reshape(ranks, metrics + 2)
+        if path >= nodes:
+            raise self.wrong("an open call path is unknown")
+        return OpenPath(path, table[:, 0] > 0, table[:, 1:])
+
+    def _sums(self, blocks: list[bytes], ranks: int, metrics: int, nodes: int) -> RankSums:
+        """Return the statistics; ranks without a call path are in them with 0 already."""
+        arrays: dict[str, list[NDArray[Any]]] = {name: [] for name in _CELL}
+        cells: list[IntArray] = []
+        next_cell = 0
+        for block in blocks:
+            first, count = struct.unpack_from("<II", block)
+            if first != next_cell or count > len(block):
+                raise self.wrong("its statistics are not in order")
+            offset = 8
+            used = 0
+            for name, kind in _CELL.items():
+                length = used if name in ("bucket", "count") else count
+                array = np.frombuffer(block, dtype=kind, count=length, offset=offset)
+                offset += array.nbytes
+                arrays[name].append(array)
+                used = int(array.astype(np.int64).sum()) if name == "used" else used
+            if offset != len(block):
+                raise self.wrong("a block of statistics is of another length than it says")
+            cells.append(first + np.repeat(np.arange(count), arrays["used"][-1]))
+            next_cell += count
+        if next_cell != nodes * metrics:
+            raise self.wrong("it has statistics of another number of call paths than it says")
+        flat = {name: np.concatenate([np.zeros(0, dtype=_CELL[name]), *pieces]) for name, pieces in arrays.items()}
+        shaped = {name: _by_metric(array, nodes, metrics) for name, array in flat.items() if name not in _SKETCH}
+        present = shaped["present"].astype(np.int64)
+        return RankSums(
+            ranks=ranks,
+            first_rank=0,
+            present=present[0],
+            absent_rank=np.full(nodes, -1, dtype=np.int64),
+            known=shaped["known"].astype(np.int64),
+            sum=shaped["sum"],
+            m2=shaped["m2"],
+            min=shaped["min"],
+            max=shaped["max"],
+            min_rank=shaped["min_rank"].astype(np.int64),
+            max_rank=shaped["max_rank"].astype(np.int64),
+            sketches=self._sketches(flat, concatenated(cells, np.int64), nodes, metrics),
+        )
+
+    def _sketches(self, flat: dict[str, NDArray[Any]], cell: IntArray, nodes: int, metrics: int) -> Sketches:
+        level, bucket, count = (flat[name].astype(np.int64) for name in ("level", "bucket", "count"))
+        fine = not cell.size or bool(np.all(np.diff(cell << 16 | bucket) > 0))
+        if not fine or (level.size and int(level.max()) > MOST_LEVELS) or np.any(flat["used"] > MOST_BUCKETS):
+            raise self.wrong("its quantile sketches make no sense")
+        # in the file metrics of a call path stand together, here the call paths of a metric
+        places = (np.arange(metrics)[None, :] * nodes + np.arange(nodes)[:, None]).reshape(-1)
+        return Sketches(level, cell, bucket, count).moved(places, nodes * metrics)
+
+
+_CELL = {
+    "sum": "<f8",
+    "m2": "<f8",
+    "min": "<f8",
+    "max": "<f8",
+    "min_rank": "<u4",
+    "max_rank": "<u4",
+    "present": "<u4",
+    "known": "<u4",
+    "level": "u1",
+    "used": "u1",
+    "bucket": "<u2",
+    "count": "<u4",
+}
+_SKETCH = ("level", "used", "bucket", "count")
+
+
+def _by_metric(array: NDArray[Any], nodes: int, metrics: int) -> NDArray[Any]:
+    return np.ascontiguousarray(array.reshape(nodes, metrics).T)

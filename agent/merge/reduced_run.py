@@ -1,0 +1,272 @@
+"""From the file of a reduction over MPI, and what the processes counted after it, to a run."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from quipu.modeling.experiment import CallTree, FloatArray, IntArray, Metric, Region, RegionKind
+
+from ..archive.run import RunValues
+from ..archive.sketch import Sketches
+from ..profile.overhead import EVENTS, OVERHEAD, event_costs, seconds_of_nodes
+from ..profile.reader import ProcessProfile, ProfileState
+from ..profile.text import Rest
+from .merged import Merged, merged
+from .overhead import costs_of_events
+from .ranks import RankedProcess
+from .reduced import Reduced
+from .shard import OUTSIDE, Rows, Values, combined
+from .statistics import RankSums, sums_of, with_absent
+from .unify import Forest, RegionTable, unify
+
+_LARGEST = (1 << 63) - 1
+
+
+@dataclass(frozen=True, eq=False)
+class _Rest:
+    """What a rank counted on a call path after the reduction.
+
+    counts: as in rows; values: seconds for times, then what measuring took.
+    """
+
+    process: RankedProcess
+    location: int
+    regions: tuple[Region, ...]
+    counts: tuple[int, ...]
+    values: tuple[float, ...]
+
+
+def run_of(reduced: Reduced, processes: Sequence[RankedProcess]) -> Merged | None:
+    """Return the run of a reduction; None if it is not known to be all that these processes counted.
+
+    processes: every profile of the run, read without its nodes.
+    """
+    if not _covers(reduced, processes):
+        return None
+    metrics = tuple(metric for metric in reduced.metrics if reduced.timed or metric.unit != "s")
+    if any(OVERHEAD in process.profile.metrics for process in processes):
+        metrics = (*metrics, OVERHEAD)
+    rests = [_rest(reduced, process, rest) for process in processes for rest in process.profile.rests]
+    known = [rest for rest in rests if rest is not None]
+    if len(known) < len(rests):
+        return None
+    tree, base, paths = _tree(reduced, known)
+    if reduced.sums is None:
+        values = _values(reduced, processes, known, tree, base, paths, metrics)
+        ranks = np.arange(reduced.ranks, dtype=np.int64)
+        return merged(metrics, tree, values, with_absent(sums_of(values, metrics, ranks, len(tree))))
+    return _of_statistics(reduced, reduced.sums, tree, known, base, paths, metrics)
+
+
+def costs_of_ranks(reduced: Reduced, processes: Sequence[RankedProcess]) -> list[Mapping[str, float]]:
+    """Return what measuring cost each rank of a reduction that `run_of` takes, as `overhead.costs_of` does."""
+    columns = {metric.name: column for column, metric in enumerate(reduced.metrics)}
+    kept_time = reduced.timed and "time" in columns
+    result: list[Mapping[str, float]] = []
+    for process, events in zip(processes, reduced.events, strict=True):
+        profile = process.profile
+        visits, of_mpi, ticks, quiet, counters = events
+        for rest in profile.rests:
+            more = rest.counts[columns["visits"]] if "visits" in columns else 0
+            mpi = bool(rest.regions) and profile.regions[rest.regions[-1]].kind is RegionKind.MPI
+            visits, of_mpi = visits + more, of_mpi + more * mpi
+            ticks += rest.counts[columns["time"]] if rest.regions and kept_time else 0
+            quiet, counters = quiet + rest.counts[-2], counters + rest.counts[-1]
+        time = ticks * profile.seconds_per_tick if kept_time else 0.0
+        result.append(costs_of_events(profile.attributes, visits, of_mpi, time, (quiet, counters)))
+    return result
+
+
+def _covers(reduced: Reduced, processes: Sequence[RankedProcess]) -> bool:
+    """Whether these are the processes that reduced, and all came to their end and told what they counted since."""
+    if [process.rank for process in processes] != list(range(reduced.ranks)):
+        return False
+    tables = {
+        timed: tuple(metric for metric in reduced.metrics if timed or metric.unit != "s") for timed in (False, True)
+    }
+    for process, pid in zip(processes, reduced.pids.tolist(), strict=True):
+        profile = process.profile
+        said = profile.attributes
+        if said.get("reduction") != reduced.id or said.get("rests") != str(len(profile.rests)) or profile.pid != pid:
+            return False
+        if profile.state is not ProfileState.ENDED or profile.damaged or _of_header(profile) not in tables.values():
+            return False
+    return True
+
+
+def _of_header(profile: ProcessProfile) -> tuple[Metric, ...]:
+    return tuple(metric for metric in profile.metrics if metric != OVERHEAD)
+
+
+def _rest(reduced: Reduced, process: RankedProcess, rest: Rest) -> _Rest | None:
+    profile, counts = process.profile, rest.counts
+    if len(counts) != len(reduced.metrics) + len(EVENTS) or max(counts) > _LARGEST:
+        return None
+    if any(number not in profile.regions for number in rest.regions):
+        return None
+    seconds = profile.seconds_per_tick
+    values = [
+        count * seconds if metric.unit == "s" else count for metric, count in zip(reduced.metrics, counts, strict=False)
+    ]
+    regions = tuple(profile.regions[number] for number in rest.regions) or (OUTSIDE,)
+    is_mpi = np.array([regions[-1].kind is RegionKind.MPI])
+    cost = _overhead(reduced, profile, is_mpi, np.array([counts], dtype=np.int64))
+    return _Rest(process, rest.location, regions, counts, (*values, float(cost[0])))
+
+
+def _overhead(
+    reduced: Reduced, profile: ProcessProfile, is_mpi: NDArray[np.bool_], counts: NDArray[np.int64]
+) -> FloatArray:
+    """Return what measuring took, from rows of counts; NaN if the process does not say what its events cost."""
+    costs = event_costs(profile.attributes)
+    names = [metric.name for metric in reduced.metrics]
+    if costs is None or "visits" not in names:
+        return np.full(is_mpi.size, np.nan)
+    return seconds_of_nodes(costs, is_mpi, counts[:, names.index("visits")], counts[:, -len(EVENTS) :])
+
+
+def _tree(reduced: Reduced, rests: list[_Rest]) -> tuple[CallTree, IntArray, list[int]]:
+    """Return all call paths, where those of the reduction are among them, and the call path of every rest."""
+    table = RegionTable()
+    forests = [Forest(reduced.parent, table.numbers(reduced.regions)[reduced.region])]
+    for rest in rests:
+        chain = table.numbers(rest.regions)
+        forests.append(Forest(np.arange(-1, chain.size - 1, dtype=np.int64), chain))
+    tree, paths = unify(forests, table)
+    return tree, paths[0], [int(path[-1]) for path in paths[1:]]
+
+
+def _values(
+    reduced: Reduced,
+    processes: Sequence[RankedProcess],
+    rests: list[_Rest],
+    tree: CallTree,
+    base: IntArray,
+    paths: list[int],
+    metrics: tuple[Metric, ...],
+) -> RunValues:
+    """Return the rows of all ranks, rests added."""
+    later: dict[int, list[tuple[_Rest, int]]] = defaultdict(list)
+    for rest, path in zip(rests, paths, strict=True):
+        later[rest.process.rank].append((rest, path))
+    is_mpi = np.array([region.kind is RegionKind.MPI for region in tree.regions], dtype=bool)[tree.region]
+    slots: list[tuple[int, int]] = []
+    rows = []
+    for entry in reduced.rows:
+        own = later[entry.rank]
+        location = np.concatenate([entry.location, np.array([rest.location for rest, _ in own], dtype=np.int64)])
+        callpath = np.concatenate([base[entry.path], np.array([path for _, path in own], dtype=np.int64)])
+        added = np.array([rest.counts for rest, _ in own], dtype=np.int64).reshape(-1, entry.counts.shape[1])
+        locations, thread = np.unique(location, return_inverse=True)
+        place, counts = _added_up(reduced, thread * len(tree) + callpath, np.concatenate([entry.counts, added]))
+        callpath, thread = place % len(tree), place // len(tree)
+        profile = processes[entry.rank].profile
+        values: dict[str, Values] = {}
+        for column, metric in enumerate(reduced.metrics):
+            number: Values = counts[:, column]
+            if metric.unit == "s":
+                number = np.asarray(number * profile.seconds_per_tick, dtype=np.float64)
+            values[metric.name] = number
+        values[OVERHEAD.name] = _overhead(reduced, profile, is_mpi[callpath], counts)
+        rows.append(Rows(callpath, thread + len(slots), values))
+        slots += [(entry.rank, number) for number in range(locations.size)]
+    return combined(rows, slots, metrics)
+
+
+def _added_up(reduced: Reduced, place: IntArray, counts: NDArray[np.int64]) -> tuple[IntArray, NDArray[np.int64]]:
+    """Return each place once, ascending, with the counts of all its rows together."""
+    order = np.argsort(place, kind="stable")
+    place, counts = place[order], counts[order]
+    first = np.flatnonzero(np.append(True, place[1:] != place[:-1])[: place.size])
+    if first.size < place.size:
+        largest = [metric.over_locations == "max" for metric in reduced.metrics] + [False] * len(EVENTS)
+        added, most = np.add.reduceat(counts, first, axis=0), np.maximum.reduceat(counts, first, axis=0)
+        return place[first], np.where(largest, most, added)
+    return place, counts
+
+
+def _of_statistics(
+    reduced: Reduced,
+    sums: RankSums,
+    tree: CallTree,
+    rests: list[_Rest],
+    base: IntArray,
+    paths: list[int],
+    metrics: tuple[Metric, ...],
+) -> Merged | None:
+    """Return the run with statistics of all ranks. Call paths with rests need their values on all ranks.
+
+    None if a rest is on a call path whose values are not known: neither open at the reduction nor new.
+    """
+    opened = {int(base[entry.path]): entry for entry in reduced.open}
+    old = set(base.tolist())
+    if any(path in old and path not in opened for path in paths):
+        return None
+    ranks = np.arange(reduced.ranks, dtype=np.int64)
+    columns = (*reduced.metrics, OVERHEAD)
+    chosen = [number for number, metric in enumerate(columns) if metric in metrics]
+    again = sorted(set(paths))
+    dense: dict[int, FloatArray] = {}
+    present: dict[int, NDArray[np.bool_]] = {}
+    for path in again:
+        entry = opened.get(path)
+        dense[path] = np.zeros((reduced.ranks, len(columns))) if entry is None else entry.values.copy()
+        present[path] = np.zeros(reduced.ranks, dtype=bool) if entry is None else entry.present.copy()
+    for rest, path in zip(rests, paths, strict=True):
+        rank = rest.process.rank
+        for column, metric in enumerate(columns):
+            before, more = dense[path][rank, column], rest.values[column]
+            dense[path][rank, column] = max(before, more) if metric.over_locations == "max" else before + more
+        present[path][rank] = True
+    rows = RunValues(
+        np.concatenate([np.zeros(0, np.int64), *(np.full(present[p].sum(), i) for i, p in enumerate(again))]).astype(
+            int
+        ),
+        np.concatenate([np.zeros(0, np.int64), *(ranks[present[path]] for path in again)]),
+        np.zeros(sum(int(present[path].sum()) for path in again), dtype=np.int64),
+        {
+            columns[column].name: np.concatenate([np.zeros(0), *(dense[path][present[path], column] for path in again)])
+            for column in chosen
+        },
+    )
+    replacement = with_absent(sums_of(rows, metrics, ranks, len(again)))
+    whole = _replaced(_some(sums, chosen), base, replacement, np.array(again, dtype=np.int64), len(tree))
+    return merged(metrics, tree, None, whole)
+
+
+def _some(sums: RankSums, chosen: list[int]) -> RankSums:
+    """Return the sums of some metrics only."""
+    paths = sums.present.size
+    parts = [sums.sketches.part(number * paths, (number + 1) * paths) for number in chosen]
+    level = np.concatenate([np.zeros(0, np.int64), *(part.level for part in parts)])
+    cell = np.concatenate([np.zeros(0, np.int64), *(part.cell + i * paths for i, part in enumerate(parts))])
+    bucket = np.concatenate([np.zeros(0, np.int64), *(part.bucket for part in parts)])
+    count = np.concatenate([np.zeros(0, np.int64), *(part.count for part in parts)])
+    arrays = {name: getattr(sums, name)[chosen] for name in _ARRAYS}
+    return replace(sums, **arrays, sketches=Sketches(level, cell, bucket, count))
+
+
+_ARRAYS = ("known", "sum", "m2", "min", "max", "min_rank", "max_rank")
+
+
+def _replaced(sums: RankSums, base: IntArray, others: RankSums, places: IntArray, paths: int) -> RankSums:
+    """Return the sums with call path i at base[i] of `paths`, and those of `others` at `places` in their stead."""
+    wide, over = sums.moved(base, paths), others.moved(places, paths)
+    taken = np.zeros(paths, dtype=bool)
+    taken[places] = True
+    arrays = {name: np.where(taken, getattr(over, name), getattr(wide, name)) for name in ("present", *_ARRAYS)}
+    a, b = wide.sketches, over.sketches
+    from_a, from_b = ~taken[a.cell % paths], taken[b.cell % paths]
+    cell = np.concatenate([a.cell[from_a], b.cell[from_b]])
+    order = np.argsort(cell, kind="stable")
+    sketches = Sketches(
+        np.where(taken[np.arange(a.level.size) % paths], b.level, a.level),
+        cell[order],
+        np.concatenate([a.bucket[from_a], b.bucket[from_b]])[order],
+        np.concatenate([a.count[from_a], b.count[from_b]])[order],
+    )
+    return replace(wide, **arrays, sketches=sketches)

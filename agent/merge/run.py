@@ -1,0 +1,243 @@
+"""From the raw profiles of all processes of a run to one run archive."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from quipu.modeling.errors import FormatError, MeasurementError, UsageError
+from quipu.modeling.experiment import Metric
+
+from ..archive.metadata import RunMetadata
+from ..archive.run import RankRecord, RunArchive
+from ..archive.write import write_archive
+from ..launch.raw_folder import RawFolder, read_launch, read_raw_folder
+from ..profile.ranks import split_ranks
+from ..profile.reader import ProcessProfile, ProfileState, read_profile
+from ..source.lines import SourcePrograms
+from ..workers import Workers, alone
+from .last_moments import End, ends_by_host, ends_of, launch_end
+from .merged import Merged, merged
+from .overhead import totals
+from .ranks import RankedProcess, assign_ranks, judge
+from .reduced import read_reduced
+from .reduced_run import costs_of_ranks, run_of
+from .shard import Joining, Source, read_shard, shards_of
+from .source_effort import with_source
+from .statistics import with_absent
+
+COLUMN_RANKS = 256
+_NODE_SAMPLES = 20_000  # samples of all nodes together that go into an archive
+
+
+def merge_run(
+    raw_dir: Path | str,
+    destination: Path | str,
+    metadata: RunMetadata | None = None,
+    keep_raw: bool = False,
+    workers: Workers = alone,
+    column_ranks: int | None = None,
+) -> RunArchive:
+    """Merge a raw folder into a new run archive inside the experiment folder `destination`.
+
+    metadata: as known after the launch; by default what launch.json in the raw folder says. The archive is called
+    after its configuration and the next free repetition. The raw folder is removed once the archive is complete on
+    disk, and stays in every other case. workers: who reads the profiles. column_ranks: up to so many ranks the archive
+    has the values of each, above statistics over them; None: `column_ranks_wanted`.
+
+    Raises MeasurementError if no process left a profile or the archive cannot be written (it says how to merge
+    later), FormatError if the raw folder or its launch.json cannot be read.
+    """
+    raw_dir, destination = Path(raw_dir), Path(destination)
+    if metadata is None:
+        metadata = read_launch(raw_dir).metadata
+    raw = read_raw_folder(raw_dir, workers)
+    if not raw.profiles:
+        trouble = "".join(f"\n  {text}" for text in raw.problems)
+        raise MeasurementError(f"{raw_dir}: holds no usable profile of a process{trouble}")
+    programs = SourcePrograms()
+    archive = combine(raw, metadata, workers, column_ranks)
+    archive = with_source(archive, _with_counters(raw.profiles, programs), programs)
+    try:
+        archive = write_archive(archive, destination)
+    except OSError as error:
+        raise MeasurementError(
+            f"{destination}: the run archive could not be written: {error.strerror or error}. Nothing is lost: the "
+            f"raw profiles stay in {raw_dir}; mend this (make room on the disk?) and merge them with: "
+            f"{merge_command(raw_dir, destination)}"
+        ) from error
+    if not keep_raw:
+        _remove(raw_dir)
+    return archive
+
+
+def merge_command(raw_dir: Path, destination: Path) -> str:
+    """Return what a user types to merge a raw folder later."""
+    return shlex.join(["quipu", "merge", str(raw_dir), "-o", str(destination)])
+
+
+def _with_counters(heads: Iterable[ProcessProfile], programs: SourcePrograms) -> Iterator[ProcessProfile]:
+    """Yield the profiles of processes whose programs tell of source lines, whole, one after the other."""
+    for path in dict.fromkeys(head.path for head in heads if programs.have_lines(head.attributes)):
+        try:
+            profile = read_profile(path, wants_counters=lambda attributes: True)
+        except FormatError:
+            continue  # the merge has told
+        yield from split_ranks(profile)
+
+
+def _remove(raw_dir: Path) -> None:
+    """Remove a raw folder, first its name: a node agent that still writes finds it no more and ends."""
+    doomed = raw_dir.with_name(f".merged-{uuid.uuid4().hex}")
+    try:
+        raw_dir.rename(doomed)
+    except OSError:
+        doomed = raw_dir
+    shutil.rmtree(doomed, ignore_errors=True)
+
+
+def combine(
+    raw: RawFolder, metadata: RunMetadata, workers: Workers = alone, column_ranks: int | None = None
+) -> RunArchive:
+    """Return the run that the profiles of a raw folder make together; nothing is written.
+
+    Taken from the reduction over MPI if the folder has one that is whole, and else from the profiles, which are read
+    by `workers`. The result does not depend on how many there are. column_ranks: as in `merge_run`.
+    """
+    processes = assign_ranks(raw.profiles, raw.rank_files)
+    ends = ends_of([process.profile for process in processes], ends_by_host(raw.nodes, raw.alive), launch_end(metadata))
+    metrics, conflicts = common_metrics(raw.profiles)
+    ranks = len({process.rank for process in processes})
+    limit = column_ranks_wanted() if column_ranks is None else column_ranks
+    found, costs, doubts = _reduced(raw, processes, ranks <= limit)
+    if found is None:
+        found, processes, costs = _from_profiles(processes, ends, metrics, workers, ranks <= limit)
+    judgement = judge(processes, raw.rank_files)
+    problems = (*metadata.problems, *raw.problems, *doubts, *conflicts, *judgement.problems)
+    records = [*(_record(process) for process in processes), *judgement.missing]
+    records.sort(key=lambda record: (record.rank, record.pid))
+    partial = metadata.partial or metadata.exit_code != 0 or raw.damaged or judgement.partial
+    complete = replace(
+        metadata,
+        partial=partial,
+        problems=tuple(dict.fromkeys(problems)),
+        ranks=len({record.rank for record in records}),
+        metrics=found.metrics,
+        nodes=thinned(raw.nodes),
+        rank_columns=found.values is not None,
+        overhead=totals(costs, raw.nodes),
+    )
+    return RunArchive(complete, found.tree, found.values, found.statistics, tuple(records))
+
+
+def column_ranks_wanted() -> int:
+    """Return up to how many ranks an archive keeps the values of each: $QUIPU_RANK_COLUMNS, or 256.
+
+    Raises UsageError if the variable is no whole number.
+    """
+    text = os.environ.get("QUIPU_RANK_COLUMNS", "") or str(COLUMN_RANKS)
+    if not (text.isascii() and text.isdigit() and len(text) < 10):
+        raise UsageError(f"QUIPU_RANK_COLUMNS={text}: give a whole number of ranks")
+    return int(text)
+
+
+def _reduced(
+    raw: RawFolder, processes: list[RankedProcess], columns: bool
+) -> tuple[Merged | None, list[Mapping[str, float]], list[str]]:
+    """Return the run of the reduction over MPI, if there is one, it is whole, and it holds what is wanted.
+
+    With it, what measuring cost its ranks; and texts about what is wrong.
+    """
+    if len(raw.reduced) != 1:
+        return None, [], []
+    try:
+        reduced = read_reduced(raw.reduced[0])
+    except FormatError as error:
+        return None, [], [f"{error}; the profiles of the processes were merged instead"]
+    if columns and not reduced.rows:
+        return None, [], []
+    found = run_of(reduced, processes)
+    if found is None:
+        return None, [], []
+    return (found if columns else replace(found, values=None)), costs_of_ranks(reduced, processes), []
+
+
+def _source(process: RankedProcess, end: End | None) -> Source:
+    profile = process.profile
+    location = int(profile.location[0]) if profile.location.size else None
+    return Source(process.rank, profile.path, location, end)
+
+
+def _from_profiles(
+    processes: list[RankedProcess],
+    ends: Iterable[End | None],
+    metrics: tuple[Metric, ...],
+    workers: Workers,
+    columns: bool,
+) -> tuple[Merged, list[RankedProcess], list[Mapping[str, float]]]:
+    """Return the run of all profiles, the processes with what reading their call paths told, what measuring cost."""
+    sources = [_source(process, end) for process, end in zip(processes, ends, strict=True)]
+    tasks = list(shards_of(sources, metrics, columns))
+    joining = Joining()
+    read: list[tuple[tuple[str, ...], bool]] = []
+    costs: list[Mapping[str, float]] = []
+    for shard in workers(read_shard, tasks):
+        joining.add(shard)
+        read += shard.read
+        costs += shard.costs
+    told = [
+        replace(process, profile=replace(process.profile, problems=problems, damaged=damaged))
+        for process, (problems, damaged) in zip(processes, read, strict=True)
+    ]
+    return merged(metrics, joining.tree, joining.values(), with_absent(joining.sums)), told, costs
+
+
+def thinned(nodes: tuple[Mapping[str, Any], ...]) -> tuple[Mapping[str, Any], ...]:
+    """Return what the node agents wrote, with so few samples each that thousands of nodes fit into run.json."""
+    room = max(10, _NODE_SAMPLES // max(1, len(nodes)))
+    result: list[Mapping[str, Any]] = []
+    for node in nodes:
+        samples = node.get("samples")
+        if isinstance(samples, list) and len(samples) > room:
+            step = -(-len(samples) // room)
+            result.append({**node, "samples": samples[::step]})
+        else:
+            result.append(node)
+    return tuple(result)
+
+
+def common_metrics(profiles: Iterable[ProcessProfile]) -> tuple[tuple[Metric, ...], list[str]]:
+    """Return the metrics of all profiles together in order of first use, and texts about those that disagree."""
+    metrics: dict[str, Metric] = {}
+    conflicts = []
+    for profile in profiles:
+        for metric in profile.metrics:
+            known = metrics.setdefault(metric.name, metric)
+            if (known.unit, known.kind, known.over_locations) != (metric.unit, metric.kind, metric.over_locations):
+                conflicts.append(f"{profile.path.name}: metric {metric.name} is defined otherwise than in other ranks")
+    return tuple(metrics.values()), conflicts
+
+
+def _record(process: RankedProcess) -> RankRecord:
+    profile = process.profile
+    return RankRecord(
+        rank=process.rank,
+        host=process.host,
+        pid=profile.pid & 0x7FFFFFFF,
+        affinity=profile.attributes.get("affinity", ""),
+        max_rss_bytes=_number(profile, "max_rss_bytes"),
+        voluntary_switches=_number(profile, "voluntary_switches"),
+        involuntary_switches=_number(profile, "involuntary_switches"),
+        state=ProfileState(profile.state).name.lower(),
+    )
+
+
+def _number(profile: ProcessProfile, key: str) -> int:
+    text = profile.attributes.get(key, "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else 0

@@ -1,0 +1,221 @@
+"""A part of the ranks of a run: their profiles read, unified, and made rows and sums. One worker does one at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from quipu.modeling.errors import FormatError
+from quipu.modeling.experiment import CallTree, IntArray, Metric, Region, RegionKind
+
+from ..archive.run import RunValues
+from ..archive.tables import concatenated
+from ..profile.ranks import read_rank
+from ..profile.reader import ProcessProfile
+from .last_moments import End, until_the_end
+from .overhead import costs_of
+from .statistics import RankSums, joined_sums, sums_of
+from .unify import Forest, RegionTable, unify
+
+RANKS_OF_A_SHARD = 128
+OUTSIDE = Region("(outside any region)", "(outside any region)", RegionKind.USER)
+"""The root where code counts that runs in no region: before main, or all of it if a filter leaves main out."""
+
+Values = NDArray[np.int64] | NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the call paths of a process are. location: of a rank that shares its profile with others.
+
+    end: how the process ended, if not by itself.
+    """
+
+    rank: int
+    path: Path
+    location: int | None = None
+    end: End | None = None
+
+
+@dataclass(frozen=True)
+class ShardTask:
+    """The profiles of some ranks in order of rank and start; what they shall be made to."""
+
+    sources: tuple[Source, ...]
+    metrics: tuple[Metric, ...]
+    columns: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Shard:
+    """What some ranks counted. values: None unless asked for.
+
+    read: per profile its problems, and whether it is damaged. costs: what measuring each cost (overhead.costs_of).
+    """
+
+    tree: CallTree
+    sums: RankSums
+    values: RunValues | None
+    read: tuple[tuple[tuple[str, ...], bool], ...]
+    costs: tuple[Mapping[str, float], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Some nodes of a process: their call paths, the numbers of their locations in the list of slots, their values."""
+
+    path: IntArray
+    slot: IntArray
+    values: Mapping[str, Values]
+
+
+def shards_of(sources: Sequence[Source], metrics: tuple[Metric, ...], columns: bool) -> Iterator[ShardTask]:
+    """Cut profiles, in order of rank, into shards; all profiles of a rank are in one."""
+    begin, ranks = 0, 0
+    for index, source in enumerate(sources):
+        if index and source.rank != sources[index - 1].rank:
+            ranks += 1
+            if ranks == RANKS_OF_A_SHARD:
+                yield ShardTask(tuple(sources[begin:index]), metrics, columns)
+                begin, ranks = index, 0
+    yield ShardTask(tuple(sources[begin:]), metrics, columns)
+
+
+def read_shard(task: ShardTask) -> Shard:
+    """Read the profiles of a shard. One that cannot be read (any more) is left out, and that is told."""
+    table = RegionTable()
+    forests, kept, ranks, costs = [], [], [], []
+    read: list[tuple[tuple[str, ...], bool]] = []
+    for source in task.sources:
+        try:
+            profile = until_the_end(read_rank(source.path, source.location), source.end)
+        except FormatError as error:
+            read.append(((f"{error}; it was left out",), True))
+            continue
+        read.append((profile.problems, profile.damaged))
+        costs.append(costs_of(profile))
+        forests.append(forest_of(profile, table))
+        kept.append((np.unique(profile.location, return_inverse=True), columns_of(profile, task.metrics)))
+        ranks.append(source.rank)
+    tree, paths = unify(forests, table)
+    slots: list[tuple[int, int]] = []
+    rows = []
+    next_thread: dict[int, int] = {}
+    for rank, path_of_node, ((known, location), columns) in zip(ranks, paths, kept, strict=True):
+        first = next_thread.get(rank, 0)
+        next_thread[rank] = first + known.size
+        rows.append(Rows(path_of_node, location + len(slots), columns))
+        slots += [(rank, first + thread) for thread in range(known.size)]
+    values = combined(rows, slots, task.metrics)
+    sums = sums_of(values, task.metrics, np.unique(np.array(ranks, dtype=np.int64)), len(tree))
+    return Shard(tree, sums, values if task.columns else None, tuple(read), tuple(costs))
+
+
+def forest_of(profile: ProcessProfile, table: RegionTable) -> Forest:
+    """Return the nodes of a process as a forest: what a location calls are roots, and so is the location itself."""
+    numbers = {number: table.number(region) for number, region in profile.regions.items()}
+    ids = np.array(sorted(numbers), dtype=np.int64)
+    position = np.searchsorted(ids, profile.region) if ids.size else np.zeros(profile.region.size, dtype=np.int64)
+    of_id = np.array([numbers[number] for number in ids.tolist()] or [0], dtype=np.int64)
+    outside = profile.region == 0
+    region = np.where(outside, table.number(OUTSIDE), of_id[np.minimum(position, of_id.size - 1)])
+    below = (profile.parent >= 0) & ~outside
+    below &= ~outside[np.maximum(profile.parent, 0)]
+    return Forest(np.where(below, profile.parent, -1), region)
+
+
+def columns_of(profile: ProcessProfile, metrics: Iterable[Metric]) -> dict[str, Values]:
+    """Return the values of a process; a metric that it does not have is 0, or NaN if it is a time."""
+    columns: dict[str, Values] = {}
+    for metric in metrics:
+        if metric.name in profile.values:
+            columns[metric.name] = profile.values[metric.name]
+        elif metric.unit == "s":
+            columns[metric.name] = np.full(profile.parent.size, np.nan)
+        else:
+            columns[metric.name] = np.zeros(profile.parent.size, dtype=np.int64)
+    return columns
+
+
+def combined(rows: Sequence[Rows], slots: Sequence[tuple[int, int]], metrics: Iterable[Metric]) -> RunValues:
+    """Return one row per call path and location, sorted by call path, rank, thread. slots: (rank, thread)."""
+    ordered = sorted(range(len(slots)), key=lambda slot: slots[slot])
+    place = np.empty(len(slots), dtype=np.int64)
+    place[ordered] = np.arange(len(slots))
+    path = concatenated((piece.path for piece in rows), np.int64)
+    slot = place[concatenated((piece.slot for piece in rows), np.int64)]
+    key = path * max(1, len(slots)) + slot
+    order = np.argsort(key, kind="stable")
+    key = key[order]
+    starts = np.flatnonzero(np.concatenate(([True], key[1:] != key[:-1]))) if key.size else np.zeros(0, dtype=np.int64)
+    columns: dict[str, Values] = {}
+    for metric in metrics:
+        kind = np.float64 if metric.unit == "s" else np.int64
+        column = concatenated((piece.values[metric.name] for piece in rows), kind)[order]
+        if starts.size < column.size:
+            column = (np.maximum if metric.over_locations == "max" else np.add).reduceat(column, starts)
+        columns[metric.name] = column
+    where = np.array([slots[slot] for slot in ordered], dtype=np.int64).reshape(-1, 2)
+    first = order[starts]
+    return RunValues(path[first], where[slot[first], 0], where[slot[first], 1], columns)
+
+
+class Joining:
+    """Shards joined one after the other in order of rank: no more than the result and one shard are held."""
+
+    def __init__(self) -> None:
+        """Start with no ranks."""
+        self._tree: CallTree | None = None
+        self._sums: RankSums | None = None
+        self._values: list[RunValues] = []
+
+    def add(self, shard: Shard) -> None:
+        """Take in the ranks that follow."""
+        if self._tree is None or self._sums is None:
+            self._tree, self._sums = shard.tree, shard.sums
+            self._values = [] if shard.values is None else [shard.values]
+            return
+        table = RegionTable()
+        forests = [Forest(tree.parent, table.numbers(tree.regions)[tree.region]) for tree in (self._tree, shard.tree)]
+        tree, (old, new) = unify(forests, table)
+        paths = len(tree)
+        if self._sums.ranks and shard.sums.ranks:
+            self._sums = joined_sums(self._sums.moved(old, paths), shard.sums.moved(new, paths))
+        else:
+            self._sums = shard.sums.moved(new, paths) if shard.sums.ranks else self._sums.moved(old, paths)
+        self._values = [_moved(values, old) for values in self._values]
+        if shard.values is not None:
+            self._values.append(_moved(shard.values, new))
+        self._tree = tree
+
+    @property
+    def tree(self) -> CallTree:
+        """All call paths so far."""
+        return self._tree if self._tree is not None else unify([], RegionTable())[0]
+
+    @property
+    def sums(self) -> RankSums:
+        """What is known over all ranks so far. Raises ValueError before the first shard."""
+        if self._sums is None:
+            raise ValueError("no shard has been added")
+        return self._sums
+
+    def values(self) -> RunValues | None:
+        """Return the rows of all ranks, sorted by call path, rank, thread; None if they were not asked for."""
+        if not self._values:
+            return None
+        path, rank, thread = (
+            np.concatenate([getattr(values, name) for values in self._values])
+            for name in ("callpath", "rank", "thread")
+        )
+        order = np.argsort(path, kind="stable")  # shards are in order of rank, and rows within them
+        names = self._values[0].metrics
+        metrics = {name: np.concatenate([values.metrics[name] for values in self._values])[order] for name in names}
+        return RunValues(path[order], rank[order], thread[order], metrics)
+
+
+def _moved(values: RunValues, places: IntArray) -> RunValues:
+    return RunValues(places[values.callpath], values.rank, values.thread, values.metrics)

@@ -1,0 +1,235 @@
+"""Effort of call paths: counters of nodes times static weights of their regions.
+
+profile_format.h has the formula. All of it is arithmetic modulo 2^64 over whole arrays: single weights and single
+terms may be negative, the sums are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from quipu.modeling.experiment import IntArray, Metric
+
+from .chunks import Chunk
+from .nodes import NodeArrays, region_ids, without_nodes
+
+_WORD = 8
+_ROWS = 1 << 32  # rows of a region have numbers below this
+_SHAPES = 16  # different ranges of metrics that the weights of one program may have
+_LARGEST = np.uint64((1 << 63) - 1)
+_WEIGHTS = np.dtype([("region", "<u8"), ("first", "<u4"), ("count", "<u4"), ("metric", "<u4"), ("width", "<u4")])
+
+Words = NDArray[np.uint64]
+
+
+@dataclass(frozen=True, eq=False)
+class Counters:
+    """Counters of nodes: node (position among the nodes), row (of the weights, from 1) and value, one per counter."""
+
+    node: IntArray
+    row: IntArray
+    value: Words
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """Rows of weights for the metrics from `metric` on.
+
+    key: number of the region among those asked for × 2^32 + row, ascending; values: (rows, width).
+    """
+
+    metric: int
+    key: IntArray
+    values: Words
+
+
+def add_effort(
+    nodes: NodeArrays, found: Counters, tables: Sequence[Weights], metrics: Sequence[Metric], problems: list[str]
+) -> tuple[NodeArrays, NDArray[np.bool_]]:
+    """Return the nodes with the effort that their counters and visits stand for, and which metrics have such effort.
+
+    found, tables: what `read_counters` and `read_weights` return for these nodes.
+    """
+    counts = nodes.counts.copy()
+    regions = np.unique(nodes.region)
+    number = np.searchsorted(regions, nodes.region)
+    weighted = np.zeros(found.value.size, dtype=bool)
+    is_weighted = np.zeros(len(metrics), dtype=bool)
+    names = [metric.name for metric in metrics]
+    visits = nodes.counts[:, names.index("visits")] if "visits" in names else np.zeros(number.size, dtype=np.uint64)
+    for table in tables:
+        entry, row = _rows(table, number[found.node] * _ROWS + found.row)
+        weighted[entry] = True
+        visited, first = _rows(table, number * _ROWS)
+        starts = np.flatnonzero(np.diff(found.node[entry], prepend=-1))
+        for column in range(table.values.shape[1]):
+            total = counts[:, table.metric + column]
+            total[visited] += visits[visited] * table.values[first, column]
+            if starts.size:
+                terms = found.value[entry] * table.values[row, column]
+                total[found.node[entry][starts]] += np.add.reduceat(terms, starts)
+        is_weighted[table.metric : table.metric + table.values.shape[1]] = True
+    unused = int(np.count_nonzero(found.value[~weighted]))
+    if unused:
+        problems.append(f"{unused} counters have no weights: what they counted is missing")
+    return replace(nodes, counts=counts), is_weighted
+
+
+def fold_quiet(nodes: NodeArrays, quiet: Set[int], metrics: Sequence[Metric]) -> tuple[NodeArrays, IntArray]:
+    """Return the nodes without those of quiet regions, and for every old node the new index of where its effort is.
+
+    What a quiet node has goes to the next node above that is not quiet; its visits do not. Roots stay.
+    """
+    numbers = np.fromiter(quiet, dtype=np.int64, count=len(quiet))
+    vanish = (nodes.parent >= 0) & np.isin(nodes.region, numbers)
+    keep = ~vanish
+    if bool(keep.all()):
+        return nodes, np.arange(keep.size)
+    above = without_nodes(nodes.parent, vanish)
+    counts = nodes.counts.copy()
+    for column, metric in enumerate(metrics):
+        if metric.over_locations == "max":
+            np.maximum.at(counts[:, column], above[vanish], counts[vanish, column])
+        elif metric.name != "visits":
+            np.add.at(counts[:, column], above[vanish], counts[vanish, column])
+    position = np.cumsum(keep) - 1
+    index = position[np.where(keep, np.arange(keep.size), above)]
+    parent = np.where(above >= 0, position[above], -1)
+    kept = NodeArrays(
+        nodes.id[keep], parent[keep], nodes.region[keep], nodes.location[keep], nodes.address[keep], counts[keep]
+    )
+    return kept, index
+
+
+def signed(counts: Words, is_weighted: NDArray[np.bool_], problems: list[str]) -> NDArray[np.int64]:
+    """Return counts (nodes, metrics) as int64, never negative.
+
+    A process that is killed between two counters of a region may leave a weighted sum a little below zero: it is 0.
+    """
+    beyond = counts > _LARGEST
+    if bool(beyond.any()):
+        below = int(np.count_nonzero(beyond & is_weighted))
+        if below:
+            problems.append(
+                f"{below} weighted sums are below zero, for want of counters that were not written: taken as 0"
+            )
+        if bool((beyond & ~is_weighted).any()):
+            problems.append("some counters are beyond 2^63: they are damaged and count as the largest number")
+        counts = np.where(beyond, np.where(is_weighted, np.uint64(0), _LARGEST), counts)
+    return counts.astype(np.int64)
+
+
+def _rows(table: Weights, key: IntArray) -> tuple[IntArray, IntArray]:
+    """Return which of the keys have a row in the table, and which row."""
+    if not table.key.size:
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    place = np.minimum(np.searchsorted(table.key, key), table.key.size - 1)
+    found = np.flatnonzero(table.key[place] == key)
+    return found, place[found]
+
+
+def read_counters(chunks: Sequence[Chunk], nodes: NodeArrays, problems: list[str]) -> Counters:
+    """Return the counters of all nodes, those of a node together."""
+    words, ends = _words(chunks)
+    count = (words >> np.uint64(32)).astype(np.int64)
+    start = _records(words.size, ends, 1 + count, problems)
+    start = start[words[start] != 0]  # room that was never filled
+    ids = (words[start] & np.uint64(0xFFFFFFFF)).astype(np.int64)
+    ids, first = np.unique(ids, return_index=True)
+    place = np.searchsorted(nodes.id, ids)
+    known = place < nodes.id.size
+    known[known] = nodes.id[place[known]] == ids[known]
+    strange = start.size - int(known.sum())
+    if strange:
+        problems.append(
+            f"{strange} records of counters belong to no call path, or to one that has others, and were left out"
+        )
+    start, node = start[first[known]], place[known]
+    length = count[start]
+    row = np.arange(int(length.sum())) - np.repeat(np.cumsum(length) - length, length)
+    value = words[np.repeat(start + 1, length) + row]
+    return Counters(np.repeat(node, length), row + 1, value)
+
+
+def read_weights(chunks: Sequence[Chunk], nodes: NodeArrays, metric_count: int, problems: list[str]) -> list[Weights]:
+    """Return the weights of the regions of the nodes, numbered in ascending order, one table per range of metrics."""
+    regions = np.unique(nodes.region)
+    words, ends = _words(chunks)
+    head = _WEIGHTS.itemsize // _WORD
+    padded = np.concatenate((words, np.zeros(head, dtype=np.uint64)))
+    headers = np.zeros(words.size, dtype=_WEIGHTS)
+    headers["region"] = words
+    for name, word, shift in (("first", 1, 0), ("count", 1, 32), ("metric", 2, 0), ("width", 2, 32)):
+        headers[name] = (padded[word : word + words.size] >> np.uint64(shift)).astype(np.uint32)
+    cells = headers["count"].astype(np.int64) * np.minimum(headers["width"], 1 << 30).astype(np.int64)
+    start = _records(words.size, ends, head + cells, problems)
+    start = start[cells[start] > 0]
+    records = headers[start]
+    fits = records["metric"].astype(np.int64) + records["width"] <= metric_count
+    region = region_ids(records["region"])
+    number = np.searchsorted(regions, region)
+    used = number < regions.size
+    used[used] = regions[number[used]] == region[used]
+    lost = int(np.count_nonzero(~fits))
+    use = np.flatnonzero(fits & used)
+    shapes, shape = np.unique(records[["metric", "width"]][use], return_inverse=True)
+    tables = []
+    for which, (metric, width) in enumerate(shapes[:_SHAPES].tolist()):
+        chosen = use[shape == which]
+        tables.append(_table(metric, width, words, start[chosen] + head, records[chosen], number[chosen]))
+    lost += int(np.count_nonzero(shape >= _SHAPES))
+    if lost:
+        problems.append(f"{lost} records of weights make no sense and were left out")
+    return tables
+
+
+def _table(
+    metric: int, width: int, words: Words, start: IntArray, records: NDArray[np.void], number: IntArray
+) -> Weights:
+    """Return the rows of records of one width. A row that is there twice counts once."""
+    count = records["count"].astype(np.int64)
+    offset = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count)
+    row = np.repeat(records["first"].astype(np.int64), count) + offset
+    key = np.repeat(number, count) * _ROWS + np.minimum(row, _ROWS - 1)
+    key, place = np.unique(key, return_index=True)
+    begin = (np.repeat(start, count) + offset * width)[place]
+    return Weights(metric, key, words[begin[:, None] + np.arange(width)])
+
+
+def _words(chunks: Sequence[Chunk]) -> tuple[Words, IntArray]:
+    """Return the contents of the chunks as one array of 64-bit words, and where each chunk ends in it."""
+    pieces = [np.frombuffer(chunk.content, dtype="<u8", count=len(chunk.content) // _WORD) for chunk in chunks]
+    ends = np.cumsum([piece.size for piece in pieces], dtype=np.int64)
+    return np.concatenate([np.zeros(0, dtype=np.uint64), *pieces]), ends
+
+
+def _records(size: int, ends: IntArray, length: IntArray, problems: list[str]) -> IntArray:
+    """Return where records begin, ascending: the first at the start of each chunk, each after the end of another.
+
+    length: words of the record that would begin at each word. A record that leaves its chunk ends the chunk with a
+    problem. Follows all chunks at once by pointer doubling: log(records per chunk) passes over the words.
+    """
+    place = np.arange(size)
+    end = np.repeat(ends, np.diff(ends, prepend=0))
+    following = place + length
+    broken = following > end
+    nowhere = size
+    step = np.append(np.where(following < end, following, nowhere), nowhere)
+    begins = np.diff(ends, prepend=0) > 0
+    marked = np.zeros(size + 1, dtype=bool)
+    marked[(ends - np.diff(ends, prepend=0))[begins]] = True
+    while True:
+        known = int(np.count_nonzero(marked))
+        marked[step[marked]] = True
+        marked[nowhere] = False
+        if int(np.count_nonzero(marked)) == known:
+            break
+        step = step[step]
+    start = np.flatnonzero(marked[:size])
+    bad = int(np.count_nonzero(broken[start]))
+    if bad:
+        problems.append(f"{bad} chunks of counters or weights stop making sense: the rest of each is left out")
+    return start[~broken[start]]

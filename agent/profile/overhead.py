@@ -1,0 +1,86 @@
+"""What measuring cost at each call path of a process: an estimate (docs/design/overhead.md).
+
+Each process measures at its start what an event costs on its machine (agent/runtime/overhead.cpp) and says so in its
+profile; here that is multiplied by how many events there were.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from quipu.modeling.experiment import FloatArray, IntArray, Metric, Region, RegionKind
+
+from .effort import Counters
+from .nodes import NodeArrays
+
+OVERHEAD = Metric("overhead", "s", "cost", "sum", "time that measuring took, estimated from numbers of events")
+# Events of nodes that are no visits; like effort, those of quiet regions belong to their callers.
+EVENTS = (Metric("quiet visits", "1", "effort"), Metric("counters added to", "1", "effort"))
+
+
+@dataclass(frozen=True)
+class EventCosts:
+    """Seconds that events take in one process.
+
+    pair: a region is entered and left; inside: the part of it that is in the region's own time, the rest is in its
+    caller's. mpi: a pair, and the clock readings that tell waiting. quiet: a visit without a hook. counter: one
+    counter added to.
+    """
+
+    pair: float
+    inside: float
+    mpi: float
+    quiet: float
+    counter: float
+
+
+def event_costs(attributes: Mapping[str, str]) -> EventCosts | None:
+    """Return what a process found out about its machine; None if it says nothing that can be believed."""
+    found = []
+    for name in ("pair_ns", "pair_inside_ns", "quiet_ns", "counter_ns", "clock_ns"):
+        try:
+            value = float(attributes.get(name, "nan"))
+        except ValueError:
+            value = math.nan
+        if not 0 <= value <= 1e9:
+            return None
+        found.append(value * 1e-9)
+    pair, inside, quiet, counter, clock = found
+    waits = attributes.get("mpi_wait", "off") != "off"
+    return EventCosts(pair, min(inside, pair), pair + clock * waits, quiet, counter)
+
+
+def with_events(nodes: NodeArrays, counters: Counters, quiet: Set[int], metrics: Sequence[Metric]) -> NodeArrays:
+    """Return the nodes with two columns more in their counts: `EVENTS`.
+
+    A counter was added to at most once in each visit, and by 1 or more: at most min(visits, counter) times.
+    """
+    names = [metric.name for metric in metrics]
+    visits = nodes.counts[:, names.index("visits")] if "visits" in names else np.zeros(nodes.id.size, dtype=np.uint64)
+    is_quiet = np.isin(nodes.region, np.fromiter(quiet, dtype=np.int64, count=len(quiet)))
+    added = np.zeros(nodes.id.size, dtype=np.uint64)
+    np.add.at(added, counters.node, np.minimum(counters.value, visits[counters.node]))
+    events = np.stack((np.where(is_quiet, visits, np.uint64(0)), added), axis=1)
+    return replace(nodes, counts=np.concatenate((nodes.counts, events), axis=1))
+
+
+def seconds_of_nodes(
+    costs: EventCosts,
+    is_mpi: NDArray[np.bool_],
+    visits: NDArray[np.int64],
+    events: NDArray[np.uint64] | NDArray[np.int64],
+) -> FloatArray:
+    """Return what measuring took at each node, seconds. is_mpi: of MPI functions; events: (nodes, 2), `EVENTS`."""
+    each = np.where(is_mpi, costs.mpi, costs.pair)
+    seconds = visits * each + events[:, 0] * costs.quiet + events[:, 1] * costs.counter
+    return np.asarray(seconds, dtype=np.float64)
+
+
+def are_mpi(regions: Mapping[int, Region], region: IntArray) -> NDArray[np.bool_]:
+    """Return which nodes are MPI functions. region: of each node, a key of `regions`."""
+    mpi = np.array([number for number, entry in regions.items() if entry.kind is RegionKind.MPI], dtype=np.int64)
+    return np.isin(region, mpi)

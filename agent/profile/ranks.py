@@ -1,0 +1,65 @@
+"""Ranks that share a process: a simulator (SMPI) runs them all, and each is a location of one profile."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from .nodes import NO_THREADS
+from .reader import ProcessProfile, read_profile
+
+
+def split_ranks(profile: ProcessProfile) -> tuple[ProcessProfile, ...]:
+    """Return one profile for each rank in the profile of a process: itself unless its locations are ranks.
+
+    A location is a rank if the profile has attributes of it; they come before those of the process. Other locations
+    of such a process (a rank that ended before MPI_Init) are profiles without a rank. What was active when the process
+    ended is not told: simulated time does not go on by itself.
+    """
+    if not profile.location_attributes:
+        return (profile,)
+    order = np.argsort(profile.location, kind="stable")  # parents stay before their children
+    locations, starts = np.unique(profile.location[order], return_index=True)
+    position = np.empty(order.size, dtype=np.int64)
+    position[order] = np.arange(order.size)
+    ranks = []
+    for location, start, end in zip(locations.tolist(), starts, [*starts[1:], order.size], strict=True):
+        own = order[start:end]
+        parent = profile.parent[own]
+        above = position[parent] - start
+        inside = (parent >= 0) & (above >= 0) & (above < own.size)
+        of_rank = np.full(order.size, -1, dtype=np.int64)
+        of_rank[own] = np.arange(own.size)
+        ranks.append(
+            replace(
+                profile,
+                attributes={**profile.attributes, **profile.location_attributes.get(location, {})},
+                location_attributes={},
+                threads=NO_THREADS,
+                parent=np.where(inside, above, -1),
+                region=profile.region[own],
+                location=profile.location[own],
+                values={name: values[own] for name, values in profile.values.items()},
+                counters=profile.counters.of_nodes(of_rank) if profile.counters is not None else None,
+            )
+        )
+    return tuple(ranks)
+
+
+def without_nodes(rank: ProcessProfile) -> ProcessProfile:
+    """Return the profile of a rank from `split_ranks` without its call paths; `location` says where they are."""
+    nothing = np.zeros(0, dtype=np.int64)
+    return replace(rank, regions={}, parent=nothing, region=nothing, location=rank.location[:1], values={})
+
+
+def read_rank(path: Path, location: int | None) -> ProcessProfile:
+    """Read the profile of a process, or of one of the ranks that share it. Raises FormatError."""
+    return read_profile(path) if location is None else _ranks_of(path)[location]
+
+
+@lru_cache(1)
+def _ranks_of(path: Path) -> dict[int, ProcessProfile]:
+    return {int(rank.location[0]): rank for rank in split_ranks(read_profile(path))}

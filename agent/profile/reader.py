@@ -1,0 +1,277 @@
+"""Reader of the raw profile of one process (agent/runtime/profile_format.h).
+
+The file may come from a process that was killed, from a full disk or from a stranger. What makes the whole file
+unusable is a FormatError; what spoils a part of it becomes a text in `problems`, and the rest is used.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import IntEnum
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+from quipu.modeling.errors import FormatError
+from quipu.modeling.experiment import IntArray, Metric, Region
+
+from .chunks import LARGEST as LARGEST_CHUNK
+from .chunks import ChunkType, Seal, is_intact, read_chunks
+from .counters import KeptCounters, keep_counters
+from .effort import add_effort, fold_quiet, read_counters, read_weights, signed
+from .nodes import FIXED_SIZE, ActiveThreads, NodeArrays, read_nodes, read_threads
+from .overhead import EVENTS, OVERHEAD, are_mpi, event_costs, seconds_of_nodes, with_events
+from .text import ProfileTexts, Rest, parse_metric_table
+
+MAGIC = b"QUIPUPRF"
+VERSION = 2
+HEADER_SIZE = 4096
+
+HEADER = np.dtype(
+    [
+        ("magic", "S8"),
+        ("version", "<u4"),
+        ("header_size", "<u4"),
+        ("chunk_size", "<u4"),
+        ("node_size", "<u4"),
+        ("metric_count", "<u4"),
+        ("state", "<u4"),
+        ("pid", "<u4"),
+        ("clock", "<u4"),
+        ("start_ticks", "<u8"),
+        ("start_ns", "<u8"),
+        ("flush_ticks", "<u8"),
+        ("flush_ns", "<u8"),
+        ("start_epoch_ns", "<u8"),
+        ("lost", "<u8"),
+        ("error", "V128"),
+        ("metrics", "V3624"),
+        ("crc", "<u4"),
+        ("chunks", "<u4"),
+        ("reserved", "V248"),
+    ]
+)
+_TEXT = frozenset({ChunkType.TEXT})
+_CRC_AT = 3840  # where the checksum is in the header
+
+
+class ProfileState(IntEnum):
+    """How far the process came: `enum quipu_profile_state`."""
+
+    RUNNING = 0
+    FLUSHED = 1
+    ENDED = 2
+
+
+class Clock(IntEnum):
+    """The unit of time counters: `enum quipu_profile_clock`."""
+
+    NONE = 0
+    NANOSECONDS = 1
+    TSC = 2
+
+
+@dataclass(frozen=True, eq=False)
+class ProcessProfile:
+    """What one process counted.
+
+    parent, region, location: per node, int64 of shape (nodes,). `parent` is an index into the same arrays (-1: a
+    root), a parent comes before its children; `region` is a key of `regions` (0: the root of a location).
+    values: per metric exclusive values, shape (nodes,): int64 counts, or float64 seconds for metrics whose unit is
+    "s" (NaN if the clock cannot be calibrated; left out altogether if the process kept no time). Effort that the pass
+    counted is complete: counters times weights, and that of quiet regions in their callers.
+    threads: those that were being measured, with the clock (ticks) at the latest event of each.
+    start_ticks, start_ns: that clock and CLOCK_MONOTONIC of the host at the same moment, when the process began.
+    rests: what was counted after the reduction over MPI.
+    damaged: parts of the file could not be used, so that numbers are missing.
+    location_attributes: by location; those that have any are ranks (profile_ranks.py).
+    counters: those of the nodes, if they were asked for.
+    """
+
+    path: Path
+    pid: int
+    state: ProfileState
+    clock: Clock
+    started_epoch_ns: int
+    start_ticks: int
+    start_ns: int
+    seconds_per_tick: float
+    lost: int
+    error: str
+    attributes: Mapping[str, str]
+    locations: Mapping[int, str]
+    regions: Mapping[int, Region]
+    metrics: tuple[Metric, ...]
+    parent: IntArray
+    region: IntArray
+    location: IntArray
+    values: Mapping[str, NDArray[np.int64] | NDArray[np.float64]]
+    rests: tuple[Rest, ...]
+    threads: ActiveThreads
+    problems: tuple[str, ...]
+    damaged: bool
+    location_attributes: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
+    counters: KeptCounters | None = None
+
+
+@dataclass(frozen=True)
+class _Header:
+    fields: np.void
+    metrics: tuple[Metric, ...]
+    seal: Seal | None
+
+    def number(self, name: str) -> int:
+        return int(self.fields[name])
+
+
+def read_profile(
+    path: Path | str,
+    call_paths: bool = True,
+    wants_counters: Callable[[Mapping[str, str]], bool] = lambda attributes: False,
+) -> ProcessProfile:
+    """Read one raw profile; without `call_paths` only its header and its texts, as if it had none.
+
+    wants_counters: told its attributes, says whether to keep the counters of nodes.
+
+    Raises FormatError naming the file if it is not a profile of this version or its header cannot be believed;
+    lesser damage, also what does not fit its checksum, is told in `problems`. Never allocates more than in
+    proportion to the size of the file.
+    """
+    path = Path(path)
+    problems: list[str] = []
+    try:
+        with path.open("rb", buffering=0) as file:
+            size = os.fstat(file.fileno()).st_size
+            header = _read_header(path, file, size, problems)
+            first, chunk_size = header.number("header_size"), header.number("chunk_size")
+            chunks = read_chunks(file, first, size, chunk_size, header.seal, problems, None if call_paths else _TEXT)
+    except OSError as error:
+        raise FormatError(path, f"cannot be read: {error.strerror or error}") from error
+    texts = ProfileTexts()
+    for chunk in chunks[ChunkType.TEXT]:
+        texts.parse(chunk.content, problems)
+    nodes = read_nodes(chunks[ChunkType.NODES], header.number("node_size"), len(header.metrics), problems)
+    threads = read_threads(chunks[ChunkType.THREADS], nodes)
+    counters = read_counters(chunks[ChunkType.COUNTERS], nodes, problems)
+    weights = read_weights(chunks[ChunkType.WEIGHTS], nodes, len(header.metrics), problems)
+    nodes, is_weighted = add_effort(nodes, counters, weights, header.metrics, problems)
+    nodes = with_events(nodes, counters, texts.quiet, header.metrics)
+    all_nodes = nodes
+    nodes, index = fold_quiet(nodes, texts.quiet, (*header.metrics, *EVENTS))
+    kept = None
+    if wants_counters(texts.attributes):
+        kept = keep_counters(all_nodes, counters, weights, index, texts.regions, header.metrics)
+    counts = signed(nodes.counts[:, : -len(EVENTS)], is_weighted, problems)
+    threads = replace(threads, node=np.where(threads.node >= 0, index[threads.node], -1)) if index.size else threads
+    return replace(_assemble(path, header, nodes, counts, threads, texts, problems), counters=kept)
+
+
+def _read_header(path: Path, file: BinaryIO, size: int, problems: list[str]) -> _Header:
+    raw = file.read(HEADER_SIZE)
+    if raw[: len(MAGIC)] != MAGIC:
+        raise FormatError(path, "is not a Quipu profile (it does not begin with QUIPUPRF)")
+    if len(raw) < HEADER_SIZE:
+        raise FormatError(path, f"is truncated: {size} bytes, less than the header of {HEADER_SIZE} bytes")
+    fields = np.frombuffer(raw, dtype=HEADER)[0]
+    version = int(fields["version"])
+    if version != VERSION:
+        raise FormatError(
+            path,
+            f"has profile version {version}, this Quipu reads version {VERSION}: "
+            "merge it with the Quipu that the program was built with",
+        )
+    table = bytes(fields["metrics"])
+    metrics = parse_metric_table(path, table, int(fields["metric_count"]))
+    chunk_size, node_size = int(fields["chunk_size"]), int(fields["node_size"])
+    if int(fields["header_size"]) < HEADER_SIZE or int(fields["header_size"]) > 1 << 20:
+        raise FormatError(path, f"is damaged: header of {int(fields['header_size'])} bytes")
+    if not HEADER_SIZE <= chunk_size <= LARGEST_CHUNK:
+        raise FormatError(path, f"is damaged: chunks of {chunk_size} bytes")
+    if not FIXED_SIZE + 8 * len(metrics) <= node_size <= chunk_size:
+        raise FormatError(path, f"is damaged: call-path records of {node_size} bytes")
+    if int(fields["state"]) not in set(ProfileState) or int(fields["clock"]) not in set(Clock):
+        raise FormatError(path, "is damaged: unknown state or clock in the header")
+    seal = Seal(int(fields["chunks"])) if int(fields["crc"]) else None
+    if seal is not None and not is_intact(raw, _CRC_AT):
+        problems.append("the header does not fit its checksum: it is damaged, and metrics and times may be wrong")
+        seal = Seal(0)
+    return _Header(fields, metrics, seal)
+
+
+def _assemble(
+    path: Path,
+    header: _Header,
+    nodes: NodeArrays,
+    counts: NDArray[np.int64],
+    threads: ActiveThreads,
+    texts: ProfileTexts,
+    problems: list[str],
+) -> ProcessProfile:
+    clock = Clock(header.number("clock"))
+    regions = texts.regions_for(np.unique(nodes.region), problems)
+    of_rests = {number for rest in texts.rests for number in rest.regions}
+    regions |= {number: texts.regions[number] for number in of_rests if number in texts.regions}
+    damaged = bool(problems)
+    seconds_per_tick = _calibrate(header, clock, problems)
+    values: dict[str, NDArray[np.int64] | NDArray[np.float64]] = {}
+    for column, metric in enumerate(header.metrics):
+        if metric.unit != "s":
+            values[metric.name] = counts[:, column]
+        elif clock is not Clock.NONE:
+            values[metric.name] = np.asarray(counts[:, column] * seconds_per_tick, dtype=np.float64)
+    metrics = tuple(metric for metric in header.metrics if metric.name in values)
+    costs = event_costs(texts.attributes)
+    if costs is not None and "visits" in values and OVERHEAD.name not in values:
+        events = nodes.counts[:, -len(EVENTS) :]
+        values[OVERHEAD.name] = seconds_of_nodes(
+            costs, are_mpi(regions, nodes.region), np.asarray(values["visits"], dtype=np.int64), events
+        )
+        metrics = (*metrics, OVERHEAD)
+    lost = header.number("lost")
+    if lost:
+        problems.append(f"{lost} events found no room in the profile and are not counted")
+    error = bytes(header.fields["error"]).split(b"\0", 1)[0].decode("utf-8", "replace")
+    if error:
+        problems.append(error)
+    return ProcessProfile(
+        path=path,
+        pid=header.number("pid"),
+        state=ProfileState(header.number("state")),
+        clock=clock,
+        started_epoch_ns=header.number("start_epoch_ns"),
+        start_ticks=header.number("start_ticks"),
+        start_ns=header.number("start_ns"),
+        seconds_per_tick=seconds_per_tick,
+        lost=lost,
+        error=error,
+        attributes=texts.attributes,
+        locations=texts.locations,
+        regions=regions,
+        metrics=metrics,
+        parent=nodes.parent,
+        region=nodes.region,
+        location=nodes.location,
+        values=values,
+        rests=tuple(texts.rests),
+        threads=threads,
+        problems=tuple(problems),
+        damaged=damaged,
+        location_attributes=texts.location_attributes,
+    )
+
+
+def _calibrate(header: _Header, clock: Clock, problems: list[str]) -> float:
+    """Return seconds per tick of the time counters; NaN (and a problem) if the header does not tell."""
+    if clock is Clock.NONE:
+        return float("nan")
+    if clock is Clock.NANOSECONDS:
+        return 1e-9
+    ticks = header.number("flush_ticks") - header.number("start_ticks")
+    nanoseconds = header.number("flush_ns") - header.number("start_ns")
+    if ticks <= 0 or nanoseconds <= 0:
+        problems.append("time is unknown: the process ended before its clock was compared with the system clock")
+        return float("nan")
+    return nanoseconds / ticks * 1e-9

@@ -1,0 +1,122 @@
+"""Text of raw profiles: the metric table, regions, attributes and names of threads."""
+
+from __future__ import annotations
+
+import re
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, cast
+
+import numpy as np
+from quipu.modeling.errors import FormatError
+from quipu.modeling.experiment import IntArray, Metric, Region, RegionKind
+
+from ..archive.metadata import RESERVED
+
+REGION, ATTRIBUTE, LOCATION, REST = 1, 2, 3, 4
+UNKNOWN_REGION = Region("(unknown region)", "(unknown region)", RegionKind.USER)
+_RECORD = struct.Struct("<IIQ")
+_NUMBERS = re.compile(r"(?:[0-9]{1,20} )*[0-9]{1,20}", re.ASCII)
+
+
+def parse_metric_table(path: Path, table: bytes, count: int) -> tuple[Metric, ...]:
+    """Return the `count` metrics of a profile header; FormatError if the table says otherwise."""
+    text = table.split(b"\0", 1)[0].decode("utf-8", "replace")
+    lines = [line for line in text.split("\n") if line]
+    if len(lines) != count or not lines:
+        raise FormatError(path, f"is damaged: the header promises {count} metrics and describes {len(lines)}")
+    metrics = []
+    for line in lines:
+        fields = line.split("\t")
+        if len(fields) != 5 or fields[2] not in ("effort", "cost") or fields[3] not in ("sum", "max"):
+            raise FormatError(path, f"is damaged: metric entry {line[:60]!r}")
+        name, unit, kind, over, description = fields
+        if not name.isidentifier() or name in RESERVED:
+            raise FormatError(path, f"is damaged: metric name {name[:60]!r}")
+        metrics.append(
+            Metric(name, unit, cast(Literal["effort", "cost"], kind), cast(Literal["sum", "max"], over), description)
+        )
+    if len({metric.name for metric in metrics}) != count:
+        raise FormatError(path, "is damaged: a metric is described twice")
+    return tuple(metrics)
+
+
+@dataclass(frozen=True)
+class Rest:
+    """What a call path got after the reduction over MPI: region ids from the root, one number per metric."""
+
+    location: int
+    regions: tuple[int, ...]
+    counts: tuple[int, ...]
+
+
+class ProfileTexts:
+    """Collects the text records of a profile: regions by id and which are quiet, attributes (of the process, of
+    locations), names of locations."""
+
+    def __init__(self) -> None:
+        """Start with nothing."""
+        self.regions: dict[int, Region] = {}
+        self.quiet: set[int] = set()
+        self.attributes: dict[str, str] = {}
+        self.location_attributes: dict[int, dict[str, str]] = {}
+        self.locations: dict[int, str] = {}
+        self.rests: list[Rest] = []
+
+    def parse(self, chunk: bytes, problems: list[str]) -> None:
+        """Take in the records of one text chunk; stops with a problem where the chunk stops making sense."""
+        offset = 0
+        while offset + _RECORD.size <= len(chunk):
+            kind, length, number = _RECORD.unpack_from(chunk, offset)
+            if kind == 0 and length == 0:
+                break
+            start = offset + _RECORD.size
+            if start + length > len(chunk):
+                problems.append("a text record is longer than its chunk: the rest of the chunk is left out")
+                return
+            text = chunk[start : start + length].decode("utf-8", "replace").replace("\0", "\ufffd")
+            if not self._take(kind, number, text):
+                problems.append(f"a text record makes no sense and was left out: {text[:60]!r}")
+            offset = start + (length + 7) // 8 * 8
+
+    def _take(self, kind: int, number: int, text: str) -> bool:
+        fields = text.split("\x1f")
+        if kind == REGION and len(fields) == 6 and 0 < number < 1 << 62 and fields[0]:
+            name, display, file, line, region_kind, quiet = fields
+            if not (line.isascii() and line.isdigit() and len(line) < 10):
+                return False
+            if region_kind not in _KINDS or quiet not in ("0", "1"):
+                return False
+            if quiet == "1":
+                self.quiet.add(number)
+            self.regions[number] = Region(name, display or name, _KINDS[region_kind], file, int(line))
+            return True
+        if kind == ATTRIBUTE and len(fields) == 2 and fields[0]:
+            owner = self.attributes if number == 0 else self.location_attributes.setdefault(number - 1, {})
+            owner[fields[0]] = fields[1]
+            return True
+        if kind == LOCATION:
+            self.locations[number] = text
+            return True
+        if kind == REST and len(fields) == 2 and number < 1 << 31 and _NUMBERS.fullmatch(fields[0] + fields[1]):
+            path, counts = (tuple(map(int, field.split())) for field in fields)
+            self.rests.append(Rest(number, path, counts))
+            return True
+        return False
+
+    def regions_for(self, used: IntArray, problems: list[str]) -> dict[int, Region]:
+        """Return the regions with these ids; ids without a description become `UNKNOWN_REGION`."""
+        found: dict[int, Region] = {}
+        unknown = 0
+        for number in used.astype(np.int64).tolist():
+            if number == 0:
+                continue
+            unknown += number not in self.regions
+            found[number] = self.regions.get(number, UNKNOWN_REGION)
+        if unknown:
+            problems.append(f"{unknown} regions have no name: their counts are under {UNKNOWN_REGION.display}")
+        return found
+
+
+_KINDS = {str(kind.value): kind for kind in RegionKind}

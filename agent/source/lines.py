@@ -1,0 +1,156 @@
+"""What the pass says of source lines (`--quipu-per-block`): how much of each row of a region's weights is theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from quipu.modeling.errors import FormatError
+from quipu.modeling.experiment import IntArray
+
+from ..archive.run import SourceLine
+from .functions import damaged, entries, is_count, section
+
+WEIGHTED = 9
+"""Metrics that the pass counts: from blocks to bytes_stored, as in metrics.def."""
+_MOST_COUNTERS = 4096
+_LARGEST = 1 << 63
+_SKEW_NS = 2_000_000_000  # that the clocks of a file server and of a node may differ by
+
+
+@dataclass(frozen=True, eq=False)
+class CountedFunction:
+    """The lines of one region. Each term adds counter `row` (0: the visits) times `effort` to one of the `lines`.
+
+    line (index into `lines`, ascending), row: int64 of shape (terms,); effort: uint64 (terms, WEIGHTED), modulo 2^64.
+    """
+
+    counters: int
+    lines: tuple[SourceLine, ...]
+    line: IntArray
+    row: IntArray
+    effort: NDArray[np.uint64]
+
+    def weights(self) -> NDArray[np.uint64]:
+        """Return what all lines together add per row: the weights of the region, shape (counters + 1, WEIGHTED)."""
+        total = np.zeros((self.counters + 1, WEIGHTED), dtype=np.uint64)
+        np.add.at(total, self.row, self.effort)
+        return total
+
+
+RegionKey = tuple[str, str, int]
+"""Linker name, file and line of a region."""
+
+
+def counted_functions(path: Path) -> Mapping[RegionKey, list[CountedFunction]]:
+    """Return the functions of a program or library that have lines; empty if it was not built so.
+
+    Functions of one key differ where object files hold copies that were optimized differently. Raises FormatError as
+    `static_functions` does.
+    """
+    found: dict[RegionKey, list[CountedFunction]] = {}
+    text = section(path)
+    for number, content in entries(path, text if b'"lines"' in text else b""):
+        if "lines" not in content:
+            continue
+        key = (content.get("name"), content.get("file"), content.get("line"))
+        if not (isinstance(key[0], str) and isinstance(key[1], str) and is_count(key[2])):
+            raise damaged(path, number)
+        found.setdefault(key, []).append(_function(path, number, content))  # type: ignore[arg-type]
+    return found
+
+
+def _function(path: Path, number: int, content: Mapping[str, Any]) -> CountedFunction:
+    counters, members = content.get("counters"), content["lines"]
+    if (
+        not isinstance(counters, int)
+        or not is_count(counters)
+        or counters > _MOST_COUNTERS
+        or not isinstance(members, list)
+    ):
+        raise damaged(path, number)
+    lines: list[SourceLine] = []
+    terms: list[list[int]] = []
+    for entry in members:
+        if not isinstance(entry, dict):
+            raise damaged(path, number)
+        function, name, file = (entry.get(key) for key in ("function", "name", "file"))
+        line, effort = entry.get("line"), entry.get("effort")
+        if not (isinstance(function, str) and isinstance(name, str) and isinstance(file, str)):
+            raise damaged(path, number)
+        if not isinstance(line, int) or not is_count(line) or not isinstance(effort, list):
+            raise damaged(path, number)
+        if not all(_is_term(term, counters) for term in effort):
+            raise damaged(path, number)
+        terms += [[len(lines), *term] for term in effort]
+        lines.append(SourceLine(function or name or "(unknown)", name, file, min(line, (1 << 31) - 1)))
+    table = np.array(terms, dtype=np.int64).reshape(-1, 2 + WEIGHTED)
+    return CountedFunction(counters, tuple(lines), table[:, 0], table[:, 1], table[:, 2:].view(np.uint64))
+
+
+def _is_term(term: Any, counters: int) -> bool:
+    if not isinstance(term, list) or len(term) != 1 + WEIGHTED:
+        return False
+    if not all(isinstance(value, int) and not isinstance(value, bool) for value in term):
+        return False
+    return 0 <= term[0] <= counters and all(-_LARGEST <= value < _LARGEST for value in term[1:])
+
+
+class SourcePrograms:
+    """The programs and libraries of a run and what they say of source lines; each file is read once.
+
+    problems: texts about files that could not be used.
+    """
+
+    def __init__(self) -> None:
+        """Know no file yet."""
+        self._files: dict[str, Mapping[RegionKey, list[CountedFunction]]] = {}
+        self._changed: set[str] = set()
+        self.problems: dict[str, None] = {}
+
+    def have_lines(self, attributes: Mapping[str, str]) -> bool:
+        """Whether a file that a process ran tells of lines. attributes: those of its profile."""
+        return any(self._functions(path) for path in files_of(attributes))
+
+    def find(
+        self, attributes: Mapping[str, str], started_ns: int, key: RegionKey, weights: NDArray[np.uint64]
+    ) -> CountedFunction | None:
+        """Return the lines of a region of a process: those that add up to its weights.
+
+        started_ns: when the process began, ns since 1970. A file that was written later is another one.
+        """
+        for path in files_of(attributes):
+            for function in self._functions(path).get(key, []):
+                if function.counters + 1 == weights.shape[0] and np.array_equal(function.weights(), weights):
+                    return None if self._is_changed(path, started_ns) else function
+        return None
+
+    def _functions(self, path: str) -> Mapping[RegionKey, list[CountedFunction]]:
+        if path not in self._files:
+            try:
+                self._files[path] = counted_functions(Path(path))
+            except FormatError as error:
+                self._files[path] = {}
+                if "holds no section" not in str(error) and Path(path).exists():
+                    self.problems[f"no source lines: {error}"] = None
+        return self._files[path]
+
+    def _is_changed(self, path: str, started_ns: int) -> bool:
+        try:
+            changed = Path(path).stat().st_mtime_ns > started_ns + _SKEW_NS
+        except OSError:
+            changed = True
+        if changed:
+            self.problems[f"no source lines of {path}: it was changed since it ran"] = None
+        return changed
+
+
+def files_of(attributes: Mapping[str, str]) -> list[str]:
+    """Return the program of a process and the libraries that it has regions of."""
+    program = attributes.get("program", "")
+    libraries = [key.removeprefix("library:") for key in attributes if key.startswith("library:")]
+    return [path for path in (program, *libraries) if path.startswith("/")]

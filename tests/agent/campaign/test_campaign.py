@@ -1,0 +1,391 @@
+"""Declared experiments: reading, order, resuming, locking, failures."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+from profile_writer import rank_profile
+from quipu.agent.archive.metadata import RunMetadata
+from quipu.agent.archive.run import RunArchive
+from quipu.agent.campaign.campaign import LOCK_FILE, CampaignResult, Outcome, Silent, Task, locked, run_campaign
+from quipu.agent.campaign.file import Campaign, read_campaign
+from quipu.agent.campaign.repetition import LaunchOptions, RunFailed, RunInterrupted
+from quipu.agent.launch.process import Ending
+from quipu.agent.launch.raw_folder import write_launch
+from quipu.agent.merge.experiment import find_runs
+from quipu.agent.merge.run import merge_run
+from quipu.modeling.errors import EnvironmentProblem, FormatError, MeasurementError
+
+HEAT = """
+[experiment]
+name = "heat"
+repetitions = 2
+command = "mpirun -n {p} ./heat --size={n} '{p} {n}'"
+timeout = 60
+[parameters]
+p = [2, 1]
+n = [100, 50.5]
+[environment]
+OMP_NUM_THREADS = 1
+"""
+
+
+def declare(folder: Path, text: str = HEAT) -> Campaign:
+    path = folder / "heat.toml"
+    path.write_text(text)
+    return read_campaign(path)
+
+
+SIMULATED = """
+[experiment]
+command = "./heat {n}"
+launcher = "smpi"
+ranks = "{p}"
+platform = "cluster.xml"
+[parameters]
+p = [16, 1024]
+n = [100]
+"""
+
+
+def test_a_simulated_experiment(tmp_path: Path) -> None:
+    campaign = declare(tmp_path, SIMULATED)
+    command = campaign.command_at((1024, 100))
+    assert command[:5] == ("smpirun", "-np", "1024", "-platform", "cluster.xml")
+    assert command[-2:] == ("./heat", "100")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            'launcher = "smpi"',
+            'launcher = "mpirun"',
+            r"heat.toml:4: launcher: launcher 'mpirun' is unknown; there is: smpi",
+        ),
+        ('launcher = "smpi"', "", r"heat.toml:5: ranks: belongs to launcher"),
+        ('ranks = "{p}"', 'ranks = "many"', r"heat.toml:5: ranks: should be a parameter like"),
+        ('ranks = "{p}"', 'ranks = "{q}"', r"heat.toml:3: command: {q} is no parameter"),
+        ('ranks = "{p}"\nplatform = "cluster.xml"\n', "", r"heat.toml:4: launcher: needs ranks"),
+    ],
+)
+def test_mistakes_in_a_simulated_experiment(tmp_path: Path, old: str, new: str, message: str) -> None:
+    text = SIMULATED.replace(old, new)
+    if "ranks" not in text:
+        text = text.replace("p = [16, 1024]\n", "")
+    with pytest.raises(FormatError, match=message):
+        declare(tmp_path, text)
+
+
+class Bench:
+    """Stands in for the launch: makes archives, or fails where it is told to."""
+
+    def __init__(self, folder: Path, bad: Mapping[str, str] | None = None) -> None:
+        self.folder = folder
+        self.bad = bad or {}
+        self.commands: list[str] = []
+        self.options: list[LaunchOptions] = []
+
+    def __call__(
+        self,
+        command: Sequence[str],
+        parameters: Mapping[str, float],
+        repetition: int | None,
+        directory: Path,
+        options: LaunchOptions,
+    ) -> RunArchive:
+        text = " ".join(command)
+        self.commands.append(text)
+        self.options.append(options)
+        how = next((how for part, how in self.bad.items() if part in text), "well")
+        if how == "interrupt":
+            raise RunInterrupted("stopped by SIGINT", Ending(-2, 1.0, stopped_by=2))
+        if how == "fail":
+            raise MeasurementError("the program is broken")
+        raw = self.folder / "raw"
+        raw.mkdir()
+        rank_profile(0, 1, state=0 if how == "partial" else 2).write(raw)
+        archive = merge_run(raw, directory, RunMetadata(dict(parameters), exit_code=0))
+        if how == "partial":
+            raise RunFailed("numbers are missing", Ending(0, 1.0), archive)
+        return archive
+
+
+class Watcher(Silent):
+    """Keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+        self.names: list[str] = []
+        self.outcomes: list[Outcome] = []
+        self.plan: tuple[int, int] = (0, 0)
+
+    def planned(self, tasks: Sequence[Task], finished: int) -> None:
+        self.plan = (len(tasks), finished)
+
+    def started(self, task: Task, number: int) -> None:
+        self.names.append(f"{number}: {task.name}")
+
+    def ended(self, outcome: Outcome) -> None:
+        self.outcomes.append(outcome)
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
+
+def go(folder: Path, bench: Bench, watcher: Watcher | None = None, stop: bool = False) -> CampaignResult:
+    return run_campaign(declare(folder), watcher, launch=bench, stop_on_failure=stop)
+
+
+def test_reading(tmp_path: Path) -> None:
+    campaign = declare(tmp_path)
+    assert campaign.points == ((1, 50.5), (1, 100), (2, 50.5), (2, 100))
+    assert campaign.directory == tmp_path / "heat"
+    assert campaign.command_at((2, 50.5)) == ("mpirun", "-n", "2", "./heat", "--size=50.5", "2 50.5")
+    assert campaign.environment == {"OMP_NUM_THREADS": "1"}
+    assert (campaign.repetitions, campaign.timeout) == (2, 60.0)
+
+
+def test_points_instead_of_a_grid(tmp_path: Path) -> None:
+    text = 'parameters = ["p", "n"]\npoints = [[2, 20], [1, 10], [2, 20]]\ncommand = ["x", "{p}", "{n}{{}"]\n'
+    campaign = declare(tmp_path, text)
+    assert campaign.points == ((1, 10), (2, 20))
+    assert campaign.command_at((1, 10)) == ("x", "1", "10{{}")
+    assert campaign.name == "heat"
+
+
+def test_no_parameters(tmp_path: Path) -> None:
+    campaign = declare(tmp_path, 'command = "./app"')
+    assert campaign.points == ((),)
+    assert campaign.repetitions == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[experiment\n", r"heat\.toml:1: is not TOML"),
+        ("[experiment]\nname = 'x'\n", r"heat\.toml:1: experiment: command is missing"),
+        ("command = 'a {p}'\n[parameters]\np = []\n", r"heat\.toml:3: p: should be a list of numbers"),
+        ("command = 'a {p}'\n[parameters]\np = [1, 'two']\n", r"heat\.toml:3: p: should be a list of numbers"),
+        ("command = 'a {q}'\n[parameters]\np = [1]\n", r"heat\.toml:1: command: {q} is no parameter; there are: p"),
+        ("command = 'a'\n[parameters]\np = [1]\n", r"heat\.toml:1: command: does not contain {p}"),
+        ("command = 'a \"b'\n", r"heat\.toml:1: command: cannot be split"),
+        ("command = 3\n", "command: should be a command"),
+        ("command = 'a'\nrepetitions = 0\n", r"heat\.toml:2: repetitions: should be a whole number"),
+        ("command = 'a'\nrepetition = 2\n", r"heat\.toml:2: repetition: is unknown"),
+        ("[experiment]\ncommand = 'a'\nrepeat = 2\n", r"heat\.toml:3: repeat: is unknown"),
+        ("command = 'a'\n[experiment]\ncommand = 'b'\n", "given twice"),
+        ("command = 'a'\ntimeout = -1\n", r"heat\.toml:2: timeout"),
+        ("command = 'a'\nclock = 'sun'\n", r"heat\.toml:2: clock"),
+        ("command = 'a'\nname = '../x'\n", r"heat\.toml:2: name"),
+        ("command = 'a {p}'\nparameters = ['p']\n", "needs points"),
+        ("command = 'a {p}'\nparameters = ['p']\npoints = [[1, 2]]\n", r"heat\.toml:3: points"),
+        ("command = 'a {p}'\npoints = [1]\n[parameters]\np = []\n", r"heat\.toml:2: points"),
+        ("command = 'a'\nparameters = 3\n", r"heat\.toml:2: parameters"),
+        ("command = 'a {p}'\n[parameters]\n'p-q' = [1]\n", r"heat\.toml:3: p-q: is not usable"),
+        ("command = 'a'\n[environment]\nX = [1]\n", r"heat\.toml:3: X"),
+        ("command = 'a'\n[environment]\n'X=Y' = 1\n", "no name of an environment variable"),
+        ("experiment = 3\n", "should be a table"),
+        ("command = 'a'\nbuild = 1\n", r"heat\.toml:2: build"),
+    ],
+)
+def test_mistakes_name_file_line_and_key(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(FormatError, match=message):
+        declare(tmp_path, text)
+
+
+def test_unreadable_files(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match="cannot be read"):
+        read_campaign(tmp_path / "none.toml")
+    (tmp_path / "x.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(FormatError, match="not UTF-8"):
+        read_campaign(tmp_path / "x.toml")
+
+
+def test_all_points_and_repetitions_small_ones_first(tmp_path: Path) -> None:
+    bench, watcher = Bench(tmp_path), Watcher()
+    result = go(tmp_path, bench, watcher)
+    assert result.exit_code == 0
+    assert watcher.plan == (8, 0)
+    assert watcher.names[0] == "1: p=1,n=50.5 (repetition 1)"
+    assert watcher.names[4] == "5: p=1,n=50.5 (repetition 2)"
+    assert len(find_runs(tmp_path / "heat")) == 8
+    assert bench.options[0].timeout == 60
+    assert bench.options[0].environment == {"OMP_NUM_THREADS": "1"}
+    assert bench.options[0].folder == tmp_path
+
+
+def test_finished_runs_are_not_repeated(tmp_path: Path) -> None:
+    go(tmp_path, Bench(tmp_path, {"-n 2": "fail"}))
+    bench, watcher = Bench(tmp_path), Watcher()
+    assert go(tmp_path, bench, watcher).exit_code == 0
+    assert watcher.plan == (4, 4)
+    assert all("-n 2" in command for command in bench.commands)
+    again = Bench(tmp_path)
+    assert go(tmp_path, again).finished == 8
+    assert again.commands == []
+
+
+def test_a_failing_point_does_not_stop_the_others(tmp_path: Path) -> None:
+    watcher = Watcher()
+    result = go(tmp_path, Bench(tmp_path, {"-n 1 ./heat --size=100": "fail"}), watcher)
+    assert result.exit_code == 1
+    assert len(result.outcomes) == 8
+    assert [outcome.error for outcome in result.failed] == ["the program is broken"] * 2
+    assert len(watcher.outcomes) == 8
+
+
+def test_stop_on_failure(tmp_path: Path) -> None:
+    result = go(tmp_path, Bench(tmp_path, {"--size=100": "fail"}), stop=True)
+    assert (len(result.outcomes), result.not_started, result.exit_code) == (2, 6, 1)
+
+
+def test_partial_runs_are_kept_and_repeated_once_per_invocation(tmp_path: Path) -> None:
+    first = go(tmp_path, Bench(tmp_path, {"-n 2": "partial"}))
+    assert len(first.failed) == 4
+    assert all(outcome.archive for outcome in first.failed)
+    second = go(tmp_path, Bench(tmp_path))
+    assert len(second.outcomes) == 4
+    runs = find_runs(tmp_path / "heat")
+    assert len(runs) == 12
+    assert sum(run.metadata.complete for run in runs) == 8
+
+
+def test_an_interruption_stops_the_campaign(tmp_path: Path) -> None:
+    result = go(tmp_path, Bench(tmp_path, {"-n 2": "interrupt"}))
+    assert (result.interrupted, result.exit_code, result.not_started) == (True, 130, 5)
+
+
+def test_a_missing_part_of_quipu_ends_it_at_once(tmp_path: Path) -> None:
+    class Broken(Bench):
+        def __call__(self, *arguments: object) -> RunArchive:
+            raise EnvironmentProblem("quipu-exec is missing")
+
+    with pytest.raises(EnvironmentProblem):
+        go(tmp_path, Broken(tmp_path))
+
+
+def left_over(folder: Path, pid: int, exit_code: int | None = 0, state: int = 2) -> Path:
+    """Leave a raw folder as an interrupted run of a process `pid` would."""
+    raw = folder / "heat" / ".raw-p=1"
+    raw.mkdir(parents=True)
+    rank_profile(0, 1, state=state).write(raw)
+    write_launch(raw, RunMetadata({"p": 1, "n": 100}, exit_code=exit_code))
+    content = json.loads((raw / "launch.json").read_text())
+    (raw / "launch.json").write_text(json.dumps({**content, "agent_pid": pid}))
+    return raw
+
+
+def dead_process() -> int:
+    child = subprocess.Popen(["true"])
+    child.wait()
+    return child.pid
+
+
+def test_a_complete_run_that_was_not_merged_is_merged(tmp_path: Path) -> None:
+    raw = left_over(tmp_path, dead_process())
+    watcher = Watcher()
+    result = go(tmp_path, Bench(tmp_path), watcher)
+    assert not raw.exists()
+    assert (result.finished, len(result.outcomes)) == (1, 7)
+    assert watcher.notes == ["merged what an interrupted run left: p=1,n=100.r1, complete"]
+
+
+@pytest.mark.parametrize(("exit_code", "state"), [(None, 2), (0, 0), (None, 0)])
+def test_what_an_interrupted_run_left_is_kept_as_partial(tmp_path: Path, exit_code: int | None, state: int) -> None:
+    left_over(tmp_path, dead_process(), exit_code, state)
+    watcher = Watcher()
+    result = go(tmp_path, Bench(tmp_path), watcher)
+    assert (result.finished, len(result.outcomes)) == (0, 8)
+    assert watcher.notes == ["merged what an interrupted run left: p=1,n=100.r1, partial"]
+    assert len(find_runs(tmp_path / "heat")) == 9
+
+
+def test_the_raw_folder_of_a_living_run_is_left_alone(tmp_path: Path) -> None:
+    raw = left_over(tmp_path, os.getpid())
+    go(tmp_path, Bench(tmp_path))
+    assert raw.exists()
+
+
+def test_ranks_that_still_run_are_an_error(tmp_path: Path) -> None:
+    raw = left_over(tmp_path, dead_process())
+    host = os.uname().nodename
+    (raw / "rank-0.json").write_text(json.dumps({"rank": 0, "pid": os.getpid(), "host": host}))
+    with pytest.raises(MeasurementError, match="rank 0 of an interrupted run still runs"):
+        go(tmp_path, Bench(tmp_path))
+    os.utime(raw / "rank-0.json", (1.0, 1.0))  # a later process with the same number
+    assert go(tmp_path, Bench(tmp_path)).exit_code == 0
+
+
+def test_raw_folders_that_hold_nothing_usable_are_told_and_left(tmp_path: Path) -> None:
+    empty = tmp_path / "heat" / ".raw-empty"
+    empty.mkdir(parents=True)
+    nothing = tmp_path / "heat" / ".raw-nothing"
+    nothing.mkdir()
+    write_launch(nothing, RunMetadata({"p": 1, "n": 100}))
+    content = json.loads((nothing / "launch.json").read_text())
+    (nothing / "launch.json").write_text(json.dumps({**content, "agent_pid": dead_process()}))
+    watcher = Watcher()
+    assert go(tmp_path, Bench(tmp_path), watcher).exit_code == 0
+    assert ["cannot be merged" in note or "no usable profile" in note for note in watcher.notes] == [True, True]
+    assert empty.exists() and nothing.exists()
+
+
+def test_two_campaigns_in_one_folder(tmp_path: Path) -> None:
+    (tmp_path / "heat").mkdir()
+    with locked(tmp_path / "heat"), pytest.raises(MeasurementError, match=f"process {os.getpid()} on"):
+        go(tmp_path, Bench(tmp_path))
+    assert go(tmp_path, Bench(tmp_path)).exit_code == 0
+
+
+def test_the_lock_of_a_dead_process_is_taken_over(tmp_path: Path) -> None:
+    (tmp_path / "heat").mkdir()
+    script = (
+        "import os, sys; from pathlib import Path; from quipu.agent.campaign.campaign import locked\n"
+        "with locked(Path(sys.argv[1])): os._exit(9)"
+    )
+    subprocess.run([sys.executable, "-c", script, str(tmp_path / "heat")], check=False)
+    assert "process" in (tmp_path / "heat" / LOCK_FILE).read_text()
+    assert go(tmp_path, Bench(tmp_path)).exit_code == 0
+
+
+def test_runs_of_another_experiment_in_the_folder(tmp_path: Path) -> None:
+    raw = tmp_path / "raw"
+    raw.mkdir()
+    rank_profile(0, 1).write(raw)
+    merge_run(raw, tmp_path / "heat", RunMetadata({"q": 1}, exit_code=0))
+    with pytest.raises(MeasurementError, match=r"q=1\.r1 has other parameters"):
+        go(tmp_path, Bench(tmp_path))
+
+
+def test_a_damaged_archive_counts_as_not_done(tmp_path: Path) -> None:
+    go(tmp_path, Bench(tmp_path))
+    (tmp_path / "heat" / "p=1,n=100.r1" / "run.json").write_text("{")
+    watcher = Watcher()
+    result = go(tmp_path, Bench(tmp_path), watcher)
+    assert len(result.outcomes) == 1
+    assert "counts as not done" in watcher.notes[0]
+    assert (tmp_path / "heat" / "p=1,n=100.r1" / "run.json").read_text() == "{"
+
+
+def test_build_runs_once_and_before(tmp_path: Path) -> None:
+    text = HEAT.replace("timeout = 60", "build = \"sh -c 'echo built >> log'\"")
+    run_campaign(declare(tmp_path, text), launch=Bench(tmp_path))
+    run_campaign(declare(tmp_path, text), launch=Bench(tmp_path))
+    assert (tmp_path / "log").read_text() == "built\n"
+
+
+@pytest.mark.parametrize(
+    ("build", "message"), [("false", "build: false: ended with exit code 1"), ("./none", "No such file")]
+)
+def test_a_build_that_fails(tmp_path: Path, build: str, message: str) -> None:
+    bench = Bench(tmp_path)
+    with pytest.raises(MeasurementError, match=message):
+        run_campaign(declare(tmp_path, HEAT.replace("timeout = 60", f'build = "{build}"')), launch=bench)
+    assert bench.commands == []

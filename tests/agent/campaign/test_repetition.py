@@ -1,0 +1,222 @@
+"""Launching runs: archives, failures, signals."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from quipu.agent.archive.read import read_archive
+from quipu.agent.campaign.repetition import (
+    LaunchOptions,
+    RunFailed,
+    RunInterrupted,
+    agent_command,
+    run,
+    wait_for_nodes,
+)
+from quipu.agent.launch.process import Ending, run_process
+from quipu.agent.merge.run import merge_run
+from quipu.modeling.errors import EnvironmentProblem, MeasurementError, UsageError
+
+PLAIN = LaunchOptions(mpi=False, node_agent=False, say=lambda text: None)
+
+
+def test_a_run_becomes_an_archive(installed: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    archive = run(["mpirun", "-n", "2", "echo", "result"], {"p": 2}, None, "runs", PLAIN)
+    assert archive.path == installed / "runs" / "p=2.r1"
+    assert read_archive(archive.path).metadata == archive.metadata
+    assert archive.metadata.complete
+    assert archive.metadata.ranks == 2
+    assert archive.metadata.launcher["family"] == "openmpi"
+    assert [path.name for path in (installed / "runs").iterdir()] == ["p=2.r1"]
+    assert capfd.readouterr().out == "result\nresult\n"
+
+
+def test_repetitions_are_numbered_on(installed: Path) -> None:
+    names = [run(["true"], {}, None, "runs", PLAIN).path.name for _ in range(3)]
+    assert names == ["run.r1", "run.r2", "run.r3"]
+
+
+def test_added_settings_are_told_and_kept(installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    told: list[str] = []
+    options = LaunchOptions(mpi=False, node_agent=False, say=told.append, environment={"A": "1"})
+    archive = run(["mpirun", "-n", "1", "true"], {}, None, "runs", options)
+    assert told[0].startswith("added OMPI_ALLOW_RUN_AS_ROOT=1")
+    assert archive.metadata.environment_added["OMPI_ALLOW_RUN_AS_ROOT"] == "1"
+    assert archive.metadata.environment_added["A"] == "1"
+
+
+def test_the_program_sees_the_switches(installed: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    options = LaunchOptions(clock="none", filter_file=Path("f"), mpi_preload=Path("lib.so"), say=lambda text: None)
+    run(["mpirun", "-n", "1", "env"], {}, None, "runs", options)
+    seen = dict(line.split("=", 1) for line in capfd.readouterr().out.splitlines() if line.startswith("QUIPU_"))
+    assert seen["QUIPU_CLOCK"] == "none"
+    assert seen["QUIPU_FILTER"] == str(installed / "f")
+    assert seen["QUIPU_PRELOAD"] == str(installed / "lib.so")
+    assert seen["QUIPU_NODE_AGENT"].endswith(f"-m quipu.agent.launch.node {seen['QUIPU_DIR']}")
+
+
+@pytest.mark.parametrize(
+    ("option", "inherited", "seen"), [(None, None, "local"), (None, "all", "all"), ("off", "all", "off")]
+)
+def test_waits_and_python_functions_are_switched_on(
+    installed: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    option: str | None,
+    inherited: str | None,
+    seen: str,
+) -> None:
+    if inherited:
+        monkeypatch.setenv("QUIPU_MPI_WAIT", inherited)
+    options = LaunchOptions(mpi_preload=Path("lib.so"), mpi_wait=option, python=True, say=lambda text: None)
+    run(["mpirun", "-n", "1", "env"], {}, None, "runs", options)
+    variables = capfd.readouterr().out.splitlines()
+    assert f"QUIPU_MPI_WAIT={seen}" in variables
+    assert "QUIPU_PYTHON=1" in variables
+
+
+def test_an_unknown_way_to_tell_waits_is_an_error(installed: Path) -> None:
+    with pytest.raises(UsageError, match="waiting 'often' is unknown; there are: off, local, sample, all"):
+        run(["true"], {}, None, "runs", LaunchOptions(mpi_wait="often"))
+
+
+def test_words_of_the_agent_command_are_quoted_for_the_shim() -> None:
+    assert agent_command(Path("/a b\\c")).endswith(" /a\\ b\\\\c")
+
+
+@pytest.mark.parametrize(
+    ("script", "message", "code"),
+    [
+        ("exit 3", "sh ended with exit code 3", 3),
+        ("kill -SEGV $$", "sh was killed by SIGSEGV", 139),
+        ("exit 137", r"exit code 137 \(SIGKILL in a process", 137),
+    ],
+)
+def test_a_failed_program_leaves_a_partial_archive(installed: Path, script: str, message: str, code: int) -> None:
+    with pytest.raises(RunFailed, match=message) as failure:
+        run(["sh", "-c", script], {"p": 1}, None, "runs", PLAIN)
+    assert failure.value.exit_code == code
+    assert failure.value.archive is not None
+    metadata = read_archive(failure.value.archive.path).metadata
+    assert metadata.partial
+    assert not metadata.complete
+
+
+def test_time_limit(installed: Path) -> None:
+    for limit in (0.5, 5, 60):  # the profile is there as soon as the stand-in of the program has begun
+        options = LaunchOptions(mpi=False, node_agent=False, timeout=limit)
+        with pytest.raises(RunFailed, match="stopped at its time limit") as failure:
+            run([sys.executable, "-c", "import signal; signal.pause()"], {}, None, "runs", options)
+        if failure.value.archive is not None:
+            return
+    raise AssertionError("no archive of what was measured")
+
+
+def test_our_signals_go_on_to_the_program(installed: Path) -> None:
+    script = f"kill -TERM {os.getpid()}; while :; do read -r x < /proc/self/stat; done"
+    with pytest.raises(RunInterrupted, match="stopped by SIGTERM") as failure:
+        run(["sh", "-c", script], {}, None, "runs", PLAIN)
+    assert failure.value.archive is not None
+    assert failure.value.archive.metadata.partial
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+def test_a_program_that_ends_well_after_a_signal_of_ours_is_partial_still(installed: Path) -> None:
+    script = f"trap 'exit 0' INT; kill -INT {os.getpid()}; while :; do read -r x < /proc/self/stat; done"
+    ending = run_process(["sh", "-c", script], os.environ)
+    assert (ending.exit_code, ending.stopped_by) == (0, signal.SIGINT)
+
+
+def test_nothing_is_started_if_a_program_is_missing(installed: Path) -> None:
+    with pytest.raises(MeasurementError, match=r"\./app: no such program"):
+        run(["mpirun", "-n", "2", "./app"], {}, None, "runs", PLAIN)
+    assert not (installed / "runs").exists()
+
+
+def test_no_profile_says_why_and_keeps_the_raw_folder(installed: Path) -> None:
+    options = LaunchOptions(mpi=False, node_agent=False, environment={"STAND_IN_PROFILE": "no"})
+    with pytest.raises(MeasurementError, match="not built with the Quipu compiler wrappers") as error:
+        run(["mpirun", "-n", "2", "true"], {}, None, "runs", options)
+    raw = next((installed / "runs").iterdir())
+    assert str(raw) in str(error.value)
+    assert (raw / "launch.json").exists()
+
+
+def test_a_launcher_that_starts_nothing(installed: Path) -> None:
+    (installed / "bin" / "mpirun").write_text(
+        "#!/bin/sh\n[ $1 = --version ] && echo 'mpirun (Open MPI) 4.1.4' || exit 9\n"
+    )
+    with pytest.raises(RunFailed, match="exit code 9 before any rank was started"):
+        run(["mpirun", "-n", "2", "true"], {}, None, "runs", PLAIN)
+    assert list((installed / "runs").iterdir()) == []
+
+
+def test_a_rank_that_was_cut_off_makes_the_run_partial(installed: Path) -> None:
+    options = LaunchOptions(mpi=False, node_agent=False, environment={"STAND_IN_PROFILE": "running"})
+    with pytest.raises(RunFailed, match="true ended well, but numbers are missing: rank 0 ended before") as failure:
+        run(["true"], {}, None, "runs", options)
+    assert failure.value.exit_code == 1
+    assert failure.value.archive is not None
+    assert failure.value.archive.metadata.exit_code == 0
+    assert not failure.value.archive.metadata.complete
+
+
+def test_unwritable_archive_can_be_merged_later(installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("quipu.agent.archive.write.write_table", full)
+        with pytest.raises(MeasurementError, match="quipu merge"):
+            run(["echo"], {"p": 1}, None, "runs", PLAIN)
+    raw = next((installed / "runs").iterdir())
+    archive = merge_run(raw, installed / "runs")
+    assert archive.metadata.complete
+    assert archive.metadata.command == ("echo",)
+
+
+@pytest.mark.parametrize("options", [LaunchOptions(clock="sundial"), LaunchOptions(timeout=0.0)])
+def test_wrong_options(installed: Path, options: LaunchOptions) -> None:
+    with pytest.raises(UsageError):
+        run(["true"], {}, None, "runs", options)
+
+
+def test_missing_native_parts(installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QUIPU_HOME", str(installed / "nowhere"))
+    with pytest.raises(EnvironmentProblem, match="quipu-exec is neither in"):
+        run(["true"], {}, None, "runs", PLAIN)
+
+
+def test_experiment_folder_that_is_a_file(installed: Path) -> None:
+    (installed / "runs").write_text("")
+    with pytest.raises(MeasurementError, match="cannot hold a measurement"):
+        run(["true"], {}, None, "runs", PLAIN)
+
+
+def test_waiting_for_nodes_has_an_end(tmp_path: Path) -> None:
+    now = [0.0]
+
+    def sleep(seconds: float) -> None:
+        now[0] += seconds
+
+    clock: Callable[[], float] = lambda: now[0]  # noqa: E731
+    wait_for_nodes(tmp_path, clock, sleep)
+    assert now[0] == 0.0
+    (tmp_path / "node-n1.log").write_text("")
+    wait_for_nodes(tmp_path, clock, sleep)
+    assert now[0] == pytest.approx(2.0, abs=0.1)
+    (tmp_path / "node-n1.json").write_text('{"ended": true}')
+    wait_for_nodes(tmp_path, clock, sleep)
+    assert now[0] == pytest.approx(2.0, abs=0.1)
+
+
+def test_endings_in_words() -> None:
+    assert Ending(0, 1.0).text == ""
+    assert Ending(-9, 1.0).text == "was killed by SIGKILL"
+    assert Ending(-15, 60.0, timed_out=True).text == "was stopped at its time limit, after 60 s"

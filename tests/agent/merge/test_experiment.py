@@ -1,0 +1,142 @@
+"""Experiments from folders of run archives."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from profile_writer import rank_profile
+from quipu.agent.archive.metadata import RunMetadata, is_crowded
+from quipu.agent.merge.experiment import find_runs, load_experiment
+from quipu.agent.merge.run import merge_run
+from quipu.modeling.errors import FormatError, MeasurementError, UsageError
+
+
+def measure(folder: Path, parameters: dict[str, float], ranks: int = 2, **changes: Any) -> Path:
+    """Store a run whose blocks in solve are `work` times the rank number from 1."""
+    raw = folder.parent / "raw"
+    raw.mkdir()
+    exit_code = changes.pop("exit_code", 0)
+    work = changes.pop("work", 100)
+    for rank in range(ranks):
+        rank_profile(rank, ranks, work, **changes).write(raw)
+    return merge_run(raw, folder, RunMetadata(parameters, exit_code=exit_code, seconds=1.0)).path
+
+
+def test_one_axis_each_for_call_paths_configurations_repetitions(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    measure(runs, {"p": 4, "n": 10}, ranks=4)
+    measure(runs, {"p": 2, "n": 20}, work=300)
+    measure(runs, {"p": 2, "n": 10}, work=100)
+    measure(runs, {"p": 2, "n": 10}, work=102)
+    experiment = load_experiment(runs)
+    assert experiment.name == "runs"
+    assert experiment.parameters == ("p", "n")
+    assert experiment.points.tolist() == [[2, 10], [2, 20], [4, 10]]
+    solve = [experiment.tree.label(path) for path in range(len(experiment.tree))].index("main->solve(int)")
+    np.testing.assert_array_equal(experiment.values["blocks"][solve], [[150, 153], [450, np.nan], [250, np.nan]])
+    assert experiment.notes == ()
+
+
+def test_a_call_path_that_a_run_does_not_have_is_zero(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    measure(runs, {"p": 1}, ranks=1)
+    without = rank_profile(0, 1).nodes[:3]
+    measure(runs, {"p": 2}, ranks=1, nodes=without)
+    experiment = load_experiment(runs)
+    init = [experiment.tree.label(path) for path in range(len(experiment.tree))].index("main->init")
+    assert experiment.values["blocks"][init].tolist() == [[9], [0]]
+
+
+@pytest.mark.parametrize(("over", "expected"), [("mean", 150), ("max", 200), ("sum", 300)])
+def test_combining_ranks(tmp_path: Path, over: Any, expected: float) -> None:
+    measure(tmp_path / "runs", {"p": 2})
+    experiment = load_experiment(tmp_path / "runs", over)
+    labels = [experiment.tree.label(path) for path in range(len(experiment.tree))]
+    assert experiment.values["blocks"][labels.index("main->solve(int)"), 0, 0] == expected
+    assert experiment.values["comm_size"][labels.index("main->solve(int)->MPI_Send"), 0, 0] == 2
+    assert experiment.over_ranks == over
+
+
+def test_failed_and_partial_runs_are_left_out_and_named(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    measure(runs, {"p": 2})
+    measure(runs, {"p": 4}, exit_code=3)
+    measure(runs, {"p": 8}, state=0)
+    experiment = load_experiment(runs)
+    assert experiment.points.tolist() == [[2]]
+    assert "p=4.r1 is left out: the program ended with exit code 3" in experiment.notes
+    assert any(note.startswith("p=8.r1 is left out: ranks 0-1") for note in experiment.notes)
+
+
+def test_single_archive_and_no_parameters(tmp_path: Path) -> None:
+    path = measure(tmp_path / "runs", {})
+    assert path.name == "run.r1"
+    experiment = load_experiment(path)
+    assert experiment.points.shape == (1, 0)
+    assert experiment.values["blocks"].shape == (len(experiment.tree), 1, 1)
+
+
+def test_metrics_that_only_some_runs_have(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    measure(runs, {"p": 1}, ranks=1)
+    measure(runs, {"p": 2}, ranks=1, clock=0)
+    experiment = load_experiment(runs)
+    assert np.isnan(experiment.values["time"][:, 1]).all()
+    assert not np.isnan(experiment.values["time"][:, 0]).any()
+
+
+def test_errors(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    with pytest.raises(FormatError, match="not a readable folder"):
+        load_experiment(runs)
+    runs.mkdir()
+    with pytest.raises(MeasurementError, match="holds no run archive; measure first"):
+        load_experiment(runs)
+    failed = measure(runs, {"p": 2}, exit_code=1)
+    with pytest.raises(MeasurementError, match=r"holds no complete run\n.*p=2.r1"):
+        load_experiment(runs)
+    measure(runs, {"p": 2})
+    with pytest.raises(UsageError, match="median"):
+        load_experiment(runs, "median")  # type: ignore[arg-type]
+    measure(runs, {"q": 2})
+    with pytest.raises(MeasurementError, match=r"p=2\.r2 has p, q=2\.r1 has q"):
+        load_experiment(runs)
+    (failed / "run.json").write_text("{}")
+    with pytest.raises(FormatError, match=r"run\.json"):
+        find_runs(runs)
+
+
+def test_metrics_of_the_same_name_must_mean_the_same(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    measure(runs, {"p": 1}, ranks=1)
+    path = measure(runs, {"p": 2}, ranks=1)
+    content = json.loads((path / "run.json").read_text())
+    content["metrics"][0]["unit"] = "furlong"
+    (path / "run.json").write_text(json.dumps(content))
+    (path / "SHA256SUMS").unlink()
+    with pytest.raises(FormatError, match="visits is defined otherwise"):
+        load_experiment(runs)
+
+
+def test_runs_are_found_in_order(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    for p in (16, 2, 2):
+        measure(runs, {"p": p}, ranks=1)
+    (runs / ".raw-left").mkdir()
+    (runs / "notes").mkdir()
+    assert [run.path.name for run in find_runs(runs)] == ["p=2.r1", "p=2.r2", "p=16.r1"]
+    assert replace(find_runs(runs)[0].metadata, repetition=2).complete
+
+
+def test_ranks_that_share_processors_are_known() -> None:
+    """Three ranks on two processors are too many, two are not; simulated ranks wait for none."""
+    two, three = ({"cpus": 2, "ranks": [{"rank": rank} for rank in range(count)]} for count in (2, 3))
+    assert not is_crowded(RunMetadata(nodes=(two, two)))
+    assert is_crowded(RunMetadata(nodes=(two, three)))
+    assert not is_crowded(RunMetadata(nodes=(three,), launcher={"family": "smpi"}))
+    assert not is_crowded(RunMetadata(nodes=({"host": "a"},)))
