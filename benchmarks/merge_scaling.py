@@ -136,9 +136,8 @@ def post_mortem(folder: Path, ranks: int, paths: int, jobs: int = JOBS) -> Cost:
 
 def build(compiler: str, program: Path, *more: str) -> Path:
     """Compile the synthetic ranks with the reduction of the PMPI library."""
-    native, runtime, here = ROOT / "mpi_wrap" / "native", ROOT / "agent" / "runtime", Path(__file__).parent
-    names = ("reduce", "reduce_messages", "reduce_tree", "reduce_cells", "reduce_rows", "reduce_file")
-    sources = [str(Path(__file__).with_suffix(".c")), *more, *(str(native / f"{name}.c") for name in names)]
+    native, runtime, here = ROOT / "mpi_wrap/native/reduction", ROOT / "agent" / "runtime", Path(__file__).parent
+    sources = [str(Path(__file__).with_suffix(".c")), *more, *(str(path) for path in sorted(native.glob("*.c")))]
     command = [compiler, "-O2", f"-I{here}", f"-I{native}", f"-I{runtime}", *sources, "-lm", "-o", str(program)]
     subprocess.run(command, check=True, env={**os.environ, "SMPI_NO_UNDEFINED_CHECK": "1"})
     return program

@@ -138,7 +138,7 @@ def _command(
         f"-I{HAND_WRITTEN}",
         f"-I{include}",
         *(str(folder / name) for name in sources.files if name.endswith(".c")),
-        *(str(path) for path in sorted(HAND_WRITTEN.glob("*.c"))),
+        *(str(path) for path in sorted(HAND_WRITTEN.rglob("*.c"))),
         "-shared",
         "-Wl,-z,defs",
         f"-Wl,-soname,{LIBRARY}",
@@ -172,7 +172,7 @@ def _folder_name(installation: MpiInstallation, include: Path, runtime: Path, cl
         digest.update(part.encode() + b"\0")
     generator = sorted(Path(__file__).parent.glob("*.py"))
     contracts = [include / name for name in ("quipu.h", "inlined.h", "interface.h", "metrics.def", "profile_format.h")]
-    for path in (TABLE, *generator, *sorted(HAND_WRITTEN.iterdir()), *contracts):
+    for path in (TABLE, *generator, *sorted(HAND_WRITTEN.rglob("*")), *contracts):
         if path.is_file():
             digest.update(path.name.encode() + b"\0" + path.read_bytes())
     label = re.sub(r"[^a-z0-9.]+", "-", str(installation).lower()).strip("-")

@@ -10,14 +10,14 @@ from typing import Literal
 
 import numpy as np
 from quipu.modeling.errors import FormatError, MeasurementError, UsageError
-from quipu.modeling.experiment import CallTree, Experiment, FloatArray, IntArray, Metric
+from quipu.modeling.experiment import Experiment, FloatArray, IntArray, Metric
 
 from ..archive.metadata import RunMetadata, is_crowded
 from ..archive.read import read_archive, read_metadata
 from ..archive.run import RunArchive
 from ..profile.overhead import OVERHEAD
 from .overhead import DOMINATED, overhead_share
-from .unify import Forest, RegionTable, unify
+from .unify import unify_trees
 
 OverRanks = Literal["mean", "max", "sum"]
 
@@ -99,7 +99,7 @@ def load_experiment(folder: Path | str, over_ranks: OverRanks = "mean") -> Exper
     for archive in archives:
         notes.extend(f"{archive.path.name}: {problem}" for problem in archive.metadata.problems)
     notes.extend(_slowed(archives))
-    tree, paths = _unified_tree(archives)
+    tree, paths = unify_trees([archive.tree for archive in archives])
     points, configuration, repetition = _layout(names, usable)
     metrics = _metrics(archives)
     shape = (len(tree), points.shape[0], int(repetition.max()) + 1)
@@ -153,15 +153,6 @@ def _parameter_names(folder: Path, runs: Sequence[StoredRun]) -> tuple[str, ...]
 
 def _listed(names: Iterable[str]) -> str:
     return ", ".join(sorted(names)) or "none"
-
-
-def _unified_tree(archives: list[RunArchive]) -> tuple[CallTree, list[IntArray]]:
-    table = RegionTable()
-    forests = []
-    for archive in archives:
-        numbers = table.numbers(archive.tree.regions)
-        forests.append(Forest(archive.tree.parent, numbers[archive.tree.region]))
-    return unify(forests, table)
 
 
 def _layout(names: tuple[str, ...], runs: Sequence[StoredRun]) -> tuple[FloatArray, list[int], IntArray]:

@@ -9,9 +9,8 @@ import numpy as np
 from quipu.modeling.experiment import CallTree, IntArray, Metric
 
 from ..archive.run import RankStatistics, RunValues
-from ..archive.sketch import Sketches
 from .shard import OUTSIDE
-from .statistics import RankSums, statistics_from
+from .statistics import RankCells, statistics_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,20 +23,18 @@ class Merged:
     statistics: Mapping[str, RankStatistics]
 
 
-def merged(metrics: Sequence[Metric], tree: CallTree, values: RunValues | None, sums: RankSums) -> Merged:
-    """Return the run; ranks without a call path are in `sums` as 0.
+def merged(metrics: Sequence[Metric], tree: CallTree, values: RunValues | None, statistics: RankCells) -> Merged:
+    """Return the run.
 
     The root outside of all regions stays only if something was counted there: every thread spends some time in it, on
     its way to the first region. Regions are numbered in the order of the tree, those without call paths are left out.
     """
-    metrics = tuple(metrics)
-    statistics = statistics_from(sums, metrics)
-    roots = [path for path in tree.roots if tree.region_of(path).name == OUTSIDE.name]
-    counted = [name for name in statistics if name != "visits" and _is_effort(metrics, name)]
-    idle = [path for path in roots if not any(statistics[name].max[path] > 0 for name in counted)]
-    kept = np.setdiff1d(np.arange(len(tree)), idle)
-    position = np.full(len(tree), -1, dtype=np.int64)
-    position[kept] = np.arange(kept.size)
+    counted = [number for number, metric in enumerate(metrics) if metric.is_effort and metric.name != "visits"]
+    kept = (statistics.cells["max"][:, counted] > 0).any(axis=1)
+    kept |= (tree.parent >= 0) | np.array([region.name != OUTSIDE.name for region in tree.regions], dtype=bool)[
+        tree.region
+    ]
+    position = np.where(kept, np.cumsum(kept) - 1, -1)
     used, first = np.unique(tree.region[kept], return_index=True)
     order = used[np.argsort(first, kind="stable")]
     number = np.zeros(len(tree.regions), dtype=np.int64)
@@ -49,15 +46,11 @@ def merged(metrics: Sequence[Metric], tree: CallTree, values: RunValues | None, 
         np.where(parent >= 0, position[parent], -1),
     )
     return Merged(
-        metrics,
+        tuple(metrics),
         small,
         None if values is None else _rows(values, position),
-        {name: _statistics(entry, kept, position) for name, entry in statistics.items()},
+        statistics_of(statistics.cells[kept], metrics),
     )
-
-
-def _is_effort(metrics: Sequence[Metric], name: str) -> bool:
-    return next(metric.is_effort for metric in metrics if metric.name == name)
 
 
 def _rows(values: RunValues, position: IntArray) -> RunValues:
@@ -67,14 +60,3 @@ def _rows(values: RunValues, position: IntArray) -> RunValues:
         return replace(values, callpath=path)
     metrics = {name: column[stay] for name, column in values.metrics.items()}
     return RunValues(path[stay], values.rank[stay], values.thread[stay], metrics)
-
-
-def _statistics(entry: RankStatistics, kept: IntArray, position: IntArray) -> RankStatistics:
-    sketches = entry.sketches
-    if sketches is not None:
-        stay = position[sketches.cell] >= 0
-        sketches = Sketches(
-            sketches.level[kept], position[sketches.cell[stay]], sketches.bucket[stay], sketches.count[stay]
-        )
-    names = ("ranks", "sum", "min", "max", "mean", "std", "min_rank", "max_rank")
-    return RankStatistics(**{name: getattr(entry, name)[kept] for name in names}, sketches=sketches)

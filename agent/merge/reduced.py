@@ -1,4 +1,4 @@
-"""Reader of the file that rank 0 writes when the ranks reduce in MPI_Finalize (mpi_wrap/native/reduce_file.c).
+"""Reader of the file that rank 0 writes when the ranks reduce in MPI_Finalize (mpi_wrap/native/reduction/file.c).
 
 The profiles of the processes hold the same numbers. So whatever is wrong with the file, down to a wrong checksum, is a
 FormatError, and the profiles are read instead.
@@ -11,20 +11,19 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from quipu.modeling.errors import FormatError
 from quipu.modeling.experiment import FloatArray, IntArray, Metric, Region
 
-from ..archive.sketch import MOST_BUCKETS, MOST_LEVELS, Sketches
-from ..archive.tables import concatenated
 from ..profile.overhead import EVENTS
 from ..profile.text import REGION, ProfileTexts, parse_metric_table
-from .statistics import RankSums
+from .native import CELL, Cells, unpacked_cells
+from .statistics import RankCells
 
-VERSION = 2
+VERSION = 3
 _SECTION = struct.Struct("<4sIQ")
 _HEAD = struct.Struct("<8I20s")
 _RECORD = struct.Struct("<IIQ")
@@ -67,8 +66,8 @@ class OpenPath:
 class Reduced:
     """What a reduction holds. parent, region: int64 (paths,); timed: whether any rank kept time.
 
-    rows: of all ranks in order, or empty. sums: statistics of all ranks (metrics of the table in order, then what
-    measuring took), or None. events: of each rank.
+    rows: of all ranks in order, or empty. statistics: of all ranks (metrics of the table in order, then what measuring
+    took), or None. events: of each rank.
     """
 
     id: str
@@ -79,7 +78,7 @@ class Reduced:
     parent: IntArray
     region: IntArray
     rows: tuple[RankRows, ...]
-    sums: RankSums | None
+    statistics: RankCells | None
     open: tuple[OpenPath, ...]
     events: tuple[RankEvents, ...]
 
@@ -161,7 +160,7 @@ class _Parser:
             parent=parent,
             region=region,
             rows=rows,
-            sums=None if columns else self._sums(many[b"STAT"], ranks, len(metrics) + 1, nodes),
+            statistics=None if columns else RankCells(ranks, 0, self._cells(many[b"STAT"], nodes, len(metrics) + 1)),
             open=tuple(self._open(section, len(metrics), nodes, ranks) for section in many[b"OPEN"]),
             events=tuple(RankEvents(*row) for row in events.tolist()),
         )
@@ -196,73 +195,13 @@ class _Parser:
             raise self.wrong("an open call path is unknown")
         return OpenPath(path, table[:, 0] > 0, table[:, 1:])
 
-    def _sums(self, blocks: list[bytes], ranks: int, metrics: int, nodes: int) -> RankSums:
-        """Return the statistics; ranks without a call path are in them with 0 already."""
-        arrays: dict[str, list[NDArray[Any]]] = {name: [] for name in _CELL}
-        cells: list[IntArray] = []
+    def _cells(self, blocks: list[bytes], nodes: int, metrics: int) -> Cells:
+        pieces = [np.zeros(0, dtype=CELL)]
         next_cell = 0
         for block in blocks:
             first, count = struct.unpack_from("<II", block)
             if first != next_cell or count > len(block):
                 raise self.wrong("its statistics are not in order")
-            offset = 8
-            used = 0
-            for name, kind in _CELL.items():
-                length = used if name in ("bucket", "count") else count
-                array = np.frombuffer(block, dtype=kind, count=length, offset=offset)
-                offset += array.nbytes
-                arrays[name].append(array)
-                used = int(array.astype(np.int64).sum()) if name == "used" else used
-            if offset != len(block):
-                raise self.wrong("a block of statistics is of another length than it says")
-            cells.append(first + np.repeat(np.arange(count), arrays["used"][-1]))
+            pieces.append(unpacked_cells(block[8:], count))
             next_cell += count
-        if next_cell != nodes * metrics:
-            raise self.wrong("it has statistics of another number of call paths than it says")
-        flat = {name: np.concatenate([np.zeros(0, dtype=_CELL[name]), *pieces]) for name, pieces in arrays.items()}
-        shaped = {name: _by_metric(array, nodes, metrics) for name, array in flat.items() if name not in _SKETCH}
-        present = shaped["present"].astype(np.int64)
-        return RankSums(
-            ranks=ranks,
-            first_rank=0,
-            present=present[0],
-            absent_rank=np.full(nodes, -1, dtype=np.int64),
-            known=shaped["known"].astype(np.int64),
-            sum=shaped["sum"],
-            m2=shaped["m2"],
-            min=shaped["min"],
-            max=shaped["max"],
-            min_rank=shaped["min_rank"].astype(np.int64),
-            max_rank=shaped["max_rank"].astype(np.int64),
-            sketches=self._sketches(flat, concatenated(cells, np.int64), nodes, metrics),
-        )
-
-    def _sketches(self, flat: dict[str, NDArray[Any]], cell: IntArray, nodes: int, metrics: int) -> Sketches:
-        level, bucket, count = (flat[name].astype(np.int64) for name in ("level", "bucket", "count"))
-        fine = not cell.size or bool(np.all(np.diff(cell << 16 | bucket) > 0))
-        if not fine or (level.size and int(level.max()) > MOST_LEVELS) or np.any(flat["used"] > MOST_BUCKETS):
-            raise self.wrong("its quantile sketches make no sense")
-        # in the file metrics of a call path stand together, here the call paths of a metric
-        places = (np.arange(metrics)[None, :] * nodes + np.arange(nodes)[:, None]).reshape(-1)
-        return Sketches(level, cell, bucket, count).moved(places, nodes * metrics)
-
-
-_CELL = {
-    "sum": "<f8",
-    "m2": "<f8",
-    "min": "<f8",
-    "max": "<f8",
-    "min_rank": "<u4",
-    "max_rank": "<u4",
-    "present": "<u4",
-    "known": "<u4",
-    "level": "u1",
-    "used": "u1",
-    "bucket": "<u2",
-    "count": "<u4",
-}
-_SKETCH = ("level", "used", "bucket", "count")
-
-
-def _by_metric(array: NDArray[Any], nodes: int, metrics: int) -> NDArray[Any]:
-    return np.ascontiguousarray(array.reshape(nodes, metrics).T)
+        return np.concatenate(pieces).reshape(nodes, metrics)

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from quipu.modeling.experiment import CallTree, FloatArray, IntArray, Metric, Region, RegionKind
 
 from ..archive.run import RunValues
-from ..archive.sketch import Sketches
 from ..profile.overhead import EVENTS, OVERHEAD, event_costs, seconds_of_nodes
 from ..profile.reader import ProcessProfile, ProfileState
 from ..profile.text import Rest
@@ -20,14 +19,14 @@ from .overhead import costs_of_events
 from .ranks import RankedProcess
 from .reduced import Reduced
 from .shard import OUTSIDE, Rows, Values, combined
-from .statistics import RankSums, sums_of, with_absent
+from .statistics import RankCells, cells_of
 from .unify import Forest, RegionTable, unify
 
 _LARGEST = (1 << 63) - 1
 
 
 @dataclass(frozen=True, eq=False)
-class _Rest:
+class _Residual:
     """What a rank counted on a call path after the reduction.
 
     counts: as in rows; values: seconds for times, then what measuring took.
@@ -50,16 +49,16 @@ def run_of(reduced: Reduced, processes: Sequence[RankedProcess]) -> Merged | Non
     metrics = tuple(metric for metric in reduced.metrics if reduced.timed or metric.unit != "s")
     if any(OVERHEAD in process.profile.metrics for process in processes):
         metrics = (*metrics, OVERHEAD)
-    rests = [_rest(reduced, process, rest) for process in processes for rest in process.profile.rests]
-    known = [rest for rest in rests if rest is not None]
-    if len(known) < len(rests):
+    residuals = [_residual(reduced, process, rest) for process in processes for rest in process.profile.rests]
+    known = [residual for residual in residuals if residual is not None]
+    if len(known) < len(residuals):
         return None
     tree, base, paths = _tree(reduced, known)
-    if reduced.sums is None:
+    if reduced.statistics is None:
         values = _values(reduced, processes, known, tree, base, paths, metrics)
         ranks = np.arange(reduced.ranks, dtype=np.int64)
-        return merged(metrics, tree, values, with_absent(sums_of(values, metrics, ranks, len(tree))))
-    return _of_statistics(reduced, reduced.sums, tree, known, base, paths, metrics)
+        return merged(metrics, tree, values, cells_of(values, metrics, ranks, len(tree)))
+    return _of_statistics(reduced, reduced.statistics, tree, known, base, paths, metrics)
 
 
 def costs_of_ranks(reduced: Reduced, processes: Sequence[RankedProcess]) -> list[Mapping[str, float]]:
@@ -102,7 +101,7 @@ def _of_header(profile: ProcessProfile) -> tuple[Metric, ...]:
     return tuple(metric for metric in profile.metrics if metric != OVERHEAD)
 
 
-def _rest(reduced: Reduced, process: RankedProcess, rest: Rest) -> _Rest | None:
+def _residual(reduced: Reduced, process: RankedProcess, rest: Rest) -> _Residual | None:
     profile, counts = process.profile, rest.counts
     if len(counts) != len(reduced.metrics) + len(EVENTS) or max(counts) > _LARGEST:
         return None
@@ -115,7 +114,7 @@ def _rest(reduced: Reduced, process: RankedProcess, rest: Rest) -> _Rest | None:
     regions = tuple(profile.regions[number] for number in rest.regions) or (OUTSIDE,)
     is_mpi = np.array([regions[-1].kind is RegionKind.MPI])
     cost = _overhead(reduced, profile, is_mpi, np.array([counts], dtype=np.int64))
-    return _Rest(process, rest.location, regions, counts, (*values, float(cost[0])))
+    return _Residual(process, rest.location, regions, counts, (*values, float(cost[0])))
 
 
 def _overhead(
@@ -129,12 +128,12 @@ def _overhead(
     return seconds_of_nodes(costs, is_mpi, counts[:, names.index("visits")], counts[:, -len(EVENTS) :])
 
 
-def _tree(reduced: Reduced, rests: list[_Rest]) -> tuple[CallTree, IntArray, list[int]]:
-    """Return all call paths, where those of the reduction are among them, and the call path of every rest."""
+def _tree(reduced: Reduced, residuals: list[_Residual]) -> tuple[CallTree, IntArray, list[int]]:
+    """Return all call paths, where those of the reduction are among them, and the call path of every residual."""
     table = RegionTable()
     forests = [Forest(reduced.parent, table.numbers(reduced.regions)[reduced.region])]
-    for rest in rests:
-        chain = table.numbers(rest.regions)
+    for residual in residuals:
+        chain = table.numbers(residual.regions)
         forests.append(Forest(np.arange(-1, chain.size - 1, dtype=np.int64), chain))
     tree, paths = unify(forests, table)
     return tree, paths[0], [int(path[-1]) for path in paths[1:]]
@@ -143,24 +142,26 @@ def _tree(reduced: Reduced, rests: list[_Rest]) -> tuple[CallTree, IntArray, lis
 def _values(
     reduced: Reduced,
     processes: Sequence[RankedProcess],
-    rests: list[_Rest],
+    residuals: list[_Residual],
     tree: CallTree,
     base: IntArray,
     paths: list[int],
     metrics: tuple[Metric, ...],
 ) -> RunValues:
-    """Return the rows of all ranks, rests added."""
-    later: dict[int, list[tuple[_Rest, int]]] = defaultdict(list)
-    for rest, path in zip(rests, paths, strict=True):
-        later[rest.process.rank].append((rest, path))
+    """Return the rows of all ranks, residuals added."""
+    later: dict[int, list[tuple[_Residual, int]]] = defaultdict(list)
+    for residual, path in zip(residuals, paths, strict=True):
+        later[residual.process.rank].append((residual, path))
     is_mpi = np.array([region.kind is RegionKind.MPI for region in tree.regions], dtype=bool)[tree.region]
     slots: list[tuple[int, int]] = []
     rows = []
     for entry in reduced.rows:
         own = later[entry.rank]
-        location = np.concatenate([entry.location, np.array([rest.location for rest, _ in own], dtype=np.int64)])
+        location = np.concatenate(
+            [entry.location, np.array([residual.location for residual, _ in own], dtype=np.int64)]
+        )
         callpath = np.concatenate([base[entry.path], np.array([path for _, path in own], dtype=np.int64)])
-        added = np.array([rest.counts for rest, _ in own], dtype=np.int64).reshape(-1, entry.counts.shape[1])
+        added = np.array([residual.counts for residual, _ in own], dtype=np.int64).reshape(-1, entry.counts.shape[1])
         locations, thread = np.unique(location, return_inverse=True)
         place, counts = _added_up(reduced, thread * len(tree) + callpath, np.concatenate([entry.counts, added]))
         callpath, thread = place % len(tree), place // len(tree)
@@ -191,82 +192,37 @@ def _added_up(reduced: Reduced, place: IntArray, counts: NDArray[np.int64]) -> t
 
 def _of_statistics(
     reduced: Reduced,
-    sums: RankSums,
+    statistics: RankCells,
     tree: CallTree,
-    rests: list[_Rest],
+    residuals: list[_Residual],
     base: IntArray,
     paths: list[int],
     metrics: tuple[Metric, ...],
 ) -> Merged | None:
-    """Return the run with statistics of all ranks. Call paths with rests need their values on all ranks.
+    """Return the run with statistics of all ranks. Call paths with residuals need their values on all ranks.
 
-    None if a rest is on a call path whose values are not known: neither open at the reduction nor new.
+    None if a residual is on a call path whose values are not known: neither open at the reduction nor new.
     """
     opened = {int(base[entry.path]): entry for entry in reduced.open}
-    old = set(base.tolist())
-    if any(path in old and path not in opened for path in paths):
+    again = np.unique(np.array(paths, dtype=np.int64))
+    if not set(again.tolist()).isdisjoint(set(base.tolist()) - opened.keys()):
         return None
-    ranks = np.arange(reduced.ranks, dtype=np.int64)
     columns = (*reduced.metrics, OVERHEAD)
+    values = np.zeros((again.size, reduced.ranks, len(columns)))
+    present = np.zeros((again.size, reduced.ranks), dtype=bool)
+    for place, path in enumerate(again.tolist()):
+        if path in opened:
+            values[place], present[place] = opened[path].values, opened[path].present
+    largest = np.array([metric.over_locations == "max" for metric in columns])
+    for residual, place in zip(residuals, np.searchsorted(again, paths).tolist(), strict=True):
+        rank = residual.process.rank
+        before, more = values[place, rank], np.array(residual.values)
+        values[place, rank] = np.where(largest, np.maximum(before, more), before + more)
+        present[place, rank] = True
     chosen = [number for number, metric in enumerate(columns) if metric in metrics]
-    again = sorted(set(paths))
-    dense: dict[int, FloatArray] = {}
-    present: dict[int, NDArray[np.bool_]] = {}
-    for path in again:
-        entry = opened.get(path)
-        dense[path] = np.zeros((reduced.ranks, len(columns))) if entry is None else entry.values.copy()
-        present[path] = np.zeros(reduced.ranks, dtype=bool) if entry is None else entry.present.copy()
-    for rest, path in zip(rests, paths, strict=True):
-        rank = rest.process.rank
-        for column, metric in enumerate(columns):
-            before, more = dense[path][rank, column], rest.values[column]
-            dense[path][rank, column] = max(before, more) if metric.over_locations == "max" else before + more
-        present[path][rank] = True
-    rows = RunValues(
-        np.concatenate([np.zeros(0, np.int64), *(np.full(present[p].sum(), i) for i, p in enumerate(again))]).astype(
-            int
-        ),
-        np.concatenate([np.zeros(0, np.int64), *(ranks[present[path]] for path in again)]),
-        np.zeros(sum(int(present[path].sum()) for path in again), dtype=np.int64),
-        {
-            columns[column].name: np.concatenate([np.zeros(0), *(dense[path][present[path], column] for path in again)])
-            for column in chosen
-        },
-    )
-    replacement = with_absent(sums_of(rows, metrics, ranks, len(again)))
-    whole = _replaced(_some(sums, chosen), base, replacement, np.array(again, dtype=np.int64), len(tree))
+    path, rank = np.nonzero(present)
+    later = {columns[number].name: values[path, rank, number] for number in chosen}
+    rows = RunValues(path, rank, np.zeros(path.size, dtype=np.int64), later)
+    whole = RankCells(reduced.ranks, 0, statistics.cells[:, chosen]).moved(base, len(tree))
+    whole.cells[again] = cells_of(rows, metrics, np.arange(reduced.ranks), again.size).cells
     return merged(metrics, tree, None, whole)
-
-
-def _some(sums: RankSums, chosen: list[int]) -> RankSums:
-    """Return the sums of some metrics only."""
-    paths = sums.present.size
-    parts = [sums.sketches.part(number * paths, (number + 1) * paths) for number in chosen]
-    level = np.concatenate([np.zeros(0, np.int64), *(part.level for part in parts)])
-    cell = np.concatenate([np.zeros(0, np.int64), *(part.cell + i * paths for i, part in enumerate(parts))])
-    bucket = np.concatenate([np.zeros(0, np.int64), *(part.bucket for part in parts)])
-    count = np.concatenate([np.zeros(0, np.int64), *(part.count for part in parts)])
-    arrays = {name: getattr(sums, name)[chosen] for name in _ARRAYS}
-    return replace(sums, **arrays, sketches=Sketches(level, cell, bucket, count))
-
-
-_ARRAYS = ("known", "sum", "m2", "min", "max", "min_rank", "max_rank")
-
-
-def _replaced(sums: RankSums, base: IntArray, others: RankSums, places: IntArray, paths: int) -> RankSums:
-    """Return the sums with call path i at base[i] of `paths`, and those of `others` at `places` in their stead."""
-    wide, over = sums.moved(base, paths), others.moved(places, paths)
-    taken = np.zeros(paths, dtype=bool)
-    taken[places] = True
-    arrays = {name: np.where(taken, getattr(over, name), getattr(wide, name)) for name in ("present", *_ARRAYS)}
-    a, b = wide.sketches, over.sketches
-    from_a, from_b = ~taken[a.cell % paths], taken[b.cell % paths]
-    cell = np.concatenate([a.cell[from_a], b.cell[from_b]])
-    order = np.argsort(cell, kind="stable")
-    sketches = Sketches(
-        np.where(taken[np.arange(a.level.size) % paths], b.level, a.level),
-        cell[order],
-        np.concatenate([a.bucket[from_a], b.bucket[from_b]])[order],
-        np.concatenate([a.count[from_a], b.count[from_b]])[order],
-    )
-    return replace(wide, **arrays, sketches=sketches)

@@ -30,7 +30,6 @@ from .reduced import read_reduced
 from .reduced_run import costs_of_ranks, run_of
 from .shard import Joining, Source, read_shard, shards_of
 from .source_effort import with_source
-from .statistics import with_absent
 
 COLUMN_RANKS = 256
 _NODE_SAMPLES = 20_000  # samples of all nodes together that go into an archive
@@ -195,7 +194,8 @@ def _from_profiles(
         replace(process, profile=replace(process.profile, problems=problems, damaged=damaged))
         for process, (problems, damaged) in zip(processes, read, strict=True)
     ]
-    return merged(metrics, joining.tree, joining.values(), with_absent(joining.sums)), told, costs
+    tree, statistics = joining.result
+    return merged(metrics, tree, joining.values(), statistics), told, costs
 
 
 def thinned(nodes: tuple[Mapping[str, Any], ...]) -> tuple[Mapping[str, Any], ...]:

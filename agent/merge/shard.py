@@ -17,8 +17,8 @@ from ..profile.ranks import read_rank
 from ..profile.reader import ProcessProfile
 from .last_moments import End, until_the_end
 from .overhead import costs_of
-from .statistics import RankSums, joined_sums, sums_of
-from .unify import Forest, RegionTable, unify
+from .statistics import RankCells, cells_of
+from .unify import Forest, RegionTable, unify, unify_trees
 
 RANKS_OF_A_SHARD = 128
 OUTSIDE = Region("(outside any region)", "(outside any region)", RegionKind.USER)
@@ -57,7 +57,7 @@ class Shard:
     """
 
     tree: CallTree
-    sums: RankSums
+    statistics: RankCells
     values: RunValues | None
     read: tuple[tuple[tuple[str, ...], bool], ...]
     costs: tuple[Mapping[str, float], ...]
@@ -110,8 +110,8 @@ def read_shard(task: ShardTask) -> Shard:
         rows.append(Rows(path_of_node, location + len(slots), columns))
         slots += [(rank, first + thread) for thread in range(known.size)]
     values = combined(rows, slots, task.metrics)
-    sums = sums_of(values, task.metrics, np.unique(np.array(ranks, dtype=np.int64)), len(tree))
-    return Shard(tree, sums, values if task.columns else None, tuple(read), tuple(costs))
+    statistics = cells_of(values, task.metrics, np.unique(np.array(ranks, dtype=np.int64)), len(tree))
+    return Shard(tree, statistics, values if task.columns else None, tuple(read), tuple(costs))
 
 
 def forest_of(profile: ProcessProfile, table: RegionTable) -> Forest:
@@ -168,40 +168,27 @@ class Joining:
 
     def __init__(self) -> None:
         """Start with no ranks."""
-        self._tree: CallTree | None = None
-        self._sums: RankSums | None = None
+        self._joined: tuple[CallTree, RankCells] | None = None
         self._values: list[RunValues] = []
 
     def add(self, shard: Shard) -> None:
         """Take in the ranks that follow."""
-        if self._tree is None or self._sums is None:
-            self._tree, self._sums = shard.tree, shard.sums
-            self._values = [] if shard.values is None else [shard.values]
+        values = [] if shard.values is None else [shard.values]
+        if self._joined is None:
+            self._joined, self._values = (shard.tree, shard.statistics), values
             return
-        table = RegionTable()
-        forests = [Forest(tree.parent, table.numbers(tree.regions)[tree.region]) for tree in (self._tree, shard.tree)]
-        tree, (old, new) = unify(forests, table)
-        paths = len(tree)
-        if self._sums.ranks and shard.sums.ranks:
-            self._sums = joined_sums(self._sums.moved(old, paths), shard.sums.moved(new, paths))
-        else:
-            self._sums = shard.sums.moved(new, paths) if shard.sums.ranks else self._sums.moved(old, paths)
-        self._values = [_moved(values, old) for values in self._values]
-        if shard.values is not None:
-            self._values.append(_moved(shard.values, new))
-        self._tree = tree
+        before, statistics = self._joined
+        tree, (old, new) = unify_trees([before, shard.tree])
+        statistics = statistics.moved(old, len(tree)).joined(shard.statistics.moved(new, len(tree)))
+        self._joined = tree, statistics
+        self._values = [_moved(entry, old) for entry in self._values] + [_moved(entry, new) for entry in values]
 
     @property
-    def tree(self) -> CallTree:
-        """All call paths so far."""
-        return self._tree if self._tree is not None else unify([], RegionTable())[0]
-
-    @property
-    def sums(self) -> RankSums:
-        """What is known over all ranks so far. Raises ValueError before the first shard."""
-        if self._sums is None:
+    def result(self) -> tuple[CallTree, RankCells]:
+        """All call paths so far, and what is known over all ranks. Raises ValueError before the first shard."""
+        if self._joined is None:
             raise ValueError("no shard has been added")
-        return self._sums
+        return self._joined
 
     def values(self) -> RunValues | None:
         """Return the rows of all ranks, sorted by call path, rank, thread; None if they were not asked for."""

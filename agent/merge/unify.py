@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from quipu.modeling.experiment import CallTree, IntArray, Region
+
+from ..archive.tables import concatenated
+from .native import unify_nodes
 
 
 class RegionTable:
@@ -43,53 +47,20 @@ class Forest:
     region: IntArray
 
 
+def unify_trees(trees: Sequence[CallTree]) -> tuple[CallTree, list[IntArray]]:
+    """Return the tree of all call paths of several trees as `unify` does; regions are the same if their names are."""
+    table = RegionTable()
+    return unify([Forest(tree.parent, table.numbers(tree.regions)[tree.region]) for tree in trees], table)
+
+
 def unify(forests: list[Forest], table: RegionTable) -> tuple[CallTree, list[IntArray]]:
     """Return the tree of all call paths of the forests, and for each forest the path of every node.
 
-    Two nodes are the same call path if the region numbers from their roots are the same. Works level by level over
-    all forests at once: O(N log N) array operations for N nodes together and one step per level of depth. Parents
-    come before children, and siblings in the order in which the forests first name them.
+    Two nodes are the same call path if the region numbers from their roots are the same. Parents come before children,
+    level by level, and siblings in the order in which the forests first name them.
     """
-    sizes = [forest.parent.size for forest in forests]
-    offsets = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
-    parent = _concatenate([np.where(f.parent >= 0, f.parent + o, -1) for f, o in zip(forests, offsets, strict=False)])
-    region = _concatenate([forest.region for forest in forests])
-    depth = depths(parent)
-    by_depth = np.argsort(depth, kind="stable")
-    ends = np.cumsum(np.bincount(depth)) if depth.size else np.zeros(0, dtype=np.int64)
-    path = np.full(parent.size, -1, dtype=np.int64)
-    tree_parent: list[IntArray] = []
-    tree_region: list[IntArray] = []
-    regions = len(table.regions)
-    count = 0
-    start = 0
-    for end in ends.tolist():
-        level = by_depth[start:end]
-        above = np.where(parent[level] >= 0, path[parent[level]], -1)
-        key = (above + 1) * regions + region[level]
-        unique, first, inverse = np.unique(key, return_index=True, return_inverse=True)
-        order = np.argsort(first, kind="stable")
-        rank_of = np.empty_like(order)
-        rank_of[order] = np.arange(order.size)
-        path[level] = count + rank_of[inverse]
-        tree_parent.append(unique[order] // regions - 1)
-        tree_region.append(unique[order] % regions)
-        count += unique.size
-        start = end
-    tree = CallTree(table.regions, _concatenate(tree_region), _concatenate(tree_parent))
-    return tree, [path[a:b] for a, b in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)]
-
-
-def depths(parent: IntArray) -> IntArray:
-    """Return the depth of every node (0: root) by pointer doubling: log(depth) passes. Parents precede children."""
-    depth = (parent >= 0).astype(np.int64)
-    ancestor = parent
-    while bool(np.any(ancestor >= 0)):
-        linked = ancestor >= 0
-        depth = depth + np.where(linked, depth[ancestor], 0)
-        ancestor = np.where(linked, ancestor[ancestor], -1)
-    return depth
-
-
-def _concatenate(pieces: list[IntArray]) -> IntArray:
-    return np.concatenate(pieces).astype(np.int64) if pieces else np.zeros(0, dtype=np.int64)
+    offsets = np.cumsum([0, *(forest.parent.size for forest in forests)])
+    pieces = [np.where(f.parent >= 0, f.parent + o, -1) for f, o in zip(forests, offsets, strict=False)]
+    parent, region = concatenated(pieces, np.int64), concatenated((forest.region for forest in forests), np.int64)
+    path, tree_parent, tree_region = unify_nodes(parent, region)
+    return CallTree(table.regions, tree_region, tree_parent), [path[begin:end] for begin, end in pairwise(offsets)]

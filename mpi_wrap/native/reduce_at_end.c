@@ -4,7 +4,7 @@
  * not run under these wrappers never come to it, so it completes nowhere, and their profiles are missing in the folder.
  */
 #include "quipu_mpi.h"
-#include "reduce.h"
+#include "reduction/reduce.h"
 
 #include <dirent.h>
 #include <sched.h>

@@ -1,4 +1,4 @@
-"""Writes what a reduction over MPI leaves of two ranks: as mpi_wrap/native/reduce_file.c would, byte by byte."""
+"""Writes what a reduction over MPI leaves of two ranks: as mpi_wrap/native/reduction/file.c would, byte by byte."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def whole_rank(rank: int) -> Profile:
 def sections(columns: bool, ranks: Sequence[Profile]) -> list[Section]:
     """Return the sections of a file with columns or with statistics of these ranks, without what came later."""
     regions = [f"{OUTSIDE}\x1f{OUTSIDE}\x1f\x1f0\x1f3\x1f0", *(ranks[0].regions[number] for number in range(1, 5))]
-    head = struct.pack("<8I20s", 2, RANKS, len(METRICS), len(PATHS), len(regions), columns, 1, 0, ID.encode())
+    head = struct.pack("<8I20s", 3, RANKS, len(METRICS), len(PATHS), len(regions), columns, 1, 0, ID.encode())
     tree = [parent for parent, _, _ in PATHS] + [region for _, region, _ in PATHS]
     found = [
         (b"HEAD", head),
@@ -104,32 +104,24 @@ def _of_rank(profile: Profile, nodes: Sequence[int]) -> list[float] | None:
 
 
 def _statistics(ranks: Sequence[Profile]) -> bytes:
-    doubles: list[list[float]] = [[], [], [], []]
-    numbers: list[list[int]] = [[], [], [], []]
-    used: list[int] = []
-    buckets: list[int] = []
-    counts: list[int] = []
+    cells = []
     for _, _, nodes in PATHS:
         rows = {rank: row for rank, profile in enumerate(ranks) if (row := _of_rank(profile, nodes)) is not None}
         for metric in range(len(METRICS) + 1):
             values = {rank: row[metric] for rank, row in rows.items()}
             low, high = min(values.values()), max(values.values())
             mean = math.fsum(values.values()) / len(values)
-            cell = (sum(values.values()), sum((value - mean) ** 2 for value in values.values()), low, high)
-            for column, value in zip(doubles, cell, strict=True):
-                column.append(value)
-            places = (min(r for r in values if values[r] == low), min(r for r in values if values[r] == high))
-            for array, number in zip(numbers, (*places, len(values), len(values)), strict=True):
-                array.append(number)
+            squares = sum((value - mean) ** 2 for value in values.values())
+            low_rank, high_rank = (min(rank for rank in values if values[rank] == end) for end in (low, high))
             found = sorted(_bucket(value) for value in values.values())
             distinct = sorted(set(found))
-            used.append(len(distinct))
-            buckets += distinct
-            counts += [found.count(bucket) for bucket in distinct]
-    cells = len(used)
-    content = struct.pack("<II", 0, cells) + b"".join(struct.pack(f"<{cells}d", *column) for column in doubles)
-    content += b"".join(struct.pack(f"<{cells}I", *array) for array in numbers) + bytes(cells) + bytes(used)
-    return content + struct.pack(f"<{len(buckets)}H", *buckets) + struct.pack(f"<{len(counts)}I", *counts)
+            cells.append(
+                struct.pack("<?IIddI", False, len(values), len(values), sum(values.values()), low, low_rank)
+                + struct.pack("<ddIBB", squares, high, high_rank, 0, len(distinct))
+                + struct.pack(f"<{len(distinct)}H", *distinct)
+                + struct.pack(f"<{len(distinct)}I", *(found.count(bucket) for bucket in distinct))
+            )
+    return struct.pack("<II", 0, len(cells)) + b"".join(cells)
 
 
 def _bucket(value: float) -> int:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from quipu.agent.archive.metadata import RunMetadata
 from quipu.agent.archive.run import RankRecord, RunArchive, RunValues
 from quipu.agent.archive.write import write_archive
-from quipu.agent.merge.statistics import statistics_from, sums_of, with_absent
+from quipu.agent.merge.statistics import cells_of, statistics_of
 from quipu.modeling.experiment import CallTree, Metric, Region, RegionKind
 
 METRICS = (
@@ -68,7 +68,7 @@ def write_run(folder: Path, p: int, n: int, repetition: int = 1, **changes: obje
         **changes,  # type: ignore[arg-type]
     )
     ranks = tuple(RankRecord(rank, "node1", 100 + rank) for rank in range(p))
-    statistics = statistics_from(with_absent(sums_of(values, METRICS, np.arange(p), len(TREE))), METRICS)
+    statistics = statistics_of(cells_of(values, METRICS, np.arange(p), len(TREE)).cells, METRICS)
     return write_archive(RunArchive(metadata, TREE, values, statistics, ranks), folder)
 
 

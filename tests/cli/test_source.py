@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from quipu.agent.archive.run import RunArchive, SourceEffort, SourceLine
 from quipu.agent.archive.write import write_archive
-from quipu.agent.merge.statistics import statistics_from, sums_of, with_absent
+from quipu.agent.merge.statistics import cells_of, statistics_of
 from quipu.agent.profile.overhead import OVERHEAD
 from quipu.modeling.experiment import Metric
 
@@ -80,7 +80,7 @@ def make_run(tmp_path: Path, pair: float = 2e-8) -> Path:
         replace(written.metadata, metrics=metrics, overhead=costs),
         TREE,
         values,
-        statistics_from(with_absent(sums_of(values, metrics, np.arange(2), len(TREE))), metrics),
+        statistics_of(cells_of(values, metrics, np.arange(2), len(TREE)).cells, metrics),
         written.ranks,
         source=effort,
     )

@@ -16,13 +16,15 @@ from hypothesis import strategies as st
 from profile_writer import Node, rank_profile
 from quipu.agent.archive.metadata import RunMetadata
 from quipu.agent.archive.read import read_archive
-from quipu.agent.archive.run import RunArchive
-from quipu.agent.archive.sketch import MOST_BUCKETS, Sketches, joined, sketches_of
+from quipu.agent.archive.run import RunArchive, RunValues
+from quipu.agent.archive.sketch import MOST_BUCKETS, Sketches
 from quipu.agent.launch.raw_folder import write_launch
 from quipu.agent.merge.experiment import load_experiment
 from quipu.agent.merge.run import merge_run
 from quipu.agent.merge.shard import RANKS_OF_A_SHARD
+from quipu.agent.merge.statistics import RankCells, cells_of, statistics_of
 from quipu.modeling.errors import FormatError, UsageError
+from quipu.modeling.experiment import Metric
 
 QUIPU = str(Path(sys.executable).with_name("quipu"))
 # As root and on few cores; no effect on other MPIs than Open MPI.
@@ -153,15 +155,24 @@ VALUES = st.lists(st.floats(0, 1e12, allow_nan=False), max_size=60)
 
 @given(st.lists(VALUES, min_size=1, max_size=5), st.randoms(use_true_random=False))
 def test_sketches_do_not_depend_on_the_order_of_joining(parts: list[list[float]], random: object) -> None:
-    def sketch(values: list[float]) -> Sketches:
-        return sketches_of(np.zeros(len(values), dtype=np.int64), np.array(values, dtype=np.float64), 1)
+    metric = Metric("work", "1", "effort", "sum", "")
 
-    whole = sketch([value for part in parts for value in part])
-    pieces = [sketch(part) for part in parts]
+    def over(values: list[float]) -> RankCells:
+        rank, none = np.arange(len(values)), np.zeros(len(values), dtype=np.int64)
+        return cells_of(RunValues(none, rank, none, {"work": np.array(values)}), [metric], rank, 1)
+
+    def sketch(cells: RankCells) -> Sketches:
+        sketches = statistics_of(cells.cells, [metric])["work"].sketches
+        assert sketches is not None
+        return sketches
+
+    whole = sketch(over([value for part in parts for value in part]))
+    pieces = [over(part) for part in parts]
     random.shuffle(pieces)  # type: ignore[attr-defined]
-    result = pieces[0]
+    joined = pieces[0]
     for piece in pieces[1:]:
-        result = joined(result, piece)
+        joined = joined.joined(piece)
+    result = sketch(joined)
     for name in ("level", "cell", "bucket", "count"):
         np.testing.assert_array_equal(getattr(result, name), getattr(whole, name))
     assert result.cell.size <= MOST_BUCKETS

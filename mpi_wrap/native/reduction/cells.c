@@ -1,14 +1,16 @@
-/* Statistics of one metric of one call path over ranks, and their messages.
+/* Merging of statistics over ranks, and their messages.
  *
  * Sums of squares: T. F. Chan, G. H. Golub, R. J. LeVeque, "Updating formulae and a pairwise algorithm for computing
  * sample variances", 1979. The quantile sketch is a histogram over the leading bits of the values, whose buckets are
  * joined in pairs when there are too many: I. Epicoco et al., "UDDSketch: accurate tracking of quantiles in data
  * streams", 2020. The result does not depend on the order of merging.
  */
-#include "reduce.h"
+#include "cells.h"
 
 #include <math.h>
 #include <string.h>
+
+const uint32_t quipu_cell_size = sizeof(struct quipu_cell);
 
 static uint16_t bucket_of(double value) {
     uint64_t bits;
@@ -50,6 +52,16 @@ static uint32_t joined(const struct quipu_cell *a, const struct quipu_cell *b, u
 }
 
 static void merge_sketches(struct quipu_cell *into, const struct quipu_cell *from) {
+    if (from->used == 1 && from->level <= into->level) { /* one rank, or all the same: often a bucket that is in use */
+        const uint32_t wanted = (uint32_t)from->bucket[0] >> (into->level - from->level);
+        uint32_t i = 0;
+        while (i < into->used && into->bucket[i] < wanted)
+            i++;
+        if (i < into->used && into->bucket[i] == wanted) {
+            into->count[i] += from->count[0];
+            return;
+        }
+    }
     uint16_t bucket[2 * QUIPU_BUCKETS];
     uint32_t count[2 * QUIPU_BUCKETS];
     uint8_t level = into->level > from->level ? into->level : from->level;
@@ -74,7 +86,7 @@ static void merge_sketches(struct quipu_cell *into, const struct quipu_cell *fro
     into->used = (uint8_t)used;
 }
 
-void quipu_cell_merge(struct quipu_cell *into, const struct quipu_cell *from) {
+static void merge(struct quipu_cell *into, const struct quipu_cell *from) {
     into->present += from->present;
     if (from->known == 0)
         return;
@@ -102,13 +114,35 @@ void quipu_cell_merge(struct quipu_cell *into, const struct quipu_cell *from) {
     merge_sketches(into, from);
 }
 
+void quipu_cells_merge(struct quipu_cell *into, const struct quipu_cell *from, uint64_t count) {
+    for (uint64_t i = 0; i < count; i++)
+        merge(&into[i], &from[i]);
+}
+
+bool quipu_cells_add_rows(struct quipu_cell *cells, uint64_t stride, uint64_t paths, const int64_t *ranks,
+                          uint64_t rank_count, uint64_t rows, const int64_t *path, const int64_t *rank,
+                          const double *value, bool largest) {
+    struct quipu_cell one = {0};
+    uint64_t at = 0;
+    for (uint64_t i = 0; i < paths; i++)
+        for (uint64_t k = 0; k < rank_count; k++) {
+            const uint64_t begin = at;
+            double whole = 0;
+            for (; at < rows && path[at] == (int64_t)i && rank[at] == ranks[k]; at++)
+                whole = !largest ? whole + value[at] : value[at] > whole || isnan(value[at]) ? value[at] : whole;
+            quipu_cell_of_rank(&one, whole, at > begin, (uint32_t)ranks[k]);
+            merge(&cells[i * stride], &one);
+        }
+    return at == rows;
+}
+
 static char *put(char *to, const void *from, size_t size) {
     memcpy(to, from, size);
     return to + size;
 }
 
 /* A cell in which all ranks have the same value needs no more than that value: most effort, and every single rank. */
-char *quipu_cell_pack(char *to, const struct quipu_cell *cell) {
+static char *pack(char *to, const struct quipu_cell *cell) {
     const bool same = cell->known == 0 || (cell->min == cell->max && cell->m2 == 0 && cell->min_rank == cell->max_rank);
     *to++ = (char)same;
     to = put(to, &cell->present, 4);
@@ -127,12 +161,20 @@ char *quipu_cell_pack(char *to, const struct quipu_cell *cell) {
     return put(to, cell->count, 4 * (size_t)cell->used);
 }
 
+uint64_t quipu_cells_pack(char *message, const struct quipu_cell *cells, uint64_t count) {
+    char *to = message;
+    for (uint64_t i = 0; i < count; i++)
+        to = pack(to, &cells[i]);
+    return (uint64_t)(to - message);
+}
+
 static const char *take(const char *from, void *to, size_t size) {
     memcpy(to, from, size);
     return from + size;
 }
 
-const char *quipu_cell_unpack(const char *from, const char *end, struct quipu_cell *cell) {
+/* The end of the cell in the message, NULL if the message ends before or is damaged. */
+static const char *unpack(const char *from, const char *end, struct quipu_cell *cell) {
     enum { SAME = 29, HEAD = 51 };
     if (end - from < SAME)
         return NULL;
@@ -159,8 +201,22 @@ const char *quipu_cell_unpack(const char *from, const char *end, struct quipu_ce
     from = take(from, &cell->max_rank, 4);
     cell->level = (uint8_t)*from++;
     cell->used = (uint8_t)*from++;
-    if (cell->used > QUIPU_BUCKETS || cell->level > 16 || end - from < 6 * (ptrdiff_t)cell->used)
+    if (cell->used > QUIPU_BUCKETS || cell->level > QUIPU_LEVELS || end - from < 6 * (ptrdiff_t)cell->used)
         return NULL;
     from = take(from, cell->bucket, 2 * (size_t)cell->used);
+    for (int i = 1; i < cell->used; i++)
+        if (cell->bucket[i] <= cell->bucket[i - 1])
+            return NULL;
     return take(from, cell->count, 4 * (size_t)cell->used);
+}
+
+bool quipu_cells_merge_packed(struct quipu_cell *into, uint64_t count, const char *message, uint64_t size) {
+    const char *from = message, *end = message + size;
+    struct quipu_cell other = {0};
+    for (uint64_t i = 0; i < count && from != NULL; i++) {
+        from = unpack(from, end, &other);
+        if (from != NULL)
+            merge(&into[i], &other);
+    }
+    return from == end;
 }

@@ -1,5 +1,5 @@
 /* The reduced file: sections with checksums; it gets its name when it is complete on disk. */
-#include "reduce.h"
+#include "file.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -53,58 +53,6 @@ void quipu_file_section(struct quipu_reduced_file *file, const char *tag, const 
     for (size_t i = 0; i < count; i++)
         quipu_file_bytes(file, parts[i].bytes, parts[i].size);
     quipu_file_pad(file, length);
-}
-
-void quipu_file_cells(struct quipu_reduced_file *file, uint32_t first, const struct quipu_cell *cells, uint32_t count) {
-    enum { DOUBLES = 4, NUMBERS = 4 };
-    struct block {
-        uint32_t range[2];
-        double doubles[DOUBLES][QUIPU_CELLS];
-        uint32_t numbers[NUMBERS][QUIPU_CELLS];
-        uint8_t level[QUIPU_CELLS], used[QUIPU_CELLS];
-        uint16_t bucket[QUIPU_CELLS * QUIPU_BUCKETS];
-        uint32_t counts[QUIPU_CELLS * QUIPU_BUCKETS];
-    } *block = malloc(sizeof *block);
-    if (block == NULL) {
-        if (file->file != NULL)
-            fclose(file->file);
-        file->file = NULL;
-        return;
-    }
-    block->range[0] = first;
-    block->range[1] = count;
-    size_t used = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        const struct quipu_cell *cell = &cells[i];
-        const double doubles[DOUBLES] = {cell->sum, cell->m2, cell->min, cell->max};
-        const uint32_t numbers[NUMBERS] = {cell->min_rank, cell->max_rank, cell->present, cell->known};
-        for (int k = 0; k < DOUBLES; k++)
-            block->doubles[k][i] = doubles[k];
-        for (int k = 0; k < NUMBERS; k++)
-            block->numbers[k][i] = numbers[k];
-        block->level[i] = cell->level;
-        block->used[i] = cell->used;
-        memcpy(block->bucket + used, cell->bucket, cell->used * sizeof *cell->bucket);
-        memcpy(block->counts + used, cell->count, cell->used * sizeof *cell->count);
-        used += cell->used;
-    }
-    const struct quipu_part parts[] = {
-        {block->range, sizeof block->range},
-        {block->doubles[0], count * sizeof(double)},
-        {block->doubles[1], count * sizeof(double)},
-        {block->doubles[2], count * sizeof(double)},
-        {block->doubles[3], count * sizeof(double)},
-        {block->numbers[0], count * sizeof(uint32_t)},
-        {block->numbers[1], count * sizeof(uint32_t)},
-        {block->numbers[2], count * sizeof(uint32_t)},
-        {block->numbers[3], count * sizeof(uint32_t)},
-        {block->level, count},
-        {block->used, count},
-        {block->bucket, used * sizeof(uint16_t)},
-        {block->counts, used * sizeof(uint32_t)},
-    };
-    quipu_file_section(file, "STAT", parts, sizeof parts / sizeof *parts);
-    free(block);
 }
 
 static void sync_folder(const char *path) {

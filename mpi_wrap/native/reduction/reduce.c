@@ -1,13 +1,16 @@
 /* The reduction: who sends what to whom. */
 #include "reduce.h"
 
+#include "cells.h"
+#include "rows.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { VERSION = 2, MOST_OPEN = 64, TAG = QUIPU_TAG };
+enum { VERSION = 3, MOST_OPEN = 64, TAG = QUIPU_TAG, BLOCK = 512 }; /* cells of a block */
 
 /* Which metrics are times and which are maxima: third and fifth word of "name\tunit\tkind\tover\tdescription\n". */
 static void read_metric_table(struct quipu_work *work) {
@@ -35,7 +38,7 @@ static void sort_nodes(struct quipu_work *work) {
     uint64_t *keys = malloc(((size_t)nodes + 1) * sizeof *keys);
     work->sorted = malloc(((size_t)nodes + 1) * sizeof *work->sorted);
     if (keys == NULL || work->sorted == NULL) {
-        work->good = false;
+        work->me.good = false;
     } else {
         for (uint32_t i = 0; i < nodes; i++)
             keys[i] = (uint64_t)work->path[i] << 32 | i;
@@ -48,71 +51,66 @@ static void sort_nodes(struct quipu_work *work) {
 
 /* Trees of higher ranks are added to those of lower ranks: call paths keep the order in which ranks name them. */
 static void unify_up(struct quipu_work *work) {
-    for (int step = 1; step < work->size; step <<= 1) {
-        if (work->rank & step) {
+    for (int step = 1; step < work->me.size; step <<= 1) {
+        if (work->me.rank & step) {
             uint64_t size = 0;
-            char *message = work->good ? quipu_tree_pack(&work->tree, &size) : NULL;
-            work->good = work->good && message != NULL;
-            quipu_send_bytes(work, message, message == NULL ? 0 : size, work->rank - step);
+            char *message = work->me.good ? quipu_tree_pack(&work->tree, &size) : NULL;
+            work->me.good = work->me.good && message != NULL;
+            quipu_send_bytes(&work->me, message, message == NULL ? 0 : size, work->me.rank - step);
             free(message);
             return;
         }
-        if (work->rank + step >= work->size)
+        if (work->me.rank + step >= work->me.size)
             continue;
         uint64_t size;
-        char *message = quipu_receive_bytes(work, &size, work->rank + step);
-        work->good = work->good && message != NULL && quipu_tree_add_packed(&work->tree, message, size, NULL);
+        char *message = quipu_receive_bytes(&work->me, &size, work->me.rank + step);
+        work->me.good = work->me.good && message != NULL && quipu_tree_add_packed(&work->tree, message, size);
         free(message);
     }
 }
 
 static void broadcast_tree(struct quipu_work *work) {
     uint64_t size = 0;
-    char *message = work->rank == 0 ? quipu_tree_pack(&work->tree, &size) : NULL;
-    quipu_broadcast(work, &size, sizeof size);
-    if (work->rank != 0)
+    char *message = work->me.rank == 0 ? quipu_tree_pack(&work->tree, &size) : NULL;
+    quipu_broadcast(&work->me, &size, sizeof size);
+    if (work->me.rank != 0)
         message = malloc(size + 1);
-    work->good = message != NULL;
-    if (!quipu_agreed(work)) {
+    work->me.good = message != NULL;
+    if (!quipu_agreed(&work->me)) {
         free(message);
         return;
     }
-    quipu_broadcast(work, message, size);
-    if (work->rank != 0) {
+    quipu_broadcast(&work->me, message, size);
+    if (work->me.rank != 0) {
         /* The union replaces the own tree, so that numbers are those of rank 0. */
         quipu_tree_end(&work->tree);
-        quipu_tree_begin(&work->tree);
-        work->good = quipu_tree_add_packed(&work->tree, message, size, NULL);
-        if (work->good)
-            quipu_tree_add_snapshot(&work->tree, work->mine, work->path);
-        work->good = work->good && !work->tree.failed;
+        work->me.good = quipu_tree_begin(&work->tree) && quipu_tree_add_packed(&work->tree, message, size) &&
+                        quipu_tree_add_snapshot(&work->tree, work->mine, work->path);
     }
     free(message);
 }
 
 /* One tree on all ranks. */
 static void unify(struct quipu_work *work) {
-    quipu_tree_begin(&work->tree);
     work->path = malloc(((size_t)work->mine->nodes + 1) * sizeof *work->path);
-    work->good = work->path != NULL;
-    if (work->good)
-        quipu_tree_add_snapshot(&work->tree, work->mine, work->path);
+    work->me.good = quipu_tree_begin(&work->tree) && work->path != NULL &&
+                    quipu_tree_add_snapshot(&work->tree, work->mine, work->path);
     uint64_t size = 0;
-    char *packed = work->good ? quipu_tree_pack(&work->tree, &size) : NULL;
-    work->good = packed != NULL;
+    char *packed = work->me.good ? quipu_tree_pack(&work->tree, &size) : NULL;
+    work->me.good = packed != NULL;
     const char *table = work->mine->metric_table;
     const uint64_t hash = packed == NULL ? 0 : quipu_hash(packed, size, size);
     const uint64_t table_hash = quipu_hash(table, strlen(table), work->mine->metrics);
     free(packed);
-    uint64_t least_of[] = {work->good, hash, ~hash, table_hash, ~table_hash};
-    quipu_least(work, least_of, sizeof least_of / sizeof *least_of);
-    work->good = least_of[0] == 1 && least_of[3] == ~least_of[4];
-    if (!work->good || least_of[1] == ~least_of[2])
+    uint64_t least_of[] = {work->me.good, hash, ~hash, table_hash, ~table_hash};
+    quipu_least(&work->me, least_of, sizeof least_of / sizeof *least_of);
+    work->me.good = least_of[0] == 1 && least_of[3] == ~least_of[4];
+    if (!work->me.good || least_of[1] == ~least_of[2])
         return;
     unify_up(work);
-    if (quipu_agreed(work))
+    if (quipu_agreed(&work->me))
         broadcast_tree(work);
-    quipu_agreed(work);
+    quipu_agreed(&work->me);
 }
 
 /* Numbers of a call path: its metrics, and what measuring took. */
@@ -145,58 +143,49 @@ static void own_cells(const struct quipu_work *work, uint32_t first, uint32_t co
             ++*at;
         for (uint32_t metric = 0; metric < cells_of_path(work); metric++)
             quipu_cell_of_rank(cells++, *at > begin ? value_of(work, metric, begin, *at) : 0, *at > begin,
-                               (uint32_t)work->rank);
+                               (uint32_t)work->me.rank);
     }
-}
-
-static uint64_t pack_cells(char *message, const struct quipu_cell *cells, uint32_t count) {
-    char *to = message;
-    for (uint32_t i = 0; i < count; i++)
-        to = quipu_cell_pack(to, &cells[i]);
-    return (uint64_t)(to - message);
 }
 
 /* One block of cells up the binomial tree. A rank that has failed sends and receives all the same. */
 static void reduce_block(struct quipu_work *work, struct quipu_cell *cells, uint32_t count, char *message,
                          uint64_t room) {
-    for (int step = 1; step < work->size; step <<= 1) {
-        if (work->rank & step) {
-            const uint64_t size = pack_cells(message, cells, count);
-            PMPI_Send(message, (int)size, MPI_BYTE, work->rank - step, TAG, work->comm);
+    for (int step = 1; step < work->me.size; step <<= 1) {
+        if (work->me.rank & step) {
+            const uint64_t size = quipu_cells_pack(message, cells, count);
+            PMPI_Send(message, (int)size, MPI_BYTE, work->me.rank - step, TAG, work->me.comm);
             return;
         }
-        if (work->rank + step >= work->size)
+        if (work->me.rank + step >= work->me.size)
             continue;
         MPI_Status status;
         int size = 0;
-        PMPI_Recv(message, (int)room, MPI_BYTE, work->rank + step, TAG, work->comm, &status);
+        PMPI_Recv(message, (int)room, MPI_BYTE, work->me.rank + step, TAG, work->me.comm, &status);
         PMPI_Get_count(&status, MPI_BYTE, &size);
-        const char *from = message;
-        for (uint32_t i = 0; i < count && from != NULL; i++) {
-            struct quipu_cell other;
-            from = quipu_cell_unpack(from, message + size, &other);
-            if (from != NULL)
-                quipu_cell_merge(&cells[i], &other);
-        }
-        work->good = work->good && from == message + size;
+        if (work->me.good)
+            work->me.good = quipu_cells_merge_packed(cells, count, message, (uint64_t)size);
     }
 }
 
 static void reduce_statistics(struct quipu_work *work) {
     const uint32_t metrics = cells_of_path(work);
-    const uint32_t step = metrics < QUIPU_CELLS ? QUIPU_CELLS / metrics : 1;
+    const uint32_t step = metrics < BLOCK ? BLOCK / metrics : 1;
     const uint64_t room = (uint64_t)step * metrics * QUIPU_PACKED_CELL;
     struct quipu_cell *cells = calloc((size_t)step * metrics, sizeof *cells);
     char *message = malloc(room);
-    work->good = cells != NULL && message != NULL;
-    if (quipu_agreed(work)) {
+    work->me.good = cells != NULL && message != NULL;
+    if (quipu_agreed(&work->me)) {
         uint32_t at = 0;
-        for (uint32_t first = 0; first < work->tree.nodes; first += step) {
-            const uint32_t count = work->tree.nodes - first < step ? work->tree.nodes - first : step;
+        for (uint32_t first = 0; first < work->tree.paths.count; first += step) {
+            const uint32_t count = work->tree.paths.count - first < step ? work->tree.paths.count - first : step;
             own_cells(work, first, count, &at, cells);
             reduce_block(work, cells, count * metrics, message, room);
-            if (work->rank == 0)
-                quipu_file_cells(&work->file, first * metrics, cells, count * metrics);
+            if (work->me.rank == 0) {
+                const uint32_t range[] = {first * metrics, count * metrics};
+                const struct quipu_part parts[] = {{range, sizeof range},
+                                                   {message, quipu_cells_pack(message, cells, count * metrics)}};
+                quipu_file_section(&work->file, "STAT", parts, 2);
+            }
         }
     }
     free(cells);
@@ -214,21 +203,21 @@ static void collect_open_path(struct quipu_work *work, uint32_t path, double *ro
     row[0] = end > begin;
     for (uint32_t metric = 0; metric < cells_of_path(work); metric++)
         row[metric + 1] = value_of(work, metric, begin, end);
-    quipu_gather(work, (char *)row, bytes);
-    if (work->rank == 0) {
+    quipu_gather(&work->me, (char *)row, bytes);
+    if (work->me.rank == 0) {
         const uint32_t head[] = {path, 0};
-        const struct quipu_part parts[] = {{head, sizeof head}, {row, (size_t)work->size * bytes}};
+        const struct quipu_part parts[] = {{head, sizeof head}, {row, (size_t)work->me.size * bytes}};
         quipu_file_section(&work->file, "OPEN", parts, 2);
     }
 }
 
 static void collect_open_paths(struct quipu_work *work) {
     const size_t bytes = (cells_of_path(work) + 1) * sizeof(double);
-    double *rows = malloc(bytes * (size_t)quipu_below(work));
-    work->good = work->good && rows != NULL;
-    if (quipu_agreed(work)) {
+    double *rows = malloc(bytes * (size_t)quipu_below(&work->me));
+    work->me.good = work->me.good && rows != NULL;
+    if (quipu_agreed(&work->me)) {
         int open = 0;
-        for (uint32_t path = 0; path < work->tree.nodes && open < MOST_OPEN; path++)
+        for (uint32_t path = 0; path < work->tree.paths.count && open < MOST_OPEN; path++)
             if (work->tree.open[path]) {
                 collect_open_path(work, path, rows, bytes);
                 open++;
@@ -237,11 +226,12 @@ static void collect_open_paths(struct quipu_work *work) {
     free(rows);
 }
 
-static void write_head(struct quipu_work *work, bool columns, bool timed, const uint32_t *pids) {
+static void write_head(struct quipu_work *work, const struct quipu_reduction *reduction, bool columns, bool timed,
+                       const uint32_t *pids) {
     const struct quipu_tree *tree = &work->tree;
     const uint32_t numbers[] = {
-        VERSION, (uint32_t)work->size, work->mine->metrics, tree->nodes, tree->regions, columns, timed, 0};
-    const struct quipu_part head[] = {{numbers, sizeof numbers}, {work->reduction->id, sizeof work->reduction->id}};
+        VERSION, (uint32_t)work->me.size, work->mine->metrics, tree->paths.count, tree->regions, columns, timed, 0};
+    const struct quipu_part head[] = {{numbers, sizeof numbers}, {reduction->id, sizeof reduction->id}};
     quipu_file_section(&work->file, "HEAD", head, 2);
     const struct quipu_part table = {work->mine->metric_table, strlen(work->mine->metric_table)};
     quipu_file_section(&work->file, "METR", &table, 1);
@@ -251,76 +241,75 @@ static void write_head(struct quipu_work *work, bool columns, bool timed, const 
     if (texts != NULL)
         quipu_file_section(&work->file, "REGI", texts, tree->regions);
     free(texts); /* a file without its regions is no good, the reader finds that */
-    const struct quipu_part nodes[] = {{tree->parent, 4 * (size_t)tree->nodes},
-                                       {tree->region, 4 * (size_t)tree->nodes}};
+    const struct quipu_part nodes[] = {{tree->paths.parent, 4 * (size_t)tree->paths.count},
+                                       {tree->paths.region, 4 * (size_t)tree->paths.count}};
     quipu_file_section(&work->file, "TREE", nodes, 2);
-    const struct quipu_part ranks = {pids, 4 * (size_t)work->size};
+    const struct quipu_part ranks = {pids, 4 * (size_t)work->me.size};
     quipu_file_section(&work->file, "RANK", &ranks, 1);
 }
 
 /* Head and pids; opens the file. */
-static void begin_file(struct quipu_work *work, bool columns) {
-    struct quipu_reduction *reduction = work->reduction;
+static void begin_file(struct quipu_work *work, struct quipu_reduction *reduction, bool columns) {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     const uint64_t seed = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-    const uint64_t id = quipu_hash(&seed, sizeof seed, 14695981039346656037u ^ (uint64_t)getpid() << 20);
+    const uint64_t id = quipu_hash(&seed, sizeof seed, QUIPU_HASH ^ (uint64_t)getpid() << 20);
     snprintf(reduction->id, sizeof reduction->id, "%016llx", (unsigned long long)id);
-    quipu_broadcast(work, reduction->id, sizeof reduction->id);
+    quipu_broadcast(&work->me, reduction->id, sizeof reduction->id);
     uint64_t untimed = !(work->mine->seconds_per_tick > 0);
-    quipu_least(work, &untimed, 1);
-    uint32_t *pids = malloc(sizeof *pids * (size_t)quipu_below(work));
-    work->good = pids != NULL;
-    if (quipu_agreed(work)) {
+    quipu_least(&work->me, &untimed, 1);
+    uint32_t *pids = malloc(sizeof *pids * (size_t)quipu_below(&work->me));
+    work->me.good = pids != NULL;
+    if (quipu_agreed(&work->me)) {
         pids[0] = reduction->pid;
-        quipu_gather(work, (char *)pids, sizeof *pids);
-        if (work->rank == 0) {
+        quipu_gather(&work->me, (char *)pids, sizeof *pids);
+        if (work->me.rank == 0) {
             quipu_file_open(&work->file, reduction->folder, reduction->id);
             if (work->file.file != NULL)
-                write_head(work, columns, untimed == 0, pids);
-            work->good = work->file.file != NULL;
+                write_head(work, reduction, columns, untimed == 0, pids);
+            work->me.good = work->file.file != NULL;
         }
-        quipu_agreed(work);
+        quipu_agreed(&work->me);
     }
     free(pids);
 }
 
 bool quipu_reduce(const struct quipu_snapshot *mine, MPI_Comm comm, struct quipu_reduction *reduction) {
-    struct quipu_work work = {.comm = comm, .mine = mine, .reduction = reduction, .good = mine != NULL};
-    PMPI_Comm_rank(comm, &work.rank);
-    PMPI_Comm_size(comm, &work.size);
-    if (!quipu_agreed(&work))
+    struct quipu_work work = {.me = {.comm = comm, .good = mine != NULL}, .mine = mine, .waits = reduction->waits};
+    PMPI_Comm_rank(comm, &work.me.rank);
+    PMPI_Comm_size(comm, &work.me.size);
+    if (!quipu_agreed(&work.me))
         return false;
     work.is_time = calloc(2 * (size_t)mine->metrics, 1);
-    work.good = work.is_time != NULL;
-    if (quipu_agreed(&work)) {
+    work.me.good = work.is_time != NULL;
+    if (quipu_agreed(&work.me)) {
         work.is_max = work.is_time + mine->metrics;
         read_metric_table(&work);
         unify(&work);
     }
-    if (work.good) {
+    if (work.me.good) {
         sort_nodes(&work);
-        quipu_agreed(&work);
+        quipu_agreed(&work.me);
     }
-    const bool columns = (uint32_t)work.size <= reduction->column_ranks;
-    if (work.good) {
-        begin_file(&work, columns);
-        if (work.good)
+    const bool columns = (uint32_t)work.me.size <= reduction->column_ranks;
+    if (work.me.good) {
+        begin_file(&work, reduction, columns);
+        if (work.me.good)
             quipu_collect_costs(&work);
-        if (work.good && columns) {
+        if (work.me.good && columns) {
             quipu_collect_rows(&work);
-        } else if (work.good) {
+        } else if (work.me.good) {
             reduce_statistics(&work);
             collect_open_paths(&work);
         }
-        quipu_agreed(&work);
-        if (work.rank == 0)
-            work.good = quipu_file_close(&work.file, work.good);
-        quipu_agreed(&work);
+        quipu_agreed(&work.me);
+        if (work.me.rank == 0)
+            work.me.good = quipu_file_close(&work.file, work.me.good);
+        quipu_agreed(&work.me);
     }
     quipu_tree_end(&work.tree);
     free(work.path);
     free(work.sorted);
     free(work.is_time);
-    return work.good;
+    return work.me.good;
 }

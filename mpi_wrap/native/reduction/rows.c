@@ -1,5 +1,5 @@
-/* Rows of single ranks, and what measuring cost each of them. */
-#include "reduce.h"
+/* Rows and costs of this rank, and how they come to rank 0. */
+#include "rows.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,16 +25,16 @@ double quipu_overhead_of_node(const struct quipu_work *work, uint32_t node) {
     const uint64_t visits = work->mine->values[(size_t)node * work->mine->metrics + QUIPU_VISITS];
     const uint64_t *events = work->mine->events + (size_t)node * QUIPU_EVENTS;
     /* calls of MPI that tell waiting read the clock once more */
-    const double each = costs->pair + (work->reduction->waits && is_mpi_node(work, node) ? costs->clock : 0);
+    const double each = costs->pair + (work->waits && is_mpi_node(work, node) ? costs->clock : 0);
     return (double)visits * each + (double)events[0] * costs->quiet + (double)events[1] * costs->counter;
 }
 
 void quipu_collect_costs(struct quipu_work *work) {
     enum { VISITS, OF_MPI, TICKS, EVENTS, COUNT = EVENTS + QUIPU_EVENTS };
     const struct quipu_snapshot *mine = work->mine;
-    uint64_t *all = calloc((size_t)quipu_below(work) * COUNT, sizeof *all);
-    work->good = all != NULL;
-    if (quipu_agreed(work)) {
+    uint64_t *all = calloc((size_t)quipu_below(&work->me) * COUNT, sizeof *all);
+    work->me.good = all != NULL;
+    if (quipu_agreed(&work->me)) {
         for (uint32_t i = 0; i < mine->nodes; i++) {
             const uint64_t *values = mine->values + (size_t)i * mine->metrics;
             all[VISITS] += values[QUIPU_VISITS];
@@ -43,9 +43,9 @@ void quipu_collect_costs(struct quipu_work *work) {
             for (uint32_t event = 0; event < QUIPU_EVENTS; event++)
                 all[EVENTS + event] += mine->events[(size_t)i * QUIPU_EVENTS + event];
         }
-        quipu_gather(work, (char *)all, COUNT * sizeof *all);
-        if (work->rank == 0) {
-            const struct quipu_part part = {all, (size_t)work->size * COUNT * sizeof *all};
+        quipu_gather(&work->me, (char *)all, COUNT * sizeof *all);
+        if (work->me.rank == 0) {
+            const struct quipu_part part = {all, (size_t)work->me.size * COUNT * sizeof *all};
             quipu_file_section(&work->file, "COST", &part, 1);
         }
     }
@@ -55,7 +55,7 @@ void quipu_collect_costs(struct quipu_work *work) {
 /* The rows of this rank as one section; NULL if there is no memory. */
 static char *own_rows(const struct quipu_work *work, uint64_t *size) {
     const uint32_t nodes = work->mine->nodes, metrics = work->mine->metrics;
-    const uint32_t head[] = {(uint32_t)work->rank, nodes};
+    const uint32_t head[] = {(uint32_t)work->me.rank, nodes};
     *size = sizeof head + (uint64_t)nodes * (8 + 8 * ((uint64_t)metrics + QUIPU_EVENTS));
     char *message = malloc(*size), *to = message;
     if (message == NULL)
@@ -77,30 +77,30 @@ static char *own_rows(const struct quipu_work *work, uint64_t *size) {
 
 void quipu_collect_rows(struct quipu_work *work) {
     uint64_t size = 0;
-    char *rows = own_rows(work, &size), *piece = work->rank == 0 ? malloc(PIECE) : NULL;
-    work->good = rows != NULL && (work->rank != 0 || piece != NULL);
-    if (quipu_agreed(work)) {
+    char *rows = own_rows(work, &size), *piece = work->me.rank == 0 ? malloc(PIECE) : NULL;
+    work->me.good = rows != NULL && (work->me.rank != 0 || piece != NULL);
+    if (quipu_agreed(&work->me)) {
         const uint32_t crc = quipu_crc32(0, rows, size);
-        if (work->rank == 0) {
+        if (work->me.rank == 0) {
             const struct quipu_part part = {rows, size};
             quipu_file_section(&work->file, "COLS", &part, 1);
-            for (int rank = 1; rank < work->size; rank++) {
+            for (int rank = 1; rank < work->me.size; rank++) {
                 uint64_t head[2];
-                PMPI_Send(NULL, 0, MPI_BYTE, rank, TAG, work->comm);
-                PMPI_Recv(head, sizeof head, MPI_BYTE, rank, TAG, work->comm, MPI_STATUS_IGNORE);
+                PMPI_Send(NULL, 0, MPI_BYTE, rank, TAG, work->me.comm);
+                PMPI_Recv(head, sizeof head, MPI_BYTE, rank, TAG, work->me.comm, MPI_STATUS_IGNORE);
                 quipu_file_head(&work->file, "COLS", (uint32_t)head[1], head[0]);
                 for (uint64_t at = 0; at < head[0]; at += PIECE) {
                     const uint64_t length = head[0] - at < PIECE ? head[0] - at : PIECE;
-                    quipu_receive_pieces(work, piece, length, rank);
+                    quipu_receive_pieces(&work->me, piece, length, rank);
                     quipu_file_bytes(&work->file, piece, length);
                 }
                 quipu_file_pad(&work->file, head[0]);
             }
         } else {
             const uint64_t head[2] = {size, crc};
-            PMPI_Recv(NULL, 0, MPI_BYTE, 0, TAG, work->comm, MPI_STATUS_IGNORE);
-            PMPI_Send(head, sizeof head, MPI_BYTE, 0, TAG, work->comm);
-            quipu_send_pieces(work, rows, size, 0);
+            PMPI_Recv(NULL, 0, MPI_BYTE, 0, TAG, work->me.comm, MPI_STATUS_IGNORE);
+            PMPI_Send(head, sizeof head, MPI_BYTE, 0, TAG, work->me.comm);
+            quipu_send_pieces(&work->me, rows, size, 0);
         }
     }
     free(rows);

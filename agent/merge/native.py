@@ -1,0 +1,130 @@
+"""What the merge has in common with the reduction over MPI: libquipu_merge.so, from mpi_wrap/native/reduction.
+
+Arrays are checked there: whatever a profile holds, nothing is read or written outside of them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+from numpy.ctypeslib import ndpointer
+from numpy.typing import NDArray
+from quipu.modeling.errors import EnvironmentProblem
+from quipu.modeling.experiment import FloatArray, IntArray
+
+from ..archive.sketch import MOST_BUCKETS
+from ..installation import MEND, native_file
+
+LIBRARY = "libquipu_merge.so"
+CELL = np.dtype(
+    [
+        *((name, "f8") for name in ("sum", "m2", "min", "max")),
+        *((name, "u4") for name in ("min_rank", "max_rank", "present", "known")),
+        *((name, "u1") for name in ("level", "used")),
+        ("bucket", "u2", MOST_BUCKETS),
+        ("count", "u4", MOST_BUCKETS),
+    ],
+    align=True,
+)
+"""struct quipu_cell of cells.h: statistics of one metric of one call path over some ranks; all zero: over none.
+
+m2: sum of squared deviations from the mean; min_rank, max_rank: the lowest ranks with these values; present: ranks
+that have the call path; known: ranks whose value is known, 0 on those that do not have the call path. level, used,
+bucket, count: the quantile sketch (archive/sketch.py).
+"""
+Cells = NDArray[np.void]
+
+_ROOT = (1 << 32) - 1
+_NO_MEMORY = -1
+_COUNT, _FLAG = ctypes.c_uint64, ctypes.c_bool
+_NUMBERS, _INTEGERS, _FLOATS, _CELLS = (
+    ndpointer(kind, flags="C_CONTIGUOUS") for kind in (np.uint32, np.int64, np.float64, CELL)
+)
+_FUNCTIONS = {
+    "quipu_unify": (ctypes.c_int64, (ctypes.c_uint32, *[_NUMBERS] * 5)),
+    "quipu_cells_merge": (None, (_CELLS, _CELLS, _COUNT)),
+    "quipu_cells_merge_packed": (_FLAG, (_CELLS, _COUNT, ctypes.c_char_p, _COUNT)),
+    "quipu_cells_add_rows": (
+        _FLAG,
+        (ctypes.c_void_p, _COUNT, _COUNT, _INTEGERS, _COUNT, _COUNT, _INTEGERS, _INTEGERS, _FLOATS, _FLAG),
+    ),
+}
+
+
+@cache
+def _functions() -> dict[str, Callable[..., int]]:
+    path = native_file(LIBRARY)
+    found = {}
+    try:
+        library = ctypes.CDLL(str(path))
+        if ctypes.c_uint32.in_dll(library, "quipu_cell_size").value != CELL.itemsize:
+            raise ValueError("it is of another Quipu")
+        for name, (result, arguments) in _FUNCTIONS.items():
+            function = getattr(library, name)
+            function.restype, function.argtypes = result, arguments
+            found[name] = function
+    except (OSError, ValueError, AttributeError) as error:
+        raise EnvironmentProblem(f"{path} cannot be used: {error}; {MEND}") from error
+    return found
+
+
+def unify_nodes(parent: IntArray, region: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    """Return the call paths of all nodes, and parents and regions of these call paths, level by level.
+
+    parent: indices, -1: a root; they come before their children. Two nodes are on the same call path if the regions
+    from their roots are. Siblings are in the order in which the nodes first name them.
+    """
+    nodes = parent.size
+    if nodes >= _ROOT:
+        raise MemoryError(f"{nodes} nodes of call trees are too many")
+    path, tree_parent, tree_region = (np.empty(nodes, dtype=np.uint32) for _ in range(3))
+    arguments = (np.where(parent < 0, _ROOT, parent).astype(np.uint32), region.astype(np.uint32))
+    count = _functions()["quipu_unify"](nodes, *arguments, path, tree_parent, tree_region)
+    if count == _NO_MEMORY:
+        raise MemoryError("no memory for the call paths")
+    if count < 0:
+        raise ValueError("a call path comes before its parent")
+    above = tree_parent[:count].astype(np.int64)
+    above[above == _ROOT] = -1
+    return path.astype(np.int64), above, tree_region[:count].astype(np.int64)
+
+
+def merge_cells(into: Cells, other: Cells) -> None:
+    """Add the ranks of other cells, which are none of the same ranks."""
+    if into.shape != other.shape:
+        raise ValueError(f"cells of shape {into.shape} and {other.shape} do not go together")
+    _functions()["quipu_cells_merge"](into, other, into.size)
+
+
+def unpacked_cells(message: bytes, count: int) -> Cells:
+    """Return the cells of a message of the reduction. Raises ValueError if they are not so many or make no sense."""
+    cells = np.zeros(count, dtype=CELL)
+    if not _functions()["quipu_cells_merge_packed"](cells, count, message, len(message)):
+        raise ValueError("statistics make no sense")
+    return cells
+
+
+def add_rows(
+    cells: Cells, metric: int, ranks: IntArray, path: IntArray, rank: IntArray, values: FloatArray, largest: bool
+) -> None:
+    """Add the values of one metric on `ranks`, ascending, to cells of shape (call paths, metrics).
+
+    path, rank, values: rows, sorted by path, then rank. Several rows of a rank are its threads: their sum counts, or
+    the largest. NaN: not known. Raises ValueError if rows are not sorted or of no such call path and rank.
+    """
+    paths, metrics = cells.shape
+    rows = values.size
+    ranks, path, rank = (np.ascontiguousarray(array, dtype=np.int64) for array in (ranks, path, rank))
+    if not cells.flags.c_contiguous or cells.dtype != CELL or path.size != rows or rank.size != rows:
+        raise ValueError("cells and rows do not go together")
+    if not 0 <= metric < metrics:
+        raise ValueError(f"there is no metric {metric}")
+    first = cells.ctypes.data + metric * CELL.itemsize
+    known = _functions()["quipu_cells_add_rows"](
+        first, metrics, paths, ranks, ranks.size, rows, path, rank, values, largest
+    )
+    if not known:
+        raise ValueError("rows are not sorted by call path and rank")

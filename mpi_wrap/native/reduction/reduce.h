@@ -1,0 +1,31 @@
+/* The reduction of the profiles of all ranks to one file (docs/design/reduction.md).
+ *
+ *   paths, cells   call paths and statistics: the same code as in the merge post mortem
+ *   tree           call trees with their regions as messages
+ *   messages       who sends what to whom
+ *   rows           rows of single ranks, and what measuring cost each of them
+ *   file           the file that rank 0 writes
+ * Nothing here has state of its own: ranks may be threads of one process (SMPI).
+ */
+#ifndef QUIPU_REDUCE_H
+#define QUIPU_REDUCE_H
+
+#include "quipu.h"
+
+#include <mpi.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct quipu_reduction {
+    const char *folder;
+    uint32_t column_ranks; /* up to so many ranks their rows are kept, above statistics */
+    uint32_t pid;
+    bool waits;  /* calls of MPI tell waiting */
+    char id[20]; /* out: the id of the file */
+};
+
+/* Collective over `comm`; mine may be NULL (then nobody reduces). Returns whether rank 0 has written the file. */
+__attribute__((visibility("hidden"))) bool quipu_reduce(const struct quipu_snapshot *mine, MPI_Comm comm,
+                                                        struct quipu_reduction *reduction);
+
+#endif
