@@ -31,9 +31,8 @@ def merged(metrics: Sequence[Metric], tree: CallTree, values: RunValues | None, 
     """
     counted = [number for number, metric in enumerate(metrics) if metric.is_effort and metric.name != "visits"]
     kept = (statistics.cells["max"][:, counted] > 0).any(axis=1)
-    kept |= (tree.parent >= 0) | np.array([region.name != OUTSIDE.name for region in tree.regions], dtype=bool)[
-        tree.region
-    ]
+    is_outside = np.array([region.name == OUTSIDE.name for region in tree.regions], dtype=bool)
+    kept |= (tree.parent >= 0) | ~is_outside[tree.region]
     position = np.where(kept, np.cumsum(kept) - 1, -1)
     used, first = np.unique(tree.region[kept], return_index=True)
     order = used[np.argsort(first, kind="stable")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,11 +32,25 @@ class _Residual:
     counts: as in rows; values: seconds for times, then what measuring took.
     """
 
-    process: RankedProcess
+    rank: int
     location: int
     regions: tuple[Region, ...]
     counts: tuple[int, ...]
     values: tuple[float, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class _Whole:
+    """A reduction with what its ranks counted since.
+
+    tree: all call paths; base: where those of the reduction are among them; residuals: each with its call path.
+    """
+
+    reduced: Reduced
+    metrics: tuple[Metric, ...]
+    tree: CallTree
+    base: IntArray
+    residuals: Sequence[tuple[int, _Residual]]
 
 
 def run_of(reduced: Reduced, processes: Sequence[RankedProcess]) -> Merged | None:
@@ -53,12 +67,11 @@ def run_of(reduced: Reduced, processes: Sequence[RankedProcess]) -> Merged | Non
     known = [residual for residual in residuals if residual is not None]
     if len(known) < len(residuals):
         return None
-    tree, base, paths = _tree(reduced, known)
-    if reduced.statistics is None:
-        values = _values(reduced, processes, known, tree, base, paths, metrics)
-        ranks = np.arange(reduced.ranks, dtype=np.int64)
-        return merged(metrics, tree, values, cells_of(values, metrics, ranks, len(tree)))
-    return _of_statistics(reduced, reduced.statistics, tree, known, base, paths, metrics)
+    whole = _whole(reduced, metrics, known)
+    if reduced.statistics is not None:
+        return _of_statistics(whole, reduced.statistics)
+    values = _values(whole, processes)
+    return merged(metrics, whole.tree, values, cells_of(values, metrics, np.arange(reduced.ranks), len(whole.tree)))
 
 
 def costs_of_ranks(reduced: Reduced, processes: Sequence[RankedProcess]) -> list[Mapping[str, float]]:
@@ -114,7 +127,7 @@ def _residual(reduced: Reduced, process: RankedProcess, rest: Rest) -> _Residual
     regions = tuple(profile.regions[number] for number in rest.regions) or (OUTSIDE,)
     is_mpi = np.array([regions[-1].kind is RegionKind.MPI])
     cost = _overhead(reduced, profile, is_mpi, np.array([counts], dtype=np.int64))
-    return _Residual(process, rest.location, regions, counts, (*values, float(cost[0])))
+    return _Residual(process.rank, rest.location, regions, counts, (*values, float(cost[0])))
 
 
 def _overhead(
@@ -128,40 +141,32 @@ def _overhead(
     return seconds_of_nodes(costs, is_mpi, counts[:, names.index("visits")], counts[:, -len(EVENTS) :])
 
 
-def _tree(reduced: Reduced, residuals: list[_Residual]) -> tuple[CallTree, IntArray, list[int]]:
-    """Return all call paths, where those of the reduction are among them, and the call path of every residual."""
+def _whole(reduced: Reduced, metrics: tuple[Metric, ...], residuals: Sequence[_Residual]) -> _Whole:
     table = RegionTable()
     forests = [Forest(reduced.parent, table.numbers(reduced.regions)[reduced.region])]
     for residual in residuals:
         chain = table.numbers(residual.regions)
         forests.append(Forest(np.arange(-1, chain.size - 1, dtype=np.int64), chain))
     tree, paths = unify(forests, table)
-    return tree, paths[0], [int(path[-1]) for path in paths[1:]]
+    places = (int(path[-1]) for path in paths[1:])
+    return _Whole(reduced, metrics, tree, paths[0], list(zip(places, residuals, strict=True)))
 
 
-def _values(
-    reduced: Reduced,
-    processes: Sequence[RankedProcess],
-    residuals: list[_Residual],
-    tree: CallTree,
-    base: IntArray,
-    paths: list[int],
-    metrics: tuple[Metric, ...],
-) -> RunValues:
+def _values(whole: _Whole, processes: Sequence[RankedProcess]) -> RunValues:
     """Return the rows of all ranks, residuals added."""
-    later: dict[int, list[tuple[_Residual, int]]] = defaultdict(list)
-    for residual, path in zip(residuals, paths, strict=True):
-        later[residual.process.rank].append((residual, path))
+    reduced, tree = whole.reduced, whole.tree
+    later: dict[int, list[tuple[int, _Residual]]] = defaultdict(list)
+    for path, residual in whole.residuals:
+        later[residual.rank].append((path, residual))
     is_mpi = np.array([region.kind is RegionKind.MPI for region in tree.regions], dtype=bool)[tree.region]
     slots: list[tuple[int, int]] = []
     rows = []
     for entry in reduced.rows:
-        own = later[entry.rank]
-        location = np.concatenate(
-            [entry.location, np.array([residual.location for residual, _ in own], dtype=np.int64)]
-        )
-        callpath = np.concatenate([base[entry.path], np.array([path for _, path in own], dtype=np.int64)])
-        added = np.array([residual.counts for residual, _ in own], dtype=np.int64).reshape(-1, entry.counts.shape[1])
+        of_rank = later[entry.rank]
+        location = np.append(entry.location, [residual.location for _, residual in of_rank]).astype(np.int64)
+        callpath = np.append(whole.base[entry.path], [path for path, _ in of_rank]).astype(np.int64)
+        added = np.array([residual.counts for _, residual in of_rank], dtype=np.int64)
+        added = added.reshape(-1, entry.counts.shape[1])
         locations, thread = np.unique(location, return_inverse=True)
         place, counts = _added_up(reduced, thread * len(tree) + callpath, np.concatenate([entry.counts, added]))
         callpath, thread = place % len(tree), place // len(tree)
@@ -175,7 +180,7 @@ def _values(
         values[OVERHEAD.name] = _overhead(reduced, profile, is_mpi[callpath], counts)
         rows.append(Rows(callpath, thread + len(slots), values))
         slots += [(entry.rank, number) for number in range(locations.size)]
-    return combined(rows, slots, metrics)
+    return combined(rows, slots, whole.metrics)
 
 
 def _added_up(reduced: Reduced, place: IntArray, counts: NDArray[np.int64]) -> tuple[IntArray, NDArray[np.int64]]:
@@ -190,22 +195,15 @@ def _added_up(reduced: Reduced, place: IntArray, counts: NDArray[np.int64]) -> t
     return place, counts
 
 
-def _of_statistics(
-    reduced: Reduced,
-    statistics: RankCells,
-    tree: CallTree,
-    residuals: list[_Residual],
-    base: IntArray,
-    paths: list[int],
-    metrics: tuple[Metric, ...],
-) -> Merged | None:
+def _of_statistics(whole: _Whole, statistics: RankCells) -> Merged | None:
     """Return the run with statistics of all ranks. Call paths with residuals need their values on all ranks.
 
     None if a residual is on a call path whose values are not known: neither open at the reduction nor new.
     """
-    opened = {int(base[entry.path]): entry for entry in reduced.open}
-    again = np.unique(np.array(paths, dtype=np.int64))
-    if not set(again.tolist()).isdisjoint(set(base.tolist()) - opened.keys()):
+    reduced, metrics = whole.reduced, whole.metrics
+    opened = {int(whole.base[entry.path]): entry for entry in reduced.open}
+    again = np.unique(np.array([path for path, _ in whole.residuals], dtype=np.int64))
+    if not set(again.tolist()).isdisjoint(set(whole.base.tolist()) - opened.keys()):
         return None
     columns = (*reduced.metrics, OVERHEAD)
     values = np.zeros((again.size, reduced.ranks, len(columns)))
@@ -214,15 +212,14 @@ def _of_statistics(
         if path in opened:
             values[place], present[place] = opened[path].values, opened[path].present
     largest = np.array([metric.over_locations == "max" for metric in columns])
-    for residual, place in zip(residuals, np.searchsorted(again, paths).tolist(), strict=True):
-        rank = residual.process.rank
-        before, more = values[place, rank], np.array(residual.values)
-        values[place, rank] = np.where(largest, np.maximum(before, more), before + more)
-        present[place, rank] = True
+    for path, residual in whole.residuals:
+        at = int(np.searchsorted(again, path)), residual.rank
+        values[at] = np.where(largest, np.maximum(values[at], residual.values), values[at] + residual.values)
+        present[at] = True
     chosen = [number for number, metric in enumerate(columns) if metric in metrics]
-    path, rank = np.nonzero(present)
-    later = {columns[number].name: values[path, rank, number] for number in chosen}
-    rows = RunValues(path, rank, np.zeros(path.size, dtype=np.int64), later)
-    whole = RankCells(reduced.ranks, 0, statistics.cells[:, chosen]).moved(base, len(tree))
-    whole.cells[again] = cells_of(rows, metrics, np.arange(reduced.ranks), again.size).cells
-    return merged(metrics, tree, None, whole)
+    place, rank = np.nonzero(present)
+    later = {columns[number].name: values[place, rank, number] for number in chosen}
+    rows = RunValues(place, rank, np.zeros(place.size, dtype=np.int64), later)
+    found = RankCells(reduced.ranks, 0, statistics.cells[:, chosen]).moved(whole.base, len(whole.tree))
+    found.cells[again] = cells_of(rows, metrics, np.arange(reduced.ranks), again.size).cells
+    return merged(metrics, whole.tree, None, found)
