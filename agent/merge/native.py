@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 from numpy.ctypeslib import ndpointer
@@ -54,9 +55,17 @@ _FUNCTIONS = {
 }
 
 
+def _path() -> Path:
+    """Return the library below QUIPU_HOME, or, if that has only what programs are measured with, our own."""
+    try:
+        return native_file(LIBRARY)
+    except EnvironmentProblem:
+        return native_file(LIBRARY, {})
+
+
 @cache
 def _functions() -> dict[str, Callable[..., int]]:
-    path = native_file(LIBRARY)
+    path = _path()
     found = {}
     try:
         library = ctypes.CDLL(str(path))

@@ -61,6 +61,7 @@ def test_rows_that_do_not_fit_are_an_error() -> None:
 
 @pytest.mark.parametrize("kind", ["missing", "damaged", "strange", "other"])
 def test_a_library_that_cannot_be_used_is_one_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    monkeypatch.setattr(native, "LIBRARY", f"libquipu_merge_{kind}.so")
     library = tmp_path / "lib" / "quipu" / native.LIBRARY
     library.parent.mkdir(parents=True)
     if kind == "damaged":
@@ -72,7 +73,7 @@ def test_a_library_that_cannot_be_used_is_one_error(tmp_path: Path, monkeypatch:
     monkeypatch.setenv("QUIPU_HOME", str(tmp_path))
     native._functions.cache_clear()
     try:
-        with pytest.raises(EnvironmentProblem, match=r"libquipu_merge\.so .*install Quipu again"):
+        with pytest.raises(EnvironmentProblem, match=r"libquipu_merge_.*\.so .*install Quipu again"):
             unify_nodes(np.array([-1]), np.array([0]))
     finally:
         native._functions.cache_clear()
