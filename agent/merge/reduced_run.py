@@ -208,9 +208,9 @@ def _of_statistics(whole: _Whole, statistics: RankCells) -> Merged | None:
     columns = (*reduced.metrics, OVERHEAD)
     values = np.zeros((again.size, reduced.ranks, len(columns)))
     present = np.zeros((again.size, reduced.ranks), dtype=bool)
-    for place, path in enumerate(again.tolist()):
+    for i, path in enumerate(again.tolist()):
         if path in opened:
-            values[place], present[place] = opened[path].values, opened[path].present
+            values[i], present[i] = opened[path].values, opened[path].present
     largest = np.array([metric.over_locations == "max" for metric in columns])
     for path, residual in whole.residuals:
         at = int(np.searchsorted(again, path)), residual.rank
