@@ -17,7 +17,7 @@ from quipu.modeling.errors import EnvironmentProblem
 from quipu.modeling.experiment import FloatArray, IntArray
 
 from ..archive.sketch import MOST_BUCKETS
-from ..installation import MEND, native_file
+from ..installation import REINSTALL, native_file
 
 LIBRARY = "libquipu_merge.so"
 CELL = np.dtype(
@@ -76,7 +76,7 @@ def _functions() -> dict[str, Callable[..., int]]:
             function.restype, function.argtypes = result, arguments
             found[name] = function
     except (OSError, ValueError, AttributeError) as error:
-        raise EnvironmentProblem(f"{path} cannot be used: {error}; {MEND}") from error
+        raise EnvironmentProblem(f"{path} cannot be used: {error}; {REINSTALL}") from error
     return found
 
 
