@@ -5,6 +5,7 @@
  */
 #include "merge_scaling.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

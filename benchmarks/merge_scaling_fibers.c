@@ -7,6 +7,7 @@
  */
 #include "merge_scaling.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -37,6 +37,8 @@ that have the call path; known: ranks whose value is known, 0 on those that do n
 bucket, count: the quantile sketch (archive/sketch.py).
 """
 Cells = NDArray[np.void]
+SMALLEST_CELL = 29
+"""Bytes of a cell in a message, at least."""
 
 _ROOT = (1 << 32) - 1
 _NO_MEMORY = -1

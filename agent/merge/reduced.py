@@ -20,7 +20,7 @@ from quipu.modeling.experiment import FloatArray, IntArray, Metric, Region
 
 from ..profile.overhead import EVENTS
 from ..profile.text import REGION, ProfileTexts, parse_metric_table
-from .native import CELL, Cells, unpacked_cells
+from .native import CELL, SMALLEST_CELL, Cells, unpacked_cells
 from .statistics import RankCells
 
 VERSION = 3
@@ -200,7 +200,7 @@ class _Parser:
         next_cell = 0
         for block in blocks:
             first, count = struct.unpack_from("<II", block)
-            if first != next_cell or count > len(block):
+            if first != next_cell or count * SMALLEST_CELL > len(block):
                 raise self.wrong("its statistics are not in order")
             pieces.append(unpacked_cells(block[8:], count))
             next_cell += count

@@ -13,8 +13,8 @@ from quipu.modeling.experiment import CallTree, FloatArray, IntArray, Metric, Re
 from ..archive.run import RunValues
 from ..profile.overhead import EVENTS, OVERHEAD, event_costs, seconds_of_nodes
 from ..profile.reader import ProcessProfile, ProfileState
-from ..profile.text import Rest
-from .merged import Merged, merged
+from ..profile.text import ResidualCounts
+from .counted_run import CountedRun, counted_run
 from .overhead import costs_of_events
 from .ranks import RankedProcess
 from .reduced import Reduced
@@ -53,7 +53,7 @@ class _Whole:
     residuals: Sequence[tuple[int, _Residual]]
 
 
-def run_of(reduced: Reduced, processes: Sequence[RankedProcess]) -> Merged | None:
+def run_of(reduced: Reduced, processes: Sequence[RankedProcess]) -> CountedRun | None:
     """Return the run of a reduction; None if it is not known to be all that these processes counted.
 
     processes: every profile of the run, read without its nodes.
@@ -63,7 +63,7 @@ def run_of(reduced: Reduced, processes: Sequence[RankedProcess]) -> Merged | Non
     metrics = tuple(metric for metric in reduced.metrics if reduced.timed or metric.unit != "s")
     if any(OVERHEAD in process.profile.metrics for process in processes):
         metrics = (*metrics, OVERHEAD)
-    residuals = [_residual(reduced, process, rest) for process in processes for rest in process.profile.rests]
+    residuals = [_residual(reduced, process, entry) for process in processes for entry in process.profile.residuals]
     known = [residual for residual in residuals if residual is not None]
     if len(known) < len(residuals):
         return None
@@ -71,7 +71,9 @@ def run_of(reduced: Reduced, processes: Sequence[RankedProcess]) -> Merged | Non
     if reduced.statistics is not None:
         return _of_statistics(whole, reduced.statistics)
     values = _values(whole, processes)
-    return merged(metrics, whole.tree, values, cells_of(values, metrics, np.arange(reduced.ranks), len(whole.tree)))
+    return counted_run(
+        metrics, whole.tree, values, cells_of(values, metrics, np.arange(reduced.ranks), len(whole.tree))
+    )
 
 
 def costs_of_ranks(reduced: Reduced, processes: Sequence[RankedProcess]) -> list[Mapping[str, float]]:
@@ -82,12 +84,12 @@ def costs_of_ranks(reduced: Reduced, processes: Sequence[RankedProcess]) -> list
     for process, events in zip(processes, reduced.events, strict=True):
         profile = process.profile
         visits, of_mpi, ticks, quiet, counters = events
-        for rest in profile.rests:
-            more = rest.counts[columns["visits"]] if "visits" in columns else 0
-            mpi = bool(rest.regions) and profile.regions[rest.regions[-1]].kind is RegionKind.MPI
+        for entry in profile.residuals:
+            more = entry.counts[columns["visits"]] if "visits" in columns else 0
+            mpi = bool(entry.regions) and profile.regions[entry.regions[-1]].kind is RegionKind.MPI
             visits, of_mpi = visits + more, of_mpi + more * mpi
-            ticks += rest.counts[columns["time"]] if rest.regions and kept_time else 0
-            quiet, counters = quiet + rest.counts[-2], counters + rest.counts[-1]
+            ticks += entry.counts[columns["time"]] if entry.regions and kept_time else 0
+            quiet, counters = quiet + entry.counts[-2], counters + entry.counts[-1]
         time = ticks * profile.seconds_per_tick if kept_time else 0.0
         result.append(costs_of_events(profile.attributes, visits, of_mpi, time, (quiet, counters)))
     return result
@@ -103,7 +105,11 @@ def _covers(reduced: Reduced, processes: Sequence[RankedProcess]) -> bool:
     for process, pid in zip(processes, reduced.pids.tolist(), strict=True):
         profile = process.profile
         said = profile.attributes
-        if said.get("reduction") != reduced.id or said.get("rests") != str(len(profile.rests)) or profile.pid != pid:
+        if (
+            said.get("reduction") != reduced.id
+            or said.get("rests") != str(len(profile.residuals))
+            or profile.pid != pid
+        ):
             return False
         if profile.state is not ProfileState.ENDED or profile.damaged or _of_header(profile) not in tables.values():
             return False
@@ -114,20 +120,20 @@ def _of_header(profile: ProcessProfile) -> tuple[Metric, ...]:
     return tuple(metric for metric in profile.metrics if metric != OVERHEAD)
 
 
-def _residual(reduced: Reduced, process: RankedProcess, rest: Rest) -> _Residual | None:
-    profile, counts = process.profile, rest.counts
+def _residual(reduced: Reduced, process: RankedProcess, entry: ResidualCounts) -> _Residual | None:
+    profile, counts = process.profile, entry.counts
     if len(counts) != len(reduced.metrics) + len(EVENTS) or max(counts) > _LARGEST:
         return None
-    if any(number not in profile.regions for number in rest.regions):
+    if any(number not in profile.regions for number in entry.regions):
         return None
     seconds = profile.seconds_per_tick
     values = [
         count * seconds if metric.unit == "s" else count for metric, count in zip(reduced.metrics, counts, strict=False)
     ]
-    regions = tuple(profile.regions[number] for number in rest.regions) or (OUTSIDE,)
+    regions = tuple(profile.regions[number] for number in entry.regions) or (OUTSIDE,)
     is_mpi = np.array([regions[-1].kind is RegionKind.MPI])
     cost = _overhead(reduced, profile, is_mpi, np.array([counts], dtype=np.int64))
-    return _Residual(process.rank, rest.location, regions, counts, (*values, float(cost[0])))
+    return _Residual(process.rank, entry.location, regions, counts, (*values, float(cost[0])))
 
 
 def _overhead(
@@ -195,7 +201,7 @@ def _added_up(reduced: Reduced, place: IntArray, counts: NDArray[np.int64]) -> t
     return place, counts
 
 
-def _of_statistics(whole: _Whole, statistics: RankCells) -> Merged | None:
+def _of_statistics(whole: _Whole, statistics: RankCells) -> CountedRun | None:
     """Return the run with statistics of all ranks. Call paths with residuals need their values on all ranks.
 
     None if a residual is on a call path whose values are not known: neither open at the reduction nor new.
@@ -222,4 +228,4 @@ def _of_statistics(whole: _Whole, statistics: RankCells) -> Merged | None:
     rows = RunValues(place, rank, np.zeros(place.size, dtype=np.int64), later)
     found = RankCells(reduced.ranks, 0, statistics.cells[:, chosen]).moved(whole.base, len(whole.tree))
     found.cells[again] = cells_of(rows, metrics, np.arange(reduced.ranks), again.size).cells
-    return merged(metrics, whole.tree, None, found)
+    return counted_run(metrics, whole.tree, None, found)

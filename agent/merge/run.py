@@ -22,8 +22,8 @@ from ..profile.ranks import split_ranks
 from ..profile.reader import ProcessProfile, ProfileState, read_profile
 from ..source.lines import SourcePrograms
 from ..workers import Workers, alone
+from .counted_run import CountedRun, counted_run
 from .last_moments import End, ends_by_host, ends_of, launch_end
-from .merged import Merged, merged
 from .overhead import totals
 from .ranks import RankedProcess, assign_ranks, judge
 from .reduced import read_reduced
@@ -148,7 +148,7 @@ def column_ranks_wanted() -> int:
 
 def _reduced(
     raw: RawFolder, processes: list[RankedProcess], columns: bool
-) -> tuple[Merged | None, list[Mapping[str, float]], list[str]]:
+) -> tuple[CountedRun | None, list[Mapping[str, float]], list[str]]:
     """Return the run of the reduction over MPI, if there is one, it is whole, and it holds what is wanted.
 
     With it, what measuring cost its ranks; and texts about what is wrong.
@@ -179,7 +179,7 @@ def _from_profiles(
     metrics: tuple[Metric, ...],
     workers: Workers,
     columns: bool,
-) -> tuple[Merged, list[RankedProcess], list[Mapping[str, float]]]:
+) -> tuple[CountedRun, list[RankedProcess], list[Mapping[str, float]]]:
     """Return the run of all profiles, the processes with what reading their call paths told, what measuring cost."""
     sources = [_source(process, end) for process, end in zip(processes, ends, strict=True)]
     tasks = list(shards_of(sources, metrics, columns))
@@ -195,7 +195,7 @@ def _from_profiles(
         for process, (problems, damaged) in zip(processes, read, strict=True)
     ]
     tree, statistics = joining.result
-    return merged(metrics, tree, joining.values(), statistics), told, costs
+    return counted_run(metrics, tree, joining.values(), statistics), told, costs
 
 
 def thinned(nodes: tuple[Mapping[str, Any], ...]) -> tuple[Mapping[str, Any], ...]:

@@ -24,7 +24,7 @@ from .counters import KeptCounters, keep_counters
 from .effort import add_effort, fold_quiet, read_counters, read_weights, signed
 from .nodes import FIXED_SIZE, ActiveThreads, NodeArrays, read_nodes, read_threads
 from .overhead import EVENTS, OVERHEAD, are_mpi, event_costs, seconds_of_nodes, with_events
-from .text import ProfileTexts, Rest, parse_metric_table
+from .text import ProfileTexts, ResidualCounts, parse_metric_table
 
 MAGIC = b"QUIPUPRF"
 VERSION = 2
@@ -85,7 +85,7 @@ class ProcessProfile:
     counted is complete: counters times weights, and that of quiet regions in their callers.
     threads: those that were being measured, with the clock (ticks) at the latest event of each.
     start_ticks, start_ns: that clock and CLOCK_MONOTONIC of the host at the same moment, when the process began.
-    rests: what was counted after the reduction over MPI.
+    residuals: what was counted after the reduction over MPI.
     damaged: parts of the file could not be used, so that numbers are missing.
     location_attributes: by location; those that have any are ranks (profile_ranks.py).
     counters: those of the nodes, if they were asked for.
@@ -109,7 +109,7 @@ class ProcessProfile:
     region: IntArray
     location: IntArray
     values: Mapping[str, NDArray[np.int64] | NDArray[np.float64]]
-    rests: tuple[Rest, ...]
+    residuals: tuple[ResidualCounts, ...]
     threads: ActiveThreads
     problems: tuple[str, ...]
     damaged: bool
@@ -212,8 +212,8 @@ def _assemble(
 ) -> ProcessProfile:
     clock = Clock(header.number("clock"))
     regions = texts.regions_for(np.unique(nodes.region), problems)
-    of_rests = {number for rest in texts.rests for number in rest.regions}
-    regions |= {number: texts.regions[number] for number in of_rests if number in texts.regions}
+    of_residuals = {number for entry in texts.residuals for number in entry.regions}
+    regions |= {number: texts.regions[number] for number in of_residuals if number in texts.regions}
     damaged = bool(problems)
     seconds_per_tick = _calibrate(header, clock, problems)
     values: dict[str, NDArray[np.int64] | NDArray[np.float64]] = {}
@@ -255,7 +255,7 @@ def _assemble(
         region=nodes.region,
         location=nodes.location,
         values=values,
-        rests=tuple(texts.rests),
+        residuals=tuple(texts.residuals),
         threads=threads,
         problems=tuple(problems),
         damaged=damaged,

@@ -43,7 +43,7 @@ def parse_metric_table(path: Path, table: bytes, count: int) -> tuple[Metric, ..
 
 
 @dataclass(frozen=True)
-class Rest:
+class ResidualCounts:
     """What a call path got after the reduction over MPI: region ids from the root, one number per metric."""
 
     location: int
@@ -62,7 +62,7 @@ class ProfileTexts:
         self.attributes: dict[str, str] = {}
         self.location_attributes: dict[int, dict[str, str]] = {}
         self.locations: dict[int, str] = {}
-        self.rests: list[Rest] = []
+        self.residuals: list[ResidualCounts] = []
 
     def parse(self, chunk: bytes, problems: list[str]) -> None:
         """Take in the records of one text chunk; stops with a problem where the chunk stops making sense."""
@@ -101,7 +101,7 @@ class ProfileTexts:
             return True
         if kind == REST and len(fields) == 2 and number < 1 << 31 and _NUMBERS.fullmatch(fields[0] + fields[1]):
             path, counts = (tuple(map(int, field.split())) for field in fields)
-            self.rests.append(Rest(number, path, counts))
+            self.residuals.append(ResidualCounts(number, path, counts))
             return True
         return False
 

@@ -16,7 +16,7 @@ from quipu.agent.archive.read import read_archive
 from quipu.agent.archive.run import RunArchive
 from quipu.agent.archive.source_table import read_source
 from quipu.agent.launch.raw_folder import RawFolder, read_raw_folder
-from quipu.agent.merge.merged import Merged
+from quipu.agent.merge.counted_run import CountedRun
 from quipu.agent.merge.ranks import assign_ranks
 from quipu.agent.merge.reduced import read_reduced
 from quipu.agent.merge.reduced_run import run_of
@@ -41,12 +41,12 @@ def merged(raw: RawFolder, columns: int) -> RunArchive:
     return combine(replace(raw, reduced=()), RunMetadata(exit_code=0), column_ranks=columns)
 
 
-def reduced(raw: RawFolder) -> Merged | None:
+def reduced(raw: RawFolder) -> CountedRun | None:
     """Return the run as reduced, None if that is not whole."""
     return run_of(read_reduced(raw.reduced[0]), assign_ranks(raw.profiles, raw.rank_files))
 
 
-def counts(found: Merged | RunArchive) -> Counts:
+def counts(found: CountedRun | RunArchive) -> Counts:
     """Return the exact numbers of all call paths."""
     fields = ("ranks", "sum", "min", "max", "mean", "min_rank", "max_rank")
     result = {}

@@ -14,7 +14,7 @@ from .statistics import RankCells, statistics_of
 
 
 @dataclass(frozen=True, eq=False)
-class Merged:
+class CountedRun:
     """Call tree, rows (None: statistics only) and statistics of a run."""
 
     metrics: tuple[Metric, ...]
@@ -23,7 +23,9 @@ class Merged:
     statistics: Mapping[str, RankStatistics]
 
 
-def merged(metrics: Sequence[Metric], tree: CallTree, values: RunValues | None, statistics: RankCells) -> Merged:
+def counted_run(
+    metrics: Sequence[Metric], tree: CallTree, values: RunValues | None, statistics: RankCells
+) -> CountedRun:
     """Return the run.
 
     The root outside of all regions stays only if something was counted there: every thread spends some time in it, on
@@ -44,7 +46,7 @@ def merged(metrics: Sequence[Metric], tree: CallTree, values: RunValues | None, 
         number[tree.region[kept]],
         np.where(parent >= 0, position[parent], -1),
     )
-    return Merged(
+    return CountedRun(
         tuple(metrics),
         small,
         None if values is None else _rows(values, position),
