@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "agent"))
 
 import numpy as np
 import pyarrow.parquet as pq
-from profile_writer import Thread, rank_profile
+from profile_writer import Thread, counted, rank_profile
 from quipu.agent.archive.checksums import NAME as SUMS
 from quipu.agent.archive.checksums import write_checksums
 from quipu.agent.archive.metadata import RunMetadata
@@ -41,10 +41,9 @@ from quipu.modeling.experiment import Metric, Region, RegionKind
 from quipu.report.formats.detect import read_experiment
 from quipu.report.formats.scorep_filter import read_filter
 from reduced_writer import packed, write_reduced
-from test_campaign import HEAT
-from test_facts import entry
-from test_profile_effort import counted
 
+from tests.agent.campaign.test_campaign import HEAT
+from tests.agent.source.test_functions import entry
 from tests.report import extrap_samples, test_extrap_fuzz
 
 PAGE = 4096
@@ -285,8 +284,11 @@ class Cube(Target):
         self.path = self.folder / "x.p4.r1" / "profile.cubex"
 
     def seeds(self) -> list[bytes]:
-        rows = [[1.0, 2], [3, 4], [5, 6]]
-        metrics = {"time": ("DOUBLE", "INCLUSIVE", rows), "visits": ("UINT64", "EXCLUSIVE", [[1, 1]] * 3)}
+        rows = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
+        metrics: dict[str, extrap_samples.CubeMetric] = {
+            "time": ("DOUBLE", "INCLUSIVE", rows),
+            "visits": ("UINT64", "EXCLUSIVE", [[1, 1], [1, 1], [1, 1]]),
+        }
         extrap_samples.write_cube(self.path, metrics)
         return [self.path.read_bytes()]
 

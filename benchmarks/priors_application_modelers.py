@@ -11,8 +11,8 @@ from dnn_modeler import dnn_models
 from dnn_training import base_file
 from modeling_extrap import model_with_extrap
 from modeling_sets import PlantedSet
-from priors_application_runs import Floats, Runs
-from priors_programs import with_times
+from priors_application_runs import Runs
+from priors_programs import Floats, with_times
 from quipu.modeling.experiment import CallTree, Experiment, Metric
 from quipu.modeling.pmnf import Model, NoModel, Options, add, fit_models
 from quipu.modeling.pmnf.term import Exponents

@@ -24,7 +24,8 @@ from typing import Any
 import numpy as np
 from modeling_extrap import interpreter
 from priors_application_modelers import Answer, Modeler, modelers_of
-from priors_application_runs import FULL, QUICK, Floats, Kernel, Runs, load, measure
+from priors_application_runs import FULL, QUICK, Kernel, Runs, load, measure
+from priors_programs import Floats
 from quipu.agent.merge.experiment import load_experiment
 from quipu.modeling.analysis import analyze
 from quipu.modeling.diagnosis import diagnose

@@ -87,9 +87,9 @@ def _answer(models: Sequence[object], measured: Measured) -> Answer:
     """A function without a model counts as the prediction 0 and the order of a constant."""
     predictions, leads = [], []
     for model in models:
-        known = isinstance(model, Model)
-        predictions.append(float(model.evaluate([measured.test])[0]) if known else 0.0)
-        leads.append({x: model.lead(x) if known else _NOTHING for x in measured.experiment.parameters})
+        known = model if isinstance(model, Model) else None
+        predictions.append(float(known.evaluate([measured.test])[0]) if known else 0.0)
+        leads.append({x: known.lead(x) if known else _NOTHING for x in measured.experiment.parameters})
     return Answer(np.array(predictions), leads)
 
 
