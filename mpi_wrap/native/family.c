@@ -46,7 +46,7 @@ static int find_other(struct dl_phdr_info *object, size_t size, void *found) {
         for (const ElfW(Dyn) *entry = entries; entry->d_tag != DT_NULL; entry++)
             if (entry->d_tag == DT_STRTAB)
                 names = (const char *)entry->d_un.d_ptr;
-        if (names < (const char *)object->dlpi_addr) /* not relocated: the kernel's own object */
+        if (names == NULL || names < (const char *)object->dlpi_addr) /* not relocated: the kernel's own object */
             continue;
         for (const ElfW(Dyn) *entry = entries; entry->d_tag != DT_NULL; entry++) {
             if (entry->d_tag == DT_NEEDED && is_of_other(names + entry->d_un.d_val)) {

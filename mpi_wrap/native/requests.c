@@ -35,7 +35,7 @@ static _Atomic uint64_t removed;
 
 static uint64_t key_of(MPI_Request handle) {
     uint64_t key = 0;
-    memcpy(&key, &handle, sizeof handle);
+    memcpy(&key, &handle, sizeof(MPI_Request));
     return key;
 }
 

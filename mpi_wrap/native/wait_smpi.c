@@ -170,7 +170,7 @@ static void end_side(struct quipu_mpi_message *message) {
         *link = message->next;
         if (message->queue->end == &message->next)
             message->queue->end = link;
-        release(message);
+        message->owners--; /* the queue */
     }
     release(message);
 }
