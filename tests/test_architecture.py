@@ -177,10 +177,9 @@ def test_no_native_files_include_each_other_in_a_circle() -> None:
     """A file and the header of its name are one."""
     units: dict[str, dict[str, int]] = {}
     for file, included in native_includes().items():
-        unit = units.setdefault(file.rpartition(".")[0], {})
-        unit.update({target.rpartition(".")[0]: line for target, line in included.items()})
-    for unit, included in units.items():
-        units[unit] = {target: line for target, line in included.items() if target != unit}
+        unit = file.rpartition(".")[0]
+        targets = {target.rpartition(".")[0]: line for target, line in included.items()}
+        units.setdefault(unit, {}).update({target: line for target, line in targets.items() if target != unit})
     found = circles(units)
     assert not found, "\n" + "\n".join(found)
 
