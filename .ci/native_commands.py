@@ -28,10 +28,14 @@ for count, mpicc in enumerate(filter(shutil.which, sys.argv[2:])):
     installation = describe_mpicc(mpicc, clang=CLANG)
     sources = generate(read_prototypes(CLANG, installation.compile_flags), {}, installation.family)
     (folder / AT_HAND).write_text(sources.files[AT_HAND], encoding="utf-8")
-    flags = [*COMPILE, *installation.compile_flags, f"-I{folder}", f"-I{HAND_WRITTEN}", f"-I{ROOT / 'agent/runtime'}"]
+    include = (f"-I{folder}", f"-iquote{HAND_WRITTEN}", f"-I{ROOT / 'agent' / 'runtime'}")
     commands = [
-        {"directory": str(folder), "file": str(path), "arguments": [CLANG, *flags, "-c", str(path)]}
-        for path in sorted(HAND_WRITTEN.glob("*.c"))
+        {
+            "directory": str(folder),
+            "file": str(path),
+            "arguments": [CLANG, *COMPILE, *installation.compile_flags, *include, "-c", str(path)],
+        }
+        for path in sorted(HAND_WRITTEN.rglob("*.c"))
         if count == 0 or SPECIFIC.search(path.read_text(encoding="utf-8"))
     ]
     (folder / "compile_commands.json").write_text(json.dumps(commands, indent=1), encoding="utf-8")
