@@ -8,7 +8,7 @@
 #define QUIPU_FIELD(type, name) type name;
 #define QUIPU_ARRAY(type, name, count) type name[count];
 #define QUIPU_ENUM(name) enum quipu_##name {
-#define QUIPU_VALUE(name, number) QUIPU_##name = number,
+#define QUIPU_VALUE(name, number) QUIPU_##name = (number),
 #define QUIPU_END                                                                                                      \
     }                                                                                                                  \
     ;

@@ -24,12 +24,12 @@ enum quipu_metric {
     QUIPU_METRIC_COUNT
 };
 
-/* The metrics that the pass counts, from QUIPU_BLOCKS on: columns of the weights of a region. */
+/* The columns of the weights of a region: the metrics that the pass counts, from QUIPU_BLOCKS on. */
 enum {
-    QUIPU_WEIGHTED = 0
 #define QUIPU_METRIC(id, name, unit, kind, over_locations, description)
-#define QUIPU_WEIGHTED_METRIC(id, name, unit, kind, over_locations, description) +1
+#define QUIPU_WEIGHTED_METRIC(id, name, unit, kind, over_locations, description) QUIPU_COLUMN_##id,
 #include "metrics.def"
+    QUIPU_WEIGHTED
 };
 
 /* Static descriptor of a region. Lives as long as the program or library that holds it; `id` belongs to the

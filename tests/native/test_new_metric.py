@@ -18,7 +18,7 @@ SOURCES = Path(__file__).parents[2]
 LINE = 'QUIPU_METRIC(CACHE_MISSES, "cache_misses", "1", "cost", "sum", "lines that were not in the cache")\n'
 PROGRAM = """#include "quipu.h"
 /* As the pass writes them: the effort of a visit, and of each time that a counter says. */
-static const int64_t weights[2][QUIPU_WEIGHTED] = {{1, 2}, {3, 40, [QUIPU_BYTES_STORED - QUIPU_BLOCKS] = 8}};
+static const int64_t weights[2][QUIPU_WEIGHTED] = {{1, 2}, {3, 40, [QUIPU_COLUMN_BYTES_STORED] = 8}};
 static struct quipu_region work = {.name = "work", .kind = QUIPU_USER, .weights = weights[0], .counters = 1};
 int main(void) {
     struct quipu_frame *frame = quipu_enter(&work);
