@@ -6,7 +6,8 @@ import re
 import struct
 from pathlib import Path
 
-_ITEM = re.compile(r"^QUIPU_(?:(STRUCT|FIELD|ARRAY|VALUE)\((\w+)(?:, (\w+))?(?:, (\w+))?\)|(END)$)", re.MULTILINE)
+_LINE = re.compile(r"^QUIPU_.*$", re.MULTILINE)
+_ITEM = re.compile(r"QUIPU_(STRUCT|FIELD|ARRAY|VALUE)\((\w+), (\w+)(?:, (\w+))?\)")
 _TEXT = re.compile(r'^#define (QUIPU_\w+) "(.*)"$', re.MULTILINE)
 _BYTES = {"char": 1, "uint32_t": 4, "uint64_t": 8}
 _FORMATS = {4: "I", 8: "Q"}
@@ -23,12 +24,12 @@ class Layout:
         self.numbers: dict[str, int] = {}
         self._fields: dict[str, list[tuple[str, int, int]]] = {}  # name, bytes of one, how many (0: no array)
         fields: list[tuple[str, int, int]] = []
-        for item, first, second, third, _ in _ITEM.findall(definition):
+        for item, first, second, third in _ITEM.findall("\n".join(_LINE.findall(definition))):
             if item == "STRUCT":
                 fields = self._fields[first] = []
             elif item == "VALUE":
                 self.numbers[first] = int(second)
-            elif item:
+            else:
                 fields.append((second, _BYTES[first], int(third or 0)))
 
     def record(self, name: str) -> list[Field]:

@@ -14,6 +14,9 @@ namespace quipu {
 #define QUIPU_STRUCT(name, bytes) static_assert(sizeof(quipu_##name) == (bytes));
 #define QUIPU_FIELD(type, name)
 #define QUIPU_ARRAY(type, name, count)
+#define QUIPU_ENUM(name)
+#define QUIPU_VALUE(name, number)
+#define QUIPU_END
 #include "profile.def"
 
 bool Profile::create(const char *folder, uint32_t node_size, uint32_t metric_count, const char *metric_table) {
