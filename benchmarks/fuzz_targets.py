@@ -33,11 +33,11 @@ from quipu.agent.merge.reduced import read_reduced
 from quipu.agent.merge.reduced_run import costs_of_ranks, run_of
 from quipu.agent.merge.run import combine, merge_run
 from quipu.agent.source.functions import static_functions
-from quipu.agent.source.lines import WEIGHTED
 from quipu.modeling.analysis import analyze
 from quipu.modeling.document import from_document, to_document
 from quipu.modeling.errors import FormatError, ModelingError
 from quipu.modeling.experiment import Metric, Region, RegionKind
+from quipu.modeling.metrics import WEIGHTED
 from quipu.report.formats.detect import read_experiment
 from quipu.report.formats.scorep_filter import read_filter
 from reduced_writer import packed, write_reduced

@@ -22,7 +22,7 @@ IntArray = NDArray[np.int64]
 
 
 class RegionKind(Enum):
-    """What kind of place in a program a region is; the values are those of `enum quipu_kind` in quipu.h."""
+    """What kind of place in a program a region is; the values are those of `enum quipu_kind` in profile.def."""
 
     FUNCTION = 0
     MPI = 1

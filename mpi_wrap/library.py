@@ -135,7 +135,7 @@ def _command(
         *COMPILE,
         *installation.compile_flags,
         f"-I{folder}",
-        f"-I{HAND_WRITTEN}",
+        f"-iquote{HAND_WRITTEN}",
         f"-I{include}",
         *(str(folder / name) for name in sources.files if name.endswith(".c")),
         *(str(path) for path in sorted(HAND_WRITTEN.glob("*.c"))),
@@ -171,7 +171,7 @@ def _folder_name(installation: MpiInstallation, include: Path, runtime: Path, cl
     for part in (*installation.compile_flags, *installation.link_flags, *COMPILE, str(runtime)):
         digest.update(part.encode() + b"\0")
     generator = sorted(Path(__file__).parent.glob("*.py"))
-    contracts = [include / name for name in ("quipu.h", "inlined.h", "interface.h", "metrics.def", "profile_format.h")]
+    contracts = sorted(include.glob("*.h")) + sorted(include.glob("*.def"))
     for path in (TABLE, *generator, *sorted(HAND_WRITTEN.iterdir()), *contracts):
         if path.is_file():
             digest.update(path.name.encode() + b"\0" + path.read_bytes())

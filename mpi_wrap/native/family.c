@@ -1,13 +1,17 @@
 /* A process that loads the program or extension modules of another MPI than the wrappers' is told before it crashes:
  * their calls come to this MPI, whose handles and constants differ. */
 #define _GNU_SOURCE
-#include "quipu_mpi.h"
+#include "family.h"
+
+#include <mpi.h>
 
 #ifndef SMPI_H
 
 #include <elf.h>
 #include <link.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #if defined(OPEN_MPI)

@@ -3,8 +3,11 @@
  * Nothing here may hang a program that would end without it. The arrival is a barrier that is tested: ranks that do
  * not run under these wrappers never come to it, so it completes nowhere, and their profiles are missing in the folder.
  */
-#include "quipu_mpi.h"
+#include "reduce_at_end.h"
+
+#include "group.h"
 #include "reduce.h"
+#include "wait.h"
 
 #include <dirent.h>
 #include <sched.h>
