@@ -11,21 +11,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from quipu.modeling.errors import MeasurementError
+from quipu.modeling.mpi_operations import Completes, operation_of
 
 from . import waiting
 from .expression import Access
 from .prototypes import Function
-from .table import Completes, Operation
+from .table import Operation
 
 GROUP_OF = {"comm": "quipu_mpi_group_of", "win": "quipu_mpi_group_of_win", "file": "quipu_mpi_group_of_file"}
-# What the wrapper library itself must do around a few functions.
-BEFORE = {"MPI_Abort": "quipu_flush();", "MPI_Finalize": "quipu_mpi_reduce_at_end();"}
-AFTER_SUCCESS = {
-    "MPI_Init": "quipu_mpi_initialized();",
-    "MPI_Init_thread": "quipu_mpi_initialized();",
-    "MPI_Session_init": "quipu_mpi_session_begun({2});",
-}
-AFTER_REGION = {"MPI_Finalize": "quipu_mpi_finalized();", "MPI_Session_finalize": "quipu_mpi_session_ended();"}
+# What the wrapper library itself must do where MPI begins and ends, by the columns `begins` and `ends`.
+BEFORE_END = {"job": ["quipu_flush();"], "mpi": ["quipu_mpi_reduce_at_end();"]}
+AFTER_BEGIN = {"mpi": ["quipu_mpi_initialized();"], "session": ["quipu_mpi_session_begun({2});"]}
+AFTER_END = {"mpi": ["quipu_mpi_finalized();"], "session": ["quipu_mpi_session_ended();"]}
 
 # Functions during which SMPI simulates nothing: what they take counts as computation.
 _LOCAL = re.compile(
@@ -77,8 +74,9 @@ def wrapper(function: Function, operation: Operation | None, *, simulated: bool 
                 "if (status == MPI_STATUS_IGNORE)",
                 "    status = &own_status;",
             ]
-    success = [*after_success(function.name, names), *parts.success]
-    inner = [*([BEFORE[function.name]] if function.name in BEFORE else []), *parts.before]
+    around = begin_and_end(function.name, names)
+    success = [*around.success, *parts.success]
+    inner = [*around.before, *parts.before]
     inner.append(f"result = {call};")
     if takes_time:
         inner.append("quipu_mpi_simulated();")
@@ -94,7 +92,7 @@ def wrapper(function: Function, operation: Operation | None, *, simulated: bool 
         f"    {'QUIPU_MPI_RARE_CALL' if operation is None else 'QUIPU_MPI_CALL'}(&{region(function.name)});",
         *(f"    {line}" for line in inner),
         "}",
-        *([AFTER_REGION[function.name]] if function.name in AFTER_REGION else []),
+        *around.after,
         "return result;",
     ]
     body = "\n".join(f"    {line}" for line in lines)
@@ -103,9 +101,16 @@ def wrapper(function: Function, operation: Operation | None, *, simulated: bool 
     return f"{define}\n{name}({parameters or 'void'}) {{\n{body}\n}}\n"
 
 
-def after_success(function: str, arguments: Sequence[str]) -> list[str]:
-    """What the wrapper library does after a function that has succeeded, beside counting."""
-    return [AFTER_SUCCESS[function].format(*arguments)] if function in AFTER_SUCCESS else []
+def begin_and_end(function: str, arguments: Sequence[str]) -> Accounting:
+    """What the wrapper library does beside counting where MPI begins and ends; `after` is outside of the region."""
+    operation = operation_of(function)
+    if operation is None:
+        return Accounting()
+    return Accounting(
+        BEFORE_END.get(operation.ends or "", []),
+        AFTER_END.get(operation.ends or "", []),
+        [line.format(*arguments) for line in AFTER_BEGIN.get(operation.begins or "", [])],
+    )
 
 
 def replacement(function: str) -> str:

@@ -10,11 +10,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
+from quipu.modeling.mpi_operations import Completes
+
 from . import waiting
-from .emit import AFTER_REGION, BEFORE, C_ACCESS, Accounting, after_success, region, transfer, waits_in_call
+from .emit import C_ACCESS, Accounting, begin_and_end, region, transfer, waits_in_call
 from .installation import OPEN_MPI
 from .prototypes import Function
-from .table import Completes, Operation
+from .table import Operation
 
 HANDLES = {
     "MPI_Comm": "Comm",
@@ -66,8 +68,9 @@ def fortran_wrapper(function: Function, operation: Operation | None, binding: Fo
     parts = _accounting(function, operation)
     # The only argument that is asked for there is a session.
     sessions = [f"&(MPI_Session){{PMPI_Session_f2c(*(const MPI_Fint *)f_{name})}}" for name in names]
-    success = [*after_success(function.name, sessions), *parts.success]
-    inner = [*([BEFORE[function.name]] if function.name in BEFORE else []), *parts.before]
+    around = begin_and_end(function.name, sessions)
+    success = [*around.success, *parts.success]
+    inner = [*around.before, *parts.before]
     inner += [f"pmpi({passed});", *parts.after]
     if success:
         inner += ["if (*ierror == MPI_SUCCESS) {", *(f"    {line}" for line in success), "}"]
@@ -86,7 +89,7 @@ def fortran_wrapper(function: Function, operation: Operation | None, binding: Fo
         f"    QUIPU_MPI_RARE_CALL(&{region(function.name)});",
         *(f"    {line}" for line in inner),
         "}",
-        *([AFTER_REGION[function.name]] if function.name in AFTER_REGION else []),
+        *around.after,
     ]
     body = "\n".join(f"    {line}" for line in lines)
     signature = f"void {procedure}({', '.join(declared)})"

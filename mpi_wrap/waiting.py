@@ -12,9 +12,11 @@ from .table import Operation
 BEGIN = "const uint64_t wait_begin = quipu_mpi_wait_begin(&call, {awaited});"
 END = "const uint64_t wait_end = quipu_mpi_wait_end(&call);"
 
-BLOCKING = {f"MPI_{name}" for name in ("Send", "Bsend", "Ssend", "Rsend", "Sendrecv", "Sendrecv_replace")}
-PROBES = {"MPI_Probe", "MPI_Mprobe"}
-RECEIVE = "MPI_Recv"
+NOW = "const uint64_t wait_begin = quipu_ticks();"
+
+# Operations of a whole communicator, and how SMPI calls whom they wait for.
+COLLECTIVE = {"all": "AWAITS_ALL", "root": "AWAITS_ROOT", "leaves": "ROOT_AWAITS"}
+TIMED = ("sender", "receiver", "peers", "buffer", "message", "requests")
 
 
 @dataclass
@@ -33,27 +35,15 @@ def transfer(operation: Operation) -> Around:
 
 def is_timed(operation: Operation) -> bool:
     """Whether the call itself is timed: BEGIN goes right before it, END right after it."""
-    return _name(operation) in {*BLOCKING, *PROBES, RECEIVE} or is_wait(operation)
-
-
-def is_wait(operation: Operation) -> bool:
-    """Whether the operation waits for requests."""
-    return operation.completes is not None and _name(operation).startswith("MPI_Wait")
-
-
-def is_probed(operation: Operation) -> bool:
-    """Whether it is a blocking collective operation of a whole communicator."""
-    arguments = operation.arguments
-    synchronous = "comm" in arguments and "request" not in arguments
-    return operation.kind == "collective" and synchronous and not operation.name.startswith("MPI_Neighbor")
+    return operation.waits_for in TIMED
 
 
 def before(operation: Operation) -> list[str]:
     """Statements before the call."""
-    if is_probed(operation):
+    if operation.waits_for in COLLECTIVE:
         return ["quipu_mpi_before_collective(call.node, comm);"]
     lines = []
-    if _name(operation) == RECEIVE:
+    if operation.waits_for == "sender":
         size = "quipu_mpi_bytes(count, datatype)"
         lines.append(f"const bool awaited = quipu_mpi_before_receive(call.node, {size}, source, tag, comm);")
     awaited = "awaited" if lines else "false"
@@ -62,7 +52,7 @@ def before(operation: Operation) -> list[str]:
 
 def success(operation: Operation) -> list[str]:
     """Statements after a call that moved data and succeeded; `sent` and `received` are its bytes."""
-    if _name(operation) == RECEIVE:
+    if operation.waits_for == "sender":
         return ["quipu_mpi_after_receive(call.node, awaited, wait_begin, wait_end, received);"]
     if is_timed(operation):
         return ["quipu_mpi_wait_between(call.node, wait_begin, wait_end, sent > received ? sent : received);"]
@@ -71,7 +61,7 @@ def success(operation: Operation) -> list[str]:
 
 def completed(operation: Operation, completion: str) -> list[str]:
     """Statements after a call that completes requests; `completion` is the variable that collects them."""
-    if not is_wait(operation):
+    if not is_timed(operation):
         return []
     return [f"quipu_mpi_wait_between(call.node, wait_begin, wait_end, {completion}.bytes);"]
 
@@ -81,28 +71,16 @@ def after(operation: Operation) -> list[str]:
     return [END] if is_timed(operation) else []
 
 
-def _name(operation: Operation) -> str:
-    return operation.name.removesuffix("_c")
-
-
-NOW = "const uint64_t wait_begin = quipu_ticks();"
-FROM_ROOT = {"MPI_Bcast", "MPI_Scatter", "MPI_Scatterv"}
-TO_ROOT = {"MPI_Reduce", "MPI_Gather", "MPI_Gatherv"}
-
-
 def simulated_transfer(operation: Operation) -> Around:
     """Text around an operation that moves data or posts or makes a request, under SMPI."""
     arguments = operation.arguments
-    if is_probed(operation):
-        root = "root" if "root" in arguments else "-1"
-        awaited = "ROOT_AWAITS" if operation.name in TO_ROOT else "AWAITS_ROOT"
-        if operation.name not in TO_ROOT | FROM_ROOT:
-            awaited = "AWAITS_ALL"
+    if operation.waits_for in COLLECTIVE:
+        root, awaited = "root" if "root" in arguments else "-1", COLLECTIVE[operation.waits_for]
         return Around(
             [NOW, f"quipu_mpi_arrive(comm, {root});"],
             [f"quipu_mpi_depart(call.node, comm, QUIPU_MPI_{awaited}, {root}, wait_begin);"],
         )
-    if operation.name in PROBES:
+    if operation.waits_for == "message":
         return Around([NOW], ["quipu_mpi_waited_all(call.node, wait_begin);"])
     if operation.kind not in ("point-to-point", "persistent") or "comm" not in arguments or "partitions" in arguments:
         return Around()
@@ -134,12 +112,12 @@ def simulated_start(count: str, requests: str) -> list[str]:
 
 def simulated_completion(operation: Operation, count: str, requests: str) -> Around:
     """Text around a function that completes requests, under SMPI."""
-    begin = "wait_begin" if is_wait(operation) else "0"
+    begin = "wait_begin" if is_timed(operation) else "0"
     return Around(
         [
             "struct quipu_mpi_pending pending;",
             f"quipu_mpi_before_completion(&pending, {count}, {requests});",
-            *([NOW] if is_wait(operation) else []),
+            *([NOW] if is_timed(operation) else []),
         ],
         [f"quipu_mpi_after_completion(&pending, {requests}, call.node, {begin});"],
     )
