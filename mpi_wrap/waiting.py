@@ -11,7 +11,6 @@ from .table import Operation
 
 BEGIN = "const uint64_t wait_begin = quipu_mpi_wait_begin(&call, {awaited});"
 END = "const uint64_t wait_end = quipu_mpi_wait_end(&call);"
-
 NOW = "const uint64_t wait_begin = quipu_ticks();"
 
 # Operations of a whole communicator, and how SMPI calls whom they wait for.
