@@ -88,3 +88,12 @@ def test_models_of_an_mpi_job_are_the_same(experiment: Path, tmp_path: Path) -> 
     assert _modeled(experiment, tmp_path / "mpi.json", *mpirun, "mpi") == alone
     futures = (*mpirun, sys.executable, "-m", "mpi4py.futures")
     assert _modeled(experiment, tmp_path / "futures.json", *futures, "mpi") == alone
+
+
+def test_a_launcher_of_another_mpi_is_one_error() -> None:
+    program = "from quipu.modeling.parallel import jobs\nwith jobs('mpi'): pass"
+    environment = {**os.environ, **dict.fromkeys(LAUNCH, "1"), "MPI_LOCALNRANKS": "3"}
+    command = [sys.executable, "-c", program]
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    assert result.returncode == 1
+    assert "EnvironmentProblem: the launcher started several processes, but mpi4py sees only one" in result.stderr
