@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from quipu.modeling.errors import MeasurementError
 from quipu.modeling.mpi_operations import Completes, operation_of
@@ -17,6 +16,7 @@ from . import waiting
 from .expression import Access
 from .prototypes import Function
 from .table import Operation
+from .waiting import Statements
 
 GROUP_OF = {"comm": "quipu_mpi_group_of", "win": "quipu_mpi_group_of_win", "file": "quipu_mpi_group_of_file"}
 # What the wrapper library itself must do where MPI begins and ends, by the columns `begins` and `ends`.
@@ -41,15 +41,6 @@ C_ACCESS = Access(
 )
 
 
-@dataclass
-class Accounting:
-    """Statements before the PMPI_ call, after it, and after it if it succeeded."""
-
-    before: list[str] = field(default_factory=list)
-    after: list[str] = field(default_factory=list)
-    success: list[str] = field(default_factory=list)
-
-
 def wrapper(function: Function, operation: Operation | None, *, simulated: bool = False) -> str:
     """The wrapper of one function; without an operation it has visits and time only.
 
@@ -63,7 +54,7 @@ def wrapper(function: Function, operation: Operation | None, *, simulated: bool 
     call = f"{'' if simulated else 'P'}{function.name}({', '.join(names)})"
     takes_time = simulated and not _LOCAL.search(function.name)
     if operation is None:
-        parts = Accounting()
+        parts = Statements()
     elif operation.completes is not None:
         parts = completion(operation.completes, operation, simulated=simulated)
     else:
@@ -101,12 +92,12 @@ def wrapper(function: Function, operation: Operation | None, *, simulated: bool 
     return f"{define}\n{name}({parameters or 'void'}) {{\n{body}\n}}\n"
 
 
-def begin_and_end(function: str, arguments: Sequence[str]) -> Accounting:
+def begin_and_end(function: str, arguments: Sequence[str]) -> Statements:
     """What the wrapper library does beside counting where MPI begins and ends; `after` is outside of the region."""
     operation = operation_of(function)
     if operation is None:
-        return Accounting()
-    return Accounting(
+        return Statements()
+    return Statements(
         BEFORE_END.get(operation.ends or "", []),
         AFTER_END.get(operation.ends or "", []),
         [line.format(*arguments) for line in AFTER_BEGIN.get(operation.begins or "", [])],
@@ -140,14 +131,14 @@ def waits_in_call(operation: Operation) -> bool:
     return operation.received_from_status and "status" in operation.arguments
 
 
-def transfer(operation: Operation, access: Access, *, simulated: bool = False) -> Accounting:
+def transfer(operation: Operation, access: Access, *, simulated: bool = False) -> Statements:
     """Accounting of an operation that moves data, or that posts or makes a request that will.
 
     The text uses the operation's arguments by their names in the table, `request` and `status` as pointers, and
     `call.node`; `access` says how a binding reads them.
     """
     waits_around = waiting.simulated_transfer(operation) if simulated else waiting.transfer(operation)
-    parts = Accounting(after=waits_around.after)
+    parts = Statements(after=waits_around.after)
     arguments = operation.arguments
     to_peer, from_peer = "true", "true"
     if operation.to is not None:
@@ -200,19 +191,19 @@ def transfer(operation: Operation, access: Access, *, simulated: bool = False) -
     return parts
 
 
-def completion(completes: Completes, operation: Operation, *, simulated: bool = False) -> Accounting:
+def completion(completes: Completes, operation: Operation, *, simulated: bool = False) -> Statements:
     """Accounting of a function that completes, starts or frees requests."""
     arguments = operation.arguments
     if completes == "start":
         before = waiting.simulated_start("1", "request") if simulated else []
-        return Accounting(before, success=["quipu_mpi_started(*request, call.node);"])
+        return Statements(before, success=["quipu_mpi_started(*request, call.node);"])
     if completes == "startall":
         before = waiting.simulated_start("count", "requests") if simulated else []
         started = ["for (int i = 0; i < count; i++)", "    quipu_mpi_started(requests[i], call.node);"]
-        return Accounting(before, success=started)
+        return Statements(before, success=started)
     declare = "struct quipu_mpi_completion completion;"
     if completes == "free":
-        return Accounting(
+        return Statements(
             [declare, "quipu_mpi_before_free(&completion, request);"],
             ["quipu_mpi_after_free(&completion, result);"],
         )
@@ -230,9 +221,9 @@ def completion(completes: Completes, operation: Operation, *, simulated: bool = 
     }[completes]
     if simulated:
         around = waiting.simulated_completion(operation, count, requests)
-        return Accounting([declare, wait, *around.before], [after, *around.after])
+        return Statements([declare, wait, *around.before], [after, *around.after])
     before = [declare, wait, *waiting.before(operation)]
-    return Accounting(before, [*waiting.after(operation), after, *waiting.completed(operation, "completion")])
+    return Statements(before, [*waiting.after(operation), after, *waiting.completed(operation, "completion")])
 
 
 def _processes(operation: Operation, *, needs_group: bool) -> list[str]:

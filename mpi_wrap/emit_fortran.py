@@ -13,10 +13,11 @@ from dataclasses import dataclass, replace
 from quipu.modeling.mpi_operations import Completes
 
 from . import waiting
-from .emit import C_ACCESS, Accounting, begin_and_end, region, transfer, waits_in_call
+from .emit import C_ACCESS, begin_and_end, region, transfer, waits_in_call
 from .installation import OPEN_MPI
 from .prototypes import Function
 from .table import Operation
+from .waiting import Statements
 
 HANDLES = {
     "MPI_Comm": "Comm",
@@ -96,9 +97,9 @@ def fortran_wrapper(function: Function, operation: Operation | None, binding: Fo
     return f"{signature};\n{signature} {{\n{body}\n}}\n"
 
 
-def _accounting(function: Function, operation: Operation | None) -> Accounting:
+def _accounting(function: Function, operation: Operation | None) -> Statements:
     if operation is None:
-        return Accounting()
+        return Statements()
     if operation.completes is not None:
         return _completion(operation, operation.completes)
     parts = transfer(operation, FORTRAN_ACCESS)
@@ -114,7 +115,7 @@ def _accounting(function: Function, operation: Operation | None) -> Accounting:
         after += ["MPI_Status c_status, *status = &c_status;", "PMPI_Status_f2c(f_status, status);"]
     if "*request" in text:
         after += ["MPI_Request c_request = PMPI_Request_f2c(*(MPI_Fint *)f_request), *request = &c_request;"]
-    return Accounting(before + parts.before, parts.after + after, parts.success)
+    return Statements(before + parts.before, parts.after + after, parts.success)
 
 
 def _conversion(type_: str, name: str) -> str | None:
@@ -132,19 +133,19 @@ def _conversion(type_: str, name: str) -> str | None:
     return None
 
 
-def _completion(operation: Operation, completes: Completes) -> Accounting:
+def _completion(operation: Operation, completes: Completes) -> Statements:
     """Accounting of a procedure that completes, starts or frees requests."""
     arguments = operation.arguments
     if completes == "start":
-        return Accounting(success=["quipu_mpi_started(PMPI_Request_f2c(*(const MPI_Fint *)f_request), call.node);"])
+        return Statements(success=["quipu_mpi_started(PMPI_Request_f2c(*(const MPI_Fint *)f_request), call.node);"])
     if completes == "startall":
         started = "quipu_mpi_started(PMPI_Request_f2c(((const MPI_Fint *)f_requests)[i]), call.node);"
-        return Accounting(success=["for (int i = 0; i < *(const MPI_Fint *)f_count; i++)", f"    {started}"])
+        return Statements(success=["for (int i = 0; i < *(const MPI_Fint *)f_count; i++)", f"    {started}"])
     if completes == "free":
         before = ["struct quipu_mpi_completion completion;"]
         before += ["const MPI_Request request = PMPI_Request_f2c(*(const MPI_Fint *)f_request);"]
         before += ["quipu_mpi_before_free(&completion, &request);"]
-        return Accounting(before, ["quipu_mpi_after_free(&completion, *ierror);"])
+        return Statements(before, ["quipu_mpi_after_free(&completion, *ierror);"])
     count = "*(const MPI_Fint *)f_count" if "count" in arguments else "1"
     requests = "f_requests" if "requests" in arguments else "f_request"
     statuses = "f_statuses" if "statuses" in arguments else "f_status"
@@ -161,4 +162,4 @@ def _completion(operation: Operation, completes: Completes) -> Accounting:
     before += waiting.before(operation)
     behind = [*waiting.after(operation), f"quipu_mpi_fortran_statuses(&completion, {statuses});", after]
     behind += [*waiting.completed(operation, "completion.c"), "free(completion.memory);"]
-    return Accounting(before, behind)
+    return Statements(before, behind)

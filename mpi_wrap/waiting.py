@@ -19,17 +19,17 @@ TIMED = ("sender", "receiver", "peers", "buffer", "message", "requests")
 
 
 @dataclass
-class Around:
-    """Statements before a call, after it, and after it if it succeeded."""
+class Statements:
+    """Lines of C before a call, after it, and after it if it succeeded."""
 
     before: list[str] = field(default_factory=list)
     after: list[str] = field(default_factory=list)
     success: list[str] = field(default_factory=list)
 
 
-def transfer(operation: Operation) -> Around:
+def transfer(operation: Operation) -> Statements:
     """Text around an operation that moves data; `sent` and `received` are its bytes where it succeeded."""
-    return Around(before(operation), after(operation), success(operation))
+    return Statements(before(operation), after(operation), success(operation))
 
 
 def is_timed(operation: Operation) -> bool:
@@ -70,19 +70,19 @@ def after(operation: Operation) -> list[str]:
     return [END] if is_timed(operation) else []
 
 
-def simulated_transfer(operation: Operation) -> Around:
+def simulated_transfer(operation: Operation) -> Statements:
     """Text around an operation that moves data or posts or makes a request, under SMPI."""
     arguments = operation.arguments
     if operation.waits_for in COLLECTIVE:
         root, awaited = "root" if "root" in arguments else "-1", COLLECTIVE[operation.waits_for]
-        return Around(
+        return Statements(
             [NOW, f"quipu_mpi_arrive(comm, {root});"],
             [f"quipu_mpi_depart(call.node, comm, QUIPU_MPI_{awaited}, {root}, wait_begin);"],
         )
     if operation.waits_for == "message":
-        return Around([NOW], ["quipu_mpi_waited_all(call.node, wait_begin);"])
+        return Statements([NOW], ["quipu_mpi_waited_all(call.node, wait_begin);"])
     if operation.kind not in ("point-to-point", "persistent") or "comm" not in arguments or "partitions" in arguments:
-        return Around()
+        return Statements()
     sides = [
         (receive, peer, tag if tag in arguments else "tag")
         for receive, peer, tag in (("false", "dest", "sendtag"), ("true", "source", "recvtag"))
@@ -90,18 +90,18 @@ def simulated_transfer(operation: Operation) -> Around:
     ]
     if operation.persistent and len(sides) == 1:
         receive, peer, tag = sides[0]
-        return Around(success=[f"quipu_mpi_message_planned(*request, {receive}, {peer}, {tag}, comm);"])
+        return Statements(success=[f"quipu_mpi_message_planned(*request, {receive}, {peer}, {tag}, comm);"])
     if not sides or operation.persistent or (len(sides) > 1 and "request" in arguments):
-        return Around()
+        return Statements()
     names = ["message", "other"]
     posts = [
         f"struct quipu_mpi_message *{name} = quipu_mpi_message({receive}, {peer}, {tag}, comm);"
         for name, (receive, peer, tag) in zip(names, sides, strict=False)
     ]
     if "request" in arguments:
-        return Around(posts, success=["quipu_mpi_message_posted(*request, message);"])
+        return Statements(posts, success=["quipu_mpi_message_posted(*request, message);"])
     other = "other" if len(sides) > 1 else "NULL"
-    return Around([NOW, *posts], [f"quipu_mpi_waited_for(call.node, wait_begin, message, {other});"])
+    return Statements([NOW, *posts], [f"quipu_mpi_waited_for(call.node, wait_begin, message, {other});"])
 
 
 def simulated_start(count: str, requests: str) -> list[str]:
@@ -109,10 +109,10 @@ def simulated_start(count: str, requests: str) -> list[str]:
     return [f"quipu_mpi_messages_started({count}, {requests});"]
 
 
-def simulated_completion(operation: Operation, count: str, requests: str) -> Around:
+def simulated_completion(operation: Operation, count: str, requests: str) -> Statements:
     """Text around a function that completes requests, under SMPI."""
     begin = "wait_begin" if is_timed(operation) else "0"
-    return Around(
+    return Statements(
         [
             "struct quipu_mpi_pending pending;",
             f"quipu_mpi_before_completion(&pending, {count}, {requests});",
