@@ -21,11 +21,11 @@ from scipy import stats
 from .analysis import Analysis
 from .errors import ModelingError
 from .experiment import Experiment, FloatArray, RegionKind
+from .mpi_operations import operation_of
 from .pmnf.lines import lines
 from .pmnf.model import Model
 from .pmnf.term import Factor, Term
 from .priors.effort_time import TIME_ONLY
-from .priors.table import operation_of
 
 # How slowdown may grow: trees, process grids of two and three dimensions, rings; the first of those that fit equally
 # well is taken.
@@ -47,8 +47,6 @@ _ROUNDS, _LEAST_FIT = 4, 0.02
 _LEAST_VALUE = 1e-6
 # The number of ranks that a diagnosis is made for, if nothing else is asked for.
 _TARGET_RANKS = 65536.0
-# Operations that return when others have done their part.
-_SENDS = ("send", "bsend", "rsend", "isend", "ibsend", "irsend", "issend", "irecv", "start", "startall")
 
 
 class Cause(Enum):
@@ -368,5 +366,6 @@ def _cause(experiment: Experiment, path: int, by_ranks: bool) -> Cause:
     if region.kind is not RegionKind.MPI:
         return Cause.CONTENTION if by_ranks else Cause.CACHE
     share = _wait_share(experiment, path)
-    waits = share >= 0.5 if math.isfinite(share) else operation_of(region.name) not in _SENDS
+    operation = operation_of(region.name)
+    waits = share >= 0.5 if math.isfinite(share) else operation is None or operation.waits_for_others
     return Cause.WAITING if waits else Cause.CONTENTION

@@ -20,6 +20,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from quipu.modeling import mpi_operations
 from quipu.modeling.errors import EnvironmentProblem, MeasurementError
 
 from .generate import Sources, generate
@@ -172,7 +173,7 @@ def _folder_name(installation: MpiInstallation, include: Path, runtime: Path, cl
         digest.update(part.encode() + b"\0")
     generator = sorted(Path(__file__).parent.glob("*.py"))
     contracts = sorted(include.glob("*.h")) + sorted(include.glob("*.def"))
-    for path in (TABLE, *generator, *sorted(HAND_WRITTEN.iterdir()), *contracts):
+    for path in (TABLE, Path(mpi_operations.__file__), *generator, *sorted(HAND_WRITTEN.iterdir()), *contracts):
         if path.is_file():
             digest.update(path.name.encode() + b"\0" + path.read_bytes())
     label = re.sub(r"[^a-z0-9.]+", "-", str(installation).lower()).strip("-")

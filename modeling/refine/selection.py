@@ -11,8 +11,7 @@ import numpy as np
 from ..analysis import Analysis
 from ..errors import ModelingError
 from ..experiment import Region, RegionKind
-
-_STARTUP = ("MPI_Init", "MPI_Init_thread", "MPI_Finalize")
+from ..mpi_operations import operation_of
 
 
 @dataclass(frozen=True)
@@ -120,9 +119,10 @@ class _Facts:
 def _startup(analysis: Analysis, exclusive: list[float]) -> list[float]:
     """Return the predicted seconds that every call path spends in the start and the end of MPI, itself or below."""
     tree = analysis.tree
+    operations = [operation_of(tree.region_of(path).name) for path in range(len(tree))]
     own = [
-        value if tree.region_of(path).name in _STARTUP and not math.isnan(value) else 0.0
-        for path, value in enumerate(exclusive)
+        value if operation is not None and operation.begins_or_ends and not math.isnan(value) else 0.0
+        for operation, value in zip(operations, exclusive, strict=True)
     ]
     return [float(value) for value in tree.inclusive(np.array(own))]
 

@@ -119,10 +119,11 @@ def test_selection(analysis: Analysis) -> None:
     assert "tiny" in {choice.region.name for choice in free.kept}
 
 
-def test_the_start_of_mpi_counts_nowhere() -> None:
+@pytest.mark.parametrize("start", ["MPI_Init", "MPI_Session_init"])
+def test_the_start_of_mpi_counts_nowhere(start: str) -> None:
     """A start that grows with the ranks must not push all work below the threshold."""
-    names = ("main", "MPI_Init", "work")
-    regions = tuple(Region(n, n, RegionKind.MPI if n == "MPI_Init" else RegionKind.FUNCTION) for n in names)
+    names = ("main", start, "work")
+    regions = tuple(Region(n, n, RegionKind.MPI if n == start else RegionKind.FUNCTION) for n in names)
     tree = CallTree(regions, np.arange(3), np.array([-1, 0, 0]))
     p = np.array([1.0, 2, 4, 8, 16])
     time = np.array([1e-4 + 0 * p, 0.3 * p, 0.05 + 0 * p])[:, :, None]

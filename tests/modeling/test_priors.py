@@ -8,7 +8,7 @@ from quipu.modeling.experiment import CallTree, Experiment, FloatArray, Metric, 
 from quipu.modeling.pmnf.model import Model
 from quipu.modeling.priors.effort_time import PathModel, model_time
 from quipu.modeling.priors.requests import requested_bytes
-from quipu.modeling.priors.table import ANY_DATA, Bytes, Scale, operation_of, row_of
+from quipu.modeling.priors.table import ANY_DATA, Bytes, Scale, row_of
 
 from .conftest import NAMES, MakeProgram, exact
 
@@ -141,14 +141,6 @@ def test_communicators_of_another_size(name: str) -> None:
     model = model_time(experiment)[1].model
     assert isinstance(model, Model)
     np.testing.assert_allclose(model.evaluate(experiment.points)[4:], time[4:], rtol=1e-3)
-
-
-@pytest.mark.parametrize(("region", "operation"), [
-    ("MPI_Bcast", "bcast"), ("PMPI_Bcast", "bcast"), ("mpi_bcast_", "bcast"), ("mpi_bcast__", "bcast"),
-    ("MPI_Bcast_c", "bcast"), ("mpi_send_c_", "send"), ("MPI_Bcast_f08ts", "bcast"), ("MPI_Put", "put"),
-])  # fmt: skip
-def test_names_of_operations(region: str, operation: str) -> None:
-    assert operation_of(region) == operation
 
 
 def test_non_blocking_collectives_have_the_row_of_blocking_ones() -> None:
