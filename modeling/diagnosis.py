@@ -168,7 +168,7 @@ def scale_of(experiment: Experiment, chosen: Mapping[str, float]) -> tuple[float
 
 
 def blind_spots(experiment: Experiment) -> tuple[str, ...]:
-    """Return what a diagnosis cannot look at, as sentences: crowded configurations, parameters with few values."""
+    """Return what a diagnosis cannot look at, as sentences: oversubscribed configurations, parameters with few values."""
     usable = _usable(experiment)
     notes = []
     if not usable.all():
@@ -193,7 +193,7 @@ def blind_spots(experiment: Experiment) -> tuple[str, ...]:
 
 def _usable(experiment: Experiment) -> NDArray[np.bool_]:
     nothing = np.zeros(experiment.configurations, dtype=bool)
-    return np.asarray(~(nothing if experiment.crowded is None else experiment.crowded), dtype=bool)
+    return np.asarray(~(nothing if experiment.oversubscribed is None else experiment.oversubscribed), dtype=bool)
 
 
 def slowdowns(experiment: Experiment, analysis: Analysis) -> list[Slowdown]:
