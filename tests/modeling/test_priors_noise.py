@@ -6,10 +6,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from quipu.modeling.analysis import analyze
 from quipu.modeling.errors import ModelingError
 from quipu.modeling.experiment import CallTree, Experiment, Metric, Region
 from quipu.modeling.pmnf import Factor, Model, Term
-from quipu.modeling.priors import model_time
+from quipu.modeling.priors import PathModel
 from quipu.modeling.priors.accuracy import exponent_deviations, relative_error
 from quipu.modeling.priors.artificial_noise import Pattern, draw, inject
 
@@ -21,6 +22,10 @@ MOMENTS = {
     Pattern.SCALED_POISSON: (0.9874, 0.0185),
     Pattern.SCALED_EXPONENTIAL: (0.6321, 0.3581),
 }
+
+
+def _time_models(experiment: Experiment) -> tuple[PathModel, ...]:
+    return analyze(experiment).models("time")
 
 
 @pytest.mark.parametrize("pattern", list(Pattern))
@@ -75,7 +80,7 @@ def test_noise_on_half_of_the_values_does_not_pull_models_up(pattern: Pattern) -
     values = {"blocks": blocks, "visits": np.ones_like(blocks)}
     values["time"] = inject(2e-9 * blocks, pattern, 0.75, random, 0.5)
     metrics = {name: Metric(name, "1", "effort") for name in values} | {"time": Metric("time", "s", "cost")}
-    models = model_time(Experiment("noisy", ("p", "n"), grid, tree, metrics, values))
+    models = _time_models(Experiment("noisy", ("p", "n"), grid, tree, metrics, values))
     errors = []
     for entry in models:
         assert isinstance(entry.model, Model)
