@@ -64,7 +64,9 @@ class Evaluation:
 
     @cached_property
     def total(self) -> Prediction:
-        """The whole program: the sum over all call paths that have a prediction."""
+        """The whole program: the sum over all call paths that have a prediction, or the largest one if they do not add up."""
+        if self.metric.over_locations == "max":
+            return max(self.exclusive, key=lambda prediction: np.nan_to_num(prediction.value, nan=-1.0))
         return self._sum(*np.nansum(self._parts, axis=0).tolist())
 
     @property

@@ -59,7 +59,9 @@ def test_ranking(analysis: Analysis) -> None:
     assert inclusive[0].label == "main"
     assert inclusive[0].share == pytest.approx(1)
     assert not evaluate(analysis, {"p": 4, "n": 400}).extrapolates
-    assert evaluate(analysis, FAR, "comm_size").ranking(inclusive=True)[0].value == pytest.approx(1024)
+    members = evaluate(analysis, FAR, "comm_size")
+    assert members.ranking(inclusive=True)[0].value == pytest.approx(1024)
+    assert members.total.value == pytest.approx(1024)
 
 
 @pytest.mark.parametrize(
