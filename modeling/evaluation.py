@@ -64,7 +64,7 @@ class Evaluation:
 
     @cached_property
     def total(self) -> Prediction:
-        """The whole program: the sum over all call paths that have a prediction, or the largest one if they do not add up."""
+        """The whole program: the sum over all call paths that have a prediction; of what does not add up, the largest."""
         if self.metric.over_locations == "max":
             return max(self.exclusive, key=lambda prediction: np.nan_to_num(prediction.value, nan=-1.0))
         return self._sum(*np.nansum(self._parts, axis=0).tolist())
@@ -92,7 +92,7 @@ class Evaluation:
 
     def without(self, paths: Collection[int]) -> Evaluation:
         """Return the same of a program in which these call paths take nothing."""
-        exclusive = (_NOTHING if path in paths else own for path, own in enumerate(self.exclusive))
+        exclusive = (_NOTHING if path in paths else known for path, known in enumerate(self.exclusive))
         return replace(self, exclusive=tuple(exclusive))
 
     def ranking(self, inclusive: bool = False) -> tuple[Ranked, ...]:
@@ -132,8 +132,8 @@ def evaluate(analysis: Analysis, point: Mapping[str, float], metric: str = "time
     """
     models = analysis.models(metric)
     values = _checked(analysis, point)
-    place = tuple(values.values())
-    return Evaluation(analysis, analysis.metrics[metric], values, tuple(_predict(own.model, place) for own in models))
+    exclusive = tuple(_predict(entry.model, tuple(values.values())) for entry in models)
+    return Evaluation(analysis, analysis.metrics[metric], values, exclusive)
 
 
 def _checked(analysis: Analysis, point: Mapping[str, float]) -> dict[str, float]:

@@ -70,8 +70,8 @@ def fit_priors(
     order of `parameters`; repetitions: N call paths at these points, all of them measured.
     `notes` go into every model. All priors with the same number of columns are fitted in one batch.
     """
-    owner = np.array([path for path, own in enumerate(choices) for _ in own], dtype=np.int64)
-    priors = [prior for own in choices for prior in own]
+    owner = np.array([path for path, several in enumerate(choices) for _ in several], dtype=np.int64)
+    priors = [prior for several in choices for prior in several]
     columns = [_columns(prior, parameters, points) for prior in priors]
     everything = np.arange(len(priors))
     trusted = np.ones_like(repetitions.centre)
