@@ -64,7 +64,7 @@ class Evaluation:
 
     @cached_property
     def total(self) -> Prediction:
-        """The whole program: the sum over all call paths that have a prediction; of what does not add up, the largest."""
+        """The whole program: the sum over all call paths with a prediction; of what does not add up, the largest."""
         if self.metric.over_locations == "max":
             return max(self.exclusive, key=lambda prediction: np.nan_to_num(prediction.value, nan=-1.0))
         return self._sum(*np.nansum(self._parts, axis=0).tolist())

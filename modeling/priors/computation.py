@@ -32,18 +32,17 @@ def priors(effort: Model) -> list[Prior]:
     """
     constant = Model(effort.parameters, 1.0)
     if not effort.terms:
-        return [Prior((constant,), ("c0",), BASIS, "c0")]
+        return [Prior((constant,), BASIS, "c0")]
     whole = Model(effort.parameters, effort.constant, effort.terms)
     formula = f"c1·({whole})"
     terms = skeleton(effort)
     found = [
-        Prior((whole,), ("c1",), BASIS, formula, needed=(0,)),
-        Prior((constant, whole), ("c0", "c1"), BASIS, f"c0 + {formula}", needed=(1,)),
+        Prior((whole,), BASIS, formula, needed=(0,)),
+        Prior((constant, whole), BASIS, f"c0 + {formula}", needed=(1,)),
     ]
     if 1 < len(terms) < MOST_COLUMNS:
         columns = (constant, *(Model(effort.parameters, 0.0, (term,)) for term in terms))
-        symbols = tuple(f"c{index}" for index in range(len(columns)))
-        names = [f"{symbol}·{column}" for symbol, column in zip(symbols[1:], columns[1:], strict=True)]
+        names = [f"c{index}·{column}" for index, column in enumerate(columns[1:], 1)]
         leading = effort.leading
         lead = tuple(
             index + 1
@@ -51,7 +50,7 @@ def priors(effort: Model) -> list[Prior]:
             if all(term.exponents(name) == leading[name] or not any(leading[name]) for name in effort.parameters)
         )
         if lead:
-            found.append(Prior(columns, symbols, BASIS, " + ".join(["c0", *names]), needed=lead))
+            found.append(Prior(columns, BASIS, " + ".join(["c0", *names]), needed=lead))
     return found
 
 
@@ -85,14 +84,11 @@ def further_priors(blocks: Model, others: Mapping[str, Model]) -> list[Prior]:
             penalty = _OTHER_METRIC * (1 if whole.leading == blocks.leading else 2)
             basis = f"{BASIS}: {' + '.join(names)}"
             parts = [f"c{i + 1}·({name} = {m})" for i, (name, m) in enumerate(zip(names, columns, strict=True))]
-            symbols = tuple(f"c{i + 1}" for i in range(number))
-            found.append(Prior(columns, symbols, basis, " + ".join(parts), needed=lead, penalty=penalty))
+            found.append(Prior(columns, basis, " + ".join(parts), needed=lead, penalty=penalty))
             if number == 1:
                 shifted = tuple(i + 1 for i in lead)
                 text = " + ".join(["c0", *parts])
-                found.append(
-                    Prior((constant, *columns), ("c0", *symbols), basis, text, needed=shifted, penalty=penalty)
-                )
+                found.append(Prior((constant, *columns), basis, text, needed=shifted, penalty=penalty))
     return found
 
 

@@ -32,15 +32,14 @@ _LEAST_FIT = 1e-3
 class Prior:
     """A model without coefficients: time = Σ c_k · columns[k] with c_k >= 0.
 
-    symbols: the names of the coefficients, for people (α, β, γ …). basis: where the prior comes from.
-    text: the prior as a formula. needed: columns of which one at least must have a part in the model, because the
-    order of the effort is known; empty if there is no such demand. least: lower bounds of the coefficients; priors
-    that have them keep every column that fits, the others only columns that explain more than their penalty.
+    basis: where the prior comes from. text: the prior as a formula. needed: columns of which one at least must have a
+    part in the model, because the order of the effort is known; empty if there is no such demand. least: lower bounds
+    of the coefficients; priors that have them keep every column that fits, the others only columns that explain more
+    than their penalty.
     penalty: what is added to the score, because the prior is less trusted than others.
     """
 
     columns: tuple[Model, ...]
-    symbols: tuple[str, ...]
     basis: str
     text: str
     needed: tuple[int, ...] = ()
@@ -50,10 +49,9 @@ class Prior:
 
 @dataclass(frozen=True)
 class PriorFit:
-    """A prior with its coefficients, one per column, and the model that they make together."""
+    """A prior and the model that its columns make with the coefficients that fit best."""
 
     prior: Prior
-    coefficients: tuple[float, ...]
     model: Model
 
 
@@ -249,4 +247,4 @@ def _build(
     quality = qualities(repetitions.centre, fitted, np.array([left_out]), (coefficients > 0).sum()[None])[0]
     ranges = tuple((float(a), float(b)) for a, b in zip(points.min(axis=0), points.max(axis=0), strict=True))
     model = Model(parameters, constant, terms, quality, ranges, tuple(tuple(row) for row in matrix), notes=notes)
-    return PriorFit(prior, tuple(coefficients.tolist()), model)
+    return PriorFit(prior, model)
