@@ -36,6 +36,7 @@ from quipu.agent.source.functions import static_functions
 from quipu.modeling.analysis import analyze
 from quipu.modeling.document import from_document, to_document
 from quipu.modeling.errors import FormatError, ModelingError
+from quipu.modeling.evaluation import evaluate
 from quipu.modeling.experiment import Metric, Region, RegionKind
 from quipu.modeling.metrics import WEIGHTED
 from quipu.report.formats.detect import read_experiment
@@ -246,7 +247,7 @@ class Models(Target):
         analysis = from_document(read_json(path), path)
         for metric in analysis.exclusive:
             try:
-                analysis.rank_at(dict.fromkeys(analysis.parameters, 64.0), metric)
+                evaluate(analysis, dict.fromkeys(analysis.parameters, 64.0), metric).ranking()
             except ModelingError:
                 continue
 
