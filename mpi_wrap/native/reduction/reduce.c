@@ -215,7 +215,7 @@ static void collect_open_paths(struct quipu_work *work) {
     const size_t bytes = (cells_of_path(work) + 1) * sizeof(double);
     double *rows = malloc(bytes * (size_t)quipu_below(&work->me));
     work->me.good = work->me.good && rows != NULL;
-    if (quipu_agreed(&work->me)) {
+    if (quipu_agreed(&work->me) && rows != NULL) {
         int open = 0;
         for (uint32_t path = 0; path < work->tree.paths.count && open < MOST_OPEN; path++)
             if (work->tree.open[path]) {
@@ -260,7 +260,7 @@ static void begin_file(struct quipu_work *work, struct quipu_reduction *reductio
     quipu_least(&work->me, &untimed, 1);
     uint32_t *pids = malloc(sizeof *pids * (size_t)quipu_below(&work->me));
     work->me.good = pids != NULL;
-    if (quipu_agreed(&work->me)) {
+    if (quipu_agreed(&work->me) && pids != NULL) {
         pids[0] = reduction->pid;
         quipu_gather(&work->me, (char *)pids, sizeof *pids);
         if (work->me.rank == 0) {
@@ -278,7 +278,7 @@ bool quipu_reduce(const struct quipu_snapshot *mine, MPI_Comm comm, struct quipu
     struct quipu_work work = {.me = {.comm = comm, .good = mine != NULL}, .mine = mine, .waits = reduction->waits};
     PMPI_Comm_rank(comm, &work.me.rank);
     PMPI_Comm_size(comm, &work.me.size);
-    if (!quipu_agreed(&work.me))
+    if (!quipu_agreed(&work.me) || mine == NULL)
         return false;
     work.is_time = calloc(2 * (size_t)mine->metrics, 1);
     work.me.good = work.is_time != NULL;

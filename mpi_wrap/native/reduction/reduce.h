@@ -10,7 +10,7 @@
 #ifndef QUIPU_REDUCE_H
 #define QUIPU_REDUCE_H
 
-#include "quipu.h"
+#include "quipu_reduction.h"
 
 #include <mpi.h>
 #include <stdbool.h>

@@ -1,6 +1,8 @@
 /* Rows and costs of this rank, and how they come to rank 0. */
 #include "rows.h"
 
+#include "quipu.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,7 +36,7 @@ void quipu_collect_costs(struct quipu_work *work) {
     const struct quipu_snapshot *mine = work->mine;
     uint64_t *all = calloc((size_t)quipu_below(&work->me) * COUNT, sizeof *all);
     work->me.good = all != NULL;
-    if (quipu_agreed(&work->me)) {
+    if (quipu_agreed(&work->me) && all != NULL) {
         for (uint32_t i = 0; i < mine->nodes; i++) {
             const uint64_t *values = mine->values + (size_t)i * mine->metrics;
             all[VISITS] += values[QUIPU_VISITS];

@@ -3,7 +3,7 @@
 #define QUIPU_TREE_H
 
 #include "paths.h"
-#include "quipu.h"
+#include "quipu_reduction.h"
 
 #include <stddef.h>
 
