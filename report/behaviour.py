@@ -11,7 +11,7 @@ from quipu.modeling.experiment import Experiment
 from quipu.modeling.pmnf.changes import Change
 from quipu.modeling.pmnf.deviation import QUANTILES, Deviation
 
-from .terminal.text import number, percent, point_text
+from .text import number, percent, point_text
 from .views import ChangeRow, NoiseRow
 
 Places = Mapping[tuple[tuple[str, ...], str], int]
@@ -49,7 +49,7 @@ def noise_rows(places: Places, observed: Mapping[str, Sequence[Behaviour]], expe
 def _place(own: Deviation, experiment: Experiment) -> str:
     if own.worst_point < 0:
         return ""
-    return point_text(experiment.parameters, tuple(map(float, experiment.points[own.worst_point])))
+    return point_text(experiment.parameters, experiment.points[own.worst_point])
 
 
 def noise_facts(experiment: Experiment) -> list[tuple[str, str]]:
@@ -108,7 +108,7 @@ def _path_noise(path: int, own: Deviation, experiment: Experiment) -> list[Any]:
     numbers = (own.range, own.quantiles[0], own.quantiles[-1], own.worst)
     return [
         path,
-        *(float(f"{x:.4g}") if np.isfinite(x) else None for x in numbers),
+        *(float(f"{100 * x:.1f}e-2") if np.isfinite(x) else None for x in numbers),  # as `percent` shows them
         _place(own, experiment),
         own.warning,
     ]

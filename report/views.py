@@ -83,6 +83,25 @@ def statistics(values: FloatArray, over: Over) -> Statistics:
 
 
 @dataclass(frozen=True)
+class TreeOptions:
+    """What of a call tree is shown.
+
+    metrics: names in the order of columns; empty: time, visits, blocks and bytes as far as they are not zero.
+    scope:   inclusive, exclusive, or None: inclusive and exclusive for cost, exclusive visits, inclusive effort.
+    depth:   levels below the roots that are shown; None: all.
+    sort:    metric that orders siblings (largest first); None: the first column.
+    spread:  min, mean, max over the samples and the imbalance in place of one value; of the first metric if none
+             is asked for.
+    """
+
+    metrics: tuple[str, ...] = ()
+    scope: Scope | None = None
+    depth: int | None = None
+    sort: str | None = None
+    spread: bool = False
+
+
+@dataclass(frozen=True)
 class ModelRow:
     """A model of one metric of one call path, as text.
 
@@ -96,6 +115,7 @@ class ModelRow:
     error: float
     basis: str = ""
     note: str = ""
+    model: Model | None = None
 
 
 @dataclass(frozen=True)
@@ -146,7 +166,7 @@ class RankedRow:
 
 
 @dataclass(frozen=True)
-class SelectionRow:
+class FilterRow:
     """A region that a filter keeps or drops: predicted share, visits and seconds of measuring it, and the reason."""
 
     region: str

@@ -7,7 +7,7 @@ from markupsafe import Markup
 from quipu.modeling.diagnosis import Diagnosis
 
 from ..findings import finding_rows
-from ..terminal.text import UNICODE, quantity
+from ..text import quantity
 from .page import content_hash, read_template
 
 _STYLE = (
@@ -23,9 +23,9 @@ def html_diagnosis(title: str, place: str, diagnosis: Diagnosis) -> str:
     return environment.from_string(read_template("diagnosis.html")).render(
         title=title,
         place=place,
-        total=quantity(diagnosis.total, "s", UNICODE),
+        total=quantity(diagnosis.total, "s"),
         notes=diagnosis.notes,
-        rows=finding_rows(diagnosis, UNICODE),
+        rows=finding_rows(diagnosis),
         style=style,
         style_hash=content_hash(style),
     )

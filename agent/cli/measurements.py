@@ -45,6 +45,11 @@ def load_both(
     return analyze(experiment, options or DEFAULT), experiment
 
 
+def is_run(source: Path) -> bool:
+    """Whether this is the folder of one run archive."""
+    return (source / "run.json").is_file()
+
+
 def load(source: Path, over_ranks: Literal["mean", "max", "sum"] = "mean") -> Experiment:
     """Return an experiment folder, a file of Extra-P, or a folder of Cube profiles as an experiment.
 
