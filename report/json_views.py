@@ -17,7 +17,7 @@ from quipu.modeling.diagnosis import Diagnosis
 from quipu.modeling.experiment import CallTree, Metric
 from quipu.modeling.pmnf.serialize import to_json
 
-from .source_view import SourceListing
+from .source_listing import SourceListing
 from .views import ChangeRow, Check, FilterRow, ModelRow, NoiseRow, RankedRow, Scope, TreeOptions, TreeView, statistics
 
 SCHEMA = 1

@@ -97,7 +97,7 @@ def _show_source(
     folder: Path, over: Over, metrics: tuple[str, ...], path: str | None, inlined: bool, as_json: bool
 ) -> None:
     from quipu.report.json_views import source_json
-    from quipu.report.source_view import SourceListing, inlined_view, source_view
+    from quipu.report.source_listing import SourceListing, inlined_view, source_view
     from quipu.report.terminal import head, inlined_listing, source_listing
     from quipu.report.tree_views import run_facts
 

@@ -1,0 +1,216 @@
+"""Views of the effort of a run by the source lines and functions that it came from."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from quipu.modeling.errors import UsageError
+from quipu.modeling.experiment import FloatArray, Metric
+
+from .formats.fnmatch import matches
+from .measured_run import MeasuredRun, SourceEffort, SourceLine
+from .source_view import InlinedPath, InlinedRow, ListedFunction, ListedLine, SourceView
+from .terminal.names import plain_names
+from .views import Over
+
+_FIRST = ("instructions", "flops", "bytes_loaded", "bytes_stored")
+_LEAST = 0.01  # share of the run from which functions and call paths are shown if none is asked for
+_NEAR = 4  # lines between two others that are shown with them
+_LARGEST_SOURCE = 1 << 24
+_NO_LINE = "(no source line)"
+
+
+class SourceListing:
+    """The effort of source lines of one run, over its ranks; `metrics` are its columns."""
+
+    def __init__(self, run: MeasuredRun, effort: SourceEffort | None, over: Over, metrics: Sequence[str]) -> None:
+        """Raises UsageError if a run has no effort of source lines, or not of these metrics."""
+        if over == "max":
+            raise UsageError("--over-ranks max: source lines are kept for all ranks together; choose mean or sum")
+        if effort is None:
+            raise UsageError(
+                f"{run.path} knows nothing of source lines: build the program with the option --quipu-per-block "
+                "(and -g) and measure again"
+            )
+        if unknown := [name for name in metrics if name not in effort.metrics]:
+            raise UsageError(
+                f"--metric: source lines have no {', '.join(unknown)}; they have: {', '.join(effort.metrics)}"
+            )
+        self.run, self.effort, self.over = run, effort, over
+        present = [name for name in _FIRST if bool(effort.metrics[name].any())] or ["instructions"]
+        self.metrics: tuple[Metric, ...] = tuple(run.metrics[name] for name in metrics or present)
+        measured = {record.rank for record in run.ranks if record.state != "no profile"}
+        divisor = max(1, len(measured)) if over == "mean" else 1
+        self.values: FloatArray = np.stack([effort.metrics[metric.name] / divisor for metric in self.metrics], axis=1)
+
+    def by(self, group: NDArray[np.int64], count: int) -> FloatArray:
+        """Return sums of the rows by group: shape (count, metrics)."""
+        sums = np.zeros((count, len(self.metrics)))
+        np.add.at(sums, group, self.values)
+        return sums
+
+    def exclusive(self) -> FloatArray:
+        """Return what call paths have altogether, shape (call paths, metrics)."""
+        found = self.run.statistics
+        kind = "mean" if self.over == "mean" else "sum"
+        return np.stack([np.nan_to_num(getattr(found[metric.name], kind)) for metric in self.metrics], axis=1)
+
+    def rows(self, pattern: str | None, inlined: bool) -> Iterator[tuple[int, SourceLine, list[float]]]:
+        """Return call path, source line and values of all rows that fit, as `source_view` or `inlined_view` say."""
+        chosen = set(_paths(self, pattern, self.exclusive()[:, 0])) if inlined and pattern is not None else None
+        entries = zip(self.effort.callpath.tolist(), self.effort.line.tolist(), self.values.tolist(), strict=True)
+        for path, number, values in entries:
+            line = self.effort.lines[number]
+            if pattern is None or (path in chosen if chosen is not None else _fits(pattern, line)):
+                yield path, line, values
+
+
+def source_view(source: SourceListing, pattern: str | None) -> tuple[SourceView, list[str]]:
+    """Return annotated functions, those with most of the first metric first, and notes.
+
+    pattern: of functions (whole, without parameters, without template arguments, without scopes, or linker names) or of
+    files (names or paths); without it functions with less than 1 % of the run are left out.
+    """
+    lines = source.effort.lines
+    names: dict[tuple[str, str], list[int]] = {}
+    for number, line in enumerate(lines):
+        if pattern is None or _fits(pattern, line):
+            names.setdefault((line.file, line.function), []).append(number)
+    of_line = source.by(source.effort.line, len(lines))
+    total = float(source.exclusive()[:, 0].sum())
+    texts = _SourceTexts(source.run.metadata.started)
+    found, small = [], 0
+    for (file, function), numbers in names.items():
+        values = of_line[numbers].sum(axis=0)
+        share = float(values[0]) / total if total > 0 else 0.0
+        if pattern is None and share < _LEAST:
+            small += 1
+            continue
+        counted = {lines[number].line: of_line[number] for number in numbers if of_line[number].any()}
+        listed = _listing(counted, texts.of(file), total)
+        found.append(ListedFunction(function, file, tuple(values.tolist()), share, listed))
+    found.sort(key=lambda entry: (-entry.share, entry.file, entry.function))
+    notes = [*texts.notes]
+    if small:
+        notes.append(f"functions with less than 1 % of the run each are not shown: {small} (--path chooses)")
+    rest = total - float(of_line[:, 0].sum())
+    if total > 0 and rest / total > _LEAST:
+        notes.append(f"{100 * rest / total:.1f} % of {source.metrics[0].name} have no source line")
+    return SourceView(source.metrics, functions=tuple(found)), notes
+
+
+def _fits(pattern: str, line: SourceLine) -> bool:
+    function = line.function
+    names = (function, function.split("(")[0], *plain_names(function), line.name, line.file, Path(line.file).name)
+    return any(matches(pattern, name) for name in names)
+
+
+def _listing(counted: dict[int, FloatArray], text: Sequence[str], total: float) -> tuple[ListedLine, ...]:
+    listed: list[ListedLine] = []
+    above = 0
+    for number in sorted(counted):
+        if above and 1 < number - above <= _NEAR and number <= len(text):
+            listed += [ListedLine(between, text[between - 1]) for between in range(above + 1, number)]
+        elif above and number - above > 1:
+            listed.append(ListedLine(0, ""))
+        values = counted[number]
+        share = float(values[0]) / total if total > 0 else 0.0
+        words = text[number - 1] if 0 < number <= len(text) else ""
+        listed.append(ListedLine(number, words, tuple(values.tolist()), share))
+        above = number
+    return tuple(listed)
+
+
+class _SourceTexts:
+    """Texts of source files, as far as they are there and not younger than the run."""
+
+    def __init__(self, started: str) -> None:
+        try:
+            self._started = datetime.datetime.fromisoformat(started).timestamp()
+        except ValueError:
+            self._started = float("inf")
+        self._texts: dict[str, list[str]] = {}
+        self.notes: list[str] = []
+
+    def of(self, file: str) -> list[str]:
+        """Return the lines of a file; none, with a note, if they cannot be read."""
+        if file not in self._texts:
+            self._texts[file] = self._read(file)
+        return self._texts[file]
+
+    def _read(self, file: str) -> list[str]:
+        path = Path(file)
+        try:
+            if not path.is_absolute() or not path.is_file() or path.stat().st_size > _LARGEST_SOURCE:
+                self.notes += [f"{file}: the source is not there"] if file else []
+                return []
+            if path.stat().st_mtime > self._started:
+                self.notes.append(f"{file} was changed after the source: its text may not fit the numbers")
+            return path.read_text(encoding="utf-8", errors="replace").splitlines()
+        except OSError as error:
+            self.notes.append(f"{file}: {error.strerror or error}")
+            return []
+
+
+def inlined_view(source: SourceListing, pattern: str | None) -> SourceView:
+    """Return call paths with the source functions that their own effort came from, as far as it is 1 % of the run.
+
+    pattern: of call paths (`main->solve`) or of the name of their region, whole or without scopes and arguments; those
+    are shown however small, but for those that have nothing of any metric shown.
+    """
+    tree, effort = source.run.tree, source.effort
+    functions: dict[tuple[str, str], int] = {}
+    of_line = [functions.setdefault((line.function, line.file), len(functions)) for line in effort.lines]
+    group = np.array(of_line, dtype=np.int64)[effort.line] if of_line else effort.line
+    key = effort.callpath * max(1, len(functions)) + group
+    present, where = np.unique(key, return_inverse=True)
+    values = source.by(where, present.size)
+    names = list(functions)
+    whole = source.exclusive()
+    total = float(whole[:, 0].sum())
+    found = []
+    for path in _paths(source, pattern, whole[:, 0]):
+        if not whole[path].any():
+            continue
+        own = np.flatnonzero(present // max(1, len(functions)) == path)
+        rows = [_row(*names[int(present[at]) % len(functions)], values[at], whole[path]) for at in own]
+        rest = np.maximum(0.0, whole[path] - values[own].sum(axis=0))
+        if rest.any():
+            rows.append(_row(_NO_LINE, "", rest, whole[path]))
+        rows.sort(key=lambda row: (-row.share, row.function))
+        steps = tuple(tree.name(step) for step in tree.ancestry(path))
+        share = float(whole[path, 0]) / total if total > 0 else 0.0
+        found.append(InlinedPath(steps, tuple(whole[path].tolist()), share, _without_small(rows, whole[path])))
+    return SourceView(source.metrics, inlined=tuple(found))
+
+
+def _row(function: str, file: str, values: FloatArray, whole: FloatArray) -> InlinedRow:
+    share = float(values[0]) / float(whole[0]) if whole[0] > 0 else 0.0
+    return InlinedRow(function, f"({Path(file).name})" if file else "", tuple(values.tolist()), share)
+
+
+def _without_small(rows: list[InlinedRow], whole: FloatArray) -> tuple[InlinedRow, ...]:
+    """Return the rows with those below 1 % as one, if there are several."""
+    small = [row for row in rows if row.share < _LEAST and row.function != _NO_LINE]
+    if len(small) < 2:
+        return tuple(rows)
+    values = np.sum([row.values for row in small], axis=0)
+    others = _row(f"{len(small)} other functions", "", values, whole)
+    return (*(row for row in rows if row not in small), others)
+
+
+def _paths(source: SourceListing, pattern: str | None, values: FloatArray) -> list[int]:
+    """Return the call paths to show, parents before children."""
+    tree = source.run.tree
+    if pattern is None:
+        least = _LEAST * float(values.sum())
+        return [path for path in range(len(tree)) if values[path] > 0 and values[path] >= least]
+    of_region = [
+        any(matches(pattern, name) for name in (region.display, *plain_names(region.display)))
+        for region in tree.regions
+    ]
+    return [path for path in range(len(tree)) if of_region[tree.region[path]] or matches(pattern, tree.label(path))]
