@@ -36,7 +36,7 @@ def values() -> list[float]:
     """Return zeros, ends of the range, halves that lie between two texts, and both sides of every boundary."""
     boundaries = [0.9995, 9.995, 99.95, 999.5, 9999.5, 99999.5, 1e-3, 1e-4, 1e-5, 0.5, 1, 1e15, 2.0**53]
     scales = [1e-12, 1e-9, 1e-6, 1e-3, 1.0, 1e3, 1e6, 1e9, 1e12, 1e15, 1e18]
-    found = [0.0, -0.0, 5e-324, 2.2e-308, 1.8e308 / 2, 1e100, 1.234e-200]
+    found = [0.0, -0.0, 5e-324, 2.2e-308, 1.7e308, 1e100, 1.234e-200]
     for middle in {boundary * scale for boundary in boundaries for scale in scales}:
         found += [math.nextafter(middle, 0), middle, math.nextafter(middle, math.inf)]
     halves = [
