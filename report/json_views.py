@@ -14,11 +14,12 @@ from enum import Enum
 from typing import Any
 
 from quipu.modeling.diagnosis import Diagnosis
-from quipu.modeling.experiment import CallTree, Metric
+from quipu.modeling.experiment import CallTree, Metric, Region
 from quipu.modeling.pmnf.serialize import to_json
+from quipu.modeling.refine.selection import Selection
 
 from .source_listing import SourceListing
-from .views import ChangeRow, Check, FilterRow, ModelRow, NoiseRow, RankedRow, Scope, TreeOptions, TreeView, statistics
+from .views import ChangeRow, Check, ModelRow, NoiseRow, RankedRow, Scope, TreeOptions, TreeView, statistics
 
 SCHEMA = 1
 _SCOPES: tuple[Scope, ...] = ("inclusive", "exclusive")
@@ -74,14 +75,14 @@ def path_json(tree: CallTree, node: int) -> dict[str, Any]:
         "parent": None if parent < 0 else parent,
         "depth": int(tree.depth[node]),
         "path": [tree.name(step) for step in tree.ancestry(node)],
-        "region": {
-            "name": region.name,
-            "display": region.display,
-            "kind": region.kind.name.lower(),
-            "file": region.file,
-            "line": region.line,
-        },
+        "region": region_json(region),
     }
+
+
+def region_json(region: Region) -> dict[str, Any]:
+    """Return "name", "display", "kind", "file" and "line" of a region."""
+    entry = _entry(region, "name display kind file line")
+    return entry | {"kind": region.kind.name.lower()}
 
 
 def metric_json(metric: Metric) -> dict[str, Any]:
@@ -161,12 +162,16 @@ def diagnosis_json(title: str, diagnosis: Diagnosis) -> dict[str, Any]:
     )
 
 
-def filter_json(title: str, point: dict[str, float], rows: Sequence[FilterRow]) -> dict[str, Any]:
+def filter_json(title: str, point: dict[str, float], selection: Selection) -> dict[str, Any]:
     """Return what a filter keeps and drops: "title", "point", "regions".
 
     Each region: "region" (linker name), "kept", "share", "visits", "overhead" (seconds), "reason".
     """
-    regions = [_entry(row, "region kept share visits overhead reason") for row in rows]
+    regions = [
+        {"region": one.region.display, "kept": kept, **_entry(one, "share visits overhead reason")}
+        for choices, kept in ((selection.kept, True), (selection.dropped, False))
+        for one in choices
+    ]
     return _document("filter", title, point=point, regions=regions)
 
 

@@ -10,11 +10,11 @@ from quipu.modeling.analysis import Analysis
 from quipu.modeling.behaviour import Behaviour, behaviour
 from quipu.modeling.experiment import Experiment, Metric
 from quipu.modeling.pmnf.model import Model
-from quipu.modeling.refine.selection import Choice, Selection
+from quipu.modeling.refine.selection import Selection
 
 from .formats.fnmatch import matches
 from .text import number, percent, point_text, quantity, ranges_text
-from .views import FilterRow, ModelRow, RankedRow
+from .views import ModelRow, RankedRow
 
 _FIRST = ("time", "blocks", "bytes_sent")
 
@@ -150,15 +150,6 @@ def _changes(
             value = quantity(change.model_at(point).at(**point), analysis.metrics[metric].unit)
             notes.append(f"{analysis.tree.label(path)} {change}; the model of this range predicts {value}")
     return notes
-
-
-def filter_rows(selection: Selection) -> tuple[list[FilterRow], list[FilterRow]]:
-    """Return the regions that a filter keeps, and those that it drops."""
-
-    def row(choice: Choice, kept: bool) -> FilterRow:
-        return FilterRow(choice.region.display, kept, choice.share, choice.visits, choice.overhead, choice.reason)
-
-    return [row(choice, True) for choice in selection.kept], [row(choice, False) for choice in selection.dropped]
 
 
 def filter_comments(analysis: Analysis, selection: Selection, point: dict[str, float], threshold: float) -> list[str]:

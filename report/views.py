@@ -166,47 +166,6 @@ class RankedRow:
 
 
 @dataclass(frozen=True)
-class FilterRow:
-    """A region that a filter keeps or drops: predicted share, visits and seconds of measuring it, and the reason."""
-
-    region: str
-    kept: bool
-    share: float
-    visits: float
-    overhead: float
-    reason: str
-
-
-@dataclass(frozen=True)
-class FindingRow:
-    """A call path that loses time at a larger scale, as text: see modeling/diagnosis.py.
-
-    slowdown: over the measured range, and to the scale. waiting: empty if it was not measured.
-    """
-
-    label: str
-    cause: str
-    lost: str
-    share: str
-    slowdown: str
-    growth: str
-    waiting: str
-    evidence: str
-    effort: str
-    basis: str
-
-
-@dataclass(frozen=True)
-class GeneratedRow:
-    """A generated function: its loops, what it calls of MPI, and the elements of a message, as text."""
-
-    name: str
-    loops: str
-    operations: str
-    elements: str
-
-
-@dataclass(frozen=True)
 class ConfigurationRow:
     """A measured configuration: total of a metric over all call paths, and its relative spread over repetitions."""
 
@@ -246,7 +205,7 @@ class FunctionRow:
 
 @dataclass(frozen=True)
 class RunView:
-    """The outcome of one run. `added`: environment variables that were set for it. `problems`: texts for a person."""
+    """The outcome of one run. `problems`: texts for a person."""
 
     name: str
     ranks: int
@@ -254,7 +213,6 @@ class RunView:
     seconds: float
     exit_code: int = 0
     partial: bool = False
-    added: tuple[tuple[str, str], ...] = field(default=())
     problems: tuple[str, ...] = field(default=())
 
 

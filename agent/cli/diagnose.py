@@ -30,7 +30,6 @@ def command(
     """
     from quipu.modeling.analysis import analyze
     from quipu.modeling.diagnosis import diagnose, scale_of
-    from quipu.report.findings import finding_rows
     from quipu.report.html import html_diagnosis
     from quipu.report.json_views import diagnosis_json
     from quipu.report.terminal import diagnosis_table, head
@@ -61,6 +60,6 @@ def command(
         show([shown])
         say("no call path takes longer per effort as a parameter grows")
         return
-    show([shown, diagnosis_table(finding_rows(found)[:top], room)])
+    show([shown, diagnosis_table(found, top, room)])
     if len(found.findings) > top:
         say(f"{len(found.findings) - top} further findings are not shown (--top)")

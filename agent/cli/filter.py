@@ -37,7 +37,7 @@ def command(
     from quipu.modeling.refine.selection import select
     from quipu.report.formats import format_filter
     from quipu.report.json_views import filter_json
-    from quipu.report.model_views import filter_comments, filter_rows
+    from quipu.report.model_views import filter_comments
     from quipu.report.terminal import filter_table
     from quipu.report.text import percent
 
@@ -51,14 +51,13 @@ def command(
     comments = filter_comments(analysis, selection, point, threshold)
     text = format_filter([choice.region.name for choice in selection.kept], comments)
     write_own(output, text, _is_filter, "filter file", force)
-    rows, dropped = filter_rows(selection)
     if as_json:
-        show_json(filter_json(analysis.name, point, [*rows, *dropped]))
+        show_json(filter_json(analysis.name, point, selection))
     else:
-        show([filter_table([*rows, *dropped[:_MOST_DROPPED]], layout())])
-        if len(dropped) > _MOST_DROPPED:
-            say(f"{len(dropped) - _MOST_DROPPED} further regions are dropped (--json lists them)")
-    say(f"wrote {output}: {len(rows)} regions, predicted overhead {percent(selection.overhead_share)}")
+        show([filter_table(selection, _MOST_DROPPED, layout())])
+        if len(selection.dropped) > _MOST_DROPPED:
+            say(f"{len(selection.dropped) - _MOST_DROPPED} further regions are dropped (--json lists them)")
+    say(f"wrote {output}: {len(selection.kept)} regions, predicted overhead {percent(selection.overhead_share)}")
 
 
 def _is_filter(text: str) -> bool:

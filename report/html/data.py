@@ -25,7 +25,7 @@ from quipu.modeling.pmnf.model import Model
 from quipu.modeling.pmnf.term import Term
 
 from ..behaviour import behaviour_data
-from ..json_views import json_number, metric_json
+from ..json_views import json_number, metric_json, region_json
 from ..terminal.names import shorten
 from ..views import PlacedModel
 
@@ -62,17 +62,9 @@ def report_data(
         "scale": list(map(json_number, scale_of(experiment, target))),
         "blind": [] if slow is None else list(blind_spots(experiment)),
         "slowdowns": None if slow is None else [_slowdown(one) for one in slow],
-        "metrics": [_metric(experiment.metrics[name]) for name in names],
+        "metrics": [metric_json(experiment.metrics[name]) for name in names],
         "regions": [
-            {
-                "display": region.display,
-                "short": shorten(region.display, _SHORT),
-                "name": region.name,
-                "kind": region.kind.name.lower(),
-                "file": region.file,
-                "line": region.line,
-            }
-            for region in experiment.tree.regions
+            {**region_json(region), "short": shorten(region.display, _SHORT)} for region in experiment.tree.regions
         ],
         "region": experiment.tree.region.tolist(),
         "parent": experiment.tree.parent.tolist(),
@@ -99,12 +91,6 @@ def repetitions(values: FloatArray) -> NDArray[np.bool_]:
     """Return where a metric was measured at all: bool of shape (configurations, repetitions)."""
     counts: NDArray[np.int64] = np.count_nonzero(~np.isnan(values), axis=0)
     return counts > 0
-
-
-def _metric(metric: Metric) -> dict[str, Any]:
-    entry = metric_json(metric)
-    entry["over"] = entry.pop("over_locations")
-    return entry
 
 
 def _values(values: FloatArray, metric: Metric) -> list[Any]:

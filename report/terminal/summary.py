@@ -36,7 +36,7 @@ def note_lines(notes: Sequence[str], layout: Layout) -> list[RenderableType]:
 
 
 def run_summary(run: RunView, layout: Layout) -> RenderableType:
-    """Return what one finished run gave: archive, ranks, time, what was added to the command, problems."""
+    """Return what one finished run gave: archive, ranks, time, problems."""
     outcome = "ok" if run.exit_code == 0 and not run.partial else "partial" if run.partial else "failed"
     style = {"ok": "green", "partial": "yellow", "failed": "bold red"}[outcome]
     line = Text()
@@ -49,10 +49,6 @@ def run_summary(run: RunView, layout: Layout) -> RenderableType:
     if run.exit_code:
         line.append(f", exit code {run.exit_code}", style="red")
     lines: list[RenderableType] = [line]
-    for name, value in run.added:
-        lines.append(
-            Text(f"  set {clean(name, layout.glyphs)}={clean(value, layout.glyphs)}", style="dim", overflow="fold")
-        )
     lines.extend(note_lines(run.problems, layout))
     return Group(*lines)
 

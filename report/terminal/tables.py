@@ -5,19 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from quipu.modeling.diagnosis import Diagnosis
+from quipu.modeling.refine.selection import Selection
 from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
-from ..text import number, path_text, percent, quantity
+from ..text import factor, number, path_text, percent, quantity
 from ..views import (
     ChangeRow,
     Check,
     ConfigurationRow,
-    FilterRow,
-    FindingRow,
     FunctionRow,
-    GeneratedRow,
     ModelRow,
     NoiseRow,
     RankedRow,
@@ -76,48 +75,48 @@ def ranking_table(rows: Sequence[RankedRow], unit: str, layout: Layout) -> Table
     return _elastic(headings, texts, (1, 6), (0, 2, 3), layout)
 
 
-def filter_table(rows: Sequence[FilterRow], layout: Layout) -> Table:
-    """Return what a filter keeps and drops, and why."""
+def filter_table(selection: Selection, dropped: int, layout: Layout) -> Table:
+    """Return what a filter keeps, and so many of the regions that it drops, and why."""
     texts = [
         (
-            "keep" if row.kept else "drop",
-            row.region,
-            percent(row.share),
-            quantity(row.visits),
-            quantity(row.overhead, "s"),
-            row.reason,
+            word,
+            choice.region.display,
+            percent(choice.share),
+            quantity(choice.visits),
+            quantity(choice.overhead, "s"),
+            choice.reason,
         )
-        for row in rows
+        for word, choices in (("keep", selection.kept), ("drop", selection.dropped[:dropped]))
+        for choice in choices
     ]
     headings = ("", "region", "share", "visits per rank", "overhead", "reason")
     return _elastic(headings, texts, (1, 5), (2, 3, 4), layout)
 
 
-def diagnosis_table(rows: Sequence[FindingRow], layout: Layout) -> Table:
+def diagnosis_table(diagnosis: Diagnosis, top: int, layout: Layout) -> Table:
     """Return what will hurt: call path, cause, time lost at the target, slowdown there and as measured, its growth."""
-    waits = any(row.waiting for row in rows)
+    waits = any(math.isfinite(one.wait_share) for one in diagnosis.findings[:top])
     texts = [
         (
-            row.label,
-            row.cause,
-            row.lost,
-            row.share,
-            row.slowdown,
-            row.growth,
-            *([row.waiting] if waits else []),
-            row.effort,
+            one.label,
+            one.cause.value,
+            quantity(one.lost, "s"),
+            percent(diagnosis.share(one)),
+            f"{factor(one.slowdown_measured)} → {factor(one.slowdown)}",
+            one.growth,
+            *([percent(one.wait_share, 0) if math.isfinite(one.wait_share) else ""] if waits else []),
+            one.effort,
         )
-        for row in rows
+        for one in diagnosis.findings[:top]
     ]
     headings = ["call path", "cause", "lost", "share", "slowdown", "grows as", *(["waiting"] if waits else [])]
     last = len(headings)
     return _elastic((*headings, "time from effort"), texts, (0, last), (2, 3, 4, *([6] if waits else [])), layout)
 
 
-def generated_table(rows: Sequence[GeneratedRow], layout: Layout) -> Table:
-    """Return generated functions: how often they compute and what they communicate."""
-    texts = [(row.name, row.loops, row.operations, row.elements) for row in rows]
-    return _elastic(("function", "steps of computation", "MPI", "elements"), texts, (1,), (), layout)
+def generated_table(rows: Sequence[tuple[str, str, str, str]], layout: Layout) -> Table:
+    """Return generated functions: name, how often they compute, what they communicate, elements of a message."""
+    return _elastic(("function", "steps of computation", "MPI", "elements"), rows, (1,), (), layout)
 
 
 def configuration_table(parameters: Sequence[str], rows: Sequence[ConfigurationRow], layout: Layout) -> Table:

@@ -140,10 +140,9 @@ missing  flang  needed for: quipu-fc
 
 
 def test_run_summary_and_campaign_lines() -> None:
-    run = RunView("heat/p=2.r1", 2, 5, 1.25, 137, True, (("A", "1"),), ("rank 1 was killed",))
+    run = RunView("heat/p=2.r1", 2, 5, 1.25, 137, True, ("rank 1 was killed",))
     assert lines(plain_text(run_summary(run, Layout(100)))) == lines("""
 partial  heat/p=2.r1  2 ranks, 5 call paths, 1.25 s, exit code 137
-  set A=1
 note: rank 1 was killed
 """)
     step = CampaignStep(3, 12, "p=2,n=64 (repetition 1)", "ok", 1.5, 100.0)

@@ -71,7 +71,7 @@ function combineInto(list, values, largest) {
 function repetitionsOf(metric, scope, path, configuration) {
   if (scope === "exclusive") return repetitions(metric, path, configuration);
   const list = [];
-  const largest = metricByName.get(metric).over === "max";
+  const largest = metricByName.get(metric).over_locations === "max";
   for (const node of subtree(path)) combineInto(list, repetitions(metric, node, configuration), largest);
   return list;
 }
@@ -82,7 +82,7 @@ function valuesAt(metric, scope, configuration) {
   if (inclusiveCache.has(key)) return inclusiveCache.get(key);
   const values = DATA.parent.map((_, path) => repetitions(metric, path, configuration).slice());
   if (scope === "inclusive") {
-    const largest = metricByName.get(metric).over === "max";
+    const largest = metricByName.get(metric).over_locations === "max";
     for (let node = values.length - 1; node >= 0; node--) {
       const parent = DATA.parent[node];
       if (parent < 0) continue;

@@ -114,7 +114,7 @@ function drawRanking() {
   let whole = 0;
   for (let path = 0; path < DATA.parent.length; path++) {
     const own = set.predict(path, "exclusive", point);
-    if (own && Number.isFinite(own.middle)) whole = metric.over === "max" ? Math.max(whole, own.middle) : whole + own.middle;
+    if (own && Number.isFinite(own.middle)) whole = metric.over_locations === "max" ? Math.max(whole, own.middle) : whole + own.middle;
     if (state.scope === "exclusive" && own && Number.isFinite(own.middle)) list.push([path, own]);
   }
   if (state.scope === "inclusive") list.push(...inclusivePredictions(set, point));
@@ -134,7 +134,7 @@ function inclusivePredictions(set, point) {
     const [below, above] = [sums[node], parent < 0 ? null : sums[parent]];
     if (parent < 0 || !below) continue;
     if (!above) sums[parent] = below;
-    else if (set.metric.over === "max") sums[parent] = below.middle > above.middle ? below : above;
+    else if (set.metric.over_locations === "max") sums[parent] = below.middle > above.middle ? below : above;
     else sums[parent] = addPredictions(above, below);
   }
   return [...sums.entries()].filter(([, one]) => one && Number.isFinite(one.middle));

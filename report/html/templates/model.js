@@ -114,7 +114,7 @@ class ModelSet {
   // Inclusive models add up like terms; for metrics that combine by maximum there is no single formula.
   formula(path, scope) {
     if (scope === "exclusive") return this.own.get(path) || null;
-    if (this.metric.over === "max") return childrenOf[path].length ? null : this.own.get(path) || null;
+    if (this.metric.over_locations === "max") return childrenOf[path].length ? null : this.own.get(path) || null;
     if (!this.sums.has(path)) this.sums.set(path, this.collect(path));
     return this.sums.get(path);
   }
@@ -154,7 +154,7 @@ class ModelSet {
       const one = this.predictOwn(node, point);
       if (!one) continue;
       if (!result) result = one;
-      else if (this.metric.over === "max") result = one.middle > result.middle ? one : result;
+      else if (this.metric.over_locations === "max") result = one.middle > result.middle ? one : result;
       else result = addPredictions(result, one);
     }
     return result;
