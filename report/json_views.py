@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict
 from enum import Enum
 from typing import Any
 
@@ -220,13 +219,3 @@ def source_json(source: SourceListing, pattern: str | None, inlined: bool = Fals
         call_paths=[path_json(source.run.tree, path) for path in sorted({entry["callpath"] for entry in lines})],
         lines=lines,
     )
-
-
-def functions_json(program: str, functions: Sequence[Any]) -> dict[str, Any]:
-    """Return the functions of a program, dataclasses: "program" and "functions" with all that is known of each."""
-    return {
-        "format": "quipu-facts",
-        "schema": SCHEMA,
-        "program": program,
-        "functions": [asdict(function) for function in functions],
-    }

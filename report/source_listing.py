@@ -97,9 +97,9 @@ def source_view(source: SourceListing, pattern: str | None) -> tuple[SourceView,
     notes = [*texts.notes]
     if small:
         notes.append(f"functions with less than 1 % of the run each are not shown: {small} (--path chooses)")
-    rest = total - float(of_line[:, 0].sum())
-    if total > 0 and rest / total > _LEAST:
-        notes.append(f"{100 * rest / total:.1f} % of {source.metrics[0].name} have no source line")
+    unknown = total - float(of_line[:, 0].sum())
+    if total > 0 and unknown / total > _LEAST:
+        notes.append(f"{100 * unknown / total:.1f} % of {source.metrics[0].name} have no source line")
     return SourceView(source.metrics, functions=tuple(found)), notes
 
 
@@ -176,11 +176,11 @@ def inlined_view(source: SourceListing, pattern: str | None) -> SourceView:
     for path in _paths(source, pattern, whole[:, 0]):
         if not whole[path].any():
             continue
-        own = np.flatnonzero(present // max(1, len(functions)) == path)
-        rows = [_row(*names[int(present[at]) % len(functions)], values[at], whole[path]) for at in own]
-        rest = np.maximum(0.0, whole[path] - values[own].sum(axis=0))
-        if rest.any():
-            rows.append(_row(_NO_LINE, "", rest, whole[path]))
+        of_path = np.flatnonzero(present // max(1, len(functions)) == path)
+        rows = [_row(*names[int(present[at]) % len(functions)], values[at], whole[path]) for at in of_path]
+        unknown = np.maximum(0.0, whole[path] - values[of_path].sum(axis=0))
+        if unknown.any():
+            rows.append(_row(_NO_LINE, "", unknown, whole[path]))
         rows.sort(key=lambda row: (-row.share, row.function))
         steps = tuple(tree.name(step) for step in tree.ancestry(path))
         share = float(whole[path, 0]) / total if total > 0 else 0.0

@@ -176,7 +176,7 @@ def _change(entry: tuple[int, str, Change], parameters: tuple[str, ...]) -> dict
         "parameter": places[change.parameter],
         "last": json_number(change.last),
         "first": json_number(change.first),
-        **{name: {"constant": own.constant, "terms": _terms(own.terms, places)} for name, own in sides.items()},
+        **{name: {"constant": side.constant, "terms": _terms(side.terms, places)} for name, side in sides.items()},
     }
 
 

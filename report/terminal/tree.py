@@ -151,8 +151,8 @@ def _guides(last: tuple[bool, ...], step: int, layout: Layout) -> str:
         return ""
     glyphs = layout.glyphs
     above = "".join((glyphs.blank if done else glyphs.bar)[:step] for done in last[1:-1])
-    own = (glyphs.last if last[-1] else glyphs.branch)[:step]
-    return above + own + " " * (step < 3)
+    branch = (glyphs.last if last[-1] else glyphs.branch)[:step]
+    return above + branch + " " * (step < 3)
 
 
 def _headings(view: TreeView, column: Column, spread: bool) -> list[str]:
