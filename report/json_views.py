@@ -10,15 +10,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from quipu.modeling.diagnosis import Diagnosis
 from quipu.modeling.experiment import CallTree, Metric, Region
-from quipu.modeling.pmnf.serialize import to_json
-from quipu.modeling.refine.selection import Selection
 
-from .source_listing import SourceListing
 from .views import ChangeRow, Check, ModelRow, NoiseRow, RankedRow, Scope, TreeOptions, TreeView, statistics
+
+if TYPE_CHECKING:
+    from quipu.modeling.diagnosis import Diagnosis
+    from quipu.modeling.refine.selection import Selection
+
+    from .source_listing import SourceListing
 
 SCHEMA = 1
 _SCOPES: tuple[Scope, ...] = ("inclusive", "exclusive")
@@ -135,6 +137,8 @@ def models_json(title: str, rows: Sequence[ModelRow]) -> dict[str, Any]:
     Each: "path" (list of region names), "metric", "text", "smape" (percent), "basis", "note", and "model": the terms
     as in a file of models, null if there is none.
     """
+    from quipu.modeling.pmnf.serialize import to_json
+
     keys = "path metric text=formula smape=error basis note"
     models = [{**_entry(row, keys), "model": None if row.model is None else to_json(row.model)} for row in rows]
     return _document("model-list", title, models=models)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from quipu.modeling.errors import ModelingError
 from quipu.modeling.experiment import CallTree, FloatArray, Metric
-from quipu.modeling.pmnf.model import Model
+
+if TYPE_CHECKING:
+    from quipu.modeling.pmnf.model import Model
 
 Over = Literal["mean", "max", "sum"]
 Scope = Literal["inclusive", "exclusive"]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from quipu.modeling.diagnosis import Diagnosis
-from quipu.modeling.refine.selection import Selection
 from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
@@ -23,6 +22,10 @@ from ..views import (
 )
 from .glyphs import Layout, clean, elide
 from .names import shorten
+
+if TYPE_CHECKING:
+    from quipu.modeling.diagnosis import Diagnosis
+    from quipu.modeling.refine.selection import Selection
 
 _GAP = 2
 _NAMES = ("call path", "region", "function")
