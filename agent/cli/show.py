@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import typer
 from quipu.modeling.errors import UsageError
 
-from .measurements import is_run, load
+from .measurements import is_of_others, is_run, load
 from .options import over_ranks_of, parse_assignments, split_names
 from .output import layout, say, show, show_json
 
@@ -65,7 +65,7 @@ def command(
     options = TreeOptions(split_names(metric), None if exclusive is None else scope, depth, sort, ranks)
     rows: list[ConfigurationRow] = []
     names: tuple[str, ...] = ()
-    if is_run(folder):
+    if not is_of_others(folder) and is_run(folder):
         if at:
             raise UsageError("--at chooses a configuration of an experiment, but this folder is one run")
         view = _run_view(folder, over, per_rank=ranks or as_json or over == "max")

@@ -30,7 +30,7 @@ def open(path: str | PathLike[str], over_ranks: Literal["mean", "max", "sum"] = 
     from quipu.agent.cli.measurements import is_run, load
 
     source = Path(path)
-    if is_run(source):
+    if source.is_dir() and is_run(source):
         from quipu.agent.archive.read import read_archive
 
         return read_archive(source)
