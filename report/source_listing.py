@@ -149,7 +149,7 @@ class _SourceTexts:
                 self.notes += [f"{file}: the source is not there"] if file else []
                 return []
             if path.stat().st_mtime > self._started:
-                self.notes.append(f"{file} was changed after the source: its text may not fit the numbers")
+                self.notes.append(f"{file} was changed after the run: its text may not fit the numbers")
             return path.read_text(encoding="utf-8", errors="replace").splitlines()
         except OSError as error:
             self.notes.append(f"{file}: {error.strerror or error}")
