@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
-import struct
 import sysconfig
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,8 +13,10 @@ from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 from quipu.modeling.errors import EnvironmentProblem
 
-MODULES = ".quipu.modules"
-_MODULE = struct.Struct("<I28s96s")  # struct quipu_module of inlined.h
+from .layout import LAYOUT
+
+MODULES = LAYOUT.texts["MODULES"]
+_MODULE = LAYOUT.packed("module")
 REINSTALL = "install Quipu again (in its source folder: make build, or: pip install .)"
 
 

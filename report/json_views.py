@@ -168,7 +168,8 @@ def diagnosis_json(title: str, diagnosis: Diagnosis) -> dict[str, Any]:
 def filter_json(title: str, point: dict[str, float], selection: Selection) -> dict[str, Any]:
     """Return what a filter keeps and drops: "title", "point", "regions".
 
-    Each region: "region" (linker name), "kept", "share", "visits", "overhead" (seconds), "reason".
+    Each region: "region" (linker name), "kept", "share" (of the program without the start and the end of MPI),
+    "visits", "overhead" (seconds), "reason".
     """
     regions = [
         {"region": one.region.display, "kept": kept, **_entry(one, "share visits overhead reason")}

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from quipu.modeling.analysis import Analysis
 from quipu.modeling.behaviour import Behaviour, behaviour
+from quipu.modeling.evaluation import evaluate
 from quipu.modeling.experiment import Experiment, Metric
 from quipu.modeling.pmnf.model import Model
 from quipu.modeling.refine.selection import Selection
@@ -100,8 +101,9 @@ def ranking_view(
     top: int,
 ) -> RankingView:
     """Return the `top` call paths by their predicted value at a point; `experiment`: for changes of behaviour."""
-    ranking = analysis.rank_at(point, metric, inclusive)
-    known = [entry for entry in ranking.entries if not math.isnan(entry.value)]
+    evaluation = evaluate(analysis, point, metric)
+    ranking = evaluation.ranking(inclusive)
+    known = [entry for entry in ranking if not math.isnan(entry.value)]
     rows = [
         RankedRow(
             path=tuple(analysis.tree.name(node) for node in analysis.tree.ancestry(entry.path)),
@@ -110,7 +112,7 @@ def ranking_view(
             formula=entry.model,
             low=entry.lower,
             high=entry.upper,
-            extrapolation=ranking.extrapolates,
+            extrapolation=evaluation.extrapolates,
             basis=entry.basis,
         )
         for entry in known[:top]
@@ -120,9 +122,9 @@ def ranking_view(
         ("point", point_text(analysis.parameters, point.values())),
         ("metric", f"{metric}, {scope}, {analysis.over_ranks} over ranks"),
     ]
-    if ranking.metric.over_locations == "sum":  # maxima of call paths have no sum
-        total = ranking.total
-        value, low, high = (quantity(x, ranking.metric.unit) for x in (total.value, total.lower, total.upper))
+    if evaluation.metric.over_locations == "sum":  # maxima of call paths have no sum
+        total = evaluation.total
+        value, low, high = (quantity(x, evaluation.metric.unit) for x in (total.value, total.lower, total.upper))
         facts.append(("whole program", f"{value}, 90 % interval {low} .. {high}"))
     outside = [
         f"{name} was measured from {number(low)} to {number(high)}"
@@ -132,11 +134,11 @@ def ranking_view(
     notes = [f"extrapolation: {'; '.join(outside)}"] if outside else []
     if experiment is not None and not inclusive:
         notes += _changes(analysis, experiment, metric, point, [entry.path for entry in known[:top]])
-    further, without = len(known) - len(rows), len(ranking.entries) - len(known)
+    further, without = len(known) - len(rows), len(ranking) - len(known)
     left_out = [f"{further} further call paths are not shown (--top)"] if further else []
     if without:
         left_out.append(f"{without} call paths have no model of {metric} (quipu model --all says why)")
-    return RankingView(ranking.metric, tuple(rows), tuple(facts), (*notes, *analysis.notes), tuple(left_out))
+    return RankingView(evaluation.metric, tuple(rows), tuple(facts), (*notes, *analysis.notes), tuple(left_out))
 
 
 def _changes(
@@ -153,10 +155,16 @@ def _changes(
 
 
 def filter_comments(analysis: Analysis, selection: Selection, point: dict[str, float], threshold: float) -> list[str]:
-    """Return what the head of a filter file says."""
+    """Return what the head of a filter file says: two lines, and a third if the start of MPI is left out."""
     place = point_text(analysis.parameters, point.values())
-    return [
+    comments = [
         f"{analysis.name} at {place}: regions with at least {percent(threshold)} of the time",
         f"{len(selection.kept)} regions kept, {len(selection.dropped)} dropped, "
         f"predicted overhead {percent(selection.overhead_share)}",
     ]
+    if selection.startup > 0:
+        comments.append(
+            f"shares are of {selection.total:.3g} s, the program without the start and the end of MPI, "
+            f"which take {selection.startup:.3g} s"
+        )
+    return comments

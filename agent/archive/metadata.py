@@ -47,7 +47,7 @@ class RunMetadata:
         return self.exit_code == 0 and not self.partial
 
 
-def is_crowded(metadata: RunMetadata) -> bool:
+def is_oversubscribed(metadata: RunMetadata) -> bool:
     """Whether ranks of a run shared processors, so that its times contain waiting for one. Simulated time does not."""
     if metadata.launcher.get("family") == "smpi":
         return False

@@ -57,6 +57,8 @@ def command(
         show([filter_table(selection, _MOST_DROPPED, layout())])
         if len(selection.dropped) > _MOST_DROPPED:
             say(f"{len(selection.dropped) - _MOST_DROPPED} further regions are dropped (--json lists them)")
+    for comment in comments[2:]:
+        say(comment)
     say(f"wrote {output}: {len(selection.kept)} regions, predicted overhead {percent(selection.overhead_share)}")
 
 

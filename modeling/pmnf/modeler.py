@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from ..errors import ModelingError
 from ..experiment import FloatArray, Metric
+from ..parallel import batches, workers_for
 from .build import build_models
 from .effort import EffortSearch
 from .hypotheses import Pool, Tables, make_tables
 from .library import Library, make_atom
 from .model import Model
 from .noise import Aggregation, Repetitions, combine
-from .parallel import batches, workers_for
 from .rules import ExtraPRule, choose_by_smape
 from .search import Search
 
@@ -88,10 +88,9 @@ def fit_models(
     workers = workers_for(values.shape[0])
     tasks = (
         (points, values[part], metric, names, options, None if executed is None else executed[part])
-        for part in batches(values.shape[0], 1 if workers is None else workers.count, values[:1].size)
+        for part in batches(values.shape[0], workers.count, values[:1].size)
     )
-    run = map if workers is None else workers.map
-    return [model for found in run(_fit_task, tasks) for model in found]
+    return [model for found in workers.map(_fit_task, tasks) for model in found]
 
 
 _Task = tuple[FloatArray, FloatArray, Metric, tuple[str, ...], Options, _Flags | None]
