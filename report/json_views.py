@@ -18,7 +18,7 @@ from .views import ChangeRow, Check, ModelRow, NoiseRow, RankedRow, Scope, TreeO
 
 if TYPE_CHECKING:
     from quipu.modeling.diagnosis import Diagnosis
-    from quipu.modeling.refine.selection import Selection
+    from quipu.modeling.refine.selection import RegionSelection
 
     from .source_listing import SourceListing
 
@@ -165,7 +165,7 @@ def diagnosis_json(title: str, diagnosis: Diagnosis) -> dict[str, Any]:
     )
 
 
-def filter_json(title: str, point: dict[str, float], selection: Selection) -> dict[str, Any]:
+def filter_json(title: str, point: dict[str, float], selection: RegionSelection) -> dict[str, Any]:
     """Return what a filter keeps and drops: "title", "point", "regions".
 
     Each region: "region" (linker name), "kept", "share" (of the program without the start and the end of MPI),

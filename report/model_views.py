@@ -11,7 +11,7 @@ from quipu.modeling.behaviour import Behaviour, behaviour
 from quipu.modeling.evaluation import evaluate
 from quipu.modeling.experiment import Experiment, Metric
 from quipu.modeling.pmnf.model import Model
-from quipu.modeling.refine.selection import Selection
+from quipu.modeling.refine.selection import RegionSelection
 
 from .formats.fnmatch import matches
 from .text import number, percent, point_text, quantity, ranges_text
@@ -154,7 +154,9 @@ def _changes(
     return notes
 
 
-def filter_comments(analysis: Analysis, selection: Selection, point: dict[str, float], threshold: float) -> list[str]:
+def filter_comments(
+    analysis: Analysis, selection: RegionSelection, point: dict[str, float], threshold: float
+) -> list[str]:
     """Return what the head of a filter file says: two lines, and a third if the start of MPI is left out."""
     place = point_text(analysis.parameters, point.values())
     comments = [

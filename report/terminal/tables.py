@@ -25,7 +25,7 @@ from .names import shorten
 
 if TYPE_CHECKING:
     from quipu.modeling.diagnosis import Diagnosis
-    from quipu.modeling.refine.selection import Selection
+    from quipu.modeling.refine.selection import RegionSelection
 
 _GAP = 2
 _NAMES = ("call path", "region", "function")
@@ -78,7 +78,7 @@ def ranking_table(rows: Sequence[RankedRow], unit: str, layout: Layout) -> Table
     return _elastic(headings, texts, (1, 6), (0, 2, 3), layout)
 
 
-def filter_table(selection: Selection, dropped: int, layout: Layout) -> Table:
+def filter_table(selection: RegionSelection, dropped: int, layout: Layout) -> Table:
     """Return what a filter keeps, and so many of the regions that it drops, and why."""
     texts = [
         (
