@@ -59,7 +59,7 @@ $(VENV)/.built: $(NATIVE) build/.packages pyproject.toml $(VENV)/bin/python
 
 format:
 	@clang-format-19 -i $$(git ls-files '*.c' '*.cpp' '*.h')
-	@$(VENV)/bin/ruff format agent modeling report mpi_wrap tests benchmarks examples
+	@$(VENV)/bin/ruff format agent modeling report mpi_wrap package tests benchmarks examples
 
 clean:
 	@rm -rf build $(VENV) demo-out

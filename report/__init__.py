@@ -1,6 +1,10 @@
-"""Views of measurements and models: terminal, HTML, and the file formats of other tools.
+"""Views of measurements and models: from data to texts, JSON and HTML, and the file formats of other tools.
 
-formats   Score-P filter files
-terminal  renderables for rich, and the JSON views of the command line
-html      the report in one file
+text          numbers as text, in one place
+views         what views show, as frozen data; tree_views, model_views, source_listing, behaviour, findings make it
+measured_run  what they need to know of a run
+json_views    the JSON of the command line
+terminal      renderables for rich
+html          the report in one file
+formats       Score-P filter files, experiments of other tools
 """

@@ -11,7 +11,7 @@ from quipu.modeling.experiment import Experiment
 from quipu.modeling.pmnf.changes import Change
 from quipu.modeling.pmnf.deviation import QUANTILES, Deviation
 
-from .terminal.text import number, percent, point_text
+from .text import number, percent, point_text
 from .views import ChangeRow, NoiseRow
 
 Places = Mapping[tuple[tuple[str, ...], str], int]
@@ -35,21 +35,31 @@ def noise_rows(places: Places, observed: Mapping[str, Sequence[Behaviour]], expe
     """Return the noise of the (path, metric) pairs of `places`; effort has none."""
     rows = []
     for (path, metric), node in places.items():
-        own = observed[metric][node].deviation if metric in observed else None
-        if own is not None:
-            few, many = own.repetitions
+        deviation = observed[metric][node].deviation if metric in observed else None
+        if deviation is not None:
+            few, many = deviation.repetitions
             count = str(few) if few == many else f"{few} to {many}"
-            low, high = own.quantiles[0], own.quantiles[-1]
+            low, high = deviation.quantiles[0], deviation.quantiles[-1]
             rows.append(
-                NoiseRow(path, metric, count, own.range, low, high, own.worst, _place(own, experiment), own.warning)
+                NoiseRow(
+                    path,
+                    metric,
+                    count,
+                    deviation.range,
+                    low,
+                    high,
+                    deviation.worst,
+                    _place(deviation, experiment),
+                    deviation.warning,
+                )
             )
     return rows
 
 
-def _place(own: Deviation, experiment: Experiment) -> str:
-    if own.worst_point < 0:
+def _place(deviation: Deviation, experiment: Experiment) -> str:
+    if deviation.worst_point < 0:
         return ""
-    return point_text(experiment.parameters, tuple(map(float, experiment.points[own.worst_point])))
+    return point_text(experiment.parameters, experiment.points[deviation.worst_point])
 
 
 def noise_facts(experiment: Experiment) -> list[tuple[str, str]]:
@@ -75,7 +85,7 @@ def unrepeated(observed: Mapping[str, Sequence[Behaviour]]) -> list[str]:
     return [
         f"no repetitions: the noise of {name} is unknown"
         for name, entries in observed.items()
-        if any(own.deviation for own in entries) and not any(own.is_repeated for own in entries)
+        if any(entry.deviation for entry in entries) and not any(entry.is_repeated for entry in entries)
     ]
 
 
@@ -89,7 +99,7 @@ def behaviour_data(experiment: Experiment, observed: Mapping[str, Sequence[Behav
     noise: dict[str, Any] = {}
     changes: list[tuple[int, str, Change]] = []
     for name, entries in observed.items():
-        changes += [(path, name, own.change) for path, own in enumerate(entries) if own.change is not None]
+        changes += [(path, name, entry.change) for path, entry in enumerate(entries) if entry.change is not None]
         if experiment.metrics[name].is_effort:
             continue
         levels = noise_levels(experiment, name)
@@ -98,17 +108,17 @@ def behaviour_data(experiment: Experiment, observed: Mapping[str, Sequence[Behav
             "mean": float(np.mean(levels)) if levels else None,
             "count": len(levels),
             "paths": [
-                _path_noise(path, own.deviation, experiment) for path, own in enumerate(entries) if own.deviation
+                _path_noise(path, entry.deviation, experiment) for path, entry in enumerate(entries) if entry.deviation
             ],
         }
     return {"noise": noise, "changes": changes}
 
 
-def _path_noise(path: int, own: Deviation, experiment: Experiment) -> list[Any]:
-    numbers = (own.range, own.quantiles[0], own.quantiles[-1], own.worst)
+def _path_noise(path: int, deviation: Deviation, experiment: Experiment) -> list[Any]:
+    numbers = (deviation.range, deviation.quantiles[0], deviation.quantiles[-1], deviation.worst)
     return [
         path,
-        *(float(f"{x:.4g}") if np.isfinite(x) else None for x in numbers),
-        _place(own, experiment),
-        own.warning,
+        *(float(f"{100 * x:.1f}e-2") if np.isfinite(x) else None for x in numbers),  # as `percent` shows them
+        _place(deviation, experiment),
+        deviation.warning,
     ]

@@ -9,60 +9,62 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from enum import Enum
+from typing import TYPE_CHECKING, Any
 
-from quipu.modeling.diagnosis import Diagnosis
-from quipu.modeling.experiment import CallTree, Metric
-from quipu.modeling.pmnf.model import Model
-from quipu.modeling.pmnf.serialize import to_json
+from quipu.modeling.experiment import CallTree, Metric, Region
 
-from .terminal.tree import Selection
-from .views import ChangeRow, Check, ModelRow, NoiseRow, RankedRow, Scope, SelectionRow, TreeView, statistics
+from .views import ChangeRow, Check, ModelRow, NoiseRow, RankedRow, Scope, TreeOptions, TreeView, statistics
+
+if TYPE_CHECKING:
+    from quipu.modeling.diagnosis import Diagnosis
+    from quipu.modeling.refine.selection import RegionSelection
+
+    from .source_listing import SourceListing
 
 SCHEMA = 1
 _SCOPES: tuple[Scope, ...] = ("inclusive", "exclusive")
 
 
-def show_json(view: TreeView, selection: Selection) -> dict[str, Any]:
+def show_json(view: TreeView, options: TreeOptions) -> dict[str, Any]:
     """Return a call tree: "title", "facts", "notes", "samples", "over", "metrics", "call_paths".
 
     Each call path: "id", "parent" (null for roots), "depth", "path", "region", and "values": per metric and scope
-    ("inclusive", "exclusive") "value", "min", "mean", "max", "imbalance", and with `selection.spread` "samples",
+    ("inclusive", "exclusive") "value", "min", "mean", "max", "imbalance", and with `options.spread` "samples",
     the list over ranks or repetitions. Of a run that has statistics over ranks only, inclusive values have "value"
-    only, and there are no "samples". `selection.metrics`, `scope` and `depth` limit what is listed.
+    only, and there are no "samples". `options.metrics`, `scope` and `depth` limit what is listed.
     """
-    names = selection.metrics or tuple(sorted(view.values))
-    scopes = (selection.scope,) if selection.scope else _SCOPES
-    tables = {(name, scope): view.scoped(name, scope) for name in names for scope in scopes}
-    found = {key: statistics(values, view.over) for key, values in tables.items()}
+    names = options.metrics or tuple(sorted(view.values))
+    scopes = (options.scope,) if options.scope else _SCOPES
+    samples = {(name, scope): view.scoped(name, scope) for name in names for scope in scopes}
+    found = {key: statistics(values, view.over) for key, values in samples.items()}
     if view.spread is not None and "exclusive" in scopes:
         found |= {(name, "exclusive"): view.spread[name] for name in names}
     paths = []
     for node in range(len(view.tree)):
         depth = int(view.tree.depth[node])
-        if selection.depth is not None and depth > selection.depth:
+        if options.depth is not None and depth > options.depth:
             continue
         values: dict[str, dict[str, Any]] = {name: {} for name in names}
         for (name, scope), spread in found.items():
             words: tuple[str, ...] = ("value", "min", "mean", "max", "imbalance")
             if view.spread is not None and scope == "inclusive":  # only sums are known of what adds up
                 words = ("value",)
-            entry: dict[str, Any] = {word: _number(float(getattr(spread, word)[node])) for word in words}
-            if selection.spread and view.spread is None:
-                entry["samples"] = [_number(float(value)) for value in tables[name, scope][node]]
+            entry: dict[str, Any] = {word: json_number(float(getattr(spread, word)[node])) for word in words}
+            if options.spread and view.spread is None:
+                entry["samples"] = [json_number(float(value)) for value in samples[name, scope][node]]
             values[name][scope] = entry
         paths.append({**path_json(view.tree, node), "values": values})
-    return {
-        "format": "quipu-show",
-        "schema": SCHEMA,
-        "title": view.title,
-        "facts": dict(view.facts),
-        "notes": list(view.notes),
-        "samples": view.samples,
-        "over": view.over,
-        "metrics": [metric_json(view.metrics[name]) for name in names],
-        "call_paths": paths,
-    }
+    return _document(
+        "show",
+        view.title,
+        facts=dict(view.facts),
+        notes=list(view.notes),
+        samples=view.samples,
+        over=view.over,
+        metrics=[metric_json(view.metrics[name]) for name in names],
+        call_paths=paths,
+    )
 
 
 def path_json(tree: CallTree, node: int) -> dict[str, Any]:
@@ -74,25 +76,44 @@ def path_json(tree: CallTree, node: int) -> dict[str, Any]:
         "parent": None if parent < 0 else parent,
         "depth": int(tree.depth[node]),
         "path": [tree.name(step) for step in tree.ancestry(node)],
-        "region": {
-            "name": region.name,
-            "display": region.display,
-            "kind": region.kind.name.lower(),
-            "file": region.file,
-            "line": region.line,
-        },
+        "region": region_json(region),
     }
+
+
+def region_json(region: Region) -> dict[str, Any]:
+    """Return "name", "display", "kind", "file" and "line" of a region."""
+    entry = _entry(region, "name display kind file line")
+    return entry | {"kind": region.kind.name.lower()}
 
 
 def metric_json(metric: Metric) -> dict[str, Any]:
     """Return "name", "unit", "kind", "over_locations" and "description" of a metric."""
-    return {
-        "name": metric.name,
-        "unit": metric.unit,
-        "kind": metric.kind,
-        "over_locations": metric.over_locations,
-        "description": metric.description,
-    }
+    return _entry(metric, "name unit kind over_locations description")
+
+
+def json_number(value: float) -> float | int | None:
+    """Return a JSON number: integers as such, null for what is not finite."""
+    if not math.isfinite(value):
+        return None
+    return int(value) if value == round(value) and abs(value) < 2**53 else value
+
+
+def _entry(row: object, keys: str) -> dict[str, Any]:
+    """Return attributes of a row in this order; `key=attribute` where they have another name there."""
+    pairs = (word.partition("=") for word in keys.split())
+    return {key: _value(getattr(row, name or key)) for key, _, name in pairs}
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, float):
+        return json_number(value)
+    if isinstance(value, tuple):
+        return list(value)
+    return value.value if isinstance(value, Enum) else value
+
+
+def _document(name: str, title: str, **content: Any) -> dict[str, Any]:
+    return {"format": f"quipu-{name}", "schema": SCHEMA, "title": title, **content}
 
 
 def ranking_json(title: str, metric: Metric, point: dict[str, float], rows: Sequence[RankedRow]) -> dict[str, Any]:
@@ -100,52 +121,27 @@ def ranking_json(title: str, metric: Metric, point: dict[str, float], rows: Sequ
 
     Each entry: "path" (list of region names), "value", "low", "high", "share", "formula", "basis", "extrapolation".
     """
-    return {
-        "format": "quipu-predict",
-        "schema": SCHEMA,
-        "title": title,
-        "metric": metric_json(metric),
-        "point": point,
-        "extrapolation": any(row.extrapolation for row in rows),
-        "ranking": [
-            {
-                "path": list(row.path),
-                "value": _number(row.value),
-                "low": None if row.low is None else _number(row.low),
-                "high": None if row.high is None else _number(row.high),
-                "share": _number(row.share),
-                "formula": row.formula,
-                "basis": row.basis,
-                "extrapolation": row.extrapolation,
-            }
-            for row in rows
-        ],
-    }
+    return _document(
+        "predict",
+        title,
+        metric=metric_json(metric),
+        point=point,
+        extrapolation=any(row.extrapolation for row in rows),
+        ranking=[_entry(row, "path value low high share formula basis extrapolation") for row in rows],
+    )
 
 
-def models_json(title: str, rows: Sequence[ModelRow], models: Sequence[Model | None]) -> dict[str, Any]:
+def models_json(title: str, rows: Sequence[ModelRow]) -> dict[str, Any]:
     """Return models: "title" and "models".
 
     Each: "path" (list of region names), "metric", "text", "smape" (percent), "basis", "note", and "model": the terms
     as in a file of models, null if there is none.
     """
-    return {
-        "format": "quipu-model-list",
-        "schema": SCHEMA,
-        "title": title,
-        "models": [
-            {
-                "path": list(row.path),
-                "metric": row.metric,
-                "text": row.formula,
-                "smape": _number(row.error),
-                "basis": row.basis,
-                "note": row.note,
-                "model": None if model is None else to_json(model),
-            }
-            for row, model in zip(rows, models, strict=True)
-        ],
-    }
+    from quipu.modeling.pmnf.serialize import to_json
+
+    keys = "path metric text=formula smape=error basis note"
+    models = [{**_entry(row, keys), "model": None if row.model is None else to_json(row.model)} for row in rows]
+    return _document("model-list", title, models=models)
 
 
 def diagnosis_json(title: str, diagnosis: Diagnosis) -> dict[str, Any]:
@@ -155,59 +151,32 @@ def diagnosis_json(title: str, diagnosis: Diagnosis) -> dict[str, Any]:
     "growth", "predicted" and "lost" in seconds at the point, "slowdown_measured", "slowdown", "significance",
     "wait_share" (null if it was not measured), "effort", "basis", "evidence".
     """
-    findings = [
-        {
-            "id": own.path,
-            "label": own.label,
-            "cause": own.cause.value,
-            "parameter": own.parameter,
-            "growth": own.growth,
-            "predicted": _number(own.predicted),
-            "lost": _number(own.lost),
-            "slowdown_measured": _number(own.slowdown_measured),
-            "slowdown": _number(own.slowdown),
-            "significance": _number(own.significance),
-            "wait_share": _number(own.wait_share),
-            "effort": own.effort,
-            "basis": own.basis,
-            "evidence": own.evidence,
-        }
-        for own in diagnosis.findings
-    ]
-    return {
-        "format": "quipu-diagnosis",
-        "schema": SCHEMA,
-        "title": title,
-        "point": diagnosis.point,
-        "total": _number(diagnosis.total),
-        "notes": list(diagnosis.notes),
-        "findings": findings,
-    }
+    keys = (
+        "id=path label cause parameter growth predicted lost slowdown_measured slowdown significance wait_share effort "
+        "basis evidence"
+    )
+    return _document(
+        "diagnosis",
+        title,
+        point=diagnosis.point,
+        total=json_number(diagnosis.total),
+        notes=list(diagnosis.notes),
+        findings=[_entry(finding, keys) for finding in diagnosis.findings],
+    )
 
 
-def selection_json(title: str, point: dict[str, float], rows: Sequence[SelectionRow]) -> dict[str, Any]:
+def filter_json(title: str, point: dict[str, float], selection: RegionSelection) -> dict[str, Any]:
     """Return what a filter keeps and drops: "title", "point", "regions".
 
     Each region: "region" (linker name), "kept", "share" (of the program without the start and the end of MPI),
     "visits", "overhead" (seconds), "reason".
     """
-    return {
-        "format": "quipu-filter",
-        "schema": SCHEMA,
-        "title": title,
-        "point": point,
-        "regions": [
-            {
-                "region": row.region,
-                "kept": row.kept,
-                "share": _number(row.share),
-                "visits": _number(row.visits),
-                "overhead": _number(row.overhead),
-                "reason": row.reason,
-            }
-            for row in rows
-        ],
-    }
+    regions = [
+        {"region": one.region.display, "kept": kept, **_entry(one, "share visits overhead reason")}
+        for choices, kept in ((selection.kept, True), (selection.dropped, False))
+        for one in choices
+    ]
+    return _document("filter", title, point=point, regions=regions)
 
 
 def checks_json(checks: Sequence[Check]) -> dict[str, Any]:
@@ -219,40 +188,13 @@ def checks_json(checks: Sequence[Check]) -> dict[str, Any]:
         "format": "quipu-doctor",
         "schema": SCHEMA,
         "ok": all(check.state != "missing" for check in checks),
-        "checks": [
-            {
-                "name": check.name,
-                "state": check.state,
-                "found": check.found,
-                "needed_for": check.needed_for,
-                "remedy": check.remedy,
-            }
-            for check in checks
-        ],
+        "checks": [_entry(check, "name state found needed_for remedy") for check in checks],
     }
-
-
-def _number(value: float) -> float | int | None:
-    """Return a JSON number: integers as such, null for what is not finite."""
-    if not math.isfinite(value):
-        return None
-    return int(value) if value == round(value) and abs(value) < 2**53 else value
 
 
 def changes_json(rows: Sequence[ChangeRow]) -> dict[str, Any]:
     """Return "changes": where behaviour changes. Each: "path", "metric", "between", "below" and "above" as text."""
-    return {
-        "changes": [
-            {
-                "path": list(row.path),
-                "metric": row.metric,
-                "between": row.between,
-                "below": row.below,
-                "above": row.above,
-            }
-            for row in rows
-        ]
-    }
+    return {"changes": [_entry(row, "path metric between below above") for row in rows]}
 
 
 def noise_json(rows: Sequence[NoiseRow]) -> dict[str, Any]:
@@ -261,18 +203,24 @@ def noise_json(rows: Sequence[NoiseRow]) -> dict[str, Any]:
     "range" (median over configurations of largest - smallest), "low" and "high" (5 and 95 % quantiles of the
     deviations), "worst" (the largest absolute one), "at" (where), "warning"; null where there are no repetitions.
     """
-    return {
-        "noise": [
-            {
-                "path": list(row.path),
-                "metric": row.metric,
-                "range": _number(row.level),
-                "low": _number(row.low),
-                "high": _number(row.high),
-                "worst": _number(row.worst),
-                "at": row.place,
-                "warning": row.warning,
-            }
-            for row in rows
-        ]
-    }
+    return {"noise": [_entry(row, "path metric range=level low high worst at=place warning") for row in rows]}
+
+
+def source_json(source: SourceListing, pattern: str | None, inlined: bool = False) -> dict[str, Any]:
+    """Return "lines": for each call path and source line "callpath", "function", "name", "file", "line", "values".
+
+    "call_paths": those that lines name, as in `quipu show --json`. pattern: as in `source_view`, or as in
+    `inlined_view`.
+    """
+    lines = []
+    for path, line, values in source.rows(pattern, inlined):
+        numbers = {metric.name: value for metric, value in zip(source.metrics, values, strict=True)}
+        lines.append({"callpath": path, **_entry(line, "function name file line"), "values": numbers})
+    return _document(
+        "source",
+        str(source.run.path),
+        over=source.over,
+        metrics=[metric_json(metric) for metric in source.metrics],
+        call_paths=[path_json(source.run.tree, path) for path in sorted({entry["callpath"] for entry in lines})],
+        lines=lines,
+    )

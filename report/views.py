@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from quipu.modeling.errors import ModelingError
 from quipu.modeling.experiment import CallTree, FloatArray, Metric
-from quipu.modeling.pmnf.model import Model
+
+if TYPE_CHECKING:
+    from quipu.modeling.pmnf.model import Model
 
 Over = Literal["mean", "max", "sum"]
 Scope = Literal["inclusive", "exclusive"]
@@ -83,6 +85,25 @@ def statistics(values: FloatArray, over: Over) -> Statistics:
 
 
 @dataclass(frozen=True)
+class TreeOptions:
+    """What of a call tree is shown.
+
+    metrics: names in the order of columns; empty: time, visits, blocks and bytes as far as they are not zero.
+    scope:   inclusive, exclusive, or None: inclusive and exclusive for cost, exclusive visits, inclusive effort.
+    depth:   levels below the roots that are shown; None: all.
+    sort:    metric that orders siblings (largest first); None: the first column.
+    spread:  min, mean, max over the samples and the imbalance in place of one value; of the first metric if none
+             is asked for.
+    """
+
+    metrics: tuple[str, ...] = ()
+    scope: Scope | None = None
+    depth: int | None = None
+    sort: str | None = None
+    spread: bool = False
+
+
+@dataclass(frozen=True)
 class ModelRow:
     """A model of one metric of one call path, as text.
 
@@ -96,6 +117,7 @@ class ModelRow:
     error: float
     basis: str = ""
     note: str = ""
+    model: Model | None = None
 
 
 @dataclass(frozen=True)
@@ -146,47 +168,6 @@ class RankedRow:
 
 
 @dataclass(frozen=True)
-class SelectionRow:
-    """A region that a filter keeps or drops: predicted share, visits and seconds of measuring it, and the reason."""
-
-    region: str
-    kept: bool
-    share: float
-    visits: float
-    overhead: float
-    reason: str
-
-
-@dataclass(frozen=True)
-class FindingRow:
-    """A call path that loses time at a larger scale, as text: see modeling/diagnosis.py.
-
-    slowdown: over the measured range, and to the scale. waiting: empty if it was not measured.
-    """
-
-    label: str
-    cause: str
-    lost: str
-    share: str
-    slowdown: str
-    growth: str
-    waiting: str
-    evidence: str
-    effort: str
-    basis: str
-
-
-@dataclass(frozen=True)
-class GeneratedRow:
-    """A generated function: its loops, what it calls of MPI, and the elements of a message, as text."""
-
-    name: str
-    loops: str
-    operations: str
-    elements: str
-
-
-@dataclass(frozen=True)
 class ConfigurationRow:
     """A measured configuration: total of a metric over all call paths, and its relative spread over repetitions."""
 
@@ -226,7 +207,7 @@ class FunctionRow:
 
 @dataclass(frozen=True)
 class RunView:
-    """The outcome of one run. `added`: environment variables that were set for it. `problems`: texts for a person."""
+    """The outcome of one run. `problems`: texts for a person."""
 
     name: str
     ranks: int
@@ -234,7 +215,6 @@ class RunView:
     seconds: float
     exit_code: int = 0
     partial: bool = False
-    added: tuple[tuple[str, str], ...] = field(default=())
     problems: tuple[str, ...] = field(default=())
 
 

@@ -30,13 +30,12 @@ def command(
     """
     from quipu.modeling.analysis import analyze
     from quipu.modeling.diagnosis import diagnose, scale_of
-    from quipu.report.findings import finding_rows
     from quipu.report.html import html_diagnosis
     from quipu.report.json_views import diagnosis_json
     from quipu.report.terminal import diagnosis_table, head
-    from quipu.report.terminal.text import point_text, quantity
+    from quipu.report.text import point_text, quantity
 
-    from .analysis import load
+    from .measurements import load
 
     data = load(experiment, over_ranks_of(over_ranks))
     if at:
@@ -46,7 +45,7 @@ def command(
             raise UsageError("--at: say which scale counts, such as " + ",".join(f"{x}=1e6" for x in data.parameters))
         target = dict(zip(data.parameters, scale_of(data, {}), strict=True))
     found = diagnose(data, analyze(data), target)
-    place = point_text(data.parameters, tuple(found.point.values()))
+    place = point_text(data.parameters, found.point.values())
     if output is not None:
         page = html_diagnosis(data.name, place, found)
         write_own(output, page, lambda old: "quipu-diagnosis" in old, "diagnosis", force)
@@ -55,12 +54,12 @@ def command(
         show_json(diagnosis_json(data.name, found))
         return
     room = layout()
-    facts = [("point", place), ("predicted", f"{quantity(found.total, 's', room.glyphs)} from effort, whole program")]
+    facts = [("point", place), ("predicted", f"{quantity(found.total, 's')} from effort, whole program")]
     shown = head(f"{data.name}: what will hurt at {place}", facts, [*data.notes, *found.notes], room)
     if not found.findings:
         show([shown])
         say("no call path takes longer per effort as a parameter grows")
         return
-    show([shown, diagnosis_table(finding_rows(found, room.glyphs)[:top], room)])
+    show([shown, diagnosis_table(found, top, room)])
     if len(found.findings) > top:
         say(f"{len(found.findings) - top} further findings are not shown (--top)")

@@ -37,7 +37,7 @@ def command(
     """
     from quipu.report.formats.extrap import format_json, format_json_lines
 
-    from .analysis import load
+    from .measurements import load
 
     chosen = _format(format_name, output)
     data = load(experiment, over_ranks_of(over_ranks))

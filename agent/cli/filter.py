@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 from quipu.modeling.errors import FormatError, UsageError
 
 from .options import over_ranks_of, point_of
 from .output import layout, say, show, show_json, write_own
-
-if TYPE_CHECKING:
-    from quipu.modeling.refine.selection import Choice
-    from quipu.report.views import SelectionRow
 
 _MOST_DROPPED = 10
 
@@ -41,54 +36,30 @@ def command(
     """
     from quipu.modeling.refine.selection import select
     from quipu.report.formats import format_filter
-    from quipu.report.json_views import selection_json
-    from quipu.report.terminal import selection_table
-    from quipu.report.terminal.text import percent, point_text
+    from quipu.report.json_views import filter_json
+    from quipu.report.model_views import filter_comments
+    from quipu.report.terminal import filter_table
+    from quipu.report.text import percent
 
-    from .analysis import load_analysis
+    from .measurements import load_analysis
 
     if not 0 <= threshold <= 1:
         raise UsageError(f"--threshold {threshold:g}: give a share between 0 and 1, such as 0.01")
     analysis = load_analysis(experiment, over_ranks_of(over_ranks))
     point = point_of("--at", at, analysis.parameters)
     selection = select(analysis, point, threshold)
-    place = point_text(analysis.parameters, tuple(point.values()))
-    comments = [
-        f"{analysis.name} at {place}: regions with at least {percent(threshold)} of the time",
-        f"{len(selection.kept)} regions kept, {len(selection.dropped)} dropped, "
-        f"predicted overhead {percent(selection.overhead_share)}",
-    ]
-    if selection.startup > 0:
-        comments.append(
-            f"shares are of {selection.total:.3g} s, the program without the start and the end of MPI, "
-            f"which take {selection.startup:.3g} s"
-        )
+    comments = filter_comments(analysis, selection, point, threshold)
     text = format_filter([choice.region.name for choice in selection.kept], comments)
     write_own(output, text, _is_filter, "filter file", force)
-    rows = [_row(choice, True) for choice in selection.kept]
-    dropped = [_row(choice, False) for choice in selection.dropped]
     if as_json:
-        show_json(selection_json(analysis.name, point, [*rows, *dropped]))
+        show_json(filter_json(analysis.name, point, selection))
     else:
-        show([selection_table([*rows, *dropped[:_MOST_DROPPED]], layout())])
-        if len(dropped) > _MOST_DROPPED:
-            say(f"{len(dropped) - _MOST_DROPPED} further regions are dropped (--json lists them)")
+        show([filter_table(selection, _MOST_DROPPED, layout())])
+        if len(selection.dropped) > _MOST_DROPPED:
+            say(f"{len(selection.dropped) - _MOST_DROPPED} further regions are dropped (--json lists them)")
     for comment in comments[2:]:
         say(comment)
-    say(f"wrote {output}: {len(rows)} regions, predicted overhead {percent(selection.overhead_share)}")
-
-
-def _row(choice: Choice, kept: bool) -> SelectionRow:
-    from quipu.report.views import SelectionRow
-
-    return SelectionRow(
-        region=choice.region.display,
-        kept=kept,
-        share=choice.share,
-        visits=choice.visits,
-        overhead=choice.overhead,
-        reason=choice.reason,
-    )
+    say(f"wrote {output}: {len(selection.kept)} regions, predicted overhead {percent(selection.overhead_share)}")
 
 
 def _is_filter(text: str) -> bool:

@@ -53,7 +53,6 @@ def command(
     from quipu.modeling.generator import choose_functions, program
     from quipu.modeling.generator.emit import words
     from quipu.report.terminal import generated_table
-    from quipu.report.views import GeneratedRow
 
     if specification is not None:
         chosen, origin = _read(specification), None
@@ -61,7 +60,7 @@ def command(
         choices = _choices(operations, exponents, logarithms, smallest, largest, most_steps)
         chosen, origin = choose_functions(functions, seed, choices), seed
     _write(output, program(chosen, origin), force)
-    rows = [GeneratedRow(function.name, *words(function)) for function in chosen[:_SHOWN]]
+    rows = [(function.name, *words(function)) for function in chosen[:_SHOWN]]
     show([generated_table(rows, layout())])
     if len(chosen) > _SHOWN:
         say(f"{len(chosen) - _SHOWN} further functions are not shown (complexity.json has all)")

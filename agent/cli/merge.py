@@ -51,9 +51,9 @@ def _merge(
     folders: list[Path], output: Path | None, keep: bool, force: bool, workers: Workers, rank_columns: int | None
 ) -> None:
     from quipu.report.terminal import run_summary
+    from quipu.report.tree_views import run_view
 
     from ..merge.run import merge_run
-    from .views import run_view
 
     for folder in folders:
         if not force:
@@ -73,7 +73,7 @@ def _expect_ended(raw: Path) -> None:
         try:
             rank = read_rank_file(path)
         except FormatError:
-            continue  # the merge will tell
+            continue  # the merge will say it
         if rank.host == socket.gethostname() and process_exists(rank.pid):
             raise MeasurementError(
                 f"{raw}: rank {rank.rank} (process {rank.pid}) seems to be still at work: wait for it or end it; "

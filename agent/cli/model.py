@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,13 +12,7 @@ from .options import JOBS, over_ranks_of, split_names
 from .output import json_text, layout, say, show, show_json, write_own
 
 if TYPE_CHECKING:
-    from quipu.modeling.analysis import Analysis
-    from quipu.modeling.behaviour import Behaviour
-    from quipu.modeling.pmnf.model import Model
     from quipu.modeling.pmnf.modeler import Options
-    from quipu.report.views import ModelRow
-
-_FIRST = ("time", "blocks", "bytes_sent")
 
 
 def command(
@@ -59,9 +52,10 @@ def command(
     from quipu.modeling.behaviour import behaviour
     from quipu.report.behaviour import change_rows, noise_facts, noise_rows, unrepeated
     from quipu.report.json_views import changes_json, models_json, noise_json
+    from quipu.report.model_views import metrics_of, model_facts, model_rows
     from quipu.report.terminal import change_table, head, model_table, noise_table
 
-    from .analysis import load_both
+    from .measurements import load_both
 
     how = over_ranks_of(over_ranks)
     options = _options(selector)
@@ -69,39 +63,33 @@ def command(
         if workers is None:
             return
         analysis, experiment = load_both(experiment_path, how, options)
-        names = _metrics(analysis, split_names(metric))
+        names = metrics_of(analysis, split_names(metric))
         observed = behaviour(experiment, analysis, names) if experiment is not None else {}
     if noise and experiment is None:
         raise UsageError(f"{experiment_path} holds models: --noise needs the measurements")
-    rows, hidden = _rows(analysis, names, path, inclusive, everything, observed)
+    placed, hidden = model_rows(analysis, names, path, inclusive, everything, observed)
+    rows = [row for _, row in placed]
     if output is not None:
         from quipu.modeling.document import FORMAT, to_document
 
         text = json_text(to_document(analysis), indent=1) + "\n"
         write_own(output, text, lambda old: f'"{FORMAT}"' in old[:400], "file of models", force)
         say(f"wrote {output}")
-    places = {(row.path, row.metric): node for node, row, _ in rows}
+    places = {(row.path, row.metric): node for node, row in placed}
     changes = [] if inclusive else change_rows(places, observed)
     noises = noise_rows(places, observed, experiment) if noise and experiment is not None else []
     if as_json:
-        data = models_json(analysis.name, [row for _, row, _ in rows], [model for _, _, model in rows])
-        data |= changes_json(changes) | (noise_json(noises) if noise else {})
-        show_json(data)
+        show_json(models_json(analysis.name, rows) | changes_json(changes) | (noise_json(noises) if noise else {}))
         return
     room = layout()
-    facts = [("measured", _ranges(analysis)), ("values", f"{analysis.over_ranks} over ranks")]
-    facts.append(("scope", "inclusive: sums over what a call path calls" if inclusive else "exclusive"))
+    facts = model_facts(analysis, inclusive)
     if options is not None:
         facts.append(("selector", f"{selector}, for comparison: time without effort, no alternatives"))
     if noise and experiment is not None:
         facts += noise_facts(experiment)
-    notes = [*analysis.notes, *unrepeated(observed)]
-    parts = [head(analysis.name, facts, notes, room), model_table([row for _, row, _ in rows], room)]
-    if changes:
-        parts.append(change_table(changes, room))
-    if noises:
-        parts.append(noise_table(noises, room))
-    show(parts)
+    parts = [head(analysis.name, facts, [*analysis.notes, *unrepeated(observed)], room), model_table(rows, room)]
+    parts += [change_table(changes, room)] if changes else []
+    show([*parts, noise_table(noises, room)] if noises else parts)
     if not rows:
         say("no model fits --metric and --path" if path or metric else "there are no models")
     if hidden:
@@ -116,66 +104,3 @@ def _options(selector: str) -> Options | None:
         if selector == known:
             return None if known == "evidence" else Options(selector=known)
     raise UsageError(f"--selector {selector!r}: there are {', '.join(SELECTORS)}")
-
-
-def _rows(
-    analysis: Analysis,
-    metrics: tuple[str, ...],
-    glob: str | None,
-    inclusive: bool,
-    everything: bool,
-    observed: dict[str, list[Behaviour]],
-) -> tuple[list[tuple[int, ModelRow, Model | None]], int]:
-    """Return call paths with rows in the order of the tree and models, and how many were left out as empty."""
-    from quipu.modeling.pmnf.model import Model
-    from quipu.report.formats.fnmatch import matches
-    from quipu.report.views import ModelRow
-
-    tables = {name: analysis.models(name, inclusive) for name in metrics}
-    rows: list[tuple[int, ModelRow, Model | None]] = []
-    hidden = 0
-    for node in _depth_first(analysis):
-        if glob is not None and not (
-            matches(glob, analysis.tree.label(node)) or matches(glob, analysis.tree.name(node))
-        ):
-            continue
-        steps = tuple(analysis.tree.name(step) for step in analysis.tree.ancestry(node))
-        for name, table in tables.items():
-            entry = table[node]
-            if not isinstance(entry.model, Model):
-                if everything:
-                    rows.append((node, ModelRow(steps, name, "", math.nan, entry.basis, entry.model.reason), None))
-                hidden += not everything
-                continue
-            model = entry.model
-            if not everything and model.is_constant and model.constant == 0:
-                hidden += 1
-                continue
-            error = model.quality.smape if model.quality is not None else math.nan
-            notes = list(model.notes)
-            if name in observed and not inclusive and observed[name][node].warning:
-                notes.append(observed[name][node].warning)
-            rows.append((node, ModelRow(steps, name, str(model), error, entry.basis, "; ".join(notes)), model))
-    return rows, hidden
-
-
-def _metrics(analysis: Analysis, chosen: tuple[str, ...]) -> tuple[str, ...]:
-    first = tuple(name for name in _FIRST if name in analysis.exclusive)
-    return chosen or first or tuple(sorted(analysis.exclusive))
-
-
-def _depth_first(analysis: Analysis) -> list[int]:
-    order: list[int] = []
-    stack = list(reversed(analysis.tree.roots))
-    while stack:
-        node = stack.pop()
-        order.append(node)
-        stack.extend(reversed(analysis.tree.children[node]))
-    return order
-
-
-def _ranges(analysis: Analysis) -> str:
-    from quipu.report.terminal.text import number
-
-    pairs = zip(analysis.parameters, analysis.ranges, strict=True)
-    return ", ".join(f"{name} = {number(low)} to {number(high)}" for name, (low, high) in pairs) or "no parameters"

@@ -30,11 +30,11 @@ def command(
     from quipu.modeling.behaviour import behaviour
     from quipu.modeling.diagnosis import slowdowns
     from quipu.report.html import html_report, placed_models
+    from quipu.report.provenance import provenance
 
     from ..installation import quipu_version
     from ..merge.experiment import find_runs
-    from .analysis import is_of_others, load
-    from .provenance import provenance
+    from .measurements import is_of_others, load
 
     over = over_ranks_of(over_ranks)
     target = parse_assignments("--at", at)

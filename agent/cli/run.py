@@ -95,17 +95,16 @@ def command(
             archive = launch(program, parameters, None, output, options)
         except RunFailed as failure:
             if failure.archive is not None and not quiet:
-                _summarize(failure.archive, told=str(failure))
+                _summarize(failure.archive, reported=str(failure))
             raise
         if not quiet:
             _summarize(archive)
 
 
-def _summarize(archive: RunArchive, told: str = "") -> None:
-    """Print what a run gave, on stderr: stdout belongs to the program. `told`: a message that follows."""
+def _summarize(archive: RunArchive, reported: str = "") -> None:
+    """Print what a run gave, on stderr: stdout belongs to the program. `reported`: a message that follows."""
     from quipu.report.terminal import console_for, layout_of, run_summary
-
-    from .views import run_view
+    from quipu.report.tree_views import run_view
 
     console = console_for(sys.stderr)
-    console.print(run_summary(run_view(archive, told), layout_of(console)))
+    console.print(run_summary(run_view(archive, reported), layout_of(console)))

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import typer
 from quipu.modeling.errors import UsageError
 
+from .measurements import is_of_others, is_run, load
 from .options import over_ranks_of, parse_assignments, split_names
 from .output import layout, say, show, show_json
 
-# More configurations than this are told in one line.
+if TYPE_CHECKING:
+    from quipu.report.views import Over, TreeView
+
+# More configurations than this are named in one line.
 _MOST_ROWS = 12
 
 
@@ -47,11 +51,9 @@ def command(
              quipu show heat/p=4,n=100.r1 --source --path stencil.c --metric flops,bytes_loaded
     """
     from quipu.report.json_views import show_json as tree_json
-    from quipu.report.terminal import Selection, call_tree, configuration_table, head
-    from quipu.report.views import ConfigurationRow
-
-    from .analysis import is_of_others, load
-    from .views import configuration_rows, experiment_view, is_run, run_tree_view
+    from quipu.report.terminal import call_tree, configuration_table, head
+    from quipu.report.tree_views import configuration_rows, experiment_view
+    from quipu.report.views import ConfigurationRow, TreeOptions
 
     over = over_ranks_of(over_ranks)
     if source or inlined:
@@ -59,65 +61,61 @@ def command(
         return
     if path is not None:
         raise UsageError("--path belongs to --source and --inlined; --depth cuts the call tree")
-    selection = Selection(
-        metrics=split_names(metric),
-        scope=None if exclusive is None else "exclusive" if exclusive else "inclusive",
-        depth=depth,
-        sort=sort,
-        spread=ranks,
-    )
+    scope: Literal["exclusive", "inclusive"] = "exclusive" if exclusive else "inclusive"
+    options = TreeOptions(split_names(metric), None if exclusive is None else scope, depth, sort, ranks)
     rows: list[ConfigurationRow] = []
     names: tuple[str, ...] = ()
     if not is_of_others(folder) and is_run(folder):
-        from ..archive.read import read_archive
-
         if at:
             raise UsageError("--at chooses a configuration of an experiment, but this folder is one run")
-        per_rank = ranks or as_json or over == "max"
-        view = run_tree_view(read_archive(folder, values=per_rank), over)
+        view = _run_view(folder, over, per_rank=ranks or as_json or over == "max")
     else:
         experiment = load(folder, over)
         view = experiment_view(experiment, parse_assignments("--at", at))
         rows, names = configuration_rows(experiment), experiment.parameters
     if as_json:
-        show_json(tree_json(view, selection))
+        show_json(tree_json(view, options))
         return
     room = layout()
     parts = [head(view.title, view.facts, view.notes, room)]
     if 1 < len(rows) <= _MOST_ROWS:
         parts.append(configuration_table(names, rows, room))
-    show([*parts, call_tree(view, selection, room)])
+    show([*parts, call_tree(view, options, room)])
+
+
+def _run_view(folder: Path, over: Over, per_rank: bool) -> TreeView:
+    from quipu.report.tree_views import run_tree_view
+
+    from ..archive.read import read_archive
+    from ..merge.overhead import dominated_in
+
+    archive = read_archive(folder, values=per_rank)
+    return run_tree_view(archive, over, dominated_in(archive))
 
 
 def _show_source(
-    folder: Path,
-    over: Literal["mean", "max", "sum"],
-    metrics: tuple[str, ...],
-    path: str | None,
-    inlined: bool,
-    as_json: bool,
+    folder: Path, over: Over, metrics: tuple[str, ...], path: str | None, inlined: bool, as_json: bool
 ) -> None:
+    from quipu.report.json_views import source_json
+    from quipu.report.source_listing import SourceListing, inlined_view, source_view
     from quipu.report.terminal import head, inlined_listing, source_listing
+    from quipu.report.tree_views import run_facts
 
-    from .source import RunSource, inlined_view, source_json, source_view
-    from .views import is_run, run_tree_view
+    from ..archive.read import read_archive
+    from ..archive.source_table import read_source
 
     if not is_run(folder):
         raise UsageError(f"{folder} is an experiment: source lines are kept per run; give one of the folders in it")
-    run = RunSource(folder, over, metrics)
+    archive = read_archive(folder, values=False)
+    source = SourceListing(archive, read_source(folder, archive.metadata, archive.tree), over, metrics)
     if as_json:
-        show_json(source_json(run, path, inlined))
+        show_json(source_json(source, path, inlined))
         return
     room = layout()
-    facts = run_tree_view(run.archive, over).facts
-    if inlined:
-        view = inlined_view(run, path)
-        parts = [head(str(folder), facts, (), room), *inlined_listing(view, room)]
-    else:
-        view, notes = source_view(run, path)
-        parts = [head(str(folder), facts, notes, room), *source_listing(view, room)]
-    show(parts)
-    if not view.inlined and not view.functions:
+    view, notes = (inlined_view(source, path), []) if inlined else source_view(source, path)
+    listing = (inlined_listing if inlined else source_listing)(view, room)
+    show([head(str(folder), run_facts(archive, over), notes, room), *listing])
+    if not listing:
         say(
             f"nothing fits --path {path}: a pattern is of a whole name, * fits anything"
             if path

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from quipu.modeling.experiment import CallTree, FloatArray
 
+from ..archive.run import RunArchive
 from ..profile.overhead import OVERHEAD, EventCosts, are_mpi, event_costs
 from ..profile.reader import ProcessProfile
 
@@ -139,3 +140,12 @@ def dominated(
         hook = bool(visits[culprit] * costs.get("pair", 0.0) * 2 >= overhead[culprit])
         result.append(Dominated(path, min(1.0, float(share[path])), culprit, hook, len(paths)))
     return sorted(result, key=lambda entry: -inside[entry.path])
+
+
+def dominated_in(archive: RunArchive) -> list[Dominated]:
+    """Return what `dominated` finds in a run; nothing if it does not know what its call paths cost."""
+    found = archive.statistics
+    if not {"time", OVERHEAD.name, "visits"} <= found.keys():
+        return []
+    time, overhead, visits = (found[name].sum for name in ("time", OVERHEAD.name, "visits"))
+    return dominated(archive.tree, time, overhead, visits, archive.metadata.overhead)

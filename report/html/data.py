@@ -25,7 +25,7 @@ from quipu.modeling.pmnf.model import Model
 from quipu.modeling.pmnf.term import Term
 
 from ..behaviour import behaviour_data
-from ..json_views import metric_json
+from ..json_views import json_number, metric_json, region_json
 from ..terminal.names import shorten
 from ..views import PlacedModel
 
@@ -53,26 +53,18 @@ def report_data(
     names = sorted(experiment.values, key=lambda name: (_FIRST.index(name) if name in _FIRST else len(_FIRST), name))
     return {
         "parameters": list(experiment.parameters),
-        "points": [[_number(float(value)) for value in row] for row in points],
+        "points": [[json_number(float(value)) for value in row] for row in points],
         "repetitions": {name: repetitions(experiment.values[name][:, order, :]).sum(axis=1).tolist() for name in names},
         "target": [
-            _number(float(target.get(name, 4 * column.max() if column.size else 1.0)))
+            json_number(float(target.get(name, 4 * column.max() if column.size else 1.0)))
             for name, column in zip(experiment.parameters, points.T, strict=True)
         ],
-        "scale": list(map(_number, scale_of(experiment, target))),
+        "scale": list(map(json_number, scale_of(experiment, target))),
         "blind": [] if slow is None else list(blind_spots(experiment)),
         "slowdowns": None if slow is None else [_slowdown(one) for one in slow],
-        "metrics": [_metric(experiment.metrics[name]) for name in names],
+        "metrics": [metric_json(experiment.metrics[name]) for name in names],
         "regions": [
-            {
-                "display": region.display,
-                "short": shorten(region.display, _SHORT),
-                "name": region.name,
-                "kind": region.kind.name.lower(),
-                "file": region.file,
-                "line": region.line,
-            }
-            for region in experiment.tree.regions
+            {**region_json(region), "short": shorten(region.display, _SHORT)} for region in experiment.tree.regions
         ],
         "region": experiment.tree.region.tolist(),
         "parent": experiment.tree.parent.tolist(),
@@ -101,15 +93,9 @@ def repetitions(values: FloatArray) -> NDArray[np.bool_]:
     return counts > 0
 
 
-def _metric(metric: Metric) -> dict[str, Any]:
-    entry = metric_json(metric)
-    entry["over"] = entry.pop("over_locations")
-    return entry
-
-
 def _values(values: FloatArray, metric: Metric) -> list[Any]:
     """Return the values of one metric, shape (call paths, configurations, repetitions), in the short form."""
-    if not metric.is_effort:  # six digits are more than a clock is worth
+    if not metric.is_effort:  # nine digits are more than a clock is worth
         values = _rounded(values)
     measured = repetitions(values)
     known = ~np.isnan(values)
@@ -129,7 +115,7 @@ def _values(values: FloatArray, metric: Metric) -> list[Any]:
 def _rounded(values: FloatArray) -> FloatArray:
     with np.errstate(divide="ignore", invalid="ignore"):
         digits = np.floor(np.log10(np.abs(values)))
-    scale = 10.0 ** (5 - np.where(np.isfinite(digits), digits, 0))
+    scale = 10.0 ** (8 - np.where(np.isfinite(digits), digits, 0))
     return np.asarray(np.round(values * scale) / scale)
 
 
@@ -137,8 +123,8 @@ def _cell(cell: FloatArray) -> Any:
     if not cell.size or bool(np.all(np.isnan(cell))):
         return None
     if bool(np.all(cell == cell[0])):
-        return _number(float(cell[0]))
-    return [_number(float(value)) for value in cell]
+        return json_number(float(cell[0]))
+    return [json_number(float(value)) for value in cell]
 
 
 def _model(entry: PlacedModel, parameters: tuple[str, ...]) -> dict[str, Any]:
@@ -150,7 +136,7 @@ def _model(entry: PlacedModel, parameters: tuple[str, ...]) -> dict[str, Any]:
     quality = model.quality
     data["constant"] = model.constant
     data["terms"] = _terms(model.terms, places)
-    data["smape"] = None if quality is None or not math.isfinite(quality.smape) else float(f"{quality.smape:.4g}")
+    data["smape"] = None if quality is None else json_number(quality.smape)
     if model.covariance and all(math.isfinite(value) for row in model.covariance for value in row):
         data["covariance"] = [list(row) for row in model.covariance]
     if model.alternatives:
@@ -169,11 +155,11 @@ def _slowdown(one: Slowdown) -> dict[str, Any]:
         "powerText": str(one.power),
         "log": one.log,
         "chance": one.significance,
-        "wait": _number(one.wait_share),
+        "wait": json_number(one.wait_share),
         "lines": [
             {
-                "others": list(map(_number, line.others)),
-                **{name: _number(getattr(line, name)) for name in ("low", "high", "least", "a", "b")},
+                "others": list(map(json_number, line.others)),
+                **{name: json_number(getattr(line, name)) for name in ("low", "high", "least", "a", "b")},
             }
             for line in one.lines
         ],
@@ -188,9 +174,9 @@ def _change(entry: tuple[int, str, Change], parameters: tuple[str, ...]) -> dict
         "path": path,
         "metric": metric,
         "parameter": places[change.parameter],
-        "last": _number(change.last),
-        "first": _number(change.first),
-        **{name: {"constant": own.constant, "terms": _terms(own.terms, places)} for name, own in sides.items()},
+        "last": json_number(change.last),
+        "first": json_number(change.first),
+        **{name: {"constant": side.constant, "terms": _terms(side.terms, places)} for name, side in sides.items()},
     }
 
 
@@ -199,9 +185,3 @@ def _terms(terms: Iterable[Term], places: Mapping[str, int]) -> list[Any]:
         [term.coefficient, [[places[f.parameter], str(f.exponent), f.log, f.shares] for f in term.factors]]
         for term in terms
     ]
-
-
-def _number(value: float) -> float | int | None:
-    if not math.isfinite(value):
-        return None
-    return int(value) if value == round(value) and abs(value) < 2**53 else value

@@ -6,8 +6,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 from quipu.modeling.diagnosis import Diagnosis
 
-from ..findings import finding_rows
-from ..terminal.text import UNICODE, quantity
+from ..text import factor, percent, quantity
 from .page import content_hash, read_template
 
 _STYLE = (
@@ -20,12 +19,11 @@ def html_diagnosis(title: str, place: str, diagnosis: Diagnosis) -> str:
     """Return the findings at a point, which `place` names, as the text of one HTML file."""
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     style = Markup("\n" + read_template("report.css") + _STYLE)
+    environment.filters |= {"factor": factor, "percent": percent, "quantity": quantity}
     return environment.from_string(read_template("diagnosis.html")).render(
         title=title,
         place=place,
-        total=quantity(diagnosis.total, "s", UNICODE),
-        notes=diagnosis.notes,
-        rows=finding_rows(diagnosis, UNICODE),
+        diagnosis=diagnosis,
         style=style,
         style_hash=content_hash(style),
     )

@@ -15,11 +15,11 @@ from quipu.modeling.behaviour import Behaviour
 from quipu.modeling.diagnosis import Slowdown
 from quipu.modeling.experiment import Experiment
 
-from ..terminal.text import number
+from ..text import number
 from ..views import PlacedModel
 from .data import report_data
 
-_SCRIPTS = ("base.js", "model.js", "tree.js", "plot.js", "detail.js", "noise.js", "diagnosis.js", "main.js")
+_SCRIPTS = ("text.js", "base.js", "model.js", "tree.js", "plot.js", "detail.js", "noise.js", "diagnosis.js", "main.js")
 # What could end the element, start another one or a comment, or end a line for old parsers, as JSON escapes.
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .console import console_for, layout_of, plain_text
+from .glyphs import ASCII, UNICODE, Glyphs, Layout, elide
 from .names import plain_names, shorten
 from .source import inlined_listing, source_listing
 from .summary import campaign_line, head, note_lines, run_summary
@@ -11,22 +12,20 @@ from .tables import (
     check_table,
     configuration_table,
     diagnosis_table,
+    filter_table,
     function_table,
     generated_table,
     model_table,
     noise_table,
     ranking_table,
-    selection_table,
 )
-from .text import ASCII, UNICODE, Glyphs, Layout, elide, quantity
-from .tree import Selection, call_tree
+from .tree import call_tree
 
 __all__ = [
     "ASCII",
     "UNICODE",
     "Glyphs",
     "Layout",
-    "Selection",
     "call_tree",
     "campaign_line",
     "change_table",
@@ -35,6 +34,7 @@ __all__ = [
     "console_for",
     "diagnosis_table",
     "elide",
+    "filter_table",
     "function_table",
     "generated_table",
     "head",
@@ -45,10 +45,8 @@ __all__ = [
     "note_lines",
     "plain_names",
     "plain_text",
-    "quantity",
     "ranking_table",
     "run_summary",
-    "selection_table",
     "shorten",
     "source_listing",
 ]

@@ -9,7 +9,7 @@ from typing import TextIO
 
 from rich.console import Console, RenderableType
 
-from .text import ASCII, UNICODE, Layout
+from .glyphs import ASCII, UNICODE, Layout
 
 _NARROWEST = 60
 _PLAIN_WIDTH = 120

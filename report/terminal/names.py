@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from rich.cells import cell_len
 
-from .text import UNICODE, Glyphs, elide
+from .glyphs import UNICODE, Glyphs, elide
 
 _ARROW = re.compile(r"(?<!operator)->")
 _OPERATOR = re.compile(r"\boperator\s*(\(\)|\[\]|->\*?|[^\w\s(]+)")

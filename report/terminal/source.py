@@ -10,8 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from ..source_view import ListedFunction, SourceView
+from ..text import path_text, percent, quantity
+from .glyphs import Glyphs, Layout, clean
 from .names import shorten
-from .text import Glyphs, Layout, clean, measured, percent
 
 _GAP = 2
 _HOT = 0.1  # share of the run from which a line is marked
@@ -37,7 +38,7 @@ def _listing(view: SourceView, function: ListedFunction, layout: Layout) -> Rend
     headings = ("line", *(metric.name for metric in view.metrics), "share", "source")
     hot = [line.share >= _HOT for line in function.lines]
     title = _title(view, place, function.function, function.values, function.share, layout)
-    return Group(*title, _table(headings, rows, hot, _beginning, layout))
+    return Group(*title, _listing_of(headings, rows, hot, _beginning, layout))
 
 
 def inlined_listing(view: SourceView, layout: Layout) -> list[RenderableType]:
@@ -49,8 +50,8 @@ def inlined_listing(view: SourceView, layout: Layout) -> list[RenderableType]:
             (*_numbers(view, row.values, row.share, layout), f"{row.function}  {row.place}".rstrip())
             for row in path.rows
         ]
-        title = _title(view, "", "->".join(path.path), path.values, path.share, layout)
-        listings.append(Group(*title, _table(headings, rows, [False] * len(rows), _function_and_place, layout)))
+        title = _title(view, "", path_text(path.path), path.values, path.share, layout)
+        listings.append(Group(*title, _listing_of(headings, rows, [False] * len(rows), _function_and_place, layout)))
     return listings
 
 
@@ -58,7 +59,7 @@ def _title(
     view: SourceView, place: str, name: str, values: Sequence[float], share: float, layout: Layout
 ) -> tuple[Text, Text]:
     sums = (
-        f"{metric.name} {measured(value, metric, layout.glyphs)}"
+        clean(f"{metric.name} {quantity(value, metric.unit)}", layout.glyphs)
         for metric, value in zip(view.metrics, values, strict=True)
     )
     place, name = clean(place, layout.glyphs), clean(name, layout.glyphs)
@@ -71,7 +72,7 @@ def _title(
 
 
 def _numbers(view: SourceView, values: Sequence[float], share: float, layout: Layout) -> tuple[str, ...]:
-    texts = [measured(value, metric, layout.glyphs) for value, metric in zip(values, view.metrics, strict=True)]
+    texts = [clean(quantity(x, metric.unit), layout.glyphs) for x, metric in zip(values, view.metrics, strict=True)]
     return (*texts, percent(share))
 
 
@@ -90,7 +91,7 @@ def _function_and_place(text: str, width: int, glyphs: Glyphs) -> str:
     return shorten(name, max(_NARROWEST, width - cell_len(gap + place)), glyphs) + gap + place if name else text
 
 
-def _table(
+def _listing_of(
     headings: Sequence[str],
     rows: Sequence[Sequence[str]],
     hot: Sequence[bool],

@@ -8,8 +8,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from ..text import duration, quantity
 from ..views import CampaignStep, RunView
-from .text import Layout, clean, elide, quantity
+from .glyphs import Layout, clean, elide
 
 _BAR_WIDTH = 20
 
@@ -35,21 +36,19 @@ def note_lines(notes: Sequence[str], layout: Layout) -> list[RenderableType]:
 
 
 def run_summary(run: RunView, layout: Layout) -> RenderableType:
-    """Return what one finished run gave: archive, ranks, time, what was added to the command, problems."""
+    """Return what one finished run gave: archive, ranks, time, problems."""
     outcome = "ok" if run.exit_code == 0 and not run.partial else "partial" if run.partial else "failed"
     style = {"ok": "green", "partial": "yellow", "failed": "bold red"}[outcome]
     line = Text()
     line.append(outcome, style=style)
     line.append(f"  {clean(run.name, layout.glyphs)}", style="bold")
     ranks = "rank" if run.ranks == 1 else "ranks"
-    line.append(f"  {run.ranks} {ranks}, {run.call_paths} call paths, {quantity(run.seconds, 's', layout.glyphs)}")
+    line.append(
+        f"  {run.ranks} {ranks}, {run.call_paths} call paths, {clean(quantity(run.seconds, 's'), layout.glyphs)}"
+    )
     if run.exit_code:
         line.append(f", exit code {run.exit_code}", style="red")
     lines: list[RenderableType] = [line]
-    for name, value in run.added:
-        lines.append(
-            Text(f"  set {clean(name, layout.glyphs)}={clean(value, layout.glyphs)}", style="dim", overflow="fold")
-        )
     lines.extend(note_lines(run.problems, layout))
     return Group(*lines)
 
@@ -69,17 +68,10 @@ def campaign_line(step: CampaignStep, layout: Layout) -> Text:
     tail = Text()
     if step.outcome:
         tail.append(f"  {step.outcome}", style={"ok": "green", "failed": "bold red", "partial": "yellow"}[step.outcome])
-        tail.append(f" {quantity(step.seconds, 's', layout.glyphs)}")
+        tail.append(f" {clean(quantity(step.seconds, 's'), layout.glyphs)}")
     if step.left is not None and step.done < step.total:
-        tail.append(f"  about {_duration(step.left)} left", style="dim")
+        tail.append(f"  about {duration(step.left)} left", style="dim")
     room = max(12, layout.width - len(line.plain) - len(tail.plain))
     line.append(elide(clean(step.name, layout.glyphs), room, layout.glyphs))
     line.append_text(tail)
     return line
-
-
-def _duration(seconds: float) -> str:
-    """Return a time span as people say it: `40 s`, `12 min`, `3.5 h`."""
-    if seconds < 90:
-        return f"{max(1, round(seconds))} s"
-    return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

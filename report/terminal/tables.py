@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
+from ..text import factor, number, path_text, percent, quantity
 from ..views import (
     ChangeRow,
     Check,
     ConfigurationRow,
-    FindingRow,
     FunctionRow,
-    GeneratedRow,
     ModelRow,
     NoiseRow,
     RankedRow,
-    SelectionRow,
 )
+from .glyphs import Layout, clean, elide
 from .names import shorten
-from .text import Layout, clean, elide, number, percent, quantity
+
+if TYPE_CHECKING:
+    from quipu.modeling.diagnosis import Diagnosis
+    from quipu.modeling.refine.selection import RegionSelection
 
 _GAP = 2
 _NAMES = ("call path", "region", "function")
@@ -30,21 +33,23 @@ _NAMES = ("call path", "region", "function")
 
 def model_table(rows: Sequence[ModelRow], layout: Layout) -> Table:
     """Return models as a table: call path, metric, formula, fit error (SMAPE), what the model rests on, notes."""
-    texts = [(_path(row.path), row.metric, row.formula, percent(row.error / 100), row.basis, row.note) for row in rows]
-    return _table(("call path", "metric", "model", "SMAPE", "basis", "note"), texts, (0, 2, 5), (3,), layout)
+    texts = [
+        (path_text(row.path), row.metric, row.formula, percent(row.error / 100), row.basis, row.note) for row in rows
+    ]
+    return _elastic(("call path", "metric", "model", "SMAPE", "basis", "note"), texts, (0, 2, 5), (3,), layout)
 
 
 def change_table(rows: Sequence[ChangeRow], layout: Layout) -> Table:
     """Return where behaviour changes: call path, metric, the values between which it does, models on both sides."""
-    texts = [(_path(row.path), row.metric, row.between, row.below, row.above) for row in rows]
-    return _table(("call path", "metric", "changes", "below", "above"), texts, (0, 3, 4), (), layout)
+    texts = [(path_text(row.path), row.metric, row.between, row.below, row.above) for row in rows]
+    return _elastic(("call path", "metric", "changes", "below", "above"), texts, (0, 3, 4), (), layout)
 
 
 def noise_table(rows: Sequence[NoiseRow], layout: Layout) -> Table:
     """Return the noise of repetitions: the range of a configuration, quantiles of deviations, the worst one."""
     texts = [
         (
-            _path(row.path),
+            path_text(row.path),
             row.metric,
             row.repetitions,
             percent(row.level),
@@ -56,7 +61,7 @@ def noise_table(rows: Sequence[NoiseRow], layout: Layout) -> Table:
         for row in rows
     ]
     headings = ("call path", "metric", "repetitions", "range", "90 % of deviations", "worst", "at", "note")
-    return _table(headings, texts, (0, 7), (2, 3, 4, 5), layout)
+    return _elastic(headings, texts, (0, 7), (2, 3, 4, 5), layout)
 
 
 def ranking_table(rows: Sequence[RankedRow], unit: str, layout: Layout) -> Table:
@@ -65,60 +70,56 @@ def ranking_table(rows: Sequence[RankedRow], unit: str, layout: Layout) -> Table
     for place, row in enumerate(rows, start=1):
         interval = ""
         if row.low is not None and row.high is not None:
-            interval = f"{_value(row.low, unit, layout)} .. {_value(row.high, unit, layout)}"
+            interval = f"{quantity(row.low, unit)} .. {quantity(row.high, unit)}"
         flag = "extrapolation" if row.extrapolation else ""
-        value = _value(row.value, unit, layout)
-        texts.append((str(place), _path(row.path), value, percent(row.share), interval, flag, row.formula))
+        value = quantity(row.value, unit)
+        texts.append((str(place), path_text(row.path), value, percent(row.share), interval, flag, row.formula))
     headings = ("", "call path", "predicted", "share", "90 % interval", "", "model")
-    return _table(headings, texts, (1, 6), (0, 2, 3), layout)
+    return _elastic(headings, texts, (1, 6), (0, 2, 3), layout)
 
 
-def selection_table(rows: Sequence[SelectionRow], layout: Layout) -> Table:
-    """Return what a filter keeps and drops, and why."""
+def filter_table(selection: RegionSelection, dropped: int, layout: Layout) -> Table:
+    """Return what a filter keeps, and so many of the regions that it drops, and why."""
     texts = [
         (
-            "keep" if row.kept else "drop",
-            row.region,
-            percent(row.share),
-            _value(row.visits, "1", layout),
-            _value(row.overhead, "s", layout),
-            row.reason,
+            word,
+            choice.region.display,
+            percent(choice.share),
+            quantity(choice.visits),
+            quantity(choice.overhead, "s"),
+            choice.reason,
         )
-        for row in rows
+        for word, choices in (("keep", selection.kept), ("drop", selection.dropped[:dropped]))
+        for choice in choices
     ]
     headings = ("", "region", "share", "visits per rank", "overhead", "reason")
-    return _table(headings, texts, (1, 5), (2, 3, 4), layout)
+    return _elastic(headings, texts, (1, 5), (2, 3, 4), layout)
 
 
-def diagnosis_table(rows: Sequence[FindingRow], layout: Layout) -> Table:
+def diagnosis_table(diagnosis: Diagnosis, top: int, layout: Layout) -> Table:
     """Return what will hurt: call path, cause, time lost at the target, slowdown there and as measured, its growth."""
-    waits = any(row.waiting for row in rows)
+    waits = any(math.isfinite(one.wait_share) for one in diagnosis.findings[:top])
     texts = [
         (
-            row.label,
-            row.cause,
-            row.lost,
-            row.share,
-            row.slowdown,
-            row.growth,
-            *([row.waiting] if waits else []),
-            row.effort,
+            one.label,
+            one.cause.value,
+            quantity(one.lost, "s"),
+            percent(diagnosis.share(one)),
+            f"{factor(one.slowdown_measured)} → {factor(one.slowdown)}",
+            one.growth,
+            *([percent(one.wait_share, 0) if math.isfinite(one.wait_share) else ""] if waits else []),
+            one.effort,
         )
-        for row in rows
+        for one in diagnosis.findings[:top]
     ]
     headings = ["call path", "cause", "lost", "share", "slowdown", "grows as", *(["waiting"] if waits else [])]
     last = len(headings)
-    return _table((*headings, "time from effort"), texts, (0, last), (2, 3, 4, *([6] if waits else [])), layout)
+    return _elastic((*headings, "time from effort"), texts, (0, last), (2, 3, 4, *([6] if waits else [])), layout)
 
 
-def generated_table(rows: Sequence[GeneratedRow], layout: Layout) -> Table:
-    """Return generated functions: how often they compute and what they communicate."""
-    texts = [(row.name, row.loops, row.operations, row.elements) for row in rows]
-    return _table(("function", "steps of computation", "MPI", "elements"), texts, (1,), (), layout)
-
-
-def _path(path: tuple[str, ...]) -> str:
-    return "->".join(path)
+def generated_table(rows: Sequence[tuple[str, str, str, str]], layout: Layout) -> Table:
+    """Return generated functions: name, how often they compute, what they communicate, elements of a message."""
+    return _elastic(("function", "steps of computation", "MPI", "elements"), rows, (1,), (), layout)
 
 
 def configuration_table(parameters: Sequence[str], rows: Sequence[ConfigurationRow], layout: Layout) -> Table:
@@ -128,12 +129,12 @@ def configuration_table(parameters: Sequence[str], rows: Sequence[ConfigurationR
         (
             *(number(value) for value in row.point),
             str(row.repetitions),
-            _value(row.total, row.unit, layout),
+            quantity(row.total, row.unit),
             percent(row.spread),
         )
         for row in rows
     ]
-    return _table(headings, texts, (), tuple(range(len(headings))), layout)
+    return _elastic(headings, texts, (), tuple(range(len(headings))), layout)
 
 
 def check_table(checks: Sequence[Check], layout: Layout) -> Table:
@@ -168,14 +169,10 @@ def function_table(rows: Sequence[FunctionRow], layout: Layout) -> Table:
         )
         for row in rows
     ]
-    return _table(("function", "source", "blocks", "instructions", "calls", ""), texts, (0, 1), (2, 3, 4), layout)
+    return _elastic(("function", "source", "blocks", "instructions", "calls", ""), texts, (0, 1), (2, 3, 4), layout)
 
 
-def _value(value: float, unit: str, layout: Layout) -> str:
-    return quantity(value, unit, layout.glyphs)
-
-
-def _table(
+def _elastic(
     headings: Sequence[str],
     rows: Sequence[Sequence[str]],
     elastic: tuple[int, ...],

@@ -12,33 +12,15 @@ from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
-from ..views import Scope, Statistics, TreeView, statistics
+from ..text import percent, quantity
+from ..views import Scope, Statistics, TreeOptions, TreeView, statistics
+from .glyphs import Layout, clean, elide
 from .names import shorten
-from .text import Layout, clean, elide, measured, percent
 
 _FIRST = ("time", "visits", "blocks", "bytes_sent", "bytes_received")
 _COLUMN_GAP = 2
 _NARROWEST_PATH = 24
 _STYLES = {RegionKind.MPI: "cyan", RegionKind.OPENMP: "magenta", RegionKind.PYTHON: "yellow", RegionKind.USER: "green"}
-
-
-@dataclass(frozen=True)
-class Selection:
-    """What of a call tree is shown.
-
-    metrics: names in the order of columns; empty: time, visits, blocks and bytes as far as they are not zero.
-    scope:   inclusive, exclusive, or None: inclusive and exclusive for cost, exclusive visits, inclusive effort.
-    depth:   levels below the roots that are shown; None: all.
-    sort:    metric that orders siblings (largest first); None: the first column.
-    spread:  min, mean, max over the samples and the imbalance in place of one value; of the first metric if none
-             is asked for.
-    """
-
-    metrics: tuple[str, ...] = ()
-    scope: Scope | None = None
-    depth: int | None = None
-    sort: str | None = None
-    spread: bool = False
 
 
 @dataclass(frozen=True)
@@ -50,15 +32,15 @@ class Column:
     statistics: Statistics
 
 
-def columns_of(view: TreeView, selection: Selection) -> tuple[Column, ...]:
-    """Return the columns that a selection asks for. Raises ModelingError for a metric that the view does not have."""
-    names = selection.metrics or default_metrics(view)
-    if selection.spread and not selection.metrics:
+def columns_of(view: TreeView, options: TreeOptions) -> tuple[Column, ...]:
+    """Return the columns that options ask for. Raises ModelingError for a metric that the view does not have."""
+    names = options.metrics or default_metrics(view)
+    if options.spread and not options.metrics:
         names = names[:1]
     columns = []
     for name in names:
-        for scope in _scopes(view, name, selection):
-            columns.append(Column(name, scope, _statistics(view, name, scope, selection.spread)))
+        for scope in _scopes(view, name, options):
+            columns.append(Column(name, scope, _statistics(view, name, scope, options.spread)))
     return tuple(columns)
 
 
@@ -80,9 +62,9 @@ def _statistics(view: TreeView, name: str, scope: Scope, spread: bool) -> Statis
     return view.spread[name]
 
 
-def _scopes(view: TreeView, name: str, selection: Selection) -> tuple[Scope, ...]:
-    metric, scope = view.metric(name), selection.scope
-    if scope is None and selection.spread and view.spread is not None:
+def _scopes(view: TreeView, name: str, options: TreeOptions) -> tuple[Scope, ...]:
+    metric, scope = view.metric(name), options.scope
+    if scope is None and options.spread and view.spread is not None:
         return ("exclusive",)
     if scope is not None:
         return (scope,)
@@ -111,13 +93,13 @@ def ordered_paths(tree: CallTree, weight: FloatArray, depth: int | None) -> list
     return order
 
 
-def call_tree(view: TreeView, selection: Selection, layout: Layout) -> Table:
+def call_tree(view: TreeView, options: TreeOptions, layout: Layout) -> Table:
     """Return the call tree of a run or of one configuration of an experiment as a table."""
-    columns = columns_of(view, selection)
-    weight = _weight(view, selection, columns)
-    rows = ordered_paths(view.tree, weight, selection.depth)
-    cells = [_cells(view, column, [node for node, _ in rows], selection.spread, layout) for column in columns]
-    headings = [_headings(view, column, selection.spread) for column in columns]
+    columns = columns_of(view, options)
+    weight = _weight(view, options, columns)
+    rows = ordered_paths(view.tree, weight, options.depth)
+    cells = [_cells(view, column, [node for node, _ in rows], options.spread, layout) for column in columns]
+    headings = [_headings(view, column, options.spread) for column in columns]
     share = _shares(view, columns)
     numeric = [
         (head, body)
@@ -130,7 +112,7 @@ def call_tree(view: TreeView, selection: Selection, layout: Layout) -> Table:
     names = [clean(view.tree.name(node), layout.glyphs) for node, _ in rows]
     natural = max((cell_len(guide + name) for guide, name in zip(labels, names, strict=True)), default=9)
     # Metrics that were asked for have precedence over long names, those that were not have not.
-    narrowest = _NARROWEST_PATH if selection.metrics else max(_NARROWEST_PATH, layout.width * 2 // 5)
+    narrowest = _NARROWEST_PATH if options.metrics else max(_NARROWEST_PATH, layout.width * 2 // 5)
     kept, room = _fit(numeric, max(natural, len("call path")), narrowest, layout.width)
     deepest = max((len(last) - 1 for _, last in rows), default=0)
     step = next((step for step in (3, 2) if step * deepest <= room // 2), 1)
@@ -156,10 +138,10 @@ def call_tree(view: TreeView, selection: Selection, layout: Layout) -> Table:
     return table
 
 
-def _weight(view: TreeView, selection: Selection, columns: Sequence[Column]) -> FloatArray:
-    if selection.sort is not None:
-        scope = selection.scope or "inclusive"
-        return statistics(view.scoped(selection.sort, scope), view.over).value
+def _weight(view: TreeView, options: TreeOptions, columns: Sequence[Column]) -> FloatArray:
+    if options.sort is not None:
+        scope = options.scope or "inclusive"
+        return statistics(view.scoped(options.sort, scope), view.over).value
     return columns[0].statistics.value if columns else np.zeros(len(view.tree))
 
 
@@ -169,8 +151,8 @@ def _guides(last: tuple[bool, ...], step: int, layout: Layout) -> str:
         return ""
     glyphs = layout.glyphs
     above = "".join((glyphs.blank if done else glyphs.bar)[:step] for done in last[1:-1])
-    own = (glyphs.last if last[-1] else glyphs.branch)[:step]
-    return above + own + " " * (step < 3)
+    branch = (glyphs.last if last[-1] else glyphs.branch)[:step]
+    return above + branch + " " * (step < 3)
 
 
 def _headings(view: TreeView, column: Column, spread: bool) -> list[str]:
@@ -185,7 +167,7 @@ def _cells(view: TreeView, column: Column, nodes: list[int], spread: bool, layou
     found = column.statistics
 
     def texts(values: FloatArray) -> list[str]:
-        return [measured(float(values[node]), metric, layout.glyphs) for node in nodes]
+        return [clean(quantity(float(values[node]), metric.unit), layout.glyphs) for node in nodes]
 
     if not spread:
         return [texts(found.value)]

@@ -145,7 +145,7 @@ def test_errors_of_the_system(
     def fail(_: object) -> None:
         raise error
 
-    monkeypatch.setattr("quipu.agent.cli.views.is_run", fail)
+    monkeypatch.setattr("quipu.agent.cli.show.is_run", fail)
     assert run_command_line(["show", "x"]) == code
     assert f"quipu: error: {message}" in capsys.readouterr().err
 
@@ -154,7 +154,7 @@ def test_a_defect_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("quipu.agent.cli.views.is_run", fail)
+    monkeypatch.setattr("quipu.agent.cli.show.is_run", fail)
     with pytest.raises(ZeroDivisionError):
         run_command_line(["show", "x"])
 

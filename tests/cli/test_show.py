@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 from .conftest import Quipu
@@ -66,3 +69,17 @@ def test_sum_and_max_over_ranks(quipu: Quipu, heat: Path) -> None:
 
 def test_colour_only_where_it_is_seen(quipu: Quipu, heat: Path) -> None:
     assert "\x1b" not in quipu("show", heat, TERM="xterm-256color").out
+
+
+def test_a_run_is_shown_without_what_models_need(heat: Path) -> None:
+    script = (
+        "import sys; from quipu.agent.cli.main import run_command_line; run_command_line(sys.argv[1:]);"
+        "sys.exit('scipy' in sys.modules or 'quipu.modeling.pmnf' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, "show", str(heat / "p=4,n=64.r1")],
+        capture_output=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        check=False,
+    )
+    assert done.returncode == 0

@@ -16,7 +16,6 @@ from quipu.report.terminal import (
     UNICODE,
     Glyphs,
     Layout,
-    Selection,
     call_tree,
     campaign_line,
     check_table,
@@ -27,12 +26,12 @@ from quipu.report.terminal import (
     model_table,
     plain_names,
     plain_text,
-    quantity,
     ranking_table,
     run_summary,
     shorten,
 )
-from quipu.report.views import CampaignStep, Check, ModelRow, RankedRow, RunView, TreeView, statistics
+from quipu.report.text import quantity
+from quipu.report.views import CampaignStep, Check, ModelRow, RankedRow, RunView, TreeOptions, TreeView, statistics
 from rich.cells import cell_len
 
 REGIONS = (
@@ -62,7 +61,7 @@ def lines(text: str) -> list[str]:
 
 
 def test_tree_golden() -> None:
-    assert lines(plain_text(call_tree(VIEW, Selection(), Layout(92)))) == lines("""
+    assert lines(plain_text(call_tree(VIEW, TreeOptions(), Layout(92)))) == lines("""
 call path               time incl   share  time excl  visits  blocks incl
 main                       1.72 s  100.0%     100 ms       1       1.00 G
 ├─ Solver<…>::run(…)       1.62 s   94.2%     1.50 s      10       1.00 G
@@ -73,7 +72,7 @@ main                       1.72 s  100.0%     100 ms       1       1.00 G
 
 
 def test_tree_ascii_exclusive_sorted_and_cut_at_a_depth() -> None:
-    selection = Selection(metrics=("blocks", "comm_size"), scope="exclusive", depth=1, sort="visits")
+    selection = TreeOptions(metrics=("blocks", "comm_size"), scope="exclusive", depth=1, sort="visits")
     text = plain_text(call_tree(VIEW, selection, Layout(80, ASCII)))
     assert text.isascii()
     assert [line.split()[0] for line in lines(text)[1:]] == ["main", "|-", "`-"]
@@ -82,7 +81,7 @@ def test_tree_ascii_exclusive_sorted_and_cut_at_a_depth() -> None:
 
 
 def test_spread_over_ranks() -> None:
-    text = plain_text(call_tree(VIEW, Selection(metrics=("time",), scope="inclusive", spread=True), Layout(100)))
+    text = plain_text(call_tree(VIEW, TreeOptions(metrics=("time",), scope="inclusive", spread=True), Layout(100)))
     solver = next(line for line in lines(text) if "Solver" in line)
     assert solver.split()[-5:] != []
     assert "1.02 s" in solver
@@ -93,7 +92,7 @@ def test_spread_over_ranks() -> None:
 
 def test_an_unknown_metric_lists_those_there_are() -> None:
     with pytest.raises(ModelingError, match="no metric 'nope'; it has: blocks, comm_size, time, visits"):
-        call_tree(VIEW, Selection(metrics=("nope",)), Layout(80))
+        call_tree(VIEW, TreeOptions(metrics=("nope",)), Layout(80))
 
 
 @pytest.mark.parametrize("width", [60, 80, 120, 200])
@@ -103,8 +102,8 @@ def test_no_line_is_wider_than_asked_for(width: int, glyphs: object) -> None:
     rows = [ModelRow(("main",) * 30, "time", "1.2e-8·n³·log2(p) + " * 9, 12.3, "25 configurations")]
     ranked = [RankedRow(("main",) * 30, 1.5, 0.75, "3·n³" * 40, 1.2, 1.9, True)]
     for table in (
-        call_tree(VIEW, Selection(), layout),
-        call_tree(VIEW, Selection(spread=True), layout),
+        call_tree(VIEW, TreeOptions(), layout),
+        call_tree(VIEW, TreeOptions(spread=True), layout),
         model_table(rows, layout),
         ranking_table(ranked, "s", layout),
     ):
@@ -141,10 +140,9 @@ missing  flang  needed for: quipu-fc
 
 
 def test_run_summary_and_campaign_lines() -> None:
-    run = RunView("heat/p=2.r1", 2, 5, 1.25, 137, True, (("A", "1"),), ("rank 1 was killed",))
+    run = RunView("heat/p=2.r1", 2, 5, 1.25, 137, True, ("rank 1 was killed",))
     assert lines(plain_text(run_summary(run, Layout(100)))) == lines("""
 partial  heat/p=2.r1  2 ranks, 5 call paths, 1.25 s, exit code 137
-  set A=1
 note: rank 1 was killed
 """)
     step = CampaignStep(3, 12, "p=2,n=64 (repetition 1)", "ok", 1.5, 100.0)
@@ -266,7 +264,7 @@ def test_deep_trees_stay_trees() -> None:
     depth = 14
     tree = CallTree((Region("step", "step"),), np.zeros(depth, np.int64), np.arange(-1, depth - 1))
     view = TreeView("run", tree, {"time": METRICS["time"]}, {"time": np.ones((depth, 1))})
-    text = lines(plain_text(call_tree(view, Selection(metrics=("time",)), Layout(60))))
+    text = lines(plain_text(call_tree(view, TreeOptions(metrics=("time",)), Layout(60))))
     assert [line.split("step")[0] for line in text[1:]] == ["", *(" " * level + "└ " for level in range(depth - 1))]
 
 
@@ -279,7 +277,7 @@ def test_statistics_of_nothing_are_not_numbers() -> None:
 
 
 def test_json_of_a_tree() -> None:
-    data = show_json(VIEW, Selection(metrics=("time",), depth=1, spread=True))
+    data = show_json(VIEW, TreeOptions(metrics=("time",), depth=1, spread=True))
     assert data["call_paths"][0]["path"] == ["main"]
     assert len(data["call_paths"]) == 3
     last = data["call_paths"][-1]

@@ -1,4 +1,4 @@
-// The data of the report, elements, numbers as text, values by call path.
+// The data of the report, elements, values by call path.
 
 const DATA = JSON.parse(document.getElementById("quipu-data").textContent);
 const SVG = document.querySelector("#plot svg").namespaceURI;
@@ -17,39 +17,6 @@ function shape(name, attributes = {}, ...content) {
   node.append(...content);
   return node;
 }
-
-function three(value) {
-  const size = Math.abs(value);
-  if (size === 0) return "0";
-  if (size < 1e-3) return value.toExponential(1);
-  return value.toFixed(size >= 99.95 ? 0 : size >= 9.995 ? 1 : size >= 0.9995 ? 2 : 3);
-}
-
-function quantity(value, unit) {
-  if (value === null || value === undefined || Number.isNaN(value)) return "–";
-  if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
-  const size = Math.abs(value);
-  if (unit === "s") {
-    if (size === 0) return "0 s";
-    if (size >= 99999.5) return value.toExponential(2) + " s";
-    for (const [factor, name] of [[1, "s"], [1e-3, "ms"], [1e-6, "µs"]]) if (size >= factor * 0.9995) return three(value / factor) + " " + name;
-    return three(value / 1e-9) + " ns";
-  }
-  const suffix = unit === "1" ? "" : unit;
-  const spaced = suffix ? " " + suffix : "";
-  if (size < 99999.5 && (Number.isInteger(value) || size >= 9999.5)) return value.toFixed(0) + spaced;
-  if (size < 999.5) return three(value) + spaced;
-  if (size >= 1e18) return value.toExponential(2) + spaced;
-  for (const [factor, prefix] of [[1e15, "P"], [1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]])
-    if (size >= factor * 0.9995) return three(value / factor) + " " + prefix + suffix;
-  return three(value) + spaced;
-}
-
-function plainNumber(value) {
-  return Number.isInteger(value) && Math.abs(value) < 1e15 ? String(value) : String(Number(value.toPrecision(6)));
-}
-
-const percent = (fraction) => (Number.isFinite(fraction) ? (100 * fraction).toFixed(1) + "%" : "–");
 
 // ---- the call tree ----
 const childrenOf = DATA.parent.map(() => []);
@@ -104,7 +71,7 @@ function combineInto(list, values, largest) {
 function repetitionsOf(metric, scope, path, configuration) {
   if (scope === "exclusive") return repetitions(metric, path, configuration);
   const list = [];
-  const largest = metricByName.get(metric).over === "max";
+  const largest = metricByName.get(metric).over_locations === "max";
   for (const node of subtree(path)) combineInto(list, repetitions(metric, node, configuration), largest);
   return list;
 }
@@ -115,7 +82,7 @@ function valuesAt(metric, scope, configuration) {
   if (inclusiveCache.has(key)) return inclusiveCache.get(key);
   const values = DATA.parent.map((_, path) => repetitions(metric, path, configuration).slice());
   if (scope === "inclusive") {
-    const largest = metricByName.get(metric).over === "max";
+    const largest = metricByName.get(metric).over_locations === "max";
     for (let node = values.length - 1; node >= 0; node--) {
       const parent = DATA.parent[node];
       if (parent < 0) continue;

@@ -42,10 +42,9 @@ function drawModels() {
     if (!summed) for (const note of own.notes || []) basis.append(element("div", { class: "status" }, note));
     if (!summed) basis.append(...behaviourLines(metric.name, state.path));
     const smape = summed ? errorOfSum(metric.name, state.path, model) : own.smape;
-    const error = Number.isFinite(smape) ? smape.toFixed(1) + "%" : "–";
     const row = element("tr", { class: metric.name === state.metric ? "chosen" : "" });
     row.append(element("td", {}, metric.name + (metric.unit === "1" ? "" : ` [${metric.unit}]`)), element("td", {}, formulaNode(model)));
-    row.append(element("td", { class: "number" }, error), basis);
+    row.append(element("td", { class: "number" }, percent((smape ?? NaN) / 100)), basis);
     rows.push(row);
   }
   if (!rows.length) rows.push(element("tr", {}, element("td", { colspan: 4 }, "no models of this call path")));
@@ -77,7 +76,7 @@ function startPlotControls() {
     const selects = DATA.parameters.flatMap((name, at) => {
       if (at === state.axis) return [];
       const select = element("select", { "aria-label": "value of " + name });
-      select.append(...values[at].map((value) => option(value, plainNumber(value), value === state.fixed[at])));
+      select.append(...values[at].map((value) => option(value, numberText(value), value === state.fixed[at])));
       select.addEventListener("change", () => {
         state.fixed[at] = Number(select.value);
         drawPlot();
@@ -115,7 +114,7 @@ function drawRanking() {
   let whole = 0;
   for (let path = 0; path < DATA.parent.length; path++) {
     const own = set.predict(path, "exclusive", point);
-    if (own && Number.isFinite(own.middle)) whole = metric.over === "max" ? Math.max(whole, own.middle) : whole + own.middle;
+    if (own && Number.isFinite(own.middle)) whole = metric.over_locations === "max" ? Math.max(whole, own.middle) : whole + own.middle;
     if (state.scope === "exclusive" && own && Number.isFinite(own.middle)) list.push([path, own]);
   }
   if (state.scope === "inclusive") list.push(...inclusivePredictions(set, point));
@@ -135,7 +134,7 @@ function inclusivePredictions(set, point) {
     const [below, above] = [sums[node], parent < 0 ? null : sums[parent]];
     if (parent < 0 || !below) continue;
     if (!above) sums[parent] = below;
-    else if (set.metric.over === "max") sums[parent] = below.middle > above.middle ? below : above;
+    else if (set.metric.over_locations === "max") sums[parent] = below.middle > above.middle ? below : above;
     else sums[parent] = addPredictions(above, below);
   }
   return [...sums.entries()].filter(([, one]) => one && Number.isFinite(one.middle));
@@ -164,7 +163,7 @@ function rankedRow(path, one, at, whole, metric, set, outside) {
   const row = element("tr", { "data-path": path, class: path === state.path ? "chosen" : "" });
   row.append(element("td", { class: "number" }, String(at + 1)), name);
   row.append(element("td", { class: "number" }, quantity(one.middle, metric.unit)));
-  row.append(element("td", { class: "number interval" }, high > low ? `${quantity(low, metric.unit)} – ${quantity(high, metric.unit)}` : "–"));
+  row.append(element("td", { class: "number interval" }, high > low ? `${quantity(low, metric.unit)} .. ${quantity(high, metric.unit)}` : "-"));
   row.append(element("td", { class: "number" }, percent(whole > 0 ? one.middle / whole : NaN)), formula);
   return row;
 }
@@ -176,7 +175,7 @@ function markChosen(table) {
 // Inputs for the numbers of a point, which they change.
 function targetInputs(form, point, redraw) {
   DATA.parameters.forEach((name, at) => {
-    const input = element("input", { type: "text", inputmode: "decimal", value: plainNumber(point[at]), "aria-label": name });
+    const input = element("input", { type: "text", inputmode: "decimal", value: numberText(point[at]), "aria-label": name });
     input.addEventListener("input", () => {
       const value = Number(input.value.trim() || NaN);
       input.setAttribute("aria-invalid", !(value > 0));

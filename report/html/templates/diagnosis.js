@@ -32,22 +32,22 @@ function effortNode(path) {
     const model = metricByName.has(name) ? modelsOf(name).own.get(path) : null;
     if (model && (model.terms.length || model.constant)) parts.push(element("div", {}, `${name} `, formulaNode(model)));
   }
-  return parts.length ? parts : ["–"];
+  return parts.length ? parts : ["-"];
 }
 
 function findingRow(one, at, whole) {
   const name = DATA.parameters[one.parameter];
-  const range = `${name} = ${plainNumber(one.line.low)} to ${plainNumber(one.line.high)}`;
-  const evidence = [element("div", {}, `${three(one.measured)}× slower over the measured ${range}`)];
-  if (one.wait !== null) evidence.push(element("div", {}, `${percent(one.wait)} of the longest time was waiting`));
-  const chance = element("div", { class: "status" }, one.chance > 0 ? `chance ${one.chance.toExponential(0)}` : "chance below 1e-300");
+  const range = `${name} = ${numberText(one.line.low)} to ${numberText(one.line.high)}`;
+  const evidence = [element("div", {}, `${factorText(one.measured)} slower over the measured ${range}`)];
+  if (one.wait !== null) evidence.push(element("div", {}, `${percent(one.wait, 0)} of the longest time was waiting`));
+  const chance = element("div", { class: "status" }, one.chance > 0 ? `chance ${exponential(one.chance, 0)}` : "chance below 1e-300");
   chance.title = "how many such findings luck gives in the whole program (F-test)";
   const row = element("tr", { "data-path": one.path, class: one.path === state.path ? "chosen" : "" });
   row.append(element("td", { class: "number" }, String(at + 1)), pathCell(one.path, "time"));
   row.append(element("td", {}, element("span", { class: "tag" }, one.cause)));
   row.append(element("td", { class: "number" }, quantity(one.lost, "s")), element("td", { class: "number" }, percent(whole > 0 ? one.lost / whole : NaN)));
   const growth = formulaNode(unpackModel({ constant: 0, terms: [[1, [[one.parameter, one.powerText, one.log, 0]]]] }));
-  row.append(element("td", { class: "number" }, `${three(one.slowdown)}×`), element("td", {}, growth));
+  row.append(element("td", { class: "number" }, factorText(one.slowdown)), element("td", {}, growth));
   row.append(element("td", { class: "evidence" }, ...evidence, chance));
   const time = element("td", {}, formulaNode(one.model));
   if (one.model.prior) time.append(" ", element("span", { class: "tag prior", title: one.model.prior }, "prior"));
@@ -60,7 +60,7 @@ function drawDiagnosis() {
   const status = byId("scale-status");
   const table = byId("findings");
   const wrong = DATA.parameters.filter((_, at) => !(point[at] > 0));
-  byId("diagnosis-title").textContent = `What will hurt at ${DATA.parameters.map((name, at) => `${name} = ${point[at] > 0 ? largeNumber(point[at]) : "?"}`).join(", ")}`;
+  byId("diagnosis-title").textContent = `What will hurt at ${wrong.length ? "?" : pointText(DATA.parameters, point)}`;
   table.hidden = true;
   status.className = "status";
   if (wrong.length) {
@@ -81,10 +81,6 @@ function drawDiagnosis() {
   else parts.push("nothing was found that grows faster than effort");
   if (found.length > 25) parts.push(`${found.length - 25} further findings are not listed`);
   status.textContent = parts.join("; ");
-}
-
-function largeNumber(value) {
-  return Number.isInteger(value) && value >= 1e4 && value < 1e15 ? value.toLocaleString("en-US") : plainNumber(value);
 }
 
 function startDiagnosis() {

@@ -114,7 +114,7 @@ class ModelSet {
   // Inclusive models add up like terms; for metrics that combine by maximum there is no single formula.
   formula(path, scope) {
     if (scope === "exclusive") return this.own.get(path) || null;
-    if (this.metric.over === "max") return childrenOf[path].length ? null : this.own.get(path) || null;
+    if (this.metric.over_locations === "max") return childrenOf[path].length ? null : this.own.get(path) || null;
     if (!this.sums.has(path)) this.sums.set(path, this.collect(path));
     return this.sums.get(path);
   }
@@ -154,7 +154,7 @@ class ModelSet {
       const one = this.predictOwn(node, point);
       if (!one) continue;
       if (!result) result = one;
-      else if (this.metric.over === "max") result = one.middle > result.middle ? one : result;
+      else if (this.metric.over_locations === "max") result = one.middle > result.middle ? one : result;
       else result = addPredictions(result, one);
     }
     return result;
@@ -180,14 +180,10 @@ function outsideRange(point) {
   });
 }
 
-// Three digits, as text and the exponent of ten if that is needed.
+// The digits of modeling/pmnf/text.py, and the exponent of ten if there is one.
 function coefficient(value) {
-  const size = Math.abs(value);
-  const whole = Math.round(value);
-  if (Math.abs(value - whole) <= 1e-9 * size && size < 1e6) return [String(whole), null];
-  if (size >= 1e-3 && size < 1e5) return [size >= 100 ? value.toFixed(0) : value.toPrecision(3), null];
-  const [mantissa, exponent] = value.toExponential(2).split("e");
-  return [mantissa + "·10", String(Number(exponent))];
+  const [mantissa, exponent] = (Number.isInteger(value) && value < 1e6 ? decimal(value, 0) : general(value, 4)).split("e");
+  return exponent ? [mantissa + "·10", String(Number(exponent))] : [mantissa, null];
 }
 
 // A formula as an element: superscripts are elements, names are text.
@@ -202,7 +198,7 @@ function formulaNode(model) {
     first = false;
     const size = Math.abs(value);
     const [text, exponent] = coefficient(size);
-    const one = text === "1" && exponent === null;
+    const one = size === 1;
     if (!one || !factors.length) {
       out.append(text);
       if (exponent !== null) out.append(element("sup", {}, exponent.replace("-", "−")));

@@ -13,7 +13,7 @@ const changeAt = (metric, path) => changesOf.get(metric + "\n" + path) || null;
 
 function betweenText(change) {
   const name = DATA.parameters[change.parameter];
-  return `from ${name}=${plainNumber(change.last)} to ${name}=${plainNumber(change.first)}`;
+  return `from ${name}=${numberText(change.last)} to ${name}=${numberText(change.first)}`;
 }
 
 // The lines below a model in the table of a call path.

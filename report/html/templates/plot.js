@@ -105,7 +105,7 @@ function drawPlot() {
 }
 
 function tip(axis, at, value) {
-  return `${DATA.parameters[axis]} = ${plainNumber(at)}: ${quantity(value, metricByName.get(state.metric).unit)}`;
+  return `${DATA.parameters[axis]} = ${numberText(at)}: ${quantity(value, metricByName.get(state.metric).unit)}`;
 }
 
 function drawAxes(svg, x, y, width, height, axis) {
@@ -114,7 +114,7 @@ function drawAxes(svg, x, y, width, height, axis) {
   for (const tick of x.ticks) {
     const at = x.place(tick);
     svg.append(shape("line", { class: "grid", x1: at, x2: at, y1: FRAME.top, y2: height - FRAME.bottom }));
-    const text = plainNumber(Number(tick.toPrecision(10)));
+    const text = numberText(Number(tick.toPrecision(10)));
     const half = text.length * 3.6;
     if (at - half < last + 6) continue;
     last = at + half;

@@ -14,7 +14,7 @@ function measuredMeans() {
 function wholeOf() {
   const inclusive = valuesAt(state.metric, "inclusive", state.configuration).map(mean);
   const values = roots.map((root) => inclusive[root]).filter(Number.isFinite);
-  return metricByName.get(state.metric).over === "max" ? Math.max(0, ...values) : values.reduce((a, b) => a + b, 0);
+  return metricByName.get(state.metric).over_locations === "max" ? Math.max(0, ...values) : values.reduce((a, b) => a + b, 0);
 }
 
 function ordered(nodes, weight) {

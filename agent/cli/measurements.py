@@ -43,6 +43,15 @@ def load_both(
     return analyze(experiment, options or DEFAULT), experiment
 
 
+def is_run(folder: Path) -> bool:
+    """Whether a folder is one run archive (else: an experiment). Raises FormatError if it is no folder."""
+    if not folder.exists():
+        raise FormatError(folder, "there is no such folder")
+    if not folder.is_dir():
+        raise FormatError(folder, "is a file: give the folder of a run or of an experiment")
+    return (folder / "run.json").exists()
+
+
 def load(source: Path, over_ranks: Literal["mean", "max", "sum"] = "mean") -> Experiment:
     """Return an experiment folder, a file of Extra-P, or a folder of Cube profiles as an experiment.
 

@@ -1,58 +1,51 @@
-"""`quipu show --source` and `--inlined`: effort of a run by the source lines and functions that it came from."""
+"""Views of the effort of a run by the source lines and functions that it came from."""
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from quipu.modeling.errors import UsageError
 from quipu.modeling.experiment import FloatArray, Metric
-from quipu.report.formats.fnmatch import matches
-from quipu.report.json_views import metric_json, path_json
-from quipu.report.source_view import InlinedPath, InlinedRow, ListedFunction, ListedLine, SourceView
-from quipu.report.terminal import plain_names
 
-from ..archive.read import read_archive
-from ..archive.run import RunArchive, SourceEffort, SourceLine
-from ..archive.source_table import read_source
+from .formats.fnmatch import matches
+from .measured_run import MeasuredRun, SourceEffort, SourceLine
+from .source_view import InlinedPath, InlinedRow, ListedFunction, ListedLine, SourceView
+from .terminal.names import plain_names
+from .views import Over
 
 _FIRST = ("instructions", "flops", "bytes_loaded", "bytes_stored")
 _LEAST = 0.01  # share of the run from which functions and call paths are shown if none is asked for
 _NEAR = 4  # lines between two others that are shown with them
 _LARGEST_SOURCE = 1 << 24
-NO_LINE = "(no source line)"
+_NO_LINE = "(no source line)"
 
 
-class RunSource:
-    """The effort of source lines of one run, over its ranks."""
+class SourceListing:
+    """The effort of source lines of one run, over its ranks; `metrics` are its columns."""
 
-    def __init__(self, folder: Path, over: Literal["mean", "max", "sum"], metrics: Sequence[str]) -> None:
-        """Read them. Raises UsageError if there are none, or for metrics that source lines do not have."""
+    def __init__(self, run: MeasuredRun, effort: SourceEffort | None, over: Over, metrics: Sequence[str]) -> None:
+        """Raises UsageError if a run has no effort of source lines, or not of these metrics."""
         if over == "max":
             raise UsageError("--over-ranks max: source lines are kept for all ranks together; choose mean or sum")
-        self.archive: RunArchive = read_archive(folder, values=False)
-        source = read_source(folder, self.archive.metadata, self.archive.tree)
-        if source is None:
+        if effort is None:
             raise UsageError(
-                f"{folder} knows nothing of source lines: build the program with the option --quipu-per-block (and -g) "
-                "and measure again"
+                f"{run.path} knows nothing of source lines: build the program with the option --quipu-per-block "
+                "(and -g) and measure again"
             )
-        self.source: SourceEffort = source
-        self.over = over
-        if unknown := [name for name in metrics if name not in source.metrics]:
+        if unknown := [name for name in metrics if name not in effort.metrics]:
             raise UsageError(
-                f"--metric: source lines have no {', '.join(unknown)}; they have: {', '.join(source.metrics)}"
+                f"--metric: source lines have no {', '.join(unknown)}; they have: {', '.join(effort.metrics)}"
             )
-        present = [name for name in _FIRST if bool(source.metrics[name].any())] or ["instructions"]
-        self.metrics: tuple[Metric, ...] = tuple(self.archive.metrics[name] for name in metrics or present)
-        measured = {record.rank for record in self.archive.ranks if record.state != "no profile"}
+        self.run, self.effort, self.over = run, effort, over
+        present = [name for name in _FIRST if bool(effort.metrics[name].any())] or ["instructions"]
+        self.metrics: tuple[Metric, ...] = tuple(run.metrics[name] for name in metrics or present)
+        measured = {record.rank for record in run.ranks if record.state != "no profile"}
         divisor = max(1, len(measured)) if over == "mean" else 1
-        columns = [source.metrics[metric.name] / divisor for metric in self.metrics]
-        self.values: FloatArray = np.stack(columns, axis=1)
+        self.values: FloatArray = np.stack([effort.metrics[metric.name] / divisor for metric in self.metrics], axis=1)
 
     def by(self, group: NDArray[np.int64], count: int) -> FloatArray:
         """Return sums of the rows by group: shape (count, metrics)."""
@@ -62,25 +55,34 @@ class RunSource:
 
     def exclusive(self) -> FloatArray:
         """Return what call paths have altogether, shape (call paths, metrics)."""
-        found = self.archive.statistics
+        found = self.run.statistics
         kind = "mean" if self.over == "mean" else "sum"
         return np.stack([np.nan_to_num(getattr(found[metric.name], kind)) for metric in self.metrics], axis=1)
 
+    def rows(self, pattern: str | None, inlined: bool) -> Iterator[tuple[int, SourceLine, list[float]]]:
+        """Return call path, source line and values of all rows that fit, as `source_view` or `inlined_view` say."""
+        chosen = set(_paths(self, pattern, self.exclusive()[:, 0])) if inlined and pattern is not None else None
+        entries = zip(self.effort.callpath.tolist(), self.effort.line.tolist(), self.values.tolist(), strict=True)
+        for path, number, values in entries:
+            line = self.effort.lines[number]
+            if pattern is None or (path in chosen if chosen is not None else _fits(pattern, line)):
+                yield path, line, values
 
-def source_view(run: RunSource, pattern: str | None) -> tuple[SourceView, list[str]]:
+
+def source_view(source: SourceListing, pattern: str | None) -> tuple[SourceView, list[str]]:
     """Return annotated functions, those with most of the first metric first, and notes.
 
     pattern: of functions (whole, without parameters, without template arguments, without scopes, or linker names) or of
     files (names or paths); without it functions with less than 1 % of the run are left out.
     """
-    lines = run.source.lines
+    lines = source.effort.lines
     names: dict[tuple[str, str], list[int]] = {}
     for number, line in enumerate(lines):
         if pattern is None or _fits(pattern, line):
             names.setdefault((line.file, line.function), []).append(number)
-    of_line = run.by(run.source.line, len(lines))
-    total = float(run.exclusive()[:, 0].sum())
-    texts = _SourceTexts(run.archive.metadata.started)
+    of_line = source.by(source.effort.line, len(lines))
+    total = float(source.exclusive()[:, 0].sum())
+    texts = _SourceTexts(source.run.metadata.started)
     found, small = [], 0
     for (file, function), numbers in names.items():
         values = of_line[numbers].sum(axis=0)
@@ -95,10 +97,10 @@ def source_view(run: RunSource, pattern: str | None) -> tuple[SourceView, list[s
     notes = [*texts.notes]
     if small:
         notes.append(f"functions with less than 1 % of the run each are not shown: {small} (--path chooses)")
-    rest = total - float(of_line[:, 0].sum())
-    if total > 0 and rest / total > _LEAST:
-        notes.append(f"{100 * rest / total:.1f} % of {run.metrics[0].name} have no source line")
-    return SourceView(run.metrics, functions=tuple(found)), notes
+    unknown = total - float(of_line[:, 0].sum())
+    if total > 0 and unknown / total > _LEAST:
+        notes.append(f"{100 * unknown / total:.1f} % of {source.metrics[0].name} have no source line")
+    return SourceView(source.metrics, functions=tuple(found)), notes
 
 
 def _fits(pattern: str, line: SourceLine) -> bool:
@@ -154,36 +156,36 @@ class _SourceTexts:
             return []
 
 
-def inlined_view(run: RunSource, pattern: str | None) -> SourceView:
+def inlined_view(source: SourceListing, pattern: str | None) -> SourceView:
     """Return call paths with the source functions that their own effort came from, as far as it is 1 % of the run.
 
     pattern: of call paths (`main->solve`) or of the name of their region, whole or without scopes and arguments; those
     are shown however small, but for those that have nothing of any metric shown.
     """
-    tree, source = run.archive.tree, run.source
+    tree, effort = source.run.tree, source.effort
     functions: dict[tuple[str, str], int] = {}
-    of_line = [functions.setdefault((line.function, line.file), len(functions)) for line in source.lines]
-    group = np.array(of_line, dtype=np.int64)[source.line] if of_line else source.line
-    key = source.callpath * max(1, len(functions)) + group
+    of_line = [functions.setdefault((line.function, line.file), len(functions)) for line in effort.lines]
+    group = np.array(of_line, dtype=np.int64)[effort.line] if of_line else effort.line
+    key = effort.callpath * max(1, len(functions)) + group
     present, where = np.unique(key, return_inverse=True)
-    values = run.by(where, present.size)
+    values = source.by(where, present.size)
     names = list(functions)
-    whole = run.exclusive()
+    whole = source.exclusive()
     total = float(whole[:, 0].sum())
     found = []
-    for path in _paths(run, pattern, whole[:, 0]):
+    for path in _paths(source, pattern, whole[:, 0]):
         if not whole[path].any():
             continue
-        own = np.flatnonzero(present // max(1, len(functions)) == path)
-        rows = [_row(*names[int(present[at]) % len(functions)], values[at], whole[path]) for at in own]
-        rest = np.maximum(0.0, whole[path] - values[own].sum(axis=0))
-        if rest.any():
-            rows.append(_row(NO_LINE, "", rest, whole[path]))
+        of_path = np.flatnonzero(present // max(1, len(functions)) == path)
+        rows = [_row(*names[int(present[at]) % len(functions)], values[at], whole[path]) for at in of_path]
+        unknown = np.maximum(0.0, whole[path] - values[of_path].sum(axis=0))
+        if unknown.any():
+            rows.append(_row(_NO_LINE, "", unknown, whole[path]))
         rows.sort(key=lambda row: (-row.share, row.function))
         steps = tuple(tree.name(step) for step in tree.ancestry(path))
         share = float(whole[path, 0]) / total if total > 0 else 0.0
         found.append(InlinedPath(steps, tuple(whole[path].tolist()), share, _without_small(rows, whole[path])))
-    return SourceView(run.metrics, inlined=tuple(found))
+    return SourceView(source.metrics, inlined=tuple(found))
 
 
 def _row(function: str, file: str, values: FloatArray, whole: FloatArray) -> InlinedRow:
@@ -193,7 +195,7 @@ def _row(function: str, file: str, values: FloatArray, whole: FloatArray) -> Inl
 
 def _without_small(rows: list[InlinedRow], whole: FloatArray) -> tuple[InlinedRow, ...]:
     """Return the rows with those below 1 % as one, if there are several."""
-    small = [row for row in rows if row.share < _LEAST and row.function != NO_LINE]
+    small = [row for row in rows if row.share < _LEAST and row.function != _NO_LINE]
     if len(small) < 2:
         return tuple(rows)
     values = np.sum([row.values for row in small], axis=0)
@@ -201,9 +203,9 @@ def _without_small(rows: list[InlinedRow], whole: FloatArray) -> tuple[InlinedRo
     return (*(row for row in rows if row not in small), others)
 
 
-def _paths(run: RunSource, pattern: str | None, values: FloatArray) -> list[int]:
+def _paths(source: SourceListing, pattern: str | None, values: FloatArray) -> list[int]:
     """Return the call paths to show, parents before children."""
-    tree = run.archive.tree
+    tree = source.run.tree
     if pattern is None:
         least = _LEAST * float(values.sum())
         return [path for path in range(len(tree)) if values[path] > 0 and values[path] >= least]
@@ -212,29 +214,3 @@ def _paths(run: RunSource, pattern: str | None, values: FloatArray) -> list[int]
         for region in tree.regions
     ]
     return [path for path in range(len(tree)) if of_region[tree.region[path]] or matches(pattern, tree.label(path))]
-
-
-def source_json(run: RunSource, pattern: str | None, inlined: bool = False) -> dict[str, Any]:
-    """Return "lines": for each call path and source line "callpath", "function", "name", "file", "line", "values".
-
-    "call_paths": those that lines name, as in `quipu show --json`. pattern: as in `source_view`,
-    or as in `inlined_view`.
-    """
-    tree, entries = run.archive.tree, []
-    chosen = set(_paths(run, pattern, run.exclusive()[:, 0])) if inlined and pattern is not None else None
-    for path, number, values in zip(run.source.callpath.tolist(), run.source.line.tolist(), run.values, strict=True):
-        line = run.source.lines[number]
-        if pattern is None or (path in chosen if chosen is not None else _fits(pattern, line)):
-            place = {"function": line.function, "name": line.name, "file": line.file, "line": line.line}
-            numbers = {metric.name: float(value) for metric, value in zip(run.metrics, values, strict=True)}
-            entries.append({"callpath": path, **place, "values": numbers})
-    used = sorted({entry["callpath"] for entry in entries})
-    return {
-        "format": "quipu-source",
-        "schema": 1,
-        "title": str(run.archive.path),
-        "over": run.over,
-        "metrics": [metric_json(metric) for metric in run.metrics],
-        "call_paths": [path_json(tree, path) for path in used],
-        "lines": entries,
-    }

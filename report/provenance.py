@@ -5,12 +5,12 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from ..archive.metadata import RunMetadata
+from .measured_run import Metadata
 
 _MOST_HOSTS = 4
 
 
-def provenance(runs: Sequence[RunMetadata]) -> list[tuple[str, str]]:
+def provenance(runs: Sequence[Metadata]) -> list[tuple[str, str]]:
     """Return (label, text) facts about the runs of an experiment; what is not known is left out."""
     facts = [
         ("command", _command([run.command for run in runs])),
@@ -19,9 +19,12 @@ def provenance(runs: Sequence[RunMetadata]) -> list[tuple[str, str]]:
         ("machine", _machine(runs)),
         (
             "launcher",
-            _distinct([_launcher(run) for run in runs]),
+            _distinct([f"{run.launcher.get('family', '')} {run.launcher.get('version', '')}" for run in runs]),
         ),
-        ("added to the environment", _distinct([text for run in runs for text in _settings(run)])),
+        (
+            "added to the environment",
+            _distinct([f"{name}={value}" for run in runs for name, value in run.environment_added.items()]),
+        ),
     ]
     return [(label, text) for label, text in facts if text]
 
@@ -35,7 +38,7 @@ def _command(commands: Sequence[tuple[str, ...]]) -> str:
     return " ".join(shlex.quote(words[0]) if len(set(words)) == 1 else "…" for words in zip(*commands, strict=True))
 
 
-def _counts(runs: Sequence[RunMetadata]) -> str:
+def _counts(runs: Sequence[Metadata]) -> str:
     complete = sum(run.complete for run in runs)
     left_out = len(runs) - complete
     return f"{complete} complete" + (f", {left_out} left out" if left_out else "")
@@ -46,7 +49,7 @@ def _dates(dates: Sequence[str]) -> str:
     return "" if not days else days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
 
 
-def _machine(runs: Sequence[RunMetadata]) -> str:
+def _machine(runs: Sequence[Metadata]) -> str:
     hosts: dict[str, str] = {}
     for run in runs:
         for node in run.nodes:
@@ -59,14 +62,6 @@ def _machine(runs: Sequence[RunMetadata]) -> str:
     shown = ", ".join(names[:_MOST_HOSTS]) + (f" … ({len(names)} hosts)" if len(names) > _MOST_HOSTS else "")
     kinds = _distinct(list(hosts.values()))
     return f"{shown} ({kinds})" if kinds else shown
-
-
-def _launcher(run: RunMetadata) -> str:
-    return f"{run.launcher.get('family', '')} {run.launcher.get('version', '')}"
-
-
-def _settings(run: RunMetadata) -> list[str]:
-    return [f"{name}={value}" for name, value in run.environment_added.items()]
 
 
 def _distinct(texts: Sequence[str]) -> str:

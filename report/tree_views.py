@@ -1,41 +1,32 @@
-"""From archives and experiments to what the views show."""
+"""Runs and experiments as call trees and rows of configurations."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-from quipu.modeling.errors import FormatError, UsageError
+from quipu.modeling.errors import UsageError
 from quipu.modeling.experiment import Experiment, FloatArray, Metric
-from quipu.report.terminal.text import number, point_text
-from quipu.report.views import ConfigurationRow, Over, RunView, Statistics, TreeView, statistics
 
-from ..archive.run import RunArchive, RunValues
+from .measured_run import CostlyPath, MeasuredRun, RankValues
 from .measuring import measuring_facts, measuring_notes
+from .text import number, point_text
+from .views import ConfigurationRow, Over, RunView, Statistics, TreeView, statistics
 
 
-def is_run(folder: Path) -> bool:
-    """Whether a folder is one run archive (else: an experiment). Raises FormatError if it is no folder."""
-    if not folder.exists():
-        raise FormatError(folder, "there is no such folder")
-    if not folder.is_dir():
-        raise FormatError(folder, "is a file: give the folder of a run or of an experiment")
-    return (folder / "run.json").exists()
-
-
-def run_view(archive: RunArchive, told: str = "") -> RunView:
-    """Return the outcome of a run, without the problems that the message `told` names already."""
-    metadata = archive.metadata
+def run_view(run: MeasuredRun, reported: str = "") -> RunView:
+    """Return the outcome of a run, without the problems that the message `reported` names already."""
+    metadata = run.metadata
     return RunView(
-        name=_near(archive.path),
+        name=_near(run.path),
         ranks=metadata.ranks,
-        call_paths=len(archive.tree),
+        call_paths=len(run.tree),
         seconds=float("nan") if metadata.seconds is None else metadata.seconds,
         exit_code=metadata.exit_code or 0,
         partial=metadata.partial,
-        problems=tuple(problem for problem in metadata.problems if problem not in told),
+        problems=tuple(problem for problem in metadata.problems if problem not in reported),
     )
 
 
@@ -44,47 +35,48 @@ def _near(path: Path) -> str:
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
 
 
-def run_tree_view(archive: RunArchive, over: Over) -> TreeView:
-    """Return the call tree of a run: over ranks if the archive was read with its values, else of the statistics."""
-    if archive.values is None:
-        values = {name: _from_statistics(archive, name, over).reshape(-1, 1) for name in archive.metrics}
+def run_tree_view(run: MeasuredRun, over: Over, costly: Sequence[CostlyPath] = ()) -> TreeView:
+    """Return the call tree of a run: over ranks if it has their values, else of the statistics.
+
+    costly: call paths that measuring dominates, for the notes.
+    """
+    if run.values is None:
+        values = {name: _from_statistics(run, name, over).reshape(-1, 1) for name in run.metrics}
     else:
-        values = {
-            metric.name: per_rank(archive.values, metric, len(archive.tree)) for metric in archive.metrics.values()
-        }
+        values = {metric.name: per_rank(run.values, metric, len(run.tree)) for metric in run.metrics.values()}
     return TreeView(
-        title=str(archive.path),
-        tree=archive.tree,
-        metrics=archive.metrics,
+        title=str(run.path),
+        tree=run.tree,
+        metrics=dict(run.metrics),
         values=values,
         samples="ranks",
         over=over,
-        facts=_run_facts(archive, over),
-        notes=(*archive.metadata.problems, *measuring_notes(archive)),
-        spread=None if archive.metadata.rank_columns else _spread(archive, over),
+        facts=run_facts(run, over),
+        notes=(*run.metadata.problems, *measuring_notes(run.tree, costly)),
+        spread=None if run.metadata.rank_columns else _spread(run, over),
     )
 
 
-def _spread(archive: RunArchive, over: Over) -> dict[str, Statistics]:
+def _spread(run: MeasuredRun, over: Over) -> dict[str, Statistics]:
     """Return the statistics over ranks of an archive that has no more than those."""
     result = {}
-    ranks = max(archive.metadata.ranks, 2)
-    for name, found in archive.statistics.items():
+    ranks = max(run.metadata.ranks, 2)
+    for name, found in run.statistics.items():
         imbalance = np.where(np.isnan(found.max), np.nan, 0.0)
         some = found.max > 0
         imbalance[some] = (found.max[some] - found.mean[some]) / found.max[some] * ranks / (ranks - 1)
-        result[name] = Statistics(_from_statistics(archive, name, over), found.min, found.mean, found.max, imbalance)
+        result[name] = Statistics(_from_statistics(run, name, over), found.min, found.mean, found.max, imbalance)
     return result
 
 
-def _from_statistics(archive: RunArchive, name: str, over: Over) -> FloatArray:
-    found = archive.statistics[name]
-    if archive.metrics[name].over_locations == "max" or over == "max":
+def _from_statistics(run: MeasuredRun, name: str, over: Over) -> FloatArray:
+    found = run.statistics[name]
+    if run.metrics[name].over_locations == "max" or over == "max":
         return found.max
     return found.mean if over == "mean" else found.sum
 
 
-def per_rank(values: RunValues, metric: Metric, paths: int) -> FloatArray:
+def per_rank(values: RankValues, metric: Metric, paths: int) -> FloatArray:
     """Return one metric per call path and rank, threads combined as the metric says; shape (paths, ranks).
 
     A rank that does not reach a call path has 0 there.
@@ -96,13 +88,14 @@ def per_rank(values: RunValues, metric: Metric, paths: int) -> FloatArray:
     return dense
 
 
-def _run_facts(archive: RunArchive, over: Over) -> tuple[tuple[str, str], ...]:
-    metadata = archive.metadata
-    hosts = sorted({record.host for record in archive.ranks if record.host})
+def run_facts(run: MeasuredRun, over: Over) -> tuple[tuple[str, str], ...]:
+    """Return (label, text) pairs for the head of views of a run."""
+    metadata = run.metadata
+    hosts = sorted({record.host for record in run.ranks if record.host})
     parameters = tuple(metadata.parameters)
     facts = [
         ("command", shlex.join(metadata.command)),
-        ("point", point_text(parameters, tuple(metadata.parameters.values()))),
+        ("point", point_text(parameters, metadata.parameters.values())),
         ("run", f"repetition {metadata.repetition}, {metadata.started or 'date unknown'}"),
         (
             "ranks",
@@ -112,7 +105,7 @@ def _run_facts(archive: RunArchive, over: Over) -> tuple[tuple[str, str], ...]:
     ]
     if metadata.seconds is not None:
         facts.insert(3, ("wall time", f"{metadata.seconds:.3f} s"))
-    facts += measuring_facts(archive)
+    facts += measuring_facts(metadata.overhead)
     if metadata.exit_code:
         facts.append(("exit code", str(metadata.exit_code)))
     for name, value in metadata.environment_added.items():
@@ -132,10 +125,9 @@ def experiment_view(experiment: Experiment, at: Mapping[str, float]) -> TreeView
         column = array[:, where, :]
         values[name] = column[:, np.count_nonzero(~np.isnan(column), axis=0) > 0]
     counted = max((column.shape[1] for column in values.values()), default=0)
-    point = tuple(float(value) for value in experiment.points[where])
     facts = (
         ("experiment", configurations_text(experiment)),
-        ("shown", f"{point_text(experiment.parameters, point)}, mean of {counted} repetitions"),
+        ("shown", f"{point_text(experiment.parameters, experiment.points[where])}, mean of {counted} repetitions"),
         ("values", f"{experiment.over_ranks} over ranks"),
     )
     return TreeView(

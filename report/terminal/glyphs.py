@@ -1,0 +1,72 @@
+"""The characters that an output can show, and text cut to a width."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+
+from rich.cells import cell_len
+
+
+@dataclass(frozen=True)
+class Glyphs:
+    """The characters of a view; `ASCII` for outputs whose encoding cannot show more."""
+
+    branch: str
+    last: str
+    bar: str
+    blank: str
+    ellipsis: str
+    unicode: bool
+
+
+UNICODE = Glyphs("├─ ", "└─ ", "│  ", "   ", "…", True)
+ASCII = Glyphs("|- ", "`- ", "|  ", "   ", "...", False)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What a view may use: width in columns and the glyphs."""
+
+    width: int = 100
+    glyphs: Glyphs = UNICODE
+
+
+_SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹"
+_DIGITS = str.maketrans(_SUPERSCRIPTS, "0123456789")
+_POWER = re.compile(f"[{_SUPERSCRIPTS}]+")
+_SPELLED = str.maketrans(
+    {"·": "*", "×": "x", "…": "...", "→": "->", "µ": "u", "−": "-", "–": "-", "α": "a", "β": "b", "γ": "c"}
+)
+
+
+def clean(text: str, glyphs: Glyphs = UNICODE) -> str:
+    """Return text from a program without what could move a cursor: control characters become `?`.
+
+    With ASCII glyphs formulas are spelled out (`n^3*log2(p)`), and what is left outside of ASCII becomes `?` too.
+    """
+    if glyphs.unicode:
+        return "".join("?" if unicodedata.category(character)[0] == "C" else character for character in text)
+    spelled = _POWER.sub(lambda power: "^" + power.group().translate(_DIGITS), text).translate(_SPELLED)
+    return "".join(character if " " <= character <= "~" else "?" for character in spelled)
+
+
+def elide(text: str, width: int, glyphs: Glyphs = UNICODE) -> str:
+    """Return `text` in at most `width` columns; what does not fit is left out in the middle."""
+    if cell_len(text) <= width:
+        return text
+    room = width - len(glyphs.ellipsis)
+    if room < 2:
+        return _head(text, width)
+    tail = room // 2
+    return _head(text, room - tail) + glyphs.ellipsis + _head(text[::-1], tail)[::-1]
+
+
+def _head(text: str, width: int) -> str:
+    taken = 0
+    for at, character in enumerate(text):
+        taken += cell_len(character)
+        if taken > width:
+            return text[:at]
+    return text

@@ -1,0 +1,84 @@
+"""Numbers as text for people, in every view; report/html/templates/text.js gives the same digits in the page."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+_PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+_TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+
+
+def quantity(value: float, unit: str = "1") -> str:
+    """Return a number with its unit in at most nine columns: `1.23 ms`, `45.6 MB`, `12345`, `3.40 G`.
+
+    NaN (not measured) is `-`.
+    """
+    if math.isnan(value):
+        return "-"
+    if math.isinf(value):
+        return f"{value:.0f}"
+    magnitude = abs(value)
+    if unit == "s":
+        if value == 0:
+            return "0 s"
+        if magnitude >= 99999.5:
+            return f"{value:.3e} s"
+        factor, name = next((entry for entry in _TIMES if magnitude >= entry[0] * 0.9995), _TIMES[-1])
+        return f"{_three(value / factor)} {name}"
+    suffix = "" if unit == "1" else unit
+    if magnitude < 99999.5 and (value == round(value) or magnitude >= 9999.5):
+        return f"{value:.0f} {suffix}".rstrip()
+    if magnitude < 999.5:
+        return f"{_three(value)} {suffix}".rstrip()
+    if magnitude >= 1e18:
+        return f"{value:.2e} {suffix}".rstrip()
+    factor, prefix = next(entry for entry in _PREFIXES if magnitude >= entry[0] * 0.9995)
+    return f"{_three(value / factor)} {prefix}{suffix}"
+
+
+def _three(value: float) -> str:
+    """Three significant digits without an exponent where that is short."""
+    magnitude = abs(value)
+    if magnitude < 1e-3:
+        return f"{value:.1e}" if value else "0"
+    return f"{value:.{0 if magnitude >= 99.95 else 1 if magnitude >= 9.995 else 2 if magnitude >= 0.9995 else 3}f}"
+
+
+def percent(fraction: float, decimals: int = 1) -> str:
+    """Return a fraction as percent; NaN is `-`."""
+    return "-" if math.isnan(fraction) else f"{100 * fraction:.{decimals}f}%"
+
+
+def factor(value: float) -> str:
+    """Return by how much something grows, with up to three digits: `1.5×`."""
+    return f"{value:.3g}×"
+
+
+def number(value: float) -> str:
+    """Return a parameter value: integers without a point, others with up to six digits."""
+    return str(int(value)) if value == round(value) and abs(value) < 1e15 else f"{value:.6g}"
+
+
+def point_text(parameters: Sequence[str], values: Iterable[float]) -> str:
+    """Return a measurement point as text: `p=4, n=100000`."""
+    pairs = zip(parameters, values, strict=True)
+    return ", ".join(f"{name}={number(float(value))}" for name, value in pairs) or "no parameters"
+
+
+def ranges_text(parameters: Sequence[str], ranges: Iterable[tuple[float, float]]) -> str:
+    """Return between which values parameters were measured: `p = 1 to 16, n = 32 to 160`."""
+    pairs = zip(parameters, ranges, strict=True)
+    return ", ".join(f"{name} = {number(low)} to {number(high)}" for name, (low, high) in pairs) or "no parameters"
+
+
+def path_text(path: Sequence[str]) -> str:
+    """Return a call path as text: `main->solve`."""
+    return "->".join(path)
+
+
+def duration(seconds: float) -> str:
+    """Return a time span as people say it: `40 s`, `12 min`, `3.5 h`."""
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
