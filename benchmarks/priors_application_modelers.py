@@ -15,7 +15,7 @@ from priors_application_runs import Floats, Runs
 from priors_programs import with_times
 from quipu.modeling.experiment import CallTree, Experiment, Metric
 from quipu.modeling.pmnf import Model, NoModel, Options, add, fit_models
-from quipu.modeling.pmnf.term import Exponents
+from quipu.modeling.pmnf.model import Exponents
 from quipu.modeling.priors.choices import time_priors
 from quipu.modeling.priors.effort_time import fit_time
 

@@ -14,7 +14,7 @@ from modeling_sets import PlantedSet
 from priors_programs import Floats, Measured, with_times
 from quipu.modeling.experiment import Metric
 from quipu.modeling.pmnf import Model, Options, fit_models
-from quipu.modeling.pmnf.term import Exponents
+from quipu.modeling.pmnf.model import Exponents
 from quipu.modeling.priors.accuracy import exponent_deviation
 from quipu.modeling.priors.choices import time_priors
 from quipu.modeling.priors.effort_time import fit_time

@@ -21,9 +21,8 @@ from scipy import stats
 from .analysis import Analysis
 from .errors import ModelingError
 from .experiment import Experiment, FloatArray, RegionKind
-from .pmnf.lines import lines
-from .pmnf.model import Model
-from .pmnf.term import Factor, Term
+from .pmnf.data.lines import lines
+from .pmnf.model import Factor, Model, Term
 from .priors.effort_time import TIME_ONLY
 from .priors.table import operation_of
 

@@ -14,7 +14,7 @@ from typing import Any
 from quipu.modeling.diagnosis import Diagnosis
 from quipu.modeling.experiment import CallTree, Metric
 from quipu.modeling.pmnf.model import Model
-from quipu.modeling.pmnf.serialize import to_json
+from quipu.modeling.pmnf.model.serialize import to_json
 
 from .terminal.tree import Selection
 from .views import ChangeRow, Check, ModelRow, NoiseRow, RankedRow, Scope, SelectionRow, TreeView, statistics

@@ -7,13 +7,10 @@ believe; modeler: all three together. Models are plain values: evaluate, add, pr
 from __future__ import annotations
 
 from .changes import Change, find_changes
-from .comparison import Comparison, compare
-from .deviation import Deviation, deviations
-from .library import Library
-from .model import Alternative, Model, Prediction, Quality, add
+from .data.deviation import Deviation, deviations
+from .hypotheses.library import Library
+from .model import Alternative, Comparison, Factor, Model, Prediction, Quality, Term, add, compare, from_json, to_json
 from .modeler import NoModel, Options, fit_models
-from .serialize import from_json, to_json
-from .term import Factor, Term
 
 __all__ = [
     "Alternative",

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..experiment import FloatArray
-from .hypotheses import Pool, Specification, Tables
-from .model import Alternative, Model, Quality
-from .noise import Repetitions
-from .selector import belief
-from .term import Factor, Term
-from .weights import model_weights, relative_weights
+from .criterion.evidence import belief
+from .data.noise import Repetitions
+from .fit.weights import model_weights, relative_weights
+from .hypotheses.pool import Pool
+from .hypotheses.tables import Specification, Tables
+from .model import Alternative, Factor, Model, Quality, Term
 
 # Hypotheses with a smaller share of the belief are not kept.
 _LEAST_BELIEF = 0.02

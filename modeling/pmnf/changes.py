@@ -10,15 +10,14 @@ from math import inf, isfinite, log
 import numpy as np
 
 from ..experiment import FloatArray, Metric
-from .fitter import fit
-from .library import atom_columns
-from .model import Model, evaluate
+from .criterion.evidence import COEFFICIENT_PRICE
+from .data.noise import combine
+from .fit.fitter import fit
+from .fit.subsets import gram, solve
+from .fit.weights import relative_weights
+from .hypotheses.library import atom_columns
+from .model import Model, Term, evaluate
 from .modeler import DEFAULT, NoModel, Options, fit_models
-from .noise import combine
-from .selector import COEFFICIENT_PRICE
-from .subsets import gram, solve
-from .term import Term
-from .weights import relative_weights
 
 # A model of a range needs so many values of the parameter that is divided.
 LEAST_VALUES = 3

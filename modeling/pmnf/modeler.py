@@ -12,14 +12,15 @@ from numpy.typing import NDArray
 from ..errors import ModelingError
 from ..experiment import FloatArray, Metric
 from .build import build_models
-from .effort import EffortSearch
-from .hypotheses import Pool, Tables, make_tables
-from .library import Library, make_atom
+from .criterion.rules import ExtraPRule, choose_by_smape
+from .data.noise import Aggregation, Repetitions, combine
+from .hypotheses.library import Library, make_atom
+from .hypotheses.pool import Pool
+from .hypotheses.tables import Tables, make_tables
 from .model import Model
-from .noise import Aggregation, Repetitions, combine
 from .parallel import batches, workers_for
-from .rules import ExtraPRule, choose_by_smape
-from .search import Search
+from .proposers.cost import Search
+from .proposers.exact import EffortSearch
 
 _Flags = NDArray[np.bool_]
 Selector = Literal["evidence", "smape", "extra-p"]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 
-from ..pmnf.model import Model
-from ..pmnf.term import Exponents
+from ..pmnf.model import Exponents, Model
 
 
 def exponent_deviation(first: Exponents, second: Exponents) -> Fraction:

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import combinations
 
-from ..pmnf.model import Model, add
-from ..pmnf.term import Term, sort_key
+from ..pmnf.model import Model, Term, add, sort_key
 from .fit import MOST_COLUMNS, Prior
 
 BASIS = "effort"

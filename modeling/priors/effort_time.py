@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..experiment import Experiment, FloatArray, RegionKind
-from ..pmnf.library import SLOW_GROWTH
+from ..pmnf.data.noise import Repetitions, combine
+from ..pmnf.hypotheses.library import SLOW_GROWTH
 from ..pmnf.model import Model
 from ..pmnf.modeler import DEFAULT, NoModel, Options, fit_models, not_executed
-from ..pmnf.noise import Repetitions, combine
 from .choices import executed, time_priors
 from .fit import Prior, fit_priors
 

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from ..experiment import FloatArray
 from ..pmnf.build import coefficient_covariance, qualities
-from ..pmnf.fitter import fit
+from ..pmnf.criterion.evidence import COEFFICIENT_PRICE, score
+from ..pmnf.data.noise import Repetitions
+from ..pmnf.fit.fitter import fit
+from ..pmnf.fit.weights import relative_weights
 from ..pmnf.model import Model, collect
-from ..pmnf.noise import Repetitions
-from ..pmnf.selector import COEFFICIENT_PRICE, score
-from ..pmnf.weights import relative_weights
 from .one_sided import FIRST_ROUNDS, trust
 
 _Flags = NDArray[np.bool_]

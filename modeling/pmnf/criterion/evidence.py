@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..experiment import FloatArray
+from ...experiment import FloatArray
 
 # Price of one more coefficient (twice the logarithm of the likelihood; BIC has log(points)).
 COEFFICIENT_PRICE = 3.0

@@ -13,8 +13,8 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from ..experiment import FloatArray
-from .library import forms
+from ...experiment import FloatArray
+from ..hypotheses.library import forms
 from .subsets import Solution, Subsets, cholesky, of_size_one
 from .weights import relative_weights
 

@@ -8,8 +8,8 @@ from math import erfc, inf, isfinite, sqrt
 
 import numpy as np
 
-from ..errors import ModelingError
-from ..experiment import FloatArray
+from ...errors import ModelingError
+from ...experiment import FloatArray
 from . import text
 from .term import Exponents, Factor, Term, lead_exponents, sort_key
 

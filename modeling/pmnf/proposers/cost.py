@@ -13,14 +13,15 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..experiment import FloatArray
-from .fitter import BATCH_NUMBERS
-from .hypotheses import Fitted, Pool, Specification, Tables, fit_hypotheses, merge, spread, to_pool
-from .lines import lines, same_places
-from .selector import COEFFICIENT_PRICE, COST_PRICE, PARAMETER_PRICE, score
-from .shortlist import combinations_of, line_squares, lowest, product_grid, sweep_errors
-from .subsets import Solution, gram, solve_both
-from .weights import model_weights, relative_weights
+from ...experiment import FloatArray
+from ..criterion.evidence import COEFFICIENT_PRICE, COST_PRICE, PARAMETER_PRICE, score
+from ..data.lines import lines, same_places
+from ..fit.fitter import BATCH_NUMBERS, fit_hypotheses
+from ..fit.shortlist import combinations_of, line_squares, lowest, product_grid, sweep_errors
+from ..fit.subsets import Solution, gram, solve_both
+from ..fit.weights import model_weights, relative_weights
+from ..hypotheses.pool import Fitted, Pool, merge, spread, to_pool
+from ..hypotheses.tables import Specification, Tables
 
 POOL = 12
 # Candidates per parameter that are combined with each other, by number of parameters.

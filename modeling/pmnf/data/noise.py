@@ -7,8 +7,8 @@ from typing import Literal
 
 import numpy as np
 
-from ..errors import ModelingError
-from ..experiment import FloatArray
+from ...errors import ModelingError
+from ...experiment import FloatArray
 
 Aggregation = Literal["robust", "median", "mean", "minimum"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..experiment import FloatArray, IntArray
+from ...experiment import FloatArray, IntArray
 
 # More lines than this add little to what they say about one parameter.
 MOST_LINES = 9

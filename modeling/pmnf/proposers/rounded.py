@@ -18,9 +18,11 @@ from itertools import combinations, product
 import numpy as np
 from numpy.typing import NDArray
 
-from ..experiment import FloatArray
-from .hypotheses import Fitted, Pool, Specification, Tables, fit_hypotheses, merge, nothing, spread, to_pool
-from .lines import lines, same_places
+from ...experiment import FloatArray
+from ..data.lines import lines, same_places
+from ..fit.fitter import fit_hypotheses
+from ..hypotheses.pool import Fitted, Pool, merge, nothing, spread, to_pool
+from ..hypotheses.tables import Specification, Tables
 
 # Deviations in counts: what is expected, and the largest one that is still rounding.
 _EXPECTED, _MOST = 1.0, 8.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..experiment import FloatArray
+from ...experiment import FloatArray
 
 # Weights from a model are at most so many times those from the values, or the inverse.
 _TRUST = 2.0

@@ -15,10 +15,11 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..experiment import FloatArray
-from .fitter import fit
-from .hypotheses import Pool, Specification, Tables, fit_hypotheses, merge, nothing, spread, stack, tensor, to_pool
-from .library import Atom
+from ...experiment import FloatArray
+from ..fit.fitter import fit, fit_hypotheses
+from ..hypotheses.library import Atom
+from ..hypotheses.pool import Pool, merge, nothing, spread, stack, to_pool
+from ..hypotheses.tables import Specification, Tables, tensor
 
 VALUES = 3
 # Coefficients come from fits, which lose digits; the whole model is compared with the counts to all of them.

@@ -8,11 +8,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..experiment import FloatArray
-from .hypotheses import Fitted, Pool, Specification, Tables, fit_hypotheses, merge, spread, to_pool
-from .library import Form, forms
-from .lines import lines
-from .weights import relative_weights
+from ...experiment import FloatArray
+from ..data.lines import lines
+from ..fit.fitter import fit_hypotheses
+from ..fit.weights import relative_weights
+from ..hypotheses.library import Form, forms
+from ..hypotheses.pool import Fitted, Pool, merge, spread, to_pool
+from ..hypotheses.tables import Specification, Tables
 
 # Extra-P gives up a term whose part in the value is smaller than this everywhere.
 _LEAST_PART = 5e-4

@@ -10,9 +10,9 @@ from itertools import combinations
 
 import numpy as np
 
-from ..errors import ModelingError
-from ..experiment import FloatArray
-from .term import Exponents, Factor
+from ...errors import ModelingError
+from ...experiment import FloatArray
+from ..model import Exponents, Factor
 
 # The sets I and J of the noise-resilient priors paper, equation (2); preset of Extra-P.
 EXPONENTS = tuple(

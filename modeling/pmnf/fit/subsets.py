@@ -10,7 +10,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..experiment import FloatArray
+from ...experiment import FloatArray
 
 # Subsets of three are tried from so many of the best pairs.
 _PAIRS_KEPT = 6

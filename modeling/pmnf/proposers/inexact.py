@@ -19,13 +19,15 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..experiment import FloatArray
-from .hypotheses import Fitted, Pool, Specification, Tables, fit_hypotheses, merge, nothing, to_pool
-from .lines import lines, same_places
-from .search import Search
-from .selector import COST_PRICE
-from .shortlist import lowest, set_squares
-from .subsets import Subsets, all_subsets, best_pairs, extended, gram, solve
+from ...experiment import FloatArray
+from ..criterion.evidence import COST_PRICE
+from ..data.lines import lines, same_places
+from ..fit.fitter import fit_hypotheses
+from ..fit.shortlist import lowest, set_squares
+from ..fit.subsets import Subsets, all_subsets, best_pairs, extended, gram, solve
+from ..hypotheses.pool import Fitted, Pool, merge, nothing, to_pool
+from ..hypotheses.tables import Specification, Tables
+from .cost import Search
 
 _POOL = 4
 # Hypotheses per call path and kind of subset that are fitted precisely.

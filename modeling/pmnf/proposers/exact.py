@@ -15,15 +15,16 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..experiment import FloatArray
+from ...experiment import FloatArray
+from ..data.lines import lines
+from ..fit.fitter import fit, fit_hypotheses
+from ..fit.subsets import solve_shared
+from ..hypotheses.library import Atom
+from ..hypotheses.pool import Fitted, Pool, merge, nothing, spread, to_pool
+from ..hypotheses.tables import Specification, Tables, tensor
 from .few import FewValues
-from .fitter import fit
-from .hypotheses import Fitted, Pool, Specification, Tables, fit_hypotheses, merge, nothing, spread, tensor, to_pool
 from .inexact import InexactSearch
-from .library import Atom
-from .lines import lines
 from .rounded import RoundedSearch
-from .subsets import solve_shared
 
 # Residuals up to this part of the variation of the values are rounding.
 _ROUNDING, _ROUNDING_OF_SIZE = 1e-9, 2e-13

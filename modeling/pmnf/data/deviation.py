@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..experiment import FloatArray
+from ...experiment import FloatArray
 
 # Shares of the distribution of deviations that are reported.
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)

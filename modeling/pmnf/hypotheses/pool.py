@@ -1,0 +1,157 @@
+"""Fitted hypotheses of many call paths, and the best of each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...experiment import FloatArray
+from .tables import Specification
+
+_Number = TypeVar("_Number", bound=np.generic)
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """Hypotheses fitted to call paths; coefficients[..., 0] is the constant. Infeasible ones have residual inf."""
+
+    specification: Specification  # (N, H, K, m) or (H, K, m)
+    coefficients: FloatArray  # (N, H, 1 + K), of the scaled columns
+    residual: FloatArray
+    left_out: FloatArray
+    worst: FloatArray
+
+    def rows(self, rows: NDArray[np.bool_]) -> Fitted:
+        """Return the same of some call paths, where the hypotheses are those of each."""
+        return Fitted(
+            self.specification[rows],
+            self.coefficients[rows],
+            self.residual[rows],
+            self.left_out[rows],
+            self.worst[rows],
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """The best hypotheses of every call path, best first. Absent ones have score inf.
+
+    specification: (N, P, K, m); coefficients: (N, P, 1 + K); residual, left_out, score: (N, P).
+    """
+
+    specification: Specification
+    coefficients: FloatArray
+    residual: FloatArray
+    left_out: FloatArray
+    score: FloatArray
+
+    def rows(self, rows: NDArray[np.bool_]) -> Pool:
+        """Return the pool of some call paths."""
+        return Pool(
+            self.specification[rows],
+            self.coefficients[rows],
+            self.residual[rows],
+            self.left_out[rows],
+            self.score[rows],
+        )
+
+
+def to_pool(fitted: Fitted, scores: FloatArray, size: int) -> Pool:
+    """Return the `size` best hypotheses of each call path."""
+    size = min(size, scores.shape[1])
+    best = np.argpartition(scores, size - 1, axis=1)[:, :size] if size < scores.shape[1] else _all(scores)
+    rows = np.arange(scores.shape[0])[:, None]
+    specification = fitted.specification
+    chosen = specification[rows, best] if specification.ndim == 4 else specification[best]
+    return _sorted(
+        Pool(
+            chosen,
+            fitted.coefficients[rows, best],
+            fitted.residual[rows, best],
+            fitted.left_out[rows, best],
+            scores[rows, best],
+        )
+    )
+
+
+def stack(pools: Sequence[Pool]) -> Pool:
+    """Return pools of the same widths as one of all of their call paths, one after the other."""
+    names = ("specification", "coefficients", "residual", "left_out", "score")
+    return Pool(*(np.concatenate([getattr(pool, name) for pool in pools]) for name in names))
+
+
+def merge(pools: Sequence[Pool], size: int) -> Pool:
+    """Return the best of several pools of the same call paths, padded to the largest number of products."""
+    width = max(pool.specification.shape[2] for pool in pools)
+    specification = np.concatenate([_pad(p.specification, width, -1) for p in pools], axis=1)
+    coefficients = np.concatenate([_pad(p.coefficients, width + 1, 0) for p in pools], axis=1)
+    both = Pool(
+        specification,
+        coefficients,
+        np.concatenate([p.residual for p in pools], axis=1),
+        np.concatenate([p.left_out for p in pools], axis=1),
+        np.concatenate([p.score for p in pools], axis=1),
+    )
+    ordered = _sorted(both)
+    cut = slice(0, size)
+    return Pool(
+        ordered.specification[:, cut],
+        ordered.coefficients[:, cut],
+        ordered.residual[:, cut],
+        ordered.left_out[:, cut],
+        ordered.score[:, cut],
+    )
+
+
+def _all(scores: FloatArray) -> NDArray[np.int64]:
+    return np.broadcast_to(np.arange(scores.shape[1]), scores.shape)
+
+
+def _sorted(pool: Pool) -> Pool:
+    order = np.argsort(pool.score, axis=1, kind="stable")
+    rows = np.arange(order.shape[0])[:, None]
+    return Pool(
+        pool.specification[rows, order],
+        pool.coefficients[rows, order],
+        pool.residual[rows, order],
+        pool.left_out[rows, order],
+        pool.score[rows, order],
+    )
+
+
+def _pad(array: NDArray[_Number], width: int, value: int) -> NDArray[_Number]:
+    missing = width - array.shape[2]
+    if not missing:
+        return array
+    result = np.full((*array.shape[:2], width, *array.shape[3:]), value, dtype=array.dtype)
+    result[:, :, : array.shape[2]] = array
+    return result
+
+
+def nothing(paths: int, parameters: int) -> Pool:
+    """Return a pool without any hypothesis."""
+    infinite = np.full((paths, 1), np.inf)
+    return Pool(
+        np.full((paths, 1, 0, parameters), -1, dtype=np.int16),
+        np.zeros((paths, 1, 1)),
+        infinite,
+        infinite.copy(),
+        infinite.copy(),
+    )
+
+
+def spread(pool: Pool, rows: NDArray[np.bool_]) -> Pool:
+    """Return the pool of some call paths as one of all; the others have nothing in it."""
+    paths = rows.size
+    size, width, parameters = pool.specification.shape[1:]
+    specification = np.full((paths, size, width, parameters), -1, dtype=np.int16)
+    coefficients = np.zeros((paths, size, width + 1))
+    errors = [np.full((paths, size), np.inf) for _ in range(3)]
+    specification[rows], coefficients[rows] = pool.specification, pool.coefficients
+    for target, source in zip(errors, (pool.residual, pool.left_out, pool.score), strict=True):
+        target[rows] = source
+    return Pool(specification, coefficients, *errors)
