@@ -164,8 +164,9 @@ def _fit_batch(
     options: Options,
     nonnegative: bool,
     notes: tuple[str, ...],
+    exact_only: bool = False,
 ) -> list[Model]:
-    """Model call paths that were measured at the same points."""
+    """Model call paths that were measured at the same points; exact_only: counts that are not exact stay constants."""
     varying = [index for index in range(len(names)) if np.unique(points[:, index]).size > 1]
     noise = repetitions.scatter / np.sqrt(np.maximum(repetitions.count, 1.0))
     if points.shape[0] < 2 or not varying:
@@ -181,7 +182,7 @@ def _fit_batch(
         notes = (*notes, f"only two values of {', '.join(few)}: the growth in it is a guess")
     tables = make_tables(used, options.library)
     if metric.is_effort:
-        pool, exact = EffortSearch(used, tables, repetitions.centre).run()
+        pool, exact = EffortSearch(used, tables, repetitions.centre).run(exact_only)
     else:
         pool = _search_cost(used, tables, repetitions, noise, options, nonnegative)
         exact = np.zeros(len(repetitions.centre), dtype=bool)
@@ -190,21 +191,46 @@ def _fit_batch(
     )
     if not metric.is_effort:
         return models
-    # One process has no neighbours and nothing to merge, so that counts at 1 may follow another formula.
     for parameter in varying:
-        others = points[:, parameter] > 1.0
-        size = np.abs(repetitions.centre)
-        large = size[:, others].max(axis=1, initial=0.0) > 1e-9 * size.max(axis=1)  # else there is nothing but x=1
-        rest = np.flatnonzero([not _reproduces(model) and bool(use) for model, use in zip(models, large, strict=True)])
-        if points[:, parameter].min() != 1.0 or np.unique(points[others, parameter]).size < 3 or not rest.size:
-            continue
-        note = f"without {names[parameter]}=1, which follows another formula"
-        part = _take(repetitions, rest, others)
-        again = _fit_batch(points[others], part, metric, names, options, nonnegative, (*notes, note))
-        for path, model in zip(rest.tolist(), again, strict=True):
-            if _reproduces(model) or _explains_more(model, models[path], names[parameter]):
-                models[path] = model
+        _without_one(parameter, points, repetitions, metric, names, options, nonnegative, notes, models, exact_only)
     return models
+
+
+def _without_one(
+    parameter: int,
+    points: FloatArray,
+    repetitions: Repetitions,
+    metric: Metric,
+    names: tuple[str, ...],
+    options: Options,
+    nonnegative: bool,
+    notes: tuple[str, ...],
+    models: list[Model],
+    exact_only: bool,
+) -> None:
+    """Put models of the points without x=1 in place of those they are better than.
+
+    One process has no neighbours and nothing to merge, so that counts at 1 may follow another formula.
+    """
+    others = points[:, parameter] > 1.0
+    if points[:, parameter].min() != 1.0 or np.unique(points[others, parameter]).size < 3:
+        return
+    size = np.abs(repetitions.centre)
+    large = size[:, others].max(axis=1, initial=0.0) > 1e-9 * size.max(axis=1)  # else there is nothing but x=1
+    rest = np.flatnonzero([not _reproduces(model) and bool(use) for model, use in zip(models, large, strict=True)])
+    if not rest.size:
+        return
+    notes = (*notes, f"without {names[parameter]}=1, which follows another formula")
+    doubtful = np.array([_needs_much(models[path], names[parameter]) for path in rest.tolist()])
+    for only in (True,) if exact_only else (True, False):
+        paths = rest if exact_only else rest[doubtful != only]
+        if not paths.size:
+            continue
+        part = _take(repetitions, paths, others)
+        again = _fit_batch(points[others], part, metric, names, options, nonnegative, notes, only)
+        for path, model in zip(paths.tolist(), again, strict=True):
+            if _reproduces(model) or (not only and _explains_more(model, models[path], names[parameter])):
+                models[path] = model
 
 
 def _search_cost(
@@ -228,18 +254,20 @@ def _reproduces(model: Model) -> bool:
     return model.quality is not None and model.quality.rms_relative < 1e-9 and not model.alternatives
 
 
+def _needs_much(model: Model, parameter: str) -> bool:
+    """Whether a model of counts has several functions of a parameter, or large errors."""
+    functions = {term.exponents(parameter) for term in model.terms} - {(0, 0)}
+    return model.quality is not None and (len(functions) > 1 or model.quality.rms_relative > _LARGE_ERROR)
+
+
 def _explains_more(without: Model, model: Model, parameter: str) -> bool:
     """Whether a model of counts without x=1 is to be preferred to `model`, which needs much to include it.
 
-    That is several functions of x with an unusual exponent, or large errors, where without x=1 there is less growth
-    or a far better fit.
+    That is an unusual exponent, or large errors, where without x=1 there is less growth, or a far better fit.
     """
     if without.quality is None or model.quality is None:
         return False
     error, own = without.quality.rms_relative, model.quality.rms_relative
-    functions = {term.exponents(parameter) for term in model.terms} - {(0, 0)}
-    if len(functions) < 2 and own <= _LARGE_ERROR:
-        return False
     unusual = make_atom(*model.lead(parameter)).cost > _UNUSUAL or own > _LARGE_ERROR
     slower = unusual and without.lead(parameter) < model.lead(parameter) and len(without.terms) <= len(model.terms)
     return (slower and error <= max(2.0 * own, _LARGE_ERROR)) or error < own / 3.0

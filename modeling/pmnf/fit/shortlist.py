@@ -6,7 +6,6 @@ hypothesis. Ranks are good while errors are well above the rounding of normal eq
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import lru_cache
 from itertools import product
 
@@ -88,13 +87,13 @@ def line_squares(atoms: FloatArray, values: FloatArray, nonnegative: bool) -> tu
 
 
 def set_squares(
-    atoms: FloatArray, sets: Sequence[Subsets], values: FloatArray, weights: FloatArray
+    atoms: FloatArray, paired: NDArray[np.int64], values: FloatArray, weights: FloatArray
 ) -> list[tuple[FloatArray, NDArray[np.bool_]]]:
-    """Return the weighted squared errors (N, S) of c0 + Σ c·atom over lines at the same places, for sets of atoms.
+    """Return the weighted squared errors of c0 + c1·atom (N, A), and of c0 + c1·a + c2·b of all pairs of `paired`.
 
-    Each line has coefficients of its own. atoms: (A, c); sets: (S, 1) or (S, 2); values, weights: (N, L, c). As in
-    line_squares all lines have the weights of their common profile, and each one the scale of its own weights. Also
-    returned: where a coefficient of the sum of all lines is negative, (N, S).
+    Each line, of several at the same places, has coefficients of its own. atoms: (A, c); values, weights: (N, L, c).
+    As in line_squares all lines have the weights of their common profile, and each one the scale of its own weights.
+    Also returned: where a coefficient of the sum of all lines is negative.
     """
     scale = (1.0 / weights).mean(axis=2, keepdims=True)
     common = 1.0 / (1.0 / weights / scale).mean(axis=1)
@@ -110,25 +109,21 @@ def set_squares(
     length = np.sqrt(np.einsum("nac,nac->na", columns, columns))
     columns /= np.maximum(length, 1e-300)[:, :, None]
     projected = columns @ values.transpose(0, 2, 1)
-    cross, moment = columns @ columns.transpose(0, 2, 1), projected @ projected.transpose(0, 2, 1)
     total = (values**2).sum(axis=(1, 2))[:, None]
     sums = projected.sum(axis=2)
-    own = np.einsum("naa->na", moment)
-    found = []
-    for group in sets:
-        first = group[:, 0]
-        if group.shape[1] == 1:
-            found.append((np.maximum(total - own[:, first], 0.0), sums[:, first] < 0))
-            continue
-        second = group[:, 1]
-        flat = first * len(atoms) + second
-        both = cross.reshape(len(values), -1).take(flat, axis=1)
-        mixed = moment.reshape(len(values), -1).take(flat, axis=1)
-        explained = own.take(first, axis=1) + own.take(second, axis=1) - 2.0 * both * mixed
-        explained /= np.maximum(1.0 - both * both, _PARALLEL)
-        one, other = sums.take(first, axis=1), sums.take(second, axis=1)
-        found.append((np.maximum(total - explained, 0.0), (one < other * both) | (other < one * both)))
-    return found
+    own = np.einsum("nal,nal->na", projected, projected)
+    first, second = np.triu_indices(paired.size, 1)
+    flat = first * paired.size + second
+    columns, projected = columns[:, paired], projected[:, paired]
+    both = (columns @ columns.transpose(0, 2, 1)).reshape(len(values), -1).take(flat, axis=1)
+    mixed = (projected @ projected.transpose(0, 2, 1)).reshape(len(values), -1).take(flat, axis=1)
+    explained = own.take(paired[first], axis=1) + own.take(paired[second], axis=1) - 2.0 * both * mixed
+    explained /= np.maximum(1.0 - both * both, _PARALLEL)
+    one, other = sums.take(paired[first], axis=1), sums.take(paired[second], axis=1)
+    return [
+        (np.maximum(total - own, 0.0), sums < 0),
+        (np.maximum(total - explained, 0.0), (one < other * both) | (other < one * both)),
+    ]
 
 
 @lru_cache(maxsize=64)

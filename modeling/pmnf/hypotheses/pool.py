@@ -78,6 +78,24 @@ def to_pool(fitted: Fitted, scores: FloatArray, size: int) -> Pool:
     )
 
 
+def ranked(path: NDArray[np.int64], fitted: Fitted, scores: FloatArray, paths: int, size: int) -> Pool:
+    """Return the `size` best of hypotheses (M, 1, K, m) of call paths `path` (M,) for all N `paths`; scores: (M,)."""
+    order = np.lexsort((scores, path))
+    order = order[np.isfinite(scores[order])]
+    _, first, place = np.unique(path[order], return_index=True, return_inverse=True)
+    rank = np.arange(order.size) - first[place]
+    rows, kept = path[order][rank < size], rank[rank < size]
+    order = order[rank < size]
+    specification = np.full((paths, size, *fitted.specification.shape[2:]), -1, dtype=np.int16)
+    coefficients = np.zeros((paths, size, fitted.coefficients.shape[2]))
+    specification[rows, kept] = fitted.specification[order, 0]
+    coefficients[rows, kept] = fitted.coefficients[order, 0]
+    errors = [np.full((paths, size), np.inf) for _ in range(3)]
+    for target, source in zip(errors, (fitted.residual[:, 0], fitted.left_out[:, 0], scores), strict=True):
+        target[rows, kept] = source[order]
+    return Pool(specification, coefficients, *errors)
+
+
 def stack(pools: Sequence[Pool]) -> Pool:
     """Return pools of the same widths as one of all of their call paths, one after the other."""
     names = ("specification", "coefficients", "residual", "left_out", "score")

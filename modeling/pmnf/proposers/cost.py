@@ -237,7 +237,7 @@ class Search:
             subsets = combinations_of(self.parameters, depth, width)
             if width + 1 >= self.values.shape[1] or not len(subsets):
                 continue
-            both = solve_both(matrix, right, subsets)
+            both = solve_both(matrix, right, subsets[None])
             effects = (grid[subsets] >= 0).any(axis=1).sum(axis=1)
             price = sum((own_price.take(column, axis=1) for column in subsets.T), PARAMETER_PRICE * effects)
             rough = self._rough_scores(*both, total, price)

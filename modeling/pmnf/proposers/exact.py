@@ -16,18 +16,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...experiment import FloatArray
+from ..criterion.rounding import Rounding
 from ..data.lines import lines
 from ..fit.fitter import fit, fit_hypotheses
+from ..fit.projection import residual_bases, squares_left
 from ..fit.subsets import solve_shared
 from ..hypotheses.library import Atom
-from ..hypotheses.pool import Fitted, Pool, merge, nothing, spread, to_pool
+from ..hypotheses.pool import Fitted, Pool, merge, nothing, ranked, spread, to_pool
 from ..hypotheses.tables import Specification, Tables, tensor
 from .few import FewValues
 from .inexact import InexactSearch
-from .rounded import RoundedSearch
+from .rounded import RoundedSums
 
 # Residuals up to this part of the variation of the values are rounding.
 _ROUNDING, _ROUNDING_OF_SIZE = 1e-9, 2e-13
+# Residuals without weights, in parts of the largest value, above which the weighted ones are no rounding.
+_NEARLY_EXACT = 1e-8
 _MOST_LINES = 6
 # So many call paths times sets are solved at a time.
 _CHUNK = 1 << 14
@@ -50,18 +54,6 @@ class _Sets:
 
     atoms: Specification
     exact: _Flags
-
-
-@dataclass(frozen=True, eq=False)
-class _Reproduced:
-    """Sets on one line: exact, visible (N, S): whether they reproduce the values, and show their lead there.
-
-    nearest: (N,) the smallest largest deviation of a set that has fewer coefficients than there are points.
-    """
-
-    exact: _Flags
-    visible: _Flags
-    nearest: FloatArray
 
 
 @lru_cache(maxsize=128)
@@ -95,8 +87,8 @@ class EffortSearch:
         self.exact_weights = 1.0 / np.maximum(np.abs(values), _floor(values))
         self.rounding = _rounding(values, self.exact_weights)
 
-    def run(self) -> tuple[Pool, _Flags]:
-        """Return the best hypotheses and which call paths are reproduced exactly."""
+    def run(self, exact_only: bool = False) -> tuple[Pool, _Flags]:
+        """Return the best hypotheses and which call paths are reproduced exactly; what is not is a constant if not wanted."""
         paths = self.values.shape[0]
         sets = [self._sets(parameter) for parameter in range(self.parameters)]
         exact = np.zeros(paths, dtype=bool)
@@ -118,12 +110,22 @@ class EffortSearch:
             pool, found = search.run(self.values, self.exact_weights, self.rounding, [s.atoms for s in sets], known)
             pools.append(pool)
             exact |= found
-        rest = ~exact
+        rest = np.zeros(paths, dtype=bool) if exact_only else ~exact
+        proposer, criterion = RoundedSums(self.points, self.tables), Rounding(self.points, self.tables)
         for numbers in np.array_split(np.flatnonzero(rest), max(1, -(-int(rest.sum()) // _BATCH))):
             if numbers.size:
                 rows = np.zeros(paths, dtype=bool)
                 rows[numbers] = True
-                pool, rounded = RoundedSearch(self.points, self.tables, self.values[rows]).search()
+                own = self.values[rows]
+                found = [nothing(len(own), self.parameters)]
+                for c in proposer.propose(own):
+                    v = own[c.path]
+                    fitted = fit_hypotheses(
+                        self.tables, c.specification[:, None], v, np.ones_like(v), False, c.constant
+                    )
+                    found.append(ranked(c.path, fitted, criterion.scores(fitted, v, c.constant), len(own), _POOL))
+                pool = merge(found, _POOL)
+                rounded = np.isfinite(pool.score[:, 0])
                 if rounded.any():
                     pools.append(spread(pool.rows(rounded), _within(rows, rounded)))
                 if not rounded.all():
@@ -164,31 +166,34 @@ class EffortSearch:
         tried = 0
         own.sort(key=lambda line: -float(np.ptp(self.values[:, line], axis=1).sum()))
         evidence, resolution = self._evidence(own)
-        # the smallest deviation of fewer functions on the line that varies most, in counts
-        nearest = np.exp(evidence)
+        most = max(np.unique(self.points[line, parameter]).size for line in own)
+        simpler: list[tuple[Specification, FloatArray]] = []
         for sets in _families(self.tables.atoms[parameter]):
             open_paths = np.flatnonzero(~exact)
             if not open_paths.size or not len(sets):
                 break
-            freedom = max(np.unique(self.points[line, parameter]).size for line in own) - sets.shape[1] - 1
+            freedom = most - sets.shape[1] - 1
             price = np.log(np.arange(tried + 1, tried + len(sets) + 1)) + 1.0
+            tried += len(sets)
             # as many coefficients as points: other evidence is asked for below
             fits_all = (freedom * evidence[open_paths][:, None] >= price) | (freedom <= 0)
-            doubted = freedom * np.log(np.maximum(nearest[open_paths], 1.0))[:, None] < price
-            doubted &= freedom > 0
-            tried += len(sets)
+            doubted = np.zeros_like(fits_all)
             shows = np.repeat(flat[open_paths][:, None], len(sets), axis=1)
-            simpler = nearest.copy()
             for line in own:
+                fits_all &= self._possible(parameter, sets, line, open_paths, fits_all)
                 alive = np.flatnonzero(fits_all.any(axis=1))
                 if not alive.size:
                     break
                 rows = open_paths[alive]
-                tested = self._reproduced(parameter, sets, line, rows, fits_all[alive], doubted[alive])
-                fits_all[alive] &= tested.exact
-                shows[alive] |= tested.visible
-                if line is own[0]:
-                    nearest[rows] = np.minimum(simpler[rows], tested.nearest / resolution[rows])
+                if line is own[0] and freedom > 0:
+                    # the smallest deviation of fewer functions on the line that varies most, in counts
+                    nearest = self._nearest(parameter, simpler, line, rows, evidence[rows])
+                    counts = np.minimum(evidence[rows], np.log(np.maximum(nearest / resolution[rows], 1.0)))
+                    doubted[alive] = freedom * np.maximum(counts, 0.0)[:, None] < price
+                good, visible = self._reproduced(parameter, sets, line, rows, fits_all[alive], doubted[alive])
+                fits_all[alive] &= good
+                shows[alive] |= visible
+            simpler.append((sets, price))
             fits_all &= shows
             found = fits_all.any(axis=1)
             first = fits_all.argmax(axis=1)
@@ -217,6 +222,58 @@ class EffortSearch:
             best = np.maximum(best, ratio)
         return best, finest
 
+    def _possible(
+        self, parameter: int, sets: Specification, line: NDArray[np.int64], paths: NDArray[np.int64], wanted: _Flags
+    ) -> _Flags:
+        """Return which of the `wanted` sets (S, K) may reproduce the values of `paths` on one line, (paths, S).
+
+        Without weights the residuals are products with matrices that all call paths share; where they are too large, the
+        weighted ones are as well. This spares the precise fit of nearly all sets.
+        """
+        distinct, width = np.unique(self.points[line, parameter]).size, sets.shape[1]
+        if distinct <= width + 1:
+            return np.broadcast_to((distinct > width) & self._polynomial(parameter)[sets].all(axis=1), wanted.shape)
+        bases = residual_bases(self._table(parameter, line), sets)
+        values = self.values[paths][:, line]
+        limit = line.size * (_NEARLY_EXACT * np.abs(values).max(axis=1, keepdims=True)) ** 2
+        result = np.zeros_like(wanted)
+        rows = np.flatnonzero(wanted.any(axis=1))
+        step = max(1, _CHUNK // len(sets))
+        for start in range(0, rows.size, step):
+            part = rows[start : start + step]
+            result[part] = squares_left(bases, values[part]) <= limit[part]
+        return result
+
+    def _nearest(
+        self,
+        parameter: int,
+        simpler: list[tuple[Specification, FloatArray]],
+        line: NDArray[np.int64],
+        paths: NDArray[np.int64],
+        evidence: FloatArray,
+    ) -> FloatArray:
+        """Return the least largest deviation of `paths` on a line from any of the `simpler` sets, (paths,).
+
+        simpler: sets with fewer coefficients than there are points, each with the logarithm of how many were tried.
+        """
+        nearest = np.full(len(paths), np.inf)
+        distinct = np.unique(self.points[line, parameter]).size
+        values = self.values[paths][:, line]
+        weights = 1.0 / np.maximum(np.abs(values), _floor(values))
+        top = np.abs(values).max(axis=1)
+        table = self._table(parameter, line)
+        for sets, price in simpler:
+            freedom = distinct - sets.shape[1] - 1
+            near = _near(table, sets, values) & (freedom * evidence[:, None] >= price)
+            path, number = np.nonzero(near)
+            if freedom > 0 and path.size:
+                result = fit(table[_with_constant(sets)[number]][:, None], values[path], weights[path])
+                np.minimum.at(nearest, path, result.worst[:, 0] * top[path])
+        return nearest
+
+    def _table(self, parameter: int, line: NDArray[np.int64]) -> FloatArray:
+        return self.tables.columns[parameter][:, line]
+
     def _reproduced(
         self,
         parameter: int,
@@ -225,33 +282,21 @@ class EffortSearch:
         paths: NDArray[np.int64],
         wanted: _Flags,
         doubted: _Flags,
-    ) -> _Reproduced:
-        """Return which sets (S, K) reproduce the values of `paths` on one line.
+    ) -> tuple[_Flags, _Flags]:
+        """Return which sets (S, K) reproduce the values of `paths` on one line, and which show their lead there.
 
         wanted: (paths, S), what to try. doubted: (paths, S), where the coefficients must be fractions as loops have.
         """
         distinct = np.unique(self.points[line, parameter]).size
         width = sets.shape[1]
         good, visible = np.zeros_like(wanted), np.zeros_like(wanted)
-        nearest = np.full(len(paths), np.inf)
-        if distinct < width + 1:
-            return _Reproduced(good, visible, nearest)
         values = self.values[paths][:, line]
         weights = 1.0 / np.maximum(np.abs(values), _floor(values))
-        table = np.concatenate([self.tables.columns[parameter][:, line], np.ones((1, line.size))])
-        if distinct == width + 1:
-            wanted = wanted & self._polynomial(parameter)[sets].all(axis=1)
-        else:
-            wanted = wanted & _possible(table, sets, values)
         path, number = np.nonzero(wanted)
-        if not path.size:
-            return _Reproduced(good, visible, nearest)
-        own = np.concatenate([np.full((len(sets), 1), -1), sets], axis=1)[number]
-        columns = table[own]
+        own = _with_constant(sets)[number]
+        columns = self._table(parameter, line)[own]
         result = fit(columns[:, None], values[path], weights[path])
         exact = result.worst[:, 0] <= _rounding(values, weights)[path]
-        if distinct > width + 1:
-            np.minimum.at(nearest, path, result.worst[:, 0] * np.abs(values).max(axis=1)[path])
         order = self.tables.order_of(parameter)[own[:, 1:]]
         lead = np.where(order > 0, order, -np.inf).argmax(axis=1) + 1
         rows = np.arange(path.size)
@@ -264,7 +309,7 @@ class EffortSearch:
             exact &= _whole(coefficients) & (coefficients > -0.5).all(axis=1)
         exact &= ~doubted[path, number] | _whole(_FRACTIONS * coefficients)
         good[path, number], visible[path, number] = exact, shows
-        return _Reproduced(good, visible, nearest)
+        return good, visible
 
     def _polynomial(self, parameter: int) -> _Flags:
         """Return which atoms are whole powers."""
@@ -359,16 +404,14 @@ def _whole(coefficients: FloatArray) -> _Flags:
     return np.asarray((np.abs(coefficients - np.round(coefficients)) <= limit).all(axis=1), dtype=bool)
 
 
-def _possible(table: FloatArray, sets: Specification, values: FloatArray) -> _Flags:
-    """Return which sets (S, K) of the rows of `table` (the last one is 1) may reproduce values (N, C), (N, S).
+def _near(table: FloatArray, sets: Specification, values: FloatArray) -> _Flags:
+    """Return which sets (S, K) of the rows of `table` are within a thousandth of values (N, C), (N, S).
 
-    Normal equations see errors above a thousandth reliably, which spares the precise fit of most sets. They square
-    the weights, so that a single zero among the values must not weigh too much.
+    Normal equations square the weights, so that a single zero among the values must not weigh too much.
     """
     weights = 1.0 / np.maximum(np.abs(values), _floor(values, 1e-2))
     total = ((weights * values) ** 2).sum(axis=1)
-    constant = np.full((len(sets), 1), len(table) - 1)
-    subsets = np.concatenate([constant, sets], axis=1).astype(np.int64)
+    subsets = _with_constant(sets).astype(np.int64) % len(table)
     result = np.empty((len(values), len(sets)), dtype=bool)
     step = max(1, _CHUNK // max(1, len(sets)))
     for start in range(0, len(values), step):
@@ -376,6 +419,10 @@ def _possible(table: FloatArray, sets: Specification, values: FloatArray) -> _Fl
         _, explained = solve_shared(table, subsets, values[part], weights[part])
         result[part] = total[part, None] - explained <= 1e-6 * total[part, None]
     return result
+
+
+def _with_constant(sets: Specification) -> Specification:
+    return np.concatenate([np.full((len(sets), 1), -1, dtype=sets.dtype), sets], axis=1)
 
 
 def _floor(values: FloatArray, part: float = 1e-4) -> FloatArray:

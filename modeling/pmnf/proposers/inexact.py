@@ -14,7 +14,7 @@ What is believed is the function of the highest posterior under these assumption
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,12 +24,16 @@ from ..criterion.evidence import COST_PRICE
 from ..data.lines import lines, same_places
 from ..fit.fitter import fit_hypotheses
 from ..fit.shortlist import lowest, set_squares
-from ..fit.subsets import Subsets, all_subsets, best_pairs, extended, gram, solve
-from ..hypotheses.pool import Fitted, Pool, merge, nothing, to_pool
+from ..fit.subsets import all_subsets, extended, gram, solve_both
+from ..hypotheses.pool import Fitted, Pool, merge, nothing, ranked, to_pool
 from ..hypotheses.tables import Specification, Tables
 from .cost import Search
 
 _POOL = 4
+# Sums of three products are tried from so many of the best sums of two.
+_PAIRS_KEPT = 6
+# Hypotheses whose rough scores are so near to the best one are fitted precisely.
+_NEAR = 25.0
 # Hypotheses per call path and kind of subset that are fitted precisely.
 _FINALISTS = 4
 # Atoms up to this cost (library.make_atom) take part in sums of two; sums of two get so many atoms per parameter.
@@ -79,7 +83,7 @@ class InexactSearch:
         pools = [to_pool(constant, self._scores(constant), 1)]
         atoms = [self._likely_atoms(parameter) for parameter in range(self.parameters)]
         if all(own is not None for own in atoms):
-            pools.append(self._best_subsets(_products([own for own in atoms if own is not None])))
+            pools.append(self._best_subsets([own for own in atoms if own is not None]))
         else:  # scattered points
             nothing_known = np.zeros(len(self.values))
             general = Search(
@@ -118,9 +122,11 @@ class InexactSearch:
                 total += np.where(different > 0, _small_sample(different + 1, distinct), 0.0)
         return total
 
-    def _posterior(self, squares: FloatArray, price: FloatArray) -> FloatArray:
+    def _posterior(
+        self, squares: FloatArray, price: FloatArray, rows: NDArray[np.int64] | slice = slice(None)
+    ) -> FloatArray:
         """Return scores (N, H) from mean squared errors: -2 log of the posterior, up to a constant."""
-        number = self.observations[:, None]
+        number = self.observations[rows, None]
         variance = (number * squares + _CERTAINTY * _DEVIATION**2) / (number + _CERTAINTY)
         result: FloatArray = (number + _CERTAINTY) * np.log(variance) + price
         return result
@@ -143,13 +149,12 @@ class InexactSearch:
         order = self.tables.order_of(parameter)
         natural = np.flatnonzero(cost <= _PAIR_COST)
         paths = self.values.shape[0]
-        sets: list[Subsets] = [np.arange(len(cost))[:, None]]
-        sets.append(np.array(list(combinations(natural.tolist(), 2)), dtype=np.int64).reshape(-1, 2))
+        sets = [np.arange(len(cost))[:, None], np.array(list(combinations(natural.tolist(), 2))).reshape(-1, 2)]
         squares = [np.zeros((paths, len(group))) for group in sets]
         negative = [np.zeros((paths, len(group))) for group in sets]
         for alike in same_places(own, self.points[:, parameter]):
             atoms = self.tables.columns[parameter][:-1, alike[0]]
-            found = set_squares(atoms, sets, self.values[:, alike], self.weights[:, alike])
+            found = set_squares(atoms, natural, self.values[:, alike], self.weights[:, alike])
             for index, (error, is_below) in enumerate(found):
                 squares[index] += error
                 negative[index] += is_below * (len(alike) / len(own))
@@ -169,56 +174,62 @@ class InexactSearch:
         best = padded[np.take_along_axis(few, order_of_few, axis=1)]
         return _first_distinct(best.reshape(paths, -1), _MOST_ATOMS.get(self.parameters, 1))
 
-    def _best_subsets(self, products: Specification) -> Pool:
-        """Fit subsets of `products` (N, Q, m), with and without a constant; the best ones precisely."""
-        paths, number = products.shape[:2]
-        design = self.tables.design(products)
-        columns = np.concatenate([np.ones((paths, 1, self.tables.points)), design], axis=1)
-        matrix, right, total = gram(columns, self.values, self.weights)
-        cost = np.concatenate(
-            [np.zeros((paths, 1)), _COST_PRICE * self.tables.complexity(products[:, :, None])], axis=1
-        )
-        order = np.concatenate([np.zeros((paths, 1)), self.tables.order(products)], axis=1)
-        absent = np.concatenate([np.zeros((paths, 1), dtype=bool), (products < 0).all(axis=2)], axis=1)
-        empty = np.full((paths, 1, self.parameters), -1, dtype=np.int16)
-        specification = np.concatenate([empty, products], axis=1)
-        pools: list[Pool] = []
-        pairs: Subsets | None = None
+    def _best_subsets(self, atoms: list[Specification]) -> Pool:
+        """Fit sums of products of `atoms` (N, k) of each parameter, with and without a constant; the best precisely."""
+        specification, slots = _products(atoms)
+        paths, number = specification.shape[0], len(slots) - 1
+        matrix, right, total = gram(self.tables.design(specification), self.values, self.weights)
+        penalty = _COST_PRICE * self.tables.complexity(specification[:, :, None])
+        penalty[:, 1:][(specification[:, 1:] < 0).all(axis=2)] = np.inf  # there is no such product
+        order = self.tables.order(specification)
+        found: list[tuple[bool, NDArray[np.int64], FloatArray]] = []  # constant, products (N, S, k), scores (N, S)
+        pairs = all_subsets(number, 2)
+        best_pairs = np.empty((paths, 0), dtype=np.int64)
         for width in range(1, min(number, 3, self.values.shape[1] - 2) + 1):
-            plain = all_subsets(number, width) if width < 3 or pairs is None else extended(pairs, number)
-            plain = plain if plain.ndim == 3 else plain[None]
-            for constant in (True, False):
-                chosen = plain
-                if constant:
-                    chosen = np.concatenate([np.zeros((*plain.shape[:2], 1), dtype=np.int64), plain], axis=2)
-                coefficients, explained = solve(matrix, right, chosen[0] if chosen.shape[0] == 1 else chosen)
-                rows = np.arange(paths)[:, None, None]
+            subsets = all_subsets(number, width) if width < 3 else extended(pairs, number)
+            fixed = self._fixed_penalty(slots[subsets])
+            chosen = subsets[None]
+            if width == 3:
+                numbers = (best_pairs[:, :, None] * number + np.arange(number)).reshape(paths, -1)
+                fixed, chosen = fixed[numbers], subsets[numbers]
+            own = fixed + sum(_gathered(penalty, chosen[:, :, i]) for i in range(width))
+            growth = np.maximum.reduce([_gathered(order, chosen[:, :, i]) for i in range(width)])
+            for constant, (coefficients, explained) in zip(
+                (True, False), solve_both(matrix, right, chosen), strict=True
+            ):
                 error = np.maximum(total[:, None] - explained, 0.0) / self.values.shape[1]
-                price = _COEFFICIENT * chosen.shape[2] + cost[rows, chosen].sum(axis=2)
-                price = price + _GROWTH * order[rows, chosen].max(axis=2) + _NEGATIVE * (coefficients < 0).sum(axis=2)
-                scores = self._posterior(error, price + self._small_sample(specification[rows, chosen]))
-                twice = np.zeros((1, chosen.shape[1]), dtype=bool)
-                for i, j in combinations(range(chosen.shape[2]), 2):
-                    twice = twice | (chosen[:, :, i] == chosen[:, :, j])
-                scores = np.where(absent[rows, chosen].any(axis=2) | twice, np.inf, scores)
+                lead = np.maximum(growth, 0.0) if constant else growth
+                negative = sum((coefficient < 0).astype(np.float64) for coefficient in coefficients)
+                price = own + _COEFFICIENT * len(coefficients) + _GROWTH * lead + _NEGATIVE * negative
+                scores = self._posterior(error, price)
                 if width == 2 and constant:
-                    pairs = best_pairs(scores, all_subsets(number, 2))
-                pools.append(self._finalists(specification, plain, scores, constant))
-        return merge(pools, _POOL) if pools else nothing(paths, self.parameters)
+                    best_pairs = lowest(scores, _PAIRS_KEPT)
+                best = lowest(scores, _FINALISTS)
+                kept = chosen[np.arange(paths)[:, None], best] if width == 3 else subsets[best]
+                found.append((constant, kept, np.take_along_axis(scores, best, axis=1)))
+        return self._finalists(specification, found)
 
-    def _finalists(self, specification: Specification, subsets: Subsets, scores: FloatArray, constant: bool) -> Pool:
-        """Fit the subsets of the lowest scores (N, S) precisely; subsets are (1 or N, S, k) of `specification`."""
-        kept = min(_FINALISTS, scores.shape[1])
-        best = np.argpartition(scores, kept - 1, axis=1)[:, :kept]
-        rows = np.arange(scores.shape[0])[:, None]
-        chosen = subsets[rows, best] if subsets.shape[0] > 1 else subsets[0][best]
-        own = specification[rows[:, :, None], chosen]
-        fitted = fit_hypotheses(self.tables, own, self.values, self.weights, False, constant)
-        precise = self._scores(fitted)
-        precise[~np.isfinite(np.take_along_axis(scores, best, axis=1))] = np.inf
-        return to_pool(fitted, precise, _POOL)
+    def _fixed_penalty(self, slots: NDArray[np.int64]) -> FloatArray:
+        """Return what sums of products cost whatever their atoms are, (S,); slots: (S, k, m), which atom, -1 for none."""
+        result = self._small_sample(slots)
+        for i, j in combinations(range(slots.shape[1]), 2):
+            result[(slots[:, i] == slots[:, j]).all(axis=1)] = np.inf
+        return result
 
-    def _scores(self, fitted: Fitted) -> FloatArray:
+    def _finalists(self, specification: Specification, found: list[tuple[bool, NDArray[np.int64], FloatArray]]) -> Pool:
+        """Fit what is nearly the best precisely; found: constant, products (N, S, k) of `specification`, scores."""
+        paths = len(self.values)
+        least = np.minimum.reduce([np.full((paths, 1), np.inf), *(s.min(axis=1, keepdims=True) for _, _, s in found)])
+        pools = [nothing(paths, self.parameters)]
+        for constant, chosen, scores in found:
+            path, number = np.nonzero(np.isfinite(scores) & (scores <= least + _NEAR))
+            if path.size:
+                own = specification[path[:, None], chosen[path, number]][:, None]
+                fitted = fit_hypotheses(self.tables, own, self.values[path], self.weights[path], False, constant)
+                pools.append(ranked(path, fitted, self._scores(fitted, path)[:, 0], paths, _POOL))
+        return merge(pools, _POOL)
+
+    def _scores(self, fitted: Fitted, rows: NDArray[np.int64] | slice = slice(None)) -> FloatArray:
         width = (fitted.coefficients != 0).sum(axis=2)
         price = _COEFFICIENT * width + _COST_PRICE * self.tables.complexity(fitted.specification)
         price = price + _NEGATIVE * (fitted.coefficients < 0).sum(axis=2)
@@ -226,19 +237,19 @@ class InexactSearch:
             price = price + _GROWTH * self.tables.order(fitted.specification).max(axis=-1)
             price = price + self._small_sample(fitted.specification)
         squares = np.minimum(fitted.residual, 1e150) * np.minimum(fitted.left_out, 1e150)
-        scores = np.where(np.isfinite(fitted.residual), self._posterior(squares, price), np.inf)
+        scores = np.where(np.isfinite(fitted.residual), self._posterior(squares, price, rows), np.inf)
         if fitted.specification.shape[-2]:
-            scores[self._incredible(fitted)] = np.inf
+            scores[self._incredible(fitted, rows)] = np.inf
         return scores
 
-    def _incredible(self, fitted: Fitted) -> _Flags:
+    def _incredible(self, fitted: Fitted, rows: NDArray[np.int64] | slice = slice(None)) -> _Flags:
         """Return hypotheses (N, H) with a term that hardly shows, or whose term of the highest order is negative.
 
         In data that are not exact such terms follow the deviations. Points with hardly any work do not count: what
         little happens there (nothing to merge on one process) says nothing about growth.
         """
-        size = np.abs(self.values)
-        weights = np.where(size >= _LEAST_WORK * size.max(axis=1, keepdims=True), self.weights, 0.0)
+        size = np.abs(self.values[rows])
+        weights = np.where(size >= _LEAST_WORK * size.max(axis=1, keepdims=True), self.weights[rows], 0.0)
         part = np.abs(fitted.coefficients[:, :, 1:, None] * self.tables.design(fitted.specification))
         share = (part * weights[:, None, None, :]).max(axis=3)
         constant = np.abs(fitted.coefficients[:, :, 0]) * weights.max(axis=1)[:, None]
@@ -254,7 +265,7 @@ class InexactSearch:
         first = lead.argmax(axis=2)[:, :, None]
         negative = np.take_along_axis(fitted.coefficients, first, axis=2)[:, :, 0] < 0
         hidden_constant = (constant < _LEAST_SHARE) & (constant > 0)
-        below = np.asarray(self.values).min(axis=1)[:, None] < 0
+        below = self.values[rows].min(axis=1)[:, None] < 0
         return np.asarray(hidden.any(axis=2) | hidden_constant | (negative & ~below), dtype=bool)
 
 
@@ -275,16 +286,19 @@ def _first_distinct(atoms: NDArray[np.int64], number: int) -> Specification:
     return result
 
 
-def _products(atoms: list[Specification]) -> Specification:
-    """Return all products of at most one atom per parameter, (N, Q, m), all -1 where an atom is missing."""
-    paths = atoms[0].shape[0]
-    sizes = [own.shape[1] + 1 for own in atoms]
-    grid = np.stack([g.ravel() for g in np.meshgrid(*(np.arange(size) for size in sizes), indexing="ij")], axis=1)[1:]
-    result = np.full((paths, len(grid), len(atoms)), -1, dtype=np.int16)
-    missing = np.zeros((paths, len(grid)), dtype=bool)
-    for parameter, own in enumerate(atoms):
-        padded = np.concatenate([np.full((paths, 1), -1, dtype=np.int16), own], axis=1)
-        result[:, :, parameter] = padded[:, grid[:, parameter]]
-        missing |= (result[:, :, parameter] < 0) & (grid[:, parameter] > 0)
-    result[missing] = -1
-    return result
+def _products(atoms: list[Specification]) -> tuple[Specification, NDArray[np.int64]]:
+    """Return all products of at most one atom per parameter, (N, Q, m), the empty one first, and their slots (Q, m).
+
+    Slots say which of the atoms (N, k) of a parameter a product has; it is all -1 where one of them is missing.
+    """
+    slots = np.array(list(product(*(range(-1, own.shape[1]) for own in atoms))), dtype=np.int64)
+    result = np.stack(
+        [np.pad(own, ((0, 0), (0, 1)), constant_values=-1)[:, slots[:, i]] for i, own in enumerate(atoms)], 2
+    )
+    result[((result < 0) & (slots >= 0)).any(axis=2)] = -1
+    return result, slots
+
+
+def _gathered(table: FloatArray, columns: NDArray[np.int64]) -> FloatArray:
+    """Return the columns (1, S) or (N, S) of `table` (N, Q), (N, S)."""
+    return table.take(columns[0], axis=1) if len(columns) == 1 else np.take_along_axis(table, columns, axis=1)

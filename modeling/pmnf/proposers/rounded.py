@@ -1,18 +1,17 @@
-"""Search for models of counts that are rounded: whole numbers within a few counts of a function.
+"""Proposer of models of counts that are rounded: whole numbers within a few counts of a function.
 
 Loops over shares, blocks and roots have sizes that are rounded to whole numbers, n/p or n^(1/3), so that no function
 reproduces the counts exactly, and yet all of their digits but the last few are evidence. What follows a simple
 function to within a few counts, over values that span many times that, follows it for a reason.
 
-Many sums of two or three functions do so over five values. They are ranked by their marginal likelihood (Laplace's
-approximation; MacKay, Information Theory, Inference, and Learning Algorithms, 2003, section 28.2) with coefficients of
-unknown magnitude (Jeffreys' prior 1/|c|) and deviations of about a count. So a coefficient costs as many digits as
-the counts tell of it; a large constant, which the stated loops do not have, is as costly as a further function.
+Lines in one parameter show which sets of its functions follow the counts; sums of products that have all functions of
+one set per parameter are the candidates, where they stay within rounding at all points.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from itertools import combinations, product
 
 import numpy as np
@@ -20,195 +19,192 @@ from numpy.typing import NDArray
 
 from ...experiment import FloatArray
 from ..data.lines import lines, same_places
-from ..fit.fitter import fit_hypotheses
-from ..hypotheses.pool import Fitted, Pool, merge, nothing, spread, to_pool
+from ..fit.projection import residual_makers, squared_residuals
+from ..fit.shortlist import lowest
+from ..fit.subsets import gram, solve_both
 from ..hypotheses.tables import Specification, Tables
 
 # Deviations in counts: what is expected, and the largest one that is still rounding.
 _EXPECTED, _MOST = 1.0, 8.0
+_COEFFICIENT, _COST = 7.5, 1.0
 # A term must be so many of the largest deviations somewhere.
 _LEAST_TERM = 8.0
-# What the values tell beyond the coefficients (logarithm of variation over rounding, for each further value) must
-# exceed the logarithm of the number of functions that are tried.
-_LEAST_EVIDENCE = 16.0
-# Price of a coefficient (its magnitude may be anything between 1e-10 and 1e10), of a negative one, and of atoms by
-# their cost, in units of twice the logarithm of the likelihood.
-_COEFFICIENT, _NEGATIVE, _COST = 7.5, 5.0, 1.0
 # Sets of functions of one parameter that are combined, by the number of parameters.
 _MOST_SETS = {1: 24, 2: 6, 3: 2}
 _MOST_PRODUCTS = 3
-# So many sets are tried at a time.
-_CHUNK = 128
-_POOL = 4
+# Part of the squares of all values that normal equations may lose.
+_LOST = 1e-10
+_BATCH_NUMBERS = 1 << 18
 
 _Flags = NDArray[np.bool_]
+_Index = NDArray[np.int64]
 
 
-class RoundedSearch:
-    """One batch of call paths of an effort metric, measured at the same points: values (N, C)."""
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """M hypotheses: of call paths `path` (M,), specification (M, K, m), each with a constant or without."""
 
-    def __init__(self, points: FloatArray, tables: Tables, values: FloatArray) -> None:
-        """Take `values` at `points` (C, m), where `tables` holds the atoms."""
-        self.points, self.tables, self.values = points, tables, values
+    path: _Index
+    specification: Specification
+    constant: bool
+
+
+class RoundedSums:
+    """Hypotheses of call paths measured at `points` (C, m), where `tables` holds the functions."""
+
+    def __init__(self, points: FloatArray, tables: Tables) -> None:
+        self.points, self.tables = points, tables
         self.parameters = points.shape[1]
-        self.lines = [lines(points, parameter, least=2) for parameter in range(self.parameters)]
-        self.distinct = [np.unique(points[:, parameter]).size for parameter in range(self.parameters)]
+        self.most_sets = _MOST_SETS.get(self.parameters, 1)
 
-    def search(self) -> tuple[Pool, _Flags]:
-        """Return the best models, and the call paths (N,) that follow theirs to within rounding."""
-        good = np.asarray((self.values == np.round(self.values)).all(axis=1), dtype=bool)
-        pools = [nothing(len(good), self.parameters)]
-        sets = [self._sets(parameter, good) for parameter in range(self.parameters)]
-        for path in np.flatnonzero(good).tolist():
-            pool = self._combined(path, [own[path] for own in sets])
-            row = np.zeros(len(good), dtype=bool)
-            row[path] = True
-            good[path] = pool is not None
-            if pool is not None:
-                pools.append(spread(pool, row))
-        return merge(pools, _POOL), good
+    def propose(self, values: FloatArray) -> list[Candidates]:
+        """Return what follows the whole numbers `values` (N, C) to within rounding, for some call paths nothing."""
+        paths = np.flatnonzero((values == np.round(values)).all(axis=1))
+        sets: list[NDArray[np.int16]] = []
+        for parameter in range(self.parameters):
+            chosen, found = self._sets(parameter, values[paths])
+            paths, sets = paths[found], [*(own[found] for own in sets), chosen[found]]
+        if not paths.size:
+            return []
+        # one set per parameter: (N · combinations, functions)
+        choices = list(product(range(self.most_sets), repeat=self.parameters))
+        places = np.array(choices)
+        stacked = [own[:, places[:, parameter]].reshape(-1, own.shape[2]) for parameter, own in enumerate(sets)]
+        path = np.repeat(paths, len(choices))
+        known = np.logical_and.reduce([own[:, 0] > _ABSENT for own in stacked])
+        sizes = np.stack([(own >= 0).sum(axis=1) for own in stacked], axis=1)
+        result = []
+        for shape in np.unique(sizes[known], axis=0).tolist():
+            rows = known & (sizes == shape).all(axis=1)
+            result += self._combined(values, path[rows], [own[rows] for own in stacked], tuple(shape))
+        return result
 
     # --- functions of one parameter -------------------------------------------------------------------------
 
-    def _sets(self, parameter: int, open_paths: _Flags) -> list[list[tuple[int, ...]]]:
-        """Return the likeliest sets of up to two atoms for each call path, and close those that have none.
+    @cached_property
+    def _groups(self) -> list[list[tuple[_Index, list[FloatArray]]]]:
+        """By parameter its lines at the same places, each with the residual makers of the families of sets."""
+        result = []
+        for parameter in range(self.parameters):
+            own = []
+            for alike in same_places(lines(self.points, parameter), self.points[:, parameter]):
+                table = self.tables.columns[parameter][:, alike[0]]
+                makers = [residual_makers(table, sets) for sets in self._families(parameter)]
+                own.append((alike, makers))
+            result.append(own)
+        return result
+
+    def _families(self, parameter: int) -> tuple[_Index, ...]:
+        distinct = np.unique(self.points[:, parameter]).size
+        return _families(len(self.tables.atoms[parameter]), min(2, distinct - 2))
+
+    def _sets(self, parameter: int, values: FloatArray) -> tuple[NDArray[np.int16], _Flags]:
+        """Return the likeliest sets of up to two functions for each call path, (N, sets, 2), and which have any.
 
         Along a line in one parameter the rest is constant, so every line has coefficients of its own.
         """
-        result: list[list[tuple[int, ...]]] = [[] for _ in range(len(self.values))]
-        own = lines(self.points, parameter)
-        distinct = self.distinct[parameter]
-        families = _families(len(self.tables.atoms[parameter]), min(2, distinct - 2))
-        paths = np.flatnonzero(open_paths)
-        if not own or not families or not paths.size:
-            open_paths[:] = False
-            return result
-        cost = self.tables.cost[parameter]
-        squares = [np.zeros((paths.size, len(sets))) for sets in families]
-        for alike in same_places(own, self.points[:, parameter]):
-            table = self.tables.columns[parameter][:, alike[0]]
-            values = self.values[paths][:, alike]
-            squares = [known + _deviations(table, sets, values) for known, sets in zip(squares, families, strict=True)]
-        points = sum(line.size for line in own)
-        scores: list[FloatArray] = []
-        names: list[tuple[int, ...]] = []
-        for total, sets in zip(squares, families, strict=True):
-            price = _COEFFICIENT * sets.shape[1] + _COST * cost[sets].sum(axis=1)
-            possible = total <= points * _MOST**2
-            score = distinct * np.log(total / points + _EXPECTED**2) + price
-            scores.append(np.where(possible, score, np.inf))
-            names.extend(tuple(own_set) for own_set in sets.tolist())
-        everything = np.concatenate(scores, axis=1)
-        order = np.argsort(everything, axis=1, kind="stable")[:, : _MOST_SETS.get(self.parameters, 1)]
-        for row, path in enumerate(paths.tolist()):
-            result[path] = [names[i] for i in order[row].tolist() if np.isfinite(everything[row, i])]
-            open_paths[path] = bool(result[path])
-        return result
+        chosen = np.full((len(values), self.most_sets, 2), -1, dtype=np.int16)
+        chosen[:, :, 0] = _ABSENT
+        families, groups = self._families(parameter), self._groups[parameter]
+        if not families or not groups:
+            return chosen, np.zeros(len(values), dtype=bool)
+        padded, factor = self._prices(parameter)
+        points = sum(alike.size for alike, _ in groups)
+        most = points * _MOST**2
+        squares = np.zeros((len(values), len(padded)))
+        for alike, makers in groups:
+            place = 0
+            for own in makers:
+                squares[:, place : place + len(own)] += squared_residuals(own, values[:, alike], most)
+                place += len(own)
+        squares[squares > most] = np.inf
+        scores = (squares / points + _EXPECTED**2) * factor
+        best = np.sort(lowest(scores, self.most_sets), axis=1)
+        likelihood = np.take_along_axis(scores, best, axis=1)
+        order = np.argsort(likelihood, axis=1, kind="stable")
+        best, possible = np.take_along_axis(best, order, axis=1), np.isfinite(np.sort(likelihood, axis=1))
+        chosen[:, : best.shape[1]][possible] = padded[best[possible]]
+        return chosen, possible.any(axis=1)
+
+    def _prices(self, parameter: int) -> tuple[_Index, FloatArray]:
+        """Return all sets (S, 2), and the penalties (S,) as factors of variances, which need no logarithm."""
+        distinct = np.unique(self.points[:, parameter]).size
+        padded, price = [], []
+        for sets in self._families(parameter):
+            padded.append(np.pad(sets, ((0, 0), (0, 2 - sets.shape[1])), constant_values=-1))
+            price.append(_COEFFICIENT * sets.shape[1] + _COST * self.tables.cost[parameter][sets].sum(axis=1))
+        return np.concatenate(padded), np.exp(np.concatenate(price) / distinct)
 
     # --- combinations ---------------------------------------------------------------------------------------
 
-    def _combined(self, path: int, sets: list[list[tuple[int, ...]]]) -> Pool | None:
-        """Return the best sums of products of the sets of each parameter; None if none follows the values."""
-        by_width: dict[int, list[Specification]] = {}
-        for choice in product(*sets):
-            padded = [np.array([*own, -1], dtype=np.int16) for own in choice]
-            for width, places in _covering(tuple(map(len, choice))):
-                terms = np.stack([own[places[:, :, i]] for i, own in enumerate(padded)], axis=2)
-                by_width.setdefault(width, []).append(terms)
-        values = self.values[path : path + 1]
-        pools = []
-        for hypotheses in by_width.values():
-            specification = np.concatenate(hypotheses)[None]
-            for constant in (True, False):
-                fitted = fit_hypotheses(self.tables, specification, values, np.ones_like(values), False, constant)
-                pools.append(to_pool(fitted, self._scores(fitted, values, constant), _POOL))
-        if not pools:
-            return None
-        best = merge(pools, _POOL)
-        return best if np.isfinite(best.score[0, 0]) else None
+    def _combined(
+        self, values: FloatArray, path: _Index, sets: list[NDArray[np.int16]], sizes: tuple[int, ...]
+    ) -> list[Candidates]:
+        """Return the sums of products of the functions in `sets` (M, 2) of each parameter that may follow the values."""
+        products = np.array(list(product(*(range(-1, size) for size in sizes))), dtype=np.int64)
+        products = products[np.argsort((products >= 0).any(axis=1), kind="stable")]  # the constant first
+        sums = [(width, own) for width, own in _covering(sizes) if width < values.shape[1]]
+        result: list[Candidates] = []
+        step = max(1, _BATCH_NUMBERS // (len(products) * values.shape[1]))
+        for start in range(0, len(path), step):
+            part = slice(start, start + step)
+            of_path = path[part]
+            specification = np.full((of_path.size, len(products), self.parameters), -1, dtype=np.int16)
+            for parameter, own in enumerate(sets):
+                specification[:, :, parameter] = np.where(
+                    products[:, parameter] >= 0, own[part][:, products[:, parameter]], -1
+                )
+            own_values = values[of_path]
+            columns = self.tables.design(specification)
+            matrix, right, total = gram(columns, own_values, np.ones_like(own_values))
+            limit = values.shape[1] * _MOST**2 + 0.1 * _LOST * total
+            top = np.abs(own_values).max(axis=1)[:, None]  # the unit of coefficients
+            peak = np.abs(columns).max(axis=2) * top
+            least = np.maximum(_LEAST_TERM * _MOST - _LOST * top, 0.0)
+            for _, subsets in sums:
+                for constant, (found, explained) in zip(
+                    (True, False), solve_both(matrix, right, subsets[None]), strict=True
+                ):
+                    near = total[:, None] - explained <= limit[:, None]
+                    for own_terms, coefficient in zip(subsets.T, found[-subsets.shape[1] :], strict=True):
+                        near &= np.abs(coefficient) * peak[:, own_terms] >= least
+                    row, number = np.nonzero(near)
+                    if row.size:
+                        chosen = specification[row[:, None], subsets[number]]
+                        result.append(Candidates(of_path[row], chosen, constant))
+        return result
 
-    def _scores(self, fitted: Fitted, values: FloatArray, constant: bool) -> FloatArray:
-        """Return -2 log of the marginal likelihood (1, H), infinite for what the values do not support."""
-        design = self.tables.design(fitted.specification)
-        width = design.shape[2] + int(constant)
-        part = np.abs(fitted.coefficients[:, :, 1:, None] * design).max(axis=3)
-        order = self.tables.order(fitted.specification)
-        lead = np.take_along_axis(fitted.coefficients[:, :, 1:], order.argmax(axis=2)[:, :, None], axis=2)[:, :, 0]
-        number = self._observations(values)
-        tells = np.log(max(np.ptp(values), 1.0) / _MOST)
-        credible = (fitted.worst <= _MOST) & (part >= _LEAST_TERM * _MOST).all(axis=2) & (lead > 0)
-        credible &= tells * (number - width) >= _LEAST_EVIDENCE
-        scores = np.full(fitted.residual.shape, np.inf)
-        rows = np.flatnonzero(credible[0])
-        if not rows.size:
-            return scores
-        columns, coefficients = design[0, rows], fitted.coefficients[0, rows, 1:]
-        if constant:
-            columns = np.concatenate([np.ones_like(columns[:, :1]), columns], axis=1)
-            coefficients = fitted.coefficients[0, rows]
-        triangle = np.linalg.qr(columns.transpose(0, 2, 1), mode="r")
-        sizes = np.abs(np.einsum("hkk->hk", triangle)) * np.abs(coefficients) / _EXPECTED
-        squares = fitted.residual[0, rows] ** 2
-        scores[0, rows] = (
-            number * np.log(squares + _EXPECTED**2)
-            + 2.0 * np.log(np.maximum(sizes, 1.0)).sum(axis=1)
-            + _COEFFICIENT * width
-            + _NEGATIVE * (coefficients < 0).sum(axis=1)
-            + _COST * self.tables.complexity(fitted.specification[0, rows])
-        )
-        return scores
 
-    def _observations(self, values: FloatArray) -> float:
-        """Return how many independent observations there are: deviations may be alike along all lines."""
-        result = 1.0
-        for own, distinct in zip(self.lines, self.distinct, strict=True):
-            result += (distinct - 1) * any(np.ptp(values[0, line]) > _MOST for line in own)
-        return max(result, 2.0)
+# Stands in the first place of a set that there is not.
+_ABSENT = -2
 
 
 @lru_cache(maxsize=32)
-def _families(atoms: int, most: int) -> tuple[NDArray[np.int64], ...]:
-    """Return sets of no atom, of one and so on, each an array (sets, size)."""
+def _families(functions: int, most: int) -> tuple[_Index, ...]:
+    """Return sets of no function, of one and so on, each an array (sets, size)."""
     families = []
     for size in range(max(most, -1) + 1):
-        sets = list(combinations(range(atoms), size))
+        sets = list(combinations(range(functions), size))
         families.append(np.array(sets, dtype=np.int64).reshape(len(sets), size))
     return tuple(families)
 
 
 @lru_cache(maxsize=256)
-def _covering(sizes: tuple[int, ...]) -> list[tuple[int, NDArray[np.int64]]]:
-    """Return the sums of up to three products that have every atom of sets of these sizes: (products, places).
+def _covering(sizes: tuple[int, ...]) -> list[tuple[int, _Index]]:
+    """Return the sums of up to three products that have every function of sets of these sizes, (H, products).
 
-    places: (H, products, m) in the sets, -1 where a product has no atom of the parameter.
+    Products are numbered as all choices of one function per parameter, or none, the constant (0) first.
     """
-    products = [term for term in product(*(range(-1, size) for size in sizes)) if any(place >= 0 for place in term)]
+    everything = list(product(*(range(-1, size) for size in sizes)))
+    everything.sort(key=lambda term: any(place >= 0 for place in term))
     wanted = {(parameter, place) for parameter, size in enumerate(sizes) for place in range(size)}
     found = []
     for width in range(1, _MOST_PRODUCTS + 1):
         sums = [
             subset
-            for subset in combinations(products, width)
-            if {(i, place) for term in subset for i, place in enumerate(term) if place >= 0} == wanted
+            for subset in combinations(range(1, len(everything)), width)
+            if {(i, place) for term in subset for i, place in enumerate(everything[term]) if place >= 0} == wanted
         ]
         if sums:
             found.append((width, np.array(sums, dtype=np.int64)))
     return found
-
-
-def _deviations(table: FloatArray, sets: NDArray[np.int64], values: FloatArray) -> FloatArray:
-    """Return the squared deviations (N, S) of values (N, L, c) from the best fits of a constant and atoms (S, k).
-
-    Residuals are taken as products with what is orthogonal to the columns, to the last digits.
-    """
-    points = values.shape[2]
-    result = np.empty((len(values), len(sets)))
-    for start in range(0, len(sets), _CHUNK):
-        part = sets[start : start + _CHUNK]
-        columns = np.concatenate([np.ones((len(part), 1, points)), table[part]], axis=1).transpose(0, 2, 1)
-        basis, _ = np.linalg.qr(columns, mode="complete")
-        rest = basis[:, :, part.shape[1] + 1 :].transpose(1, 0, 2)
-        squares = (values.reshape(-1, points) @ rest.reshape(points, -1)) ** 2
-        squares = squares.reshape(len(values), values.shape[1], len(part), rest.shape[2])
-        result[:, start : start + _CHUNK] = squares.sum(axis=(1, 3))
-    return result
