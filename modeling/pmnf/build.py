@@ -9,19 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..experiment import FloatArray
+from .calibration import LARGE_SCATTER, LEAST_WEIGHT, SELECTION_VARIANCE
 from .criterion.evidence import belief
 from .data.noise import Repetitions
 from .fit.weights import model_weights, relative_weights
 from .hypotheses.pool import Pool
 from .hypotheses.tables import Specification, Tables
 from .model import Alternative, Factor, Model, Quality, Term
-
-# Hypotheses with a smaller share of the belief are not kept.
-_LEAST_BELIEF = 0.02
-_MANY_DEVIATIONS = 0.5
-# The best of many combinations fits better than the truth does; so much is added to the variance per parameter beyond
-# two, beyond what the near-best hypotheses show. From planted functions with noise of 2 to 10 %.
-_SELECTION = 0.2
 
 
 def build_models(
@@ -45,13 +39,13 @@ def build_models(
     fitted = np.einsum("nkc,nk->nc", design, best)
     chosen = (pool.specification[:, 0] >= 0).sum(axis=(1, 2))
     covariance = coefficient_covariance(design, best, pool.residual[:, 0], repetitions, chosen)
-    covariance = covariance * (1.0 + _SELECTION * max(len(varying) - 2, 0))
+    covariance = covariance * (1.0 + SELECTION_VARIANCE * max(len(varying) - 2, 0))
     unscaled = _unscale(tables, pool)
     unscaled[exact] = _whole(unscaled[exact])
     scale = np.concatenate([np.ones((len(best), 1)), tables.divisor(pool.specification[:, 0])], axis=1)
     covariance = covariance / scale[:, :, None] / scale[:, None, :]
     shares = belief(pool.score)
-    shares = np.where(shares >= _LEAST_BELIEF, shares, 0.0)
+    shares = np.where(shares >= LEAST_WEIGHT, shares, 0.0)
     shares[exact, 1:] = 0.0
     shares = shares / np.maximum(shares.sum(axis=1, keepdims=True), 1e-300)
     quality = qualities(values, fitted, pool.left_out[:, 0], (best != 0).sum(axis=1))
@@ -204,7 +198,7 @@ def qualities(values: FloatArray, fitted: FloatArray, left_out: FloatArray, widt
 def _scatter_notes(repetitions: Repetitions, effort: bool) -> list[tuple[str, ...]]:
     """Return what the repetitions of each call path tell a reader."""
     notes: list[tuple[str, ...]] = [()] * len(repetitions.scatter)
-    for path in np.flatnonzero(repetitions.differ if effort else repetitions.scatter > _MANY_DEVIATIONS).tolist():
+    for path in np.flatnonzero(repetitions.differ if effort else repetitions.scatter > LARGE_SCATTER).tolist():
         many = 100 * float(repetitions.scatter[path])
         if effort:
             notes[path] = (f"repetitions of this effort metric differ ({many:.2g} %): the work depends on chance",)

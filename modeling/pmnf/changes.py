@@ -10,7 +10,7 @@ from math import inf, isfinite, log
 import numpy as np
 
 from ..experiment import FloatArray, Metric
-from .criterion.evidence import COEFFICIENT_PRICE
+from .calibration import CHANGE_EXACT, CHANGE_LEAST_EVIDENCE, CHANGE_LEAST_VALUES, NOISY
 from .data.noise import combine
 from .fit.fitter import fit
 from .fit.subsets import gram, solve
@@ -18,13 +18,6 @@ from .fit.weights import relative_weights
 from .hypotheses.library import atom_columns
 from .model import Model, Term, evaluate
 from .modeler import DEFAULT, NoModel, Options, fit_models
-
-# A model of a range needs so many values of the parameter that is divided.
-LEAST_VALUES = 3
-# Twice the logarithm of the likelihood ratio that a change must have beyond the price of its coefficients.
-LEAST_EVIDENCE = 10.0
-# Relative deviations below this are no deviations.
-_EXACT = 1e-6
 
 
 @dataclass(frozen=True)
@@ -73,11 +66,11 @@ def find_changes(
     """Return for each of N call paths the change of behaviour that the values show; None if one model explains them.
 
     points: (C, m); values: (N, C, R), as in fit_models, which makes the models of all ranges. A division leaves at
-    least LEAST_VALUES values of the parameter on both sides. Raises ModelingError as fit_models does.
+    least CHANGE_LEAST_VALUES values of the parameter on both sides. Raises ModelingError as fit_models does.
     """
     points = np.asarray(points, dtype=np.float64)
     values = np.asarray(values, dtype=np.float64)
-    least = 2 * LEAST_VALUES
+    least = 2 * CHANGE_LEAST_VALUES
     if not values.shape[0] or not any(np.unique(column).size >= least for column in points.T):
         return [None] * values.shape[0]
     whole = fit_models(points, values, metric, parameters, options)
@@ -87,19 +80,19 @@ def find_changes(
     best: list[Change | None] = [None] * len(whole)
     for column, name in enumerate(parameters):
         places = np.unique(points[:, column])
-        divisions = range(LEAST_VALUES, places.size - LEAST_VALUES + 1)
+        divisions = range(CHANGE_LEAST_VALUES, places.size - CHANGE_LEAST_VALUES + 1)
         for division in divisions:
             lower = points[:, column] < places[division]
             below = fit_models(points[lower], values[:, lower], metric, parameters, options)
             above = fit_models(points[~lower], values[:, ~lower], metric, parameters, options)
-            price = COEFFICIENT_PRICE + 2.0 * log(len(divisions) * len(parameters))
+            price = NOISY.coefficient + 2.0 * log(len(divisions) * len(parameters))
             for path, (one, low, high) in enumerate(zip(whole, below, above, strict=True)):
                 if isinstance(one, NoModel) or isinstance(low, NoModel) or isinstance(high, NoModel):
                     continue
                 known = float(freedom[path]), float(noise[path])
                 gain = _score(_fits([one]), *known) - _score(_fits([low, high]), *known) - price
                 old = best[path]
-                if gain >= LEAST_EVIDENCE and (old is None or gain > old.evidence):
+                if gain >= CHANGE_LEAST_EVIDENCE and (old is None or gain > old.evidence):
                     first = float(places[division])
                     best[path] = Change(name, float(places[division - 1]), first, low, high, gain)
     for path, change in enumerate(best):
@@ -111,10 +104,8 @@ def find_changes(
             one, points[known], repetitions.centre[path, known], parameters.index(change.parameter), options
         )
         evidence = (freedom[path], noise[path])
-        if (
-            smooth
-            and _score(smooth, *evidence) - _score(_fits([change.below, change.above]), *evidence) < LEAST_EVIDENCE
-        ):
+        changed = _score(_fits([change.below, change.above]), *evidence)
+        if smooth and _score(smooth, *evidence) - changed < CHANGE_LEAST_EVIDENCE:
             best[path] = None
     return best
 
@@ -172,8 +163,8 @@ def _score(fits: Sequence[_Fit], freedom: float, noise: float) -> float:
         left_out = own.left_out if isfinite(own.left_out) else own.residual
         squares += own.points * own.residual * left_out
         number += own.points
-        price += COEFFICIENT_PRICE * own.coefficients
+        price += NOISY.coefficient * own.coefficients
     if not number:
         return inf
     variance = (squares + freedom * noise**2) / (number + freedom)
-    return (number + freedom) * log(max(variance, _EXACT**2)) + price
+    return (number + freedom) * log(max(variance, CHANGE_EXACT**2)) + price

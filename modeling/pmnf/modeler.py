@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ..errors import ModelingError
 from ..experiment import FloatArray, Metric
 from .build import build_models
+from .calibration import EXTREME_EXPONENT, LARGE_ERROR, LARGEST_PARAMETER, LARGEST_VALUE, UNUSUAL_COMPLEXITY
 from .criterion.rules import ExtraPRule, choose_by_smape
 from .data.noise import Aggregation, Repetitions, combine
 from .hypotheses.library import Library, make_atom
@@ -25,16 +26,6 @@ from .proposers.exact import EffortSearch
 _Flags = NDArray[np.bool_]
 Selector = Literal["evidence", "smape", "extra-p"]
 SELECTORS: tuple[Selector, ...] = ("evidence", "smape", "extra-p")
-# Values of call paths are scaled when their logarithm to base 2 is beyond this, so that squares stay finite.
-_EXTREME = 300
-# Measured values beyond this count as infinite, and those below its inverse as 0.
-_LARGEST = 1e250
-# Counts with larger relative deviations from their model are not near-exact.
-_LARGE_ERROR = 0.04
-# Cost of exponents (library.make_atom) that loops and trees do not have.
-_UNUSUAL = 0.5
-# Parameter values beyond this have powers that are no numbers any more.
-_MOST = 1e30
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,11 +106,11 @@ def _fit_here(
         return result
     points, values, executed = _join_duplicates(points, values, executed)
     size = np.where(np.isnan(values), 0.0, np.abs(values))
-    infinite = np.asarray((size > _LARGEST).any(axis=(1, 2)), dtype=bool)
+    infinite = np.asarray((size > LARGEST_VALUE).any(axis=(1, 2)), dtype=bool)
     usable = np.where(
         infinite[:, None, None],
         np.nan,
-        np.where(size < 1.0 / _LARGEST, np.where(np.isnan(values), np.nan, 0.0), values),
+        np.where(size < 1.0 / LARGEST_VALUE, np.where(np.isnan(values), np.nan, 0.0), values),
     )
     repetitions = combine(usable, options.aggregation)
     exponent = _extreme_exponents(repetitions.centre)
@@ -127,7 +118,7 @@ def _fit_here(
     measured = ~np.isnan(repetitions.centre)
     centre = np.where(measured, repetitions.centre, 0.0)
     for number in np.flatnonzero(infinite):
-        result[number] = NoModel(f"a measured value is beyond {_LARGEST:g}")
+        result[number] = NoModel(f"a measured value is beyond {LARGEST_VALUE:g}")
     happened = np.asarray(np.abs(centre) > 0.0, dtype=bool)
     pattern = measured & (happened if executed is None else executed)
     zero = np.asarray(measured.any(axis=1) & ~happened.any(axis=1), dtype=bool)
@@ -257,7 +248,7 @@ def _reproduces(model: Model) -> bool:
 def _needs_much(model: Model, parameter: str) -> bool:
     """Whether a model of counts has several functions of a parameter, or large errors."""
     functions = {term.exponents(parameter) for term in model.terms} - {(0, 0)}
-    return model.quality is not None and (len(functions) > 1 or model.quality.rms_relative > _LARGE_ERROR)
+    return model.quality is not None and (len(functions) > 1 or model.quality.rms_relative > LARGE_ERROR)
 
 
 def _explains_more(without: Model, model: Model, parameter: str) -> bool:
@@ -268,9 +259,9 @@ def _explains_more(without: Model, model: Model, parameter: str) -> bool:
     if without.quality is None or model.quality is None:
         return False
     error, own = without.quality.rms_relative, model.quality.rms_relative
-    unusual = make_atom(*model.lead(parameter)).cost > _UNUSUAL or own > _LARGE_ERROR
+    unusual = make_atom(*model.lead(parameter)).cost > UNUSUAL_COMPLEXITY or own > LARGE_ERROR
     slower = unusual and without.lead(parameter) < model.lead(parameter) and len(without.terms) <= len(model.terms)
-    return (slower and error <= max(2.0 * own, _LARGE_ERROR)) or error < own / 3.0
+    return (slower and error <= max(2.0 * own, LARGE_ERROR)) or error < own / 3.0
 
 
 def _check(points: FloatArray, values: FloatArray, names: tuple[str, ...], executed: _Flags | None) -> None:
@@ -287,8 +278,9 @@ def _check(points: FloatArray, values: FloatArray, names: tuple[str, ...], execu
         if not np.isfinite(column).all() or (column < 0).any():
             raise ModelingError(f"parameter {name} has a negative or infinite value; models need numbers from 0 up")
         positive = column[column > 0]
-        if positive.size and (positive.max() > _MOST or positive.min() < 1.0 / _MOST):
-            raise ModelingError(f"parameter {name} has values beyond {_MOST:g} or 1/{_MOST:g}; use another unit")
+        most = LARGEST_PARAMETER
+        if positive.size and (positive.max() > most or positive.min() < 1.0 / most):
+            raise ModelingError(f"parameter {name} has values beyond {most:g} or 1/{most:g}; use another unit")
 
 
 def _join_duplicates(
@@ -318,7 +310,7 @@ def _extreme_exponents(values: FloatArray) -> NDArray[np.int64]:
     """Return powers of two (N,) to divide by; 0 except for values so large or small that squares overflow."""
     size = np.nanmax(np.where(np.isnan(values), 0.0, np.abs(values)), axis=1, initial=0.0)
     _, exponent = np.frexp(size)
-    result: NDArray[np.int64] = np.where(np.abs(exponent) > _EXTREME, exponent, 0).astype(np.int64)
+    result: NDArray[np.int64] = np.where(np.abs(exponent) > EXTREME_EXPONENT, exponent, 0).astype(np.int64)
     return result
 
 

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from ..experiment import FloatArray
 from ..pmnf.build import coefficient_covariance, qualities
-from ..pmnf.criterion.evidence import COEFFICIENT_PRICE, score
+from ..pmnf.calibration import NOISY
+from ..pmnf.criterion.evidence import score
 from ..pmnf.data.noise import Repetitions
 from ..pmnf.fit.fitter import fit
 from ..pmnf.fit.weights import relative_weights
@@ -194,7 +195,7 @@ def _weighted(
         has_lead = needed[:, subsets].any(axis=2) | ~demand[:, None]
         crossed = np.where(np.isfinite(fits.left_out), fits.left_out, fits.residual)
         # a price below zero makes the largest subset that is positive win, which is the non-negative optimum
-        price = np.repeat(np.where(bounded, -1e6, COEFFICIENT_PRICE)[:, None] * size, len(subsets), axis=1)
+        price = np.repeat(np.where(bounded, -1e6, NOISY.coefficient)[:, None] * size, len(subsets), axis=1)
         scores = score(fits.residual, crossed, points, noise, freedom, price)
         scores = np.where(good & has_lead, scores, np.inf)
         first = scores.argmin(axis=1)
@@ -204,7 +205,7 @@ def _weighted(
         best[chosen] = 0.0
         best[chosen[:, None], subsets[index]] = fits.coefficients[chosen, index]
         residual[chosen] = fits.residual[chosen, index]
-        fair[chosen] = scores[chosen, index] + (COEFFICIENT_PRICE * size - price[chosen, 0])
+        fair[chosen] = scores[chosen, index] + (NOISY.coefficient * size - price[chosen, 0])
         left_out[chosen] = fits.left_out[chosen, index]
         best_score[chosen] = scores[chosen, index]
     return best / scale, residual, left_out, fair

@@ -5,19 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...experiment import FloatArray
-
-# Price of one more coefficient (twice the logarithm of the likelihood; BIC has log(points)).
-COEFFICIENT_PRICE = 3.0
-# Price of each parameter that has an effect at all: among many functions of it one will follow the noise.
-PARAMETER_PRICE = 3.0
-# How strongly the cost of unusual exponents counts.
-COST_PRICE = {"cost": 0.5, "effort": 3.0}
-
-
-# Scores are divided by this before they become belief. Near-best hypotheses share the deviations of the same few
-# points, so that belief by likelihood alone is too sure; with 2.5 the 90 % intervals of planted functions hold the
-# truth in about 90 % of the cases.
-SOFTNESS = 2.5
+from ..calibration import SOFTNESS
 
 
 def score(

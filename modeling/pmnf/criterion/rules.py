@@ -9,15 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...experiment import FloatArray
+from ..calibration import EXTRAP_LEAST_PART
 from ..data.lines import lines
 from ..fit.fitter import fit_hypotheses
 from ..fit.weights import relative_weights
 from ..hypotheses.library import Form, forms
 from ..hypotheses.pool import Fitted, Pool, merge, spread, to_pool
 from ..hypotheses.tables import Specification, Tables
-
-# Extra-P gives up a term whose part in the value is smaller than this everywhere.
-_LEAST_PART = 5e-4
 
 
 def smape(values: FloatArray, predicted: FloatArray) -> FloatArray:
@@ -105,7 +103,7 @@ class ExtraPRule:
             columns = np.concatenate([ones, column], axis=1)
             own = smape(values, left_out(columns, values, weights))
             part = self._part(columns, values)
-            better = (own < error) & (part >= _LEAST_PART)
+            better = (own < error) & (part >= EXTRAP_LEAST_PART)
             best[better], error = number, np.where(better, own, error)
         return best
 

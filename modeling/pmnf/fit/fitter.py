@@ -12,13 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...experiment import FloatArray
+from ..calibration import BATCH_NUMBERS, DEPENDENT
 from ..hypotheses.pool import Fitted
 from ..hypotheses.tables import Specification, Tables
-
-# Arrays of one batch hold about this many numbers, so that they stay in the cache and memory stays small.
-BATCH_NUMBERS = 1 << 16
-# A column whose part orthogonal to the others is smaller than this carries no information of its own.
-_DEPENDENT = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +79,7 @@ def _fit_batch(
                 triangle[:, :, j, k] += share
                 column = column - share[:, :, None] * known
         size = np.sqrt(np.einsum("nhc,nhc->nh", column, column))
-        bad = ~(size > _DEPENDENT * before)
+        bad = ~(size > DEPENDENT * before)
         dependent |= bad
         size = np.where(bad, 1.0, size)
         column = column / size[:, :, None]

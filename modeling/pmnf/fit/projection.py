@@ -12,9 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...experiment import FloatArray
-
-# Sums of squares in closed form have lost all digits below this part of the values' squares.
-_LOST = 1e-13
+from ..calibration import LOST_ON_LINES
 
 _Sets = NDArray[np.int64] | NDArray[np.int16]
 
@@ -65,7 +63,7 @@ def squared_residuals(makers: FloatArray, values: FloatArray, most: float) -> Fl
     moments = np.einsum("nlc,nld->ncd", values, values)
     weight = np.where(row == column, 1.0, 2.0)
     squares: FloatArray = moments[:, row, column] @ (makers[:, row, column] * weight).T
-    uncertain = _LOST * np.einsum("ncc->n", moments)
+    uncertain = LOST_ON_LINES * np.einsum("ncc->n", moments)
     vague = np.flatnonzero(uncertain > 1e-3)
     if vague.size:
         near, number = np.nonzero(squares[vague] <= most + uncertain[vague, None])

@@ -13,12 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...experiment import FloatArray
+from ..calibration import RIDGE
 from ..hypotheses.library import forms
 from .subsets import Solution, Subsets, cholesky, of_size_one
 from .weights import relative_weights
-
-# Added to the squared sine between columns, as the ridge of subsets.
-_PARALLEL = 1e-13
 
 
 def sweep_errors(
@@ -118,7 +116,7 @@ def set_squares(
     both = (columns @ columns.transpose(0, 2, 1)).reshape(len(values), -1).take(flat, axis=1)
     mixed = (projected @ projected.transpose(0, 2, 1)).reshape(len(values), -1).take(flat, axis=1)
     explained = own.take(paired[first], axis=1) + own.take(paired[second], axis=1) - 2.0 * both * mixed
-    explained /= np.maximum(1.0 - both * both, _PARALLEL)
+    explained /= np.maximum(1.0 - both * both, RIDGE)
     one, other = sums.take(paired[first], axis=1), sums.take(paired[second], axis=1)
     return [
         (np.maximum(total - own, 0.0), sums < 0),

@@ -11,9 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...experiment import FloatArray
-
-# Added to the diagonal of Gram matrices of columns of length one.
-_RIDGE = 1e-13
+from ..calibration import RIDGE
 
 Subsets = NDArray[np.int64]
 # Coefficients, an array (N, S) each, and explained squares (N, S).
@@ -113,7 +111,7 @@ def cholesky(diagonal: list[FloatArray], cross: list[list[FloatArray]], right: l
             line.append(entry)
             pivot = entry * entry if pivot is None else pivot + entry * entry
             value = value - entry * forward[j]
-        inverse = np.ones_like(value) if pivot is None else 1.0 / np.sqrt(np.maximum(1.0 + _RIDGE - pivot, _RIDGE))
+        inverse = np.ones_like(value) if pivot is None else 1.0 / np.sqrt(np.maximum(1.0 + RIDGE - pivot, RIDGE))
         line.append(inverse)  # inverse diagonal
         lower.append(line)
         forward.append(value * inverse)

@@ -12,6 +12,16 @@ import numpy as np
 
 from ...errors import ModelingError
 from ...experiment import FloatArray
+from ..calibration import (
+    DENOMINATOR_COMPLEXITY,
+    LOG_COMPLEXITY,
+    LOG_PRODUCT_COMPLEXITY,
+    NEGATIVE_COMPLEXITY,
+    OTHER_DENOMINATOR_COMPLEXITY,
+    POWER_COMPLEXITY,
+    SQUARED_LOG_COMPLEXITY,
+    SQUARED_LOG_PRODUCT_COMPLEXITY,
+)
 from ..model import Exponents, Factor
 
 # The sets I and J of the noise-resilient priors paper, equation (2); preset of Extra-P.
@@ -47,11 +57,7 @@ NEGATIVE = tuple(Fraction(text) for text in ["-1/3", "-1/2", "-2/3", "-1", "-4/3
 
 @dataclass(frozen=True, slots=True)
 class Atom:
-    """x^exponent · log2^log(x) of one parameter, with the cost in points of believing in it.
-
-    Exponents that loops and trees produce (whole numbers, log) are simpler than halves and thirds (areas and
-    edges of blocks), and these simpler than the rest.
-    """
+    """x^exponent · log2^log(x) of one parameter, with its complexity (`cost`)."""
 
     exponent: Fraction
     log: int
@@ -70,12 +76,15 @@ class Atom:
 
 def make_atom(exponent: Fraction, log: int) -> Atom:
     """Return the atom with its cost."""
-    cost = {1: 0.0, 2: 1.0, 3: 1.0}.get(exponent.denominator, 5.0)
-    cost += {0: 0.0, 1: 0.25 if exponent in (0, 1) else 0.75}.get(log, 1.0 if exponent == 0 else 2.0)
+    cost = DENOMINATOR_COMPLEXITY.get(exponent.denominator, OTHER_DENOMINATOR_COMPLEXITY)
+    if log == 1:
+        cost += LOG_COMPLEXITY if exponent in (0, 1) else LOG_PRODUCT_COMPLEXITY
+    elif log:
+        cost += SQUARED_LOG_COMPLEXITY if exponent == 0 else SQUARED_LOG_PRODUCT_COMPLEXITY
     if exponent < 0:
-        cost += 0.5 + log
+        cost += NEGATIVE_COMPLEXITY + log
     elif exponent > 1 and exponent.denominator == 1:
-        cost += 0.1 * float(exponent)
+        cost += POWER_COMPLEXITY * float(exponent)
     return Atom(exponent, log, cost, float(exponent))
 
 

@@ -8,34 +8,31 @@ at all points together. Call paths are handled as one batch throughout.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...experiment import FloatArray
-from ..criterion.evidence import COEFFICIENT_PRICE, COST_PRICE, PARAMETER_PRICE, score
+from ..calibration import (
+    BATCH_NUMBERS,
+    FINALISTS,
+    NEAR,
+    NOISY,
+    NOISY_LINES,
+    NOISY_POOL,
+    NOISY_ROUNDING,
+    NOISY_SWEEPS,
+    NOISY_TERMS,
+    Penalties,
+)
+from ..criterion.evidence import score
 from ..data.lines import lines, same_places
-from ..fit.fitter import BATCH_NUMBERS, fit_hypotheses
+from ..fit.fitter import fit_hypotheses
 from ..fit.shortlist import combinations_of, line_squares, lowest, product_grid, sweep_errors
 from ..fit.subsets import Solution, gram, solve_both
 from ..fit.weights import model_weights, relative_weights
 from ..hypotheses.pool import Fitted, Pool, merge, spread, to_pool
 from ..hypotheses.tables import Specification, Tables
-
-POOL = 12
-# Candidates per parameter that are combined with each other, by number of parameters.
-_CANDIDATES = {1: 0, 2: 4, 3: 2, 4: 2}
-# Hypotheses per call path and short list that are fitted precisely.
-_PRECISE = 4
-# ... if their rough scores are so near to the best one that they may have a share of the belief.
-_NEAR = 25.0
-# Squared relative errors that normal equations cannot tell from 0.
-_ROUNDING = 1e-12
-# How often the atoms of all parameters are tried again.
-_ROUNDS = 2
-# Lines per parameter that candidates come from.
-_LINES = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +49,7 @@ def _likely(lists: list[tuple[Specification, FloatArray]]) -> list[_Likely]:
     if not lists:
         return []
     least = np.minimum.reduce([rough.min(axis=1, keepdims=True) for _, rough in lists])
-    return [_Likely(own, rough <= least + _NEAR, (rough == least) & np.isfinite(rough)) for own, rough in lists]
+    return [_Likely(own, rough <= least + NEAR, (rough == least) & np.isfinite(rough)) for own, rough in lists]
 
 
 class Search:
@@ -67,7 +64,7 @@ class Search:
         freedom: FloatArray,
         nonnegative: bool,
         weights: FloatArray | None = None,
-        kind: Literal["cost", "effort"] = "cost",
+        penalties: Penalties = NOISY,
         growth_price: float = 0.0,
     ) -> None:
         """Take `values` at `points` (C, m), where `tables` holds the atoms; weights default to relative ones."""
@@ -76,7 +73,7 @@ class Search:
         self.noise, self.freedom = noise, np.minimum(freedom, values.shape[1])
         self.nonnegative = nonnegative
         self.weights = relative_weights(values) if weights is None else weights
-        self.kind: Literal["cost", "effort"] = kind
+        self.penalties, self.reweights = penalties, weights is None
         self.parameters = points.shape[1]
 
     def run(self) -> Pool:
@@ -90,7 +87,7 @@ class Search:
         constant = self._fit(np.empty((1, 0, self.parameters), dtype=np.int16))
         pools = [to_pool(constant, self._scores(constant), 1)]
         pools += [self._precise(own.specification, own.near) for own in likely]
-        best = merge(pools, POOL)
+        best = merge(pools, NOISY_POOL)
         if self.parameters == 1:
             return self._without_constant(best)
         best = self._swept(best, 1)
@@ -98,7 +95,7 @@ class Search:
         if nested.any():
             part = self._part(nested)
             united = part._united(best.rows(nested), factors[nested])
-            best = merge([best, spread(part._swept(united, _ROUNDS), nested)], POOL)
+            best = merge([best, spread(part._swept(united, NOISY_SWEEPS), nested)], NOISY_POOL)
         return self._without_constant(best)
 
     def _swept(self, pool: Pool, rounds: int) -> Pool:
@@ -110,7 +107,7 @@ class Search:
             for parameter in range(self.parameters):
                 found = part._sweep(found, parameter)
             better = found.specification[:, 0] != before
-            pool = merge([spread(pool.rows(~rows), ~rows), spread(found, rows)], POOL)
+            pool = merge([spread(pool.rows(~rows), ~rows), spread(found, rows)], NOISY_POOL)
             rows[rows] = better.any(axis=(1, 2))
             if not rows.any():
                 break
@@ -127,7 +124,7 @@ class Search:
 
     def _reweight(self, likely: list[_Likely]) -> None:
         """Take the weights from the likeliest model of each call path."""
-        if self.kind != "cost":
+        if not self.reweights:
             return
         pools = [self._precise(own.specification, own.best) for own in likely if own.best.any()]
         if not pools:
@@ -148,10 +145,10 @@ class Search:
         one, present = np.ones((paths, 1, points)), np.ones(1, dtype=bool)
         both = sweep_errors(one, present, self.tables.columns[0][:-1], self.values, self.weights)
         total = ((self.weights * self.values) ** 2).sum(axis=1)
-        price = COST_PRICE[self.kind] * self.tables.cost[0][:-1]
+        price = self.penalties.complexity * self.tables.cost[0][:-1]
         atoms = np.arange(number, dtype=np.int16)[:, None, None]
         rough = self._rough_scores(*both, total, price + self._prior(atoms))
-        best = lowest(rough, POOL)
+        best = lowest(rough, NOISY_POOL)
         return _likely([(atoms[best], np.take_along_axis(rough, best, axis=1))])
 
     def _without_constant(self, pool: Pool) -> Pool:
@@ -164,7 +161,7 @@ class Search:
                 part = self._part(rows)
                 fitted = part._fit(pool.specification[rows, :1, :width], constant=False)
                 pools.append(spread(to_pool(fitted, part._scores(fitted), 1), rows))
-        return merge(pools, POOL)
+        return merge(pools, NOISY_POOL)
 
     def _fit(self, specification: Specification, constant: bool = True) -> Fitted:
         return fit_hypotheses(
@@ -173,14 +170,14 @@ class Search:
 
     def _scores(self, fitted: Fitted, rows: NDArray[np.bool_] | NDArray[np.int64] | slice = slice(None)) -> FloatArray:
         width = (fitted.coefficients != 0).sum(axis=2)
-        complexity = COEFFICIENT_PRICE * width + COST_PRICE[self.kind] * self.tables.complexity(fitted.specification)
-        complexity = complexity + self._prior(fitted.specification)
+        complexity = self.penalties.complexity * self.tables.complexity(fitted.specification)
+        complexity = complexity + self.penalties.coefficient * width + self._prior(fitted.specification)
         noise, freedom = self.noise[rows], self.freedom[rows]
         return score(fitted.residual, fitted.left_out, self.values.shape[1], noise, freedom, complexity)
 
     def _prior(self, specification: Specification) -> FloatArray:
         """Return the price of parameters that have an effect, and of growth, of hypotheses (..., K, m)."""
-        result: FloatArray = PARAMETER_PRICE * (specification >= 0).any(axis=-2).sum(axis=-1)
+        result: FloatArray = self.penalties.parameter * (specification >= 0).any(axis=-2).sum(axis=-1)
         if self.growth_price:
             result = result + self.growth_price * self._growth(specification).sum(axis=-1)
         return result
@@ -194,7 +191,7 @@ class Search:
         """Return per parameter the most likely atoms, best first, shape (N, k), and those of pure products (N, m)."""
         found, factors = [], []
         for parameter in range(self.parameters):
-            own = lines(self.points, parameter, most=_LINES)
+            own = lines(self.points, parameter, most=NOISY_LINES)
             errors = pure = self._slope_errors(parameter) if not own else np.zeros(1)
             for group in same_places(own, self.points[:, parameter]):
                 atoms = self.tables.columns[parameter][:-1, group[0]]
@@ -223,13 +220,13 @@ class Search:
     def _combine(self, candidates: list[Specification]) -> list[_Likely]:
         """Return the likeliest forms of the first candidates of each parameter, a list for each number of products."""
         paths = self.values.shape[0]
-        depth = min([_CANDIDATES.get(self.parameters, 1), *(own.shape[1] for own in candidates)])
+        depth = min([NOISY_TERMS.get(self.parameters, 1), *(own.shape[1] for own in candidates)])
         grid = product_grid(self.parameters, depth)
         specification = np.full((paths, len(grid), self.parameters), -1, dtype=np.int16)
         for parameter, own in enumerate(candidates):
             specification[:, :, parameter] = np.where(grid[:, parameter] < 0, -1, own[:, grid[:, parameter]])
         matrix, right, total = self._gram(specification)
-        own_price = COST_PRICE[self.kind] * self.tables.complexity(specification[:, :, None])
+        own_price = self.penalties.complexity * self.tables.complexity(specification[:, :, None])
         if self.growth_price:
             own_price += self.growth_price * self._growth(specification)
         found = []
@@ -239,9 +236,9 @@ class Search:
                 continue
             both = solve_both(matrix, right, subsets[None])
             effects = (grid[subsets] >= 0).any(axis=1).sum(axis=1)
-            price = sum((own_price.take(column, axis=1) for column in subsets.T), PARAMETER_PRICE * effects)
+            price = sum((own_price.take(column, axis=1) for column in subsets.T), self.penalties.parameter * effects)
             rough = self._rough_scores(*both, total, price)
-            best = lowest(rough, _PRECISE)
+            best = lowest(rough, FINALISTS)
             chosen = specification[np.arange(paths)[:, None, None], subsets[best]]
             found.append((chosen, np.take_along_axis(rough, best, axis=1)))
         return _likely(found)
@@ -275,7 +272,7 @@ class Search:
             coefficients[path, number, : width + 1] = fitted.coefficients[:, 0]
             residual[path, number], left_out[path, number] = fitted.residual[:, 0], fitted.left_out[:, 0]
             scores[path, number] = self._scores(fitted, path)[:, 0]
-        return to_pool(Fitted(specification, coefficients, residual, left_out, residual), scores, POOL)
+        return to_pool(Fitted(specification, coefficients, residual, left_out, residual), scores, NOISY_POOL)
 
     def _rough_scores(
         self, with_constant: Solution, without: Solution, total: FloatArray, price: FloatArray
@@ -288,18 +285,18 @@ class Search:
         number = self.values.shape[1] + self.freedom
         best: FloatArray | None = None
         for coefficients, explained in (with_constant, without):
-            squares = np.maximum(total[:, None] - explained, _ROUNDING * total[:, None])
+            squares = np.maximum(total[:, None] - explained, NOISY_ROUNDING * total[:, None])
             variance = (squares + known[:, None]) / number[:, None]
             if self.nonnegative:
                 for own in coefficients:
                     variance = np.where(own >= 0, variance, np.inf)
             if best is None:  # one more coefficient
-                best = variance * np.exp(COEFFICIENT_PRICE / number)[:, None]
+                best = variance * np.exp(self.penalties.coefficient / number)[:, None]
             else:
                 np.minimum(best, variance, out=best)
         assert best is not None
         result: FloatArray = number[:, None] * np.log(best) + price
-        result += COEFFICIENT_PRICE * len(without[0])
+        result += self.penalties.coefficient * len(without[0])
         return result
 
     def _part(self, rows: NDArray[np.bool_] | NDArray[np.int64]) -> Search:
@@ -311,7 +308,7 @@ class Search:
             self.freedom[rows],
             self.nonnegative,
             self.weights[rows],
-            self.kind,
+            self.penalties,
             self.growth_price,
         )
 
@@ -321,7 +318,7 @@ class Search:
         present = best[:, :, parameter] >= 0
         widths = (best >= 0).any(axis=2).sum(axis=1)
         atoms = self.tables.columns[parameter][:-1]
-        number = min(_PRECISE, len(atoms))
+        number = min(FINALISTS, len(atoms))
         trial = np.repeat(best[:, None], number, axis=1)
         wanted = np.zeros(trial.shape[:2], dtype=bool)
         keys = (present << np.arange(present.shape[1])).sum(axis=1) * (present.shape[1] + 1) + widths
@@ -336,16 +333,16 @@ class Search:
             part = self._part(rows)
             both = sweep_errors(self.tables.design(base), has, atoms, part.values, part.weights)
             total = ((part.weights * part.values) ** 2).sum(axis=1)
-            price = COST_PRICE[self.kind] * has.sum() * self.tables.cost[parameter][:-1]
+            price = self.penalties.complexity * has.sum() * self.tables.cost[parameter][:-1]
             if self.growth_price:
                 price = price + 0.5 * self.growth_price * has.sum() * self.tables.order_of(parameter)
             rough = part._rough_scores(*both, total, price)
             chosen = lowest(rough, number)
             rough = np.take_along_axis(rough, chosen, axis=1)
             trial[rows, :, :, parameter] = np.where(pattern, chosen[:, :, None], -1)
-            wanted[rows] = rough <= rough.min(axis=1, keepdims=True) + _NEAR
+            wanted[rows] = rough <= rough.min(axis=1, keepdims=True) + NEAR
         wanted &= ~_known(trial, pool.specification)
-        return merge([pool, self._precise(trial, wanted)], POOL)
+        return merge([pool, self._precise(trial, wanted)], NOISY_POOL)
 
 
 def _known(trial: Specification, pool: Specification) -> NDArray[np.bool_]:

@@ -16,34 +16,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...experiment import FloatArray
+from ..calibration import (
+    BATCH_COUNTS,
+    BATCH_SETS,
+    COUNT_POOL,
+    EXACT,
+    EXACT_LEAST_LEAD,
+    EXACT_LINES,
+    EXACT_PAIR_COMPLEXITY,
+    EXACT_RESIDUAL,
+    EXACT_RESIDUAL_OF_SIZE,
+    EXACT_TRIPLE_COMPLEXITY,
+    LOOP_DENOMINATOR,
+    NEARLY_EXACT,
+)
+from ..criterion.criterion import choose
+from ..criterion.deviating import Deviating
 from ..criterion.rounding import Rounding
 from ..data.lines import lines
 from ..fit.fitter import fit, fit_hypotheses
 from ..fit.projection import residual_bases, squares_left
 from ..fit.subsets import solve_shared
 from ..hypotheses.library import Atom
-from ..hypotheses.pool import Fitted, Pool, merge, nothing, ranked, spread, to_pool
+from ..hypotheses.pool import Fitted, Pool, merge, nothing, spread, to_pool
 from ..hypotheses.tables import Specification, Tables, tensor
 from .few import FewValues
-from .inexact import InexactSearch
+from .inexact import InexactSums
 from .rounded import RoundedSums
-
-# Residuals up to this part of the variation of the values are rounding.
-_ROUNDING, _ROUNDING_OF_SIZE = 1e-9, 2e-13
-# Residuals without weights, in parts of the largest value, above which the weighted ones are no rounding.
-_NEARLY_EXACT = 1e-8
-_MOST_LINES = 6
-# So many call paths times sets are solved at a time.
-_CHUNK = 1 << 14
-# Inexact call paths are searched in batches of so many, whose arrays stay in the cache.
-_BATCH = 256
-_POOL = 4
-# Atoms up to these costs (library.make_atom) take part in sets of two and of three.
-_PAIR_COST, _TRIPLE_COST = 1.5, 1.0
-# The term of the highest order must be at least this part of some value; counts have coefficients of order one.
-_LEAST_LEAD = 1e-5
-# Coefficients of loops are whole numbers, or halves, thirds, quarters, sixths (triangles, pyramids).
-_FRACTIONS = 12.0
 
 _Flags = NDArray[np.bool_]
 
@@ -61,7 +60,7 @@ def _families(atoms: tuple[Atom, ...]) -> tuple[Specification, ...]:
     """Return sets of one, two and three atoms, each an array (sets, size), simplest first."""
     cost = np.array([atom.cost for atom in atoms])
     result = []
-    for size, limit in ((1, np.inf), (2, _PAIR_COST), (3, _TRIPLE_COST)):
+    for size, limit in ((1, np.inf), (2, EXACT_PAIR_COMPLEXITY), (3, EXACT_TRIPLE_COMPLEXITY)):
         pool = np.flatnonzero(cost <= limit).tolist()
         sets = np.array(list(combinations(pool, size)), dtype=np.int16).reshape(-1, size)
         result.append(sets[np.argsort(cost[sets].sum(axis=1), kind="stable")])
@@ -71,9 +70,8 @@ def _families(atoms: tuple[Atom, ...]) -> tuple[Specification, ...]:
 def _rounding(values: FloatArray, weights: FloatArray) -> FloatArray:
     """Return the largest weighted residual (N,) that counts as rounding."""
     variation = (np.abs(values - values.mean(axis=1, keepdims=True)) * weights).max(axis=1)
-    limit: FloatArray = _ROUNDING * np.minimum(variation, 1.0) + _ROUNDING_OF_SIZE * (np.abs(values) * weights).max(
-        axis=1
-    )
+    size = (np.abs(values) * weights).max(axis=1)
+    limit: FloatArray = EXACT_RESIDUAL * np.minimum(variation, 1.0) + EXACT_RESIDUAL_OF_SIZE * size
     return limit
 
 
@@ -88,7 +86,7 @@ class EffortSearch:
         self.rounding = _rounding(values, self.exact_weights)
 
     def run(self, exact_only: bool = False) -> tuple[Pool, _Flags]:
-        """Return the best hypotheses and which call paths are reproduced exactly; what is not is a constant if not wanted."""
+        """Return the best hypotheses, and which are exact; with exact_only all others are constants."""
         paths = self.values.shape[0]
         sets = [self._sets(parameter) for parameter in range(self.parameters)]
         exact = np.zeros(paths, dtype=bool)
@@ -110,28 +108,30 @@ class EffortSearch:
             pool, found = search.run(self.values, self.exact_weights, self.rounding, [s.atoms for s in sets], known)
             pools.append(pool)
             exact |= found
-        rest = np.zeros(paths, dtype=bool) if exact_only else ~exact
-        proposer, criterion = RoundedSums(self.points, self.tables), Rounding(self.points, self.tables)
-        for numbers in np.array_split(np.flatnonzero(rest), max(1, -(-int(rest.sum()) // _BATCH))):
-            if numbers.size:
-                rows = np.zeros(paths, dtype=bool)
-                rows[numbers] = True
-                own = self.values[rows]
-                found = [nothing(len(own), self.parameters)]
-                for c in proposer.propose(own):
-                    v = own[c.path]
-                    fitted = fit_hypotheses(
-                        self.tables, c.specification[:, None], v, np.ones_like(v), False, c.constant
-                    )
-                    found.append(ranked(c.path, fitted, criterion.scores(fitted, v, c.constant), len(own), _POOL))
-                pool = merge(found, _POOL)
-                rounded = np.isfinite(pool.score[:, 0])
-                if rounded.any():
-                    pools.append(spread(pool.rows(rounded), _within(rows, rounded)))
-                if not rounded.all():
-                    rows = _within(rows, ~rounded)
-                    pools.append(spread(InexactSearch(self.points, self.tables, self.values[rows]).run(), rows))
-        return merge(pools, _POOL), exact
+        if not exact_only:
+            rounded = RoundedSums(self.points, self.tables)
+            open_paths = np.flatnonzero(~exact)
+            for numbers in np.array_split(open_paths, max(1, -(-open_paths.size // BATCH_COUNTS))):
+                pools += self._near_exact(rounded, numbers) if numbers.size else []
+        return merge(pools, COUNT_POOL), exact
+
+    def _near_exact(self, rounded: RoundedSums, numbers: NDArray[np.int64]) -> list[Pool]:
+        """Return models of call paths that no sum reproduces: within rounding where possible, else the likeliest."""
+        rows = np.zeros(len(self.values), dtype=bool)
+        rows[numbers] = True
+        own = self.values[rows]
+        pool = choose(rounded.propose(own), self.tables, Rounding(self.points, self.tables, own), COUNT_POOL)
+        good = np.isfinite(pool.score[:, 0])
+        pools = [spread(pool.rows(good), _within(rows, good))]
+        if not good.all():
+            rows = _within(rows, ~good)
+            criterion = Deviating(self.points, self.tables, self.values[rows])
+            proposer = InexactSums(self.points, self.tables, criterion)
+            pool = choose(proposer.propose(), self.tables, criterion, COUNT_POOL)
+            if not all(lines(self.points, parameter) for parameter in range(self.parameters)):
+                pool = merge([pool, proposer.scattered()], COUNT_POOL)
+            pools.append(spread(pool, rows))
+        return pools
 
     def _part(self, rows: _Flags) -> EffortSearch:
         return EffortSearch(self.points, self.tables, self.values[rows])
@@ -150,7 +150,7 @@ class EffortSearch:
         paths = self.values.shape[0]
         own = lines(self.points, parameter, least=2)
         own = (
-            own if len(own) <= _MOST_LINES else [own[i] for i in np.linspace(0, len(own) - 1, _MOST_LINES).astype(int)]
+            own if len(own) <= EXACT_LINES else [own[i] for i in np.linspace(0, len(own) - 1, EXACT_LINES).astype(int)]
         )
         atoms = np.full((paths, 3), -1, dtype=np.int16)
         exact = np.zeros(paths, dtype=bool)
@@ -160,7 +160,7 @@ class EffortSearch:
         for line in own:
             values = self.values[:, line]
             flat &= np.less_equal(
-                values.max(axis=1) - values.min(axis=1), _ROUNDING_OF_SIZE * np.abs(values).max(axis=1)
+                values.max(axis=1) - values.min(axis=1), EXACT_RESIDUAL_OF_SIZE * np.abs(values).max(axis=1)
             )
         exact |= flat
         tried = 0
@@ -227,18 +227,18 @@ class EffortSearch:
     ) -> _Flags:
         """Return which of the `wanted` sets (S, K) may reproduce the values of `paths` on one line, (paths, S).
 
-        Without weights the residuals are products with matrices that all call paths share; where they are too large, the
-        weighted ones are as well. This spares the precise fit of nearly all sets.
+        Without weights the residuals are products with matrices that all call paths share; where they are too large,
+        the weighted ones are as well. This spares the precise fit of nearly all sets.
         """
         distinct, width = np.unique(self.points[line, parameter]).size, sets.shape[1]
         if distinct <= width + 1:
             return np.broadcast_to((distinct > width) & self._polynomial(parameter)[sets].all(axis=1), wanted.shape)
         bases = residual_bases(self._table(parameter, line), sets)
         values = self.values[paths][:, line]
-        limit = line.size * (_NEARLY_EXACT * np.abs(values).max(axis=1, keepdims=True)) ** 2
+        limit = line.size * (NEARLY_EXACT * np.abs(values).max(axis=1, keepdims=True)) ** 2
         result = np.zeros_like(wanted)
         rows = np.flatnonzero(wanted.any(axis=1))
-        step = max(1, _CHUNK // len(sets))
+        step = max(1, BATCH_SETS // len(sets))
         for start in range(0, rows.size, step):
             part = rows[start : start + step]
             result[part] = squares_left(bases, values[part]) <= limit[part]
@@ -301,13 +301,13 @@ class EffortSearch:
         lead = np.where(order > 0, order, -np.inf).argmax(axis=1) + 1
         rows = np.arange(path.size)
         part = np.abs(result.coefficients[rows, 0, lead]) * columns[rows, lead].max(axis=1)
-        shows = part >= _LEAST_LEAD * np.abs(values).max(axis=1)[path]
+        shows = part >= EXACT_LEAST_LEAD * np.abs(values).max(axis=1)[path]
         coefficients = result.coefficients[:, 0].copy()
         coefficients[:, 1:] /= self.tables.scale[parameter][own[:, 1:]]
         if distinct == width + 1:
             # as many coefficients as points fit anything; whole ones, none below 0, are evidence, though
             exact &= _whole(coefficients) & (coefficients > -0.5).all(axis=1)
-        exact &= ~doubted[path, number] | _whole(_FRACTIONS * coefficients)
+        exact &= ~doubted[path, number] | _whole(LOOP_DENOMINATOR * coefficients)
         good[path, number], visible[path, number] = exact, shows
         return good, visible
 
@@ -333,7 +333,7 @@ class EffortSearch:
                 pool, more = self._part(~done)._exact_subsets(products[~done])
                 pools.append(spread(pool, ~done))
                 done[np.flatnonzero(~done)[more]] = True
-            return merge(pools, _POOL), np.flatnonzero(done)
+            return merge(pools, COUNT_POOL), np.flatnonzero(done)
         return self._exact_subsets(products)
 
     def _pruned(self, products: Specification, fitted: Fitted) -> Pool:
@@ -389,7 +389,8 @@ class EffortSearch:
             constant = fitted.coefficients[:, :, 0]
             constant[np.abs(constant) * self.exact_weights.max(axis=1)[:, None] <= self.rounding[:, None]] = 0.0
             negative = (fitted.coefficients < 0).sum(axis=2)
-            scores = -1e9 + 10.0 * width + 15.0 * negative + self.tables.complexity(fitted.specification)
+            scores = -1e9 + EXACT.coefficient * width + EXACT.negative * negative
+            scores = scores + EXACT.complexity * self.tables.complexity(fitted.specification)
             scores = np.where(fitted.worst <= self.rounding[:, None], scores, np.inf)
             pools.append(to_pool(fitted, scores, 1))
         if not pools:
@@ -413,7 +414,7 @@ def _near(table: FloatArray, sets: Specification, values: FloatArray) -> _Flags:
     total = ((weights * values) ** 2).sum(axis=1)
     subsets = _with_constant(sets).astype(np.int64) % len(table)
     result = np.empty((len(values), len(sets)), dtype=bool)
-    step = max(1, _CHUNK // max(1, len(sets)))
+    step = max(1, BATCH_SETS // max(1, len(sets)))
     for start in range(0, len(values), step):
         part = slice(start, start + step)
         _, explained = solve_shared(table, subsets, values[part], weights[part])

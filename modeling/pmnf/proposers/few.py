@@ -16,18 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...experiment import FloatArray
+from ..calibration import EXACT_PAIR_COMPLEXITY, FEW_NOTHING, FEW_TOLERANCE, FEW_VALUES
 from ..fit.fitter import fit, fit_hypotheses
 from ..hypotheses.library import Atom
 from ..hypotheses.pool import Pool, merge, nothing, spread, stack, to_pool
 from ..hypotheses.tables import Specification, Tables, tensor
-
-VALUES = 3
-# Coefficients come from fits, which lose digits; the whole model is compared with the counts to all of them.
-_TOLERANCE = 1e-6
-# Parts of a coefficient that are less than this part of the counts are none.
-_NOTHING = 1e-9
-# Atoms up to this cost (library.make_atom) take part in sums of two.
-_PAIR_COST = 1.5
 
 # Atoms of one parameter, -1 for a constant.
 _Functions = tuple[int, ...]
@@ -58,7 +51,7 @@ class FewValues:
         known: (N,), where all of the other parameters' atoms are known and a model is wanted.
         """
         models: dict[int, list[tuple[int, Pool]]] = {}
-        if len(atoms) > 1 and np.unique(self.points[:, self.parameter]).size == VALUES:
+        if len(atoms) > 1 and np.unique(self.points[:, self.parameter]).size == FEW_VALUES:
             for path in np.flatnonzero(known).tolist():
                 own = [np.where(number == self.parameter, -1, a[[path]]) for number, a in enumerate(atoms)]
                 products = tensor(own, [int((chosen >= 0).sum()) for chosen in own])[0]
@@ -89,7 +82,7 @@ class FewValues:
         terms: list[NDArray[np.int16]] = []
         constant = False
         for number, (own, column) in enumerate(zip(coefficients, columns, strict=True)):
-            if np.abs(own[:, None] * column * weights).max() <= _NOTHING:
+            if np.abs(own[:, None] * column * weights).max() <= FEW_NOTHING:
                 continue
             functions = self._functions(own, self._evidence(values, own, column))
             if functions is None:
@@ -128,7 +121,7 @@ class FewValues:
 
     def _functions(self, own: FloatArray, evidence: float) -> _Functions | None:
         """Return the simplest functions whose sum has these three values, None if they tell of none."""
-        tolerance = _TOLERANCE * np.abs(own).max()
+        tolerance = FEW_TOLERANCE * np.abs(own).max()
         if np.ptp(own) <= tolerance:
             return (-1,)
         tried = 0
@@ -176,7 +169,7 @@ def _family(sets: NDArray[np.int64], table: FloatArray, order: FloatArray) -> _F
 def _sets(atoms: tuple[Atom, ...]) -> tuple[NDArray[np.int64], ...]:
     """Return single functions, and sums of one and a constant (-1) or of two, simplest first, (S, 1) and (S, 2)."""
     cost = np.array([*(atom.cost for atom in atoms), 0.0])
-    cheap = [*np.flatnonzero(cost[:-1] <= _PAIR_COST).tolist(), -1]
+    cheap = [*np.flatnonzero(cost[:-1] <= EXACT_PAIR_COMPLEXITY).tolist(), -1]
     result = []
     for sets in (np.arange(len(atoms))[:, None], np.array(list(combinations(cheap, 2)), dtype=np.int64).reshape(-1, 2)):
         result.append(sets[np.argsort(cost[sets].sum(axis=1), kind="stable")])

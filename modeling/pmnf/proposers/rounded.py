@@ -10,7 +10,6 @@ one set per parameter are the candidates, where they stay within rounding at all
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import combinations, product
 
@@ -18,35 +17,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...experiment import FloatArray
+from ..calibration import (
+    BATCH_NUMBERS,
+    LOST_IN_GRAM,
+    ROUNDED,
+    ROUNDED_LEAST_TERM,
+    ROUNDED_PRODUCTS,
+    ROUNDED_SETS,
+    ROUNDING_EXPECTED,
+    ROUNDING_MOST,
+)
+from ..criterion.criterion import Candidates
 from ..data.lines import lines, same_places
 from ..fit.projection import residual_makers, squared_residuals
 from ..fit.shortlist import lowest
 from ..fit.subsets import gram, solve_both
-from ..hypotheses.tables import Specification, Tables
-
-# Deviations in counts: what is expected, and the largest one that is still rounding.
-_EXPECTED, _MOST = 1.0, 8.0
-_COEFFICIENT, _COST = 7.5, 1.0
-# A term must be so many of the largest deviations somewhere.
-_LEAST_TERM = 8.0
-# Sets of functions of one parameter that are combined, by the number of parameters.
-_MOST_SETS = {1: 24, 2: 6, 3: 2}
-_MOST_PRODUCTS = 3
-# Part of the squares of all values that normal equations may lose.
-_LOST = 1e-10
-_BATCH_NUMBERS = 1 << 18
+from ..hypotheses.tables import Tables
 
 _Flags = NDArray[np.bool_]
 _Index = NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
-class Candidates:
-    """M hypotheses: of call paths `path` (M,), specification (M, K, m), each with a constant or without."""
-
-    path: _Index
-    specification: Specification
-    constant: bool
 
 
 class RoundedSums:
@@ -55,7 +44,7 @@ class RoundedSums:
     def __init__(self, points: FloatArray, tables: Tables) -> None:
         self.points, self.tables = points, tables
         self.parameters = points.shape[1]
-        self.most_sets = _MOST_SETS.get(self.parameters, 1)
+        self.most_sets = ROUNDED_SETS.get(self.parameters, 1)
 
     def propose(self, values: FloatArray) -> list[Candidates]:
         """Return what follows the whole numbers `values` (N, C) to within rounding, for some call paths nothing."""
@@ -108,9 +97,9 @@ class RoundedSums:
         families, groups = self._families(parameter), self._groups[parameter]
         if not families or not groups:
             return chosen, np.zeros(len(values), dtype=bool)
-        padded, factor = self._prices(parameter)
+        padded, factor = self._penalties(parameter)
         points = sum(alike.size for alike, _ in groups)
-        most = points * _MOST**2
+        most = points * ROUNDING_MOST**2
         squares = np.zeros((len(values), len(padded)))
         for alike, makers in groups:
             place = 0
@@ -118,7 +107,7 @@ class RoundedSums:
                 squares[:, place : place + len(own)] += squared_residuals(own, values[:, alike], most)
                 place += len(own)
         squares[squares > most] = np.inf
-        scores = (squares / points + _EXPECTED**2) * factor
+        scores = (squares / points + ROUNDING_EXPECTED**2) * factor
         best = np.sort(lowest(scores, self.most_sets), axis=1)
         likelihood = np.take_along_axis(scores, best, axis=1)
         order = np.argsort(likelihood, axis=1, kind="stable")
@@ -126,26 +115,27 @@ class RoundedSums:
         chosen[:, : best.shape[1]][possible] = padded[best[possible]]
         return chosen, possible.any(axis=1)
 
-    def _prices(self, parameter: int) -> tuple[_Index, FloatArray]:
+    def _penalties(self, parameter: int) -> tuple[_Index, FloatArray]:
         """Return all sets (S, 2), and the penalties (S,) as factors of variances, which need no logarithm."""
         distinct = np.unique(self.points[:, parameter]).size
-        padded, price = [], []
+        padded, penalty = [], []
         for sets in self._families(parameter):
             padded.append(np.pad(sets, ((0, 0), (0, 2 - sets.shape[1])), constant_values=-1))
-            price.append(_COEFFICIENT * sets.shape[1] + _COST * self.tables.cost[parameter][sets].sum(axis=1))
-        return np.concatenate(padded), np.exp(np.concatenate(price) / distinct)
+            complexity = self.tables.cost[parameter][sets].sum(axis=1)
+            penalty.append(ROUNDED.coefficient * sets.shape[1] + ROUNDED.complexity * complexity)
+        return np.concatenate(padded), np.exp(np.concatenate(penalty) / distinct)
 
     # --- combinations ---------------------------------------------------------------------------------------
 
     def _combined(
         self, values: FloatArray, path: _Index, sets: list[NDArray[np.int16]], sizes: tuple[int, ...]
     ) -> list[Candidates]:
-        """Return the sums of products of the functions in `sets` (M, 2) of each parameter that may follow the values."""
+        """Return the sums of products of the functions in `sets` (M, 2) by parameter that may follow the values."""
         products = np.array(list(product(*(range(-1, size) for size in sizes))), dtype=np.int64)
         products = products[np.argsort((products >= 0).any(axis=1), kind="stable")]  # the constant first
         sums = [(width, own) for width, own in _covering(sizes) if width < values.shape[1]]
         result: list[Candidates] = []
-        step = max(1, _BATCH_NUMBERS // (len(products) * values.shape[1]))
+        step = max(1, BATCH_NUMBERS // (len(products) * values.shape[1]))
         for start in range(0, len(path), step):
             part = slice(start, start + step)
             of_path = path[part]
@@ -157,10 +147,10 @@ class RoundedSums:
             own_values = values[of_path]
             columns = self.tables.design(specification)
             matrix, right, total = gram(columns, own_values, np.ones_like(own_values))
-            limit = values.shape[1] * _MOST**2 + 0.1 * _LOST * total
+            limit = values.shape[1] * ROUNDING_MOST**2 + LOST_IN_GRAM * total
             top = np.abs(own_values).max(axis=1)[:, None]  # the unit of coefficients
             peak = np.abs(columns).max(axis=2) * top
-            least = np.maximum(_LEAST_TERM * _MOST - _LOST * top, 0.0)
+            least = np.maximum(ROUNDED_LEAST_TERM * ROUNDING_MOST - 10.0 * LOST_IN_GRAM * top, 0.0)
             for _, subsets in sums:
                 for constant, (found, explained) in zip(
                     (True, False), solve_both(matrix, right, subsets[None]), strict=True
@@ -199,7 +189,7 @@ def _covering(sizes: tuple[int, ...]) -> list[tuple[int, _Index]]:
     everything.sort(key=lambda term: any(place >= 0 for place in term))
     wanted = {(parameter, place) for parameter, size in enumerate(sizes) for place in range(size)}
     found = []
-    for width in range(1, _MOST_PRODUCTS + 1):
+    for width in range(1, ROUNDED_PRODUCTS + 1):
         sums = [
             subset
             for subset in combinations(range(1, len(everything)), width)
