@@ -96,12 +96,6 @@ def ranked(path: NDArray[np.int64], fitted: Fitted, scores: FloatArray, paths: i
     return Pool(specification, coefficients, *errors)
 
 
-def stack(pools: Sequence[Pool]) -> Pool:
-    """Return pools of the same widths as one of all of their call paths, one after the other."""
-    names = ("specification", "coefficients", "residual", "left_out", "score")
-    return Pool(*(np.concatenate([getattr(pool, name) for pool in pools]) for name in names))
-
-
 def merge(pools: Sequence[Pool], size: int) -> Pool:
     """Return the best of several pools of the same call paths, padded to the largest number of products."""
     width = max(pool.specification.shape[2] for pool in pools)

@@ -32,6 +32,7 @@ from ..calibration import (
 )
 from ..criterion.criterion import choose
 from ..criterion.deviating import Deviating
+from ..criterion.exactness import EXACTLY, Exactness
 from ..criterion.rounding import Rounding
 from ..data.lines import lines
 from ..fit.fitter import fit, fit_hypotheses
@@ -104,10 +105,10 @@ class EffortSearch:
             exact[np.flatnonzero(rows)[done]] = True
         for parameter in range(self.parameters):
             known = np.logical_and.reduce([~exact, *(s.exact for i, s in enumerate(sets) if i != parameter)])
-            search = FewValues(self.points, self.tables, parameter)
-            pool, found = search.run(self.values, self.exact_weights, self.rounding, [s.atoms for s in sets], known)
-            pools.append(pool)
-            exact |= found
+            few = FewValues(self.points, self.tables, parameter)
+            found = few.propose(self.values, self.exact_weights, self.rounding, [s.atoms for s in sets], known)
+            pools.append(choose(found, self.tables, Exactness(self.values, self.exact_weights, self.rounding), 1))
+            exact |= np.isfinite(pools[-1].score[:, 0])
         if not exact_only:
             rounded = RoundedSums(self.points, self.tables)
             open_paths = np.flatnonzero(~exact)
@@ -140,7 +141,7 @@ class EffortSearch:
         empty = np.empty((1, 0, self.parameters), dtype=np.int16)
         fitted = fit_hypotheses(self.tables, empty, self.values, self.exact_weights, False)
         exact = fitted.worst[:, 0] <= self.rounding
-        scores = np.where(exact, -1e9, np.inf)[:, None]
+        scores = np.where(exact, EXACTLY, np.inf)[:, None]
         return to_pool(fitted, scores, 1)
 
     # --- functions of one parameter -------------------------------------------------------------------------
@@ -377,7 +378,7 @@ class EffortSearch:
             fitted.coefficients[rows[better], 0, 1:] = bare.coefficients[better, 0]
             fitted.left_out[rows[better]] = bare.left_out[better]
             good[rows] |= better
-        return to_pool(fitted, np.full((products.shape[0], 1), -1e9), 1), good
+        return to_pool(fitted, np.full((products.shape[0], 1), EXACTLY), 1), good
 
     def _exact_subsets(self, products: Specification) -> tuple[Pool, NDArray[np.int64]]:
         """Too few points for all products: the simplest subset that reproduces the values, positive terms first."""
@@ -389,7 +390,7 @@ class EffortSearch:
             constant = fitted.coefficients[:, :, 0]
             constant[np.abs(constant) * self.exact_weights.max(axis=1)[:, None] <= self.rounding[:, None]] = 0.0
             negative = (fitted.coefficients < 0).sum(axis=2)
-            scores = -1e9 + EXACT.coefficient * width + EXACT.negative * negative
+            scores = EXACTLY + EXACT.coefficient * width + EXACT.negative * negative
             scores = scores + EXACT.complexity * self.tables.complexity(fitted.specification)
             scores = np.where(fitted.worst <= self.rounding[:, None], scores, np.inf)
             pools.append(to_pool(fitted, scores, 1))

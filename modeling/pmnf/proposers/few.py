@@ -17,13 +17,17 @@ from numpy.typing import NDArray
 
 from ...experiment import FloatArray
 from ..calibration import EXACT_PAIR_COMPLEXITY, FEW_NOTHING, FEW_TOLERANCE, FEW_VALUES
-from ..fit.fitter import fit, fit_hypotheses
+from ..criterion.criterion import Candidates
+from ..fit.fitter import fit
 from ..hypotheses.library import Atom
-from ..hypotheses.pool import Pool, merge, nothing, spread, stack, to_pool
 from ..hypotheses.tables import Specification, Tables, tensor
 
-# Atoms of one parameter, -1 for a constant.
-_Functions = tuple[int, ...]
+_Flags = NDArray[np.bool_]
+_Index = NDArray[np.int64]
+
+
+# Stands for no function; -1 is a constant.
+_ABSENT = -2
 
 
 @dataclass(frozen=True)
@@ -37,73 +41,65 @@ class FewValues:
     tables: Tables
     parameter: int
 
-    def run(
-        self,
-        values: FloatArray,
-        weights: FloatArray,
-        rounding: FloatArray,
-        atoms: list[Specification],
-        known: NDArray[np.bool_],
-    ) -> tuple[Pool, NDArray[np.bool_]]:
-        """Return exact models of call paths, and which have one, (N,); none if the parameter has other than 3 values.
+    def propose(
+        self, values: FloatArray, weights: FloatArray, rounding: FloatArray, atoms: list[Specification], known: _Flags
+    ) -> list[Candidates]:
+        """Return what may reproduce call paths exactly; nothing if the parameter has other than 3 values.
 
         values, weights: (N, C). rounding: (N,), the largest weighted residual. atoms: by parameter (N, 3), -1 for none.
         known: (N,), where all of the other parameters' atoms are known and a model is wanted.
         """
-        models: dict[int, list[tuple[int, Pool]]] = {}
-        if len(atoms) > 1 and np.unique(self.points[:, self.parameter]).size == FEW_VALUES:
-            for path in np.flatnonzero(known).tolist():
-                own = [np.where(number == self.parameter, -1, a[[path]]) for number, a in enumerate(atoms)]
-                products = tensor(own, [int((chosen >= 0).sum()) for chosen in own])[0]
-                pool = self._model(values[path], weights[path], products, float(rounding[path]))
-                if pool is not None:
-                    models.setdefault(pool.specification.shape[2], []).append((path, pool))
-        pools, found = [nothing(known.size, len(atoms))], np.zeros_like(known)
-        for same_width in models.values():
-            rows = np.zeros_like(known)
-            rows[[path for path, _ in same_width]] = True
-            pools.append(spread(stack([pool for _, pool in same_width]), rows))
-            found |= rows
-        return merge(pools, 1), found
+        if len(atoms) == 1 or len(self._places) != FEW_VALUES:
+            return []
+        others = [np.where(number == self.parameter, -1, own) for number, own in enumerate(atoms)]
+        sizes = np.stack([(own >= 0).sum(axis=1) for own in others], axis=1)
+        result = []
+        for shape in np.unique(sizes[known], axis=0).tolist():
+            rows = np.flatnonzero(known & (sizes == shape).all(axis=1))
+            products = tensor([own[rows] for own in others], shape)
+            if min(place.size for place in self._places) > products.shape[1] + 1:
+                result += self._sums(rows, values[rows], weights[rows], rounding[rows], products)
+        return result
 
-    def _model(self, values: FloatArray, weights: FloatArray, others: Specification, rounding: float) -> Pool | None:
-        """Return the exact model of counts (C,), None if there is none that the counts support.
+    def _sums(
+        self, rows: _Index, values: FloatArray, weights: FloatArray, rounding: FloatArray, others: Specification
+    ) -> list[Candidates]:
+        """Return the simplest sums that the counts of call paths `rows` support.
 
-        others: (Q, m), all products of the functions of the other parameters.
+        others: (N, Q, m), all products of the functions of the other parameters.
         """
-        places = self._places
-        columns = np.concatenate([np.ones((1, len(values))), self.tables.design(others)])
-        if min(place.size for place in places) <= len(columns):
-            return None
-        fits = [fit(columns[None, :, place], values[None, place], weights[None, place]) for place in places]
-        if max(float(found.worst[0, 0]) for found in fits) > rounding:
-            return None
-        coefficients = np.stack([found.coefficients[0, 0] for found in fits], axis=1)  # (1 + Q, 3)
-        terms: list[NDArray[np.int16]] = []
-        constant = False
-        for number, (own, column) in enumerate(zip(coefficients, columns, strict=True)):
-            if np.abs(own[:, None] * column * weights).max() <= FEW_NOTHING:
-                continue
-            functions = self._functions(own, self._evidence(values, own, column))
-            if functions is None:
-                return None
-            product = others[number - 1] if number else np.full(others.shape[1], -1, dtype=np.int16)
-            for atom in functions:
-                term = product.copy()
-                term[self.parameter] = atom
-                constant |= bool((term < 0).all())
-                terms.append(term)
-        terms = [term for term in terms if (term >= 0).any()]
-        if not terms or len(terms) + constant >= len(values):
-            return None
-        fitted = fit_hypotheses(
-            self.tables, np.stack(terms)[None, None], values[None], weights[None], False, constant=constant
+        columns = np.concatenate([np.ones((rows.size, 1, values.shape[1])), self.tables.design(others)], axis=1)
+        fits = [fit(columns[:, None, :, place], values[:, place], weights[:, place]) for place in self._places]
+        good = np.maximum.reduce([found.worst[:, 0] for found in fits]) <= rounding
+        rows, values, weights, columns, others = (a[good] for a in (rows, values, weights, columns, others))
+        coefficients = np.stack([found.coefficients[good, 0] for found in fits], axis=2)  # (N, 1 + Q, 3)
+        share = np.abs(coefficients).max(axis=2) * np.abs(columns * weights[:, None]).max(axis=2)
+        path, number = np.nonzero(share > FEW_NOTHING)
+        functions = np.full((*share.shape, 2), _ABSENT)
+        functions[path, number], supported = self._functions(
+            coefficients[path, number], self._evidence(values, coefficients, columns)[path, number]
         )
-        return to_pool(fitted, np.full((1, 1), -1e9), 1) if fitted.worst[0, 0] <= rounding else None
+        good = np.ones(len(rows), dtype=bool)
+        good[path[~supported]] = False
+        product = np.pad(others, ((0, 0), (1, 0), (0, 0)), constant_values=-1)
+        terms = np.repeat(product, 2, axis=1)
+        flat = functions.reshape(len(rows), terms.shape[1])
+        terms[:, :, self.parameter] = flat
+        constant = ((terms < 0).all(axis=2) & (flat != _ABSENT)).any(axis=1)
+        real = (terms >= 0).any(axis=2) & (flat != _ABSENT)
+        order = np.argsort(~real, axis=1, kind="stable")
+        terms, width = np.take_along_axis(terms, order[:, :, None], axis=1), real.sum(axis=1)
+        good &= (width > 0) & (width + constant < values.shape[1])
+        return [
+            Candidates(rows[chosen], terms[chosen, :size].astype(np.int16), with_constant)
+            for size in np.unique(width[good]).tolist()
+            for with_constant in (False, True)
+            if (chosen := good & (width == size) & (constant == with_constant)).any()
+        ]
 
     @cached_property
-    def _places(self) -> list[NDArray[np.int64]]:
-        """The points at each of the three values."""
+    def _places(self) -> list[_Index]:
+        """The points at each of the values."""
         positions = self.points[:, self.parameter]
         return [np.flatnonzero(positions == p) for p in np.unique(positions)]
 
@@ -113,29 +109,34 @@ class FewValues:
         order = np.append(self.tables.order_of(self.parameter), 0.0)
         return [_family(sets, table, order) for sets in _sets(self.tables.atoms[self.parameter])]
 
-    def _evidence(self, values: FloatArray, own: FloatArray, column: FloatArray) -> float:
-        """Return what one value tells: the logarithm of the variation with this parameter over the resolution."""
-        resolution = 1.0 if (values == np.round(values)).all() else 1e-9 * np.abs(values).max()
-        variation = np.ptp(own) * np.abs(column).max()
-        return float(np.log(max(variation / resolution, 1.0)))
+    def _evidence(self, values: FloatArray, coefficients: FloatArray, columns: FloatArray) -> FloatArray:
+        """Return the evidence of one value, (N, Q): the logarithm of its variation over the resolution."""
+        whole = (values == np.round(values)).all(axis=1)
+        resolution = np.where(whole, 1.0, 1e-9 * np.abs(values).max(axis=1))
+        variation = np.ptp(coefficients, axis=2) * np.abs(columns).max(axis=2)
+        result: FloatArray = np.log(np.maximum(variation / resolution[:, None], 1.0))
+        return result
 
-    def _functions(self, own: FloatArray, evidence: float) -> _Functions | None:
-        """Return the simplest functions whose sum has these three values, None if they tell of none."""
-        tolerance = FEW_TOLERANCE * np.abs(own).max()
-        if np.ptp(own) <= tolerance:
-            return (-1,)
-        tried = 0
+    def _functions(self, own: FloatArray, evidence: FloatArray) -> tuple[_Index, _Flags]:
+        """Return the simplest functions (M, 2) whose sum has the values `own` (M, 3), and where there are such."""
+        tolerance = FEW_TOLERANCE * np.abs(own).max(axis=1)
+        result = np.full((len(own), 2), _ABSENT)
+        supported = np.ptp(own, axis=1) <= tolerance
+        result[supported, 0] = -1
+        undecided, tried = np.flatnonzero(~supported), 0
         for family in self._families:
-            found = family.inverse @ own
-            deviation = np.abs((family.design @ found[..., None])[..., 0] - own).max(axis=1)
-            lead = np.take_along_axis(found, family.lead[:, None], axis=1)[:, 0]
-            matching = np.flatnonzero((deviation <= tolerance) & (lead > 0) & (family.freedom > 0))
-            if matching.size:
-                first = matching[0]
-                supported = family.freedom[first] * evidence >= np.log(tried + first + 1) + 1.0
-                return tuple(family.sets[first].tolist()) if supported else None
-            tried += family.tried
-        return None
+            target = own[undecided]
+            found = np.einsum("skt,mt->msk", family.inverse, target)
+            deviation = np.abs(np.einsum("stk,msk->mst", family.design, found) - target[:, None]).max(axis=2)
+            lead = np.take_along_axis(found, family.lead[None, :, None], axis=2)[:, :, 0]
+            matching = (deviation <= tolerance[undecided, None]) & (lead > 0) & (family.freedom > 0)
+            rows = np.flatnonzero(matching.any(axis=1))
+            first = matching[rows].argmax(axis=1)
+            chosen = undecided[rows]
+            result[chosen, : family.sets.shape[1]] = family.sets[first]
+            supported[chosen] = family.freedom[first] * evidence[chosen] >= np.log(tried + first + 1) + 1.0
+            undecided, tried = np.delete(undecided, rows), tried + family.tried
+        return result, supported
 
 
 @dataclass(frozen=True)
