@@ -9,19 +9,19 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ModelingError
 from ..experiment import FloatArray, Metric
 from .build import build_models
-from .calibration import EXTREME_EXPONENT, LARGE_ERROR, LARGEST_PARAMETER, LARGEST_VALUE, UNUSUAL_COMPLEXITY
+from .calibration import LARGE_ERROR, LARGEST_VALUE, UNUSUAL_COMPLEXITY
+from .counts import model_counts
 from .criterion.rules import ExtraPRule, choose_by_smape
 from .data.noise import Aggregation, Repetitions, combine
+from .data.preparation import check, extreme_exponents, join_duplicates, not_executed, ranges, take
 from .hypotheses.library import Library, make_atom
 from .hypotheses.pool import Pool
 from .hypotheses.tables import Tables, make_tables
 from .model import Model
 from .parallel import batches, workers_for
 from .proposers.cost import Search
-from .proposers.exact import EffortSearch
 
 _Flags = NDArray[np.bool_]
 Selector = Literal["evidence", "smape", "extra-p"]
@@ -76,7 +76,7 @@ def fit_models(
     """
     points, values = np.asarray(points, dtype=np.float64), np.asarray(values, dtype=np.float64)
     names = tuple(parameters)
-    _check(points, values, names, executed)
+    check(points, values, names, executed)
     workers = workers_for(values.shape[0])
     tasks = (
         (points, values[part], metric, names, options, None if executed is None else executed[part])
@@ -104,7 +104,7 @@ def _fit_here(
     result: list[Model | NoModel] = [NoModel("not measured")] * values.shape[0]
     if not points.shape[0] or not result:
         return result
-    points, values, executed = _join_duplicates(points, values, executed)
+    points, values, executed = join_duplicates(points, values, executed)
     size = np.where(np.isnan(values), 0.0, np.abs(values))
     infinite = np.asarray((size > LARGEST_VALUE).any(axis=(1, 2)), dtype=bool)
     usable = np.where(
@@ -113,7 +113,7 @@ def _fit_here(
         np.where(size < 1.0 / LARGEST_VALUE, np.where(np.isnan(values), np.nan, 0.0), values),
     )
     repetitions = combine(usable, options.aggregation)
-    exponent = _extreme_exponents(repetitions.centre)
+    exponent = extreme_exponents(repetitions.centre)
     repetitions = replace(repetitions, centre=np.ldexp(repetitions.centre, -exponent[:, None]))
     measured = ~np.isnan(repetitions.centre)
     centre = np.where(measured, repetitions.centre, 0.0)
@@ -123,7 +123,7 @@ def _fit_here(
     pattern = measured & (happened if executed is None else executed)
     zero = np.asarray(measured.any(axis=1) & ~happened.any(axis=1), dtype=bool)
     for number in np.flatnonzero(zero):
-        result[number] = Model(names, ranges=_ranges(points[measured[number]]))
+        result[number] = Model(names, ranges=ranges(points[measured[number]]))
     open_paths = np.flatnonzero(measured.any(axis=1) & ~zero)
     if not open_paths.size:
         return result
@@ -138,7 +138,7 @@ def _fit_here(
             for path in paths.tolist():
                 result[path] = NoModel("measured, but executed in no configuration")
             continue
-        part = _take(repetitions, paths, where)
+        part = take(repetitions, paths, where)
         notes = not_executed(names, points, measured[paths[0]] & ~where)
         nonnegative = options.nonnegative and not key[-1]
         models = _fit_batch(points[where], part, metric, names, options, nonnegative, notes)
@@ -164,7 +164,7 @@ def _fit_batch(
         many = "one configuration" if points.shape[0] == 1 else f"{points.shape[0]} configurations"
         notes = (*notes, f"constant by necessity: measured in {many}")
         return [
-            Model(names, float(value), ranges=_ranges(points), notes=notes, covariance=((float(v) ** 2,),) if v else ())
+            Model(names, float(value), ranges=ranges(points), notes=notes, covariance=((float(v) ** 2,),) if v else ())
             for value, v in zip(repetitions.centre.mean(axis=1), noise * repetitions.centre.mean(axis=1), strict=True)
         ]
     used = points[:, varying]
@@ -173,7 +173,7 @@ def _fit_batch(
         notes = (*notes, f"only two values of {', '.join(few)}: the growth in it is a guess")
     tables = make_tables(used, options.library)
     if metric.is_effort:
-        pool, exact = EffortSearch(used, tables, repetitions.centre).run(exact_only)
+        pool, exact = model_counts(used, tables, repetitions.centre, exact_only)
     else:
         pool = _search_cost(used, tables, repetitions, noise, options, nonnegative)
         exact = np.zeros(len(repetitions.centre), dtype=bool)
@@ -217,7 +217,7 @@ def _without_one(
         paths = rest if exact_only else rest[doubtful != only]
         if not paths.size:
             continue
-        part = _take(repetitions, paths, others)
+        part = take(repetitions, paths, others)
         again = _fit_batch(points[others], part, metric, names, options, nonnegative, notes, only)
         for path, model in zip(paths.tolist(), again, strict=True):
             if _reproduces(model) or (not only and _explains_more(model, models[path], names[parameter])):
@@ -262,80 +262,3 @@ def _explains_more(without: Model, model: Model, parameter: str) -> bool:
     unusual = make_atom(*model.lead(parameter)).cost > UNUSUAL_COMPLEXITY or own > LARGE_ERROR
     slower = unusual and without.lead(parameter) < model.lead(parameter) and len(without.terms) <= len(model.terms)
     return (slower and error <= max(2.0 * own, LARGE_ERROR)) or error < own / 3.0
-
-
-def _check(points: FloatArray, values: FloatArray, names: tuple[str, ...], executed: _Flags | None) -> None:
-    if len(set(names)) != len(names):
-        raise ModelingError(f"parameters must have different names: {', '.join(names)}")
-    if points.ndim != 2 or points.shape[1] != len(names):
-        raise ModelingError(f"points have shape {points.shape}, but there are {len(names)} parameters")
-    if values.ndim != 3 or values.shape[1] != points.shape[0]:
-        raise ModelingError(f"values have shape {values.shape}; expected (call paths, {points.shape[0]}, repetitions)")
-    if executed is not None and executed.shape != values.shape[:2]:
-        raise ModelingError(f"executed has shape {executed.shape}; expected {values.shape[:2]}")
-    for index, name in enumerate(names):
-        column = points[:, index]
-        if not np.isfinite(column).all() or (column < 0).any():
-            raise ModelingError(f"parameter {name} has a negative or infinite value; models need numbers from 0 up")
-        positive = column[column > 0]
-        most = LARGEST_PARAMETER
-        if positive.size and (positive.max() > most or positive.min() < 1.0 / most):
-            raise ModelingError(f"parameter {name} has values beyond {most:g} or 1/{most:g}; use another unit")
-
-
-def _join_duplicates(
-    points: FloatArray, values: FloatArray, executed: _Flags | None
-) -> tuple[FloatArray, FloatArray, _Flags | None]:
-    """Make repetitions of one configuration out of rows with the same parameter values; sort the points."""
-    unique, place = np.unique(points, axis=0, return_inverse=True)
-    place = place.reshape(-1)
-    if values.shape[2] == 0:
-        values = np.full((*values.shape[:2], 1), np.nan)
-    count = np.bincount(place, minlength=unique.shape[0])
-    times = int(count.max(initial=1))
-    order = np.argsort(place, kind="stable")
-    nth = np.arange(order.size) - np.concatenate([[0], np.cumsum(count)[:-1]]).astype(np.int64)[place[order]]
-    paths, repetitions = values.shape[0], values.shape[2]
-    joined = np.full((paths, unique.shape[0], times, repetitions), np.nan)
-    joined[:, place[order], nth] = values[:, order]
-    flags: _Flags | None = None
-    if executed is not None:
-        flags = np.zeros((paths, unique.shape[0]), dtype=bool)
-        for column, target in enumerate(place):
-            flags[:, target] |= executed[:, column]
-    return unique, joined.reshape(paths, unique.shape[0], -1), flags
-
-
-def _extreme_exponents(values: FloatArray) -> NDArray[np.int64]:
-    """Return powers of two (N,) to divide by; 0 except for values so large or small that squares overflow."""
-    size = np.nanmax(np.where(np.isnan(values), 0.0, np.abs(values)), axis=1, initial=0.0)
-    _, exponent = np.frexp(size)
-    result: NDArray[np.int64] = np.where(np.abs(exponent) > EXTREME_EXPONENT, exponent, 0).astype(np.int64)
-    return result
-
-
-def _take(repetitions: Repetitions, paths: NDArray[np.int64], where: _Flags) -> Repetitions:
-    return Repetitions(
-        repetitions.centre[paths][:, where],
-        repetitions.scatter[paths],
-        repetitions.freedom[paths],
-        repetitions.count[paths],
-        repetitions.differ[paths],
-    )
-
-
-def _ranges(points: FloatArray) -> tuple[tuple[float, float], ...]:
-    if not points.shape[0]:
-        return ()
-    return tuple((float(low), float(high)) for low, high in zip(points.min(axis=0), points.max(axis=0), strict=True))
-
-
-def not_executed(names: tuple[str, ...], points: FloatArray, missing: _Flags) -> tuple[str, ...]:
-    """Say where a call path was not executed, by parameter values that explain it where there are such."""
-    if not missing.any():
-        return ()
-    for index, name in enumerate(names):
-        values = np.unique(points[missing, index])
-        if not np.isin(points[~missing, index], values).any() and values.size <= 4:
-            return (f"not executed at {', '.join(f'{name}={value:g}' for value in values)}",)
-    return (f"not executed in {int(missing.sum())} of {missing.size} configurations",)

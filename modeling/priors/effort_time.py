@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from ..experiment import Experiment, FloatArray, RegionKind
 from ..pmnf.data.noise import Repetitions, combine
+from ..pmnf.data.preparation import not_executed
 from ..pmnf.hypotheses.library import SLOW_GROWTH
 from ..pmnf.model import Model
-from ..pmnf.modeler import DEFAULT, NoModel, Options, fit_models, not_executed
+from ..pmnf.modeler import DEFAULT, NoModel, Options, fit_models
 from .choices import executed, time_priors
 from .fit import Prior, fit_priors
 

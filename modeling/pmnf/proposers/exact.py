@@ -1,15 +1,10 @@
-"""Search for models of effort metrics: exact counts deserve exact models.
+"""Proposer of models that reproduce exact counts: sums of products of the functions that lines show.
 
-A block count such as 7 + 4n + 5n² + 3n³ has several terms per parameter, and fitting a single one would give
-n^(11/4). So for each parameter the simplest set of functions is sought that reproduces *every* line of points
-in it to rounding; the model is then linear in the products of these functions, and those with no part in it
-disappear. Counts that are not exact functions go to the search in inexact.py.
+The model is linear in the products of the functions of all parameters, and those with no part in it disappear.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
@@ -17,312 +12,37 @@ from numpy.typing import NDArray
 
 from ...experiment import FloatArray
 from ..calibration import (
-    BATCH_COUNTS,
-    BATCH_SETS,
     COUNT_POOL,
     EXACT,
-    EXACT_LEAST_LEAD,
-    EXACT_LINES,
-    EXACT_PAIR_COMPLEXITY,
-    EXACT_RESIDUAL,
-    EXACT_RESIDUAL_OF_SIZE,
-    EXACT_TRIPLE_COMPLEXITY,
-    LOOP_DENOMINATOR,
-    NEARLY_EXACT,
 )
-from ..criterion.criterion import choose
-from ..criterion.deviating import Deviating
 from ..criterion.exactness import EXACTLY, Exactness
-from ..criterion.rounding import Rounding
-from ..data.lines import lines
 from ..fit.fitter import fit, fit_hypotheses
-from ..fit.projection import residual_bases, squares_left
-from ..fit.subsets import solve_shared
-from ..hypotheses.library import Atom
 from ..hypotheses.pool import Fitted, Pool, merge, nothing, spread, to_pool
-from ..hypotheses.tables import Specification, Tables, tensor
-from .few import FewValues
-from .inexact import InexactSums
-from .rounded import RoundedSums
+from ..hypotheses.tables import Specification, Tables
 
 _Flags = NDArray[np.bool_]
 
 
-@dataclass(frozen=True, eq=False)
-class _Sets:
-    """The set of atoms chosen for one parameter: atoms (N, 3), -1 for none; exact: (N,)."""
+class ExactSums:
+    """Models of the counts of `criterion` (N, C) at points where `tables` holds the atoms."""
 
-    atoms: Specification
-    exact: _Flags
+    def __init__(self, tables: Tables, criterion: Exactness) -> None:
+        self.tables, self.criterion = tables, criterion
+        self.values, self.weights, self.rounding = criterion.values, criterion.weights, criterion.rounding
 
+    def _part(self, rows: _Flags) -> ExactSums:
+        return ExactSums(self.tables, self.criterion.part(rows))
 
-@lru_cache(maxsize=128)
-def _families(atoms: tuple[Atom, ...]) -> tuple[Specification, ...]:
-    """Return sets of one, two and three atoms, each an array (sets, size), simplest first."""
-    cost = np.array([atom.cost for atom in atoms])
-    result = []
-    for size, limit in ((1, np.inf), (2, EXACT_PAIR_COMPLEXITY), (3, EXACT_TRIPLE_COMPLEXITY)):
-        pool = np.flatnonzero(cost <= limit).tolist()
-        sets = np.array(list(combinations(pool, size)), dtype=np.int16).reshape(-1, size)
-        result.append(sets[np.argsort(cost[sets].sum(axis=1), kind="stable")])
-    return tuple(result)
+    def constant(self) -> Pool:
+        """Return the constants."""
+        empty = np.empty((1, 0, len(self.tables.atoms)), dtype=np.int16)
+        fitted = fit_hypotheses(self.tables, empty, self.values, self.weights, False)
+        return to_pool(fitted, self.criterion.scores(fitted), 1)
 
-
-def _rounding(values: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return the largest weighted residual (N,) that counts as rounding."""
-    variation = (np.abs(values - values.mean(axis=1, keepdims=True)) * weights).max(axis=1)
-    size = (np.abs(values) * weights).max(axis=1)
-    limit: FloatArray = EXACT_RESIDUAL * np.minimum(variation, 1.0) + EXACT_RESIDUAL_OF_SIZE * size
-    return limit
-
-
-class EffortSearch:
-    """One batch of call paths of an effort metric, measured at the same points: values (N, C)."""
-
-    def __init__(self, points: FloatArray, tables: Tables, values: FloatArray) -> None:
-        """Take `values` at `points` (C, m), where `tables` holds the atoms."""
-        self.points, self.tables, self.values = points, tables, values
-        self.parameters = points.shape[1]
-        self.exact_weights = 1.0 / np.maximum(np.abs(values), _floor(values))
-        self.rounding = _rounding(values, self.exact_weights)
-
-    def run(self, exact_only: bool = False) -> tuple[Pool, _Flags]:
-        """Return the best hypotheses, and which are exact; with exact_only all others are constants."""
-        paths = self.values.shape[0]
-        sets = [self._sets(parameter) for parameter in range(self.parameters)]
-        exact = np.zeros(paths, dtype=bool)
-        pools: list[Pool] = [self._constant()]
-        exact |= pools[0].residual[:, 0] <= self.rounding
-        candidates = np.logical_and.reduce([s.exact for s in sets]) & ~exact
-        sizes = np.stack([(s.atoms >= 0).sum(axis=1) for s in sets], axis=1)
-        for shape in np.unique(sizes[candidates], axis=0).tolist():
-            rows = candidates & (sizes == shape).all(axis=1)
-            products = tensor([s.atoms[rows] for s in sets], shape)
-            if not products.shape[1]:
-                continue
-            pool, done = self._part(rows)._exact_products(products)
-            pools.append(spread(pool, rows))
-            exact[np.flatnonzero(rows)[done]] = True
-        for parameter in range(self.parameters):
-            known = np.logical_and.reduce([~exact, *(s.exact for i, s in enumerate(sets) if i != parameter)])
-            few = FewValues(self.points, self.tables, parameter)
-            found = few.propose(self.values, self.exact_weights, self.rounding, [s.atoms for s in sets], known)
-            pools.append(choose(found, self.tables, Exactness(self.values, self.exact_weights, self.rounding), 1))
-            exact |= np.isfinite(pools[-1].score[:, 0])
-        if not exact_only:
-            rounded = RoundedSums(self.points, self.tables)
-            open_paths = np.flatnonzero(~exact)
-            for numbers in np.array_split(open_paths, max(1, -(-open_paths.size // BATCH_COUNTS))):
-                pools += self._near_exact(rounded, numbers) if numbers.size else []
-        return merge(pools, COUNT_POOL), exact
-
-    def _near_exact(self, rounded: RoundedSums, numbers: NDArray[np.int64]) -> list[Pool]:
-        """Return models of call paths that no sum reproduces: within rounding where possible, else the likeliest."""
-        rows = np.zeros(len(self.values), dtype=bool)
-        rows[numbers] = True
-        own = self.values[rows]
-        pool = choose(rounded.propose(own), self.tables, Rounding(self.points, self.tables, own), COUNT_POOL)
-        good = np.isfinite(pool.score[:, 0])
-        pools = [spread(pool.rows(good), _within(rows, good))]
-        if not good.all():
-            rows = _within(rows, ~good)
-            criterion = Deviating(self.points, self.tables, self.values[rows])
-            proposer = InexactSums(self.points, self.tables, criterion)
-            pool = choose(proposer.propose(), self.tables, criterion, COUNT_POOL)
-            if not all(lines(self.points, parameter) for parameter in range(self.parameters)):
-                pool = merge([pool, proposer.scattered()], COUNT_POOL)
-            pools.append(spread(pool, rows))
-        return pools
-
-    def _part(self, rows: _Flags) -> EffortSearch:
-        return EffortSearch(self.points, self.tables, self.values[rows])
-
-    def _constant(self) -> Pool:
-        empty = np.empty((1, 0, self.parameters), dtype=np.int16)
-        fitted = fit_hypotheses(self.tables, empty, self.values, self.exact_weights, False)
-        exact = fitted.worst[:, 0] <= self.rounding
-        scores = np.where(exact, EXACTLY, np.inf)[:, None]
-        return to_pool(fitted, scores, 1)
-
-    # --- functions of one parameter -------------------------------------------------------------------------
-
-    def _sets(self, parameter: int) -> _Sets:
-        """Return the simplest set of atoms that reproduces every line along one parameter."""
-        paths = self.values.shape[0]
-        own = lines(self.points, parameter, least=2)
-        own = (
-            own if len(own) <= EXACT_LINES else [own[i] for i in np.linspace(0, len(own) - 1, EXACT_LINES).astype(int)]
-        )
-        atoms = np.full((paths, 3), -1, dtype=np.int16)
-        exact = np.zeros(paths, dtype=bool)
-        if not own:
-            return _Sets(atoms, exact)
-        flat = np.ones(paths, dtype=bool)
-        for line in own:
-            values = self.values[:, line]
-            flat &= np.less_equal(
-                values.max(axis=1) - values.min(axis=1), EXACT_RESIDUAL_OF_SIZE * np.abs(values).max(axis=1)
-            )
-        exact |= flat
-        tried = 0
-        own.sort(key=lambda line: -float(np.ptp(self.values[:, line], axis=1).sum()))
-        evidence, resolution = self._evidence(own)
-        most = max(np.unique(self.points[line, parameter]).size for line in own)
-        simpler: list[tuple[Specification, FloatArray]] = []
-        for sets in _families(self.tables.atoms[parameter]):
-            open_paths = np.flatnonzero(~exact)
-            if not open_paths.size or not len(sets):
-                break
-            freedom = most - sets.shape[1] - 1
-            price = np.log(np.arange(tried + 1, tried + len(sets) + 1)) + 1.0
-            tried += len(sets)
-            # as many coefficients as points: other evidence is asked for below
-            fits_all = (freedom * evidence[open_paths][:, None] >= price) | (freedom <= 0)
-            doubted = np.zeros_like(fits_all)
-            shows = np.repeat(flat[open_paths][:, None], len(sets), axis=1)
-            for line in own:
-                fits_all &= self._possible(parameter, sets, line, open_paths, fits_all)
-                alive = np.flatnonzero(fits_all.any(axis=1))
-                if not alive.size:
-                    break
-                rows = open_paths[alive]
-                if line is own[0] and freedom > 0:
-                    # the smallest deviation of fewer functions on the line that varies most, in counts
-                    nearest = self._nearest(parameter, simpler, line, rows, evidence[rows])
-                    counts = np.minimum(evidence[rows], np.log(np.maximum(nearest / resolution[rows], 1.0)))
-                    doubted[alive] = freedom * np.maximum(counts, 0.0)[:, None] < price
-                good, visible = self._reproduced(parameter, sets, line, rows, fits_all[alive], doubted[alive])
-                fits_all[alive] &= good
-                shows[alive] |= visible
-            simpler.append((sets, price))
-            fits_all &= shows
-            found = fits_all.any(axis=1)
-            first = fits_all.argmax(axis=1)
-            atoms[open_paths[found], : sets.shape[1]] = sets[first[found]]
-            exact[open_paths[found]] = True
-        return _Sets(atoms, exact)
-
-    def _evidence(self, own: list[NDArray[np.int64]]) -> tuple[FloatArray, FloatArray]:
-        """Return how much one point of a line can tell, (N,): the logarithm of variation over resolution, and that.
-
-        Whole numbers have a resolution of 1, so that small ones are easily reproduced by luck. A set of functions
-        is believed if what it explains exceeds the logarithm of the number of sets that were tried. Where fewer
-        functions leave no more than a few counts, it explains just their rounding: then its coefficients must be
-        those of loops, too.
-        """
-        best = np.full(self.values.shape[0], -np.inf)
-        finest = np.ones(self.values.shape[0])
-        for line in own:
-            values = self.values[:, line]
-            whole = (values == np.round(values)).all(axis=1)
-            top = np.abs(values).max(axis=1)
-            resolution = np.where(whole, 1.0, 1e-9 * np.where(top > 0, top, 1.0))
-            variation = values.max(axis=1) - values.min(axis=1)
-            ratio = np.log(np.maximum(variation, 1e-300)) - np.log(np.maximum(resolution, 1e-300))
-            finest = np.where(ratio > best, resolution, finest)
-            best = np.maximum(best, ratio)
-        return best, finest
-
-    def _possible(
-        self, parameter: int, sets: Specification, line: NDArray[np.int64], paths: NDArray[np.int64], wanted: _Flags
-    ) -> _Flags:
-        """Return which of the `wanted` sets (S, K) may reproduce the values of `paths` on one line, (paths, S).
-
-        Without weights the residuals are products with matrices that all call paths share; where they are too large,
-        the weighted ones are as well. This spares the precise fit of nearly all sets.
-        """
-        distinct, width = np.unique(self.points[line, parameter]).size, sets.shape[1]
-        if distinct <= width + 1:
-            return np.broadcast_to((distinct > width) & self._polynomial(parameter)[sets].all(axis=1), wanted.shape)
-        bases = residual_bases(self._table(parameter, line), sets)
-        values = self.values[paths][:, line]
-        limit = line.size * (NEARLY_EXACT * np.abs(values).max(axis=1, keepdims=True)) ** 2
-        result = np.zeros_like(wanted)
-        rows = np.flatnonzero(wanted.any(axis=1))
-        step = max(1, BATCH_SETS // len(sets))
-        for start in range(0, rows.size, step):
-            part = rows[start : start + step]
-            result[part] = squares_left(bases, values[part]) <= limit[part]
-        return result
-
-    def _nearest(
-        self,
-        parameter: int,
-        simpler: list[tuple[Specification, FloatArray]],
-        line: NDArray[np.int64],
-        paths: NDArray[np.int64],
-        evidence: FloatArray,
-    ) -> FloatArray:
-        """Return the least largest deviation of `paths` on a line from any of the `simpler` sets, (paths,).
-
-        simpler: sets with fewer coefficients than there are points, each with the logarithm of how many were tried.
-        """
-        nearest = np.full(len(paths), np.inf)
-        distinct = np.unique(self.points[line, parameter]).size
-        values = self.values[paths][:, line]
-        weights = 1.0 / np.maximum(np.abs(values), _floor(values))
-        top = np.abs(values).max(axis=1)
-        table = self._table(parameter, line)
-        for sets, price in simpler:
-            freedom = distinct - sets.shape[1] - 1
-            near = _near(table, sets, values) & (freedom * evidence[:, None] >= price)
-            path, number = np.nonzero(near)
-            if freedom > 0 and path.size:
-                result = fit(table[_with_constant(sets)[number]][:, None], values[path], weights[path])
-                np.minimum.at(nearest, path, result.worst[:, 0] * top[path])
-        return nearest
-
-    def _table(self, parameter: int, line: NDArray[np.int64]) -> FloatArray:
-        return self.tables.columns[parameter][:, line]
-
-    def _reproduced(
-        self,
-        parameter: int,
-        sets: Specification,
-        line: NDArray[np.int64],
-        paths: NDArray[np.int64],
-        wanted: _Flags,
-        doubted: _Flags,
-    ) -> tuple[_Flags, _Flags]:
-        """Return which sets (S, K) reproduce the values of `paths` on one line, and which show their lead there.
-
-        wanted: (paths, S), what to try. doubted: (paths, S), where the coefficients must be fractions as loops have.
-        """
-        distinct = np.unique(self.points[line, parameter]).size
-        width = sets.shape[1]
-        good, visible = np.zeros_like(wanted), np.zeros_like(wanted)
-        values = self.values[paths][:, line]
-        weights = 1.0 / np.maximum(np.abs(values), _floor(values))
-        path, number = np.nonzero(wanted)
-        own = _with_constant(sets)[number]
-        columns = self._table(parameter, line)[own]
-        result = fit(columns[:, None], values[path], weights[path])
-        exact = result.worst[:, 0] <= _rounding(values, weights)[path]
-        order = self.tables.order_of(parameter)[own[:, 1:]]
-        lead = np.where(order > 0, order, -np.inf).argmax(axis=1) + 1
-        rows = np.arange(path.size)
-        part = np.abs(result.coefficients[rows, 0, lead]) * columns[rows, lead].max(axis=1)
-        shows = part >= EXACT_LEAST_LEAD * np.abs(values).max(axis=1)[path]
-        coefficients = result.coefficients[:, 0].copy()
-        coefficients[:, 1:] /= self.tables.scale[parameter][own[:, 1:]]
-        if distinct == width + 1:
-            # as many coefficients as points fit anything; whole ones, none below 0, are evidence, though
-            exact &= _whole(coefficients) & (coefficients > -0.5).all(axis=1)
-        exact &= ~doubted[path, number] | _whole(LOOP_DENOMINATOR * coefficients)
-        good[path, number], visible[path, number] = exact, shows
-        return good, visible
-
-    def _polynomial(self, parameter: int) -> _Flags:
-        """Return which atoms are whole powers."""
-        atoms = self.tables.atoms[parameter]
-        return np.array([a.log == 0 and a.exponent.denominator == 1 and a.exponent > 0 for a in atoms], dtype=bool)
-
-    # --- exact combinations ---------------------------------------------------------------------------------
-
-    def _exact_products(self, products: Specification) -> tuple[Pool, NDArray[np.int64]]:
+    def propose(self, products: Specification) -> tuple[Pool, NDArray[np.int64]]:
         """Return models over `products` (N, Q, m) that reproduce the values, and the rows where there is one."""
         if products.shape[1] + 1 <= self.values.shape[1]:
-            fitted = fit_hypotheses(self.tables, products[:, None], self.values, self.exact_weights, False)
+            fitted = fit_hypotheses(self.tables, products[:, None], self.values, self.weights, False)
             done = fitted.worst[:, 0] <= self.rounding
             if done.all():
                 return self._pruned(products, fitted), np.flatnonzero(done)
@@ -331,18 +51,18 @@ class EffortSearch:
                 pruned = self._part(done)._pruned(products[done], fitted.rows(done))
                 pools.append(spread(pruned, done))
             if not done.all():
-                pool, more = self._part(~done)._exact_subsets(products[~done])
+                pool, more = self._part(~done)._subsets(products[~done])
                 pools.append(spread(pool, ~done))
                 done[np.flatnonzero(~done)[more]] = True
             return merge(pools, COUNT_POOL), np.flatnonzero(done)
-        return self._exact_subsets(products)
+        return self._subsets(products)
 
     def _pruned(self, products: Specification, fitted: Fitted) -> Pool:
         """Leave out products that add nothing anywhere, and fit the rest again."""
         columns = np.concatenate(
-            [np.ones((*products.shape[:1], 1, self.points.shape[0])), self.tables.design(products)], axis=1
+            [np.ones((*products.shape[:1], 1, self.tables.points)), self.tables.design(products)], axis=1
         )
-        parts = np.abs(fitted.coefficients[:, 0, :, None] * columns * self.exact_weights[:, None, :]).max(axis=2)
+        parts = np.abs(fitted.coefficients[:, 0, :, None] * columns * self.weights[:, None, :]).max(axis=2)
         pools: list[Pool] = []
         best = np.zeros(products.shape[0], dtype=bool)
         tight = np.minimum(self.rounding, np.maximum(10.0 * fitted.worst[:, 0], 1e-12))
@@ -368,11 +88,11 @@ class EffortSearch:
 
     def _refit(self, products: Specification, constant: _Flags, tight: FloatArray) -> tuple[Pool, _Flags]:
         """Fit `products` (N, K, m) with a constant where `constant` says so; return also which are exact to `tight`."""
-        fitted = fit_hypotheses(self.tables, products[:, None], self.values, self.exact_weights, False)
+        fitted = fit_hypotheses(self.tables, products[:, None], self.values, self.weights, False)
         good = fitted.worst[:, 0] <= tight
         if not constant.all():
             rows = np.flatnonzero(~constant)
-            bare = fit(self.tables.design(products[rows])[:, None], self.values[rows], self.exact_weights[rows])
+            bare = fit(self.tables.design(products[rows])[:, None], self.values[rows], self.weights[rows])
             better = bare.worst[:, 0] <= tight[rows]
             fitted.coefficients[rows[better], 0, 0] = 0.0
             fitted.coefficients[rows[better], 0, 1:] = bare.coefficients[better, 0]
@@ -380,60 +100,21 @@ class EffortSearch:
             good[rows] |= better
         return to_pool(fitted, np.full((products.shape[0], 1), EXACTLY), 1), good
 
-    def _exact_subsets(self, products: Specification) -> tuple[Pool, NDArray[np.int64]]:
+    def _subsets(self, products: Specification) -> tuple[Pool, NDArray[np.int64]]:
         """Too few points for all products: the simplest subset that reproduces the values, positive terms first."""
         pools = []
         number = products.shape[1]
         for width in range(1, min(number, 4, self.values.shape[1] - 2) + 1):
             subsets = np.array(list(combinations(range(number), width)))[:1000]
-            fitted = fit_hypotheses(self.tables, products[:, subsets], self.values, self.exact_weights, False)
+            fitted = fit_hypotheses(self.tables, products[:, subsets], self.values, self.weights, False)
             constant = fitted.coefficients[:, :, 0]
-            constant[np.abs(constant) * self.exact_weights.max(axis=1)[:, None] <= self.rounding[:, None]] = 0.0
+            constant[np.abs(constant) * self.weights.max(axis=1)[:, None] <= self.rounding[:, None]] = 0.0
             negative = (fitted.coefficients < 0).sum(axis=2)
             scores = EXACTLY + EXACT.coefficient * width + EXACT.negative * negative
             scores = scores + EXACT.complexity * self.tables.complexity(fitted.specification)
             scores = np.where(fitted.worst <= self.rounding[:, None], scores, np.inf)
             pools.append(to_pool(fitted, scores, 1))
         if not pools:
-            return nothing(products.shape[0], self.parameters), np.empty(0, dtype=np.int64)
+            return nothing(products.shape[0], len(self.tables.atoms)), np.empty(0, dtype=np.int64)
         best = merge(pools, 1)
         return best, np.flatnonzero(np.isfinite(best.score[:, 0]))
-
-
-def _whole(coefficients: FloatArray) -> _Flags:
-    """Return which rows of coefficients (N, K) are whole numbers."""
-    limit = 1e-6 * np.maximum(1.0, np.abs(coefficients) * 1e-3)
-    return np.asarray((np.abs(coefficients - np.round(coefficients)) <= limit).all(axis=1), dtype=bool)
-
-
-def _near(table: FloatArray, sets: Specification, values: FloatArray) -> _Flags:
-    """Return which sets (S, K) of the rows of `table` are within a thousandth of values (N, C), (N, S).
-
-    Normal equations square the weights, so that a single zero among the values must not weigh too much.
-    """
-    weights = 1.0 / np.maximum(np.abs(values), _floor(values, 1e-2))
-    total = ((weights * values) ** 2).sum(axis=1)
-    subsets = _with_constant(sets).astype(np.int64) % len(table)
-    result = np.empty((len(values), len(sets)), dtype=bool)
-    step = max(1, BATCH_SETS // max(1, len(sets)))
-    for start in range(0, len(values), step):
-        part = slice(start, start + step)
-        _, explained = solve_shared(table, subsets, values[part], weights[part])
-        result[part] = total[part, None] - explained <= 1e-6 * total[part, None]
-    return result
-
-
-def _with_constant(sets: Specification) -> Specification:
-    return np.concatenate([np.full((len(sets), 1), -1, dtype=sets.dtype), sets], axis=1)
-
-
-def _floor(values: FloatArray, part: float = 1e-4) -> FloatArray:
-    top = np.abs(values).max(axis=1, keepdims=True)
-    return np.where(top > 1e-240, part * top, 1.0)
-
-
-def _within(rows: _Flags, chosen: _Flags) -> _Flags:
-    """Return the rows among `rows` (all call paths) that `chosen` (the call paths of `rows`) says."""
-    result = np.zeros_like(rows)
-    result[np.flatnonzero(rows)[chosen]] = True
-    return result
