@@ -10,7 +10,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PATH := $(abspath $(VENV))/bin:$(PATH)
 
 NATIVE := CMakeLists.txt $(shell find agent/runtime agent/shim agent/interpreter llvm_pass -name '*.cpp' -o -name '*.c' -o -name '*.h' \
-            -o -name '*.def' -o -name CMakeLists.txt)
+            -o -name '*.def' -o -name CMakeLists.txt) agent/interpreter/sitecustomize.py
 
 .PHONY: demo test test-address test-thread test-undefined lint build format clean packages packages-test
 

@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "agent"))
 
 import numpy as np
 import pyarrow.parquet as pq
-from profile_writer import Thread, rank_profile
+from profile_writer import Thread, counted, rank_profile
 from quipu.agent.archive.checksums import NAME as SUMS
 from quipu.agent.archive.checksums import write_checksums
 from quipu.agent.archive.metadata import RunMetadata
@@ -33,18 +33,18 @@ from quipu.agent.merge.reduced import read_reduced
 from quipu.agent.merge.reduced_run import costs_of_ranks, run_of
 from quipu.agent.merge.run import combine, merge_run
 from quipu.agent.source.functions import static_functions
-from quipu.agent.source.lines import WEIGHTED
 from quipu.modeling.analysis import analyze
 from quipu.modeling.document import from_document, to_document
 from quipu.modeling.errors import FormatError, ModelingError
+from quipu.modeling.evaluation import evaluate
 from quipu.modeling.experiment import Metric, Region, RegionKind
+from quipu.modeling.metrics import WEIGHTED
 from quipu.report.formats.detect import read_experiment
 from quipu.report.formats.scorep_filter import read_filter
 from reduced_writer import packed, write_reduced
-from test_campaign import HEAT
-from test_facts import entry
-from test_profile_effort import counted
 
+from tests.agent.campaign.test_campaign import HEAT
+from tests.agent.source.test_functions import entry
 from tests.report import extrap_samples, test_extrap_fuzz
 
 PAGE = 4096
@@ -247,7 +247,7 @@ class Models(Target):
         analysis = from_document(read_json(path), path)
         for metric in analysis.exclusive:
             try:
-                analysis.rank_at(dict.fromkeys(analysis.parameters, 64.0), metric)
+                evaluate(analysis, dict.fromkeys(analysis.parameters, 64.0), metric).ranking()
             except ModelingError:
                 continue
 
@@ -285,8 +285,11 @@ class Cube(Target):
         self.path = self.folder / "x.p4.r1" / "profile.cubex"
 
     def seeds(self) -> list[bytes]:
-        rows = [[1.0, 2], [3, 4], [5, 6]]
-        metrics = {"time": ("DOUBLE", "INCLUSIVE", rows), "visits": ("UINT64", "EXCLUSIVE", [[1, 1]] * 3)}
+        rows = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
+        metrics: dict[str, extrap_samples.CubeMetric] = {
+            "time": ("DOUBLE", "INCLUSIVE", rows),
+            "visits": ("UINT64", "EXCLUSIVE", [[1, 1], [1, 1], [1, 1]]),
+        }
         extrap_samples.write_cube(self.path, metrics)
         return [self.path.read_bytes()]
 

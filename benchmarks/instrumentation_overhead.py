@@ -136,7 +136,7 @@ def build(kind: Kind, program: Program, folder: Path) -> tuple[Path, float]:
     objects = []
     for source in program.sources:
         target = folder / f"{source.stem}.o"
-        command = [
+        command: list[str | Path] = [
             compiler,
             "-O2",
             standard,

@@ -106,19 +106,20 @@ def write_profiles(folder: Path, ranks: int, paths: int) -> None:
         variant.write(folder)
 
 
-def merge(raw: Path, destination: Path, jobs: int) -> None:
+def merge(raw: Path, destination: Path, count: int) -> None:
     """Merge in this process and say what it took, as JSON on standard output."""
     from quipu.agent.archive.metadata import RunMetadata
     from quipu.agent.merge.run import merge_run
-    from quipu.agent.workers import processes
+    from quipu.modeling.parallel import jobs
 
     begin = time.perf_counter()
-    with processes(jobs) as workers:
+    with jobs(str(count)) as workers:
+        assert workers is not None
         merge_run(raw, destination, RunMetadata({"p": 1}, exit_code=0), keep_raw=True, workers=workers)
     seconds = time.perf_counter() - begin
     own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
-    peak = (own.ru_maxrss + jobs * children.ru_maxrss) / (1 << 20)  # of the largest child, taken for each
+    peak = (own.ru_maxrss + count * children.ru_maxrss) / (1 << 20)  # of the largest child, taken for each
     print(json.dumps([seconds, cpu, peak]))
 
 

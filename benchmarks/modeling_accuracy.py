@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Iterable
 from fractions import Fraction
 from pathlib import Path
@@ -45,7 +44,7 @@ def exponents(leads: list[list[Exponents]], truth: list[list[Exponents]], tolera
 def model_with_quipu(own: PlantedSet) -> tuple[Answers, float]:
     """Return the answers of Quipu and how often its 90 % interval holds the truth, in %."""
     models = [m for m in fit_models(own.points, own.values, TIME, own.parameters) if isinstance(m, Model)]
-    predictions = [model.predict(own.target) for model in models]
+    predictions = [model.predict(own.target.tolist()) for model in models]
     inside = [p.lower <= true <= p.upper for p, true in zip(predictions, own.far, strict=True)]
     leads = [[model.lead(name) for name in own.parameters] for model in models]
     return Answers(np.array([p.value for p in predictions]), leads, 0.0), round(100 * float(np.mean(inside)), 1)
@@ -114,4 +113,4 @@ def summary(accuracy: dict[str, dict[str, float]]) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

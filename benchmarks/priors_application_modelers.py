@@ -11,13 +11,13 @@ from dnn_modeler import dnn_models
 from dnn_training import base_file
 from modeling_extrap import model_with_extrap
 from modeling_sets import PlantedSet
-from priors_application_runs import Floats, Runs
-from priors_programs import with_times
+from priors_application_runs import Runs
+from priors_programs import EFFORT, Floats, with_times
+from quipu.modeling.analysis import fit_metrics
 from quipu.modeling.experiment import CallTree, Experiment, Metric
 from quipu.modeling.pmnf import Model, NoModel, Options, add, fit_models
 from quipu.modeling.pmnf.model import Exponents
-from quipu.modeling.priors.choices import time_priors
-from quipu.modeling.priors.effort_time import fit_time
+from quipu.modeling.priors import fit_time, time_priors
 
 _TIME = Metric("time", "s", "cost")
 _MEDIAN = Options(aggregation="median")
@@ -56,7 +56,7 @@ def _priors(runs: Runs) -> Modeler:
     tree = CallTree(whole.tree.regions, whole.tree.region[paths], np.full(len(paths), -1))
     values = {name: own[paths] for name, own in whole.values.items()}
     own = Experiment(whole.name, whole.parameters, whole.points, tree, whole.metrics, values)
-    choices = time_priors(own)
+    choices = time_priors(own, fit_metrics(own, EFFORT))
 
     def model(times: Floats) -> Answer:
         first = times[paths][:, :, :1]

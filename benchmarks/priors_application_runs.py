@@ -187,7 +187,8 @@ def _order(operation: OperationComplexity, stated: Complexity) -> dict[str, Expo
     counts = [("calls", row.latency)]
     if row.bytes is not Bytes.NONE:
         received = row.bytes in (Bytes.RECEIVED, Bytes.ALL_RECEIVED)
-        counts += [("bytes_received" if received else "bytes_sent", scale) for scale in (row.transfer, row.reduction)]
+        moved = "bytes_received" if received else "bytes_sent"
+        counts += [(moved, scale) for scale in (row.transfer, row.reduction) if scale is not None]
     result = {}
     for name in _NAMES:
         orders = [operation.waiting.get(name, (Fraction(0), 0))]

@@ -22,14 +22,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from artificial_noise import INTENSITIES, Pattern, inject
 from modeling_extrap import interpreter
+from priors_accuracy import exponent_deviation
 from priors_application_modelers import Answer, Modeler, modelers_of
-from priors_application_runs import FULL, QUICK, Floats, Kernel, Runs, load, measure
+from priors_application_runs import FULL, QUICK, Kernel, Runs, load, measure
+from priors_programs import Floats
 from quipu.agent.merge.experiment import load_experiment
 from quipu.modeling.analysis import analyze
 from quipu.modeling.diagnosis import diagnose
-from quipu.modeling.priors.accuracy import exponent_deviation
-from quipu.modeling.priors.artificial_noise import INTENSITIES, Pattern, inject
 
 HERE = Path(__file__).resolve().parent
 PATTERNS = [pattern for pattern in Pattern if pattern is not Pattern.NONE]

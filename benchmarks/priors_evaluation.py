@@ -23,12 +23,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from artificial_noise import INTENSITIES, Pattern, inject
 from dnn_training import base_file
 from modeling_extrap import interpreter
 from priors_cost import cost
 from priors_modelers import Answer, Modeler, deviations, dnn, extrap, priors_of, relative_errors, time_alone
 from priors_programs import FULL, QUICK, Measured, load, measure
-from quipu.modeling.priors.artificial_noise import INTENSITIES, Pattern, inject
 
 HERE = Path(__file__).resolve().parent
 PATTERNS = [pattern for pattern in Pattern if pattern is not Pattern.NONE]

@@ -11,13 +11,13 @@ import numpy as np
 from dnn_modeler import dnn_models
 from modeling_extrap import model_with_extrap
 from modeling_sets import PlantedSet
-from priors_programs import Floats, Measured, with_times
+from priors_accuracy import exponent_deviation
+from priors_programs import EFFORT, Floats, Measured, with_times
+from quipu.modeling.analysis import fit_metrics
 from quipu.modeling.experiment import Metric
 from quipu.modeling.pmnf import Model, Options, fit_models
 from quipu.modeling.pmnf.model import Exponents
-from quipu.modeling.priors.accuracy import exponent_deviation
-from quipu.modeling.priors.choices import time_priors
-from quipu.modeling.priors.effort_time import fit_time
+from quipu.modeling.priors import fit_time, time_priors
 
 _TIME = Metric("time", "s", "cost")
 _MEDIAN = Options(aggregation="median")
@@ -37,7 +37,7 @@ Modeler = Callable[[Floats], Answer]
 
 def priors_of(measured: Measured) -> Modeler:
     """Return a modeler with the priors of the measured effort; it takes times (F, C, R)."""
-    choices = time_priors(measured.experiment)
+    choices = time_priors(measured.experiment, fit_metrics(measured.experiment, EFFORT))
 
     def model(times: Floats) -> Answer:
         found = fit_time(with_times(measured.experiment, times), choices)
@@ -87,9 +87,9 @@ def _answer(models: Sequence[object], measured: Measured) -> Answer:
     """A function without a model counts as the prediction 0 and the order of a constant."""
     predictions, leads = [], []
     for model in models:
-        known = isinstance(model, Model)
-        predictions.append(float(model.evaluate([measured.test])[0]) if known else 0.0)
-        leads.append({x: model.lead(x) if known else _NOTHING for x in measured.experiment.parameters})
+        known = model if isinstance(model, Model) else None
+        predictions.append(float(known.evaluate([measured.test])[0]) if known else 0.0)
+        leads.append({x: known.lead(x) if known else _NOTHING for x in measured.experiment.parameters})
     return Answer(np.array(predictions), leads)
 
 

@@ -164,9 +164,12 @@ def measure(plan: Plan, folder: Path, only: str = "") -> None:
 def load(plan: Plan, folder: Path) -> list[Measured]:
     """Return what was measured, computation and communication."""
     statement = json.loads((folder / "native" / "complexity.json").read_text())["functions"]
-    computation = [(own["region"],) for function in statement if (own := function.get("computation"))]
+    computation: list[tuple[str, ...]] = [
+        (own["region"],) for function in statement if (own := function.get("computation"))
+    ]
     orders = [function["computation"]["leading"] for function in statement if "computation" in function]
-    calls, times = [], []
+    calls: list[tuple[str, ...]] = []
+    times = []
     for function in statement:
         own = function.get("communication", {"mpi": []})
         for mpi in own["mpi"]:

@@ -138,8 +138,8 @@ void Counting::planTransfers(ArrayRef<Instruction *> Transfers) {
                 continue;
             Any = true;
             Effort Row{};
-            Row[QUIPU_BYTES_LOADED - QUIPU_BLOCKS] = Loads;
-            Row[QUIPU_BYTES_STORED - QUIPU_BLOCKS] = 1;
+            Row[QUIPU_COLUMN_BYTES_LOADED] = Loads;
+            Row[QUIPU_COLUMN_BYTES_STORED] = 1;
             Plan.Weights.push_back(Row);
         }
     }

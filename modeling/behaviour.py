@@ -56,13 +56,13 @@ def behaviour(
         metric, values = experiment.metrics[name], experiment.values[name]
         found: list[Change | None] = [None] * len(entries)
         open_paths = [path for path, entry in enumerate(entries) if _is_open(entry.model)]
-        own = find_changes(experiment.points, values[open_paths], metric, experiment.parameters, options)
-        for path, change in zip(open_paths, own, strict=True):
+        changes = find_changes(experiment.points, values[open_paths], metric, experiment.parameters, options)
+        for path, change in zip(open_paths, changes, strict=True):
             found[path] = change
         noise: list[Deviation | None] = [None] * len(entries)
         if not metric.is_effort:
             happened: list[bool] = list(np.any(np.nan_to_num(values), axis=(1, 2)))
-            noise = [own if happened[path] else None for path, own in enumerate(deviations(values))]
+            noise = [one if happened[path] else None for path, one in enumerate(deviations(values))]
         result[name] = [Behaviour(*pair) for pair in zip(noise, found, strict=True)]
     return result
 

@@ -20,11 +20,12 @@ from scipy import stats
 
 from .analysis import Analysis
 from .errors import ModelingError
+from .evaluation import evaluate
 from .experiment import Experiment, FloatArray, RegionKind
+from .mpi_operations import operation_of
 from .pmnf.data.lines import lines
 from .pmnf.model import Factor, Model, Term
 from .priors.effort_time import TIME_ONLY
-from .priors.table import operation_of
 
 # How slowdown may grow: trees, process grids of two and three dimensions, rings; the first of those that fit equally
 # well is taken.
@@ -32,8 +33,8 @@ _GROWTHS = tuple(
     (Fraction(power), log)
     for power, log in (("0", 1), ("1/3", 0), ("1/2", 0), ("1", 0), ("2/3", 0), ("0", 2), ("1", 1))
 )
-# A growth must explain that much more than the one before it (logarithm of the likelihood), and is believed if luck
-# gives fewer such findings than this in the whole program (F-tests against no slowdown, Bonferroni), and if
+# A growth must explain that much more than the one before it (logarithm of the likelihood), and counts if luck gives
+# fewer such findings than this in the whole program (F-tests against no slowdown, Bonferroni), and if
 # slowdown changes by this factor over the measured range.
 _BETTER, _BY_LUCK, _LEAST_CHANGE = 2.0, 0.01, 1.2
 # Slowdown is sought along lines with at least so many values of a parameter.
@@ -46,8 +47,6 @@ _ROUNDS, _LEAST_FIT = 4, 0.02
 _LEAST_VALUE = 1e-6
 # The number of ranks that a diagnosis is made for, if nothing else is asked for.
 _TARGET_RANKS = 65536.0
-# Operations that return when others have done their part.
-_SENDS = ("send", "bsend", "rsend", "isend", "ibsend", "irsend", "issend", "irecv", "start", "startall")
 
 
 class Cause(Enum):
@@ -107,7 +106,7 @@ class Diagnosis:
 
     def share(self, finding: Finding) -> float:
         """Return which part of all time there is lost by a finding."""
-        whole = self.total + sum(own.lost for own in self.findings)
+        whole = self.total + sum(other.lost for other in self.findings)
         return finding.lost / whole if whole > 0 else math.nan
 
 
@@ -167,7 +166,7 @@ def scale_of(experiment: Experiment, chosen: Mapping[str, float]) -> tuple[float
 
 
 def blind_spots(experiment: Experiment) -> tuple[str, ...]:
-    """Return what a diagnosis cannot look at, as sentences: crowded configurations, parameters with few values."""
+    """Return what a diagnosis cannot see, as sentences: oversubscribed configurations, parameters with few values."""
     usable = _usable(experiment)
     notes = []
     if not usable.all():
@@ -192,7 +191,7 @@ def blind_spots(experiment: Experiment) -> tuple[str, ...]:
 
 def _usable(experiment: Experiment) -> NDArray[np.bool_]:
     nothing = np.zeros(experiment.configurations, dtype=bool)
-    return np.asarray(~(nothing if experiment.crowded is None else experiment.crowded), dtype=bool)
+    return np.asarray(~(nothing if experiment.oversubscribed is None else experiment.oversubscribed), dtype=bool)
 
 
 def slowdowns(experiment: Experiment, analysis: Analysis) -> list[Slowdown]:
@@ -225,9 +224,9 @@ def slowdowns(experiment: Experiment, analysis: Analysis) -> list[Slowdown]:
             str(Model((name := experiment.parameters[column],), 0.0, (Term(1.0, (_factor(name, growth),)),))),
             significance * tests,
             _wait_share(experiment, path),
-            own,
+            its_lines,
         )
-        for path, column, growth, own, significance in found
+        for path, column, growth, its_lines, significance in found
         if significance * tests <= _BY_LUCK
     ]
 
@@ -237,39 +236,35 @@ def diagnose(experiment: Experiment, analysis: Analysis, point: Mapping[str, flo
 
     analysis: the models of the experiment. Raises ModelingError if there is no time, or the point does not fit.
     """
-    own = slowdowns(experiment, analysis)
-    target = analysis.check_point(point)
-    place = tuple(target.values())
-    models = analysis.models("time")
+    grows = slowdowns(experiment, analysis)
+    time = evaluate(analysis, point)
+    place = tuple(time.point.values())
     found: list[Finding] = []
-    for slowdown in own:
-        entry = models[slowdown.path]
-        assert isinstance(entry.model, Model)
-        expected = max(float(entry.model.evaluate([place])[0]), 0.0)
+    for slowdown in grows:
+        entry, expected = analysis.models("time")[slowdown.path], time.exclusive[slowdown.path].value
         now, first, there = slowdown.factors(place)
-        if there <= first or expected <= 0:
-            continue
-        found.append(
-            Finding(
-                slowdown.path,
-                experiment.tree.label(slowdown.path),
-                slowdown.cause,
-                experiment.parameters[slowdown.parameter],
-                slowdown.growth,
-                expected * there,
-                expected * (there - first),
-                now / first,
-                there / first,
-                slowdown.significance,
-                slowdown.wait_share,
-                str(entry.model),
-                entry.basis,
+        if there > first and expected > 0:
+            found.append(
+                Finding(
+                    slowdown.path,
+                    experiment.tree.label(slowdown.path),
+                    slowdown.cause,
+                    experiment.parameters[slowdown.parameter],
+                    slowdown.growth,
+                    expected * there,
+                    expected * (there - first),
+                    now / first,
+                    there / first,
+                    slowdown.significance,
+                    slowdown.wait_share,
+                    str(entry.model),
+                    entry.basis,
+                )
             )
-        )
     found.sort(key=lambda finding: (-finding.lost, finding.path, finding.parameter))
-    total = max(analysis.rank_at(target, "time").total.value, 0.0)
+    total = time.total.value
     least = _LEAST_LOSS * (total + sum(finding.lost for finding in found))
-    return Diagnosis(target, total, tuple(own for own in found if own.lost >= least), blind_spots(experiment))
+    return Diagnosis(time.point, total, tuple(one for one in found if one.lost >= least), blind_spots(experiment))
 
 
 def _factor(name: str, growth: int) -> Factor:
@@ -285,15 +280,15 @@ def _fitted(
     """
     known = np.isfinite(time) & (expected > _LEAST_VALUE * expected.max(initial=0.0))
     known &= time > _LEAST_VALUE * float(np.max(time, where=np.isfinite(time), initial=0.0))
-    own = [line[known[line]] for line in lines(points, column)]
-    own = [line for line in own if np.unique(points[line, column]).size >= _LEAST_VALUES]
-    if not own:
+    usable = [line[known[line]] for line in lines(points, column)]
+    usable = [line for line in usable if np.unique(points[line, column]).size >= _LEAST_VALUES]
+    if not usable:
         return None
-    values = [time[line] / expected[line] for line in own]
-    places = [points[line, column] for line in own]
-    count = sum(len(line) for line in own)
+    values = [time[line] / expected[line] for line in usable]
+    places = [points[line, column] for line in usable]
+    count = sum(len(line) for line in usable)
     without = sum(float(((r / r.mean() - 1.0) ** 2).sum()) for r in values)
-    freedom = count - 2 * len(own)
+    freedom = count - 2 * len(usable)
     best: tuple[float, int, FloatArray] | None = None
     for growth in range(len(_GROWTHS)):
         coefficients, squares = _fit(places, values, growth)
@@ -302,8 +297,8 @@ def _fitted(
             best = squares, growth, coefficients
     assert best is not None
     squares, growth, coefficients = best
-    statistic = (without - squares) / len(own) / (squares / freedom)
-    significance = float(stats.f.sf(statistic, len(own), freedom))
+    statistic = (without - squares) / len(usable) / (squares / freedom)
+    significance = float(stats.f.sf(statistic, len(usable), freedom))
     rising = float(np.mean(coefficients[:, 1] > 0))
     changes = [r[np.argmax(x)] / r[np.argmin(x)] for x, r in zip(places, values, strict=True)]
     if rising < 0.75 or float(np.median(changes)) < _LEAST_CHANGE:
@@ -313,7 +308,7 @@ def _fitted(
         Line(
             tuple(points[line[0], others].tolist()), float(x.min()), float(x.max()), float(r.min()), float(a), float(b)
         )
-        for line, x, r, (a, b) in zip(own, places, values, coefficients.tolist(), strict=True)
+        for line, x, r, (a, b) in zip(usable, places, values, coefficients.tolist(), strict=True)
     ]
     return growth, tuple(found), significance
 
@@ -367,5 +362,6 @@ def _cause(experiment: Experiment, path: int, by_ranks: bool) -> Cause:
     if region.kind is not RegionKind.MPI:
         return Cause.CONTENTION if by_ranks else Cause.CACHE
     share = _wait_share(experiment, path)
-    waits = share >= 0.5 if math.isfinite(share) else operation_of(region.name) not in _SENDS
+    operation = operation_of(region.name)
+    waits = share >= 0.5 if math.isfinite(share) else operation is None or operation.waits_for_others
     return Cause.WAITING if waits else Cause.CONTENTION

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -34,16 +35,7 @@ def to_document(analysis: Analysis) -> dict[str, Any]:
         ],
         "over_ranks": analysis.over_ranks,
         "notes": list(analysis.notes),
-        "metrics": [
-            {
-                "name": m.name,
-                "unit": m.unit,
-                "kind": m.kind,
-                "over_locations": m.over_locations,
-                "description": m.description,
-            }
-            for m in analysis.metrics.values()
-        ],
+        "metrics": [asdict(metric) for metric in analysis.metrics.values()],
         "regions": [
             {"name": r.name, "display": r.display, "kind": r.kind.name.lower(), "file": r.file, "line": r.line}
             for r in tree.regions

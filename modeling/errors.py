@@ -24,9 +24,13 @@ class FormatError(QuipuError):
 
     def __init__(self, source: object, message: str, line: int | None = None) -> None:
         self.source = str(source)
+        self.message = message
         self.line = line
         where = self.source if line is None else f"{self.source}:{line}"
         super().__init__(f"{where}: {message}")
+
+    def __reduce__(self) -> tuple[type[FormatError], tuple[str, str, int | None]]:
+        return type(self), (self.source, self.message, self.line)  # it comes back from the processes that read
 
 
 class ModelingError(QuipuError):

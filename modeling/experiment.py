@@ -22,7 +22,7 @@ IntArray = NDArray[np.int64]
 
 
 class RegionKind(Enum):
-    """What kind of place in a program a region is; the values are those of `enum quipu_kind` in quipu.h."""
+    """What kind of place in a program a region is; the values are those of `enum quipu_kind` in profile.def."""
 
     FUNCTION = 0
     MPI = 1
@@ -169,8 +169,8 @@ class Experiment:
                 (fewer repetitions, or the metric does not exist there). 0: measured, and nothing happened, as for
                 a call path that this configuration does not reach.
     over_ranks: how the ranks of a run were combined into one value ("mean", "max", "sum").
-    crowded:    configurations that were measured with more ranks than processors, whose times contain waiting for one;
-                shape (configurations,), None if nothing is known of it.
+    oversubscribed: configurations that were measured with more ranks than processors, whose times contain waiting for
+                a processor; shape (configurations,), None if nothing is known of it.
     """
 
     name: str
@@ -181,7 +181,7 @@ class Experiment:
     values: dict[str, FloatArray]
     over_ranks: Literal["mean", "max", "sum"] = "mean"
     notes: tuple[str, ...] = field(default=())
-    crowded: NDArray[np.bool_] | None = None
+    oversubscribed: NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
         if self.points.ndim != 2 or self.points.shape[1] != len(self.parameters):
@@ -196,6 +196,17 @@ class Experiment:
     def configurations(self) -> int:
         """Number of measurement points."""
         return int(self.points.shape[0])
+
+    @cached_property
+    def executed(self) -> NDArray[np.bool_] | None:
+        """Where visits say that a call path was executed, shape (call paths, configurations); None without visits.
+
+        A call path that has no visits but other measurements there counts as executed.
+        """
+        visits = self.values.get("visits")
+        if visits is None:
+            return None
+        return np.asarray(np.isnan(visits).all(axis=2) | (np.nan_to_num(visits) > 0).any(axis=2), dtype=bool)
 
     def metric(self, name: str) -> Metric:
         """Return the metric of this name, or raise ModelingError that lists the names there are."""

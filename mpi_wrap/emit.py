@@ -8,24 +8,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from quipu.modeling.errors import MeasurementError
+from quipu.modeling.mpi_operations import Completes, operation_of
 
 from . import waiting
 from .expression import Access
 from .prototypes import Function
-from .table import Completes, Operation
+from .table import Operation
+from .waiting import Statements
 
 GROUP_OF = {"comm": "quipu_mpi_group_of", "win": "quipu_mpi_group_of_win", "file": "quipu_mpi_group_of_file"}
-# What the wrapper library itself must do around a few functions.
-BEFORE = {"MPI_Abort": "quipu_flush();", "MPI_Finalize": "quipu_mpi_reduce_at_end();"}
-AFTER_SUCCESS = {
-    "MPI_Init": "quipu_mpi_initialized();",
-    "MPI_Init_thread": "quipu_mpi_initialized();",
-    "MPI_Session_init": "quipu_mpi_session_begun({2});",
-}
-AFTER_REGION = {"MPI_Finalize": "quipu_mpi_finalized();", "MPI_Session_finalize": "quipu_mpi_session_ended();"}
+# What the wrapper library itself must do where MPI begins and ends, by the columns `begins` and `ends`.
+BEFORE_END = {"job": ["quipu_flush();"], "mpi": ["quipu_mpi_reduce_at_end();"]}
+AFTER_BEGIN = {"mpi": ["quipu_mpi_initialized();"], "session": ["quipu_mpi_session_begun({2});"]}
+AFTER_END = {"mpi": ["quipu_mpi_finalized();"], "session": ["quipu_mpi_session_ended();"]}
 
 # Functions during which SMPI simulates nothing: what they take counts as computation.
 _LOCAL = re.compile(
@@ -44,15 +41,6 @@ C_ACCESS = Access(
 )
 
 
-@dataclass
-class Accounting:
-    """Statements before the PMPI_ call, after it, and after it if it succeeded."""
-
-    before: list[str] = field(default_factory=list)
-    after: list[str] = field(default_factory=list)
-    success: list[str] = field(default_factory=list)
-
-
 def wrapper(function: Function, operation: Operation | None, *, simulated: bool = False) -> str:
     """The wrapper of one function; without an operation it has visits and time only.
 
@@ -66,7 +54,7 @@ def wrapper(function: Function, operation: Operation | None, *, simulated: bool 
     call = f"{'' if simulated else 'P'}{function.name}({', '.join(names)})"
     takes_time = simulated and not _LOCAL.search(function.name)
     if operation is None:
-        parts = Accounting()
+        parts = Statements()
     elif operation.completes is not None:
         parts = completion(operation.completes, operation, simulated=simulated)
     else:
@@ -77,8 +65,9 @@ def wrapper(function: Function, operation: Operation | None, *, simulated: bool 
                 "if (status == MPI_STATUS_IGNORE)",
                 "    status = &own_status;",
             ]
-    success = [*after_success(function.name, names), *parts.success]
-    inner = [*([BEFORE[function.name]] if function.name in BEFORE else []), *parts.before]
+    around = begin_and_end(function.name, names)
+    success = [*around.success, *parts.success]
+    inner = [*around.before, *parts.before]
     inner.append(f"result = {call};")
     if takes_time:
         inner.append("quipu_mpi_simulated();")
@@ -94,7 +83,7 @@ def wrapper(function: Function, operation: Operation | None, *, simulated: bool 
         f"    {'QUIPU_MPI_RARE_CALL' if operation is None else 'QUIPU_MPI_CALL'}(&{region(function.name)});",
         *(f"    {line}" for line in inner),
         "}",
-        *([AFTER_REGION[function.name]] if function.name in AFTER_REGION else []),
+        *around.after,
         "return result;",
     ]
     body = "\n".join(f"    {line}" for line in lines)
@@ -103,9 +92,16 @@ def wrapper(function: Function, operation: Operation | None, *, simulated: bool 
     return f"{define}\n{name}({parameters or 'void'}) {{\n{body}\n}}\n"
 
 
-def after_success(function: str, arguments: Sequence[str]) -> list[str]:
-    """What the wrapper library does after a function that has succeeded, beside counting."""
-    return [AFTER_SUCCESS[function].format(*arguments)] if function in AFTER_SUCCESS else []
+def begin_and_end(function: str, arguments: Sequence[str]) -> Statements:
+    """What the wrapper library does beside counting where MPI begins and ends; `after` is outside of the region."""
+    operation = operation_of(function)
+    if operation is None:
+        return Statements()
+    return Statements(
+        BEFORE_END.get(operation.ends or "", []),
+        AFTER_END.get(operation.ends or "", []),
+        [line.format(*arguments) for line in AFTER_BEGIN.get(operation.begins or "", [])],
+    )
 
 
 def replacement(function: str) -> str:
@@ -135,14 +131,14 @@ def waits_in_call(operation: Operation) -> bool:
     return operation.received_from_status and "status" in operation.arguments
 
 
-def transfer(operation: Operation, access: Access, *, simulated: bool = False) -> Accounting:
+def transfer(operation: Operation, access: Access, *, simulated: bool = False) -> Statements:
     """Accounting of an operation that moves data, or that posts or makes a request that will.
 
     The text uses the operation's arguments by their names in the table, `request` and `status` as pointers, and
     `call.node`; `access` says how a binding reads them.
     """
     waits_around = waiting.simulated_transfer(operation) if simulated else waiting.transfer(operation)
-    parts = Accounting(after=waits_around.after)
+    parts = Statements(after=waits_around.after)
     arguments = operation.arguments
     to_peer, from_peer = "true", "true"
     if operation.to is not None:
@@ -195,19 +191,19 @@ def transfer(operation: Operation, access: Access, *, simulated: bool = False) -
     return parts
 
 
-def completion(completes: Completes, operation: Operation, *, simulated: bool = False) -> Accounting:
+def completion(completes: Completes, operation: Operation, *, simulated: bool = False) -> Statements:
     """Accounting of a function that completes, starts or frees requests."""
     arguments = operation.arguments
     if completes == "start":
         before = waiting.simulated_start("1", "request") if simulated else []
-        return Accounting(before, success=["quipu_mpi_started(*request, call.node);"])
+        return Statements(before, success=["quipu_mpi_started(*request, call.node);"])
     if completes == "startall":
         before = waiting.simulated_start("count", "requests") if simulated else []
         started = ["for (int i = 0; i < count; i++)", "    quipu_mpi_started(requests[i], call.node);"]
-        return Accounting(before, success=started)
+        return Statements(before, success=started)
     declare = "struct quipu_mpi_completion completion;"
     if completes == "free":
-        return Accounting(
+        return Statements(
             [declare, "quipu_mpi_before_free(&completion, request);"],
             ["quipu_mpi_after_free(&completion, result);"],
         )
@@ -225,9 +221,9 @@ def completion(completes: Completes, operation: Operation, *, simulated: bool = 
     }[completes]
     if simulated:
         around = waiting.simulated_completion(operation, count, requests)
-        return Accounting([declare, wait, *around.before], [after, *around.after])
+        return Statements([declare, wait, *around.before], [after, *around.after])
     before = [declare, wait, *waiting.before(operation)]
-    return Accounting(before, [*waiting.after(operation), after, *waiting.completed(operation, "completion")])
+    return Statements(before, [*waiting.after(operation), after, *waiting.completed(operation, "completion")])
 
 
 def _processes(operation: Operation, *, needs_group: bool) -> list[str]:

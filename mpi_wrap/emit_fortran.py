@@ -10,11 +10,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
+from quipu.modeling.mpi_operations import Completes
+
 from . import waiting
-from .emit import AFTER_REGION, BEFORE, C_ACCESS, Accounting, after_success, region, transfer, waits_in_call
+from .emit import C_ACCESS, begin_and_end, region, transfer, waits_in_call
 from .installation import OPEN_MPI
 from .prototypes import Function
-from .table import Completes, Operation
+from .table import Operation
+from .waiting import Statements
 
 HANDLES = {
     "MPI_Comm": "Comm",
@@ -66,8 +69,9 @@ def fortran_wrapper(function: Function, operation: Operation | None, binding: Fo
     parts = _accounting(function, operation)
     # The only argument that is asked for there is a session.
     sessions = [f"&(MPI_Session){{PMPI_Session_f2c(*(const MPI_Fint *)f_{name})}}" for name in names]
-    success = [*after_success(function.name, sessions), *parts.success]
-    inner = [*([BEFORE[function.name]] if function.name in BEFORE else []), *parts.before]
+    around = begin_and_end(function.name, sessions)
+    success = [*around.success, *parts.success]
+    inner = [*around.before, *parts.before]
     inner += [f"pmpi({passed});", *parts.after]
     if success:
         inner += ["if (*ierror == MPI_SUCCESS) {", *(f"    {line}" for line in success), "}"]
@@ -86,16 +90,16 @@ def fortran_wrapper(function: Function, operation: Operation | None, binding: Fo
         f"    QUIPU_MPI_RARE_CALL(&{region(function.name)});",
         *(f"    {line}" for line in inner),
         "}",
-        *([AFTER_REGION[function.name]] if function.name in AFTER_REGION else []),
+        *around.after,
     ]
     body = "\n".join(f"    {line}" for line in lines)
     signature = f"void {procedure}({', '.join(declared)})"
     return f"{signature};\n{signature} {{\n{body}\n}}\n"
 
 
-def _accounting(function: Function, operation: Operation | None) -> Accounting:
+def _accounting(function: Function, operation: Operation | None) -> Statements:
     if operation is None:
-        return Accounting()
+        return Statements()
     if operation.completes is not None:
         return _completion(operation, operation.completes)
     parts = transfer(operation, FORTRAN_ACCESS)
@@ -111,7 +115,7 @@ def _accounting(function: Function, operation: Operation | None) -> Accounting:
         after += ["MPI_Status c_status, *status = &c_status;", "PMPI_Status_f2c(f_status, status);"]
     if "*request" in text:
         after += ["MPI_Request c_request = PMPI_Request_f2c(*(MPI_Fint *)f_request), *request = &c_request;"]
-    return Accounting(before + parts.before, parts.after + after, parts.success)
+    return Statements(before + parts.before, parts.after + after, parts.success)
 
 
 def _conversion(type_: str, name: str) -> str | None:
@@ -129,19 +133,19 @@ def _conversion(type_: str, name: str) -> str | None:
     return None
 
 
-def _completion(operation: Operation, completes: Completes) -> Accounting:
+def _completion(operation: Operation, completes: Completes) -> Statements:
     """Accounting of a procedure that completes, starts or frees requests."""
     arguments = operation.arguments
     if completes == "start":
-        return Accounting(success=["quipu_mpi_started(PMPI_Request_f2c(*(const MPI_Fint *)f_request), call.node);"])
+        return Statements(success=["quipu_mpi_started(PMPI_Request_f2c(*(const MPI_Fint *)f_request), call.node);"])
     if completes == "startall":
         started = "quipu_mpi_started(PMPI_Request_f2c(((const MPI_Fint *)f_requests)[i]), call.node);"
-        return Accounting(success=["for (int i = 0; i < *(const MPI_Fint *)f_count; i++)", f"    {started}"])
+        return Statements(success=["for (int i = 0; i < *(const MPI_Fint *)f_count; i++)", f"    {started}"])
     if completes == "free":
         before = ["struct quipu_mpi_completion completion;"]
         before += ["const MPI_Request request = PMPI_Request_f2c(*(const MPI_Fint *)f_request);"]
         before += ["quipu_mpi_before_free(&completion, &request);"]
-        return Accounting(before, ["quipu_mpi_after_free(&completion, *ierror);"])
+        return Statements(before, ["quipu_mpi_after_free(&completion, *ierror);"])
     count = "*(const MPI_Fint *)f_count" if "count" in arguments else "1"
     requests = "f_requests" if "requests" in arguments else "f_request"
     statuses = "f_statuses" if "statuses" in arguments else "f_status"
@@ -158,4 +162,4 @@ def _completion(operation: Operation, completes: Completes) -> Accounting:
     before += waiting.before(operation)
     behind = [*waiting.after(operation), f"quipu_mpi_fortran_statuses(&completion, {statuses});", after]
     behind += [*waiting.completed(operation, "completion.c"), "free(completion.memory);"]
-    return Accounting(before, behind)
+    return Statements(before, behind)

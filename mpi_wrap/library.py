@@ -20,6 +20,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from quipu.modeling import mpi_operations
 from quipu.modeling.errors import EnvironmentProblem, MeasurementError
 
 from .generate import Sources, generate
@@ -135,7 +136,7 @@ def _command(
         *COMPILE,
         *installation.compile_flags,
         f"-I{folder}",
-        f"-I{HAND_WRITTEN}",
+        f"-iquote{HAND_WRITTEN}",
         f"-I{include}",
         *(str(folder / name) for name in sources.files if name.endswith(".c")),
         *(str(path) for path in sorted(HAND_WRITTEN.glob("*.c"))),
@@ -171,8 +172,8 @@ def _folder_name(installation: MpiInstallation, include: Path, runtime: Path, cl
     for part in (*installation.compile_flags, *installation.link_flags, *COMPILE, str(runtime)):
         digest.update(part.encode() + b"\0")
     generator = sorted(Path(__file__).parent.glob("*.py"))
-    contracts = [include / name for name in ("quipu.h", "inlined.h", "interface.h", "metrics.def", "profile_format.h")]
-    for path in (TABLE, *generator, *sorted(HAND_WRITTEN.iterdir()), *contracts):
+    contracts = sorted(include.glob("*.h")) + sorted(include.glob("*.def"))
+    for path in (TABLE, Path(mpi_operations.__file__), *generator, *sorted(HAND_WRITTEN.iterdir()), *contracts):
         if path.is_file():
             digest.update(path.name.encode() + b"\0" + path.read_bytes())
     label = re.sub(r"[^a-z0-9.]+", "-", str(installation).lower()).strip("-")

@@ -36,10 +36,15 @@ bytes received are equal for each communication operation, except for one-sided 
   merged after the run.
 - MPI-IO counts bytes written as sent and bytes read as received, and no messages.
 
+The last columns are what the operation itself may wait for (its nonblocking and persistent forms wait for nothing), on
+which [waiting](mpi-waiting.md) and the causes of a diagnosis rest, and the communication model of its time, a row of
+`modeling/priors/table.py`. The head of `mpi_wrap/operations.toml` explains the words.
+
 """
 
 
-TITLES = "| operation | forms | bytes sent | bytes received | convention |\n|---|---|---|---|---|\n"
+COLUMNS = ("operation", "forms", "bytes sent", "bytes received", "convention", "waits for", "model")
+TITLES = f"| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}\n"
 
 
 def operations_page(rows: Iterable[Row]) -> str:
@@ -61,6 +66,7 @@ def _section(operation: Operation) -> str:
         "collective": "Collective",
         "one-sided": "One-sided",
         "io": "File I/O",
+        "uncounted": "Visits and time only",
     }[operation.kind]
 
 
@@ -72,4 +78,5 @@ def _line(row: Row) -> str:
     received = f"`{operation.received.text}`" if operation.received else ""
     if operation.received_from_status:
         received = "status"
-    return f"| {names} | {forms} | {sent} | {received} | {operation.convention} |\n"
+    cells = (names, forms, sent, received, operation.convention, operation.waits_for or "", operation.model or "")
+    return f"| {' | '.join(cells)} |\n"

@@ -1,4 +1,4 @@
-"""The table of MPI operations that move data (operations.toml), read and checked.
+"""The table of MPI operations (operations.toml), checked, with what the wrappers count.
 
 `load_table` gives the rows; `operations_of` expands them into the functions that mpi.h may declare: alike
 functions, nonblocking and persistent forms, large-count twins.
@@ -6,26 +6,29 @@ functions, nonblocking and persistent forms, large-count twins.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, cast
+from typing import get_args
 
+from quipu.modeling import mpi_operations
 from quipu.modeling.errors import FormatError
 
 from .expression import Expression, parse
 
-TABLE = Path(__file__).with_name("operations.toml")
+TABLE = mpi_operations.table_path()
 
-Kind = Literal["point-to-point", "collective", "one-sided", "io", "persistent", "completion"]
-KINDS = ("point-to-point", "collective", "one-sided", "io", "persistent", "completion")
-Completes = Literal["one", "any", "some", "all", "free", "start", "startall"]
-COMPLETES = ("one", "any", "some", "all", "free", "start", "startall")
+# The keys whose values are one of a few texts.
+CHOICES = {
+    "kind": get_args(mpi_operations.Kind),
+    "completes": get_args(mpi_operations.Completes),
+    "waits_for": get_args(mpi_operations.WaitsFor),
+    "begins": get_args(mpi_operations.Span),
+    "ends": get_args(mpi_operations.Span),
+}
 FORMS = ("nonblocking", "persistent")
-KEYS = frozenset(
-    {"kind", "arguments", "alike", "forms", "sent", "received", "room", "to", "from", "convention", "completes"}
-)
+COUNTED = frozenset({"arguments", "forms", "sent", "received", "room", "to", "from"})
+KEYS = COUNTED | frozenset(CHOICES) | {"alike", "convention", "model"}
 STATUS = "status"
 # Names of variables in generated wrappers.
 RESERVED = frozenset(
@@ -34,26 +37,20 @@ RESERVED = frozenset(
 
 
 @dataclass(frozen=True)
-class Operation:
-    """One MPI function of the table.
+class Operation(mpi_operations.MpiOperation):
+    """One MPI function of the table, with what its wrapper counts.
 
     `received_from_status` says that the status of the completed operation gives the received bytes; `received`
-    is then None, and `room` may say how much fits into the buffer. `persistent` says that bytes count when the
-    request is started, not here.
+    is then None, and `room` may say how much fits into the buffer.
     """
 
-    name: str
-    kind: Kind
-    arguments: tuple[str, ...]
-    sent: Expression | None
-    received: Expression | None
-    received_from_status: bool
-    room: Expression | None
-    to: str | None
-    source: str | None
-    convention: str
-    completes: Completes | None = None
-    persistent: bool = False
+    sent: Expression | None = None
+    received: Expression | None = None
+    received_from_status: bool = False
+    room: Expression | None = None
+    to: str | None = None
+    source: str | None = None
+    convention: str = ""
 
     @property
     def group_argument(self) -> str | None:
@@ -88,12 +85,8 @@ class Row:
 
 def load_table(path: Path = TABLE) -> tuple[Row, ...]:
     """Read the table. Raises FormatError with the line of the row at fault."""
-    try:
-        text = path.read_text(encoding="utf-8")
-        data = tomllib.loads(text)
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise FormatError(path, f"cannot read the table of MPI operations: {error}") from error
-    lines = {line.strip(): number for number, line in enumerate(text.splitlines(), 1)}
+    data = mpi_operations.read_rows(path)
+    lines = {line.strip(): number for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)}
     rows = tuple(_row(name, entry, path, lines.get(f"[{name}]", 1)) for name, entry in data.items())
     seen: set[str] = set()
     for row in rows:
@@ -105,49 +98,24 @@ def load_table(path: Path = TABLE) -> tuple[Row, ...]:
 
 
 def operations_of(rows: Iterable[Row]) -> Mapping[str, Operation]:
-    """Every function of the table by name, in all forms and with large-count twins."""
+    """Every function of the table that is counted, by name, in all forms and with large-count twins."""
     found: dict[str, Operation] = {}
     for row in rows:
-        for name in row.names:
-            base = replace(row.operation, name=name)
-            found[name] = base
-            if "nonblocking" in row.forms:
-                form = _nonblocking(base)
-                found[form.name] = form
-            if "persistent" in row.forms:
-                form = _persistent(base)
-                found[form.name] = form
+        if row.operation.kind != "uncounted":
+            for operation in mpi_operations.forms_of(row.operation, row.alike, row.forms):
+                found[operation.name] = operation
     found.update({f"{name}_c": replace(operation, name=f"{name}_c") for name, operation in list(found.items())})
     return found
-
-
-def _nonblocking(base: Operation) -> Operation:
-    name = "MPI_I" + base.name[4].lower() + base.name[5:]
-    arguments = tuple(argument for argument in base.arguments if argument != STATUS)
-    return replace(base, name=name, arguments=(*arguments, "request"))
-
-
-def _persistent(base: Operation) -> Operation:
-    arguments = tuple(argument for argument in base.arguments if argument != STATUS)
-    if base.kind == "collective":
-        arguments += ("info",)
-    return replace(base, name=base.name + "_init", arguments=(*arguments, "request"), persistent=True)
 
 
 def _row(name: str, entry: object, path: Path, line: int) -> Row:
     if not isinstance(entry, dict):
         raise FormatError(path, f"{name}: a row starts with [{name}]", line)
-    if unknown := sorted(set(entry) - KEYS):
-        raise FormatError(path, f"{name}: unknown key {unknown[0]!r}", line)
-    kind = _text(entry, "kind", name, path, line)
-    if kind not in KINDS:
-        raise FormatError(path, f"{name}: kind must be one of {', '.join(KINDS)}", line)
-    arguments = tuple(_text(entry, "arguments", name, path, line).split())
+    _check_keys(name, entry, path, line)
+    columns = mpi_operations.columns_of(entry)
+    arguments = columns["arguments"]
     if taken := sorted(RESERVED & set(arguments)):
         raise FormatError(path, f"{name}: an argument cannot be called {taken[0]!r}; choose another name", line)
-    completes = entry.get("completes")
-    if (kind == "completion") != (completes in COMPLETES):
-        raise FormatError(path, f"{name}: kind completion needs completes = one of {', '.join(COMPLETES)}", line)
     for key in ("to", "from"):
         if key in entry and entry[key] not in arguments:
             raise FormatError(path, f"{name}: {key} names no argument", line)
@@ -158,9 +126,8 @@ def _row(name: str, entry: object, path: Path, line: int) -> Row:
     if entry.get("sent") == STATUS:
         raise FormatError(path, f"{name}: a status says nothing of what was sent", line)
     operation = Operation(
-        name=name,
-        kind=cast(Kind, kind),
-        arguments=arguments,
+        name,
+        **columns,
         sent=sent,
         received=received,
         received_from_status=entry.get("received") == STATUS,
@@ -168,13 +135,26 @@ def _row(name: str, entry: object, path: Path, line: int) -> Row:
         to=entry.get("to"),
         source=entry.get("from"),
         convention=_text(entry, "convention", name, path, line),
-        completes=cast(Completes | None, completes),
-        persistent=kind == "persistent",
     )
     forms = _texts(entry, "forms", name, path, line)
     if set(forms) - set(FORMS):
         raise FormatError(path, f"{name}: forms are {', '.join(FORMS)}", line)
     return Row(operation, _texts(entry, "alike", name, path, line), forms, line)
+
+
+def _check_keys(name: str, entry: Mapping[str, object], path: Path, line: int) -> None:
+    """Raise FormatError for an unknown key, one that the kind needs or does not have, or a value that is no choice."""
+    if unknown := sorted(set(entry) - KEYS):
+        raise FormatError(path, f"{name}: unknown key {unknown[0]!r}", line)
+    for key, choices in CHOICES.items():
+        if (key in entry or key == "kind") and _text(entry, key, name, path, line) not in choices:
+            raise FormatError(path, f"{name}: {key} must be one of {', '.join(choices)}", line)
+    if (entry["kind"] == "completion") != ("completes" in entry):
+        raise FormatError(path, f"{name}: kind completion needs completes, and no other kind has it", line)
+    if entry["kind"] != "uncounted":
+        _text(entry, "arguments", name, path, line)
+    elif superfluous := sorted(COUNTED & set(entry)):
+        raise FormatError(path, f"{name}: {superfluous[0]} is of no use for kind uncounted", line)
 
 
 def _text(entry: Mapping[str, object], key: str, name: str, path: Path, line: int) -> str:

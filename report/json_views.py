@@ -188,7 +188,8 @@ def diagnosis_json(title: str, diagnosis: Diagnosis) -> dict[str, Any]:
 def selection_json(title: str, point: dict[str, float], rows: Sequence[SelectionRow]) -> dict[str, Any]:
     """Return what a filter keeps and drops: "title", "point", "regions".
 
-    Each region: "region" (linker name), "kept", "share", "visits", "overhead" (seconds), "reason".
+    Each region: "region" (linker name), "kept", "share" (of the program without the start and the end of MPI),
+    "visits", "overhead" (seconds), "reason".
     """
     return {
         "format": "quipu-filter",

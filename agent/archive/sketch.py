@@ -115,11 +115,11 @@ def _limited(level: IntArray, keys: IntArray, count: IntArray) -> Sketches:
     while True:
         keys, count = _added(keys, count)
         cell = keys >> _BITS
-        crowded = np.bincount(cell, minlength=level.size) > MOST_BUCKETS
-        if not crowded.any():
+        too_full = np.bincount(cell, minlength=level.size) > MOST_BUCKETS
+        if not too_full.any():
             return Sketches(level, cell, keys & ((1 << _BITS) - 1), count)
-        level += crowded
-        keys = cell << _BITS | (keys & ((1 << _BITS) - 1)) >> crowded[cell]
+        level += too_full
+        keys = cell << _BITS | (keys & ((1 << _BITS) - 1)) >> too_full[cell]
 
 
 def _added(keys: IntArray, count: IntArray) -> tuple[IntArray, IntArray]:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 from quipu.modeling.experiment import CallTree, Metric
+from quipu.modeling.metrics import WEIGHTED
 
-from ..source.lines import WEIGHTED
 from .checksums import check_files
 from .metadata import RunMetadata
 from .run import SourceEffort, SourceLine

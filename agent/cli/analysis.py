@@ -28,9 +28,7 @@ def load_both(
 
     options: how to model; UsageError if it is given and `source` holds models.
     """
-    from quipu.report.formats.detect import is_file_of_models
-
-    if source.is_file() and is_file_of_models(source):
+    if _holds_models(source):
         from quipu.modeling.document import from_document
 
         from ..archive.run_json import read_json
@@ -41,7 +39,7 @@ def load_both(
     from quipu.modeling.analysis import analyze
     from quipu.modeling.pmnf.modeler import DEFAULT
 
-    experiment = load(source, over_ranks)
+    experiment = _measurements(source, over_ranks)
     return analyze(experiment, options or DEFAULT), experiment
 
 
@@ -50,14 +48,24 @@ def load(source: Path, over_ranks: Literal["mean", "max", "sum"] = "mean") -> Ex
 
     Raises FormatError if there is none, and what `load_experiment` and `read_experiment` raise.
     """
-    from quipu.report.formats.detect import is_file_of_models, read_experiment
+    if _holds_models(source):
+        raise FormatError(source, "holds models, not measurements: give the experiment that they were made from")
+    return _measurements(source, over_ranks)
+
+
+def _holds_models(source: Path) -> bool:
+    from quipu.report.formats.detect import is_file_of_models
+
+    return source.is_file() and is_file_of_models(source)
+
+
+def _measurements(source: Path, over_ranks: Literal["mean", "max", "sum"]) -> Experiment:
+    from quipu.report.formats.detect import read_experiment
 
     from ..merge.experiment import load_experiment
 
     if not source.exists():
         raise FormatError(source, "there is no such experiment: give a folder of runs, or a file of Extra-P")
-    if source.is_file() and is_file_of_models(source):
-        raise FormatError(source, "holds models, not measurements: give the experiment that they were made from")
     return read_experiment(source, over_ranks) if is_of_others(source) else load_experiment(source, over_ranks)
 
 

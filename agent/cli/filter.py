@@ -58,6 +58,11 @@ def command(
         f"{len(selection.kept)} regions kept, {len(selection.dropped)} dropped, "
         f"predicted overhead {percent(selection.overhead_share)}",
     ]
+    if selection.startup > 0:
+        comments.append(
+            f"shares are of {selection.total:.3g} s, the program without the start and the end of MPI, "
+            f"which take {selection.startup:.3g} s"
+        )
     text = format_filter([choice.region.name for choice in selection.kept], comments)
     write_own(output, text, _is_filter, "filter file", force)
     rows = [_row(choice, True) for choice in selection.kept]
@@ -68,6 +73,8 @@ def command(
         show([selection_table([*rows, *dropped[:_MOST_DROPPED]], layout())])
         if len(dropped) > _MOST_DROPPED:
             say(f"{len(dropped) - _MOST_DROPPED} further regions are dropped (--json lists them)")
+    for comment in comments[2:]:
+        say(comment)
     say(f"wrote {output}: {len(rows)} regions, predicted overhead {percent(selection.overhead_share)}")
 
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import typer
 from quipu.modeling.errors import FormatError, MeasurementError
 
-from .options import RANK_COLUMNS
+from .options import JOBS, RANK_COLUMNS
 from .output import layout, show
 
 if TYPE_CHECKING:
-    from ..workers import Workers
+    from quipu.modeling.parallel import Workers
 
 
 def command(
@@ -26,22 +26,23 @@ def command(
         help="Experiment folder for the archives; default: beside the raw folder.",
     ),
     keep: bool = typer.Option(False, "--keep-raw", help="Keep the raw folders."),
-    jobs: int = typer.Option(1, "--jobs", "-j", min=1, metavar="N", help="Processes that read the profiles."),
+    jobs: str = typer.Option("1", "--jobs", "-j", metavar="N|mpi", help=JOBS),
     rank_columns: int = typer.Option(None, "--rank-columns", min=0, metavar="N", help=RANK_COLUMNS),
     force: bool = typer.Option(False, "--force", help="Merge also a run that seems to be still at work."),
 ) -> None:
     """Merge what the processes of a run left behind into a run archive.
 
-    `quipu run` does this by itself; merge by hand what a full disk or a kill kept from being merged. Under mpirun all
-    ranks read. How many processes read does not change the archive.
+    `quipu run` does this by itself; merge by hand what a full disk or a kill kept from being merged. Under mpirun
+    --jobs is mpi, and all ranks take part. How many processes read does not change the archive.
 
     \b
     Example: quipu merge heat/.raw-p=4-3f2a -o heat
              mpirun -n 64 quipu merge heat/.raw-p=65536-7c01 -o heat
     """
-    from ..workers import mpi_job, processes, started_by_mpi
+    from quipu.modeling import parallel
 
-    with mpi_job() if started_by_mpi() else processes(jobs) as workers:
+    # several ranks that each merge the same folder would be in each other's way
+    with parallel.jobs("mpi" if parallel.started_by_mpi() else jobs) as workers:
         if workers is not None:
             _merge(folders, output, keep, force, workers, rank_columns)
 

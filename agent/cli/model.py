@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 from quipu.modeling.errors import UsageError
 
-from .options import over_ranks_of, split_names
+from .options import JOBS, over_ranks_of, split_names
 from .output import json_text, layout, say, show, show_json, write_own
 
 if TYPE_CHECKING:
@@ -40,9 +40,7 @@ def command(
     everything: bool = typer.Option(False, "--all", help="Also models that are 0, and call paths without a model."),
     output: Path = typer.Option(None, "--output", "-o", metavar="FILE.json", help="Write all models to a file."),
     force: bool = typer.Option(False, "--force", help="Write over a file that is no file of models."),
-    jobs: str = typer.Option(
-        "1", "--jobs", "-j", metavar="N|mpi", help="Processes that model; mpi: those of python -m mpi4py.futures."
-    ),
+    jobs: str = typer.Option("1", "--jobs", "-j", metavar="N|mpi", help=JOBS),
     noise: bool = typer.Option(False, "--noise", help="Also how far repetitions are from each other."),
     selector: str = typer.Option(
         "evidence",
@@ -57,17 +55,19 @@ def command(
     \b
     Example: quipu model heat --metric time --path '*sweep*' -o heat-models.json
     """
+    from quipu.modeling import parallel
     from quipu.modeling.behaviour import behaviour
     from quipu.report.behaviour import change_rows, noise_facts, noise_rows, unrepeated
     from quipu.report.json_views import changes_json, models_json, noise_json
     from quipu.report.terminal import change_table, head, model_table, noise_table
 
     from .analysis import load_both
-    from .jobs import modeling_by
 
     how = over_ranks_of(over_ranks)
     options = _options(selector)
-    with modeling_by(jobs):
+    with parallel.jobs(jobs) as workers:
+        if workers is None:
+            return
         analysis, experiment = load_both(experiment_path, how, options)
         names = _metrics(analysis, split_names(metric))
         observed = behaviour(experiment, analysis, names) if experiment is not None else {}

@@ -15,6 +15,7 @@ CONTEXT: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_w
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _INTEGER = re.compile(r"[+-]?[0-9]+\Z")
 OVER_RANKS = ("mean", "max", "sum")
+JOBS = "Processes that work: a number of this machine, or mpi for those of the MPI job that mpirun started."
 RANK_COLUMNS = (
     "Up to N ranks the archive has the values of each, above statistics over the ranks. "
     "[default: $QUIPU_RANK_COLUMNS, else 256]"

@@ -31,6 +31,7 @@ def command(
     \b
     Example: quipu predict heat --at p=1024,n=1e6 --inclusive --top 10
     """
+    from quipu.modeling.evaluation import evaluate
     from quipu.report.json_views import ranking_json
     from quipu.report.terminal import head, ranking_table
     from quipu.report.terminal.text import number, point_text, quantity
@@ -40,8 +41,9 @@ def command(
 
     analysis, measured = load_both(experiment, over_ranks_of(over_ranks))
     point = point_of("--at", at, analysis.parameters)
-    ranking = analysis.rank_at(point, metric, inclusive)
-    known = [entry for entry in ranking.entries if not math.isnan(entry.value)]
+    evaluation = evaluate(analysis, point, metric)
+    ranking = evaluation.ranking(inclusive)
+    known = [entry for entry in ranking if not math.isnan(entry.value)]
     rows = [
         RankedRow(
             path=tuple(analysis.tree.name(node) for node in analysis.tree.ancestry(entry.path)),
@@ -50,16 +52,16 @@ def command(
             formula=entry.model,
             low=entry.lower,
             high=entry.upper,
-            extrapolation=ranking.extrapolates,
+            extrapolation=evaluation.extrapolates,
             basis=entry.basis,
         )
         for entry in known[:top]
     ]
     if as_json:
-        show_json(ranking_json(analysis.name, ranking.metric, point, rows))
+        show_json(ranking_json(analysis.name, evaluation.metric, point, rows))
         return
     room = layout()
-    unit, total = ranking.metric.unit, ranking.total
+    unit, total = evaluation.metric.unit, evaluation.total
     outside = [
         f"{name} was measured from {number(low)} to {number(high)}"
         for name, (low, high) in zip(analysis.parameters, analysis.ranges, strict=True)
@@ -70,7 +72,7 @@ def command(
         ("point", point_text(analysis.parameters, tuple(point.values()))),
         ("metric", f"{metric}, {scope}, {analysis.over_ranks} over ranks"),
     ]
-    if ranking.metric.over_locations == "sum":  # maxima of call paths have no sum
+    if evaluation.metric.over_locations == "sum":  # maxima of call paths have no sum
         value, low, high = (quantity(x, unit, room.glyphs) for x in (total.value, total.lower, total.upper))
         facts.append(("whole program", f"{value}, 90 % interval {low} .. {high}"))
     notes = [f"extrapolation: {'; '.join(outside)}"] if outside else []
@@ -79,8 +81,8 @@ def command(
     show([head(analysis.name, facts, [*notes, *analysis.notes], room), ranking_table(rows, unit, room)])
     if len(known) > len(rows):
         say(f"{len(known) - len(rows)} further call paths are not shown (--top)")
-    if len(known) < len(ranking.entries):
-        say(f"{len(ranking.entries) - len(known)} call paths have no model of {metric} (quipu model --all says why)")
+    if len(known) < len(ranking):
+        say(f"{len(ranking) - len(known)} call paths have no model of {metric} (quipu model --all says why)")
 
 
 def _changes(

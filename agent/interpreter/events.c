@@ -5,6 +5,7 @@
  * that were active before the start have no entry here; their returns are passed over.
  */
 #define _GNU_SOURCE
+#include "hot.h"
 #include "interface.h"
 #include "python_api.h"
 
@@ -59,7 +60,7 @@ static bool grow(void) {
 
 static void enter(PyObject *running, struct quipu_region *region) {
     if (region != NULL && (stack.depth < stack.room || grow()))
-        stack.frames[stack.depth++] = (struct active){running, quipu_enter(region)};
+        stack.frames[stack.depth++] = (struct active){running, quipu_enter_inline(region)};
 }
 
 static void leave(PyObject *running) {
@@ -68,7 +69,7 @@ static void leave(PyObject *running) {
         at--;
     if (at == 0) /* it was active before the start, or has no region */
         return;
-    quipu_exit(stack.frames[at - 1].region);
+    quipu_exit_inline(stack.frames[at - 1].region, 0);
     stack.depth = at - 1;
 }
 

@@ -20,6 +20,13 @@ static struct slot slots[SLOTS];
 static unsigned kept;
 static pthread_mutex_t filling = PTHREAD_MUTEX_INITIALIZER;
 
+static void unlock(pthread_mutex_t **mutex) { pthread_mutex_unlock(*mutex); }
+
+/* Holds a mutex to the end of the block. */
+#define LOCKED(mutex)                                                                                                  \
+    __attribute__((cleanup(unlock))) pthread_mutex_t *locked = mutex;                                                  \
+    pthread_mutex_lock(locked)
+
 /* A copy of a text attribute; NULL if there is none. */
 static char *text_of(PyObject *object, const char *attribute) {
     PyObject *value = object != NULL ? python.PyObject_GetAttrString(object, attribute) : NULL;
@@ -83,7 +90,7 @@ static struct quipu_region *fill(size_t at, PyObject *code, PyObject *frame) {
     struct quipu_region *region = describe(code, frame);
     python.PyErr_Clear();
     python.PyErr_Restore(type, value, trace);
-    pthread_mutex_lock(&filling);
+    LOCKED(&filling);
     for (;; at = (at + 1) % SLOTS) {
         PyObject *there = atomic_load_explicit(&slots[at].code, memory_order_acquire);
         if (there == code || (there == NULL && kept >= KEPT)) {
@@ -93,19 +100,16 @@ static struct quipu_region *fill(size_t at, PyObject *code, PyObject *frame) {
                 free((char *)region->file);
                 free(region);
             }
-            region = there == code ? slots[at].region : NULL;
-            break;
+            return there == code ? slots[at].region : NULL;
         }
         if (there == NULL) {
             python.Py_IncRef(code); /* its address must not become that of another one */
             slots[at].region = region;
             atomic_store_explicit(&slots[at].code, code, memory_order_release);
             kept++;
-            break;
+            return region;
         }
     }
-    pthread_mutex_unlock(&filling);
-    return region;
 }
 
 struct quipu_region *quipu_python_region(PyObject *code, PyObject *frame) {

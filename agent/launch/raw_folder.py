@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from quipu.modeling.errors import FormatError
+from quipu.modeling.parallel import ALONE, Workers
 
 from ..archive.metadata import RunMetadata
 from ..archive.run_json import LAUNCH_FORMAT, from_json, read_json, to_json, write_json
 from ..profile.ranks import split_ranks, without_nodes
 from ..profile.reader import ProcessProfile, read_profile
-from ..workers import Workers, alone
 
 PREFIX = ".raw-"
 LAUNCH_FILE = "launch.json"
@@ -64,7 +64,7 @@ class Launch:
 
     @property
     def alive(self) -> bool:
-        """Whether the launching process still runs, as far as this host can tell."""
+        """Whether the launching process still runs, as far as this host knows."""
         if self.agent_host != socket.gethostname():
             return False
         return process_exists(self.agent_pid)
@@ -104,7 +104,7 @@ def read_launch(raw: Path) -> Launch:
     return Launch(metadata, pid, host)
 
 
-def read_raw_folder(raw: Path, workers: Workers = alone) -> RawFolder:
+def read_raw_folder(raw: Path, workers: Workers = ALONE) -> RawFolder:
     """Read all that is usable in a raw folder. Raises FormatError only if the folder itself cannot be read."""
     try:
         names = sorted(entry.name for entry in os.scandir(raw) if entry.is_file(follow_symlinks=False))
@@ -115,7 +115,7 @@ def read_raw_folder(raw: Path, workers: Workers = alone) -> RawFolder:
     nodes: list[Mapping[str, Any]] = []
     found = [raw / name for name in names if name.startswith("profile-") and name.endswith(".quipu")]
     batches = [found[first : first + _BATCH] for first in range(0, len(found), _BATCH)]
-    read = [entry for batch in workers(_heads, batches) for entry in batch]
+    read = [entry for batch in workers.map(_heads, batches) for entry in batch]
     profiles = [entry for entry in read if isinstance(entry, ProcessProfile)]
     problems += [f"{entry}; it was left out" for entry in read if isinstance(entry, str)]
     alive: dict[str, int] = {}

@@ -12,7 +12,7 @@ import numpy as np
 from quipu.modeling.errors import FormatError, MeasurementError, UsageError
 from quipu.modeling.experiment import CallTree, Experiment, FloatArray, IntArray, Metric
 
-from ..archive.metadata import RunMetadata, is_crowded
+from ..archive.metadata import RunMetadata, is_oversubscribed
 from ..archive.read import read_archive, read_metadata
 from ..archive.run import RunArchive
 from ..profile.overhead import OVERHEAD
@@ -120,9 +120,9 @@ def load_experiment(folder: Path | str, over_ranks: OverRanks = "mean") -> Exper
         values=values,
         over_ranks=over_ranks,
         notes=tuple(notes),
-        crowded=np.isin(
+        oversubscribed=np.isin(
             np.arange(points.shape[0]),
-            [where for run, where in zip(usable, configuration, strict=True) if is_crowded(run.metadata)],
+            [where for run, where in zip(usable, configuration, strict=True) if is_oversubscribed(run.metadata)],
         ),
     )
 

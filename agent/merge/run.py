@@ -13,6 +13,7 @@ from typing import Any
 
 from quipu.modeling.errors import FormatError, MeasurementError, UsageError
 from quipu.modeling.experiment import Metric
+from quipu.modeling.parallel import ALONE, Workers
 
 from ..archive.metadata import RunMetadata
 from ..archive.run import RankRecord, RunArchive
@@ -21,7 +22,6 @@ from ..launch.raw_folder import RawFolder, read_launch, read_raw_folder
 from ..profile.ranks import split_ranks
 from ..profile.reader import ProcessProfile, ProfileState, read_profile
 from ..source.lines import SourcePrograms
-from ..workers import Workers, alone
 from .last_moments import End, ends_by_host, ends_of, launch_end
 from .merged import Merged, merged
 from .overhead import totals
@@ -41,7 +41,7 @@ def merge_run(
     destination: Path | str,
     metadata: RunMetadata | None = None,
     keep_raw: bool = False,
-    workers: Workers = alone,
+    workers: Workers = ALONE,
     column_ranks: int | None = None,
 ) -> RunArchive:
     """Merge a raw folder into a new run archive inside the experiment folder `destination`.
@@ -103,7 +103,7 @@ def _remove(raw_dir: Path) -> None:
 
 
 def combine(
-    raw: RawFolder, metadata: RunMetadata, workers: Workers = alone, column_ranks: int | None = None
+    raw: RawFolder, metadata: RunMetadata, workers: Workers = ALONE, column_ranks: int | None = None
 ) -> RunArchive:
     """Return the run that the profiles of a raw folder make together; nothing is written.
 
@@ -187,7 +187,7 @@ def _from_profiles(
     joining = Joining()
     read: list[tuple[tuple[str, ...], bool]] = []
     costs: list[Mapping[str, float]] = []
-    for shard in workers(read_shard, tasks):
+    for shard in workers.map(read_shard, tasks):
         joining.add(shard)
         read += shard.read
         costs += shard.costs

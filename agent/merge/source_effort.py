@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 from quipu.modeling.experiment import CallTree, IntArray
+from quipu.modeling.metrics import WEIGHTED
 
 from ..archive.run import SourceEffort, SourceLine
 from ..archive.tables import concatenated
 from ..profile.effort import signed
 from ..profile.reader import ProcessProfile
-from ..source.lines import WEIGHTED, CountedFunction, SourcePrograms
+from ..source.lines import CountedFunction, SourcePrograms
 from .shard import OUTSIDE
 
 if TYPE_CHECKING:

@@ -1,1 +1,1 @@
-"""Reader of what the runtime writes: the raw profile of one process (agent/runtime/profile_format.h)."""
+"""Reader of what the runtime writes: the raw profile of one process (agent/runtime/profile.def)."""

@@ -11,32 +11,23 @@ from typing import BinaryIO
 
 import numpy as np
 
-HEADER_SIZE = 64
+from ..layout import LAYOUT
+
 LARGEST = 1 << 28
-CHUNK = np.dtype(
-    [
-        ("type", "<u4"),
-        ("location", "<u4"),
-        ("used", "<u4"),
-        ("crc", "<u4"),
-        ("address", "<u8"),
-        ("unused", "<u4", (10,)),
-    ]
-)
+_CHUNK = np.dtype(LAYOUT.record("profile_chunk"))
 
 
 class ChunkType(IntEnum):
     """What a chunk holds: `enum quipu_chunk_type`."""
 
-    NODES = 1
-    TEXT = 2
-    COUNTERS = 3
-    WEIGHTS = 4
-    THREADS = 5
+    NODES = LAYOUT.numbers["CHUNK_NODES"]
+    TEXT = LAYOUT.numbers["CHUNK_TEXT"]
+    COUNTERS = LAYOUT.numbers["CHUNK_COUNTERS"]
+    WEIGHTS = LAYOUT.numbers["CHUNK_WEIGHTS"]
+    THREADS = LAYOUT.numbers["CHUNK_THREADS"]
 
 
 _TYPES = frozenset(ChunkType)
-_CRC_AT, _CRC_SIZE = 12, 4
 
 
 @dataclass(frozen=True)
@@ -55,12 +46,12 @@ class Chunk:
     content: bytes
 
 
-def is_intact(content: bytes, crc_at: int) -> bool:
-    """Whether the checksum in these bytes fits: CRC-32 of them with the checksum itself as 0; 0 is stored as 1."""
-    stored = int.from_bytes(content[crc_at : crc_at + _CRC_SIZE], "little")
-    found = zlib.crc32(content[:crc_at])
-    found = zlib.crc32(bytes(_CRC_SIZE), found)
-    return stored == (zlib.crc32(memoryview(content)[crc_at + _CRC_SIZE :], found) or 1)
+def is_intact(content: bytes, record: np.dtype[np.void]) -> bool:
+    """Whether the checksum `crc` of the record that these bytes begin with fits them: profile.def says how."""
+    kind, begin = record.fields["crc"][:2] if record.fields else (record, 0)
+    end = begin + kind.itemsize
+    found = zlib.crc32(bytes(kind.itemsize), zlib.crc32(content[:begin]))
+    return int.from_bytes(content[begin:end], "little") == (zlib.crc32(memoryview(content)[end:], found) or 1)
 
 
 @dataclass
@@ -103,19 +94,19 @@ def read_chunks(
     damage = _Damage()
     count = 0
     for offset in range(first, size, chunk_size):
-        raw = os.pread(file.fileno(), HEADER_SIZE, offset)
-        if len(raw) < HEADER_SIZE:
+        raw = os.pread(file.fileno(), _CHUNK.itemsize, offset)
+        if len(raw) < _CHUNK.itemsize:
             damage.truncated += 1
             break
         count += 1
-        header = np.frombuffer(raw, dtype=CHUNK)[0]
+        header = np.frombuffer(raw, dtype=_CHUNK)[0]
         kind, used = int(header["type"]), int(header["used"])
         if wanted is not None and kind in _TYPES - wanted:
             continue
-        room = chunk_size - HEADER_SIZE
-        content = os.pread(file.fileno(), min(used, room, max(0, size - offset - HEADER_SIZE)), offset + HEADER_SIZE)
+        begin, room = offset + _CHUNK.itemsize, chunk_size - _CHUNK.itemsize
+        content = os.pread(file.fileno(), min(used, room, max(0, size - begin)), begin)
         truncated = len(content) < min(used, room)
-        if seal is not None and not truncated and not is_intact(raw + content, _CRC_AT):
+        if seal is not None and not truncated and not is_intact(raw + content, _CHUNK):
             damage.changed_text += kind == ChunkType.TEXT
             damage.changed += kind != ChunkType.TEXT
             if kind != ChunkType.TEXT:
@@ -127,7 +118,7 @@ def read_chunks(
             continue
         damage.truncated += truncated
         damage.oversized += used > room
-        address = int(header["address"]) + HEADER_SIZE
+        address = int(header["address"]) + _CHUNK.itemsize
         chunks[ChunkType(kind)].append(Chunk(int(header["location"]), address, content))
     if seal is not None and count < seal.chunks:
         damage.truncated += 1

@@ -1,7 +1,7 @@
 """Effort of call paths: counters of nodes times static weights of their regions.
 
-profile_format.h has the formula. All of it is arithmetic modulo 2^64 over whole arrays: single weights and single
-terms may be negative, the sums are not.
+agent/runtime/profile.def has the formula. All of it is arithmetic modulo 2^64 over whole arrays: single weights and
+single terms may be negative, the sums are not.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from quipu.modeling.experiment import IntArray, Metric
 
+from ..layout import LAYOUT
 from .chunks import Chunk
 from .nodes import NodeArrays, region_ids, without_nodes
 
@@ -20,7 +21,8 @@ _WORD = 8
 _ROWS = 1 << 32  # rows of a region have numbers below this
 _SHAPES = 16  # different ranges of metrics that the weights of one program may have
 _LARGEST = np.uint64((1 << 63) - 1)
-_WEIGHTS = np.dtype([("region", "<u8"), ("first", "<u4"), ("count", "<u4"), ("metric", "<u4"), ("width", "<u4")])
+_COUNTERS = np.dtype(LAYOUT.record("profile_counters"))
+_WEIGHTS = np.dtype(LAYOUT.record("profile_weights"))
 
 Words = NDArray[np.uint64]
 
@@ -134,11 +136,11 @@ def _rows(table: Weights, key: IntArray) -> tuple[IntArray, IntArray]:
 def read_counters(chunks: Sequence[Chunk], nodes: NodeArrays, problems: list[str]) -> Counters:
     """Return the counters of all nodes, those of a node together."""
     words, ends = _words(chunks)
-    count = (words >> np.uint64(32)).astype(np.int64)
+    headers = words.view(_COUNTERS)
+    count = headers["count"].astype(np.int64)
     start = _records(words.size, ends, 1 + count, problems)
     start = start[words[start] != 0]  # room that was never filled
-    ids = (words[start] & np.uint64(0xFFFFFFFF)).astype(np.int64)
-    ids, first = np.unique(ids, return_index=True)
+    ids, first = np.unique(headers["node"][start].astype(np.int64), return_index=True)
     place = np.searchsorted(nodes.id, ids)
     known = place < nodes.id.size
     known[known] = nodes.id[place[known]] == ids[known]
@@ -160,22 +162,19 @@ def read_weights(chunks: Sequence[Chunk], nodes: NodeArrays, metric_count: int, 
     words, ends = _words(chunks)
     head = _WEIGHTS.itemsize // _WORD
     padded = np.concatenate((words, np.zeros(head, dtype=np.uint64)))
-    headers = np.zeros(words.size, dtype=_WEIGHTS)
-    headers["region"] = words
-    for name, word, shift in (("first", 1, 0), ("count", 1, 32), ("metric", 2, 0), ("width", 2, 32)):
-        headers[name] = (padded[word : word + words.size] >> np.uint64(shift)).astype(np.uint32)
-    cells = headers["count"].astype(np.int64) * np.minimum(headers["width"], 1 << 30).astype(np.int64)
+    headers = np.ndarray(words.size, _WEIGHTS, padded, strides=(_WORD,))  # those that would begin at each word
+    cells = headers["count"].astype(np.int64) * np.minimum(headers["metric_count"], 1 << 30).astype(np.int64)
     start = _records(words.size, ends, head + cells, problems)
     start = start[cells[start] > 0]
     records = headers[start]
-    fits = records["metric"].astype(np.int64) + records["width"] <= metric_count
+    fits = records["metric"].astype(np.int64) + records["metric_count"] <= metric_count
     region = region_ids(records["region"])
     number = np.searchsorted(regions, region)
     used = number < regions.size
     used[used] = regions[number[used]] == region[used]
     lost = int(np.count_nonzero(~fits))
     use = np.flatnonzero(fits & used)
-    shapes, shape = np.unique(records[["metric", "width"]][use], return_inverse=True)
+    shapes, shape = np.unique(records[["metric", "metric_count"]][use], return_inverse=True)
     tables = []
     for which, (metric, width) in enumerate(shapes[:_SHAPES].tolist()):
         chosen = use[shape == which]

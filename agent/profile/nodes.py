@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from quipu.modeling.experiment import IntArray
 
+from ..layout import LAYOUT
 from .chunks import Chunk
 
-FIXED_SIZE = 64
+_NODE = LAYOUT.record("profile_node")
+FIXED_SIZE = np.dtype(_NODE).itemsize
 _LARGEST_COUNT = (1 << 63) - 1
-_THREAD = np.dtype([("location", "<u4"), ("in_use", "<u4"), ("here", "<u8"), ("last", "<u8"), ("hidden", "<u8", (5,))])
+_THREAD = np.dtype(LAYOUT.record("profile_thread"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,14 +52,8 @@ NO_THREADS = ActiveThreads(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int
 
 def read_nodes(chunks: Sequence[Chunk], node_size: int, metric_count: int, problems: list[str]) -> NodeArrays:
     """Return the nodes of all chunks; nodes whose place in the tree is unknown are left out with a problem."""
-    layout = np.dtype(
-        {
-            "names": ["id", "parent", "region", "counts"],
-            "formats": ["<u4", "<u4", "<u8", ("<u8", (metric_count,))],
-            "offsets": [0, 4, 8, FIXED_SIZE],
-            "itemsize": node_size,
-        }
-    )
+    beyond = node_size - FIXED_SIZE - 8 * metric_count
+    layout = np.dtype([*_NODE, ("counts", "<u8", (metric_count,)), ("beyond", f"V{beyond}")])
     pieces = [np.zeros(0, dtype=layout)]
     locations = [np.zeros(0, dtype=np.int64)]
     addresses = [np.zeros(0, dtype=np.uint64)]

@@ -1,4 +1,4 @@
-"""Reader of the raw profile of one process (agent/runtime/profile_format.h).
+"""Reader of the raw profile of one process (agent/runtime/profile.def).
 
 The file may come from a process that was killed, from a full disk or from a stranger. What makes the whole file
 unusable is a FormatError; what spoils a part of it becomes a text in `problems`, and the rest is used.
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from quipu.modeling.errors import FormatError
 from quipu.modeling.experiment import IntArray, Metric, Region
 
+from ..layout import LAYOUT
 from .chunks import LARGEST as LARGEST_CHUNK
 from .chunks import ChunkType, Seal, is_intact, read_chunks
 from .counters import KeptCounters, keep_counters
@@ -26,52 +27,26 @@ from .nodes import FIXED_SIZE, ActiveThreads, NodeArrays, read_nodes, read_threa
 from .overhead import EVENTS, OVERHEAD, are_mpi, event_costs, seconds_of_nodes, with_events
 from .text import ProfileTexts, Rest, parse_metric_table
 
-MAGIC = b"QUIPUPRF"
-VERSION = 2
-HEADER_SIZE = 4096
-
-HEADER = np.dtype(
-    [
-        ("magic", "S8"),
-        ("version", "<u4"),
-        ("header_size", "<u4"),
-        ("chunk_size", "<u4"),
-        ("node_size", "<u4"),
-        ("metric_count", "<u4"),
-        ("state", "<u4"),
-        ("pid", "<u4"),
-        ("clock", "<u4"),
-        ("start_ticks", "<u8"),
-        ("start_ns", "<u8"),
-        ("flush_ticks", "<u8"),
-        ("flush_ns", "<u8"),
-        ("start_epoch_ns", "<u8"),
-        ("lost", "<u8"),
-        ("error", "V128"),
-        ("metrics", "V3624"),
-        ("crc", "<u4"),
-        ("chunks", "<u4"),
-        ("reserved", "V248"),
-    ]
-)
+_MAGIC = LAYOUT.texts["PROFILE_MAGIC"].encode()
+_VERSION = LAYOUT.numbers["PROFILE_VERSION"]
+_HEADER = np.dtype(LAYOUT.record("profile_header"))
 _TEXT = frozenset({ChunkType.TEXT})
-_CRC_AT = 3840  # where the checksum is in the header
 
 
 class ProfileState(IntEnum):
     """How far the process came: `enum quipu_profile_state`."""
 
-    RUNNING = 0
-    FLUSHED = 1
-    ENDED = 2
+    RUNNING = LAYOUT.numbers["RUNNING"]
+    FLUSHED = LAYOUT.numbers["FLUSHED"]
+    ENDED = LAYOUT.numbers["ENDED"]
 
 
 class Clock(IntEnum):
     """The unit of time counters: `enum quipu_profile_clock`."""
 
-    NONE = 0
-    NANOSECONDS = 1
-    TSC = 2
+    NONE = LAYOUT.numbers["CLOCK_NONE"]
+    NANOSECONDS = LAYOUT.numbers["CLOCK_NANOSECONDS"]
+    TSC = LAYOUT.numbers["CLOCK_TSC"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,32 +145,32 @@ def read_profile(
 
 
 def _read_header(path: Path, file: BinaryIO, size: int, problems: list[str]) -> _Header:
-    raw = file.read(HEADER_SIZE)
-    if raw[: len(MAGIC)] != MAGIC:
+    raw = file.read(_HEADER.itemsize)
+    if raw[: len(_MAGIC)] != _MAGIC:
         raise FormatError(path, "is not a Quipu profile (it does not begin with QUIPUPRF)")
-    if len(raw) < HEADER_SIZE:
-        raise FormatError(path, f"is truncated: {size} bytes, less than the header of {HEADER_SIZE} bytes")
-    fields = np.frombuffer(raw, dtype=HEADER)[0]
+    if len(raw) < _HEADER.itemsize:
+        raise FormatError(path, f"is truncated: {size} bytes, less than the header of {_HEADER.itemsize} bytes")
+    fields = np.frombuffer(raw, dtype=_HEADER)[0]
     version = int(fields["version"])
-    if version != VERSION:
+    if version != _VERSION:
         raise FormatError(
             path,
-            f"has profile version {version}, this Quipu reads version {VERSION}: "
+            f"has profile version {version}, this Quipu reads version {_VERSION}: "
             "merge it with the Quipu that the program was built with",
         )
     table = bytes(fields["metrics"])
     metrics = parse_metric_table(path, table, int(fields["metric_count"]))
     chunk_size, node_size = int(fields["chunk_size"]), int(fields["node_size"])
-    if int(fields["header_size"]) < HEADER_SIZE or int(fields["header_size"]) > 1 << 20:
+    if int(fields["header_size"]) < _HEADER.itemsize or int(fields["header_size"]) > 1 << 20:
         raise FormatError(path, f"is damaged: header of {int(fields['header_size'])} bytes")
-    if not HEADER_SIZE <= chunk_size <= LARGEST_CHUNK:
+    if not _HEADER.itemsize <= chunk_size <= LARGEST_CHUNK:
         raise FormatError(path, f"is damaged: chunks of {chunk_size} bytes")
     if not FIXED_SIZE + 8 * len(metrics) <= node_size <= chunk_size:
         raise FormatError(path, f"is damaged: call-path records of {node_size} bytes")
     if int(fields["state"]) not in set(ProfileState) or int(fields["clock"]) not in set(Clock):
         raise FormatError(path, "is damaged: unknown state or clock in the header")
     seal = Seal(int(fields["chunks"])) if int(fields["crc"]) else None
-    if seal is not None and not is_intact(raw, _CRC_AT):
+    if seal is not None and not is_intact(raw, _HEADER):
         problems.append("the header does not fit its checksum: it is damaged, and metrics and times may be wrong")
         seal = Seal(0)
     return _Header(fields, metrics, seal)

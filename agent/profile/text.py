@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import struct
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, cast
@@ -13,10 +12,14 @@ from quipu.modeling.errors import FormatError
 from quipu.modeling.experiment import IntArray, Metric, Region, RegionKind
 
 from ..archive.metadata import RESERVED
+from ..layout import LAYOUT
 
-REGION, ATTRIBUTE, LOCATION, REST = 1, 2, 3, 4
+REGION, _ATTRIBUTE, _LOCATION, _REST = (
+    LAYOUT.numbers[f"TEXT_{name}"] for name in ("REGION", "ATTRIBUTE", "LOCATION", "REST")
+)
+_KINDS = {str(LAYOUT.numbers[kind.name]): kind for kind in RegionKind}
 UNKNOWN_REGION = Region("(unknown region)", "(unknown region)", RegionKind.USER)
-_RECORD = struct.Struct("<IIQ")
+_RECORD = LAYOUT.packed("profile_text")
 _NUMBERS = re.compile(r"(?:[0-9]{1,20} )*[0-9]{1,20}", re.ASCII)
 
 
@@ -92,14 +95,14 @@ class ProfileTexts:
                 self.quiet.add(number)
             self.regions[number] = Region(name, display or name, _KINDS[region_kind], file, int(line))
             return True
-        if kind == ATTRIBUTE and len(fields) == 2 and fields[0]:
+        if kind == _ATTRIBUTE and len(fields) == 2 and fields[0]:
             owner = self.attributes if number == 0 else self.location_attributes.setdefault(number - 1, {})
             owner[fields[0]] = fields[1]
             return True
-        if kind == LOCATION:
+        if kind == _LOCATION:
             self.locations[number] = text
             return True
-        if kind == REST and len(fields) == 2 and number < 1 << 31 and _NUMBERS.fullmatch(fields[0] + fields[1]):
+        if kind == _REST and len(fields) == 2 and number < 1 << 31 and _NUMBERS.fullmatch(fields[0] + fields[1]):
             path, counts = (tuple(map(int, field.split())) for field in fields)
             self.rests.append(Rest(number, path, counts))
             return True
@@ -117,6 +120,3 @@ class ProfileTexts:
         if unknown:
             problems.append(f"{unknown} regions have no name: their counts are under {UNKNOWN_REGION.display}")
         return found
-
-
-_KINDS = {str(kind.value): kind for kind in RegionKind}

@@ -2,7 +2,7 @@
 #ifndef QUIPU_CLOCK_H
 #define QUIPU_CLOCK_H
 
-#include "profile_format.h"
+#include "hot.h"
 
 #include <stdint.h>
 #include <time.h>
@@ -15,18 +15,6 @@ inline uint64_t nanoseconds(clockid_t id) {
     return static_cast<uint64_t>(now.tv_sec) * 1000000000u + static_cast<uint64_t>(now.tv_nsec);
 }
 
-inline uint64_t cycle_counter() {
-#if defined(__x86_64__)
-    return __builtin_ia32_rdtsc();
-#elif defined(__aarch64__)
-    uint64_t ticks;
-    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
-    return ticks;
-#else
-    return nanoseconds(CLOCK_MONOTONIC);
-#endif
-}
-
 /* Nanoseconds that a simulator counts (quipu_share); in the profile they are QUIPU_CLOCK_NANOSECONDS. */
 constexpr uint32_t simulated_clock = 255;
 uint64_t simulated_ticks();
@@ -34,7 +22,7 @@ uint64_t simulated_ticks();
 /* Ticks of the clock that was chosen; 0 with QUIPU_CLOCK_NONE. */
 inline uint64_t ticks(uint32_t clock) {
     if (__builtin_expect(clock == QUIPU_CLOCK_TSC, 1))
-        return cycle_counter();
+        return quipu_cycles();
     if (clock == simulated_clock)
         return simulated_ticks();
     return clock == QUIPU_CLOCK_NANOSECONDS ? nanoseconds(CLOCK_MONOTONIC) : 0;

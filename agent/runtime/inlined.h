@@ -1,10 +1,9 @@
-/* inlined.h: what code that the pass emits into functions knows of the runtime: the way of quipu_enter and quipu_exit
- * when nothing unusual happens. llvm_pass/hooks.cpp writes the same in IR.
+/* inlined.h: the state of the runtime that the usual way of quipu_enter and quipu_exit works on, when nothing unusual
+ * happens: as inline functions in hot.h, and as IR that the pass emits into functions (llvm_pass/hooks.cpp).
  */
 #ifndef QUIPU_INLINED_H
 #define QUIPU_INLINED_H
 
-#include "profile_format.h"
 #include "quipu.h"
 
 /* Where entering a region leads from a node. */
@@ -45,18 +44,8 @@ struct quipu_thread {
      * in the table; no entry is NULL. */
     struct quipu_link **table;
     uint64_t clock; /* enum quipu_profile_clock */
-    void *own;
+    void *own;      /* private to the runtime; NULL: nothing is measured */
 };
-
-/* In each program and library that the pass worked on, in the section QUIPU_MODULES; also in the plugin and in the
- * runtime themselves. */
-struct quipu_module {
-    uint32_t interface; /* quipu_interface() */
-    char version[28];   /* of Quipu; empty: not known */
-    char source[96];    /* a source file, for one; its end if it is long */
-};
-
-#define QUIPU_MODULES ".quipu.modules"
 
 #define QUIPU_TABLE_INDEX(salt, hash) (((salt) + (hash)) & (QUIPU_TABLE_ENTRIES - 1))
 

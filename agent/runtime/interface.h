@@ -60,7 +60,6 @@ static inline QUIPU_CONSTEXPR uint32_t quipu_interface(void) {
     const char metrics[] =
 #define QUIPU_METRIC(id, name, unit, kind, over_locations, description) name "\t" unit "\n"
 #include "metrics.def"
-#undef QUIPU_METRIC
         ;
     for (size_t i = 0; i < sizeof metrics; i++)
         hash = (hash ^ (unsigned char)metrics[i]) * 1099511628211u;

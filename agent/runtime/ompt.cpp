@@ -63,8 +63,8 @@ thread_local uint32_t level; /* number of parallel regions that are active aroun
 thread_local Member *at_end; /* this thread waits at the end of a parallel region, if not null */
 thread_local uint32_t tasks; /* that it runs while it waits there */
 
-Team *take_team(uint32_t size) {
-    lock();
+/* Under the lock. */
+Team *find_team(uint32_t size) {
     Team **place = &spare;
     while (*place && (*place)->room < size)
         place = &(*place)->next;
@@ -75,10 +75,16 @@ Team *take_team(uint32_t size) {
         team->members = reinterpret_cast<Member *>(team + 1);
         team->room = size;
     }
-    unlock();
-    if (!team)
-        return nullptr;
-    for (uint32_t i = 0; i < team->room; i++)
+    return team;
+}
+
+Team *take_team(uint32_t size) {
+    Team *team;
+    {
+        const Locked locked;
+        team = find_team(size);
+    }
+    for (uint32_t i = 0; team && i < team->room; i++)
         __atomic_store_n(&team->members[i].since, 0, __ATOMIC_RELAXED);
     return team;
 }
@@ -171,10 +177,9 @@ void on_parallel_end(Data *region, Data *, int, const void *) {
     for (uint32_t i = 0; i < team->room; i++)
         add_wait(&team->members[i]);
     __atomic_store_n(&region->pointer, nullptr, __ATOMIC_RELEASE);
-    lock();
+    const Locked locked;
     team->next = spare;
     spare = team;
-    unlock();
 }
 
 void on_implicit_task(int endpoint, Data *region, Data *task, unsigned, unsigned index, int flags) {

@@ -45,7 +45,6 @@ const char *metric_table() {
 #define QUIPU_METRIC(id, name, unit, kind, over_locations, description)                                                \
     name "\t" unit "\t" kind "\t" over_locations "\t" description "\n"
 #include "metrics.def"
-#undef QUIPU_METRIC
         ;
 }
 
@@ -149,9 +148,8 @@ void read_clock_pair(uint64_t *tick, uint64_t *ns) {
 
 void flush(uint32_t state) {
     if (!ranks || state == QUIPU_ENDED) { /* thousands of ranks say the same */
-        lock();
+        const Locked locked;
         resource_use();
-        unlock();
     }
     read_clock_pair(&profile.header->flush_ticks, &profile.header->flush_ns);
     profile.header->state = state;
@@ -281,9 +279,8 @@ __attribute__((destructor(200))) void end() {
     for_each_thread(settle);
     write_rests();
     flush(QUIPU_ENDED);
-    lock();
+    const Locked locked;
     profile.seal();
-    unlock();
 }
 
 } // namespace
@@ -291,13 +288,12 @@ __attribute__((destructor(200))) void end() {
 bool open_profile() {
     if (__atomic_load_n(&opened, __ATOMIC_ACQUIRE))
         return active;
-    lock();
+    const Locked locked;
     if (!opened) {
         const bool made = make_profile();
         active = active && made;
         __atomic_store_n(&opened, made ? 1 : -1, __ATOMIC_RELEASE);
     }
-    unlock();
     return active;
 }
 
@@ -358,9 +354,8 @@ void quipu_attribute(const char *key, const char *value) {
     using namespace quipu;
     if (!active || !open_profile())
         return;
-    lock();
+    const Locked locked;
     set_attribute(key, value);
-    unlock();
 }
 
 void quipu_location_attribute(const char *key, const char *value) {
@@ -368,9 +363,8 @@ void quipu_location_attribute(const char *key, const char *value) {
     if (!active || !open_profile())
         return;
     if (quipu_thread *thread = measured_thread()) {
-        lock();
+        const Locked locked;
         set_attribute(key, value, uint64_t{thread->location} + 1);
-        unlock();
     }
 }
 

@@ -1,4 +1,5 @@
 #include "profile.h"
+#include "interface.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,8 +11,13 @@
 
 namespace quipu {
 
-static_assert(sizeof(quipu_profile_header) == 4096);
-static_assert(sizeof(quipu_profile_chunk) == 64);
+#define QUIPU_STRUCT(name, bytes) static_assert(sizeof(quipu_##name) == (bytes));
+#define QUIPU_FIELD(type, name)
+#define QUIPU_ARRAY(type, name, count)
+#define QUIPU_ENUM(name)
+#define QUIPU_VALUE(name, number)
+#define QUIPU_END
+#include "profile.def"
 
 bool Profile::create(const char *folder, uint32_t node_size, uint32_t metric_count, const char *metric_table) {
     char host[128] = "unknown";

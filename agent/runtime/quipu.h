@@ -1,4 +1,5 @@
-/* quipu.h: the whole contract between instrumented code, the MPI library and the runtime.
+/* quipu.h: the contract of instrumented code and of users' code with the runtime. The MPI library and the hook of
+ * Python also use quipu_runtime.h, the reduction over MPI quipu_reduction.h.
  *
  * The runtime keeps one call-path tree per thread. A region is entered and left; numbers are added to the
  * node of the call path that is active, or to a node that was remembered. The compiler pass, the PMPI
@@ -8,6 +9,8 @@
 #ifndef QUIPU_H
 #define QUIPU_H
 
+#include "profile_format.h"
+
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -15,18 +18,19 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-/* What kind of place a region is; stored in profiles as its number. */
-enum quipu_kind { QUIPU_FUNCTION = 0, QUIPU_MPI = 1, QUIPU_OPENMP = 2, QUIPU_USER = 3, QUIPU_PYTHON = 4 };
-
 enum quipu_metric {
 #define QUIPU_METRIC(id, name, unit, kind, over_locations, description) QUIPU_##id,
 #include "metrics.def"
-#undef QUIPU_METRIC
     QUIPU_METRIC_COUNT
 };
 
-/* The metrics that the pass counts: columns of the weights of a region. */
-enum { QUIPU_WEIGHTED = QUIPU_BYTES_STORED - QUIPU_BLOCKS + 1, QUIPU_MOST_COUNTERS = 4096 };
+/* The columns of the weights of a region: the metrics that the pass counts, from QUIPU_BLOCKS on. */
+enum {
+#define QUIPU_METRIC(id, name, unit, kind, over_locations, description)
+#define QUIPU_WEIGHTED_METRIC(id, name, unit, kind, over_locations, description) QUIPU_COLUMN_##id,
+#include "metrics.def"
+    QUIPU_WEIGHTED
+};
 
 /* Static descriptor of a region. Lives as long as the program or library that holds it; `id` belongs to the
  * runtime and starts as 0. What follows it is zero unless the pass wrote it. */
@@ -84,59 +88,6 @@ struct quipu_node *quipu_here(void);
  * Safe from any thread. */
 void quipu_add(struct quipu_node *node, enum quipu_metric metric, uint64_t value);
 void quipu_max(struct quipu_node *node, enum quipu_metric metric, uint64_t value);
-
-/* Reading of the clock that the time metric is kept in; metrics with the unit s take differences of it. 0 while nothing
- * is measured or no time is kept. */
-uint64_t quipu_ticks(void);
-
-/* A fact about this process ("rank", "mpi_size", "mpi_library" …); the last value of a key holds. */
-void quipu_attribute(const char *key, const char *value);
-/* A fact about the calling thread; after quipu_share, about the running rank. */
-void quipu_location_attribute(const char *key, const char *value);
-/* Bring the profile file up to date: time of the active call path, clock, the process's resource use. Call at
- * MPI_Finalize. Measuring goes on. */
-void quipu_flush(void);
-
-/* Seconds that events take in this process, as its profile says. */
-struct quipu_costs {
-    double pair;    /* a region is entered and left */
-    double quiet;   /* a visit of a region without a hook */
-    double counter; /* a counter is added to */
-    double clock;   /* a reading of the clock */
-};
-enum { QUIPU_EVENTS = 2 };
-
-/* What this process has counted so far, all threads; for the reduction over MPI (docs/design/reduction.md). Nodes are
- * in the order in which they were made: parents come before children. */
-struct quipu_snapshot {
-    uint32_t nodes, regions, metrics; /* regions: one more than the largest index that is used */
-    double seconds_per_tick;          /* of metrics with the unit s; 0: no time is kept */
-    struct quipu_costs costs;
-    const uint32_t *parent;   /* index; UINT32_MAX: a root */
-    const uint32_t *region;   /* index; UINT32_MAX: the root of a location, where code runs outside of regions */
-    const uint32_t *location; /* thread number */
-    const uint8_t *open;      /* 1: the call path was active, and will get more */
-    const uint64_t *values;   /* [nodes][metrics] */
-    const uint64_t *events;   /* [nodes][QUIPU_EVENTS]: visits of regions without a hook, counters added to */
-    const char *const *texts; /* of regions: name, display, file, line, kind, joined by \x1f */
-    const char *metric_table; /* as in the header of profiles */
-};
-/* Takes a snapshot; NULL if nothing is measured or there is no memory. Time stops until quipu_end_snapshot. */
-const struct quipu_snapshot *quipu_take_snapshot(void);
-/* Time goes on, without what has passed since. With the id of a reduction that holds the snapshot, what this process
- * counts from here to its end also goes into its profile as differences; without (NULL) the snapshot is forgotten. */
-void quipu_end_snapshot(const char *reduction);
-/* Ranks that are not processes: a simulator (SimGrid SMPI) runs one after the other on stacks of their own, so that
- * threads do not tell them apart. Each rank has a tree like a thread; all are in the profile of the process. */
-struct quipu_ranks {
-    /* A place for the runtime's state of the rank that runs now, NULL at first; NULL: nobody who is measured. */
-    void **(*running)(void);
-    /* The time of the running rank in ns, which quipu_ticks returns. It may go back a little: what was counted since
-     * then is taken from the call path that is active. */
-    uint64_t (*now)(void);
-};
-/* Call before anything is measured. */
-void quipu_share(const struct quipu_ranks *ranks);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

@@ -1,5 +1,6 @@
-/* The hot path out of line: enter, exit, add. The pass emits the usual way inline (inlined.h). */
+/* The hot path out of line: enter, exit, add, also when something is unusual. */
 #include "clock.h"
+#include "hot.h"
 #include "idle.h"
 #include "tree.h"
 
@@ -28,16 +29,12 @@ inline quipu_thread *this_thread() {
 inline void charge_time(quipu_thread *thread) {
     if (__builtin_expect(clock_kind != QUIPU_CLOCK_TSC, 0))
         return charge_any_time(thread);
-    uint64_t now = cycle_counter();
-    add(thread->here->metrics[QUIPU_TIME], now - get(thread->last));
-    put(thread->last, now);
+    quipu_charge(thread, quipu_cycles());
 }
 
 inline Link *follow(quipu_thread *thread, quipu_region *region) {
-    Link *link = thread->table[QUIPU_TABLE_INDEX(thread->here->salt, hash_of(region))];
-    if (__builtin_expect(link->from == thread->here && link->region == id_of(region), 1))
-        return link;
-    return find_link(thread, region);
+    Link *link = quipu_known_link(thread, region);
+    return link ? link : find_link(thread, region);
 }
 
 __attribute__((noinline)) Frame *idle_frame() {
@@ -49,8 +46,7 @@ __attribute__((noinline)) Frame *idle_frame() {
 /* Ends frames above `frame`: their code never returned here. */
 __attribute__((noinline)) void unwind_to(quipu_thread *thread, Frame *frame) {
     charge_time(thread);
-    put(thread->top, frame);
-    put(thread->here, frame->node);
+    quipu_activate(thread, frame, frame->node);
 }
 
 bool belongs(quipu_thread *thread, const Frame *frame) { return frame >= own(thread)->frames && frame <= thread->top; }
@@ -71,13 +67,7 @@ struct quipu_frame *quipu_enter(struct quipu_region *region) {
     }
     if (link->to != thread->here)
         charge_time(thread);
-    Frame *frame = thread->top + 1;
-    frame->counters = link->counters;
-    put(frame->node, link->to);
-    add(*link->visits, 1);
-    put(thread->top, frame);
-    put(thread->here, link->to);
-    return frame;
+    return quipu_push_link(thread, link);
 }
 
 void quipu_exit(struct quipu_frame *frame) {
@@ -91,8 +81,7 @@ void quipu_exit(struct quipu_frame *frame) {
     Node *back = (frame - 1)->node;
     if (back != thread->here)
         charge_time(thread);
-    put(thread->top, frame - 1);
-    put(thread->here, back);
+    quipu_activate(thread, frame - 1, back);
 }
 
 struct quipu_frame *quipu_attach(struct quipu_node *path) {
@@ -105,12 +94,7 @@ struct quipu_frame *quipu_attach(struct quipu_node *path) {
         return idle_frame();
     }
     charge_time(thread);
-    Frame *frame = thread->top + 1;
-    frame->counters = own(thread)->nowhere;
-    put(frame->node, copy);
-    put(thread->top, frame);
-    put(thread->here, copy);
-    return frame;
+    return quipu_push(thread, copy, own(thread)->nowhere);
 }
 
 uint64_t *quipu_count(struct quipu_region *region) {
@@ -118,7 +102,7 @@ uint64_t *quipu_count(struct quipu_region *region) {
     Link *link = thread ? follow(thread, region) : nullptr;
     if (__builtin_expect(!link, 0))
         return idle_frame()->counters;
-    add(*link->visits, 1);
+    quipu_increase(link->visits, 1);
     return link->counters;
 }
 
@@ -139,14 +123,15 @@ struct quipu_frame *quipu_top(void) {
 void quipu_effort(const int64_t *weights) {
     if (quipu_thread *thread = this_thread())
         for (int i = 0; i < QUIPU_WEIGHTED; i++)
-            add(counted(thread->here)->metrics[QUIPU_BLOCKS + i], static_cast<uint64_t>(weights[i]));
+            quipu_add_alone(counted(thread->here), static_cast<quipu_metric>(QUIPU_BLOCKS + i),
+                            static_cast<uint64_t>(weights[i]));
 }
 
 void quipu_moved(uint64_t bytes_loaded, uint64_t bytes_stored) {
     if (quipu_thread *thread = this_thread()) {
         Node *node = counted(thread->here);
-        add(node->metrics[QUIPU_BYTES_LOADED], bytes_loaded);
-        add(node->metrics[QUIPU_BYTES_STORED], bytes_stored);
+        quipu_add_alone(node, QUIPU_BYTES_LOADED, bytes_loaded);
+        quipu_add_alone(node, QUIPU_BYTES_STORED, bytes_stored);
     }
 }
 

@@ -14,7 +14,6 @@ constexpr uint32_t width = metric_count + QUIPU_EVENTS; /* numbers of a node: it
 constexpr bool is_max[] = {
 #define QUIPU_METRIC(id, name, unit, kind, over_locations, description) (over_locations)[0] == 'm',
 #include "metrics.def"
-#undef QUIPU_METRIC
 };
 /* More rests than this: reading the profile as a whole is as good. */
 constexpr uint32_t most_rests = 10000;
@@ -257,7 +256,7 @@ bool add_rest(const Node *node, uint32_t location, const uint64_t *rest) {
 void write_rests() {
     if (!reduced)
         return;
-    lock();
+    const Locked locked;
     uint32_t rests = 0;
     bool complete = collect();
     for (uint32_t i = 0; complete && i < list.count; i++) {
@@ -270,7 +269,6 @@ void write_rests() {
     if (complete) /* without this attribute the profile is read as a whole */
         set_attribute("rests", text);
     drop_list();
-    unlock();
 }
 
 void forget_reduction() {
@@ -288,10 +286,9 @@ const struct quipu_snapshot *quipu_take_snapshot(void) {
         return nullptr;
     quipu_flush();
     began = ticks(clock_kind);
-    lock();
+    const Locked locked;
     const bool taken = copy_all();
     drop_list();
-    unlock();
     return taken ? &snapshot : nullptr;
 }
 
@@ -300,7 +297,7 @@ void quipu_end_snapshot(const char *reduction) {
     quipu_thread *thread = measured_thread();
     if (!snapshot.values || !thread)
         return;
-    lock();
+    const Locked locked;
     char text[32];
     const double seconds = static_cast<double>(ticks(clock_kind) - began) * snapshot.seconds_per_tick;
     const auto microseconds = static_cast<unsigned long long>(seconds * 1e6); /* %f prints the locale's point */
@@ -312,7 +309,6 @@ void quipu_end_snapshot(const char *reduction) {
     } else {
         forget();
     }
-    unlock();
     put(thread->last, ticks(clock_kind));
 }
 }

@@ -74,6 +74,24 @@ uint64_t *new_counters(Thread *thread, const Node *node, uint32_t count) {
     return reinterpret_cast<uint64_t *>(record + 1);
 }
 
+/* The lock, in a thread whose signal handlers must not wait for it. */
+class Slow {
+  public:
+    explicit Slow(Thread *of) : thread(of) {
+        thread->busy = true;
+        lock();
+    }
+    ~Slow() {
+        unlock();
+        thread->busy = false;
+    }
+    Slow(const Slow &) = delete;
+    Slow &operator=(const Slow &) = delete;
+
+  private:
+    Thread *thread;
+};
+
 Link *link_to(const Node *from, uint64_t region) {
     Link *link = from->links;
     while (link && link->region != region)
@@ -87,9 +105,8 @@ void end_thread(void *state) {
     if (!active)
         return;
     quipu_exit(thread->frames);
-    lock();
+    const Locked locked;
     thread->shared->in_use = 0;
-    unlock();
     quipu_current = nullptr;
 }
 
@@ -231,17 +248,8 @@ void *keep(size_t bytes) {
 QUIPU_BARE void lock() { pthread_mutex_lock(&mutex); }
 QUIPU_BARE void unlock() { pthread_mutex_unlock(&mutex); }
 
-quipu_thread *begin_thread() {
-    if (!open_profile())
-        return nullptr;
-    pthread_once(&key_once, make_key);
-    lock();
-    if (quipu_thread *thread = forked) {
-        forked = nullptr;
-        unlock();
-        put(thread->last, ticks(clock_kind));
-        return thread;
-    }
+/* A thread that nobody uses, or a new one. Under the lock. */
+static Thread *take_thread() {
     /* The lowest location that is free: threads that come and go share few locations. */
     Thread *thread = nullptr;
     for (Thread *other = threads; other; other = other->next)
@@ -258,15 +266,30 @@ quipu_thread *begin_thread() {
         thread->shared->clock = clock_kind;
         put(thread->shared->last, ticks(clock_kind));
     }
-    unlock();
+    return thread;
+}
+
+quipu_thread *begin_thread() {
+    if (!open_profile())
+        return nullptr;
+    pthread_once(&key_once, make_key);
+    Thread *thread;
+    {
+        const Locked locked;
+        if (quipu_thread *left = forked) {
+            forked = nullptr;
+            put(left->last, ticks(clock_kind));
+            return left;
+        }
+        thread = take_thread();
+    }
     if (!thread)
         return nullptr;
     if (thread_origin && !ranks) {
         Node *path = copy_path(thread->shared, thread_origin);
-        lock();
+        const Locked locked;
         put(thread->frames->node, outside_of(path));
         put(thread->shared->here, thread->frames->node);
-        unlock();
     }
     if (!ranks)
         pthread_setspecific(end_key, thread);
@@ -290,20 +313,14 @@ Link *find_link(quipu_thread *shared, quipu_region *region) {
     if (id_of(region) == 0) {
         if (thread->busy)
             return nullptr;
-        thread->busy = true;
-        lock();
+        const Slow slow(thread);
         if (id_of(region) == 0)
             register_region(region);
-        unlock();
-        thread->busy = false;
     }
     Link *link = link_to(from, id_of(region));
     if (!link && !thread->busy) {
-        thread->busy = true;
-        lock();
+        const Slow slow(thread);
         link = new_link(thread, from, region);
-        unlock();
-        thread->busy = false;
     }
     if (link)
         shared->table[QUIPU_TABLE_INDEX(from->salt, hash_of(region))] = link;
@@ -322,11 +339,8 @@ Node *copy_path(quipu_thread *shared, Node *path) {
     if (!link && thread->busy)
         return up;
     if (!link) {
-        thread->busy = true;
-        lock();
+        const Slow slow(thread);
         link = copy_link(thread, up, path);
-        unlock();
-        thread->busy = false;
     }
     if (!link)
         return up;

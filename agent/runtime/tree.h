@@ -4,6 +4,8 @@
 
 #include "inlined.h"
 #include "profile.h"
+#include "quipu_reduction.h"
+#include "quipu_runtime.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -44,11 +46,9 @@ extern __thread Node *thread_origin;
 
 inline Thread *own(quipu_thread *thread) { return static_cast<Thread *>(thread->own); }
 
-/* For what a thread writes about itself: at its end the process looks at threads that still run. What both charge at
- * the same moment may count once or not at all. */
+/* For what a thread writes about itself (hot.h). */
 template <typename T> inline T get(const T &place) { return __atomic_load_n(&place, __ATOMIC_RELAXED); }
 template <typename T> inline void put(T &place, T value) { __atomic_store_n(&place, value, __ATOMIC_RELAXED); }
-inline void add(uint64_t &place, uint64_t value) { put(place, get(place) + value); }
 
 extern Profile profile;
 extern uint32_t clock_kind;
@@ -108,13 +108,21 @@ void forget_reduction();
  * file points to would be a leak to tools that look for leaks in the program. */
 void *keep(size_t bytes);
 
-/* What the thread that registers a region writes, and others read: its id, and before that its hash. */
+/* See quipu_known_link. */
 inline uint64_t id_of(const quipu_region *region) { return __atomic_load_n(&region->id, __ATOMIC_ACQUIRE); }
 inline uint64_t hash_of(const quipu_region *region) { return __atomic_load_n(&region->hash, __ATOMIC_RELAXED); }
 
-/* One lock for everything that happens rarely: regions, chunks, threads, attributes. */
+/* One lock for everything that happens rarely: regions, chunks, threads, attributes. Held as long as this lives; by
+ * hand only around a fork. */
 void lock();
 void unlock();
+class Locked {
+  public:
+    Locked() { lock(); }
+    ~Locked() { unlock(); }
+    Locked(const Locked &) = delete;
+    Locked &operator=(const Locked &) = delete;
+};
 
 } // namespace quipu
 

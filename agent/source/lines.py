@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 from quipu.modeling.errors import FormatError
 from quipu.modeling.experiment import IntArray
+from quipu.modeling.metrics import WEIGHTED
 
 from ..archive.run import SourceLine
+from ..layout import LAYOUT
 from .functions import damaged, entries, is_count, section
 
-WEIGHTED = 9
-"""Metrics that the pass counts: from blocks to bytes_stored, as in metrics.def."""
-_MOST_COUNTERS = 4096
+_MOST_COUNTERS = LAYOUT.numbers["MOST_COUNTERS"]
 _LARGEST = 1 << 63
 _SKEW_NS = 2_000_000_000  # that the clocks of a file server and of a node may differ by
 
@@ -113,7 +113,7 @@ class SourcePrograms:
         self.problems: dict[str, None] = {}
 
     def have_lines(self, attributes: Mapping[str, str]) -> bool:
-        """Whether a file that a process ran tells of lines. attributes: those of its profile."""
+        """Whether a file that a process ran describes source lines. attributes: those of its profile."""
         return any(self._functions(path) for path in files_of(attributes))
 
     def find(

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..experiment import FloatArray, Metric
+from ..parallel import batches, workers_for
 from .build import build_models
 from .calibration import LARGE_ERROR, LARGEST_VALUE, UNUSUAL_COMPLEXITY
 from .counts import model_counts
@@ -20,7 +21,6 @@ from .hypotheses.library import Library, make_atom
 from .hypotheses.pool import Pool
 from .hypotheses.tables import Tables, make_tables
 from .model import Model
-from .parallel import batches, workers_for
 from .proposers.cost import Search
 
 _Flags = NDArray[np.bool_]
@@ -80,10 +80,9 @@ def fit_models(
     workers = workers_for(values.shape[0])
     tasks = (
         (points, values[part], metric, names, options, None if executed is None else executed[part])
-        for part in batches(values.shape[0], 1 if workers is None else workers.count, values[:1].size)
+        for part in batches(values.shape[0], workers.count, values[:1].size)
     )
-    run = map if workers is None else workers.map
-    return [model for found in run(_fit_task, tasks) for model in found]
+    return [model for found in workers.map(_fit_task, tasks) for model in found]
 
 
 _Task = tuple[FloatArray, FloatArray, Metric, tuple[str, ...], Options, _Flags | None]

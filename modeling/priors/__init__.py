@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from .effort_time import PathModel, model_time
+from .choices import time_priors
+from .effort_time import PathModel, fit_time, model_time
 
-__all__ = ["PathModel", "model_time"]
+__all__ = ["PathModel", "fit_time", "model_time", "time_priors"]

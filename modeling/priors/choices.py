@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..experiment import Experiment, FloatArray, Metric, RegionKind
 from ..pmnf.model import Model
@@ -19,67 +19,46 @@ _COLUMN = Metric("column", "1", "effort")
 # Effort of communication, and what is no amount of work.
 _NOT_COMPUTATION = frozenset(("blocks", "visits", "comm_size"))
 _NOT_COMPUTATION |= {f"{what}_{way}" for what in ("bytes", "messages") for way in ("sent", "received")}
-_Flags = NDArray[np.bool_]
-
-
-def executed(experiment: Experiment) -> _Flags | None:
-    """Return (call paths, configurations): where visits say that a call path was executed; None without visits.
-
-    Where a call path has no visits but other measurements, it is taken as executed.
-    """
-    visits = experiment.values.get("visits")
-    if visits is None:
-        return None
-    return np.asarray(np.isnan(visits).all(axis=2) | (np.nan_to_num(visits, nan=0.0) > 0).any(axis=2), dtype=bool)
 
 
 def time_priors(
-    experiment: Experiment, effort: Mapping[str, list[Model | NoModel]] | None = None, options: Options = DEFAULT
+    experiment: Experiment, effort: Mapping[str, list[Model | NoModel]], options: Options = DEFAULT
 ) -> list[list[Prior]]:
     """Return the priors of the time of each call path, the most trusted one first; none where nothing is known.
 
-    effort: models of effort metrics by metric name, as far as they are made already.
+    effort: models of all effort metrics that have values, by name, one entry per call path.
     """
     choices: list[list[Prior]] = [[] for _ in range(len(experiment.tree))]
-    happened = executed(experiment)
-    _computation(experiment, choices, effort or {}, happened, options)
-    _communication(experiment, choices, happened, options)
+    _computation(experiment, choices, effort)
+    _communication(experiment, choices, effort, options)
     return choices
 
 
 def _computation(
-    experiment: Experiment,
-    choices: list[list[Prior]],
-    known: Mapping[str, list[Model | NoModel]],
-    happened: _Flags | None,
-    options: Options,
+    experiment: Experiment, choices: list[list[Prior]], effort: Mapping[str, list[Model | NoModel]]
 ) -> None:
     blocks = experiment.values.get("blocks")
     if blocks is None:
         return
     counted = np.nan_to_num(blocks, nan=0.0).max(axis=(1, 2), initial=0.0) > 0
-    models = known.get("blocks") or fit_models(
-        experiment.points, blocks, experiment.metric("blocks"), experiment.parameters, options, happened
-    )
     others = {
-        name: known.get(name)
-        or fit_models(experiment.points, values, experiment.metric(name), experiment.parameters, options, happened)
-        for name, values in experiment.values.items()
+        name: effort[name]
+        for name in experiment.values
         if name not in _NOT_COMPUTATION and experiment.metric(name).is_effort
     }
-    for path, model in enumerate(models):
+    for path, model in enumerate(effort["blocks"]):
         is_mpi = experiment.tree.region_of(path).kind is RegionKind.MPI
         if isinstance(model, Model) and counted[path] and not is_mpi:
             choices[path] = computation.priors(model)
             if model.terms:
-                more = {name: m for name, own in others.items() if isinstance(m := own[path], Model)}
+                more = {name: other for name, models in others.items() if isinstance(other := models[path], Model)}
                 choices[path].extend(computation.further_priors(model, more))
 
 
 def _communication(
     experiment: Experiment,
     choices: list[list[Prior]],
-    happened: _Flags | None,
+    effort: Mapping[str, list[Model | NoModel]],
     options: Options,
 ) -> None:
     tree = experiment.tree
@@ -87,9 +66,8 @@ def _communication(
     if not found or "visits" not in experiment.values:
         return
     paths, rows = list(found), list(found.values())
-    flags = None if happened is None else happened[paths]
-    visits = experiment.values["visits"][paths]
-    nothing = np.where(np.isnan(experiment.values["visits"]), np.nan, 0.0)
+    visits = experiment.values["visits"]
+    nothing = np.where(np.isnan(visits), np.nan, 0.0)
     sent, received, sizes = (
         experiment.values.get(name, nothing) for name in ("bytes_sent", "bytes_received", "comm_size")
     )
@@ -104,31 +82,70 @@ def _communication(
             for i, (path, row) in enumerate(zip(paths, rows, strict=True))
         ]
     )
-    transferred = np.where(np.isnan(visits), np.nan, transferred)
+    transferred = np.where(np.isnan(visits[paths]), np.nan, transferred)
 
-    def model(values: FloatArray) -> list[Model | NoModel]:
+    def model(values: FloatArray, places: Sequence[int]) -> list[Model | NoModel]:
+        flags = None if experiment.executed is None else experiment.executed[[paths[place] for place in places]]
         return fit_models(experiment.points, values, _COLUMN, experiment.parameters, options, flags)
 
-    size_models, visit_models, byte_models = model(processes), model(visits), model(transferred)
+    everywhere = range(len(paths))
+    size_models, byte_models = model(processes, everywhere), model(transferred, everywhere)
+    visit_models = [effort["visits"][path] for path in paths]
     alternatives = [(row, *other_rows(row)) for row in rows]
-    direct: dict[Scale, tuple[list[Model | NoModel], list[Model | NoModel]]] = {}
-    used = {s for own in alternatives for row in own for s in (row.latency, row.transfer, row.reduction)}
-    for scale in sorted(used - {None}, key=str):
-        assert scale is not None
-        values = communication.scale_values(scale, processes)
-        direct[scale] = model(visits * values), model(transferred * values)
-    for index, path in enumerate(paths):
-        size, calls, volume = size_models[index], visit_models[index], byte_models[index]
-        if not isinstance(calls, Model):
-            continue
-        for row in alternatives[index]:
-            details = f"B = {volume}" if row.bytes is not Bytes.NONE and isinstance(volume, Model) else ""
-            columns = _columns(row, index, size, calls, volume, direct)
-            prior = communication.prior(row, tree.name(path), columns, details)
-            if not prior.columns:  # a communicator of one process: nothing but the calls
-                prior = communication.prior(row, tree.name(path), {"α": calls}, details)
-            if prior.columns and prior.columns not in [known.columns for known in choices[path]]:
-                choices[path].append(prior)
+    symbolic = [_symbolic(same, size) for same, size in zip(alternatives, size_models, strict=True)]
+    # Where the size of the communicator is no parameter (a row of a process grid), products are modeled as measured.
+    measured: list[dict[tuple[Scale, str], Model | NoModel]] = [{} for _ in paths]
+    for scale, (amount, values) in product(Scale, (("visits", visits[paths]), ("bytes", transferred))):
+        places = [place for place in everywhere if scale in symbolic[place] and symbolic[place][scale] is None]
+        if places:
+            products = model(values[places] * communication.scale_values(scale, processes[places]), places)
+            for place, found_model in zip(places, products, strict=True):
+                measured[place][scale, amount] = found_model
+    for place, path in enumerate(paths):
+        calls, volume = visit_models[place], byte_models[place]
+        if isinstance(calls, Model):
+            factors = {"visits": calls} | ({"bytes": volume} if isinstance(volume, Model) else {})
+            for row in alternatives[place]:
+                columns = _columns(row, factors, symbolic[place], measured[place])
+                details = f"B = {volume}" if row.bytes is not Bytes.NONE and isinstance(volume, Model) else ""
+                prior = communication.prior(row, tree.name(path), columns, details)
+                if not prior.columns:  # a communicator of one process: nothing but the calls
+                    prior = communication.prior(row, tree.name(path), {"α": calls}, details)
+                if prior.columns and prior.columns not in [known.columns for known in choices[path]]:
+                    choices[path].append(prior)
+
+
+def _columns(
+    row: Row,
+    factors: Mapping[str, Model],
+    symbolic: Mapping[Scale, Model | None],
+    measured: Mapping[tuple[Scale, str], Model | NoModel],
+) -> dict[str, Model]:
+    """Return the models of what α, β and γ of a row are multiplied with, as far as there are any.
+
+    factors: models of "visits" and "bytes". symbolic: the scales as models; measured: models of products where they
+    are none.
+    """
+    columns: dict[str, Model] = {}
+    for symbol, scale, amount in _parts(row):
+        if amount in factors:
+            by = symbolic[scale]
+            column = measured[scale, amount] if by is None else factors[amount].times(by)
+            if isinstance(column, Model):
+                columns[symbol] = column
+    return columns
+
+
+def _parts(row: Row) -> list[tuple[str, Scale, str]]:
+    """Return the coefficients of a row with the scale and the amount that each is multiplied with."""
+    parts = (("α", row.latency, "visits"), ("β", row.transfer, "bytes"), ("γ", row.reduction, "bytes"))
+    return [(symbol, scale, amount) for symbol, scale, amount in parts if scale is not None]
+
+
+def _symbolic(rows: Sequence[Row], size: Model | NoModel) -> dict[Scale, Model | None]:
+    """Return the scales of rows as models of the parameters, None where the size of the communicator is no such."""
+    scales = {scale for row in rows for _, scale, _ in _parts(row)}
+    return {scale: communication.scale_model(scale, size) if isinstance(size, Model) else None for scale in scales}
 
 
 def _rows(experiment: Experiment) -> dict[int, Row]:
@@ -145,35 +162,3 @@ def _rows(experiment: Experiment) -> dict[int, Row]:
             if row is not None:
                 result[path] = row
     return result
-
-
-def _columns(
-    row: Row,
-    index: int,
-    size: Model | NoModel,
-    calls: Model,
-    volume: Model | NoModel,
-    direct: dict[Scale, tuple[list[Model | NoModel], list[Model | NoModel]]],
-) -> dict[str, Model]:
-    """Return the models of what α, β and γ are multiplied with.
-
-    Where the size of the communicator is a parameter, the factors of the table are multiplied with the models of
-    calls and bytes; where it is another function (a row of a process grid), their product is modeled as measured.
-    """
-    columns: dict[str, Model] = {}
-    wanted: list[tuple[str, Scale | None, Model | NoModel, int]] = [
-        ("α", row.latency, calls, 0),
-        ("β", row.transfer, volume, 1),
-        ("γ", row.reduction, volume, 1),
-    ]
-    for symbol, scale, factor, kind in wanted:
-        if scale is None or not isinstance(factor, Model):
-            continue
-        symbolic = communication.scale_model(scale, size) if isinstance(size, Model) else None
-        if symbolic is not None:
-            columns[symbol] = factor.times(symbolic)
-        else:
-            measured = direct[scale][kind][index]
-            if isinstance(measured, Model):
-                columns[symbol] = measured
-    return columns

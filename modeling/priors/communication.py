@@ -91,4 +91,4 @@ def prior(row: Row, region: str, columns: dict[str, Model], details: str) -> Pri
             kept[symbol] = column
     text = row.text + (f", {details}" if details else "")
     least = tuple(LEAST[symbol] for symbol in kept)
-    return Prior(tuple(kept.values()), tuple(kept), f"table I: {region}", f"{text} [{row.source}]", least=least)
+    return Prior(tuple(kept.values()), f"table I: {region}", f"{text} [{row.source}]", least=least)

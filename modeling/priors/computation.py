@@ -26,23 +26,22 @@ def priors(effort: Model) -> list[Prior]:
     1. Time in proportion to effort: every block costs the same.
     2. The same with a constant, such as the cost of measuring and of cold caches.
     3. The skeleton: every term with a coefficient of its own, because blocks of different loops cost differently.
-    More coefficients must pay for themselves in cross-validated error. The third needs a term of the highest order,
-    else it would lose what the effort says about growth.
+    More coefficients must lower the cross-validated error by more than their penalty. The third needs a term of the
+    highest order, else it would lose what the effort says about growth.
     """
     constant = Model(effort.parameters, 1.0)
     if not effort.terms:
-        return [Prior((constant,), ("c0",), BASIS, "c0")]
+        return [Prior((constant,), BASIS, "c0")]
     whole = Model(effort.parameters, effort.constant, effort.terms)
     formula = f"c1·({whole})"
     terms = skeleton(effort)
     found = [
-        Prior((whole,), ("c1",), BASIS, formula, needed=(0,)),
-        Prior((constant, whole), ("c0", "c1"), BASIS, f"c0 + {formula}", needed=(1,)),
+        Prior((whole,), BASIS, formula, needed=(0,)),
+        Prior((constant, whole), BASIS, f"c0 + {formula}", needed=(1,)),
     ]
     if 1 < len(terms) < MOST_COLUMNS:
         columns = (constant, *(Model(effort.parameters, 0.0, (term,)) for term in terms))
-        symbols = tuple(f"c{index}" for index in range(len(columns)))
-        names = [f"{symbol}·{column}" for symbol, column in zip(symbols[1:], columns[1:], strict=True)]
+        names = [f"c{index}·{column}" for index, column in enumerate(columns[1:], 1)]
         leading = effort.leading
         lead = tuple(
             index + 1
@@ -50,12 +49,12 @@ def priors(effort: Model) -> list[Prior]:
             if all(term.exponents(name) == leading[name] or not any(leading[name]) for name in effort.parameters)
         )
         if lead:
-            found.append(Prior(columns, symbols, BASIS, " + ".join(["c0", *names]), needed=lead))
+            found.append(Prior(columns, BASIS, " + ".join(["c0", *names]), needed=lead))
     return found
 
 
-# Metrics beyond blocks must predict time that much better (selector.score, in units of 2 log likelihood), so that noise
-# does not choose among many; what they change of the order of growth costs as much again.
+# Metrics beyond blocks must predict time that much better (score, in units of 2 log likelihood), so that noise
+# does not choose among many; a change of the order of growth has the same penalty again.
 _OTHER_METRIC = 6.0
 # Metrics that say something of their own per call path, and how near to each other two are that say the same.
 _MOST_METRICS, _ALIKE = 4, 1e-3
@@ -66,7 +65,7 @@ def further_priors(blocks: Model, others: Mapping[str, Model]) -> list[Prior]:
 
     others: models of further effort metrics (instructions, flops, loads, stores, bytes …) of a call path by name.
     Those that are in proportion to blocks, or to one another, say nothing new and are left out. Which prior is taken
-    follows from its cross-validated error and its price.
+    follows from its cross-validated error and its penalty.
     """
     distinct: dict[str, Model] = {"blocks": blocks}
     for name, model in others.items():
@@ -81,15 +80,14 @@ def further_priors(blocks: Model, others: Mapping[str, Model]) -> list[Prior]:
             columns = tuple(distinct[name] for name in names)
             whole = add(columns)
             lead = tuple(i for i, column in enumerate(columns) if column.leading == whole.leading)
-            price = _OTHER_METRIC * (1 if whole.leading == blocks.leading else 2)
+            penalty = _OTHER_METRIC * (1 if whole.leading == blocks.leading else 2)
             basis = f"{BASIS}: {' + '.join(names)}"
             parts = [f"c{i + 1}·({name} = {m})" for i, (name, m) in enumerate(zip(names, columns, strict=True))]
-            symbols = tuple(f"c{i + 1}" for i in range(number))
-            found.append(Prior(columns, symbols, basis, " + ".join(parts), needed=lead, price=price))
+            found.append(Prior(columns, basis, " + ".join(parts), needed=lead, penalty=penalty))
             if number == 1:
                 shifted = tuple(i + 1 for i in lead)
                 text = " + ".join(["c0", *parts])
-                found.append(Prior((constant, *columns), ("c0", *symbols), basis, text, needed=shifted, price=price))
+                found.append(Prior((constant, *columns), basis, text, needed=shifted, penalty=penalty))
     return found
 
 

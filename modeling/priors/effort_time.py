@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..experiment import Experiment, FloatArray, RegionKind
-from ..pmnf.data.noise import Repetitions, combine
+from ..experiment import Experiment, RegionKind
+from ..pmnf.data.noise import combine
 from ..pmnf.data.preparation import not_executed
 from ..pmnf.hypotheses.library import SLOW_GROWTH
 from ..pmnf.model import Model
 from ..pmnf.modeler import DEFAULT, NoModel, Options, fit_models
-from .choices import executed, time_priors
-from .fit import Prior, fit_priors
+from .fit import Prior, fit_priors, take
 
 TIME_ONLY = "time only"
-# Price of growth where nothing but noisy time is known of an operation (selector.score, in units of 2 log likelihood).
-_GROWTH_PRICE = 4.0
-_Flags = NDArray[np.bool_]
+# Penalty of growth where nothing but noisy time is known of an operation (units of 2 log likelihood).
+_GROWTH_PENALTY = 4.0
 
 
 @dataclass(frozen=True)
@@ -38,81 +35,66 @@ class PathModel:
 
 
 def model_time(
-    experiment: Experiment,
-    effort: Mapping[str, list[Model | NoModel]] | None = None,
-    options: Options = DEFAULT,
-    metric: str = "time",
-) -> list[PathModel]:
-    """Return the model of exclusive time of each call path.
+    experiment: Experiment, choices: Sequence[Sequence[Prior]], options: Options = DEFAULT
+) -> tuple[PathModel, ...]:
+    """Return the model of exclusive time of each call path, given its priors (`choices.time_priors`).
 
     Computation has the order of its block model, communication follows Table I, and what has no effort (Python
-    regions, code without instrumented blocks) gets a model from time alone. effort: models of effort metrics by
-    metric name, as far as they are made already.
+    regions, code without instrumented blocks) gets a model from time alone.
     """
-    values = experiment.values[metric]
-    happened = executed(experiment)
-    result = [PathModel(model, TIME_ONLY) for model in _time_only(experiment, values, metric, happened, options)]
-    for path, fitted in fit_time(experiment, time_priors(experiment, effort, options), options, metric).items():
-        result[path] = fitted
-    return result
-
-
-def _time_only(
-    experiment: Experiment, values: FloatArray, metric: str, happened: _Flags | None, options: Options
-) -> list[Model | NoModel]:
-    """Model time without effort; of MPI (setting up, communicators) only slow growth is believed.
-
-    Such operations take long and scatter widely, and nothing measured says how they grow: the constant must be
-    refuted, and no more than linear growth is considered.
-    """
-    tree = experiment.tree
-    is_mpi = np.array([tree.region_of(path).kind is RegionKind.MPI for path in range(len(tree))], dtype=bool)
-    result: list[Model | NoModel] = [NoModel("not measured")] * len(tree)
-    cautious = replace(options, library=SLOW_GROWTH, growth_price=_GROWTH_PRICE)
-    for rows, own in ((~is_mpi, options), (is_mpi, cautious)):
-        flags = None if happened is None else happened[rows]
-        models = fit_models(
-            experiment.points, values[rows], experiment.metric(metric), experiment.parameters, own, flags
-        )
-        for path, model in zip(np.flatnonzero(rows).tolist(), models, strict=True):
-            result[path] = model
-    return result
+    found = fit_time(experiment, choices, options)
+    rest = [path for path in range(len(experiment.tree)) if path not in found]
+    found |= {path: PathModel(model, TIME_ONLY) for path, model in _time_only(experiment, rest, options).items()}
+    return tuple(found[path] for path in range(len(experiment.tree)))
 
 
 def fit_time(
-    experiment: Experiment, choices: Sequence[Sequence[Prior]], options: Options = DEFAULT, metric: str = "time"
+    experiment: Experiment, choices: Sequence[Sequence[Prior]], options: Options = DEFAULT
 ) -> dict[int, PathModel]:
-    """Return the models that the priors of call paths (as `time_priors` gives them) make of measured time.
+    """Return the models that the priors of call paths (`choices.time_priors`) make of measured time.
 
     Call paths without a prior, or without a measurement, are left out. Those that were executed at the same
     configurations are fitted together.
     """
-    values, happened = experiment.values[metric], executed(experiment)
+    values, executed = experiment.values["time"], experiment.executed
     repetitions = combine(np.where(np.isinf(values), np.nan, values), options.aggregation)
     measured = ~np.isnan(repetitions.centre)
-    centre = np.where(measured, repetitions.centre, 0.0)
-    where = np.asarray(measured & ((centre > 0) if happened is None else happened), dtype=bool)
-    candidates = np.array([path for path, own in enumerate(choices) if own and centre[path].max() > 0], dtype=np.int64)
+    repetitions = replace(repetitions, centre=np.where(measured, repetitions.centre, 0.0))
+    where = np.asarray(measured & ((repetitions.centre > 0) if executed is None else executed), dtype=bool)
+    largest = repetitions.centre.max(axis=1, initial=0.0)
+    candidates = np.array([path for path, priors in enumerate(choices) if priors and largest[path] > 0], dtype=np.int64)
     result: dict[int, PathModel] = {}
-    if not candidates.size:
-        return result
     patterns, group = np.unique(where[candidates], axis=0, return_inverse=True)
     for number, pattern in enumerate(patterns):
         if not pattern.any():
             continue
         paths = candidates[group.reshape(-1) == number]
-        part = Repetitions(
-            centre[paths][:, pattern],
-            repetitions.scatter[paths],
-            repetitions.freedom[paths],
-            repetitions.count[paths],
-            repetitions.differ[paths],
-        )
+        part = take(repetitions, paths)
+        part = replace(part, centre=part.centre[:, pattern])
         notes = not_executed(experiment.parameters, experiment.points, measured[paths[0]] & ~pattern)
-        own = [choices[path] for path in paths.tolist()]
-        for path, found in zip(
-            paths.tolist(), fit_priors(own, experiment.parameters, experiment.points[pattern], part, notes), strict=True
-        ):
+        priors = [choices[path] for path in paths.tolist()]
+        fits = fit_priors(priors, experiment.parameters, experiment.points[pattern], part, notes)
+        for path, found in zip(paths.tolist(), fits, strict=True):
             if found is not None:
                 result[path] = PathModel(found.model, found.prior.basis, found.prior.text)
+    return result
+
+
+def _time_only(experiment: Experiment, paths: Sequence[int], options: Options) -> dict[int, Model | NoModel]:
+    """Model time without effort; of MPI (setting up, communicators) only slow growth is considered.
+
+    Such operations take long and scatter widely, and nothing measured says how they grow: the constant must be
+    refuted, and no more than linear growth is considered.
+    """
+    is_mpi = {path: experiment.tree.region_of(path).kind is RegionKind.MPI for path in paths}
+    cautious = replace(options, library=SLOW_GROWTH, growth_price=_GROWTH_PENALTY)
+    result: dict[int, Model | NoModel] = {}
+    for rows, how in (
+        ([path for path in paths if not is_mpi[path]], options),
+        ([path for path in paths if is_mpi[path]], cautious),
+    ):
+        executed = None if experiment.executed is None else experiment.executed[rows]
+        values, metric = experiment.values["time"][rows], experiment.metric("time")
+        models = fit_models(experiment.points, values, metric, experiment.parameters, how, executed)
+        result |= dict(zip(rows, models, strict=True))
     return result

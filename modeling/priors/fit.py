@@ -33,28 +33,26 @@ _LEAST_FIT = 1e-3
 class Prior:
     """A model without coefficients: time = Σ c_k · columns[k] with c_k >= 0.
 
-    symbols: the names of the coefficients, for people (α, β, γ …). basis: where the prior comes from.
-    text: the prior as a formula. needed: columns of which one at least must have a part in the model, because the
-    order of the effort is known; empty if there is no such demand. least: lower bounds of the coefficients; priors
-    that have them keep every column that fits, the others only columns that pay for themselves. price: what is added to
-    the score (selector.score), because the prior is less trusted than others.
+    basis: where the prior comes from. text: the prior as a formula. needed: columns of which one at least must have a
+    part in the model, because the order of the effort is known; empty if there is no such demand. least: lower bounds
+    of the coefficients; priors that have them keep every column that fits, the others only columns that explain more
+    than their penalty.
+    penalty: what is added to the score, because the prior is less trusted than others.
     """
 
     columns: tuple[Model, ...]
-    symbols: tuple[str, ...]
     basis: str
     text: str
     needed: tuple[int, ...] = ()
     least: tuple[float, ...] = ()
-    price: float = 0.0
+    penalty: float = 0.0
 
 
 @dataclass(frozen=True)
 class PriorFit:
-    """A prior with its coefficients, one per column, and the model that they make together."""
+    """A prior and the model that its columns make with the coefficients that fit best."""
 
     prior: Prior
-    coefficients: tuple[float, ...]
     model: Model
 
 
@@ -71,30 +69,30 @@ def fit_priors(
     order of `parameters`; repetitions: N call paths at these points, all of them measured.
     `notes` go into every model. All priors with the same number of columns are fitted in one batch.
     """
-    owner = np.array([path for path, own in enumerate(choices) for _ in own], dtype=np.int64)
-    priors = [prior for own in choices for prior in own]
+    owner = np.array([path for path, several in enumerate(choices) for _ in several], dtype=np.int64)
+    priors = [prior for several in choices for prior in several]
     columns = [_columns(prior, parameters, points) for prior in priors]
     everything = np.arange(len(priors))
-    believed = np.ones_like(repetitions.centre)
-    fits = _fit_all(everything, owner, priors, columns, repetitions, believed)
+    trusted = np.ones_like(repetitions.centre)
+    fits = _fit_all(everything, owner, priors, columns, repetitions, trusted)
     best = _best(owner, fits)
     for round_ in range(FIRST_ROUNDS + _TRUST_ROUNDS):
-        before = believed.copy()
+        before = trusted.copy()
         paths = np.array(list(best), dtype=np.int64)
         fitted = np.array([fits[number].coefficients @ columns[number] for number in best.values()])
-        believed[paths] = trust(repetitions.centre[paths], fitted.reshape(len(paths), -1), round_ < FIRST_ROUNDS)
-        changed = np.abs(believed - before).max(axis=1) > _SETTLED
+        trusted[paths] = trust(repetitions.centre[paths], fitted.reshape(len(paths), -1), round_ < FIRST_ROUNDS)
+        changed = np.abs(trusted - before).max(axis=1) > _SETTLED
         again = np.array([number for path, number in best.items() if changed[path]], dtype=np.int64)
         if not again.size and round_ >= FIRST_ROUNDS:
             break
-        fits |= _fit_all(again, owner, priors, columns, repetitions, believed)
+        fits |= _fit_all(again, owner, priors, columns, repetitions, trusted)
     if best:
-        fits = _fit_all(everything, owner, priors, columns, repetitions, believed)
+        fits = _fit_all(everything, owner, priors, columns, repetitions, trusted)
         best = _best(owner, fits)
     result: list[PriorFit | None] = [None] * len(choices)
     for path, number in best.items():
         result[path] = _build(
-            priors[number], fits[number], parameters, points, _take(repetitions, np.array([path])), notes
+            priors[number], fits[number], parameters, points, take(repetitions, np.array([path])), notes
         )
     return result
 
@@ -115,9 +113,9 @@ def _fit_all(
     priors: Sequence[Prior],
     columns: Sequence[FloatArray],
     repetitions: Repetitions,
-    believed: FloatArray,
+    trusted: FloatArray,
 ) -> dict[int, _Fit]:
-    """Fit the priors of these numbers, those with equally many columns together; believed (N, C) per call path."""
+    """Fit the priors of these numbers, those with equally many columns together; trusted (N, C) per call path."""
     result: dict[int, _Fit] = {}
     widths = np.array([len(priors[number].columns) for number in numbers])
     for width in np.unique(widths).tolist():
@@ -126,13 +124,13 @@ def _fit_all(
         needed = np.array([[k in priors[number].needed for k in range(width)] for number in members])
         bounded = np.array([bool(priors[number].least) for number in members])
         design = np.stack([columns[number] for number in members])
-        part = _take(repetitions, paths)
-        found = _nonnegative(design, part, needed.reshape(-1, width), bounded, believed[paths])
+        part = take(repetitions, paths)
+        found = _nonnegative(design, part, needed.reshape(-1, width), bounded, trusted[paths])
         least = np.array([priors[number].least or (0.0,) * width for number in members]).reshape(-1, width)
         coefficients = np.maximum(found[0], least)
         for index, number in enumerate(members):
             residual, left_out, value = (float(part[index]) for part in found[1:])
-            result[number] = _Fit(coefficients[index], residual, left_out, value + priors[number].price)
+            result[number] = _Fit(coefficients[index], residual, left_out, value + priors[number].penalty)
     return result
 
 
@@ -155,20 +153,20 @@ def _evaluate(model: Model, parameters: tuple[str, ...], points: FloatArray) -> 
 
 
 def _nonnegative(
-    columns: FloatArray, repetitions: Repetitions, needed: _Flags, bounded: _Flags, believed: FloatArray
+    columns: FloatArray, repetitions: Repetitions, needed: _Flags, bounded: _Flags, trusted: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Return coefficients (N, K), residuals, left-out errors and scores (N,) of the best non-negative fits.
 
     The non-negative optimum is the best among the subsets of columns whose unconstrained fit is positive. Errors
     relative to the values draw a fit towards values that are small by chance; they are relative to the fit itself
     from the second round on (iteratively reweighted least squares for noise in proportion to the mean).
-    believed: (N, C) factors of the weights, see `one_sided`.
+    trusted: (N, C) factors of the weights, see `one_sided`.
     """
-    weights = believed * relative_weights(repetitions.centre)
+    weights = trusted * relative_weights(repetitions.centre)
     result = _weighted(columns, repetitions, needed, bounded, weights)
     for _ in range(_ROUNDS):
         fitted = np.einsum("nkc,nk->nc", columns, result[0])
-        weights = believed / np.maximum(fitted, _LEAST_FIT * repetitions.centre.mean(axis=1, keepdims=True))
+        weights = trusted / np.maximum(fitted, _LEAST_FIT * repetitions.centre.mean(axis=1, keepdims=True))
         result = _weighted(columns, repetitions, needed, bounded, weights)
     return result
 
@@ -194,9 +192,9 @@ def _weighted(
         good = (fits.coefficients >= 0).all(axis=2) & np.isfinite(fits.residual)
         has_lead = needed[:, subsets].any(axis=2) | ~demand[:, None]
         crossed = np.where(np.isfinite(fits.left_out), fits.left_out, fits.residual)
-        # a price below zero makes the largest subset that is positive win, which is the non-negative optimum
-        price = np.repeat(np.where(bounded, -1e6, NOISY.coefficient)[:, None] * size, len(subsets), axis=1)
-        scores = score(fits.residual, crossed, points, noise, freedom, price)
+        # a penalty below zero makes the largest subset that is positive win, which is the non-negative optimum
+        penalty = np.repeat(np.where(bounded, -1e6, NOISY.coefficient)[:, None] * size, len(subsets), axis=1)
+        scores = score(fits.residual, crossed, points, noise, freedom, penalty)
         scores = np.where(good & has_lead, scores, np.inf)
         first = scores.argmin(axis=1)
         better = np.asarray(scores[rows, first] < best_score, dtype=bool)
@@ -205,13 +203,14 @@ def _weighted(
         best[chosen] = 0.0
         best[chosen[:, None], subsets[index]] = fits.coefficients[chosen, index]
         residual[chosen] = fits.residual[chosen, index]
-        fair[chosen] = scores[chosen, index] + (NOISY.coefficient * size - price[chosen, 0])
+        fair[chosen] = scores[chosen, index] + (NOISY.coefficient * size - penalty[chosen, 0])
         left_out[chosen] = fits.left_out[chosen, index]
         best_score[chosen] = scores[chosen, index]
     return best / scale, residual, left_out, fair
 
 
-def _take(repetitions: Repetitions, paths: NDArray[np.int64]) -> Repetitions:
+def take(repetitions: Repetitions, paths: NDArray[np.int64]) -> Repetitions:
+    """Return the repetitions of these call paths."""
     return Repetitions(
         repetitions.centre[paths],
         repetitions.scatter[paths],
@@ -249,4 +248,4 @@ def _build(
     quality = qualities(repetitions.centre, fitted, np.array([left_out]), (coefficients > 0).sum()[None])[0]
     ranges = tuple((float(a), float(b)) for a, b in zip(points.min(axis=0), points.max(axis=0), strict=True))
     model = Model(parameters, constant, terms, quality, ranges, tuple(tuple(row) for row in matrix), notes=notes)
-    return PriorFit(prior, tuple(coefficients.tolist()), model)
+    return PriorFit(prior, model)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..experiment import CallTree, FloatArray, RegionKind
-from .table import completes, posts
+from ..mpi_operations import operation_of
 
 
 def requested_bytes(tree: CallTree, sent: FloatArray, received: FloatArray) -> FloatArray:
@@ -21,7 +21,8 @@ def requested_bytes(tree: CallTree, sent: FloatArray, received: FloatArray) -> F
     names = [
         tree.region_of(path).name if tree.region_of(path).kind is RegionKind.MPI else "" for path in range(len(tree))
     ]
-    posting = np.array([posts(name) for name in names], dtype=bool)
+    operations = [operation_of(name) for name in names]
+    posting = np.array([operation is not None and operation.posts for operation in operations], dtype=bool)
     below = np.where(posting[:, None, None], np.stack([np.nan_to_num(sent), np.nan_to_num(received)]), 0.0)
     has = posting.copy()
     for path in range(len(tree) - 1, -1, -1):
@@ -30,8 +31,8 @@ def requested_bytes(tree: CallTree, sent: FloatArray, received: FloatArray) -> F
             below[:, caller] += below[:, path]
             has[caller] |= has[path]
     result = np.zeros_like(sent)
-    for path, name in enumerate(names):
-        if name and completes(name):
+    for path, operation in enumerate(operations):
+        if operation is not None and operation.completes_requests:
             caller = int(tree.parent[path])
             while caller >= 0 and not has[caller]:
                 caller = int(tree.parent[caller])

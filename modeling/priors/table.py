@@ -15,6 +15,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from ..mpi_operations import operation_of
+
 
 class Bytes(Enum):
     """What B(p, x) of a row is, from the mean over ranks of what was measured."""
@@ -39,9 +41,12 @@ class Scale(Enum):
 
 @dataclass(frozen=True)
 class Row:
-    """f = latency(p)·α·visits + transfer(p)·β·B + reduction(p)·γ·B; a missing scale is a missing term."""
+    """f = latency(p)·α·visits + transfer(p)·β·B + reduction(p)·γ·B; a missing scale is a missing term.
 
-    operation: str
+    model: what mpi_wrap/operations.toml calls it in its column `model`.
+    """
+
+    model: str
     bytes: Bytes
     latency: Scale
     transfer: Scale | None
@@ -72,73 +77,37 @@ _ROWS = (
     Row("allgather", Bytes.RECEIVED, Scale.LOG, Scale.SHARE, None, _VAN_DE_GEIJN),
     Row("reduce", Bytes.SENT, Scale.LOG, Scale.ONE, Scale.SHARE, _VAN_DE_GEIJN),
     Row("allreduce", Bytes.SENT, Scale.LOG, Scale.ONE, Scale.SHARE, _VAN_DE_GEIJN),
-    # further point-to-point operations
+    # further point-to-point operations; operations on windows move their bytes like one message, and persistent
+    # operations and exchanges with the neighbours of a topology send several messages per call
     Row("sendrecv", Bytes.LARGER, Scale.ONE, Scale.ONE, None, _HOCKNEY),
+    # looking for messages: nothing to wait for
+    Row("probe", Bytes.NONE, Scale.ONE, None, None, _LATENCY),
+    # completing requests: a latency per call, and the time that their bytes need
+    Row("completion", Bytes.REQUESTED, Scale.ONE, Scale.ONE, None, _HOCKNEY),
     # further collective operations
     Row("barrier", Bytes.NONE, Scale.LOG, None, None, _HENSGEN),
     Row("alltoall", Bytes.SENT, Scale.OTHERS, Scale.ONE, None, _THAKUR),
     Row("reduce_scatter", Bytes.SENT, Scale.LOG, Scale.SHARE, Scale.SHARE, _THAKUR),
     Row("scan", Bytes.SENT, Scale.LOG, Scale.LOG, Scale.LOG, _VAN_DE_GEIJN),
 )
-_BY_OPERATION = {row.operation: row for row in _ROWS}
+ROWS = {row.model: row for row in _ROWS}
 # Other algorithms of the same operations, which libraries choose by the size of messages: trees of messages that are
 # sent whole (Chan et al., minimum spanning tree; Thakur et al., recursive doubling), and Bruck's for small exchanges.
+# Bytes that a completion waits for may have moved behind computation.
 _OTHERS = (
     Row("bcast", Bytes.RECEIVED, Scale.LOG, Scale.LOG, None, _VAN_DE_GEIJN),
     Row("reduce", Bytes.SENT, Scale.LOG, Scale.LOG, Scale.LOG, _VAN_DE_GEIJN),
     Row("allreduce", Bytes.SENT, Scale.LOG, Scale.LOG, Scale.LOG, _THAKUR),
     Row("alltoall", Bytes.SENT, Scale.LOG, Scale.LOG, None, _THAKUR),
+    Row("completion", Bytes.NONE, Scale.ONE, None, None, _LATENCY),
 )
-_ALIASES = {
-    "ssend": "send",
-    "bsend": "send",
-    "rsend": "send",
-    "isend": "send",
-    "issend": "send",
-    "ibsend": "send",
-    "irsend": "send",
-    "irecv": "recv",
-    "mrecv": "recv",
-    "imrecv": "recv",
-    "sendrecv_replace": "sendrecv",
-    "scatterv": "scatter",
-    "gatherv": "gather",
-    "allgatherv": "allgather",
-    "alltoallv": "alltoall",
-    "alltoallw": "alltoall",
-    "reduce_scatter_block": "reduce_scatter",
-    "exscan": "scan",
-    # operations on windows move their bytes like one message
-    **dict.fromkeys(("put", "get", "accumulate", "get_accumulate", "rput", "rget", "raccumulate"), "sendrecv"),
-    **dict.fromkeys(("rget_accumulate", "fetch_and_op", "compare_and_swap"), "sendrecv"),
-    # persistent operations and exchanges with the neighbours of a topology send several messages per call
-    **dict.fromkeys(("start", "startall"), "sendrecv"),
-    **dict.fromkeys([f"neighbor_{kind}" for kind in ("allgather", "allgatherv")], "sendrecv"),
-    **dict.fromkeys([f"neighbor_{kind}" for kind in ("alltoall", "alltoallv", "alltoallw")], "sendrecv"),
-}
-# Completing requests: a latency per call, and the time that their bytes need unless it was hidden behind computation.
-_COMPLETION = frozenset([*(verb + end for verb in ("wait", "test") for end in ("", "all", "any", "some")), "parrived"])
-# Looking for messages, and what has nothing to wait for: a latency per call.
-_PROBES = frozenset(["probe", "iprobe", "mprobe", "improbe"])
 # Data moved by an operation that no row names (files, extensions): a message per call.
 ANY_DATA = Row("any", Bytes.LARGER, Scale.ONE, Scale.ONE, None, _HOCKNEY)
-# Endings of names: large counts, and the Fortran 2008 module.
-_ENDINGS = ("_c", "_f08", "_f08ts")
-
-
-def operation_of(region: str) -> str:
-    """Return the operation of an MPI region name: "bcast" for MPI_Bcast, PMPI_Bcast, mpi_bcast__, MPI_Bcast_c."""
-    name = region.lower().strip("_").removeprefix("p").removeprefix("mpi_")
-    for ending in _ENDINGS:
-        name = name.removesuffix(ending)
-    return name
 
 
 def other_rows(row: Row) -> tuple[Row, ...]:
     """Return what other algorithms of the operation of a row take."""
-    if row.operation in _COMPLETION:
-        return (Row(row.operation, Bytes.NONE, Scale.ONE, None, None, _LATENCY),)
-    return tuple(other for other in _OTHERS if other.operation == row.operation)
+    return tuple(other for other in _OTHERS if other.model == row.model)
 
 
 def row_of(region: str) -> Row | None:
@@ -148,24 +117,4 @@ def row_of(region: str) -> Row | None:
     the row of the blocking ones, which bounds the work that their progress takes.
     """
     operation = operation_of(region)
-    name = _ALIASES.get(operation, operation)
-    if name not in _BY_OPERATION and name.startswith("i"):
-        name = _ALIASES.get(name[1:], name[1:])
-    if operation in _COMPLETION:
-        return Row(operation, Bytes.REQUESTED, Scale.ONE, Scale.ONE, None, _HOCKNEY)
-    if operation in _PROBES:
-        return Row(operation, Bytes.NONE, Scale.ONE, None, None, _LATENCY)
-    return _BY_OPERATION.get(name)
-
-
-def completes(region: str) -> bool:
-    """Return whether an MPI region completes requests."""
-    return operation_of(region) in _COMPLETION
-
-
-def posts(region: str) -> bool:
-    """Return whether an MPI region begins a nonblocking or persistent operation that moves data."""
-    operation = operation_of(region)
-    if operation.startswith("start"):
-        return True
-    return operation.startswith("i") and operation not in _PROBES and row_of(region) is not None
+    return None if operation is None or operation.model is None else ROWS[operation.model]

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from .selection import Choice, Selection, select
+from .selection import Choice, RegionSelection, select
 
-__all__ = ["Choice", "Selection", "select"]
+__all__ = ["Choice", "RegionSelection", "select"]

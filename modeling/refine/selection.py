@@ -6,37 +6,35 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
 from ..analysis import Analysis
 from ..errors import ModelingError
+from ..evaluation import Evaluation, evaluate
 from ..experiment import Region, RegionKind
-
-_STARTUP = ("MPI_Init", "MPI_Init_thread", "MPI_Finalize")
+from ..mpi_operations import operation_of
 
 
 @dataclass(frozen=True)
 class Choice:
     """A region and why it is kept or dropped.
 
-    share: largest inclusive share of the program among its call paths. visits, overhead: predicted calls per rank,
-    and the seconds that measuring them takes, summed over its call paths; exclusive_time likewise. NaN: unknown.
+    share: largest inclusive share among its call paths, of the program without the start and the end of MPI.
+    visits, overhead: predicted calls per rank, and the seconds that measuring them takes, summed over its call paths;
+    NaN: unknown.
     """
 
     region: Region
     reason: str
     share: float
     visits: float
-    exclusive_time: float
     overhead: float
 
 
 @dataclass(frozen=True)
-class Selection:
+class RegionSelection:
     """The regions to instrument and those not to, at `point`.
 
     overhead: predicted seconds of measuring the kept regions; total: predicted seconds of the program without the
-    start and the end of MPI.
+    start and the end of MPI, which take `startup`.
     """
 
     point: dict[str, float]
@@ -44,6 +42,7 @@ class Selection:
     dropped: tuple[Choice, ...]
     overhead: float
     total: float
+    startup: float
 
     @property
     def overhead_share(self) -> float:
@@ -57,7 +56,7 @@ def select(
     threshold: float = 0.01,
     cost_per_visit: float = 100e-9,
     most_overhead: float = 0.1,
-) -> Selection:
+) -> RegionSelection:
     """Return which regions to instrument to see the program as it will be at `point`.
 
     A region is kept if one of its call paths has an inclusive time of at least `threshold` of the whole program at
@@ -71,117 +70,82 @@ def select(
         raise ModelingError(f"threshold must be a share between 0 and 1, not {threshold:g}")
     if not cost_per_visit >= 0.0 or not most_overhead > 0.0:
         raise ModelingError("the cost of a visit must be 0 or more, the share of overhead above 0")
-    ranking = analysis.rank_at(point, "time", inclusive=True)
     tree = analysis.tree
-    count = len(tree)
-    exclusive = _values(analysis, point, "time")
-    startup = _startup(analysis, exclusive)
-    total = ranking.total.value - sum(startup[root] for root in tree.roots)
-    inclusive, share = [0.0] * count, [0.0] * count
-    for entry in ranking.entries:
-        if not math.isnan(entry.value):
-            inclusive[entry.path] = max(0.0, entry.value - startup[entry.path])
-            share[entry.path] = inclusive[entry.path] / total if total > 0 else 0.0
-    visits = _values(analysis, point, "visits") if "visits" in analysis.exclusive else [math.nan] * count
-    facts = _facts(analysis, share, visits, exclusive, inclusive, cost_per_visit)
-    large, reasons = _decide(facts, threshold, most_overhead)
-    for path in range(count):
-        if int(tree.region[path]) not in large:
-            continue
-        for node in tree.ancestry(path)[:-1]:
-            region = int(tree.region[node])
-            if region in facts and region not in large:
-                reasons.setdefault(("kept", region), f"on the way to {tree.name(path)}")
-    kept = tuple(
-        facts[region].choice(reasons[("kept", region)]) for region in sorted(facts) if ("kept", region) in reasons
+    everything = evaluate(analysis, point)
+    operations = {path: operation_of(tree.region_of(path).name) for path in range(len(tree))}
+    time = everything.without({path for path, found in operations.items() if found and found.begins_or_ends})
+    visits = evaluate(analysis, point, "visits") if "visits" in analysis.exclusive else None
+    candidates = _candidates(time, visits, cost_per_visit)
+    kept, dropped = _decide(candidates, threshold, most_overhead)
+    large = set(kept)
+    for path in range(len(tree)):
+        if int(tree.region[path]) in large:
+            for node in tree.ancestry(path)[:-1]:
+                if (region := int(tree.region[node])) in candidates:
+                    kept.setdefault(region, f"on the way to {tree.name(path)}")
+    chosen = _choices(candidates, kept)
+    return RegionSelection(
+        time.point,
+        chosen,
+        _choices(candidates, {region: reason for region, reason in dropped.items() if region not in kept}),
+        sum(choice.overhead for choice in chosen if not math.isnan(choice.overhead)),
+        time.total.value,
+        everything.total.value - time.total.value,
     )
-    dropped = tuple(
-        facts[region].choice(reasons[("dropped", region)])
-        for region in sorted(facts)
-        if ("kept", region) not in reasons
-    )
-    overhead = sum(choice.overhead for choice in kept if not math.isnan(choice.overhead))
-    return Selection(ranking.point, _largest_first(kept), _largest_first(dropped), overhead, max(0.0, total))
 
 
 @dataclass
-class _Facts:
+class _Candidate:
+    """A region with what its call paths take together; recursive calls count once in inclusive time."""
+
     region: Region
     share: float = 0.0
     visits: float = 0.0
-    exclusive: float = 0.0
     inclusive: float = 0.0
     overhead: float = 0.0
 
-    def choice(self, reason: str) -> Choice:
-        return Choice(self.region, reason, self.share, self.visits, self.exclusive, self.overhead)
 
-
-def _startup(analysis: Analysis, exclusive: list[float]) -> list[float]:
-    """Return the predicted seconds that every call path spends in the start and the end of MPI, itself or below."""
-    tree = analysis.tree
-    own = [
-        value if tree.region_of(path).name in _STARTUP and not math.isnan(value) else 0.0
-        for path, value in enumerate(exclusive)
-    ]
-    return [float(value) for value in tree.inclusive(np.array(own))]
-
-
-def _values(analysis: Analysis, point: Mapping[str, float], metric: str) -> list[float]:
-    values = [math.nan] * len(analysis.tree)
-    for entry in analysis.rank_at(point, metric).entries:
-        values[entry.path] = entry.value
-    return values
-
-
-def _facts(
-    analysis: Analysis,
-    share: list[float],
-    visits: list[float],
-    exclusive: list[float],
-    inclusive: list[float],
-    cost_per_visit: float,
-) -> dict[int, _Facts]:
-    """Collect call paths by region; recursive calls count once in inclusive time."""
-    tree = analysis.tree
-    facts: dict[int, _Facts] = {}
-    for path in range(len(tree)):
+def _candidates(time: Evaluation, visits: Evaluation | None, cost_per_visit: float) -> dict[int, _Candidate]:
+    """Return the regions that can be in a filter by number."""
+    tree = time.analysis.tree
+    result: dict[int, _Candidate] = {}
+    for path, inclusive in enumerate(time.inclusive):
         number = int(tree.region[path])
         region = tree.regions[number]
         if region.kind in (RegionKind.MPI, RegionKind.PYTHON):
             continue
-        own = facts.setdefault(number, _Facts(region))
-        own.share = max(own.share, share[path])
-        own.visits += visits[path]
-        own.exclusive += 0.0 if math.isnan(exclusive[path]) else exclusive[path]
-        if number not in [int(tree.region[node]) for node in tree.ancestry(path)[:-1]]:
-            own.inclusive += inclusive[path]
-        own.overhead = own.visits * cost_per_visit
-    return facts
+        candidate = result.setdefault(number, _Candidate(region))
+        candidate.share = max(candidate.share, time.share(inclusive))
+        candidate.visits += math.nan if visits is None else visits.exclusive[path].value
+        recursive = number in [int(tree.region[node]) for node in tree.ancestry(path)[:-1]]
+        if not recursive and not math.isnan(inclusive.value):
+            candidate.inclusive += inclusive.value
+        candidate.overhead = candidate.visits * cost_per_visit
+    return result
 
 
 def _decide(
-    facts: Mapping[int, _Facts], threshold: float, most_overhead: float
-) -> tuple[set[int], dict[tuple[str, int], str]]:
-    """Return the regions that are worth measuring for themselves, and the reasons found so far."""
-    large: set[int] = set()
-    reasons: dict[tuple[str, int], str] = {}
-    for number, own in facts.items():
-        name = f"{100 * own.share:.3g} % of the program"
-        costly = own.overhead > most_overhead * own.inclusive
-        if "main" in (own.region.name, own.region.display):
-            large.add(number)
-            reasons[("kept", number)] = "main is always kept"
-        elif own.share < threshold:
-            reasons[("dropped", number)] = f"{name}, less than {100 * threshold:g} %"
-        elif costly:
-            part = own.overhead / own.inclusive if own.inclusive > 0 else math.inf
-            reasons[("dropped", number)] = f"{name}, but measuring it takes {100 * part:.3g} % of its time"
+    candidates: Mapping[int, _Candidate], threshold: float, most_overhead: float
+) -> tuple[dict[int, str], dict[int, str]]:
+    """Return the regions that are worth measuring for themselves, and the others, with the reasons."""
+    kept: dict[int, str] = {}
+    dropped: dict[int, str] = {}
+    for number, candidate in candidates.items():
+        share = f"{100 * candidate.share:.3g} % of the program"
+        if "main" in (candidate.region.name, candidate.region.display):
+            kept[number] = "main is always kept"
+        elif candidate.share < threshold:
+            dropped[number] = f"{share}, less than {100 * threshold:g} %"
+        elif candidate.overhead > most_overhead * candidate.inclusive:
+            part = candidate.overhead / candidate.inclusive if candidate.inclusive > 0 else math.inf
+            dropped[number] = f"{share}, but measuring it takes {100 * part:.3g} % of its time"
         else:
-            large.add(number)
-            reasons[("kept", number)] = name
-    return large, reasons
+            kept[number] = share
+    return kept, dropped
 
 
-def _largest_first(choices: tuple[Choice, ...]) -> tuple[Choice, ...]:
+def _choices(candidates: Mapping[int, _Candidate], reasons: Mapping[int, str]) -> tuple[Choice, ...]:
+    """Return these regions with the reasons, the largest share first."""
+    found = [(candidates[number], reason) for number, reason in sorted(reasons.items())]
+    choices = [Choice(one.region, reason, one.share, one.visits, one.overhead) for one, reason in found]
     return tuple(sorted(choices, key=lambda choice: (-choice.share, choice.region.name)))

@@ -1,7 +1,12 @@
-/* When wrappers are on, and what is said once per process; smpi.c does this where ranks are no processes. */
-#include "quipu_mpi.h"
+/* When wrappers are on, and what is said once per process; active_smpi.c does this where ranks are no processes. */
+#include "active.h"
 
+#include "call.h"
+#include "family.h"
+#include "fortran_calls.h"
+#include "group.h"
 #include "interface.h"
+#include "wait.h"
 
 #ifndef SMPI_H
 
@@ -9,10 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-int quipu_mpi_on = 0;
-bool quipu_mpi_concurrent = true;
-_Thread_local void *quipu_mpi_active_wrapper __attribute__((tls_model("initial-exec"))) = NULL;
 
 /* Which MPIs share handle types and constants: Intel MPI, MVAPICH and others follow MPICH. */
 static const char *abi_of(const char *version) {

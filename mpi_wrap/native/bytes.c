@@ -1,5 +1,8 @@
-/* Counts and datatypes to bytes. */
-#include "quipu_mpi.h"
+#include "bytes.h"
+
+#include "mpi_at_hand.h"
+
+#include <string.h>
 
 _Thread_local struct quipu_mpi_known_type quipu_mpi_known_type __attribute__((tls_model("initial-exec")));
 
@@ -59,18 +62,4 @@ uint64_t quipu_mpi_status_bytes(const MPI_Status *status) {
     int result = PMPI_Get_count((MPI_Status *)status, MPI_BYTE, &bytes);
 #endif
     return result == MPI_SUCCESS && bytes > 0 ? (uint64_t)bytes : 0;
-}
-
-void quipu_mpi_count_locked(struct quipu_node *node, int processes, uint64_t sent, uint64_t received, bool message_sent,
-                            bool message_received) {
-    if (sent)
-        quipu_add(node, QUIPU_BYTES_SENT, sent);
-    if (received)
-        quipu_add(node, QUIPU_BYTES_RECEIVED, received);
-    if (message_sent)
-        quipu_add(node, QUIPU_MESSAGES_SENT, 1);
-    if (message_received)
-        quipu_add(node, QUIPU_MESSAGES_RECEIVED, 1);
-    if ((uint64_t)processes > node->metrics[QUIPU_COMM_SIZE])
-        quipu_max(node, QUIPU_COMM_SIZE, (uint64_t)processes);
 }

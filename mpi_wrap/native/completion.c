@@ -1,7 +1,10 @@
 /* Wait and test functions: which requests completed, and with what status. */
-#include "quipu_mpi.h"
+#include "completion.h"
+
+#include "requests.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static bool ignored(const MPI_Status *statuses) {
     return statuses == MPI_STATUS_IGNORE || statuses == MPI_STATUSES_IGNORE;

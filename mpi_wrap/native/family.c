@@ -1,13 +1,17 @@
 /* A process that loads the program or extension modules of another MPI than the wrappers' is told before it crashes:
  * their calls come to this MPI, whose handles and constants differ. */
 #define _GNU_SOURCE
-#include "quipu_mpi.h"
+#include "family.h"
+
+#include <mpi.h>
 
 #ifndef SMPI_H
 
 #include <elf.h>
 #include <link.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #if defined(OPEN_MPI)
@@ -46,7 +50,7 @@ static int find_other(struct dl_phdr_info *object, size_t size, void *found) {
         for (const ElfW(Dyn) *entry = entries; entry->d_tag != DT_NULL; entry++)
             if (entry->d_tag == DT_STRTAB)
                 names = (const char *)entry->d_un.d_ptr;
-        if (names < (const char *)object->dlpi_addr) /* not relocated: the kernel's own object */
+        if (names == NULL || names < (const char *)object->dlpi_addr) /* not relocated: the kernel's own object */
             continue;
         for (const ElfW(Dyn) *entry = entries; entry->d_tag != DT_NULL; entry++) {
             if (entry->d_tag == DT_NEEDED && is_of_other(names + entry->d_un.d_val)) {

@@ -1,6 +1,8 @@
 /* What wrappers of Fortran procedures need: sentinels, statuses and requests in their Fortran form. */
 #define _GNU_SOURCE
-#include "quipu_mpi.h"
+#include "fortran.h"
+
+#include "requests.h"
 
 #ifdef OPEN_MPI
 
@@ -8,6 +10,7 @@
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 extern int mpi_fortran_in_place_; /* its address is MPI_IN_PLACE of all Fortran bindings of Open MPI */
 

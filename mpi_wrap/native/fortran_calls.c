@@ -4,11 +4,15 @@
  * (MPI_Init, MPI_Wait, MPI_Barrier): these call PMPI_ functions. In its tables those become the MPI_ functions.
  */
 #define _GNU_SOURCE
+#include "fortran_calls.h"
+
 #include "tables.h"
 
 #if defined(QUIPU_MPI_TABLES) && !defined(SMPI_H)
 
 #include <dlfcn.h>
+#include <link.h>
+#include <string.h>
 
 /* libmpichfort, libmpifort, and libmpichf90 of older ones; not libmpi, and no other tool that uses PMPI_. */
 static bool is_fortran_library(const char *path) {

@@ -226,7 +226,7 @@ static void collect_open_paths(struct quipu_work *work) {
     const size_t bytes = (cells_of_path(work) + 1) * sizeof(double);
     double *rows = malloc(bytes * (size_t)quipu_below(work));
     work->good = work->good && rows != NULL;
-    if (quipu_agreed(work)) {
+    if (quipu_agreed(work) && rows != NULL) {
         int open = 0;
         for (uint32_t path = 0; path < work->tree.nodes && open < MOST_OPEN; path++)
             if (work->tree.open[path]) {
@@ -271,7 +271,7 @@ static void begin_file(struct quipu_work *work, bool columns) {
     quipu_least(work, &untimed, 1);
     uint32_t *pids = malloc(sizeof *pids * (size_t)quipu_below(work));
     work->good = pids != NULL;
-    if (quipu_agreed(work)) {
+    if (quipu_agreed(work) && pids != NULL) {
         pids[0] = reduction->pid;
         quipu_gather(work, (char *)pids, sizeof *pids);
         if (work->rank == 0) {
@@ -289,7 +289,7 @@ bool quipu_reduce(const struct quipu_snapshot *mine, MPI_Comm comm, struct quipu
     struct quipu_work work = {.comm = comm, .mine = mine, .reduction = reduction, .good = mine != NULL};
     PMPI_Comm_rank(comm, &work.rank);
     PMPI_Comm_size(comm, &work.size);
-    if (!quipu_agreed(&work))
+    if (!quipu_agreed(&work) || mine == NULL)
         return false;
     work.is_time = calloc(2 * (size_t)mine->metrics, 1);
     work.good = work.is_time != NULL;

@@ -13,6 +13,7 @@
 #define QUIPU_REDUCE_H
 
 #include "quipu.h"
+#include "quipu_reduction.h"
 
 #include <mpi.h>
 #include <stdbool.h>

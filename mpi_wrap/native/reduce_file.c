@@ -64,7 +64,7 @@ void quipu_file_cells(struct quipu_reduced_file *file, uint32_t first, const str
         uint8_t level[QUIPU_CELLS], used[QUIPU_CELLS];
         uint16_t bucket[QUIPU_CELLS * QUIPU_BUCKETS];
         uint32_t counts[QUIPU_CELLS * QUIPU_BUCKETS];
-    } *block = malloc(sizeof *block);
+    } *block = calloc(1, sizeof *block);
     if (block == NULL) {
         if (file->file != NULL)
             fclose(file->file);

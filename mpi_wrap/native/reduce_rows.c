@@ -34,7 +34,7 @@ void quipu_collect_costs(struct quipu_work *work) {
     const struct quipu_snapshot *mine = work->mine;
     uint64_t *all = calloc((size_t)quipu_below(work) * COUNT, sizeof *all);
     work->good = all != NULL;
-    if (quipu_agreed(work)) {
+    if (quipu_agreed(work) && all != NULL) {
         for (uint32_t i = 0; i < mine->nodes; i++) {
             const uint64_t *values = mine->values + (size_t)i * mine->metrics;
             all[VISITS] += values[QUIPU_VISITS];

@@ -6,11 +6,15 @@
  * completing thread is here: so entries of one handle are kept newest first and carry the time of their insertion,
  * and a completion takes the newest entry that is not later than its own beginning.
  */
-#include "quipu_mpi.h"
+#include "requests.h"
+
+#include "bytes.h"
+#include "counts.h"
 
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { PARTS = 64, FIRST_BUCKETS = 16, SPINS = 100 };
 
@@ -35,7 +39,7 @@ static _Atomic uint64_t removed;
 
 static uint64_t key_of(MPI_Request handle) {
     uint64_t key = 0;
-    memcpy(&key, &handle, sizeof handle);
+    memcpy(&key, &handle, sizeof(MPI_Request));
     return key;
 }
 
@@ -50,7 +54,10 @@ static struct part *lock_part(uint64_t hash) {
     return part;
 }
 
-static void unlock_part(struct part *part) { atomic_flag_clear_explicit(&part->lock, memory_order_release); }
+static void unlock_part(struct part **part) { atomic_flag_clear_explicit(&(*part)->lock, memory_order_release); }
+
+/* The part of this hash, locked to the end of the block. */
+#define LOCKED_PART(part, hash) __attribute__((cleanup(unlock_part))) struct part *part = lock_part(hash)
 
 static struct entry **chain(struct part *part, uint64_t hash) {
     return &part->bucket[(hash >> 26) & (part->buckets - 1)];
@@ -109,7 +116,7 @@ void quipu_mpi_posted(MPI_Request handle, struct quipu_mpi_request request) {
     const uint64_t key = key_of(handle), hash = hash_of(key);
     if (handle == MPI_REQUEST_NULL)
         return;
-    struct part *part = lock_part(hash);
+    LOCKED_PART(part, hash);
     struct entry *entry = part->unused;
     if (grow(part) && (entry != NULL || (entry = malloc(sizeof *entry)) != NULL)) {
         if (entry == part->unused)
@@ -122,20 +129,20 @@ void quipu_mpi_posted(MPI_Request handle, struct quipu_mpi_request request) {
         part->entries++;
         entry->time = atomic_fetch_add_explicit(&inserted, 1, memory_order_relaxed) + 1;
     }
-    unlock_part(part);
 }
 
 void quipu_mpi_started(MPI_Request handle, struct quipu_node *node) {
     const uint64_t key = key_of(handle), hash = hash_of(key);
     struct quipu_mpi_request request = {0};
-    struct part *part = lock_part(hash);
-    struct entry **link = find(part, hash, key, UINT64_MAX);
-    if (link != NULL && (*link)->request.persistent) {
-        (*link)->request.node = node;
-        (*link)->request.active = true;
-        request = (*link)->request;
+    {
+        LOCKED_PART(part, hash);
+        struct entry **link = find(part, hash, key, UINT64_MAX);
+        if (link != NULL && (*link)->request.persistent) {
+            (*link)->request.node = node;
+            (*link)->request.active = true;
+            request = (*link)->request;
+        }
     }
-    unlock_part(part);
     if (!request.persistent)
         return;
     quipu_mpi_count(node, request.processes, request.sent, request.received, request.message_sent,
@@ -150,28 +157,26 @@ bool quipu_mpi_any_request(void) {
 
 bool quipu_mpi_is_receive(MPI_Request handle) {
     const uint64_t key = key_of(handle), hash = hash_of(key);
-    struct part *part = lock_part(hash);
+    LOCKED_PART(part, hash);
     struct entry **link = find(part, hash, key, UINT64_MAX);
-    const bool is =
-        link != NULL && (*link)->request.from_status && (!(*link)->request.persistent || (*link)->request.active);
-    unlock_part(part);
-    return is;
+    return link != NULL && (*link)->request.from_status && (!(*link)->request.persistent || (*link)->request.active);
 }
 
 uint64_t quipu_mpi_settle(MPI_Request handle, uint64_t time, const MPI_Status *status) {
     const uint64_t key = key_of(handle), hash = hash_of(key);
     struct quipu_mpi_request request = {0};
-    struct part *part = lock_part(hash);
-    struct entry **link = find(part, hash, key, time);
-    if (link != NULL) {
+    {
+        LOCKED_PART(part, hash);
+        struct entry **link = find(part, hash, key, time);
+        if (link == NULL)
+            return 0;
         request = (*link)->request;
         if (!request.persistent)
             remove_entry(part, link);
         else
             (*link)->request.active = false;
     }
-    unlock_part(part);
-    if (link == NULL || (request.persistent && !(request.from_status && request.active)))
+    if (request.persistent && !(request.from_status && request.active))
         return 0;
     if (!request.from_status) {
         quipu_mpi_count(request.node, 0, 0, request.received, false, request.message_received);
@@ -188,11 +193,10 @@ uint64_t quipu_mpi_settle(MPI_Request handle, uint64_t time, const MPI_Status *s
 
 void quipu_mpi_forget(MPI_Request handle, uint64_t time, bool persistent_too) {
     const uint64_t key = key_of(handle), hash = hash_of(key);
-    struct part *part = lock_part(hash);
+    LOCKED_PART(part, hash);
     struct entry **link = find(part, hash, key, time);
     if (link != NULL && (persistent_too || !(*link)->request.persistent))
         remove_entry(part, link);
     else if (link != NULL)
         (*link)->request.active = false;
-    unlock_part(part);
 }

@@ -4,27 +4,22 @@
  * of the simulation, which moves in calls of MPI, and since the last of them the time that passes here, at the speed
  * of the simulated host. What the simulator then makes of this computation is taken over at the next call.
  */
-#include "quipu_mpi.h"
+#include "smpi.h"
 
-#include "interface.h"
+#include "quipu_runtime.h"
 
 #ifdef SMPI_H
 
 #include <simgrid/actor.h>
 #include <simgrid/engine.h>
-#include <simgrid/host.h>
-#include <stdio.h>
+#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
-#include <xbt/config.h>
 
-/* Of libsimgrid, in no header: how SMPI takes in what was computed since the last call, and option smpi/host-speed. */
+/* Of libsimgrid, in no header: how SMPI takes in what was computed since the last call. */
 extern void smpi_bench_begin(void);
 extern void smpi_bench_end(void);
-extern double _smpi_cfg_host_speed __attribute__((weak));
-
-int quipu_mpi_on = 0;
-bool quipu_mpi_concurrent = false; /* one rank runs at a time */
 
 static struct quipu_mpi_rank **ranks; /* by the actor's id */
 static size_t room;
@@ -105,50 +100,9 @@ void quipu_mpi_simulated(void) {
     listen(rank, simgrid_get_clock());
 }
 
-void quipu_mpi_initialized(void) {
-    struct quipu_mpi_rank *rank = quipu_mpi_running();
-    const struct quipu_mpi_group world = quipu_mpi_group_of(MPI_COMM_WORLD);
-    char text[16];
-    if (rank == NULL || world.all == 0)
-        return;
-    if (sg_cfg_get_boolean("smpi/simulate-computation"))
-        rank->speed = &_smpi_cfg_host_speed == NULL ? 1 : _smpi_cfg_host_speed / sg_host_get_speed(sg_host_self());
-    snprintf(text, sizeof text, "%d", world.rank);
-    quipu_location_attribute("rank", text);
-    static bool chosen;
-    if (!chosen)
-        quipu_mpi_choose_waits(true);
-    chosen = true;
-    if (world.rank != 0)
-        return;
-    char version[MPI_MAX_LIBRARY_VERSION_STRING] = "SMPI";
-    int length = 0;
-    PMPI_Get_library_version(version, &length);
-    char *end = strstr(version, ". ");
-    if (end != NULL)
-        *end = '\0';
-    quipu_attribute("mpi_library", version);
-    snprintf(text, sizeof text, "%d", world.all);
-    quipu_attribute("ranks", text);
-}
-
-void quipu_mpi_finalized(void) {
-    struct quipu_mpi_rank *rank = quipu_mpi_running();
-    if (rank != NULL)
-        rank->speed = 0;
-    quipu_location_attribute("mpi_finalized", "1");
-    quipu_flush();
-}
-
-__attribute__((constructor)) static void start(void) {
+void quipu_mpi_share(void) {
     static const struct quipu_ranks by_actor = {running, now};
-    static struct quipu_module module = {.source = "the MPI wrappers"};
-    quipu_check_library(&module);
-    if (!quipu_active())
-        return;
-    quipu_mpi_on = 1;
     quipu_share(&by_actor);
-    quipu_mpi_replace_calls();
 }
 
 #endif

@@ -5,12 +5,16 @@
  * loaded are replaced; so are those in libsimgrid itself, through which its Fortran bindings go.
  */
 #define _GNU_SOURCE
+#include "smpi_calls.h"
+
 #include "tables.h"
 
 #ifdef SMPI_H
 
 #include <dlfcn.h>
+#include <link.h>
 #include <stdio.h>
+#include <string.h>
 
 extern void smpi_bench_begin(void);
 

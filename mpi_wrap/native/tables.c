@@ -9,7 +9,11 @@
 #ifdef QUIPU_MPI_TABLES
 
 #include <elf.h>
+#include <link.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 

@@ -2,14 +2,24 @@
 #ifndef QUIPU_MPI_TABLES_H
 #define QUIPU_MPI_TABLES_H
 
-#include "quipu_mpi.h"
+#include <mpi.h>
+#include <stdbool.h>
+#include <stddef.h>
 
 #ifndef OPEN_MPI
 #define QUIPU_MPI_TABLES 1
 
-#include <link.h>
-
 #pragma GCC visibility push(hidden)
+
+struct quipu_mpi_replacement {
+    const char *name;
+    const void *function;
+};
+/* Generated: the wrappers by the name of their function, sorted. */
+extern const struct quipu_mpi_replacement quipu_mpi_replacements[];
+extern const size_t quipu_mpi_replacement_count;
+
+struct link_map;
 
 /* The wrapper of a function of this name; NULL for other functions. */
 const void *quipu_mpi_replacement_of(const char *name);

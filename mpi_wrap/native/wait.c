@@ -5,13 +5,16 @@
  * Collectives: a barrier before the operation lasts until the last process has come. Barriers change a program, so
  * few calls get one, the same ones on every process: they are chosen by the number of the call on its communicator.
  */
-#include "quipu_mpi.h"
+#include "wait.h"
+
+#include "counts.h"
 
 #ifndef SMPI_H
 
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 enum {

@@ -4,7 +4,9 @@
  * Messages are matched as MPI does it: per communicator and receiver, in order, with wildcards. All ranks are in this
  * process and run one at a time.
  */
-#include "quipu_mpi.h"
+#include "wait_smpi.h"
+
+#include "counts.h"
 
 #ifdef SMPI_H
 
@@ -170,7 +172,7 @@ static void end_side(struct quipu_mpi_message *message) {
         *link = message->next;
         if (message->queue->end == &message->next)
             message->queue->end = link;
-        release(message);
+        message->owners--; /* the queue */
     }
     release(message);
 }

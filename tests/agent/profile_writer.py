@@ -15,6 +15,7 @@ METRICS = (
     "comm_size\t1\teffort\tmax\tprocesses in the communicator",
 )
 CHUNK = 4096
+Content = bytes  # inside of Profile this name is a method
 NODE = 64 + 8 * len(METRICS)
 
 
@@ -75,7 +76,7 @@ class Profile:
     error: str = ""
     sealed: bool = False
 
-    def bytes(self) -> bytes:
+    def bytes(self) -> Content:
         """Return the file."""
         header = struct.pack(
             "<8s8I6Q128s3624s256x",
@@ -106,7 +107,7 @@ class Profile:
         sealed = [seal(piece[:used], 12) + piece[used:] for piece, used in zip(pieces, filled, strict=True)]
         return b"".join([seal(header, 3840), *sealed])
 
-    def _text(self) -> bytes:
+    def _text(self) -> Content:
         records = [
             (1, number, text if "\x1f" in text else f"{text}\x1f\x1f\x1f0\x1f0\x1f0")
             for number, text in self.regions.items()
@@ -120,7 +121,7 @@ class Profile:
             packed.append(struct.pack("<IIQ", kind, len(content), number) + content + bytes(-len(content) % 8))
         return self._chunks(2, 0, packed)
 
-    def _nodes(self) -> bytes:
+    def _nodes(self) -> Content:
         chunks = b""
         for location in sorted({node.location for node in self.nodes}):
             packed = [
@@ -131,7 +132,7 @@ class Profile:
             chunks += self._chunks(1, location, packed)
         return chunks
 
-    def _counters(self) -> bytes:
+    def _counters(self) -> Content:
         packed = [
             struct.pack(f"<II{len(node.counters)}Q", node.id, len(node.counters), *node.counters)
             for node in self.nodes
@@ -139,7 +140,7 @@ class Profile:
         ]
         return self._chunks(3, 0, packed)
 
-    def _weights(self) -> bytes:
+    def _weights(self) -> Content:
         packed = []
         for entry in self.weights:
             width = len(entry.rows[0])
@@ -148,7 +149,7 @@ class Profile:
             packed.append(head + struct.pack(f"<{len(cells)}q", *cells))
         return self._chunks(4, 0, packed)
 
-    def _threads(self) -> bytes:
+    def _threads(self) -> Content:
         packed = [
             struct.pack("<IIQQ40x", thread.location, thread.in_use, self.address(thread.here), thread.last)
             for thread in self.threads
@@ -168,7 +169,7 @@ class Profile:
     def _mapped(self, kind: int, location: int, chunk: int) -> int:
         return 0x7F0000000000 + (kind << 36) + (location << 28) + chunk * self.chunk_size
 
-    def _chunks(self, kind: int, location: int, records: Sequence[bytes]) -> bytes:
+    def _chunks(self, kind: int, location: int, records: Sequence[Content]) -> Content:
         chunks = b""
         count = 0
         content = b""

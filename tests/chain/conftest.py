@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 from complexity import Complexity, read_complexity
 from example_programs import ALL, EXAMPLES, copy_sources
 from quipu.agent.installation import native_file
-from quipu.agent.merge.experiment import load_experiment
+from quipu.agent.merge.experiment import OverRanks, load_experiment
 from quipu.modeling.experiment import Experiment
 
 
@@ -50,7 +50,7 @@ class Campaign:
     def runs(self) -> Path:
         return self.folder / f"{self.name}.runs"
 
-    def experiment(self, over_ranks: str = "mean") -> Experiment:
+    def experiment(self, over_ranks: OverRanks = "mean") -> Experiment:
         return load_experiment(self.runs, over_ranks)
 
 

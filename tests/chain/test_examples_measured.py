@@ -24,6 +24,7 @@ EFFORT = ("visits", "blocks", *BYTES, "comm_size")
 def counts(archive: RunArchive, metrics: tuple[str, ...]) -> dict[tuple[tuple[str, ...], int], tuple[float, ...]]:
     """Return metric values by call path and rank, threads added up."""
     result: dict[tuple[tuple[str, ...], int], np.ndarray] = defaultdict(lambda: np.zeros(len(metrics)))
+    assert archive.values is not None
     table = np.column_stack([archive.values.metrics[name] for name in metrics])
     for path, rank, row in zip(archive.values.callpath, archive.values.rank, table, strict=True):
         result[archive.tree.key(int(path)), int(rank)] += row

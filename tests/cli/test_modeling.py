@@ -121,6 +121,23 @@ def test_a_filter_keeps_what_matters(quipu: Quipu, heat: Path, tmp_path: Path) -
     }
 
 
+def test_a_filter_says_which_program_shares_are_of(quipu_here: Quipu, tmp_path: Path) -> None:
+    """A start of MPI that grows with the ranks takes nearly all of the program; a filter leaves it out."""
+    times = {"main": "0.0001", "main->MPI_Init": "{p}", "main->work": "0.05"}
+    lines = ["PARAMETER p", "POINTS 2 4 8 16 32"]
+    for path, time in times.items():
+        lines += [f"REGION {path}", "METRIC time", *(f"DATA {time.format(p=p)}" for p in (2, 4, 8, 16, 32))]
+    (tmp_path / "start.txt").write_text("\n".join(lines) + "\n")
+    ranking = json.loads(quipu_here("predict", "start.txt", "--at", "p=4096", "--json").out)["ranking"]
+    shares = {entry["path"][-1]: entry["share"] for entry in ranking}
+    assert shares["MPI_Init"] > 0.99 and shares["work"] < 0.01
+    answer = quipu_here("filter", "start.txt", "--at", "p=4096", "--json")
+    note = "shares are of 0.0501 s, the program without the start and the end of MPI, which take 4.1e+03 s"
+    assert note in answer.err and f"# {note}" in (tmp_path / "score-p.filter").read_text()
+    regions = {entry["region"]: entry["share"] for entry in json.loads(answer.out)["regions"]}
+    assert regions["work"] == pytest.approx(0.998, abs=0.001)
+
+
 def test_a_report(quipu: Quipu, heat: Path, tmp_path: Path) -> None:
     assert quipu("report", heat, "-o", "report.html", "--at", "p=64").code == 0
     page = (tmp_path / "report.html").read_text(encoding="utf-8")

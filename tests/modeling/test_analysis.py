@@ -10,6 +10,7 @@ import pytest
 from quipu.modeling.analysis import Analysis, analyze
 from quipu.modeling.document import from_document, to_document
 from quipu.modeling.errors import FormatError, ModelingError
+from quipu.modeling.evaluation import evaluate
 from quipu.modeling.experiment import CallTree, Experiment, Metric, Region, RegionKind
 from quipu.modeling.pmnf.model import Model
 from quipu.modeling.refine.selection import select
@@ -42,22 +43,25 @@ def test_inclusive_models_are_sums(analysis: Analysis) -> None:
 
 
 def test_ranking(analysis: Analysis) -> None:
-    ranking = analysis.rank_at(FAR)
+    evaluation = evaluate(analysis, FAR)
+    ranking = evaluation.ranking()
     truth = exact(np.array([FAR["p"]]), np.array([FAR["n"]]))
-    assert [e.label for e in ranking.entries[:3]] == [
+    assert [e.label for e in ranking[:3]] == [
         "main->solve->sweep",
         "main->solve->sweep->tiny",
         "main->interpreter",
     ]
-    assert sum(e.share for e in ranking.entries) == pytest.approx(1)
-    assert ranking.total.value == pytest.approx(sum(float(t["time"][0]) for t in truth.values()), rel=0.05)
-    assert ranking.extrapolates and all(e.extrapolates for e in ranking.entries)
-    assert all(e.lower <= e.value <= e.upper for e in ranking.entries)
-    inclusive = analysis.rank_at(FAR, inclusive=True)
-    assert inclusive.entries[0].label == "main"
-    assert inclusive.entries[0].share == pytest.approx(1)
-    assert not analysis.rank_at({"p": 4, "n": 400}).extrapolates
-    assert analysis.rank_at(FAR, "comm_size", inclusive=True).entries[0].value == pytest.approx(1024)
+    assert sum(e.share for e in ranking) == pytest.approx(1)
+    assert evaluation.total.value == pytest.approx(sum(float(t["time"][0]) for t in truth.values()), rel=0.05)
+    assert evaluation.extrapolates and all(e.extrapolates for e in ranking)
+    assert all(e.lower <= e.value <= e.upper for e in ranking)
+    inclusive = evaluation.ranking(inclusive=True)
+    assert inclusive[0].label == "main"
+    assert inclusive[0].share == pytest.approx(1)
+    assert not evaluate(analysis, {"p": 4, "n": 400}).extrapolates
+    members = evaluate(analysis, FAR, "comm_size")
+    assert members.ranking(inclusive=True)[0].value == pytest.approx(1024)
+    assert members.total.value == pytest.approx(1024)
 
 
 @pytest.mark.parametrize(
@@ -71,14 +75,15 @@ def test_ranking(analysis: Analysis) -> None:
 )
 def test_points_are_checked(analysis: Analysis, point: dict[str, float], message: str) -> None:
     with pytest.raises(ModelingError, match=message):
-        analysis.rank_at(point)
+        evaluate(analysis, point)
 
 
 def test_document_round_trip(analysis: Analysis) -> None:
     text = json.dumps(to_document(analysis), allow_nan=False)
     again = from_document(json.loads(text), "models.json")
     assert json.dumps(to_document(again), allow_nan=False) == text
-    assert again.rank_at(FAR) == analysis.rank_at(FAR)
+    assert evaluate(again, FAR).ranking() == evaluate(analysis, FAR).ranking()
+    assert evaluate(again, FAR).total == evaluate(analysis, FAR).total
 
 
 @pytest.mark.parametrize(
@@ -119,18 +124,21 @@ def test_selection(analysis: Analysis) -> None:
     assert "tiny" in {choice.region.name for choice in free.kept}
 
 
-def test_the_start_of_mpi_counts_nowhere() -> None:
+@pytest.mark.parametrize("start", ["MPI_Init", "MPI_Session_init"])
+def test_the_start_of_mpi_counts_nowhere(start: str) -> None:
     """A start that grows with the ranks must not push all work below the threshold."""
-    names = ("main", "MPI_Init", "work")
-    regions = tuple(Region(n, n, RegionKind.MPI if n == "MPI_Init" else RegionKind.FUNCTION) for n in names)
+    names = ("main", start, "work")
+    regions = tuple(Region(n, n, RegionKind.MPI if n == start else RegionKind.FUNCTION) for n in names)
     tree = CallTree(regions, np.arange(3), np.array([-1, 0, 0]))
     p = np.array([1.0, 2, 4, 8, 16])
     time = np.array([1e-4 + 0 * p, 0.3 * p, 0.05 + 0 * p])[:, :, None]
     metrics = {"time": Metric("time", "s", "cost")}
     experiment = Experiment("start", ("p",), p[:, None], tree, metrics, {"time": time})
-    selection = select(analyze(experiment), {"p": 4096.0})
+    analysis = analyze(experiment)
+    selection = select(analysis, {"p": 4096.0})
     assert {choice.region.name for choice in selection.kept} == {"main", "work"}
     assert selection.total == pytest.approx(0.0501, rel=0.05)
+    assert selection.total + selection.startup == pytest.approx(evaluate(analysis, {"p": 4096.0}).total.value)
 
 
 def test_selection_keeps_the_way_to_main(analysis: Analysis) -> None:
@@ -160,13 +168,13 @@ def test_empty_experiments_are_refused(make_program: MakeProgram) -> None:
 
 def test_one_configuration_gives_constants(make_program: MakeProgram) -> None:
     single = analyze(make_program(p=(4,), n=(100,)))
-    ranking = single.rank_at({"p": 4, "n": 100})
+    evaluation = evaluate(single, {"p": 4, "n": 100})
     truth = exact(np.array([4.0]), np.array([100.0]))
-    assert ranking.total.value == pytest.approx(sum(float(t["time"][0]) for t in truth.values()), rel=0.05)
+    assert evaluation.total.value == pytest.approx(sum(float(t["time"][0]) for t in truth.values()), rel=0.05)
 
 
 def test_few_processes(make_program: MakeProgram) -> None:
     """Values of p from 1, where a barrier of one process has no latency, and two values of n."""
     small = analyze(make_program(p=(1, 2, 4, 8), n=(100, 200), noise=0.02))
     assert all(isinstance(entry.model, Model) for entries in small.exclusive.values() for entry in entries)
-    assert small.rank_at({"p": 16, "n": 400}).total.value > 0
+    assert evaluate(small, {"p": 16, "n": 400}).total.value > 0

@@ -100,12 +100,12 @@ def test_points_and_times_that_are_not_there_are_refused() -> None:
         diagnose(without, analysis, {"p": 65536, "n": 500})
 
 
-def test_configurations_that_were_crowded_say_nothing() -> None:
+def test_configurations_that_were_oversubscribed_say_nothing() -> None:
     """From 125 ranks on they shared processors: what grows there is no property of the program."""
     shared = np.where(P >= 125, P / 20, 1.0)
     measured = _experiment(WORK * shared, RECEIVE * shared)
     assert _diagnosis(measured).findings
-    known = _diagnosis(replace(measured, crowded=P >= 125))
+    known = _diagnosis(replace(measured, oversubscribed=P >= 125))
     assert known.findings == ()
     assert [note.split(":")[0] for note in known.notes] == ["10 of 25 configurations are left out", "p"]
 

@@ -135,6 +135,7 @@ def test_wrong_specifications_say_what_is_wrong(table: dict[str, object], fault:
 
 def test_a_specification_needs_functions_of_different_names() -> None:
     one = {"name": "f", "loops": ["n"]}
-    for content in ({}, {"function": []}, {"function": [one, one]}, {"function": [one], "other": 1}):
+    wrong: list[dict[str, object]] = [{}, {"function": []}, {"function": [one, one]}, {"function": [one], "other": 1}]
+    for content in wrong:
         with pytest.raises(FormatError, match=r"spec\.toml"):
             functions_of(content, "spec.toml")

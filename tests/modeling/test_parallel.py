@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
-from quipu.agent.cli.jobs import modeling_by
-from quipu.modeling.errors import ModelingError
+from quipu.modeling.errors import FormatError, UsageError
 from quipu.modeling.experiment import Metric
+from quipu.modeling.parallel import LEAST_BATCH, Workers, batches, jobs, modeling_by
 from quipu.modeling.pmnf import NoModel, fit_models
-from quipu.modeling.pmnf.parallel import LEAST_BATCH, batches, distributed
 
+QUIPU = str(Path(sys.executable).with_name("quipu"))
+# As root and on few cores; no effect on other MPIs than Open MPI.
+LAUNCH = ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "OMPI_MCA_rmaps_base_oversubscribe")
 TIME = Metric("time", "s", "cost")
 P = np.array([4.0, 8, 16, 32, 64])
 
@@ -28,9 +34,9 @@ def test_models_of_workers_are_the_same() -> None:
     )
     executed = random.random((3 * LEAST_BATCH, 5)) > 0.05
     alone = _texts(values, executed)
-    with ThreadPoolExecutor(3) as pool, distributed(pool.map, 3):
+    with ThreadPoolExecutor(3) as pool, modeling_by(Workers(3, pool.map)):
         assert _texts(values, executed) == alone
-    with modeling_by("2"):
+    with jobs("2"):
         assert _texts(values, executed) == alone
 
 
@@ -40,7 +46,54 @@ def test_batches_hold_every_path_once() -> None:
         assert (found == np.arange(paths)).all()
 
 
-@pytest.mark.parametrize("jobs", ["0", "-1", "many", ""])
-def test_bad_numbers_of_jobs(jobs: str) -> None:
-    with pytest.raises(ModelingError, match="number of processes"), modeling_by(jobs):
+@pytest.mark.parametrize("number", ["0", "-1", "many", "", "٣"])
+def test_bad_numbers_of_jobs(number: str) -> None:
+    with pytest.raises(UsageError, match="number of processes"), jobs(number):
         pass
+
+
+def _unreadable(line: int) -> None:
+    raise FormatError("run.json", "is no JSON", line)
+
+
+def test_errors_come_back_from_workers() -> None:
+    with pytest.raises(FormatError, match=r"^run\.json:7: is no JSON$"), jobs("2") as workers:
+        assert workers is not None
+        list(workers.map(_unreadable, [7]))
+
+
+@pytest.fixture(scope="module")
+def experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file of Extra-P with call paths for several batches."""
+    path = tmp_path_factory.mktemp("mpi") / "large.txt"
+    lines = ["PARAMETER p", "POINTS 4 8 16 32 64"]
+    for region in range(2 * LEAST_BATCH):
+        lines += [f"REGION f{region}", "METRIC time", *(f"DATA {region + p * (1 + region % 5)}" for p in P)]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def _modeled(experiment: Path, output: Path, *command: str) -> bytes:
+    environment = {**os.environ, **dict.fromkeys(LAUNCH, "1")}
+    full = [*command[:-1], QUIPU, "model", str(experiment), "--jobs", command[-1], "-o", str(output), "--json"]
+    result = subprocess.run(full, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert result.stderr.count("wrote") == 1
+    return output.read_bytes()
+
+
+def test_models_of_an_mpi_job_are_the_same(experiment: Path, tmp_path: Path) -> None:
+    alone = _modeled(experiment, tmp_path / "alone.json", "1")
+    mpirun = ("mpirun", "-n", "3")
+    assert _modeled(experiment, tmp_path / "mpi.json", *mpirun, "mpi") == alone
+    futures = (*mpirun, sys.executable, "-m", "mpi4py.futures")
+    assert _modeled(experiment, tmp_path / "futures.json", *futures, "mpi") == alone
+
+
+def test_a_launcher_of_another_mpi_is_one_error() -> None:
+    program = "from quipu.modeling.parallel import jobs\nwith jobs('mpi'): pass"
+    environment = {**os.environ, **dict.fromkeys(LAUNCH, "1"), "MPI_LOCALNRANKS": "3"}
+    command = [sys.executable, "-c", program]
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    assert result.returncode == 1
+    assert "EnvironmentProblem: the launcher started several processes, but mpi4py sees only one" in result.stderr

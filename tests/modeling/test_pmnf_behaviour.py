@@ -10,7 +10,7 @@ from quipu.modeling.experiment import CallTree, Experiment, FloatArray, Metric, 
 from quipu.modeling.pmnf import find_changes
 from quipu.report.behaviour import unrepeated
 
-P = 2.0 ** np.arange(1, 9)
+P = np.asarray(2.0 ** np.arange(1, 9), np.float64)
 
 
 def _experiment() -> Experiment:

@@ -11,7 +11,7 @@ from quipu.modeling.experiment import FloatArray, Metric
 from quipu.modeling.pmnf import Factor, Model, Term, compare, deviations, find_changes
 
 TIME = Metric("time", "s", "cost")
-P = 2.0 ** np.arange(1, 11)
+P = np.asarray(2.0 ** np.arange(1, 11), np.float64)
 
 
 def _noisy(values: FloatArray, noise: float, seed: int, repetitions: int = 5) -> FloatArray:

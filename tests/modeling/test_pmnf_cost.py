@@ -51,7 +51,7 @@ def _noisy(values: FloatArray, noise: float, repetitions: int, seed: int) -> Flo
 
 
 def _hits(models: list[Model | NoModel], far: FloatArray, truth: FloatArray) -> float:
-    predicted = np.array([m.predict(far).value for m in models if isinstance(m, Model)])
+    predicted = np.array([m.predict(far.tolist()).value for m in models if isinstance(m, Model)])
     assert len(predicted) == len(truth)
     return float((np.abs(predicted / truth - 1) <= 0.05).mean())
 
@@ -104,7 +104,7 @@ def test_four_parameters_with_much_noise(dense: bool) -> None:
     values, truth, _ = _planted(80, points, far, 16)
     models = fit_models(points, _noisy(values, 0.1, 5, 17), TIME, ("p", "n", "s", "t"))
     assert _hits(models, far, truth) >= (0.97 if dense else 0.6)
-    predictions = [m.predict(far) for m in models if isinstance(m, Model)]
+    predictions = [m.predict(far.tolist()) for m in models if isinstance(m, Model)]
     inside = [p.lower <= true <= p.upper for p, true in zip(predictions, truth, strict=True)]
     assert np.mean(inside) >= 0.8
 
@@ -157,7 +157,7 @@ def test_intervals_hold_the_truth() -> None:
     inside = []
     for model, true in zip(fit_models(ONE, _noisy(values, 0.05, 5, 14), TIME, ("p",)), truth, strict=True):
         assert isinstance(model, Model)
-        prediction = model.predict(far)
+        prediction = model.predict(far.tolist())
         assert prediction.extrapolates and prediction.lower <= prediction.value <= prediction.upper
         inside.append(prediction.lower <= true <= prediction.upper)
     assert 0.8 <= np.mean(inside) <= 1.0

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from quipu.modeling.analysis import analyze
 from quipu.modeling.experiment import CallTree, Experiment, FloatArray, Metric, Region, RegionKind
 from quipu.modeling.pmnf.model import Model
-from quipu.modeling.priors.effort_time import PathModel, model_time
+from quipu.modeling.priors import PathModel
 from quipu.modeling.priors.requests import requested_bytes
-from quipu.modeling.priors.table import ANY_DATA, Bytes, Scale, operation_of, row_of
+from quipu.modeling.priors.table import ANY_DATA, Bytes, Scale, row_of
 
 from .conftest import NAMES, MakeProgram, exact
 
 ALPHA, BETA, GAMMA = 2e-6, 3e-10, 5e-10
+
+
+def _time_models(experiment: Experiment) -> tuple[PathModel, ...]:
+    return analyze(experiment).models("time")
 
 
 def _operation(name: str, noise: float = 0.0, processes: float = 1.0, seed: int = 0) -> tuple[Experiment, FloatArray]:
@@ -81,12 +86,12 @@ FURTHER = [
 @pytest.mark.parametrize("name", TABLE_I + FURTHER)
 def test_every_row_is_recovered(name: str) -> None:
     experiment, time = _operation(name)
-    entry = model_time(experiment)[1]
+    entry = _time_models(experiment)[1]
     assert isinstance(entry.model, Model)
     assert entry.basis == f"table I: {name}"
     np.testing.assert_allclose(entry.model.evaluate(experiment.points), time, rtol=1e-3)
     experiment, _ = _operation(name, noise=0.1)
-    noisy = model_time(experiment)[1].model
+    noisy = _time_models(experiment)[1].model
     assert isinstance(noisy, Model)
     assert noisy.leading == entry.model.leading
 
@@ -103,7 +108,7 @@ def test_every_row_is_recovered(name: str) -> None:
     ],
 )
 def test_priors_explain_themselves(name: str, text: str) -> None:
-    entry = model_time(_operation(name)[0])[1]
+    entry = _time_models(_operation(name)[0])[1]
     assert entry.prior == text
 
 
@@ -111,7 +116,7 @@ def test_waiting_behind_computation_does_not_grow_with_the_bytes() -> None:
     experiment, _ = _operation("MPI_Waitall")
     random = np.random.default_rng(1)
     experiment.values["time"][1] = 1e-4 * (1 + 0.1 * random.uniform(-1, 1, experiment.values["time"][1].shape))
-    entry = model_time(experiment)[1]
+    entry = _time_models(experiment)[1]
     assert isinstance(entry.model, Model)
     assert not entry.model.terms
     assert entry.prior == "α·visits [one latency per call]"
@@ -129,7 +134,7 @@ def test_requests_are_those_of_the_nearest_caller() -> None:
 
 
 def test_share_of_processes_shows_in_the_model() -> None:
-    model = model_time(_operation("MPI_Allgather")[0])[1].model
+    model = _time_models(_operation("MPI_Allgather")[0])[1].model
     assert isinstance(model, Model)
     assert "n·(p-1)/p" in str(model)
 
@@ -138,17 +143,9 @@ def test_share_of_processes_shows_in_the_model() -> None:
 def test_communicators_of_another_size(name: str) -> None:
     """A row of a process grid has half of the processes: log2(p/2), and (p/2-1)/(p/2) of the bytes."""
     experiment, time = _operation(name, processes=0.5)
-    model = model_time(experiment)[1].model
+    model = _time_models(experiment)[1].model
     assert isinstance(model, Model)
     np.testing.assert_allclose(model.evaluate(experiment.points)[4:], time[4:], rtol=1e-3)
-
-
-@pytest.mark.parametrize(("region", "operation"), [
-    ("MPI_Bcast", "bcast"), ("PMPI_Bcast", "bcast"), ("mpi_bcast_", "bcast"), ("mpi_bcast__", "bcast"),
-    ("MPI_Bcast_c", "bcast"), ("mpi_send_c_", "send"), ("MPI_Bcast_f08ts", "bcast"), ("MPI_Put", "put"),
-])  # fmt: skip
-def test_names_of_operations(region: str, operation: str) -> None:
-    assert operation_of(region) == operation
 
 
 def test_non_blocking_collectives_have_the_row_of_blocking_ones() -> None:
@@ -173,7 +170,7 @@ def test_operations_that_move_no_data_are_modeled_from_time_alone(name: str) -> 
             values = {"visits": np.ones((1, 20, 2)), "time": noisy[None]}
             metrics = {"visits": Metric("visits", "1", "effort"), "time": Metric("time", "s", "cost")}
             points = np.stack([p, n], axis=1)
-            (entry,) = model_time(Experiment("setup", ("p", "n"), points, tree, metrics, values))
+            (entry,) = _time_models(Experiment("setup", ("p", "n"), points, tree, metrics, values))
             assert entry.basis == "time only" and isinstance(entry.model, Model)
             close.append(entry.model.leading == {"p": lead, "n": (0, 0)})
             assert entry.model.at(p=256, n=64000) < 3 * (0.3 + 0.05 * growth * 256)
@@ -181,7 +178,7 @@ def test_operations_that_move_no_data_are_modeled_from_time_alone(name: str) -> 
 
 
 def test_data_without_a_row_is_a_message() -> None:
-    entry = model_time(_operation("MPI_File_write_at")[0], metric="time")[1]
+    entry = _time_models(_operation("MPI_File_write_at")[0])[1]
     assert entry.basis == "table I: MPI_File_write_at"
     assert entry.prior.startswith("α·visits + β·B")
 
@@ -190,7 +187,7 @@ def test_data_without_a_row_is_a_message() -> None:
 def test_program_keeps_the_order_of_its_effort(make_program: MakeProgram, noise: float) -> None:
     """Even one repetition with strong noise leaves the leading exponents where effort says they are."""
     experiment = make_program(noise=noise, repetitions=1)
-    entries = dict(zip(NAMES, model_time(experiment), strict=True))
+    entries = dict(zip(NAMES, _time_models(experiment), strict=True))
     leads = {name: e.model.leading for name, e in entries.items() if isinstance(e.model, Model)}
     assert leads["sweep"] == {"p": (0, 0), "n": (2, 0)}
     assert leads["sort"] == {"p": (0, 0), "n": (1, 1)}
@@ -202,7 +199,7 @@ def test_program_keeps_the_order_of_its_effort(make_program: MakeProgram, noise:
 
 
 def test_predictions_of_the_program(make_program: MakeProgram) -> None:
-    entries = model_time(make_program(noise=0.1))
+    entries = _time_models(make_program(noise=0.1))
     truth = exact(np.array([256.0]), np.array([12800.0]))
     for name, entry in zip(NAMES, entries, strict=True):
         assert isinstance(entry.model, Model)
@@ -210,7 +207,7 @@ def test_predictions_of_the_program(make_program: MakeProgram) -> None:
 
 
 def test_bases(make_program: MakeProgram) -> None:
-    bases = {name: entry.basis for name, entry in zip(NAMES, model_time(make_program()), strict=True)}
+    bases = {name: entry.basis for name, entry in zip(NAMES, _time_models(make_program()), strict=True)}
     assert bases["sweep"] == "effort"
     assert bases["interpreter"] == "time only"
     assert bases["MPI_Barrier"] == "table I: MPI_Barrier"
@@ -221,7 +218,7 @@ def test_time_alone(make_program: MakeProgram) -> None:
     bare = Experiment(
         "bare", full.parameters, full.points, full.tree, {"time": full.metrics["time"]}, {"time": full.values["time"]}
     )
-    entries = model_time(bare)
+    entries = _time_models(bare)
     assert {entry.basis for entry in entries} == {"time only"}
     assert all(isinstance(entry, PathModel) and isinstance(entry.model, Model) for entry in entries)
 
@@ -233,7 +230,7 @@ def test_loops_whose_blocks_cost_differently() -> None:
     blocks, time = 1000 * n + n**2, 1e-6 * n + 1e-8 * n**2
     metrics = {"blocks": Metric("blocks", "1", "effort"), "time": Metric("time", "s", "cost")}
     values = {"blocks": blocks[None, :, None], "time": time[None, :, None]}
-    (entry,) = model_time(Experiment("loops", ("n",), n[:, None], tree, metrics, values))
+    (entry,) = _time_models(Experiment("loops", ("n",), n[:, None], tree, metrics, values))
     assert isinstance(entry.model, Model)
     assert entry.model.at(n=100000) == pytest.approx(100.1, rel=1e-6)
     assert entry.prior == "c0 + c1·n² + c2·n"

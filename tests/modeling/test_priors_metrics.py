@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from quipu.modeling.analysis import analyze
 from quipu.modeling.experiment import CallTree, Experiment, FloatArray, Metric, Region
 from quipu.modeling.pmnf import Model
-from quipu.modeling.priors import PathModel, model_time
+from quipu.modeling.priors import PathModel
 
 GRID = np.array([(p, n) for p in (2.0, 4, 8, 16, 32) for n in (100.0, 200, 300, 400, 500)])
 P, N = GRID.T
 BLOCKS = 5 + 2 * N**2 + 90 * N
 FLOPS = 3 + 40 * N**2
 BYTES = 8 + 800 * N * P
+
+
+def _time_models(experiment: Experiment) -> tuple[PathModel, ...]:
+    return analyze(experiment).models("time")
 
 
 def _model(time: FloatArray, noise: float = 0.0, seed: int = 0, **effort: FloatArray) -> PathModel:
@@ -26,7 +31,7 @@ def _model(time: FloatArray, noise: float = 0.0, seed: int = 0, **effort: FloatA
     }
     metrics = {name: Metric(name, "1", "effort") for name in values} | {"time": Metric("time", "s", "cost")}
     found = {name: value[None, :, None] for name, value in values.items()}
-    (entry,) = model_time(Experiment("metrics", ("p", "n"), GRID, tree, metrics, found))
+    (entry,) = _time_models(Experiment("metrics", ("p", "n"), GRID, tree, metrics, found))
     return entry
 
 

@@ -107,7 +107,7 @@ def instrumented(tmp_path_factory: pytest.TempPathFactory) -> Path:
     program = tmp_path_factory.mktemp("instrumented") / "reduction"
     compiler = Path(sys.executable).with_name("quipu-mpicc")
     source = PROGRAMS / "reduction.c"
-    command = [compiler, "--quipu-per-block", "-g", "-O1", "-pthread", source, "-o", program]
+    command: list[str | Path] = [compiler, "--quipu-per-block", "-g", "-O1", "-pthread", source, "-o", program]
     subprocess.run(command, check=True)
     return program
 

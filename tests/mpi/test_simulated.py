@@ -61,6 +61,7 @@ def table(archive: RunArchive, metric: str) -> dict[tuple[tuple[str, ...], int],
     for region, parent in zip(tree.region.tolist(), tree.parent.tolist(), strict=True):
         paths.append((*(paths[parent] if parent >= 0 else ()), tree.regions[region].name))
     values = archive.values
+    assert values is not None
     rows = zip(values.callpath.tolist(), values.rank.tolist(), values.metrics[metric].tolist(), strict=True)
     return {(paths[path], rank): value for path, rank, value in rows if value}
 
@@ -85,7 +86,7 @@ def test_programs_of_the_plain_compiler_are_counted(build: Build, tmp_path: Path
     plain = simulated(build("simulated", "smpicc"), 8, tmp_path / "plain")
     built = simulated(build("simulated", "quipu-smpicc"), 8, tmp_path / "built")
     for metric in ("visits", "bytes_sent", "bytes_received"):
-        of_mpi = {}
+        of_mpi: dict[tuple[str, int], float] = {}
         for (path, rank), value in table(built, metric).items():
             if path[-1].startswith("MPI_"):
                 of_mpi[path[-1], rank] = of_mpi.get((path[-1], rank), 0) + value

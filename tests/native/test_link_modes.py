@@ -51,7 +51,7 @@ def wrapper(workshop: Workshop, name: str, *arguments: str | Path, to: Path) -> 
     return to
 
 
-def measure(workshop: Workshop, program: Path, *arguments: str | Path) -> tuple[str, dict[tuple[str, ...], Tree]]:
+def measure(workshop: Workshop, program: Path, *arguments: str | Path) -> tuple[str, Tree]:
     run = workshop.run(program, *map(str, arguments))
     assert run.returncode == 0
     return run.stdout, effort(run)

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from quipu.agent.installation import native_file
@@ -150,7 +151,7 @@ def test_compilers_without_a_plugin_are_refused(sources: Path, cc: Path, answer:
 @pytest.mark.parametrize("llvm", INSTALLED_LLVMS)
 def test_the_plugin_that_fits_the_compiler(sources: Path, cc: Path, llvm: str) -> None:
     """By the name of the compiler, by the file that a link leads to, and by what it says of itself."""
-    (sources / "linked").symlink_to(shutil.which(f"clang-{llvm}"))
+    (sources / "linked").symlink_to(str(shutil.which(f"clang-{llvm}")))
     (sources / "script").write_text(f'#!/bin/sh\nexec clang-{llvm} "$@"\n')
     (sources / "script").chmod(0o755)
     for compiler in (f"clang-{llvm}", sources / "linked", sources / "script"):
@@ -161,10 +162,11 @@ def test_the_plugin_that_fits_the_compiler(sources: Path, cc: Path, llvm: str) -
 def test_filter_at_compile_time(sources: Path, cc: Path, workshop) -> None:
     selection = sources / "one.filter"
     selection.write_text("SCOREP_REGION_NAMES_BEGIN\nEXCLUDE *\nINCLUDE MANGLED\nmain\nSCOREP_REGION_NAMES_END\n")
-    for name, arguments, environment in [
+    cases: list[tuple[str, list[str], dict[str, Any]]] = [
         ("option", [f"--quipu-filter={selection}"], {}),
         ("environment", [], {"QUIPU_FILTER": str(selection)}),
-    ]:
+    ]
+    for name, arguments, environment in cases:
         program = sources / name
         build(cc, "-O1", "-fno-inline", *arguments, sources / "main.c", sources / "add.c", "-o", program, **environment)
         measured = workshop.run(program)
@@ -261,8 +263,8 @@ def test_module_mpi_of_another_compiler(tmp_path: Path) -> None:
         "  double precision :: time\n  integer :: error\n  call MPI_Barrier(MPI_COMM_WORLD, error)\n"
         "  time = MPI_Wtime()\nend subroutine\n"
     )
-    cache = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
-    compile_solve = [native_file("quipu-mpifort"), "-c", source, "-o", tmp_path / "solve.o"]
+    cache: dict[str, Any] = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    compile_solve: list[str | Path] = [native_file("quipu-mpifort"), "-c", source, "-o", tmp_path / "solve.o"]
     with ThreadPoolExecutor() as pool:
         for compilation in [pool.submit(build, *compile_solve, **cache) for _ in range(3)]:
             compilation.result()

@@ -36,7 +36,8 @@ JSON = """{"parameters": ["p", "n"], "measurements": {
               "visits": [{"point": [4, 10], "values": [7, 7]}, {"point": [8, 10], "values": [7, 7]},
                          {"point": [4, 20], "values": [7, 7]}]}}}
 """
-_ROWS = [
+CubeMetric = tuple[str, str, Sequence[Sequence[float]]]
+_ROWS: list[tuple[str, str, list[tuple[tuple[int, int], tuple[float, ...]]]]] = [
     ("main", "time", [((4, 10), (1.5, 1.25)), ((8, 10), (2.5, 2.25)), ((4, 20), (3.5, 3))]),
     ("main->foo", "time", [((4, 10), (10, 11)), ((8, 10), (20, 21)), ((4, 20), (30, 31))]),
     ("main->foo", "visits", [((4, 10), (7, 7)), ((8, 10), (7, 7)), ((4, 20), (7, 7))]),
@@ -116,7 +117,7 @@ SEND = '<cnode id="2" calleeId="2"/>'
 
 def write_cube(
     path: Path,
-    metrics: Mapping[str, tuple[str, str, Sequence[Sequence[float]]]],
+    metrics: Mapping[str, CubeMetric],
     threads: Sequence[int] = (1, 1),
     send: bool = True,
 ) -> Path:

@@ -50,7 +50,7 @@ def interpreter() -> Path:
     python = _HOME / "bin" / "python"
     if not (_HOME / "complete").exists():
         subprocess.run([sys.executable, "-m", "venv", "--clear", str(_HOME)], check=True, timeout=300)
-        install = [python, "-m", "pip", "install", "--quiet", f"extrap=={VERSION}"]
+        install = [str(python), "-m", "pip", "install", "--quiet", f"extrap=={VERSION}"]
         subprocess.run(install, check=True, timeout=600)
         (_HOME / "complete").touch()
     return python

@@ -14,7 +14,7 @@ from quipu.report.formats.detect import is_folder_of_others, read_experiment
 from quipu.report.formats.extrap.cube_folders import find_profiles
 
 from . import real_extrap
-from .extrap_samples import write_cube
+from .extrap_samples import CubeMetric, write_cube
 from .test_extrap_reading import same
 
 
@@ -23,7 +23,7 @@ def write_folder(folder: Path, send: bool = True) -> Path:
     for p in (2, 4):
         for n in (10, 20):
             for r in (1, 2):
-                time = [[n + 10 * p + r + 0.5, n + 10 * p + r], [p + n, 2 * p + n], [0.25, 0.75]]
+                time: list[list[float]] = [[n + 10 * p + r + 0.5, n + 10 * p + r], [p + n, 2 * p + n], [0.25, 0.75]]
                 visits = [[1, 1], [n, n], [p, p]]
                 rows = slice(0, 3 if send else 2)
                 write_cube(
@@ -72,14 +72,14 @@ def test_profiles_that_extrap_saved_keep_their_repetitions(tmp_path: Path) -> No
 
 
 def test_ranks_and_threads_combine(tmp_path: Path) -> None:
-    metrics = {
+    metrics: dict[str, CubeMetric] = {
         "time": ("DOUBLE", "EXCLUSIVE", [[1.0, 2, 4], [0, 0, 0], [0, 0, 0]]),
         "max_time": ("MAXDOUBLE", "EXCLUSIVE", [[1.0, 2, 4], [0, 0, 0], [0, 0, 0]]),
         "min_time": ("MINDOUBLE", "EXCLUSIVE", [[1.0, 2, 4], [0, 0, 0], [0, 0, 0]]),
         "rate": ("RATE", "INCLUSIVE", [[1, 1, 1, 1, 1, 1], [1, 1, 1, 1, 1, 1], [1, 1, 1, 1, 1, 1]]),
     }
     write_cube(tmp_path / "x.p4" / "profile.cubex", metrics, threads=(2, 1))
-    found = {over: read_experiment(tmp_path, over) for over in ("mean", "max", "sum")}  # type: ignore[arg-type]
+    found = {over: read_experiment(tmp_path, over) for over in ("mean", "max", "sum")}
     assert [found[over].values["time"][0, 0, 0] for over in ("mean", "max", "sum")] == [3.5, 4, 7]
     assert found["sum"].values["max_time"][0, 0, 0] == 4
     assert found["mean"].metric("max_time").over_locations == "max"

@@ -100,8 +100,9 @@ def test_damage_is_an_error_of_the_file(kind: str, tmp_path: Path) -> None:
 def test_damaged_cube_profiles(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     folder = tmp_path_factory.getbasetemp() / "cube-fuzz"
     path = folder / "x.p4.r1" / "profile.cubex"
-    rows = [[1.0, 2], [3, 4], [5, 6]]
-    write_cube(path, {"time": ("DOUBLE", "INCLUSIVE", rows), "visits": ("UINT64", "EXCLUSIVE", [[1, 1]] * 3)})
+    rows = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
+    visits = [[1, 1], [1, 1], [1, 1]]
+    write_cube(path, {"time": ("DOUBLE", "INCLUSIVE", rows), "visits": ("UINT64", "EXCLUSIVE", visits)})
     path.write_bytes(data.draw(damaged(path.read_bytes().rstrip(b"\0"))))
     try:
         read_experiment(folder)

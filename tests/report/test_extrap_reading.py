@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from quipu.modeling.errors import FormatError, UsageError
 from quipu.modeling.experiment import Experiment, RegionKind
+from quipu.modeling.metrics import METRICS
 from quipu.report.formats.detect import format_of, read_experiment
 from quipu.report.formats.extrap import parse_json, parse_json_lines, parse_talpas, parse_text
-from quipu.report.formats.known_metrics import KNOWN
 
 from . import extrap_samples, real_extrap
 
@@ -151,10 +151,11 @@ def test_a_file_has_no_ranks(tmp_path: Path) -> None:
 
 def test_known_metrics_are_those_of_the_runtime() -> None:
     table = (Path(__file__).parents[2] / "agent" / "runtime" / "metrics.def").read_text(encoding="utf-8")
-    rows = re.findall(r'^QUIPU_METRIC\(\w+, "(.*?)", "(.*?)", "(.*?)", "(.*?)", "(.*?)"\)', table, re.MULTILINE)
-    known = [(m.name, m.unit, m.kind, m.over_locations, m.description) for m in KNOWN.values()]
+    field = ', "(.*?)"'
+    rows = re.findall(rf"^QUIPU_(?:WEIGHTED_)?METRIC\(\w+{5 * field}\)", table, re.MULTILINE)
+    known = [(m.name, m.unit, m.kind, m.over_locations, m.description) for m in METRICS.values()]
     assert set(known) <= set(rows)
-    assert {row[0] for row in rows if row[2] == "effort"} <= set(KNOWN)
+    assert {row[0] for row in rows if row[2] == "effort"} <= set(METRICS)
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from quipu.modeling.errors import FormatError
 from quipu.modeling.experiment import CallTree, Experiment, FloatArray, Region, RegionKind
-
-from ..known_metrics import metric_named
+from quipu.modeling.metrics import metric_named
 
 DEFAULT_CALLPATH = "<root>"
 DEFAULT_METRIC = "<default>"

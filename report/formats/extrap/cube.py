@@ -15,8 +15,8 @@ from xml.etree.ElementTree import ParseError
 import numpy as np
 from quipu.modeling.errors import EnvironmentProblem, FormatError
 from quipu.modeling.experiment import CallTree, Experiment, FloatArray, IntArray, Metric, Region, RegionKind
+from quipu.modeling.metrics import METRICS
 
-from ..known_metrics import KNOWN
 from .content import LARGEST
 from .cube_folders import Profile, find_profiles
 
@@ -178,7 +178,7 @@ class _Reader:
 def _metric(cube_metric: Any) -> Metric:
     name, unit = str(cube_metric.name), str(cube_metric.units or "")
     over: Literal["sum", "max"] = "max" if "MAX" in cube_metric.data_type.upper() else "sum"
-    return KNOWN.get(name) or Metric(name, _UNITS.get(unit, unit), "cost", over, str(cube_metric.description or ""))
+    return METRICS.get(name) or Metric(name, _UNITS.get(unit, unit), "cost", over, str(cube_metric.description or ""))
 
 
 def _parents_first(roots: list[Any]) -> Iterator[Any]:

@@ -145,7 +145,7 @@ const state = {
 };
 const listeners = [];
 const onChange = (listener) => listeners.push(listener);
-function change(update) {
+function choose(update) {
   Object.assign(state, update);
   for (const listener of listeners) listener(update);
 }

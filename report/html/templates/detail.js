@@ -3,7 +3,7 @@
 function drawDetail() {
   const crumbs = ancestry(state.path).flatMap((node, at) => {
     const button = element("button", { type: "button" }, regionOf(node).display);
-    button.addEventListener("click", () => choose(node));
+    button.addEventListener("click", () => openPath(node));
     return at ? [" → ", button] : [button];
   });
   byId("crumbs").replaceChildren(...crumbs);
@@ -52,9 +52,9 @@ function drawModels() {
   byId("models").tBodies[0].replaceChildren(...rows);
 }
 
-function choose(path) {
+function openPath(path) {
   reveal(path);
-  change({ path });
+  choose({ path });
   drawTree();
   intoView();
 }
@@ -152,7 +152,7 @@ function callersOf(path) {
 function rankedRow(path, one, at, whole, metric, set, outside) {
   const button = element("button", { type: "button" }, regionOf(path).display);
   button.addEventListener("click", () => {
-    choose(path);
+    openPath(path);
     byId("detail").scrollIntoView({ block: "nearest" });
   });
   const name = element("td", { class: "path" }, button, ...callersOf(path));

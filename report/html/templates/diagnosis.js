@@ -17,7 +17,7 @@ function findingsAt(point) {
     .map((one) => {
       const model = set.own.get(one.path);
       const { now, first, there, line } = slowdownFactors(one, point);
-      const expected = Math.max(0, evaluate(model, point));
+      const expected = set.predictOwn(one.path, point)?.middle ?? 0;
       return { ...one, model, line, measured: now / first, slowdown: there / first, predicted: expected * there, lost: expected * (there - first) };
     })
     .filter((one) => one.lost > 0)
@@ -68,7 +68,8 @@ function drawDiagnosis() {
     return;
   }
   let expected = 0;
-  for (const own of modelsOf("time").own.values()) expected += Math.max(0, evaluate(own, point));
+  const time = modelsOf("time");
+  for (const path of time.own.keys()) expected += time.predictOwn(path, point)?.middle ?? 0;
   const all = findingsAt(point);
   const whole = expected + all.reduce((sum, one) => sum + one.lost, 0);
   const found = all.filter((one) => one.lost >= LEAST_LOSS * whole);

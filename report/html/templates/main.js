@@ -6,16 +6,16 @@ function startControls() {
     node.title = metric.description;
     return node;
   }));
-  byId("metric").addEventListener("change", (event) => change({ metric: event.target.value }));
-  byId("scope").addEventListener("change", (event) => change({ scope: event.target.value }));
-  byId("sort").addEventListener("change", (event) => change({ sort: event.target.value }));
+  byId("metric").addEventListener("change", (event) => choose({ metric: event.target.value }));
+  byId("scope").addEventListener("change", (event) => choose({ scope: event.target.value }));
+  byId("sort").addEventListener("change", (event) => choose({ sort: event.target.value }));
   const label = (point) => point.map((value, at) => `${DATA.parameters[at]}=${plainNumber(value)}`).join(", ") || "the run";
   byId("configuration").replaceChildren(...DATA.points.map((point, at) => option(at, label(point), at === state.configuration)));
   byId("configuration").addEventListener("change", (event) => {
     const configuration = Number(event.target.value);
     state.fixed = DATA.points[configuration].slice();
     drawFixed();
-    change({ configuration });
+    choose({ configuration });
   });
   byId("theme").addEventListener("click", () => {
     const root = document.documentElement;

@@ -57,7 +57,7 @@ function drawChange(svg, x, y, axis, fixed, height) {
 }
 
 // Minimum, 5 % to 95 %, quartiles, median and mean of the noise levels of one metric on a common scale.
-function noiseBox(levels, mean, most) {
+function noiseBox(levels, average, most) {
   const width = 260;
   const x = (value) => (6 + (width - 12) * Math.min(1, value / most)).toFixed(1);
   const [least, low, first, middle, third, high, largest] = levels;
@@ -66,7 +66,7 @@ function noiseBox(levels, mean, most) {
   svg.append(shape("rect", { class: "most", x: x(low), width: Math.max(1, x(high) - x(low)), y: 7, height: 8 }));
   svg.append(shape("rect", { class: "half", x: x(first), width: Math.max(1, x(third) - x(first)), y: 4, height: 14 }));
   svg.append(shape("line", { class: "median", x1: x(middle), x2: x(middle), y1: 2, y2: 20 }));
-  svg.append(shape("circle", { class: "mean", cx: x(mean), cy: 11, r: 3 }));
+  svg.append(shape("circle", { class: "mean", cx: x(average), cy: 11, r: 3 }));
   return svg;
 }
 
@@ -75,8 +75,8 @@ function pathCell(path, metric) {
   button.addEventListener("click", () => {
     byId("metric").value = metric;
     byId("scope").value = "exclusive";
-    change({ metric, scope: "exclusive" });
-    choose(path);
+    choose({ metric, scope: "exclusive" });
+    openPath(path);
     byId("detail").scrollIntoView({ block: "nearest" });
   });
   return element("td", { class: "path" }, button, ...callersOf(path));

@@ -4,10 +4,10 @@
 const ROW = 28;
 const open = new Set();
 let visible = [];
-let found = null; // call paths that match the search, and their ancestors
+let matches = null; // call paths that match the search, and their ancestors
 let needle = "";
 
-function weights() {
+function measuredMeans() {
   return valuesAt(state.metric, state.scope, state.configuration).map(mean);
 }
 
@@ -18,20 +18,20 @@ function wholeOf() {
 }
 
 function ordered(nodes, weight) {
-  const list = found ? nodes.filter((node) => found.has(node)) : nodes.slice();
+  const list = matches ? nodes.filter((node) => matches.has(node)) : nodes.slice();
   if (state.sort === "value") list.sort((a, b) => (weight[b] || 0) - (weight[a] || 0) || a - b);
   if (state.sort === "name") list.sort((a, b) => (regionOf(a).display < regionOf(b).display ? -1 : 1));
   return list;
 }
 
 function listRows() {
-  const weight = weights();
+  const weight = measuredMeans();
   visible = [];
   const stack = ordered(roots, weight).reverse();
   while (stack.length) {
     const node = stack.pop();
     visible.push(node);
-    if (open.has(node) || found) stack.push(...ordered(childrenOf[node], weight).reverse());
+    if (open.has(node) || matches) stack.push(...ordered(childrenOf[node], weight).reverse());
   }
 }
 
@@ -40,15 +40,15 @@ function drawTree() {
   byId("rows").style.height = visible.length * ROW + "px";
   byId("value-title").textContent = state.metric + (state.scope === "inclusive" ? " incl" : " excl");
   const total = DATA.parent.length;
-  byId("tree-status").textContent = found
-    ? `${[...found.values()].filter(Boolean).length} of ${total} call paths match`
+  byId("tree-status").textContent = matches
+    ? `${[...matches.values()].filter(Boolean).length} of ${total} call paths match`
     : `${visible.length} of ${total} call paths shown · arrow keys move and fold, / searches`;
   drawRows();
 }
 
 function drawRows() {
   const tree = byId("tree");
-  const weight = weights();
+  const weight = measuredMeans();
   const whole = wholeOf();
   const first = Math.max(0, Math.floor(tree.scrollTop / ROW) - 8);
   const last = Math.min(visible.length, Math.ceil((tree.scrollTop + tree.clientHeight) / ROW) + 8);
@@ -62,7 +62,7 @@ function drawRows() {
 function rowNode(node, at, value, whole) {
   const region = regionOf(node);
   const leaf = !childrenOf[node].length;
-  const unfolded = open.has(node) || (found !== null && !leaf);
+  const unfolded = open.has(node) || (matches !== null && !leaf);
   const row = element("div", {
     class: "row" + (region.kind === "mpi" ? " mpi" : ""),
     role: "treeitem",
@@ -118,14 +118,14 @@ function fold(node, unfold) {
 
 function search(text) {
   needle = text.trim().toLowerCase();
-  found = null;
+  matches = null;
   if (needle) {
-    found = new Map();
+    matches = new Map();
     DATA.parent.forEach((_, node) => {
       const region = regionOf(node);
       if (!region.display.toLowerCase().includes(needle) && !region.name.toLowerCase().includes(needle)) return;
-      for (const step of ancestry(node)) if (!found.has(step)) found.set(step, false);
-      found.set(node, true);
+      for (const step of ancestry(node)) if (!matches.has(step)) matches.set(step, false);
+      matches.set(node, true);
     });
   }
   byId("tree").scrollTop = 0;
@@ -135,7 +135,7 @@ function search(text) {
 function moveBy(step) {
   const at = visible.indexOf(state.path);
   const next = visible[Math.max(0, Math.min(visible.length - 1, at + step))];
-  if (next !== undefined) change({ path: next });
+  if (next !== undefined) choose({ path: next });
   intoView();
 }
 
@@ -153,7 +153,7 @@ function treeKey(event) {
     ArrowLeft: () => {
       if (open.has(node) && childrenOf[node].length) fold(node, false);
       else if (DATA.parent[node] >= 0) {
-        change({ path: DATA.parent[node] });
+        choose({ path: DATA.parent[node] });
         intoView();
       }
     },
@@ -190,12 +190,12 @@ function startTree() {
     const row = event.target.closest(".row");
     if (!row) return;
     const node = Number(row.dataset.path);
-    if (event.target.closest(".twist") && childrenOf[node].length && !found) fold(node, !open.has(node));
-    change({ path: node });
+    if (event.target.closest(".twist") && childrenOf[node].length && !matches) fold(node, !open.has(node));
+    choose({ path: node });
   });
   tree.addEventListener("dblclick", (event) => {
     const row = event.target.closest(".row");
-    if (row && !found) fold(Number(row.dataset.path), !open.has(Number(row.dataset.path)));
+    if (row && !matches) fold(Number(row.dataset.path), !open.has(Number(row.dataset.path)));
   });
   byId("search").addEventListener("input", (event) => search(event.target.value));
   byId("expand").addEventListener("click", () => {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,10 +28,10 @@ def with_time_to_the_end(
     return [until_the_end(profile, end) for profile, end in zip(profiles, ends, strict=True)]
 
 
-def killed(rank: int = 0, **changes: object) -> Profile:
+def killed(rank: int = 0, **changes: Any) -> Profile:
     """Return the profile of a process that began at START and was in solve (node 3) since 4 s, until it was killed."""
     threads = [Thread(3, START + 4 * SECOND), Thread(6, START + 5 * SECOND, 1)]
-    clock = {"ticks": (START, START + SECOND), "nanoseconds": (START, START + SECOND)}
+    clock: dict[str, Any] = {"ticks": (START, START + SECOND), "nanoseconds": (START, START + SECOND)}
     return rank_profile(rank, **{"state": 0, "threads": threads, "start_epoch_ns": EPOCH, **clock, **changes})
 
 
@@ -50,7 +51,11 @@ def test_the_active_call_paths_get_the_time_to_the_end(tmp_path: Path) -> None:
 
 
 def test_ticks_are_made_seconds_by_the_calibration(tmp_path: Path) -> None:
-    ticks = {"clock": 2, "ticks": (1000, 3000), "threads": [Thread(3, 1000 + 4 * 2000)]}  # 2000 ticks are a second
+    ticks: dict[str, Any] = {
+        "clock": 2,
+        "ticks": (1000, 3000),
+        "threads": [Thread(3, 1000 + 4 * 2000)],
+    }  # 2000 ticks are a second
     profile = read(tmp_path, killed(**ticks))
     (profile,) = with_time_to_the_end([profile], {"n1": HostEnds({100: START + 10 * SECOND})}, None)
     assert seconds(profile)[2] == pytest.approx(1 + 6, abs=0.01)  # it had counted 2000 ticks
@@ -60,9 +65,7 @@ def test_ticks_are_made_seconds_by_the_calibration(tmp_path: Path) -> None:
     "changes",
     [{"state": 2}, {"clock": 0}, {"threads": []}, {"clock": 2, "ticks": (5, 5)}, {"threads": [Thread(99, START)]}],
 )
-def test_nothing_is_added_where_nothing_is_missing_or_no_time_is_kept(
-    tmp_path: Path, changes: dict[str, object]
-) -> None:
+def test_nothing_is_added_where_nothing_is_missing_or_no_time_is_kept(tmp_path: Path, changes: dict[str, Any]) -> None:
     before = read(tmp_path, killed(**changes))
     (after,) = with_time_to_the_end([before], {"n1": HostEnds({100: START + 10 * SECOND})}, EPOCH + 10 * SECOND)
     assert after is before
@@ -107,7 +110,7 @@ def test_simulated_ranks_do_not_wait_in_real_time(tmp_path: Path) -> None:
 
 
 def test_what_agents_wrote_is_not_trusted() -> None:
-    strange = [
+    strange: list[dict[str, Any]] = [
         {"host": 3, "processes": []},
         {"host": "a", "processes": {}},
         {"host": "b", "processes": [1, {}, {"pid": "1"}, {"pid": 5, "ended_ns": -1}, {"pid": 6, "ended_ns": 1 << 70}]},

@@ -98,12 +98,19 @@ def test_an_experiment_of_statistics_can_be_loaded(alone: RunArchive) -> None:
     np.testing.assert_array_equal(experiment.values["blocks"][:, 0, 0], alone.statistics["blocks"].max)
 
 
-@pytest.mark.parametrize("launch", [["--jobs", "2"], []])
-def test_in_parallel_the_archive_is_the_same(many: Path, alone: RunArchive, tmp_path: Path, launch: list[str]) -> None:
-    command = [QUIPU, "merge", str(many), "-o", str(tmp_path), "--keep-raw", *launch]
-    if not launch:
-        mpirun = ["mpirun", "-n", "3"]
-        command = [*mpirun, *command]
+@pytest.mark.parametrize(
+    ("mpirun", "jobs"),
+    [
+        ([], ["--jobs", "2"]),
+        (["mpirun", "-n", "3"], []),
+        (["mpirun", "-n", "3"], ["--jobs", "mpi"]),
+        (["mpirun", "-n", "2", sys.executable, "-m", "mpi4py.futures"], ["--jobs", "mpi"]),
+    ],
+)
+def test_in_parallel_the_archive_is_the_same(
+    many: Path, alone: RunArchive, tmp_path: Path, mpirun: list[str], jobs: list[str]
+) -> None:
+    command = [*mpirun, QUIPU, "merge", str(many), "-o", str(tmp_path), "--keep-raw", *jobs]
     result = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=300, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
     (path,) = tmp_path.iterdir()

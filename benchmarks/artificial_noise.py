@@ -9,10 +9,9 @@ from __future__ import annotations
 from enum import Enum
 
 import numpy as np
+from quipu.modeling.errors import ModelingError
+from quipu.modeling.experiment import FloatArray
 from scipy import stats
-
-from ..errors import ModelingError
-from ..experiment import FloatArray
 
 # The intensities of the paper.
 INTENSITIES = (0.02, 0.05, 0.10, 0.50, 0.75)

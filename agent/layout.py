@@ -1,0 +1,51 @@
+"""The layout of profiles, read from the file that the runtime's C structs are made of (agent/runtime/profile.def)."""
+
+from __future__ import annotations
+
+import re
+import struct
+from pathlib import Path
+
+_LINE = re.compile(r"^QUIPU_.*$", re.MULTILINE)
+_ITEM = re.compile(r"QUIPU_(STRUCT|FIELD|ARRAY|VALUE)\((\w+), (\w+)(?:, (\w+))?\)")
+_TEXT = re.compile(r'^#define (QUIPU_\w+) "(.*)"$', re.MULTILINE)
+_BYTES = {"char": 1, "uint32_t": 4, "uint64_t": 8}
+_FORMATS = {4: "I", 8: "Q"}
+
+Field = tuple[str, str] | tuple[str, str, tuple[int]]
+
+
+class Layout:
+    """Structs, numbers and texts of a profile.def; names are without their prefix quipu_ or QUIPU_."""
+
+    def __init__(self, definition: str) -> None:
+        """Take in the text of a profile.def."""
+        self.texts = {name.removeprefix("QUIPU_"): text for name, text in _TEXT.findall(definition)}
+        self.numbers: dict[str, int] = {}
+        self._fields: dict[str, list[tuple[str, int, int]]] = {}  # name, bytes of one, how many (0: no array)
+        fields: list[tuple[str, int, int]] = []
+        for item, first, second, third in _ITEM.findall("\n".join(_LINE.findall(definition))):
+            if item == "STRUCT":
+                fields = self._fields[first] = []
+            elif item == "VALUE":
+                self.numbers[first] = int(second)
+            else:
+                fields.append((second, _BYTES[first], int(third or 0)))
+
+    def record(self, name: str) -> list[Field]:
+        """Return the description of a struct that numpy.dtype takes; arrays of char are void."""
+        return [_numpy(*field) for field in self._fields[name]]
+
+    def packed(self, name: str) -> struct.Struct:
+        """Return a struct of numbers and arrays of char, without padding, as the module `struct` has it."""
+        formats = [f"{count}s" if size == 1 else _FORMATS[size] for _, size, count in self._fields[name]]
+        return struct.Struct("<" + "".join(formats))
+
+
+def _numpy(name: str, size: int, count: int) -> Field:
+    if size == 1:
+        return name, f"V{count}"
+    return (name, f"<u{size}", (count,)) if count else (name, f"<u{size}")
+
+
+LAYOUT = Layout((Path(__file__).with_name("runtime") / "profile.def").read_text(encoding="utf-8"))

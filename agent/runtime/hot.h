@@ -1,0 +1,120 @@
+/* hot.h: the hot path of entering, leaving and adding, for the runtime, the MPI library and the hook of Python. Nobody
+ * else writes the runtime's memory but the IR that the pass emits (llvm_pass/hooks.cpp), which does the same.
+ *
+ * A thread writes its own state and nodes without a lock; at its end the process looks at threads that still run. What
+ * both charge at the same moment may count once or not at all.
+ */
+#ifndef QUIPU_HOT_H
+#define QUIPU_HOT_H
+
+#include "inlined.h"
+#include "quipu_runtime.h"
+
+#include <stddef.h>
+#if !defined(__x86_64__) && !defined(__aarch64__)
+#include <time.h>
+#endif
+
+#define QUIPU_INLINE static inline __attribute__((always_inline))
+
+/* The counter that QUIPU_CLOCK_TSC stands for. */
+QUIPU_INLINE uint64_t quipu_cycles(void) {
+#if defined(__x86_64__)
+    return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+    uint64_t ticks;
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+    return ticks;
+#else
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+#endif
+}
+
+/* Adds to a number that no other thread adds to. */
+QUIPU_INLINE void quipu_increase(uint64_t *number, uint64_t by) {
+    __atomic_store_n(number, __atomic_load_n(number, __ATOMIC_RELAXED) + by, __ATOMIC_RELAXED);
+}
+
+/* quipu_add and quipu_max for a node that no other thread adds to now. */
+QUIPU_INLINE void quipu_add_alone(struct quipu_node *node, enum quipu_metric metric, uint64_t value) {
+    quipu_increase(&node->metrics[metric], value);
+}
+
+QUIPU_INLINE void quipu_max_alone(struct quipu_node *node, enum quipu_metric metric, uint64_t value) {
+    if (__builtin_expect(value > __atomic_load_n(&node->metrics[metric], __ATOMIC_RELAXED), 0))
+        __atomic_store_n(&node->metrics[metric], value, __ATOMIC_RELAXED);
+}
+
+/* Adds the time since the latest event to the active node. now: a reading of the thread's clock. */
+QUIPU_INLINE void quipu_charge(struct quipu_thread *thread, uint64_t now) {
+    quipu_add_alone(thread->here, QUIPU_TIME, now - __atomic_load_n(&thread->last, __ATOMIC_RELAXED));
+    __atomic_store_n(&thread->last, now, __ATOMIC_RELAXED);
+}
+
+/* Where entering a region leads from the active node; NULL if it was not entered from there lately. */
+QUIPU_INLINE struct quipu_link *quipu_known_link(const struct quipu_thread *thread, const struct quipu_region *region) {
+    /* Of a region the thread that registers it writes the hash, then the id, while others look at them. */
+    const uint64_t hash = __atomic_load_n(&region->hash, __ATOMIC_RELAXED);
+    struct quipu_link *link = thread->table[QUIPU_TABLE_INDEX(thread->here->salt, hash)];
+    const uint64_t id = __atomic_load_n(&region->id, __ATOMIC_ACQUIRE);
+    return __builtin_expect(link->from == thread->here && link->region == id, 1) ? link : NULL;
+}
+
+QUIPU_INLINE void quipu_activate(struct quipu_thread *thread, struct quipu_frame *top, struct quipu_node *node) {
+    __atomic_store_n(&thread->top, top, __ATOMIC_RELAXED);
+    __atomic_store_n(&thread->here, node, __ATOMIC_RELAXED);
+}
+
+/* Activates a call path in a new frame; there must be room for it. */
+QUIPU_INLINE struct quipu_frame *quipu_push(struct quipu_thread *thread, struct quipu_node *node, uint64_t *counters) {
+    struct quipu_frame *frame = thread->top + 1;
+    frame->counters = counters;
+    __atomic_store_n(&frame->node, node, __ATOMIC_RELAXED);
+    quipu_activate(thread, frame, node);
+    return frame;
+}
+
+QUIPU_INLINE struct quipu_frame *quipu_push_link(struct quipu_thread *thread, const struct quipu_link *link) {
+    quipu_increase(link->visits, 1);
+    return quipu_push(thread, link->to, link->counters);
+}
+
+/* Whether time stamps of this thread are readings of quipu_cycles. */
+QUIPU_INLINE int quipu_counts_cycles(const struct quipu_thread *thread) {
+    return __builtin_expect(thread != NULL && thread->clock == QUIPU_CLOCK_TSC, 1);
+}
+
+/* quipu_enter, quipu_exit and quipu_ticks, without a call when nothing unusual happens. */
+QUIPU_INLINE struct quipu_frame *quipu_enter_inline(struct quipu_region *region) {
+    struct quipu_thread *thread = quipu_current;
+    struct quipu_link *link = quipu_counts_cycles(thread) ? quipu_known_link(thread, region) : NULL;
+    if (__builtin_expect(link == NULL || link->to == thread->here || thread->top == thread->limit, 0))
+        return quipu_enter(region);
+    quipu_charge(thread, quipu_cycles());
+    return quipu_push_link(thread, link);
+}
+
+/* now: a reading of quipu_ticks since the frame was entered, 0: to be made here. */
+QUIPU_INLINE void quipu_exit_inline(struct quipu_frame *frame, uint64_t now) {
+    struct quipu_thread *thread = quipu_current;
+    if (__builtin_expect(!quipu_counts_cycles(thread) || thread->top != frame || frame[-1].node == thread->here, 0)) {
+        quipu_exit(frame);
+        return;
+    }
+    if (now == 0)
+        now = quipu_cycles();
+    if (now > thread->last) /* a signal handler may have been measured since that reading */
+        quipu_charge(thread, now);
+    quipu_activate(thread, frame - 1, frame[-1].node);
+}
+
+QUIPU_INLINE uint64_t quipu_ticks_inline(void) {
+    return quipu_counts_cycles(quipu_current) ? quipu_cycles() : quipu_ticks();
+}
+
+/* quipu_ticks at the latest event of this thread: when its innermost region was entered, right after that. */
+QUIPU_INLINE uint64_t quipu_latest_ticks(void) { return quipu_current == NULL ? 0 : quipu_current->last; }
+
+#endif

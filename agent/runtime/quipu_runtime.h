@@ -1,0 +1,40 @@
+/* quipu_runtime.h: what the MPI library and the hook of Python use besides quipu.h. */
+#ifndef QUIPU_RUNTIME_H
+#define QUIPU_RUNTIME_H
+
+#include "quipu.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default)
+
+/* Reading of the clock that the time metric is kept in; metrics with the unit s take differences of it. 0 while nothing
+ * is measured or no time is kept. */
+uint64_t quipu_ticks(void);
+
+/* A fact about this process ("rank", "mpi_size", "mpi_library" …); the last value of a key holds. */
+void quipu_attribute(const char *key, const char *value);
+/* A fact about the calling thread; after quipu_share, about the running rank. */
+void quipu_location_attribute(const char *key, const char *value);
+/* Bring the profile file up to date: time of the active call path, clock, the process's resource use. Call at
+ * MPI_Finalize. Measuring goes on. */
+void quipu_flush(void);
+
+/* Ranks that are not processes: a simulator (SimGrid SMPI) runs one after the other on stacks of their own, so that
+ * threads do not tell them apart. Each rank has a tree like a thread; all are in the profile of the process. */
+struct quipu_ranks {
+    /* A place for the runtime's state of the rank that runs now, NULL at first; NULL: nobody who is measured. */
+    void **(*running)(void);
+    /* The time of the running rank in ns, which quipu_ticks returns. It may go back a little: what was counted since
+     * then is taken from the call path that is active. */
+    uint64_t (*now)(void);
+};
+/* Call before anything is measured. */
+void quipu_share(const struct quipu_ranks *ranks);
+
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,26 @@
+"""The metrics that Quipu measures, read from the table that the runtime is built with (agent/runtime/metrics.def)."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Literal, cast
+
+from .experiment import Metric
+
+_ROW = re.compile(r'^QUIPU_(WEIGHTED_)?METRIC\(\w+, "(.*?)", "(.*?)", "(.*?)", "(.*?)", "(.*?)"\)', re.MULTILINE)
+_ROWS = _ROW.findall((Path(__file__).parents[1] / "agent" / "runtime" / "metrics.def").read_text(encoding="utf-8"))
+
+METRICS = {
+    name: Metric(name, unit, cast(Literal["effort", "cost"], kind), cast(Literal["sum", "max"], over), description)
+    for _, name, unit, kind, over, description in _ROWS
+}
+"""By name, in the order of the table. visits, time, bytes_sent and bytes_received are called so in Score-P, too."""
+
+WEIGHTED = sum(bool(row[0]) for row in _ROWS)
+"""How many metrics the pass counts, from blocks on: the columns of the weights of a region."""
+
+
+def metric_named(name: str) -> Metric:
+    """Return the metric of this name; one that Quipu does not know is a cost metric that adds up, without a unit."""
+    return METRICS.get(name) or Metric(name)

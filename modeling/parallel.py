@@ -1,0 +1,119 @@
+"""Who does independent tasks: this process alone, several of this machine, or those of an MPI job (option --jobs).
+
+Results come in the order of the tasks, so that what is made of them does not depend on the number of workers but for
+the last digits of sums.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from .errors import EnvironmentProblem, UsageError
+
+# Fewer call paths per batch are not worth the way to a worker.
+LEAST_BATCH = 250
+# More call paths, or more values, per batch take memory and no less time.
+MOST_BATCH = 2000
+MOST_VALUES = 1 << 20
+# Where launchers of MPI say how many processes they started.
+_SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_SIZE", "MPI_LOCALNRANKS", "SLURM_STEP_NUM_TASKS")
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Workers:
+    """So many processes, behind a `map` that keeps the order of the tasks, as Executor.map does."""
+
+    count: int
+    map_tasks: Callable[..., Iterable[Any]]
+
+    def map(self, function: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:
+        """Yield function(task) for every task."""
+        return iter(self.map_tasks(function, tasks))
+
+
+ALONE = Workers(1, map)
+_workers: ContextVar[Workers] = ContextVar("workers", default=ALONE)
+
+
+@contextmanager
+def jobs(number: str) -> Iterator[Workers | None]:
+    """Give the workers that `--jobs` asks for, which also fit models within the block.
+
+    number: of processes of this machine, or "mpi" for those of an MPI job: `mpiexec -n 4 quipu …`, of which rank 0
+    gets the workers, and the others None after they have served it; or `mpiexec -n 4 python -m mpi4py.futures …`.
+
+    Raises UsageError if `number` is neither, EnvironmentProblem without mpi4py or with one for another MPI.
+    """
+    if number == "mpi":
+        with _mpi_executor() as executor:
+            if executor is None:
+                yield None
+                return
+            with modeling_by(Workers(max(executor.num_workers, 1), executor.map)) as workers:
+                yield workers
+    elif number.isascii() and number.isdigit() and int(number) > 1:
+        from concurrent.futures import ProcessPoolExecutor
+        from multiprocessing import get_context
+
+        # not forked: threads of the linear algebra library would be missing in the children
+        count = int(number)
+        with ProcessPoolExecutor(count, get_context("spawn")) as pool, modeling_by(Workers(count, pool.map)) as workers:
+            yield workers
+    elif number == "1":
+        yield ALONE
+    else:
+        raise UsageError(f"--jobs must be a number of processes above 0, or mpi, not {number!r}")
+
+
+@contextmanager
+def modeling_by(workers: Workers) -> Iterator[Workers]:
+    """Fit models by these workers within the block."""
+    token = _workers.set(workers)
+    try:
+        yield workers
+    finally:
+        _workers.reset(token)
+
+
+def started_by_mpi() -> bool:
+    """Whether a launcher of MPI started this process as one of several."""
+    sizes = (os.environ.get(name, "") for name in _SIZES)
+    return any(size.isdigit() and int(size) > 1 for size in sizes)
+
+
+def _mpi_executor() -> AbstractContextManager[Any]:
+    """Return the context of an executor over the processes of this MPI job, or of those that it can spawn."""
+    try:
+        from mpi4py import MPI
+        from mpi4py.futures import MPICommExecutor, MPIPoolExecutor
+    except (ImportError, RuntimeError) as error:
+        raise EnvironmentProblem(f"working in an MPI job needs mpi4py: pip install mpi4py ({error})") from error
+    if MPI.COMM_WORLD.Get_size() > 1:
+        return MPICommExecutor(MPI.COMM_WORLD)
+    if started_by_mpi():
+        raise EnvironmentProblem(
+            "the launcher started several processes, but mpi4py sees only one: it belongs to "
+            f"{MPI.Get_library_version().split(',')[0].strip()}; use the mpirun of that MPI"
+        )
+    return MPIPoolExecutor()
+
+
+def workers_for(paths: int) -> Workers:
+    """Return who models so many call paths."""
+    return _workers.get() if paths >= 2 * LEAST_BATCH else ALONE
+
+
+def batches(paths: int, workers: int, values: int = 1) -> list[slice]:
+    """Return slices of `paths` call paths of so many `values` each, a few per worker, at least one."""
+    size = min(MOST_BATCH, max(1, MOST_VALUES // max(values, 1)))
+    if workers > 1:
+        size = min(size, max(LEAST_BATCH, -(-paths // (4 * workers))))
+    return [slice(start, min(start + size, paths)) for start in range(0, max(paths, 1), size)]

@@ -1,0 +1,23 @@
+/* When wrappers are on, and what is said once per process or rank: active.c, active_smpi.c. */
+#ifndef QUIPU_MPI_ACTIVE_H
+#define QUIPU_MPI_ACTIVE_H
+
+#include "mpi_at_hand.h" /* generated: the optional PMPI_ functions of this mpi.h */
+
+#include <mpi.h>
+
+#pragma GCC visibility push(hidden)
+
+/* After MPI_Init: rank, number of ranks and MPI library become attributes of the profile. */
+void quipu_mpi_initialized(void);
+#ifdef QUIPU_MPI_HAVE_Session_init
+/* The same after MPI_Session_init, in a program that does without MPI_Init. */
+void quipu_mpi_session_begun(const MPI_Session *session);
+/* After MPI_Session_finalize: as quipu_mpi_finalized if it was the last one. */
+void quipu_mpi_session_ended(void);
+#endif
+/* After MPI_Finalize: the profile is complete as far as MPI goes. */
+void quipu_mpi_finalized(void);
+
+#pragma GCC visibility pop
+#endif

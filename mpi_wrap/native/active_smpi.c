@@ -1,0 +1,65 @@
+/* What active.c does, where ranks are no processes: SimGrid SMPI. */
+#include "active.h"
+
+#include "call.h"
+#include "group.h"
+#include "interface.h"
+#include "smpi_calls.h"
+#include "wait.h"
+
+#ifdef SMPI_H
+
+#include <simgrid/host.h>
+#include <stdio.h>
+#include <string.h>
+#include <xbt/config.h>
+
+/* Of libsimgrid, in no header: option smpi/host-speed. */
+extern double _smpi_cfg_host_speed __attribute__((weak));
+
+void quipu_mpi_initialized(void) {
+    struct quipu_mpi_rank *rank = quipu_mpi_running();
+    const struct quipu_mpi_group world = quipu_mpi_group_of(MPI_COMM_WORLD);
+    char text[16];
+    if (rank == NULL || world.all == 0)
+        return;
+    if (sg_cfg_get_boolean("smpi/simulate-computation"))
+        rank->speed = &_smpi_cfg_host_speed == NULL ? 1 : _smpi_cfg_host_speed / sg_host_get_speed(sg_host_self());
+    snprintf(text, sizeof text, "%d", world.rank);
+    quipu_location_attribute("rank", text);
+    static bool chosen;
+    if (!chosen)
+        quipu_mpi_choose_waits(true);
+    chosen = true;
+    if (world.rank != 0)
+        return;
+    char version[MPI_MAX_LIBRARY_VERSION_STRING] = "SMPI";
+    int length = 0;
+    PMPI_Get_library_version(version, &length);
+    char *end = strstr(version, ". ");
+    if (end != NULL)
+        *end = '\0';
+    quipu_attribute("mpi_library", version);
+    snprintf(text, sizeof text, "%d", world.all);
+    quipu_attribute("ranks", text);
+}
+
+void quipu_mpi_finalized(void) {
+    struct quipu_mpi_rank *rank = quipu_mpi_running();
+    if (rank != NULL)
+        rank->speed = 0;
+    quipu_location_attribute("mpi_finalized", "1");
+    quipu_flush();
+}
+
+__attribute__((constructor)) static void start(void) {
+    static struct quipu_module module = {.source = "the MPI wrappers"};
+    quipu_check_library(&module);
+    if (!quipu_active())
+        return;
+    quipu_mpi_on = 1;
+    quipu_mpi_share();
+    quipu_mpi_replace_calls();
+}
+
+#endif

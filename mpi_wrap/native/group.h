@@ -1,0 +1,49 @@
+/* Processes of communicators, windows and files. */
+#ifndef QUIPU_MPI_GROUP_H
+#define QUIPU_MPI_GROUP_H
+
+#include <mpi.h>
+#include <stdbool.h>
+
+#pragma GCC visibility push(hidden)
+
+/* The processes of an operation, in the words of operations.toml; all: in the whole communicator. */
+struct quipu_mpi_group {
+    int all;
+    int size;
+    int local_size;
+    int rank;
+    bool inter;
+    bool root_here;
+    bool leaf;
+};
+
+/* MPI_COMM_WORLD once MPI is initialized; all = 0 before. */
+extern struct quipu_mpi_group quipu_mpi_world;
+/* After MPI_Init: what is known of MPI_COMM_WORLD need not be asked again. */
+void quipu_mpi_know_world(void);
+struct quipu_mpi_group quipu_mpi_ask_group(MPI_Comm comm);
+
+static inline struct quipu_mpi_group quipu_mpi_group_of(MPI_Comm comm) {
+    if (__builtin_expect(comm == MPI_COMM_WORLD && quipu_mpi_world.all > 0, 1))
+        return quipu_mpi_world;
+    if (comm == MPI_COMM_SELF)
+        return (struct quipu_mpi_group){.all = 1, .size = 1, .local_size = 1};
+    return quipu_mpi_ask_group(comm);
+}
+
+/* Only the number of processes. */
+static inline int quipu_mpi_processes_of(MPI_Comm comm) {
+    if (__builtin_expect(comm == MPI_COMM_WORLD && quipu_mpi_world.all > 0, 1))
+        return quipu_mpi_world.all;
+    return comm == MPI_COMM_SELF ? 1 : quipu_mpi_ask_group(comm).all;
+}
+
+/* The same with root_here and leaf for this root. */
+struct quipu_mpi_group quipu_mpi_rooted(MPI_Comm comm, int root);
+/* Only `all` is known of these. */
+struct quipu_mpi_group quipu_mpi_group_of_win(MPI_Win win);
+struct quipu_mpi_group quipu_mpi_group_of_file(MPI_File file);
+
+#pragma GCC visibility pop
+#endif

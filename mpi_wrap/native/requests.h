@@ -1,0 +1,49 @@
+/* Requests whose bytes are known only later. */
+#ifndef QUIPU_MPI_REQUESTS_H
+#define QUIPU_MPI_REQUESTS_H
+
+#include <mpi.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#pragma GCC visibility push(hidden)
+
+struct quipu_node;
+
+/* MPICH and MPIs made from it leave the status of a nonblocking MPI_Sendrecv as the request before has left it. */
+#if defined(OPEN_MPI) || defined(SMPI_H)
+#define QUIPU_MPI_LACKS_STATUS false
+#else
+#define QUIPU_MPI_LACKS_STATUS true
+#endif
+
+/* What is known of a request that counts later: a receive (its bytes come with the status), or a persistent one. */
+struct quipu_mpi_request {
+    struct quipu_node *node; /* who is credited: the call path that posted or started it */
+    uint64_t sent, received; /* known bytes: of a persistent request, or if no status will tell them */
+    bool message_sent, message_received;
+    bool from_status; /* `received` comes from the status */
+    bool persistent;
+    bool active; /* persistent: started and not complete */
+    int processes;
+};
+
+/* Remember a request that MPI has just returned. */
+void quipu_mpi_posted(MPI_Request handle, struct quipu_mpi_request request);
+/* A persistent request was started by the call path `node`. */
+void quipu_mpi_started(MPI_Request handle, struct quipu_node *node);
+/* How many requests were ever remembered: requests remembered after this moment are later ones, even if MPI has
+ * given them a handle again that another thread is just completing. */
+uint64_t quipu_mpi_request_time(void);
+/* Whether any request is remembered. */
+bool quipu_mpi_any_request(void);
+/* Whether a receive with this handle is remembered. */
+bool quipu_mpi_is_receive(MPI_Request handle);
+/* A request remembered no later than `time` is complete: credit it. A persistent one stays. Returns the bytes that it
+ * received. */
+uint64_t quipu_mpi_settle(MPI_Request handle, uint64_t time, const MPI_Status *status);
+/* A request is gone without a result. */
+void quipu_mpi_forget(MPI_Request handle, uint64_t time, bool persistent_too);
+
+#pragma GCC visibility pop
+#endif

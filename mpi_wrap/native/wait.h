@@ -1,0 +1,76 @@
+/* Waiting told apart from transfer: wait.c, and wait_smpi.c for simulated time. */
+#ifndef QUIPU_MPI_WAIT_H
+#define QUIPU_MPI_WAIT_H
+
+#include "call.h"
+
+#include <mpi.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#pragma GCC visibility push(hidden)
+
+/* Calls that take less did not wait; receives of at least so many bytes await the envelope first. */
+enum { QUIPU_MPI_WAIT_FLOOR_NS = 1000, QUIPU_MPI_LONG_MESSAGE = 1 << 16 };
+
+/* Whether the metric wait_time is kept. */
+extern bool quipu_mpi_tell_waits;
+/* Whether it was asked for: without a clock it is not kept all the same. */
+extern bool quipu_mpi_wait_mode_is_on;
+
+/* After MPI_Init: reads QUIPU_MPI_WAIT. Without MPI_COMM_WORLD (in a session) there are no probes. */
+void quipu_mpi_choose_waits(bool world);
+#ifndef SMPI_H
+/* Every how many calls a collective is probed; 0: never. */
+extern uint32_t quipu_mpi_probe_one_of;
+extern uint64_t quipu_mpi_wait_floor; /* ticks */
+/* At the end: number and cost of the probes become attributes of the profile. */
+void quipu_mpi_report_waits(void);
+/* A call took so long while it moved these bytes: the rest is waiting. */
+void quipu_mpi_waited(struct quipu_node *node, uint64_t ticks, uint64_t bytes);
+/* Wait until a message is there to receive. */
+void quipu_mpi_await_message(struct quipu_node *node, int source, int tag, MPI_Comm comm);
+/* A message that was there took so long to receive. */
+void quipu_mpi_learn_rate(uint64_t ticks, uint64_t bytes);
+/* Wait until all processes have come to a collective operation, if this call is one of those that are probed. */
+void quipu_mpi_await_all(struct quipu_node *node, MPI_Comm comm);
+
+/* When the call began and when it ended; 0: waits are not told. */
+static inline uint64_t quipu_mpi_wait_begin(const struct quipu_mpi_call *call, bool awaited) {
+    return !quipu_mpi_tell_waits ? 0 : awaited ? quipu_ticks_inline() : call->begin;
+}
+
+static inline uint64_t quipu_mpi_wait_end(struct quipu_mpi_call *call) {
+    return quipu_mpi_tell_waits ? call->end = quipu_ticks_inline() : 0;
+}
+
+static inline void quipu_mpi_wait_between(struct quipu_node *node, uint64_t begin, uint64_t end, uint64_t bytes) {
+    if (__builtin_expect(end - begin > quipu_mpi_wait_floor, 0))
+        quipu_mpi_waited(node, end - begin, bytes);
+}
+
+/* Before a blocking receive into a buffer of this size; returns whether the message was awaited. */
+static inline bool quipu_mpi_before_receive(struct quipu_node *node, uint64_t bytes, int source, int tag,
+                                            MPI_Comm comm) {
+    if (bytes < QUIPU_MPI_LONG_MESSAGE || !quipu_mpi_tell_waits || source == MPI_PROC_NULL)
+        return false;
+    quipu_mpi_await_message(node, source, tag, comm);
+    return true;
+}
+
+static inline void quipu_mpi_after_receive(struct quipu_node *node, bool awaited, uint64_t begin, uint64_t end,
+                                           uint64_t bytes) {
+    if (!awaited)
+        quipu_mpi_wait_between(node, begin, end, bytes);
+    else if (bytes >= QUIPU_MPI_LONG_MESSAGE)
+        quipu_mpi_learn_rate(end - begin, bytes);
+}
+
+static inline void quipu_mpi_before_collective(struct quipu_node *node, MPI_Comm comm) {
+    if (__builtin_expect(quipu_mpi_probe_one_of != 0, 0))
+        quipu_mpi_await_all(node, comm);
+}
+#endif
+
+#pragma GCC visibility pop
+#endif
