@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..experiment import FloatArray
 from .calibration import LARGE_SCATTER, LEAST_WEIGHT, SELECTION_VARIANCE
-from .criterion.evidence import belief
+from .criterion.evidence import posterior_weights
 from .data.noise import Repetitions
 from .fit.weights import model_weights, relative_weights
 from .hypotheses.pool import Pool
@@ -44,7 +44,7 @@ def build_models(
     unscaled[exact] = _whole(unscaled[exact])
     scale = np.concatenate([np.ones((len(best), 1)), tables.divisor(pool.specification[:, 0])], axis=1)
     covariance = covariance / scale[:, :, None] / scale[:, None, :]
-    shares = belief(pool.score)
+    shares = posterior_weights(pool.score)
     shares = np.where(shares >= LEAST_WEIGHT, shares, 0.0)
     shares[exact, 1:] = 0.0
     shares = shares / np.maximum(shares.sum(axis=1, keepdims=True), 1e-300)

@@ -14,6 +14,7 @@ from ..parallel import batches, workers_for
 from .build import build_models
 from .calibration import LARGE_ERROR, LARGEST_VALUE, UNUSUAL_COMPLEXITY
 from .counts import model_counts
+from .criterion.evidence import Evidence
 from .criterion.rules import ExtraPRule, choose_by_smape
 from .data.noise import Aggregation, Repetitions, combine
 from .data.preparation import check, extreme_exponents, join_duplicates, not_executed, ranges, take
@@ -234,7 +235,8 @@ def _search_cost(
     values = repetitions.centre
     if options.selector == "extra-p":
         return ExtraPRule(points, tables, values).run()
-    search = Search(points, tables, values, noise, repetitions.freedom, nonnegative, growth_price=options.growth_price)
+    criterion = Evidence(tables, noise, repetitions.freedom, nonnegative, growth_price=options.growth_price)
+    search = Search(points, tables, values, criterion)
     pool = search.run()
     return choose_by_smape(tables, pool, values, search.weights) if options.selector == "smape" else pool
 

@@ -17,19 +17,16 @@ from ..calibration import (
     BATCH_NUMBERS,
     FINALISTS,
     NEAR,
-    NOISY,
     NOISY_LINES,
     NOISY_POOL,
-    NOISY_ROUNDING,
     NOISY_SWEEPS,
     NOISY_TERMS,
-    Penalties,
 )
-from ..criterion.evidence import score
+from ..criterion.evidence import Evidence
 from ..data.lines import lines, same_places
 from ..fit.fitter import fit_hypotheses
 from ..fit.shortlist import combinations_of, line_squares, lowest, product_grid, sweep_errors
-from ..fit.subsets import Solution, gram, solve_both
+from ..fit.subsets import gram, solve_both
 from ..fit.weights import model_weights, relative_weights
 from ..hypotheses.pool import Fitted, Pool, merge, spread, to_pool
 from ..hypotheses.tables import Specification, Tables
@@ -60,20 +57,14 @@ class Search:
         points: FloatArray,
         tables: Tables,
         values: FloatArray,
-        noise: FloatArray,
-        freedom: FloatArray,
-        nonnegative: bool,
+        criterion: Evidence,
         weights: FloatArray | None = None,
-        penalties: Penalties = NOISY,
-        growth_price: float = 0.0,
     ) -> None:
         """Take `values` at `points` (C, m), where `tables` holds the atoms; weights default to relative ones."""
-        self.growth_price = growth_price
-        self.points, self.tables, self.values = points, tables, values
-        self.noise, self.freedom = noise, np.minimum(freedom, values.shape[1])
-        self.nonnegative = nonnegative
-        self.weights = relative_weights(values) if weights is None else weights
-        self.penalties, self.reweights = penalties, weights is None
+        self.points, self.tables, self.values, self.criterion = points, tables, values, criterion
+        self.penalties, self.growth_price = criterion.penalties, criterion.growth_price
+        self.nonnegative = criterion.nonnegative
+        self.weights, self.reweights = relative_weights(values) if weights is None else weights, weights is None
         self.parameters = points.shape[1]
 
     def run(self) -> Pool:
@@ -85,7 +76,7 @@ class Search:
             likely = self._combine(candidates)
         self._reweight(likely)
         constant = self._fit(np.empty((1, 0, self.parameters), dtype=np.int16))
-        pools = [to_pool(constant, self._scores(constant), 1)]
+        pools = [to_pool(constant, self.criterion.scores(constant), 1)]
         pools += [self._precise(own.specification, own.near) for own in likely]
         best = merge(pools, NOISY_POOL)
         if self.parameters == 1:
@@ -147,7 +138,7 @@ class Search:
         total = ((self.weights * self.values) ** 2).sum(axis=1)
         price = self.penalties.complexity * self.tables.cost[0][:-1]
         atoms = np.arange(number, dtype=np.int16)[:, None, None]
-        rough = self._rough_scores(*both, total, price + self._prior(atoms))
+        rough = self.criterion.rough(*both, total, price + self.criterion.effects(atoms))
         best = lowest(rough, NOISY_POOL)
         return _likely([(atoms[best], np.take_along_axis(rough, best, axis=1))])
 
@@ -160,32 +151,13 @@ class Search:
             if rows.any():
                 part = self._part(rows)
                 fitted = part._fit(pool.specification[rows, :1, :width], constant=False)
-                pools.append(spread(to_pool(fitted, part._scores(fitted), 1), rows))
+                pools.append(spread(to_pool(fitted, part.criterion.scores(fitted), 1), rows))
         return merge(pools, NOISY_POOL)
 
     def _fit(self, specification: Specification, constant: bool = True) -> Fitted:
         return fit_hypotheses(
             self.tables, specification, self.values, self.weights, self.nonnegative, constant, precise=False
         )
-
-    def _scores(self, fitted: Fitted, rows: NDArray[np.bool_] | NDArray[np.int64] | slice = slice(None)) -> FloatArray:
-        width = (fitted.coefficients != 0).sum(axis=2)
-        complexity = self.penalties.complexity * self.tables.complexity(fitted.specification)
-        complexity = complexity + self.penalties.coefficient * width + self._prior(fitted.specification)
-        noise, freedom = self.noise[rows], self.freedom[rows]
-        return score(fitted.residual, fitted.left_out, self.values.shape[1], noise, freedom, complexity)
-
-    def _prior(self, specification: Specification) -> FloatArray:
-        """Return the price of parameters that have an effect, and of growth, of hypotheses (..., K, m)."""
-        result: FloatArray = self.penalties.parameter * (specification >= 0).any(axis=-2).sum(axis=-1)
-        if self.growth_price:
-            result = result + self.growth_price * self._growth(specification).sum(axis=-1)
-        return result
-
-    def _growth(self, specification: Specification) -> FloatArray:
-        """Return how many units of growth the products of hypotheses (..., K, m) are, (..., K)."""
-        used = (specification >= 0).any(axis=-1)
-        return np.where(used, 1.0 + 0.5 * self.tables.order(specification), 0.0)
 
     def _candidates(self) -> tuple[list[Specification], Specification]:
         """Return per parameter the most likely atoms, best first, shape (N, k), and those of pure products (N, m)."""
@@ -228,7 +200,7 @@ class Search:
         matrix, right, total = self._gram(specification)
         own_price = self.penalties.complexity * self.tables.complexity(specification[:, :, None])
         if self.growth_price:
-            own_price += self.growth_price * self._growth(specification)
+            own_price += self.growth_price * self.criterion.growth(specification)
         found = []
         for width in range(1, self.parameters + 1):
             subsets = combinations_of(self.parameters, depth, width)
@@ -237,7 +209,7 @@ class Search:
             both = solve_both(matrix, right, subsets[None])
             effects = (grid[subsets] >= 0).any(axis=1).sum(axis=1)
             price = sum((own_price.take(column, axis=1) for column in subsets.T), self.penalties.parameter * effects)
-            rough = self._rough_scores(*both, total, price)
+            rough = self.criterion.rough(*both, total, price)
             best = lowest(rough, FINALISTS)
             chosen = specification[np.arange(paths)[:, None, None], subsets[best]]
             found.append((chosen, np.take_along_axis(rough, best, axis=1)))
@@ -271,46 +243,12 @@ class Search:
             )
             coefficients[path, number, : width + 1] = fitted.coefficients[:, 0]
             residual[path, number], left_out[path, number] = fitted.residual[:, 0], fitted.left_out[:, 0]
-            scores[path, number] = self._scores(fitted, path)[:, 0]
+            scores[path, number] = self.criterion.scores(fitted, path)[:, 0]
         return to_pool(Fitted(specification, coefficients, residual, left_out, residual), scores, NOISY_POOL)
 
-    def _rough_scores(
-        self, with_constant: Solution, without: Solution, total: FloatArray, price: FloatArray
-    ) -> FloatArray:
-        """Return scores (N, H) from explained squares, the better of with and without a constant.
-
-        price: of atoms and growth, (N, H).
-        """
-        known = self.freedom * self.noise**2
-        number = self.values.shape[1] + self.freedom
-        best: FloatArray | None = None
-        for coefficients, explained in (with_constant, without):
-            squares = np.maximum(total[:, None] - explained, NOISY_ROUNDING * total[:, None])
-            variance = (squares + known[:, None]) / number[:, None]
-            if self.nonnegative:
-                for own in coefficients:
-                    variance = np.where(own >= 0, variance, np.inf)
-            if best is None:  # one more coefficient
-                best = variance * np.exp(self.penalties.coefficient / number)[:, None]
-            else:
-                np.minimum(best, variance, out=best)
-        assert best is not None
-        result: FloatArray = number[:, None] * np.log(best) + price
-        result += self.penalties.coefficient * len(without[0])
-        return result
-
     def _part(self, rows: NDArray[np.bool_] | NDArray[np.int64]) -> Search:
-        return Search(
-            self.points,
-            self.tables,
-            self.values[rows],
-            self.noise[rows],
-            self.freedom[rows],
-            self.nonnegative,
-            self.weights[rows],
-            self.penalties,
-            self.growth_price,
-        )
+        own = self.criterion.part(rows)
+        return Search(self.points, self.tables, self.values[rows], own, self.weights[rows])
 
     def _sweep(self, pool: Pool, parameter: int) -> Pool:
         """Try all atoms of one parameter in the best hypothesis of each call path, the rest kept."""
@@ -336,7 +274,7 @@ class Search:
             price = self.penalties.complexity * has.sum() * self.tables.cost[parameter][:-1]
             if self.growth_price:
                 price = price + 0.5 * self.growth_price * has.sum() * self.tables.order_of(parameter)
-            rough = part._rough_scores(*both, total, price)
+            rough = part.criterion.rough(*both, total, price)
             chosen = lowest(rough, number)
             rough = np.take_along_axis(rough, chosen, axis=1)
             trial[rows, :, :, parameter] = np.where(pattern, chosen[:, :, None], -1)

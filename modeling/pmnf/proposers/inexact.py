@@ -19,6 +19,7 @@ from ..calibration import (
 )
 from ..criterion.criterion import Candidates
 from ..criterion.deviating import Deviating, posterior, small_sample
+from ..criterion.evidence import Evidence
 from ..data.lines import lines, same_places
 from ..fit.shortlist import lowest, set_squares
 from ..fit.subsets import all_subsets, extended, gram, solve_both
@@ -49,9 +50,8 @@ class InexactSums:
     def scattered(self) -> Pool:
         """Return models where points are on no lines in some parameter: credible ones of the search in noisy values."""
         unknown = np.zeros(len(self.values))
-        search = Search(
-            self.points, self.tables, self.values, unknown, unknown, True, weights=self.weights, penalties=SCATTERED
-        )
+        criterion = Evidence(self.tables, unknown, unknown, True, SCATTERED)
+        search = Search(self.points, self.tables, self.values, criterion, self.weights)
         pool = search.run()
         fitted = Fitted(pool.specification, pool.coefficients, pool.residual, pool.left_out, pool.residual)
         return replace(pool, score=np.where(self.criterion.incredible(fitted), np.inf, pool.score))
