@@ -1,7 +1,8 @@
 """Empirical models in performance model normal form (PMNF) of any number of parameters.
 
-library: which hypotheses there are; fitter: least squares over hypotheses × call paths; selector: which one to
-believe; modeler: all three together. Models are plain values: evaluate, add, print, write as JSON.
+data: preparation of values and points; hypotheses: which there are; fit: least squares over hypotheses × call paths;
+proposers: candidates; criterion: which of them to choose; calibration: all constants; counts, modeler: the pipeline.
+Models are plain values: evaluate, add, print, write as JSON.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from .modeler import DEFAULT, NoModel, Options, fit_models
 class Change:
     """Two models with the change between them: up to `last` of the parameter holds `below`, from `first` on `above`.
 
-    evidence: by how much twice the logarithm of the likelihood is larger than that of one model, prices deducted.
+    evidence: by how much twice the logarithm of the likelihood is larger than that of one model, penalties deducted.
     """
 
     parameter: str
@@ -85,12 +85,12 @@ def find_changes(
             lower = points[:, column] < places[division]
             below = fit_models(points[lower], values[:, lower], metric, parameters, options)
             above = fit_models(points[~lower], values[:, ~lower], metric, parameters, options)
-            price = NOISY.coefficient + 2.0 * log(len(divisions) * len(parameters))
+            penalty = NOISY.coefficient + 2.0 * log(len(divisions) * len(parameters))
             for path, (one, low, high) in enumerate(zip(whole, below, above, strict=True)):
                 if isinstance(one, NoModel) or isinstance(low, NoModel) or isinstance(high, NoModel):
                     continue
                 known = float(freedom[path]), float(noise[path])
-                gain = _score(_fits([one]), *known) - _score(_fits([low, high]), *known) - price
+                gain = _score(_fits([one]), *known) - _score(_fits([low, high]), *known) - penalty
                 old = best[path]
                 if gain >= CHANGE_LEAST_EVIDENCE and (old is None or gain > old.evidence):
                     first = float(places[division])
@@ -154,17 +154,17 @@ def _fits(models: Sequence[Model]) -> list[_Fit]:
 
 
 def _score(fits: Sequence[_Fit], freedom: float, noise: float) -> float:
-    """Return -2 log of the likelihood of models of disjoint ranges, plus the price of their coefficients.
+    """Return -2 log of the likelihood of models of disjoint ranges, plus the penalty of their coefficients.
 
     As in selector.score: the geometric mean of errors in sample and left out, and what repetitions say of the noise.
     """
-    number, squares, price = 0, 0.0, 0.0
+    number, squares, penalty = 0, 0.0, 0.0
     for own in fits:
         left_out = own.left_out if isfinite(own.left_out) else own.residual
         squares += own.points * own.residual * left_out
         number += own.points
-        price += NOISY.coefficient * own.coefficients
+        penalty += NOISY.coefficient * own.coefficients
     if not number:
         return inf
     variance = (squares + freedom * noise**2) / (number + freedom)
-    return (number + freedom) * log(max(variance, CHANGE_EXACT**2)) + price
+    return (number + freedom) * log(max(variance, CHANGE_EXACT**2)) + penalty

@@ -43,7 +43,7 @@ class Options:
     library: the hypotheses.
     aggregation: how repetitions become one value.
     nonnegative: whether costs are sums of non-negative parts, which noisy values of a cost are fitted to.
-    growth_price: how much evidence a cost must show for each term and each two units of its exponent before it
+    growth_penalty: how much evidence a cost must show for each term and each two units of its exponent before it
         counts as growth; in units of twice the logarithm of the likelihood, 0 for no preference.
     selector: how the hypothesis of a cost is chosen: by "evidence" (selector.score; the default, and the only one with
         alternatives), by the lowest cross-validated "smape", or by the rule of "extra-p", for comparison.
@@ -52,7 +52,7 @@ class Options:
     library: Library = field(default_factory=Library)
     aggregation: Aggregation = "robust"
     nonnegative: bool = True
-    growth_price: float = 0.0
+    growth_penalty: float = 0.0
     selector: Selector = "evidence"
 
 
@@ -235,7 +235,7 @@ def _search_cost(
     values = repetitions.centre
     if options.selector == "extra-p":
         return ExtraPRule(points, tables, values).run()
-    criterion = Evidence(tables, noise, repetitions.freedom, nonnegative, growth_price=options.growth_price)
+    criterion = Evidence(tables, noise, repetitions.freedom, nonnegative, growth_penalty=options.growth_penalty)
     search = Search(points, tables, values, criterion)
     pool = search.run()
     return choose_by_smape(tables, pool, values, search.weights) if options.selector == "smape" else pool

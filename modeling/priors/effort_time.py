@@ -87,7 +87,7 @@ def _time_only(experiment: Experiment, paths: Sequence[int], options: Options) -
     refuted, and no more than linear growth is considered.
     """
     is_mpi = {path: experiment.tree.region_of(path).kind is RegionKind.MPI for path in paths}
-    cautious = replace(options, library=SLOW_GROWTH, growth_price=_GROWTH_PENALTY)
+    cautious = replace(options, library=SLOW_GROWTH, growth_penalty=_GROWTH_PENALTY)
     result: dict[int, Model | NoModel] = {}
     for rows, how in (
         ([path for path in paths if not is_mpi[path]], options),

@@ -71,7 +71,7 @@ class Deviating:
             scores[self.incredible(fitted, rows)] = np.inf
         return scores
 
-    def small_sample(self, specification: Specification) -> FloatArray:
+    def small_sample(self, specification: Specification | NDArray[np.int64]) -> FloatArray:
         """Return the penalty (...) of hypotheses (..., K, m) with many functions of a parameter with few values."""
         total = np.zeros(specification.shape[:-2])
         for parameter, distinct in enumerate(self.distinct):

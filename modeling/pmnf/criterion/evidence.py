@@ -24,16 +24,16 @@ class Evidence:
         freedom: FloatArray,
         nonnegative: bool,
         penalties: Penalties = NOISY,
-        growth_price: float = 0.0,
+        growth_penalty: float = 0.0,
     ) -> None:
         self.tables, self.nonnegative = tables, nonnegative
         self.noise, self.freedom = noise, np.minimum(freedom, tables.points)
-        self.penalties, self.growth_price = penalties, growth_price
+        self.penalties, self.growth_penalty = penalties, growth_penalty
 
     def part(self, rows: _Rows) -> Evidence:
         """Return the same for some call paths."""
         own = self.noise[rows], self.freedom[rows]
-        return Evidence(self.tables, *own, self.nonnegative, self.penalties, self.growth_price)
+        return Evidence(self.tables, *own, self.nonnegative, self.penalties, self.growth_penalty)
 
     def scores(self, fitted: Fitted, rows: _Rows = slice(None)) -> FloatArray:
         """Return scores (M, H) of hypotheses fitted to the call paths `rows`, the lowest best."""
@@ -46,8 +46,8 @@ class Evidence:
     def effects(self, specification: Specification) -> FloatArray:
         """Return the penalty of parameters that have an effect, and of growth, of hypotheses (..., K, m)."""
         result: FloatArray = self.penalties.parameter * (specification >= 0).any(axis=-2).sum(axis=-1)
-        if self.growth_price:
-            result = result + self.growth_price * self.growth(specification).sum(axis=-1)
+        if self.growth_penalty:
+            result = result + self.growth_penalty * self.growth(specification).sum(axis=-1)
         return result
 
     def growth(self, specification: Specification) -> FloatArray:

@@ -34,7 +34,7 @@ from ..hypotheses.tables import Specification, Tables
 
 @dataclass(frozen=True, eq=False)
 class _Likely:
-    """Hypotheses (N, H, K, m), which of them (N, H) may have a share of the belief, and which one is the best."""
+    """Hypotheses (N, H, K, m), which of them (N, H) may have a posterior weight, and which one is the best."""
 
     specification: Specification
     near: NDArray[np.bool_]
@@ -62,7 +62,7 @@ class Search:
     ) -> None:
         """Take `values` at `points` (C, m), where `tables` holds the atoms; weights default to relative ones."""
         self.points, self.tables, self.values, self.criterion = points, tables, values, criterion
-        self.penalties, self.growth_price = criterion.penalties, criterion.growth_price
+        self.penalties, self.growth_penalty = criterion.penalties, criterion.growth_penalty
         self.nonnegative = criterion.nonnegative
         self.weights, self.reweights = relative_weights(values) if weights is None else weights, weights is None
         self.parameters = points.shape[1]
@@ -136,9 +136,9 @@ class Search:
         one, present = np.ones((paths, 1, points)), np.ones(1, dtype=bool)
         both = sweep_errors(one, present, self.tables.columns[0][:-1], self.values, self.weights)
         total = ((self.weights * self.values) ** 2).sum(axis=1)
-        price = self.penalties.complexity * self.tables.cost[0][:-1]
+        penalty = self.penalties.complexity * self.tables.cost[0][:-1]
         atoms = np.arange(number, dtype=np.int16)[:, None, None]
-        rough = self.criterion.rough(*both, total, price + self.criterion.effects(atoms))
+        rough = self.criterion.rough(*both, total, penalty + self.criterion.effects(atoms))
         best = lowest(rough, NOISY_POOL)
         return _likely([(atoms[best], np.take_along_axis(rough, best, axis=1))])
 
@@ -198,9 +198,9 @@ class Search:
         for parameter, own in enumerate(candidates):
             specification[:, :, parameter] = np.where(grid[:, parameter] < 0, -1, own[:, grid[:, parameter]])
         matrix, right, total = self._gram(specification)
-        own_price = self.penalties.complexity * self.tables.complexity(specification[:, :, None])
-        if self.growth_price:
-            own_price += self.growth_price * self.criterion.growth(specification)
+        own_penalty = self.penalties.complexity * self.tables.complexity(specification[:, :, None])
+        if self.growth_penalty:
+            own_penalty += self.growth_penalty * self.criterion.growth(specification)
         found = []
         for width in range(1, self.parameters + 1):
             subsets = combinations_of(self.parameters, depth, width)
@@ -208,8 +208,10 @@ class Search:
                 continue
             both = solve_both(matrix, right, subsets[None])
             effects = (grid[subsets] >= 0).any(axis=1).sum(axis=1)
-            price = sum((own_price.take(column, axis=1) for column in subsets.T), self.penalties.parameter * effects)
-            rough = self.criterion.rough(*both, total, price)
+            penalty = sum(
+                (own_penalty.take(column, axis=1) for column in subsets.T), self.penalties.parameter * effects
+            )
+            rough = self.criterion.rough(*both, total, penalty)
             best = lowest(rough, FINALISTS)
             chosen = specification[np.arange(paths)[:, None, None], subsets[best]]
             found.append((chosen, np.take_along_axis(rough, best, axis=1)))
@@ -271,10 +273,10 @@ class Search:
             part = self._part(rows)
             both = sweep_errors(self.tables.design(base), has, atoms, part.values, part.weights)
             total = ((part.weights * part.values) ** 2).sum(axis=1)
-            price = self.penalties.complexity * has.sum() * self.tables.cost[parameter][:-1]
-            if self.growth_price:
-                price = price + 0.5 * self.growth_price * has.sum() * self.tables.order_of(parameter)
-            rough = part.criterion.rough(*both, total, price)
+            penalty = self.penalties.complexity * has.sum() * self.tables.cost[parameter][:-1]
+            if self.growth_penalty:
+                penalty = penalty + 0.5 * self.growth_penalty * has.sum() * self.tables.order_of(parameter)
+            rough = part.criterion.rough(*both, total, penalty)
             chosen = lowest(rough, number)
             rough = np.take_along_axis(rough, chosen, axis=1)
             trial[rows, :, :, parameter] = np.where(pattern, chosen[:, :, None], -1)

@@ -90,10 +90,10 @@ class ExactLines:
             if not open_paths.size or not len(sets):
                 break
             freedom = most - sets.shape[1] - 1
-            price = np.log(np.arange(tried + 1, tried + len(sets) + 1)) + 1.0
+            needed = np.log(np.arange(tried + 1, tried + len(sets) + 1)) + 1.0
             tried += len(sets)
             # as many coefficients as points: other evidence is asked for below
-            fits_all = (freedom * evidence[open_paths][:, None] >= price) | (freedom <= 0)
+            fits_all = (freedom * evidence[open_paths][:, None] >= needed) | (freedom <= 0)
             doubted = np.zeros_like(fits_all)
             shows = np.repeat(flat[open_paths][:, None], len(sets), axis=1)
             for line in own:
@@ -106,11 +106,11 @@ class ExactLines:
                     # the smallest deviation of fewer functions on the line that varies most, in counts
                     nearest = self._nearest(parameter, simpler, line, rows, evidence[rows])
                     counts = np.minimum(evidence[rows], np.log(np.maximum(nearest / resolution[rows], 1.0)))
-                    doubted[alive] = freedom * np.maximum(counts, 0.0)[:, None] < price
+                    doubted[alive] = freedom * np.maximum(counts, 0.0)[:, None] < needed
                 good, visible = self._reproduced(parameter, sets, line, rows, fits_all[alive], doubted[alive])
                 fits_all[alive] &= good
                 shows[alive] |= visible
-            simpler.append((sets, price))
+            simpler.append((sets, needed))
             fits_all &= shows
             found = fits_all.any(axis=1)
             first = fits_all.argmax(axis=1)
@@ -122,7 +122,7 @@ class ExactLines:
         """Return how much one point of a line can tell, (N,): the logarithm of variation over resolution, and that.
 
         Whole numbers have a resolution of 1, so that small ones are easily reproduced by luck. A set of functions
-        is believed if what it explains exceeds the logarithm of the number of sets that were tried. Where fewer
+        is accepted if what it explains exceeds the logarithm of the number of sets that were tried. Where fewer
         functions leave no more than a few counts, it explains just their rounding: then its coefficients must be
         those of loops, too.
         """
@@ -179,9 +179,9 @@ class ExactLines:
         weights = exact_weights(values)
         top = np.abs(values).max(axis=1)
         table = self._table(parameter, line)
-        for sets, price in simpler:
+        for sets, needed in simpler:
             freedom = distinct - sets.shape[1] - 1
-            near = _near(table, sets, values) & (freedom * evidence[:, None] >= price)
+            near = _near(table, sets, values) & (freedom * evidence[:, None] >= needed)
             path, number = np.nonzero(near)
             if freedom > 0 and path.size:
                 result = fit(table[_with_constant(sets)[number]][:, None], values[path], weights[path])

@@ -113,7 +113,7 @@ class RoundedSums:
         order = np.argsort(likelihood, axis=1, kind="stable")
         best, possible = np.take_along_axis(best, order, axis=1), np.isfinite(np.sort(likelihood, axis=1))
         chosen[:, : best.shape[1]][possible] = padded[best[possible]]
-        return chosen, possible.any(axis=1)
+        return chosen, np.asarray(possible.any(axis=1), dtype=bool)
 
     def _penalties(self, parameter: int) -> tuple[_Index, FloatArray]:
         """Return all sets (S, 2), and the penalties (S,) as factors of variances, which need no logarithm."""
