@@ -110,16 +110,16 @@ def _terms(
 ) -> list[tuple[Term, ...]]:
     """Return the terms of M hypotheses (M, K, m) with coefficients (M, 1 + K)."""
     keys = np.zeros(specification.shape[:2], dtype=np.int64)
-    for index, atoms in enumerate(tables.atoms):
-        keys = keys * (len(atoms) + 1) + specification[..., index] + 1
+    for index, terms in enumerate(tables.terms):
+        keys = keys * (len(terms) + 1) + specification[..., index] + 1
     keys[~_real(specification, coefficients)] = 0
     distinct, where = np.unique(keys, return_index=True)
     factors: dict[int, tuple[Factor, ...]] = {}
-    own = [[atom.factor(name) for atom in atoms] for name, atoms in zip(names, tables.atoms, strict=True)]
+    own = [[term.factor(name) for term in terms] for name, terms in zip(names, tables.terms, strict=True)]
     chosen: list[list[int]] = specification.reshape(-1, len(names))[where].tolist()
     known: list[int] = distinct.tolist()
     for key, numbers in zip(known, chosen, strict=True):
-        factors[key] = tuple([own[index][atom] for index, atom in enumerate(numbers) if atom >= 0])
+        factors[key] = tuple([own[index][term] for index, term in enumerate(numbers) if term >= 0])
     products_of: Any = keys.tolist()
     return [
         tuple([Term(value, factors[key]) for key, value in zip(products, values, strict=True) if key])

@@ -15,7 +15,7 @@ from .data.noise import combine
 from .fit.fitter import fit
 from .fit.subsets import gram, solve
 from .fit.weights import relative_weights
-from .hypotheses.library import atom_columns
+from .hypotheses.library import term_columns
 from .model import Model, Term, evaluate
 from .modeler import DEFAULT, NoModel, Options, fit_models
 
@@ -116,18 +116,18 @@ def _two_functions(model: Model, points: FloatArray, values: FloatArray, column:
     Such a sum is no change of behaviour, but a single function fits it as badly. points: (C, m); values: (C,).
     """
     name = model.parameters[column]
-    atoms = options.library.atoms(points[:, column])
+    terms = options.library.terms(points[:, column])
     own = [term for term in model.terms if any(term.exponents(name))]
     others = [term for term in model.terms if term not in own[:1]]
     lead = tuple(factor for factor in own[0].factors if factor.parameter != name) if own else ()
-    if len(others) + 4 >= len(values) or len(atoms) < 2:
+    if len(others) + 4 >= len(values) or len(terms) < 2:
         return []
 
     def at(terms: Sequence[Term]) -> list[FloatArray]:
         return [evaluate(model.parameters, 0.0, (Term(1.0, term.factors),), points) for term in terms]
 
     base = at([Term(1.0, lead)])[0]
-    table = np.stack([np.ones(len(values)), *at(others), *(base * atom_columns(atoms, points[:, column]).T)])
+    table = np.stack([np.ones(len(values)), *at(others), *(base * term_columns(terms, points[:, column]).T)])
     table /= np.abs(table).max(axis=1, keepdims=True)
     fixed = len(others) + 1
     pairs = np.array(list(combinations(range(fixed, len(table)), 2)))

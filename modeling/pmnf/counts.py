@@ -43,10 +43,10 @@ def model_counts(
     pools = [ExactSums(tables, criterion).constant()]
     exact = np.asarray(pools[0].residual[:, 0] <= criterion.rounding, dtype=bool)
     candidates = np.logical_and.reduce([found.exact for found in terms]) & ~exact
-    sizes = np.stack([(found.atoms >= 0).sum(axis=1) for found in terms], axis=1)
+    sizes = np.stack([(found.terms >= 0).sum(axis=1) for found in terms], axis=1)
     for shape in np.unique(sizes[candidates], axis=0).tolist():
         rows = candidates & (sizes == shape).all(axis=1)
-        products = tensor([found.atoms[rows] for found in terms], shape)
+        products = tensor([found.terms[rows] for found in terms], shape)
         if products.shape[1]:
             pool, done = ExactSums(tables, criterion.part(rows)).propose(products)
             pools.append(spread(pool, rows))
@@ -54,7 +54,7 @@ def model_counts(
     for parameter in parameters:
         known = np.logical_and.reduce([~exact, *(found.exact for i, found in enumerate(terms) if i != parameter)])
         few = FewValues(points, tables, parameter)
-        sums = few.propose(values, criterion.weights, criterion.rounding, [found.atoms for found in terms], known)
+        sums = few.propose(values, criterion.weights, criterion.rounding, [found.terms for found in terms], known)
         pools.append(choose(sums, tables, criterion, 1))
         exact |= np.isfinite(pools[-1].score[:, 0])
     if not exact_only:

@@ -18,7 +18,7 @@ from .criterion.evidence import Evidence
 from .criterion.rules import ExtraPRule, choose_by_smape
 from .data.noise import Aggregation, Repetitions, combine
 from .data.preparation import check, extreme_exponents, join_duplicates, not_executed, ranges, take
-from .hypotheses.library import Library, make_atom
+from .hypotheses.library import Library, make_term
 from .hypotheses.pool import Pool
 from .hypotheses.tables import Tables, make_tables
 from .model import Model
@@ -260,6 +260,6 @@ def _explains_more(without: Model, model: Model, parameter: str) -> bool:
     if without.quality is None or model.quality is None:
         return False
     error, own = without.quality.rms_relative, model.quality.rms_relative
-    unusual = make_atom(*model.lead(parameter)).cost > UNUSUAL_COMPLEXITY or own > LARGE_ERROR
+    unusual = make_term(*model.lead(parameter)).cost > UNUSUAL_COMPLEXITY or own > LARGE_ERROR
     slower = unusual and without.lead(parameter) < model.lead(parameter) and len(without.terms) <= len(model.terms)
     return (slower and error <= max(2.0 * own, LARGE_ERROR)) or error < own / 3.0

@@ -38,7 +38,7 @@ class Criterion(Protocol):
 def choose(candidates: Sequence[Candidates], tables: Tables, criterion: Criterion, size: int) -> Pool:
     """Return the `size` best candidates of each call path."""
     paths = len(criterion.values)
-    pools = [nothing(paths, len(tables.atoms))]
+    pools = [nothing(paths, len(tables.terms))]
     for own in candidates:
         if own.path.size:
             values, weights = criterion.values[own.path], criterion.weights[own.path]

@@ -5,7 +5,7 @@ What is chosen is the function of the highest posterior under these assumptions,
 1. Deviations are relative to the value, and partly systematic: the same along all lines of points in a parameter.
    So a grid tells no more than its distinct values of the parameters that have an effect, and deviations below
    EXPECTED_DEVIATION (as certain as DEVIATION_CERTAINTY observations) are no evidence for anything.
-2. Exponents that loops and trees have are likelier than others (library.make_atom); every coefficient has its
+2. Exponents that loops and trees have are likelier than others (library.make_term); every coefficient has its
    penalty, a negative one more, and more again where a parameter has few values (the small-sample term of AICc,
    Hurvich and Tsai, Biometrika 76, 1989); the order of growth has a penalty, so that n² must explain more than n does.
 3. A term that is there shows: at some point it has a share of the value that grows with its order, and is well
@@ -75,7 +75,7 @@ class Deviating:
         """Return the penalty (...) of hypotheses (..., K, m) with many functions of a parameter with few values."""
         total = np.zeros(specification.shape[:-2])
         for parameter, distinct in enumerate(self.distinct):
-            own = np.sort(specification[..., parameter], axis=-1)
+            own: NDArray[np.int64] = np.sort(specification[..., parameter].astype(np.int64), axis=-1)
             if own.shape[-1]:
                 different = (own[..., :1] >= 0).sum(axis=-1) + (
                     (own[..., 1:] != own[..., :-1]) & (own[..., 1:] >= 0)

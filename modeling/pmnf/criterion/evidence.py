@@ -58,7 +58,7 @@ class Evidence:
     def rough(self, with_constant: Solution, without: Solution, total: FloatArray, penalty: FloatArray) -> FloatArray:
         """Return scores (N, H) from explained squares, the better of with and without a constant.
 
-        penalty: of atoms and growth, (N, H).
+        penalty: of terms and growth, (N, H).
         """
         known = self.freedom * self.noise**2
         number = self.tables.points + self.freedom

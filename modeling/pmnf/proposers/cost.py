@@ -60,7 +60,7 @@ class Search:
         criterion: Evidence,
         weights: FloatArray | None = None,
     ) -> None:
-        """Take `values` at `points` (C, m), where `tables` holds the atoms; weights default to relative ones."""
+        """Take `values` at `points` (C, m), where `tables` holds the terms; weights default to relative ones."""
         self.points, self.tables, self.values, self.criterion = points, tables, values, criterion
         self.penalties, self.growth_penalty = criterion.penalties, criterion.growth_penalty
         self.nonnegative = criterion.nonnegative
@@ -90,7 +90,7 @@ class Search:
         return self._without_constant(best)
 
     def _swept(self, pool: Pool, rounds: int) -> Pool:
-        """Return the pool with the atoms of each parameter tried in the best hypotheses, again where that helped."""
+        """Return the pool with the terms of each parameter tried in the best hypotheses, again where that helped."""
         rows = np.ones(len(self.values), dtype=bool)
         for _ in range(rounds):
             before = pool.specification[rows, 0]
@@ -107,7 +107,7 @@ class Search:
     def _united(self, pool: Pool, factors: NDArray[np.int16]) -> Pool:
         """Return the product of the likeliest `factors` (N, m) of all parameters in the best hypotheses.
 
-        Where a·b + a stands for a·b, a has taken the place of the right atom of b, which no change of one atom mends.
+        Where a·b + a stands for a·b, a has taken the place of the right term of b, which no change of one term mends.
         """
         present = (pool.specification[:, 0] >= 0).any(axis=1)
         united = np.where(present, factors, -1).astype(np.int16)[:, None, None]
@@ -129,7 +129,7 @@ class Search:
     def _functions(self) -> list[_Likely]:
         """Return the likeliest functions of the only parameter."""
         paths, points = self.values.shape
-        number = len(self.tables.atoms[0])
+        number = len(self.tables.terms[0])
         if points <= 2:  # nothing to rank by
             specification = np.broadcast_to(np.arange(number, dtype=np.int16)[:, None, None], (paths, number, 1, 1))
             return _likely([(specification, np.zeros((paths, number)))])
@@ -137,10 +137,10 @@ class Search:
         both = sweep_errors(one, present, self.tables.columns[0][:-1], self.values, self.weights)
         total = ((self.weights * self.values) ** 2).sum(axis=1)
         penalty = self.penalties.complexity * self.tables.cost[0][:-1]
-        atoms = np.arange(number, dtype=np.int16)[:, None, None]
-        rough = self.criterion.rough(*both, total, penalty + self.criterion.effects(atoms))
+        terms = np.arange(number, dtype=np.int16)[:, None, None]
+        rough = self.criterion.rough(*both, total, penalty + self.criterion.effects(terms))
         best = lowest(rough, NOISY_POOL)
-        return _likely([(atoms[best], np.take_along_axis(rough, best, axis=1))])
+        return _likely([(terms[best], np.take_along_axis(rough, best, axis=1))])
 
     def _without_constant(self, pool: Pool) -> Pool:
         """Add the best hypotheses without their constant where they have one that is above zero by chance."""
@@ -160,21 +160,21 @@ class Search:
         )
 
     def _candidates(self) -> tuple[list[Specification], Specification]:
-        """Return per parameter the most likely atoms, best first, shape (N, k), and those of pure products (N, m)."""
+        """Return per parameter the most likely terms, best first, shape (N, k), and those of pure products (N, m)."""
         found, factors = [], []
         for parameter in range(self.parameters):
             own = lines(self.points, parameter, most=NOISY_LINES)
             errors = pure = self._slope_errors(parameter) if not own else np.zeros(1)
             for group in same_places(own, self.points[:, parameter]):
-                atoms = self.tables.columns[parameter][:-1, group[0]]
-                with_constant, without = line_squares(atoms, self.values[:, group], self.nonnegative)
+                terms = self.tables.columns[parameter][:-1, group[0]]
+                with_constant, without = line_squares(terms, self.values[:, group], self.nonnegative)
                 errors, pure = errors + with_constant, pure + without
             found.append(np.argsort(errors, axis=1, kind="stable").astype(np.int16))
             factors.append(pure.argmin(axis=1).astype(np.int16))
         return found, np.stack(factors, axis=1)
 
     def _slope_errors(self, parameter: int) -> FloatArray:
-        """Return how far each atom is from the slope of a power law through all points; (N, atoms).
+        """Return how far each term is from the slope of a power law through all points; (N, terms).
 
         For scattered points; the sweeps that follow correct what this cannot see.
         """
@@ -185,8 +185,8 @@ class Search:
         own = self.tables.columns[parameter][:-1]
         centred = x[:, parameter] - x[:, parameter].mean()
         logs = np.log(np.maximum(own, 1e-300))
-        slope_of_atoms = logs @ centred / max(float(centred @ centred), 1e-300)
-        distance: FloatArray = np.abs(slopes[:, parameter + 1][:, None] - slope_of_atoms[None, :])
+        slope_of_terms = logs @ centred / max(float(centred @ centred), 1e-300)
+        distance: FloatArray = np.abs(slopes[:, parameter + 1][:, None] - slope_of_terms[None, :])
         return distance
 
     def _combine(self, candidates: list[Specification]) -> list[_Likely]:
@@ -253,12 +253,12 @@ class Search:
         return Search(self.points, self.tables, self.values[rows], own, self.weights[rows])
 
     def _sweep(self, pool: Pool, parameter: int) -> Pool:
-        """Try all atoms of one parameter in the best hypothesis of each call path, the rest kept."""
+        """Try all terms of one parameter in the best hypothesis of each call path, the rest kept."""
         best = pool.specification[:, 0]
         present = best[:, :, parameter] >= 0
         widths = (best >= 0).any(axis=2).sum(axis=1)
-        atoms = self.tables.columns[parameter][:-1]
-        number = min(FINALISTS, len(atoms))
+        terms = self.tables.columns[parameter][:-1]
+        number = min(FINALISTS, len(terms))
         trial = np.repeat(best[:, None], number, axis=1)
         wanted = np.zeros(trial.shape[:2], dtype=bool)
         keys = (present << np.arange(present.shape[1])).sum(axis=1) * (present.shape[1] + 1) + widths
@@ -271,7 +271,7 @@ class Search:
             base[:, :, parameter] = -1
             has = pattern[:width]
             part = self._part(rows)
-            both = sweep_errors(self.tables.design(base), has, atoms, part.values, part.weights)
+            both = sweep_errors(self.tables.design(base), has, terms, part.values, part.weights)
             total = ((part.weights * part.values) ** 2).sum(axis=1)
             penalty = self.penalties.complexity * has.sum() * self.tables.cost[parameter][:-1]
             if self.growth_penalty:

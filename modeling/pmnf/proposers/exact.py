@@ -24,7 +24,7 @@ _Flags = NDArray[np.bool_]
 
 
 class ExactSums:
-    """Models of the counts of `criterion` (N, C) at points where `tables` holds the atoms."""
+    """Models of the counts of `criterion` (N, C) at points where `tables` holds the terms."""
 
     def __init__(self, tables: Tables, criterion: Exactness) -> None:
         self.tables, self.criterion = tables, criterion
@@ -35,7 +35,7 @@ class ExactSums:
 
     def constant(self) -> Pool:
         """Return the constants."""
-        empty = np.empty((1, 0, len(self.tables.atoms)), dtype=np.int16)
+        empty = np.empty((1, 0, len(self.tables.terms)), dtype=np.int16)
         fitted = fit_hypotheses(self.tables, empty, self.values, self.weights, False)
         return to_pool(fitted, self.criterion.scores(fitted), 1)
 
@@ -115,6 +115,6 @@ class ExactSums:
             scores = np.where(fitted.worst <= self.rounding[:, None], scores, np.inf)
             pools.append(to_pool(fitted, scores, 1))
         if not pools:
-            return nothing(products.shape[0], len(self.tables.atoms)), np.empty(0, dtype=np.int64)
+            return nothing(products.shape[0], len(self.tables.terms)), np.empty(0, dtype=np.int64)
         best = merge(pools, 1)
         return best, np.flatnonzero(np.isfinite(best.score[:, 0]))

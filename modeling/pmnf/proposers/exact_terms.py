@@ -30,7 +30,7 @@ from ..data.lines import lines
 from ..fit.fitter import fit
 from ..fit.projection import residual_bases, squares_left
 from ..fit.subsets import solve_shared
-from ..hypotheses.library import Atom
+from ..hypotheses.library import SimpleTerm
 from ..hypotheses.tables import Specification, Tables
 
 _Flags = NDArray[np.bool_]
@@ -38,16 +38,16 @@ _Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class ExactTerms:
-    """The set of atoms chosen for one parameter: atoms (N, 3), -1 for none; exact: (N,)."""
+    """The set of terms chosen for one parameter: terms (N, 3), -1 for none; exact: (N,)."""
 
-    atoms: Specification
+    terms: Specification
     exact: _Flags
 
 
 @lru_cache(maxsize=128)
-def _families(atoms: tuple[Atom, ...]) -> tuple[Specification, ...]:
-    """Return sets of one, two and three atoms, each an array (sets, size), simplest first."""
-    cost = np.array([atom.cost for atom in atoms])
+def _families(terms: tuple[SimpleTerm, ...]) -> tuple[Specification, ...]:
+    """Return sets of one, two and three terms, each an array (sets, size), simplest first."""
+    cost = np.array([term.cost for term in terms])
     result = []
     for size, limit in ((1, np.inf), (2, EXACT_PAIR_COMPLEXITY), (3, EXACT_TRIPLE_COMPLEXITY)):
         pool = np.flatnonzero(cost <= limit).tolist()
@@ -57,22 +57,22 @@ def _families(atoms: tuple[Atom, ...]) -> tuple[Specification, ...]:
 
 
 class ExactLines:
-    """Sets of functions of call paths with `values` (N, C) at `points` (C, m), where `tables` holds the atoms."""
+    """Sets of functions of call paths with `values` (N, C) at `points` (C, m), where `tables` holds the terms."""
 
     def __init__(self, points: FloatArray, tables: Tables, values: FloatArray) -> None:
         self.points, self.tables, self.values = points, tables, values
 
     def propose(self, parameter: int) -> ExactTerms:
-        """Return the simplest set of atoms that reproduces every line along one parameter."""
+        """Return the simplest set of terms that reproduces every line along one parameter."""
         paths = self.values.shape[0]
         own = lines(self.points, parameter, least=2)
         own = (
             own if len(own) <= EXACT_LINES else [own[i] for i in np.linspace(0, len(own) - 1, EXACT_LINES).astype(int)]
         )
-        atoms = np.full((paths, 3), -1, dtype=np.int16)
+        terms = np.full((paths, 3), -1, dtype=np.int16)
         exact = np.zeros(paths, dtype=bool)
         if not own:
-            return ExactTerms(atoms, exact)
+            return ExactTerms(terms, exact)
         flat = np.ones(paths, dtype=bool)
         for line in own:
             values = self.values[:, line]
@@ -85,7 +85,7 @@ class ExactLines:
         evidence, resolution = self._evidence(own)
         most = max(np.unique(self.points[line, parameter]).size for line in own)
         simpler: list[tuple[Specification, FloatArray]] = []
-        for sets in _families(self.tables.atoms[parameter]):
+        for sets in _families(self.tables.terms[parameter]):
             open_paths = np.flatnonzero(~exact)
             if not open_paths.size or not len(sets):
                 break
@@ -114,9 +114,9 @@ class ExactLines:
             fits_all &= shows
             found = fits_all.any(axis=1)
             first = fits_all.argmax(axis=1)
-            atoms[open_paths[found], : sets.shape[1]] = sets[first[found]]
+            terms[open_paths[found], : sets.shape[1]] = sets[first[found]]
             exact[open_paths[found]] = True
-        return ExactTerms(atoms, exact)
+        return ExactTerms(terms, exact)
 
     def _evidence(self, own: list[NDArray[np.int64]]) -> tuple[FloatArray, FloatArray]:
         """Return how much one point of a line can tell, (N,): the logarithm of variation over resolution, and that.
@@ -229,9 +229,9 @@ class ExactLines:
         return good, visible
 
     def _polynomial(self, parameter: int) -> _Flags:
-        """Return which atoms are whole powers."""
-        atoms = self.tables.atoms[parameter]
-        return np.array([a.log == 0 and a.exponent.denominator == 1 and a.exponent > 0 for a in atoms], dtype=bool)
+        """Return which terms are whole powers."""
+        terms = self.tables.terms[parameter]
+        return np.array([a.log == 0 and a.exponent.denominator == 1 and a.exponent > 0 for a in terms], dtype=bool)
 
 
 def _whole(coefficients: FloatArray) -> _Flags:

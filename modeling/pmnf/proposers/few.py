@@ -19,7 +19,7 @@ from ...experiment import FloatArray
 from ..calibration import EXACT_PAIR_COMPLEXITY, FEW_NOTHING, FEW_TOLERANCE, FEW_VALUES
 from ..criterion.criterion import Candidates
 from ..fit.fitter import fit
-from ..hypotheses.library import Atom
+from ..hypotheses.library import SimpleTerm
 from ..hypotheses.tables import Specification, Tables, tensor
 
 _Flags = NDArray[np.bool_]
@@ -34,7 +34,7 @@ _ABSENT = -2
 class FewValues:
     """One parameter with three values.
 
-    tables: the atoms at the measured points. parameter: its number. points: (C, m).
+    tables: the terms at the measured points. parameter: its number. points: (C, m).
     """
 
     points: FloatArray
@@ -42,16 +42,16 @@ class FewValues:
     parameter: int
 
     def propose(
-        self, values: FloatArray, weights: FloatArray, rounding: FloatArray, atoms: list[Specification], known: _Flags
+        self, values: FloatArray, weights: FloatArray, rounding: FloatArray, terms: list[Specification], known: _Flags
     ) -> list[Candidates]:
         """Return what may reproduce call paths exactly; nothing if the parameter has other than 3 values.
 
-        values, weights: (N, C). rounding: (N,), the largest weighted residual. atoms: by parameter (N, 3), -1 for none.
-        known: (N,), where all of the other parameters' atoms are known and a model is wanted.
+        values, weights: (N, C). rounding: (N,), the largest weighted residual. terms: by parameter (N, 3), -1 for none.
+        known: (N,), where all of the other parameters' terms are known and a model is wanted.
         """
-        if len(atoms) == 1 or len(self._places) != FEW_VALUES:
+        if len(terms) == 1 or len(self._places) != FEW_VALUES:
             return []
-        others = [np.where(number == self.parameter, -1, own) for number, own in enumerate(atoms)]
+        others = [np.where(number == self.parameter, -1, own) for number, own in enumerate(terms)]
         sizes = np.stack([(own >= 0).sum(axis=1) for own in others], axis=1)
         result = []
         for shape in np.unique(sizes[known], axis=0).tolist():
@@ -107,7 +107,7 @@ class FewValues:
     def _families(self) -> list[_Family]:
         table = self.tables.columns[self.parameter][:, [place[0] for place in self._places]]
         order = np.append(self.tables.order_of(self.parameter), 0.0)
-        return [_family(sets, table, order) for sets in _sets(self.tables.atoms[self.parameter])]
+        return [_family(sets, table, order) for sets in _sets(self.tables.terms[self.parameter])]
 
     def _evidence(self, values: FloatArray, coefficients: FloatArray, columns: FloatArray) -> FloatArray:
         """Return the evidence of one value, (N, Q): the logarithm of its variation over the resolution."""
@@ -167,11 +167,11 @@ def _family(sets: NDArray[np.int64], table: FloatArray, order: FloatArray) -> _F
 
 
 @lru_cache(maxsize=128)
-def _sets(atoms: tuple[Atom, ...]) -> tuple[NDArray[np.int64], ...]:
+def _sets(terms: tuple[SimpleTerm, ...]) -> tuple[NDArray[np.int64], ...]:
     """Return single functions, and sums of one and a constant (-1) or of two, simplest first, (S, 1) and (S, 2)."""
-    cost = np.array([*(atom.cost for atom in atoms), 0.0])
+    cost = np.array([*(term.cost for term in terms), 0.0])
     cheap = [*np.flatnonzero(cost[:-1] <= EXACT_PAIR_COMPLEXITY).tolist(), -1]
     result = []
-    for sets in (np.arange(len(atoms))[:, None], np.array(list(combinations(cheap, 2)), dtype=np.int64).reshape(-1, 2)):
+    for sets in (np.arange(len(terms))[:, None], np.array(list(combinations(cheap, 2)), dtype=np.int64).reshape(-1, 2)):
         result.append(sets[np.argsort(cost[sets].sum(axis=1), kind="stable")])
     return tuple(result)

@@ -31,7 +31,7 @@ _Flags = NDArray[np.bool_]
 
 
 class InexactSums:
-    """Hypotheses of call paths measured at `points` (C, m), where `tables` holds the atoms."""
+    """Hypotheses of call paths measured at `points` (C, m), where `tables` holds the terms."""
 
     def __init__(self, points: FloatArray, tables: Tables, criterion: Deviating) -> None:
         self.points, self.tables, self.criterion = points, tables, criterion
@@ -43,9 +43,9 @@ class InexactSums:
         """Return hypotheses of low error and complexity, the constant among them."""
         paths = np.arange(len(self.values))
         constant = Candidates(paths, np.empty((paths.size, 0, self.parameters), dtype=np.int16), True)
-        atoms = [self._likely_atoms(parameter) for parameter in range(self.parameters)]
-        found = [own for own in atoms if own is not None]
-        return [constant, *(self._best_subsets(found) if len(found) == len(atoms) else [])]
+        terms = [self._likely_terms(parameter) for parameter in range(self.parameters)]
+        found = [own for own in terms if own is not None]
+        return [constant, *(self._best_subsets(found) if len(found) == len(terms) else [])]
 
     def scattered(self) -> Pool:
         """Return models where points are on no lines in some parameter: credible ones of the search in noisy values."""
@@ -56,8 +56,8 @@ class InexactSums:
         fitted = Fitted(pool.specification, pool.coefficients, pool.residual, pool.left_out, pool.residual)
         return replace(pool, score=np.where(self.criterion.incredible(fitted), np.inf, pool.score))
 
-    def _likely_atoms(self, parameter: int) -> Specification | None:
-        """Return the atoms of the likeliest functions of one parameter, (N, atoms), -1 for none; None without lines.
+    def _likely_terms(self, parameter: int) -> Specification | None:
+        """Return the terms of the likeliest functions of one parameter, (N, terms), -1 for none; None without lines.
 
         Along a line in one parameter the rest is constant, so every line has coefficients of its own.
         """
@@ -72,8 +72,8 @@ class InexactSums:
         squares = [np.zeros((paths, len(group))) for group in sets]
         negative = [np.zeros((paths, len(group))) for group in sets]
         for alike in same_places(own, self.points[:, parameter]):
-            atoms = self.tables.columns[parameter][:-1, alike[0]]
-            found = set_squares(atoms, natural, self.values[:, alike], self.weights[:, alike])
+            terms = self.tables.columns[parameter][:-1, alike[0]]
+            found = set_squares(terms, natural, self.values[:, alike], self.weights[:, alike])
             for index, (error, is_below) in enumerate(found):
                 squares[index] += error
                 negative[index] += is_below * (len(alike) / len(own))
@@ -92,9 +92,9 @@ class InexactSums:
         best = padded[np.take_along_axis(few, order_of_few, axis=1)]
         return _first_distinct(best.reshape(paths, -1), INEXACT_TERMS.get(self.parameters, 1))
 
-    def _best_subsets(self, atoms: list[Specification]) -> list[Candidates]:
-        """Return the best sums of products of `atoms` (N, k) of each parameter, with and without a constant."""
-        specification, slots = _products(atoms)
+    def _best_subsets(self, terms: list[Specification]) -> list[Candidates]:
+        """Return the best sums of products of `terms` (N, k) of each parameter, with and without a constant."""
+        specification, slots = _products(terms)
         paths, number = specification.shape[0], len(slots) - 1
         matrix, right, total = gram(self.tables.design(specification), self.values, self.weights)
         penalty = INEXACT.complexity * self.tables.complexity(specification[:, :, None])
@@ -132,32 +132,32 @@ class InexactSums:
         return result
 
     def _fixed_penalty(self, slots: NDArray[np.int64]) -> FloatArray:
-        """Return the penalty of sums of products whatever their atoms are, (S,); slots: (S, k, m), -1 for none."""
+        """Return the penalty of sums of products whatever their terms are, (S,); slots: (S, k, m), -1 for none."""
         result = self.criterion.small_sample(slots)
         for i, j in combinations(range(slots.shape[1]), 2):
             result[(slots[:, i] == slots[:, j]).all(axis=1)] = np.inf
         return result
 
 
-def _first_distinct(atoms: NDArray[np.int64], number: int) -> Specification:
-    """Return the first `number` different atoms of each row of (N, K), -1 where there are fewer."""
-    earlier = np.zeros(atoms.shape, dtype=bool)
-    for column in range(1, atoms.shape[1]):
-        earlier[:, column] = (atoms[:, :column] == atoms[:, column, None]).any(axis=1)
+def _first_distinct(terms: NDArray[np.int64], number: int) -> Specification:
+    """Return the first `number` different terms of each row of (N, K), -1 where there are fewer."""
+    earlier = np.zeros(terms.shape, dtype=bool)
+    for column in range(1, terms.shape[1]):
+        earlier[:, column] = (terms[:, :column] == terms[:, column, None]).any(axis=1)
     order = np.argsort(earlier, axis=1, kind="stable")[:, :number]
-    chosen = np.take_along_axis(atoms, order, axis=1)
+    chosen = np.take_along_axis(terms, order, axis=1)
     result: Specification = np.where(np.take_along_axis(earlier, order, axis=1), -1, chosen).astype(np.int16)
     return result
 
 
-def _products(atoms: list[Specification]) -> tuple[Specification, NDArray[np.int64]]:
-    """Return all products of at most one atom per parameter, (N, Q, m), the empty one first, and their slots (Q, m).
+def _products(terms: list[Specification]) -> tuple[Specification, NDArray[np.int64]]:
+    """Return all products of at most one term per parameter, (N, Q, m), the empty one first, and their slots (Q, m).
 
-    Slots say which of the atoms (N, k) of a parameter a product has; it is all -1 where one of them is missing.
+    Slots say which of the terms (N, k) of a parameter a product has; it is all -1 where one of them is missing.
     """
-    slots = np.array(list(product(*(range(-1, own.shape[1]) for own in atoms))), dtype=np.int64)
+    slots = np.array(list(product(*(range(-1, own.shape[1]) for own in terms))), dtype=np.int64)
     result = np.stack(
-        [np.pad(own, ((0, 0), (0, 1)), constant_values=-1)[:, slots[:, i]] for i, own in enumerate(atoms)], 2
+        [np.pad(own, ((0, 0), (0, 1)), constant_values=-1)[:, slots[:, i]] for i, own in enumerate(terms)], 2
     )
     result[((result < 0) & (slots >= 0)).any(axis=2)] = -1
     return result, slots

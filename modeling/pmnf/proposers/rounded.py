@@ -85,7 +85,7 @@ class RoundedSums:
 
     def _families(self, parameter: int) -> tuple[_Index, ...]:
         distinct = np.unique(self.points[:, parameter]).size
-        return _families(len(self.tables.atoms[parameter]), min(2, distinct - 2))
+        return _families(len(self.tables.terms[parameter]), min(2, distinct - 2))
 
     def _sets(self, parameter: int, values: FloatArray) -> tuple[NDArray[np.int16], _Flags]:
         """Return the likeliest sets of up to two functions for each call path, (N, sets, 2), and which have any.
