@@ -12,6 +12,7 @@ from ..experiment import FloatArray
 from .calibration import LARGE_SCATTER, LEAST_WEIGHT, SELECTION_VARIANCE
 from .criterion.evidence import posterior_weights
 from .data.noise import Repetitions
+from .data.preparation import ranges
 from .fit.weights import model_weights, relative_weights
 from .hypotheses.pool import Pool
 from .hypotheses.tables import Specification, Tables
@@ -49,7 +50,7 @@ def build_models(
     shares[exact, 1:] = 0.0
     shares = shares / np.maximum(shares.sum(axis=1, keepdims=True), 1e-300)
     quality = qualities(values, fitted, pool.left_out[:, 0], (best != 0).sum(axis=1))
-    ranges = tuple((float(a), float(b)) for a, b in zip(points.min(axis=0), points.max(axis=0), strict=True))
+    own_ranges = ranges(points)
     kept = shares > 0.0
     kept[:, 0] = True
     path, rank = np.nonzero(kept)
@@ -70,7 +71,7 @@ def build_models(
             constant,
             terms,
             quality[own],
-            ranges,
+            own_ranges,
             matrix,
             tuple(others[own]),
             (*notes, *own_notes),

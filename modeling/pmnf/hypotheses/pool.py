@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,13 +27,7 @@ class Fitted:
 
     def rows(self, rows: NDArray[np.bool_]) -> Fitted:
         """Return the same of some call paths, where the hypotheses are those of each."""
-        return Fitted(
-            self.specification[rows],
-            self.coefficients[rows],
-            self.residual[rows],
-            self.left_out[rows],
-            self.worst[rows],
-        )
+        return Fitted(*(array[rows] for array in vars(self).values()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,15 +43,9 @@ class Pool:
     left_out: FloatArray
     score: FloatArray
 
-    def rows(self, rows: NDArray[np.bool_]) -> Pool:
-        """Return the pool of some call paths."""
-        return Pool(
-            self.specification[rows],
-            self.coefficients[rows],
-            self.residual[rows],
-            self.left_out[rows],
-            self.score[rows],
-        )
+    def rows(self, rows: NDArray[np.bool_] | tuple[Any, Any]) -> Pool:
+        """Return the pool of some call paths, or of some hypotheses of each."""
+        return Pool(*(array[rows] for array in vars(self).values()))
 
 
 def to_pool(fitted: Fitted, scores: FloatArray, size: int) -> Pool:
@@ -101,22 +89,9 @@ def merge(pools: Sequence[Pool], size: int) -> Pool:
     width = max(pool.specification.shape[2] for pool in pools)
     specification = np.concatenate([_pad(p.specification, width, -1) for p in pools], axis=1)
     coefficients = np.concatenate([_pad(p.coefficients, width + 1, 0) for p in pools], axis=1)
-    both = Pool(
-        specification,
-        coefficients,
-        np.concatenate([p.residual for p in pools], axis=1),
-        np.concatenate([p.left_out for p in pools], axis=1),
-        np.concatenate([p.score for p in pools], axis=1),
-    )
-    ordered = _sorted(both)
-    cut = slice(0, size)
-    return Pool(
-        ordered.specification[:, cut],
-        ordered.coefficients[:, cut],
-        ordered.residual[:, cut],
-        ordered.left_out[:, cut],
-        ordered.score[:, cut],
-    )
+    errors = (np.concatenate([getattr(p, name) for p in pools], axis=1) for name in ("residual", "left_out", "score"))
+    both = Pool(specification, coefficients, *errors)
+    return _sorted(both).rows((slice(None), slice(0, size)))
 
 
 def _all(scores: FloatArray) -> NDArray[np.int64]:
@@ -125,14 +100,7 @@ def _all(scores: FloatArray) -> NDArray[np.int64]:
 
 def _sorted(pool: Pool) -> Pool:
     order = np.argsort(pool.score, axis=1, kind="stable")
-    rows = np.arange(order.shape[0])[:, None]
-    return Pool(
-        pool.specification[rows, order],
-        pool.coefficients[rows, order],
-        pool.residual[rows, order],
-        pool.left_out[rows, order],
-        pool.score[rows, order],
-    )
+    return pool.rows((np.arange(order.shape[0])[:, None], order))
 
 
 def _pad(array: NDArray[_Number], width: int, value: int) -> NDArray[_Number]:
