@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from quipu.modeling.experiment import Metric
 from quipu.modeling.pmnf import Model, Options, fit_models
 from quipu.modeling.pmnf.build import qualities
-from quipu.modeling.pmnf.fitter import fit
-from quipu.modeling.pmnf.lines import lines
-from quipu.modeling.pmnf.term import Factor, Term
-from quipu.modeling.pmnf.weights import relative_weights
+from quipu.modeling.pmnf.data.lines import lines
+from quipu.modeling.pmnf.fit.fitter import fit
+from quipu.modeling.pmnf.fit.weights import relative_weights
+from quipu.modeling.pmnf.model import Factor, Term
 
 # Below this range of repetitions regression is asked as well: twice the threshold of Extra-P's adaptive modeler.
 LITTLE_NOISE = 0.0639

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from quipu.modeling.pmnf.library import EXPONENTS, LOGARITHMS
+from quipu.modeling.pmnf.hypotheses.library import EXPONENTS, LOGARITHMS
 
 Floats = NDArray[np.float64]
 Exponents = tuple[Fraction, int]

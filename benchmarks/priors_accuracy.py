@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from quipu.modeling.pmnf.term import Exponents
+from quipu.modeling.pmnf.model import Exponents
 
 
 def exponent_deviation(first: Exponents, second: Exponents) -> Fraction:

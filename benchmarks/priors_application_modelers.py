@@ -16,7 +16,7 @@ from priors_programs import EFFORT, Floats, with_times
 from quipu.modeling.analysis import fit_metrics
 from quipu.modeling.experiment import CallTree, Experiment, Metric
 from quipu.modeling.pmnf import Model, NoModel, Options, add, fit_models
-from quipu.modeling.pmnf.term import Exponents
+from quipu.modeling.pmnf.model import Exponents
 from quipu.modeling.priors import fit_time, time_priors
 
 _TIME = Metric("time", "s", "cost")

@@ -19,7 +19,7 @@ import numpy as np
 from priors_programs import EFFORT, EXAMPLES, SMPI_NETWORK, Floats, Point, build_example, call
 from quipu.agent.merge.experiment import find_runs, load_experiment
 from quipu.modeling.experiment import CallTree, Experiment, RegionKind
-from quipu.modeling.pmnf.term import Exponents
+from quipu.modeling.pmnf.model import Exponents
 from quipu.modeling.priors.table import Bytes, Scale, row_of
 
 sys.path.append(str(EXAMPLES.parent / "tests" / "examples"))

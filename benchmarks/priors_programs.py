@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from quipu.agent.merge.experiment import find_runs, load_experiment
 from quipu.modeling.experiment import CallTree, Experiment, Metric, Region, RegionKind
-from quipu.modeling.pmnf.term import Exponents
+from quipu.modeling.pmnf.model import Exponents
 
 Floats = NDArray[np.float64]
 Point = tuple[int, int]

@@ -10,7 +10,7 @@ import numpy as np
 from .analysis import Analysis
 from .experiment import Experiment
 from .pmnf.changes import Change, find_changes
-from .pmnf.deviation import Deviation, deviations
+from .pmnf.data.deviation import Deviation, deviations
 from .pmnf.model import Model
 from .pmnf.modeler import DEFAULT, Options
 

@@ -23,9 +23,8 @@ from .errors import ModelingError
 from .evaluation import evaluate
 from .experiment import Experiment, FloatArray, RegionKind
 from .mpi_operations import operation_of
-from .pmnf.lines import lines
-from .pmnf.model import Model
-from .pmnf.term import Factor, Term
+from .pmnf.data.lines import lines
+from .pmnf.model import Factor, Model, Term
 from .priors.effort_time import TIME_ONLY
 
 # How slowdown may grow: trees, process grids of two and three dimensions, rings; the first of those that fit equally

@@ -11,8 +11,8 @@ import numpy as np
 from .analysis import Analysis
 from .errors import FormatError, ModelingError
 from .experiment import CallTree, Metric, Region, RegionKind
+from .pmnf.model.serialize import expect_list, expect_number, expect_object, expect_text, from_json, to_json
 from .pmnf.modeler import NoModel
-from .pmnf.serialize import expect_list, expect_number, expect_object, expect_text, from_json, to_json
 from .priors.effort_time import PathModel
 
 FORMAT, SCHEMA = "quipu-models", 1

@@ -9,7 +9,7 @@ import numpy as np
 from quipu.modeling.behaviour import Behaviour, noise_levels
 from quipu.modeling.experiment import Experiment
 from quipu.modeling.pmnf.changes import Change
-from quipu.modeling.pmnf.deviation import QUANTILES, Deviation
+from quipu.modeling.pmnf.data.deviation import QUANTILES, Deviation
 
 from .text import number, percent, point_text
 from .views import ChangeRow, NoiseRow

@@ -9,8 +9,8 @@ from fractions import Fraction
 from math import prod
 
 from ..errors import ModelingError
-from ..pmnf.library import EXPONENTS, LOGARITHMS
-from ..pmnf.term import Factor, Term
+from ..pmnf.hypotheses.library import EXPONENTS, LOGARITHMS
+from ..pmnf.model import Factor, Term
 from .functions import ONCE, Arrangement, Communication, Computation, Function, Operation, Step
 from .growth import exact_value
 

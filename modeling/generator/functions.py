@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 
-from ..pmnf.model import Model, add
-from ..pmnf.term import Factor, Term
+from ..pmnf.model import Factor, Model, Term, add
 from ..priors.communication import scale_model
 from ..priors.table import Bytes, row_of
 from .growth import PARAMETERS, size

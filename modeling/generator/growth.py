@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 
 from ..errors import ModelingError
-from ..pmnf.model import Model
-from ..pmnf.term import Factor, Term
+from ..pmnf.model import Factor, Model, Term
 
 PARAMETERS = ("p", "n")
 _EXAMPLE = "write a product such as 0.5*n^(3/2)*log2(p)^2, of numbers, p, n, log2(p) and log2(n)"

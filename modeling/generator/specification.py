@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Any, TypeVar
 
 from ..errors import FormatError, ModelingError
-from ..pmnf.term import Term
+from ..pmnf.model import Term
 from .functions import ONCE, Arrangement, Communication, Computation, Function, Operation, Step
 from .growth import parse_growth
 

@@ -1,19 +1,17 @@
 """Empirical models in performance model normal form (PMNF) of any number of parameters.
 
-library: which hypotheses there are; fitter: least squares over hypotheses × call paths; selector: which one to
-believe; modeler: all three together. Models are plain values: evaluate, add, print, write as JSON.
+data: preparation of values and points; hypotheses: which there are; fit: least squares over hypotheses × call paths;
+proposers: candidates; criterion: which of them to choose; calibration: all constants; counts, modeler: the pipeline.
+Models are plain values: evaluate, add, print, write as JSON.
 """
 
 from __future__ import annotations
 
 from .changes import Change, find_changes
-from .comparison import Comparison, compare
-from .deviation import Deviation, deviations
-from .library import Library
-from .model import Alternative, Model, Prediction, Quality, add
+from .data.deviation import Deviation, deviations
+from .hypotheses.library import Library
+from .model import Alternative, Comparison, Factor, Model, Prediction, Quality, Term, add, compare, from_json, to_json
 from .modeler import NoModel, Options, fit_models
-from .serialize import from_json, to_json
-from .term import Factor, Term
 
 __all__ = [
     "Alternative",

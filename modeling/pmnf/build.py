@@ -9,19 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..experiment import FloatArray
-from .hypotheses import Pool, Specification, Tables
-from .model import Alternative, Model, Quality
-from .noise import Repetitions
-from .selector import belief
-from .term import Factor, Term
-from .weights import model_weights, relative_weights
-
-# Hypotheses with a smaller share of the belief are not kept.
-_LEAST_BELIEF = 0.02
-_MANY_DEVIATIONS = 0.5
-# The best of many combinations fits better than the truth does; so much is added to the variance per parameter beyond
-# two, beyond what the near-best hypotheses show. From planted functions with noise of 2 to 10 %.
-_SELECTION = 0.2
+from .calibration import LARGE_SCATTER, LEAST_WEIGHT, SELECTION_VARIANCE
+from .criterion.evidence import posterior_weights
+from .data.noise import Repetitions
+from .data.preparation import ranges
+from .fit.weights import model_weights, relative_weights
+from .hypotheses.pool import Pool
+from .hypotheses.tables import Specification, Tables
+from .model import Alternative, Factor, Model, Quality, Term
 
 
 def build_models(
@@ -45,17 +40,17 @@ def build_models(
     fitted = np.einsum("nkc,nk->nc", design, best)
     chosen = (pool.specification[:, 0] >= 0).sum(axis=(1, 2))
     covariance = coefficient_covariance(design, best, pool.residual[:, 0], repetitions, chosen)
-    covariance = covariance * (1.0 + _SELECTION * max(len(varying) - 2, 0))
+    covariance = covariance * (1.0 + SELECTION_VARIANCE * max(len(varying) - 2, 0))
     unscaled = _unscale(tables, pool)
     unscaled[exact] = _whole(unscaled[exact])
     scale = np.concatenate([np.ones((len(best), 1)), tables.divisor(pool.specification[:, 0])], axis=1)
     covariance = covariance / scale[:, :, None] / scale[:, None, :]
-    shares = belief(pool.score)
-    shares = np.where(shares >= _LEAST_BELIEF, shares, 0.0)
+    shares = posterior_weights(pool.score)
+    shares = np.where(shares >= LEAST_WEIGHT, shares, 0.0)
     shares[exact, 1:] = 0.0
     shares = shares / np.maximum(shares.sum(axis=1, keepdims=True), 1e-300)
     quality = qualities(values, fitted, pool.left_out[:, 0], (best != 0).sum(axis=1))
-    ranges = tuple((float(a), float(b)) for a, b in zip(points.min(axis=0), points.max(axis=0), strict=True))
+    own_ranges = ranges(points)
     kept = shares > 0.0
     kept[:, 0] = True
     path, rank = np.nonzero(kept)
@@ -76,7 +71,7 @@ def build_models(
             constant,
             terms,
             quality[own],
-            ranges,
+            own_ranges,
             matrix,
             tuple(others[own]),
             (*notes, *own_notes),
@@ -116,16 +111,16 @@ def _terms(
 ) -> list[tuple[Term, ...]]:
     """Return the terms of M hypotheses (M, K, m) with coefficients (M, 1 + K)."""
     keys = np.zeros(specification.shape[:2], dtype=np.int64)
-    for index, atoms in enumerate(tables.atoms):
-        keys = keys * (len(atoms) + 1) + specification[..., index] + 1
+    for index, terms in enumerate(tables.terms):
+        keys = keys * (len(terms) + 1) + specification[..., index] + 1
     keys[~_real(specification, coefficients)] = 0
     distinct, where = np.unique(keys, return_index=True)
     factors: dict[int, tuple[Factor, ...]] = {}
-    own = [[atom.factor(name) for atom in atoms] for name, atoms in zip(names, tables.atoms, strict=True)]
+    own = [[term.factor(name) for term in terms] for name, terms in zip(names, tables.terms, strict=True)]
     chosen: list[list[int]] = specification.reshape(-1, len(names))[where].tolist()
     known: list[int] = distinct.tolist()
     for key, numbers in zip(known, chosen, strict=True):
-        factors[key] = tuple([own[index][atom] for index, atom in enumerate(numbers) if atom >= 0])
+        factors[key] = tuple([own[index][term] for index, term in enumerate(numbers) if term >= 0])
     products_of: Any = keys.tolist()
     return [
         tuple([Term(value, factors[key]) for key, value in zip(products, values, strict=True) if key])
@@ -204,7 +199,7 @@ def qualities(values: FloatArray, fitted: FloatArray, left_out: FloatArray, widt
 def _scatter_notes(repetitions: Repetitions, effort: bool) -> list[tuple[str, ...]]:
     """Return what the repetitions of each call path tell a reader."""
     notes: list[tuple[str, ...]] = [()] * len(repetitions.scatter)
-    for path in np.flatnonzero(repetitions.differ if effort else repetitions.scatter > _MANY_DEVIATIONS).tolist():
+    for path in np.flatnonzero(repetitions.differ if effort else repetitions.scatter > LARGE_SCATTER).tolist():
         many = 100 * float(repetitions.scatter[path])
         if effort:
             notes[path] = (f"repetitions of this effort metric differ ({many:.2g} %): the work depends on chance",)

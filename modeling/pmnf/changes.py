@@ -10,29 +10,21 @@ from math import inf, isfinite, log
 import numpy as np
 
 from ..experiment import FloatArray, Metric
-from .fitter import fit
-from .library import atom_columns
-from .model import Model, evaluate
+from .calibration import CHANGE_EXACT, CHANGE_LEAST_EVIDENCE, CHANGE_LEAST_VALUES, NOISY
+from .data.noise import combine
+from .fit.fitter import fit
+from .fit.subsets import gram, solve
+from .fit.weights import relative_weights
+from .hypotheses.library import term_columns
+from .model import Model, Term, evaluate
 from .modeler import DEFAULT, NoModel, Options, fit_models
-from .noise import combine
-from .selector import COEFFICIENT_PRICE
-from .subsets import gram, solve
-from .term import Term
-from .weights import relative_weights
-
-# A model of a range needs so many values of the parameter that is divided.
-LEAST_VALUES = 3
-# Twice the logarithm of the likelihood ratio that a change must have beyond the price of its coefficients.
-LEAST_EVIDENCE = 10.0
-# Relative deviations below this are no deviations.
-_EXACT = 1e-6
 
 
 @dataclass(frozen=True)
 class Change:
     """Two models with the change between them: up to `last` of the parameter holds `below`, from `first` on `above`.
 
-    evidence: by how much twice the logarithm of the likelihood is larger than that of one model, prices deducted.
+    evidence: by how much twice the logarithm of the likelihood is larger than that of one model, penalties deducted.
     """
 
     parameter: str
@@ -74,11 +66,11 @@ def find_changes(
     """Return for each of N call paths the change of behaviour that the values show; None if one model explains them.
 
     points: (C, m); values: (N, C, R), as in fit_models, which makes the models of all ranges. A division leaves at
-    least LEAST_VALUES values of the parameter on both sides. Raises ModelingError as fit_models does.
+    least CHANGE_LEAST_VALUES values of the parameter on both sides. Raises ModelingError as fit_models does.
     """
     points = np.asarray(points, dtype=np.float64)
     values = np.asarray(values, dtype=np.float64)
-    least = 2 * LEAST_VALUES
+    least = 2 * CHANGE_LEAST_VALUES
     if not values.shape[0] or not any(np.unique(column).size >= least for column in points.T):
         return [None] * values.shape[0]
     whole = fit_models(points, values, metric, parameters, options)
@@ -88,19 +80,19 @@ def find_changes(
     best: list[Change | None] = [None] * len(whole)
     for column, name in enumerate(parameters):
         places = np.unique(points[:, column])
-        divisions = range(LEAST_VALUES, places.size - LEAST_VALUES + 1)
+        divisions = range(CHANGE_LEAST_VALUES, places.size - CHANGE_LEAST_VALUES + 1)
         for division in divisions:
             lower = points[:, column] < places[division]
             below = fit_models(points[lower], values[:, lower], metric, parameters, options)
             above = fit_models(points[~lower], values[:, ~lower], metric, parameters, options)
-            price = COEFFICIENT_PRICE + 2.0 * log(len(divisions) * len(parameters))
+            penalty = NOISY.coefficient + 2.0 * log(len(divisions) * len(parameters))
             for path, (one, low, high) in enumerate(zip(whole, below, above, strict=True)):
                 if isinstance(one, NoModel) or isinstance(low, NoModel) or isinstance(high, NoModel):
                     continue
                 known = float(freedom[path]), float(noise[path])
-                gain = _score(_fits([one]), *known) - _score(_fits([low, high]), *known) - price
+                gain = _score(_fits([one]), *known) - _score(_fits([low, high]), *known) - penalty
                 old = best[path]
-                if gain >= LEAST_EVIDENCE and (old is None or gain > old.evidence):
+                if gain >= CHANGE_LEAST_EVIDENCE and (old is None or gain > old.evidence):
                     first = float(places[division])
                     best[path] = Change(name, float(places[division - 1]), first, low, high, gain)
     for path, change in enumerate(best):
@@ -112,10 +104,8 @@ def find_changes(
             one, points[known], repetitions.centre[path, known], parameters.index(change.parameter), options
         )
         evidence = (freedom[path], noise[path])
-        if (
-            smooth
-            and _score(smooth, *evidence) - _score(_fits([change.below, change.above]), *evidence) < LEAST_EVIDENCE
-        ):
+        changed = _score(_fits([change.below, change.above]), *evidence)
+        if smooth and _score(smooth, *evidence) - changed < CHANGE_LEAST_EVIDENCE:
             best[path] = None
     return best
 
@@ -126,18 +116,18 @@ def _two_functions(model: Model, points: FloatArray, values: FloatArray, column:
     Such a sum is no change of behaviour, but a single function fits it as badly. points: (C, m); values: (C,).
     """
     name = model.parameters[column]
-    atoms = options.library.atoms(points[:, column])
+    terms = options.library.terms(points[:, column])
     own = [term for term in model.terms if any(term.exponents(name))]
     others = [term for term in model.terms if term not in own[:1]]
     lead = tuple(factor for factor in own[0].factors if factor.parameter != name) if own else ()
-    if len(others) + 4 >= len(values) or len(atoms) < 2:
+    if len(others) + 4 >= len(values) or len(terms) < 2:
         return []
 
     def at(terms: Sequence[Term]) -> list[FloatArray]:
         return [evaluate(model.parameters, 0.0, (Term(1.0, term.factors),), points) for term in terms]
 
     base = at([Term(1.0, lead)])[0]
-    table = np.stack([np.ones(len(values)), *at(others), *(base * atom_columns(atoms, points[:, column]).T)])
+    table = np.stack([np.ones(len(values)), *at(others), *(base * term_columns(terms, points[:, column]).T)])
     table /= np.abs(table).max(axis=1, keepdims=True)
     fixed = len(others) + 1
     pairs = np.array(list(combinations(range(fixed, len(table)), 2)))
@@ -164,17 +154,17 @@ def _fits(models: Sequence[Model]) -> list[_Fit]:
 
 
 def _score(fits: Sequence[_Fit], freedom: float, noise: float) -> float:
-    """Return -2 log of the likelihood of models of disjoint ranges, plus the price of their coefficients.
+    """Return -2 log of the likelihood of models of disjoint ranges, plus the penalty of their coefficients.
 
     As in selector.score: the geometric mean of errors in sample and left out, and what repetitions say of the noise.
     """
-    number, squares, price = 0, 0.0, 0.0
+    number, squares, penalty = 0, 0.0, 0.0
     for own in fits:
         left_out = own.left_out if isfinite(own.left_out) else own.residual
         squares += own.points * own.residual * left_out
         number += own.points
-        price += COEFFICIENT_PRICE * own.coefficients
+        penalty += NOISY.coefficient * own.coefficients
     if not number:
         return inf
     variance = (squares + freedom * noise**2) / (number + freedom)
-    return (number + freedom) * log(max(variance, _EXACT**2)) + price
+    return (number + freedom) * log(max(variance, CHANGE_EXACT**2)) + penalty

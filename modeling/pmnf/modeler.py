@@ -9,31 +9,24 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ModelingError
 from ..experiment import FloatArray, Metric
 from ..parallel import batches, workers_for
 from .build import build_models
-from .effort import EffortSearch
-from .hypotheses import Pool, Tables, make_tables
-from .library import Library, make_atom
+from .calibration import LARGE_ERROR, LARGEST_VALUE, UNUSUAL_COMPLEXITY
+from .counts import model_counts
+from .criterion.evidence import Evidence
+from .criterion.rules import ExtraPRule, choose_by_smape
+from .data.noise import Aggregation, Repetitions, combine
+from .data.preparation import check, extreme_exponents, join_duplicates, not_executed, ranges, take
+from .hypotheses.library import Library, make_term
+from .hypotheses.pool import Pool
+from .hypotheses.tables import Tables, make_tables
 from .model import Model
-from .noise import Aggregation, Repetitions, combine
-from .rules import ExtraPRule, choose_by_smape
-from .search import Search
+from .proposers.cost import Search
 
 _Flags = NDArray[np.bool_]
 Selector = Literal["evidence", "smape", "extra-p"]
 SELECTORS: tuple[Selector, ...] = ("evidence", "smape", "extra-p")
-# Values of call paths are scaled when their logarithm to base 2 is beyond this, so that squares stay finite.
-_EXTREME = 300
-# Measured values beyond this count as infinite, and those below its inverse as 0.
-_LARGEST = 1e250
-# Counts with larger relative deviations from their model are not near-exact.
-_LARGE_ERROR = 0.04
-# Cost of exponents (library.make_atom) that loops and trees do not have.
-_UNUSUAL = 0.5
-# Parameter values beyond this have powers that are no numbers any more.
-_MOST = 1e30
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +43,7 @@ class Options:
     library: the hypotheses.
     aggregation: how repetitions become one value.
     nonnegative: whether costs are sums of non-negative parts, which noisy values of a cost are fitted to.
-    growth_price: how much evidence a cost must show for each term and each two units of its exponent before it
+    growth_penalty: how much evidence a cost must show for each term and each two units of its exponent before it
         counts as growth; in units of twice the logarithm of the likelihood, 0 for no preference.
     selector: how the hypothesis of a cost is chosen: by "evidence" (selector.score; the default, and the only one with
         alternatives), by the lowest cross-validated "smape", or by the rule of "extra-p", for comparison.
@@ -59,7 +52,7 @@ class Options:
     library: Library = field(default_factory=Library)
     aggregation: Aggregation = "robust"
     nonnegative: bool = True
-    growth_price: float = 0.0
+    growth_penalty: float = 0.0
     selector: Selector = "evidence"
 
 
@@ -84,7 +77,7 @@ def fit_models(
     """
     points, values = np.asarray(points, dtype=np.float64), np.asarray(values, dtype=np.float64)
     names = tuple(parameters)
-    _check(points, values, names, executed)
+    check(points, values, names, executed)
     workers = workers_for(values.shape[0])
     tasks = (
         (points, values[part], metric, names, options, None if executed is None else executed[part])
@@ -111,26 +104,26 @@ def _fit_here(
     result: list[Model | NoModel] = [NoModel("not measured")] * values.shape[0]
     if not points.shape[0] or not result:
         return result
-    points, values, executed = _join_duplicates(points, values, executed)
+    points, values, executed = join_duplicates(points, values, executed)
     size = np.where(np.isnan(values), 0.0, np.abs(values))
-    infinite = np.asarray((size > _LARGEST).any(axis=(1, 2)), dtype=bool)
+    infinite = np.asarray((size > LARGEST_VALUE).any(axis=(1, 2)), dtype=bool)
     usable = np.where(
         infinite[:, None, None],
         np.nan,
-        np.where(size < 1.0 / _LARGEST, np.where(np.isnan(values), np.nan, 0.0), values),
+        np.where(size < 1.0 / LARGEST_VALUE, np.where(np.isnan(values), np.nan, 0.0), values),
     )
     repetitions = combine(usable, options.aggregation)
-    exponent = _extreme_exponents(repetitions.centre)
+    exponent = extreme_exponents(repetitions.centre)
     repetitions = replace(repetitions, centre=np.ldexp(repetitions.centre, -exponent[:, None]))
     measured = ~np.isnan(repetitions.centre)
     centre = np.where(measured, repetitions.centre, 0.0)
     for number in np.flatnonzero(infinite):
-        result[number] = NoModel(f"a measured value is beyond {_LARGEST:g}")
+        result[number] = NoModel(f"a measured value is beyond {LARGEST_VALUE:g}")
     happened = np.asarray(np.abs(centre) > 0.0, dtype=bool)
     pattern = measured & (happened if executed is None else executed)
     zero = np.asarray(measured.any(axis=1) & ~happened.any(axis=1), dtype=bool)
     for number in np.flatnonzero(zero):
-        result[number] = Model(names, ranges=_ranges(points[measured[number]]))
+        result[number] = Model(names, ranges=ranges(points[measured[number]]))
     open_paths = np.flatnonzero(measured.any(axis=1) & ~zero)
     if not open_paths.size:
         return result
@@ -145,7 +138,7 @@ def _fit_here(
             for path in paths.tolist():
                 result[path] = NoModel("measured, but executed in no configuration")
             continue
-        part = _take(repetitions, paths, where)
+        part = take(repetitions, paths, where)
         notes = not_executed(names, points, measured[paths[0]] & ~where)
         nonnegative = options.nonnegative and not key[-1]
         models = _fit_batch(points[where], part, metric, names, options, nonnegative, notes)
@@ -162,15 +155,16 @@ def _fit_batch(
     options: Options,
     nonnegative: bool,
     notes: tuple[str, ...],
+    exact_only: bool = False,
 ) -> list[Model]:
-    """Model call paths that were measured at the same points."""
+    """Model call paths that were measured at the same points; exact_only: counts that are not exact stay constants."""
     varying = [index for index in range(len(names)) if np.unique(points[:, index]).size > 1]
     noise = repetitions.scatter / np.sqrt(np.maximum(repetitions.count, 1.0))
     if points.shape[0] < 2 or not varying:
         many = "one configuration" if points.shape[0] == 1 else f"{points.shape[0]} configurations"
         notes = (*notes, f"constant by necessity: measured in {many}")
         return [
-            Model(names, float(value), ranges=_ranges(points), notes=notes, covariance=((float(v) ** 2,),) if v else ())
+            Model(names, float(value), ranges=ranges(points), notes=notes, covariance=((float(v) ** 2,),) if v else ())
             for value, v in zip(repetitions.centre.mean(axis=1), noise * repetitions.centre.mean(axis=1), strict=True)
         ]
     used = points[:, varying]
@@ -179,7 +173,7 @@ def _fit_batch(
         notes = (*notes, f"only two values of {', '.join(few)}: the growth in it is a guess")
     tables = make_tables(used, options.library)
     if metric.is_effort:
-        pool, exact = EffortSearch(used, tables, repetitions.centre).run()
+        pool, exact = model_counts(used, tables, repetitions.centre, exact_only)
     else:
         pool = _search_cost(used, tables, repetitions, noise, options, nonnegative)
         exact = np.zeros(len(repetitions.centre), dtype=bool)
@@ -188,21 +182,46 @@ def _fit_batch(
     )
     if not metric.is_effort:
         return models
-    # One process has no neighbours and nothing to merge, so that counts at 1 may follow another formula.
     for parameter in varying:
-        others = points[:, parameter] > 1.0
-        size = np.abs(repetitions.centre)
-        large = size[:, others].max(axis=1, initial=0.0) > 1e-9 * size.max(axis=1)  # else there is nothing but x=1
-        rest = np.flatnonzero([not _reproduces(model) and bool(use) for model, use in zip(models, large, strict=True)])
-        if points[:, parameter].min() != 1.0 or np.unique(points[others, parameter]).size < 3 or not rest.size:
-            continue
-        note = f"without {names[parameter]}=1, which follows another formula"
-        part = _take(repetitions, rest, others)
-        again = _fit_batch(points[others], part, metric, names, options, nonnegative, (*notes, note))
-        for path, model in zip(rest.tolist(), again, strict=True):
-            if _reproduces(model) or _explains_more(model, models[path], names[parameter]):
-                models[path] = model
+        _without_one(parameter, points, repetitions, metric, names, options, nonnegative, notes, models, exact_only)
     return models
+
+
+def _without_one(
+    parameter: int,
+    points: FloatArray,
+    repetitions: Repetitions,
+    metric: Metric,
+    names: tuple[str, ...],
+    options: Options,
+    nonnegative: bool,
+    notes: tuple[str, ...],
+    models: list[Model],
+    exact_only: bool,
+) -> None:
+    """Put models of the points without x=1 in place of those they are better than.
+
+    One process has no neighbours and nothing to merge, so that counts at 1 may follow another formula.
+    """
+    others = points[:, parameter] > 1.0
+    if points[:, parameter].min() != 1.0 or np.unique(points[others, parameter]).size < 3:
+        return
+    size = np.abs(repetitions.centre)
+    large = size[:, others].max(axis=1, initial=0.0) > 1e-9 * size.max(axis=1)  # else there is nothing but x=1
+    rest = np.flatnonzero([not _reproduces(model) and bool(use) for model, use in zip(models, large, strict=True)])
+    if not rest.size:
+        return
+    notes = (*notes, f"without {names[parameter]}=1, which follows another formula")
+    doubtful = np.array([_needs_much(models[path], names[parameter]) for path in rest.tolist()])
+    for only in (True,) if exact_only else (True, False):
+        paths = rest if exact_only else rest[doubtful != only]
+        if not paths.size:
+            continue
+        part = take(repetitions, paths, others)
+        again = _fit_batch(points[others], part, metric, names, options, nonnegative, notes, only)
+        for path, model in zip(paths.tolist(), again, strict=True):
+            if _reproduces(model) or (not only and _explains_more(model, models[path], names[parameter])):
+                models[path] = model
 
 
 def _search_cost(
@@ -216,7 +235,8 @@ def _search_cost(
     values = repetitions.centre
     if options.selector == "extra-p":
         return ExtraPRule(points, tables, values).run()
-    search = Search(points, tables, values, noise, repetitions.freedom, nonnegative, growth_price=options.growth_price)
+    criterion = Evidence(tables, noise, repetitions.freedom, nonnegative, growth_penalty=options.growth_penalty)
+    search = Search(points, tables, values, criterion)
     pool = search.run()
     return choose_by_smape(tables, pool, values, search.weights) if options.selector == "smape" else pool
 
@@ -226,94 +246,20 @@ def _reproduces(model: Model) -> bool:
     return model.quality is not None and model.quality.rms_relative < 1e-9 and not model.alternatives
 
 
+def _needs_much(model: Model, parameter: str) -> bool:
+    """Whether a model of counts has several functions of a parameter, or large errors."""
+    functions = {term.exponents(parameter) for term in model.terms} - {(0, 0)}
+    return model.quality is not None and (len(functions) > 1 or model.quality.rms_relative > LARGE_ERROR)
+
+
 def _explains_more(without: Model, model: Model, parameter: str) -> bool:
     """Whether a model of counts without x=1 is to be preferred to `model`, which needs much to include it.
 
-    That is several functions of x with an unusual exponent, or large errors, where without x=1 there is less growth
-    or a far better fit.
+    That is an unusual exponent, or large errors, where without x=1 there is less growth, or a far better fit.
     """
     if without.quality is None or model.quality is None:
         return False
     error, own = without.quality.rms_relative, model.quality.rms_relative
-    functions = {term.exponents(parameter) for term in model.terms} - {(0, 0)}
-    if len(functions) < 2 and own <= _LARGE_ERROR:
-        return False
-    unusual = make_atom(*model.lead(parameter)).cost > _UNUSUAL or own > _LARGE_ERROR
+    unusual = make_term(*model.lead(parameter)).cost > UNUSUAL_COMPLEXITY or own > LARGE_ERROR
     slower = unusual and without.lead(parameter) < model.lead(parameter) and len(without.terms) <= len(model.terms)
-    return (slower and error <= max(2.0 * own, _LARGE_ERROR)) or error < own / 3.0
-
-
-def _check(points: FloatArray, values: FloatArray, names: tuple[str, ...], executed: _Flags | None) -> None:
-    if len(set(names)) != len(names):
-        raise ModelingError(f"parameters must have different names: {', '.join(names)}")
-    if points.ndim != 2 or points.shape[1] != len(names):
-        raise ModelingError(f"points have shape {points.shape}, but there are {len(names)} parameters")
-    if values.ndim != 3 or values.shape[1] != points.shape[0]:
-        raise ModelingError(f"values have shape {values.shape}; expected (call paths, {points.shape[0]}, repetitions)")
-    if executed is not None and executed.shape != values.shape[:2]:
-        raise ModelingError(f"executed has shape {executed.shape}; expected {values.shape[:2]}")
-    for index, name in enumerate(names):
-        column = points[:, index]
-        if not np.isfinite(column).all() or (column < 0).any():
-            raise ModelingError(f"parameter {name} has a negative or infinite value; models need numbers from 0 up")
-        positive = column[column > 0]
-        if positive.size and (positive.max() > _MOST or positive.min() < 1.0 / _MOST):
-            raise ModelingError(f"parameter {name} has values beyond {_MOST:g} or 1/{_MOST:g}; use another unit")
-
-
-def _join_duplicates(
-    points: FloatArray, values: FloatArray, executed: _Flags | None
-) -> tuple[FloatArray, FloatArray, _Flags | None]:
-    """Make repetitions of one configuration out of rows with the same parameter values; sort the points."""
-    unique, place = np.unique(points, axis=0, return_inverse=True)
-    place = place.reshape(-1)
-    if values.shape[2] == 0:
-        values = np.full((*values.shape[:2], 1), np.nan)
-    count = np.bincount(place, minlength=unique.shape[0])
-    times = int(count.max(initial=1))
-    order = np.argsort(place, kind="stable")
-    nth = np.arange(order.size) - np.concatenate([[0], np.cumsum(count)[:-1]]).astype(np.int64)[place[order]]
-    paths, repetitions = values.shape[0], values.shape[2]
-    joined = np.full((paths, unique.shape[0], times, repetitions), np.nan)
-    joined[:, place[order], nth] = values[:, order]
-    flags: _Flags | None = None
-    if executed is not None:
-        flags = np.zeros((paths, unique.shape[0]), dtype=bool)
-        for column, target in enumerate(place):
-            flags[:, target] |= executed[:, column]
-    return unique, joined.reshape(paths, unique.shape[0], -1), flags
-
-
-def _extreme_exponents(values: FloatArray) -> NDArray[np.int64]:
-    """Return powers of two (N,) to divide by; 0 except for values so large or small that squares overflow."""
-    size = np.nanmax(np.where(np.isnan(values), 0.0, np.abs(values)), axis=1, initial=0.0)
-    _, exponent = np.frexp(size)
-    result: NDArray[np.int64] = np.where(np.abs(exponent) > _EXTREME, exponent, 0).astype(np.int64)
-    return result
-
-
-def _take(repetitions: Repetitions, paths: NDArray[np.int64], where: _Flags) -> Repetitions:
-    return Repetitions(
-        repetitions.centre[paths][:, where],
-        repetitions.scatter[paths],
-        repetitions.freedom[paths],
-        repetitions.count[paths],
-        repetitions.differ[paths],
-    )
-
-
-def _ranges(points: FloatArray) -> tuple[tuple[float, float], ...]:
-    if not points.shape[0]:
-        return ()
-    return tuple((float(low), float(high)) for low, high in zip(points.min(axis=0), points.max(axis=0), strict=True))
-
-
-def not_executed(names: tuple[str, ...], points: FloatArray, missing: _Flags) -> tuple[str, ...]:
-    """Say where a call path was not executed, by parameter values that explain it where there are such."""
-    if not missing.any():
-        return ()
-    for index, name in enumerate(names):
-        values = np.unique(points[missing, index])
-        if not np.isin(points[~missing, index], values).any() and values.size <= 4:
-            return (f"not executed at {', '.join(f'{name}={value:g}' for value in values)}",)
-    return (f"not executed in {int(missing.sum())} of {missing.size} configurations",)
+    return (slower and error <= max(2.0 * own, LARGE_ERROR)) or error < own / 3.0

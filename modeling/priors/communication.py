@@ -11,8 +11,7 @@ from fractions import Fraction
 import numpy as np
 
 from ..experiment import FloatArray
-from ..pmnf.model import Model
-from ..pmnf.term import Factor, Term
+from ..pmnf.model import Factor, Model, Term
 from .fit import Prior
 from .table import Bytes, Row, Scale
 

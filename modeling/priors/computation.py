@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import combinations
 
-from ..pmnf.model import Model, add
-from ..pmnf.term import Term, sort_key
+from ..pmnf.model import Model, Term, add, sort_key
 from .fit import MOST_COLUMNS, Prior
 
 BASIS = "effort"
@@ -54,7 +53,7 @@ def priors(effort: Model) -> list[Prior]:
     return found
 
 
-# Metrics beyond blocks must predict time that much better (selector.score, in units of 2 log likelihood), so that noise
+# Metrics beyond blocks must predict time that much better (score, in units of 2 log likelihood), so that noise
 # does not choose among many; a change of the order of growth has the same penalty again.
 _OTHER_METRIC = 6.0
 # Metrics that say something of their own per call path, and how near to each other two are that say the same.

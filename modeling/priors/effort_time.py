@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..experiment import Experiment, RegionKind
-from ..pmnf.library import SLOW_GROWTH
+from ..pmnf.data.noise import combine
+from ..pmnf.data.preparation import not_executed
+from ..pmnf.hypotheses.library import SLOW_GROWTH
 from ..pmnf.model import Model
-from ..pmnf.modeler import DEFAULT, NoModel, Options, fit_models, not_executed
-from ..pmnf.noise import combine
+from ..pmnf.modeler import DEFAULT, NoModel, Options, fit_models
 from .fit import Prior, fit_priors, take
 
 TIME_ONLY = "time only"
@@ -86,7 +87,7 @@ def _time_only(experiment: Experiment, paths: Sequence[int], options: Options) -
     refuted, and no more than linear growth is considered.
     """
     is_mpi = {path: experiment.tree.region_of(path).kind is RegionKind.MPI for path in paths}
-    cautious = replace(options, library=SLOW_GROWTH, growth_price=_GROWTH_PENALTY)
+    cautious = replace(options, library=SLOW_GROWTH, growth_penalty=_GROWTH_PENALTY)
     result: dict[int, Model | NoModel] = {}
     for rows, how in (
         ([path for path in paths if not is_mpi[path]], options),

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from ..experiment import FloatArray
 from ..pmnf.build import coefficient_covariance, qualities
-from ..pmnf.fitter import fit
+from ..pmnf.calibration import NOISY
+from ..pmnf.criterion.evidence import score
+from ..pmnf.data.noise import Repetitions
+from ..pmnf.fit.fitter import fit
+from ..pmnf.fit.weights import relative_weights
 from ..pmnf.model import Model, collect
-from ..pmnf.noise import Repetitions
-from ..pmnf.selector import COEFFICIENT_PRICE, score
-from ..pmnf.weights import relative_weights
 from .one_sided import FIRST_ROUNDS, trust
 
 _Flags = NDArray[np.bool_]
@@ -192,7 +193,7 @@ def _weighted(
         has_lead = needed[:, subsets].any(axis=2) | ~demand[:, None]
         crossed = np.where(np.isfinite(fits.left_out), fits.left_out, fits.residual)
         # a penalty below zero makes the largest subset that is positive win, which is the non-negative optimum
-        penalty = np.repeat(np.where(bounded, -1e6, COEFFICIENT_PRICE)[:, None] * size, len(subsets), axis=1)
+        penalty = np.repeat(np.where(bounded, -1e6, NOISY.coefficient)[:, None] * size, len(subsets), axis=1)
         scores = score(fits.residual, crossed, points, noise, freedom, penalty)
         scores = np.where(good & has_lead, scores, np.inf)
         first = scores.argmin(axis=1)
@@ -202,7 +203,7 @@ def _weighted(
         best[chosen] = 0.0
         best[chosen[:, None], subsets[index]] = fits.coefficients[chosen, index]
         residual[chosen] = fits.residual[chosen, index]
-        fair[chosen] = scores[chosen, index] + (COEFFICIENT_PRICE * size - penalty[chosen, 0])
+        fair[chosen] = scores[chosen, index] + (NOISY.coefficient * size - penalty[chosen, 0])
         left_out[chosen] = fits.left_out[chosen, index]
         best_score[chosen] = scores[chosen, index]
     return best / scale, residual, left_out, fair

@@ -21,8 +21,7 @@ from quipu.modeling.behaviour import Behaviour
 from quipu.modeling.diagnosis import Slowdown, blind_spots, scale_of
 from quipu.modeling.experiment import Experiment, FloatArray, Metric
 from quipu.modeling.pmnf.changes import Change
-from quipu.modeling.pmnf.model import Model
-from quipu.modeling.pmnf.term import Term
+from quipu.modeling.pmnf.model import Model, Term
 
 from ..behaviour import behaviour_data
 from ..json_views import json_number, metric_json, region_json

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from quipu.modeling.errors import ModelingError
 from quipu.modeling.experiment import FloatArray, Metric
-from quipu.modeling.pmnf.library import EXPONENTS, Library, forms
+from quipu.modeling.pmnf.hypotheses.library import EXPONENTS, Library, forms
 from quipu.modeling.pmnf.model import Model
+from quipu.modeling.pmnf.model.serialize import to_json
 from quipu.modeling.pmnf.modeler import NoModel, Options, fit_models
-from quipu.modeling.pmnf.serialize import to_json
 
 TIME = Metric("time", "s", "cost")
 BLOCKS = Metric("blocks", "1", "effort")

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from quipu.modeling.errors import FormatError, ModelingError
-from quipu.modeling.pmnf.model import Alternative, Model, Quality, add
-from quipu.modeling.pmnf.serialize import from_json, to_json
-from quipu.modeling.pmnf.term import Factor, Term
+from quipu.modeling.pmnf.model import Alternative, Factor, Model, Quality, Term, add
+from quipu.modeling.pmnf.model.serialize import from_json, to_json
 
 
 def _term(coefficient: float, **exponents: tuple[str, int]) -> Term:

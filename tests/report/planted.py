@@ -7,8 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 from quipu.modeling.experiment import CallTree, Experiment, Metric, Region, RegionKind
-from quipu.modeling.pmnf.model import Alternative, Model, Quality
-from quipu.modeling.pmnf.term import Factor, Term
+from quipu.modeling.pmnf.model import Alternative, Factor, Model, Quality, Term
 from quipu.report.views import PlacedModel
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"

@@ -6,14 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..experiment import FloatArray
+from ...experiment import FloatArray
+from ..calibration import LOUD_NOISE, SIGNIFICANT_VARIATION
 
 # Shares of the distribution of deviations that are reported.
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
-# Variances between configurations must be so many standard deviations above those that noise makes.
-_SIGNIFICANT = 2.0
-# Noise below this is no matter of concern.
-_LOUD = 0.05
 
 
 @dataclass(frozen=True)
@@ -66,9 +63,9 @@ def _one(values: FloatArray) -> Deviation:
     typical = max(float(np.abs(mean[rows]).mean()), 1e-300)
     variation = float(np.std(mean[rows], ddof=1) / typical) if rows.size > 1 else 0.0
     # of means that differ by chance alone, variation²/uncertain² is χ²/(n - 1)
-    by_chance = uncertain * np.sqrt(1.0 + _SIGNIFICANT * np.sqrt(2.0 / max(rows.size - 1, 1)))
+    by_chance = uncertain * np.sqrt(1.0 + SIGNIFICANT_VARIATION * np.sqrt(2.0 / max(rows.size - 1, 1)))
     warning = ""
-    if rows.size > 1 and variation < by_chance and standard > _LOUD:
+    if rows.size > 1 and variation < by_chance and standard > LOUD_NOISE:
         warning = (
             f"values differ by {100 * variation:.0f} % between configurations, where noise alone makes "
             f"{100 * uncertain:.0f} %: repetitions cannot support more than a constant"

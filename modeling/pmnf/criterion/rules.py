@@ -8,14 +8,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..experiment import FloatArray
-from .hypotheses import Fitted, Pool, Specification, Tables, fit_hypotheses, merge, spread, to_pool
-from .library import Form, forms
-from .lines import lines
-from .weights import relative_weights
-
-# Extra-P gives up a term whose part in the value is smaller than this everywhere.
-_LEAST_PART = 5e-4
+from ...experiment import FloatArray
+from ..calibration import EXTRAP_LEAST_PART
+from ..data.lines import lines
+from ..fit.fitter import fit_hypotheses
+from ..fit.weights import relative_weights
+from ..hypotheses.library import Form, forms
+from ..hypotheses.pool import Fitted, Pool, merge, spread, to_pool
+from ..hypotheses.tables import Specification, Tables
 
 
 def smape(values: FloatArray, predicted: FloatArray) -> FloatArray:
@@ -62,9 +62,9 @@ def choose_by_smape(tables: Tables, pool: Pool, values: FloatArray, weights: Flo
 
 
 class ExtraPRule:
-    """Extra-P's rule on our hypotheses: values (N, C) at `points` (C, m), where `tables` holds the atoms.
+    """Extra-P's rule on our hypotheses: values (N, C) at `points` (C, m), where `tables` holds the terms.
 
-    One parameter: ordinary least squares of c0 + c1·atom; a hypothesis replaces the constant, or a simpler one, if its
+    One parameter: ordinary least squares of c0 + c1·term; a hypothesis replaces the constant, or a simpler one, if its
     cross-validated SMAPE is lower. Several: the functions come from the mean of the longest lines along each parameter;
     of the forms that combine them the one with the lowest SMAPE in the sample wins (Calotoiu et al., Fast
     Multi-Parameter Performance Modeling, CLUSTER 2016; Extra-P 4.2.5).
@@ -85,7 +85,7 @@ class ExtraPRule:
         return merge(pools, 1)
 
     def _function(self, parameter: int) -> NDArray[np.int16]:
-        """Return the atom of a parameter that explains the mean of its lines best, (N,), -1 for none."""
+        """Return the term of a parameter that explains the mean of its lines best, (N,), -1 for none."""
         found = lines(self.points, parameter, most=len(self.points))
         best = np.full(len(self.values), -1, dtype=np.int16)
         if not found:
@@ -96,20 +96,20 @@ class ExtraPRule:
         weights = np.ones_like(values)
         ones = np.ones((len(values), 1, line.size))
         error = smape(values, left_out(ones, values, weights))
-        for number, atom in enumerate(self.tables.atoms[parameter]):
-            if atom.exponent < 0:
+        for number, term in enumerate(self.tables.terms[parameter]):
+            if term.exponent < 0:
                 continue
             column = np.broadcast_to(self.tables.columns[parameter][number, line], ones.shape)
             columns = np.concatenate([ones, column], axis=1)
             own = smape(values, left_out(columns, values, weights))
             part = self._part(columns, values)
-            better = (own < error) & (part >= _LEAST_PART)
+            better = (own < error) & (part >= EXTRAP_LEAST_PART)
             best[better], error = number, np.where(better, own, error)
         return best
 
     @staticmethod
     def _part(columns: FloatArray, values: FloatArray) -> FloatArray:
-        """Return the largest part of c1·atom in the values of a line, (N,)."""
+        """Return the largest part of c1·term in the values of a line, (N,)."""
         centred = columns[:, 1] - columns[:, 1].mean(axis=1, keepdims=True)
         square = (centred**2).sum(axis=1)
         slope = (centred * values).sum(axis=1) / np.where(square > 0, square, 1.0)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..experiment import FloatArray, IntArray
-
-# More lines than this add little to what they say about one parameter.
-MOST_LINES = 9
+from ...experiment import FloatArray, IntArray
+from ..calibration import MOST_LINES
 
 
 def lines(points: FloatArray, parameter: int, least: int = 3, most: int = MOST_LINES) -> list[IntArray]:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 
-from ..errors import ModelingError
-from ..experiment import FloatArray
+from ...errors import ModelingError
+from ...experiment import FloatArray
 from .model import Model
 
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from ..experiment import FloatArray
+from ...experiment import FloatArray
 
 Exponents = tuple[Fraction, int]
 

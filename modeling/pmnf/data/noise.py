@@ -7,13 +7,11 @@ from typing import Literal
 
 import numpy as np
 
-from ..errors import ModelingError
-from ..experiment import FloatArray
+from ...errors import ModelingError
+from ...experiment import FloatArray
+from ..calibration import OUTLIER
 
 Aggregation = Literal["robust", "median", "mean", "minimum"]
-
-# Repetitions further from their median than this many robust deviations do not enter the mean.
-_OUTLIER = 4.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +58,7 @@ def combine(values: FloatArray, how: Aggregation = "robust") -> Repetitions:
         distance = np.abs(np.where(known, values, 0.0) - median[:, :, None]) / size[:, :, None]
     distance = np.where(known, np.minimum(distance, 1e300), np.nan)
     if how == "robust":
-        kept = known & (np.nan_to_num(distance) <= _OUTLIER * _scale(distance, count)[:, None, None])
+        kept = known & (np.nan_to_num(distance) <= OUTLIER * _scale(distance, count)[:, None, None])
     else:
         kept = known
     total = np.maximum(kept.sum(axis=2), 1)

@@ -10,9 +10,19 @@ from itertools import combinations
 
 import numpy as np
 
-from ..errors import ModelingError
-from ..experiment import FloatArray
-from .term import Exponents, Factor
+from ...errors import ModelingError
+from ...experiment import FloatArray
+from ..calibration import (
+    DENOMINATOR_COMPLEXITY,
+    LOG_COMPLEXITY,
+    LOG_PRODUCT_COMPLEXITY,
+    NEGATIVE_COMPLEXITY,
+    OTHER_DENOMINATOR_COMPLEXITY,
+    POWER_COMPLEXITY,
+    SQUARED_LOG_COMPLEXITY,
+    SQUARED_LOG_PRODUCT_COMPLEXITY,
+)
+from ..model import Exponents, Factor
 
 # The sets I and J of the noise-resilient priors paper, equation (2); preset of Extra-P.
 EXPONENTS = tuple(
@@ -46,12 +56,8 @@ NEGATIVE = tuple(Fraction(text) for text in ["-1/3", "-1/2", "-2/3", "-1", "-4/3
 
 
 @dataclass(frozen=True, slots=True)
-class Atom:
-    """x^exponent · log2^log(x) of one parameter, with the cost in points of believing in it.
-
-    Exponents that loops and trees produce (whole numbers, log) are simpler than halves and thirds (areas and
-    edges of blocks), and these simpler than the rest.
-    """
+class SimpleTerm:
+    """x^exponent · log2^log(x) of one parameter, with its complexity (`cost`)."""
 
     exponent: Fraction
     log: int
@@ -68,20 +74,23 @@ class Atom:
         return self.exponent, self.log
 
 
-def make_atom(exponent: Fraction, log: int) -> Atom:
-    """Return the atom with its cost."""
-    cost = {1: 0.0, 2: 1.0, 3: 1.0}.get(exponent.denominator, 5.0)
-    cost += {0: 0.0, 1: 0.25 if exponent in (0, 1) else 0.75}.get(log, 1.0 if exponent == 0 else 2.0)
+def make_term(exponent: Fraction, log: int) -> SimpleTerm:
+    """Return the term with its cost."""
+    cost = DENOMINATOR_COMPLEXITY.get(exponent.denominator, OTHER_DENOMINATOR_COMPLEXITY)
+    if log == 1:
+        cost += LOG_COMPLEXITY if exponent in (0, 1) else LOG_PRODUCT_COMPLEXITY
+    elif log:
+        cost += SQUARED_LOG_COMPLEXITY if exponent == 0 else SQUARED_LOG_PRODUCT_COMPLEXITY
     if exponent < 0:
-        cost += 0.5 + log
+        cost += NEGATIVE_COMPLEXITY + log
     elif exponent > 1 and exponent.denominator == 1:
-        cost += 0.1 * float(exponent)
-    return Atom(exponent, log, cost, float(exponent))
+        cost += POWER_COMPLEXITY * float(exponent)
+    return SimpleTerm(exponent, log, cost, float(exponent))
 
 
 @dataclass(frozen=True)
 class Library:
-    """The atoms to choose from; the default is Extra-P's set with some negative exponents.
+    """The terms to choose from; the default is Extra-P's set with some negative exponents.
 
     products: whether powers are multiplied with logarithms, or each stands alone.
     """
@@ -98,13 +107,13 @@ class Library:
         if any(log < 0 for log in self.logarithms):
             raise ModelingError("exponents of logarithms must not be negative")
 
-    def atoms(self, values: FloatArray) -> tuple[Atom, ...]:
-        """Return the atoms that are defined and distinct at the parameter values `values`.
+    def terms(self, values: FloatArray) -> tuple[SimpleTerm, ...]:
+        """Return the terms that are defined and distinct at the parameter values `values`.
 
         Logarithms are left out if a value is below 1, where they change their sign (as in Extra-P).
         """
         low = float(values.min()) if values.size else 1.0
-        return _atoms(self, low >= 1.0, low > 0.0)
+        return _terms(self, low >= 1.0, low > 0.0)
 
 
 # For values that nothing but themselves constrains: constant, logarithm, and powers up to 1.
@@ -112,19 +121,19 @@ SLOW_GROWTH = Library(tuple(map(Fraction, ("0", "1/3", "1/2", "2/3", "1"))), (0,
 
 
 @lru_cache(maxsize=64)
-def _atoms(library: Library, with_logs: bool, with_negative: bool) -> tuple[Atom, ...]:
+def _terms(library: Library, with_logs: bool, with_negative: bool) -> tuple[SimpleTerm, ...]:
     logs = library.logarithms if with_logs else tuple(j for j in library.logarithms if j == 0) or (0,)
     pairs: list[Exponents] = [(i, j) for i in library.exponents for j in logs]
     if with_negative:
         pairs += [(i, j) for i in library.negative for j in logs if j < 2]
-    atoms = [make_atom(i, j) for i, j in pairs if (i or j) and (library.products or not (i and j))]
-    return tuple(dict.fromkeys(atoms))
+    terms = [make_term(i, j) for i, j in pairs if (i or j) and (library.products or not (i and j))]
+    return tuple(dict.fromkeys(terms))
 
 
-def atom_columns(atoms: Sequence[Atom], values: FloatArray) -> FloatArray:
-    """Return the atoms at `values`, shape (len(values), atoms)."""
-    exponents = np.array([atom.power for atom in atoms])
-    logarithms = np.array([atom.log for atom in atoms])
+def term_columns(terms: Sequence[SimpleTerm], values: FloatArray) -> FloatArray:
+    """Return the terms at `values`, shape (len(values), terms)."""
+    exponents = np.array([term.power for term in terms])
+    logarithms = np.array([term.log for term in terms])
     columns: FloatArray = values[:, None] ** exponents
     if logarithms.any():
         columns *= np.log2(values)[:, None] ** logarithms

@@ -8,38 +8,33 @@ at all points together. Call paths are handled as one batch throughout.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..experiment import FloatArray
-from .fitter import BATCH_NUMBERS
-from .hypotheses import Fitted, Pool, Specification, Tables, fit_hypotheses, merge, spread, to_pool
-from .lines import lines, same_places
-from .selector import COEFFICIENT_PRICE, COST_PRICE, PARAMETER_PRICE, score
-from .shortlist import combinations_of, line_squares, lowest, product_grid, sweep_errors
-from .subsets import Solution, gram, solve_both
-from .weights import model_weights, relative_weights
-
-POOL = 12
-# Candidates per parameter that are combined with each other, by number of parameters.
-_CANDIDATES = {1: 0, 2: 4, 3: 2, 4: 2}
-# Hypotheses per call path and short list that are fitted precisely.
-_PRECISE = 4
-# ... if their rough scores are so near to the best one that they may have a share of the belief.
-_NEAR = 25.0
-# Squared relative errors that normal equations cannot tell from 0.
-_ROUNDING = 1e-12
-# How often the atoms of all parameters are tried again.
-_ROUNDS = 2
-# Lines per parameter that candidates come from.
-_LINES = 1000
+from ...experiment import FloatArray
+from ..calibration import (
+    BATCH_NUMBERS,
+    FINALISTS,
+    NEAR,
+    NOISY_LINES,
+    NOISY_POOL,
+    NOISY_SWEEPS,
+    NOISY_TERMS,
+)
+from ..criterion.evidence import Evidence
+from ..data.lines import lines, same_places
+from ..fit.fitter import fit_hypotheses
+from ..fit.shortlist import combinations_of, line_squares, lowest, product_grid, sweep_errors
+from ..fit.subsets import gram, solve_both
+from ..fit.weights import model_weights, relative_weights
+from ..hypotheses.pool import Fitted, Pool, merge, spread, to_pool
+from ..hypotheses.tables import Specification, Tables
 
 
 @dataclass(frozen=True, eq=False)
 class _Likely:
-    """Hypotheses (N, H, K, m), which of them (N, H) may have a share of the belief, and which one is the best."""
+    """Hypotheses (N, H, K, m), which of them (N, H) may have a posterior weight, and which one is the best."""
 
     specification: Specification
     near: NDArray[np.bool_]
@@ -51,7 +46,7 @@ def _likely(lists: list[tuple[Specification, FloatArray]]) -> list[_Likely]:
     if not lists:
         return []
     least = np.minimum.reduce([rough.min(axis=1, keepdims=True) for _, rough in lists])
-    return [_Likely(own, rough <= least + _NEAR, (rough == least) & np.isfinite(rough)) for own, rough in lists]
+    return [_Likely(own, rough <= least + NEAR, (rough == least) & np.isfinite(rough)) for own, rough in lists]
 
 
 class Search:
@@ -62,20 +57,14 @@ class Search:
         points: FloatArray,
         tables: Tables,
         values: FloatArray,
-        noise: FloatArray,
-        freedom: FloatArray,
-        nonnegative: bool,
+        criterion: Evidence,
         weights: FloatArray | None = None,
-        kind: Literal["cost", "effort"] = "cost",
-        growth_price: float = 0.0,
     ) -> None:
-        """Take `values` at `points` (C, m), where `tables` holds the atoms; weights default to relative ones."""
-        self.growth_price = growth_price
-        self.points, self.tables, self.values = points, tables, values
-        self.noise, self.freedom = noise, np.minimum(freedom, values.shape[1])
-        self.nonnegative = nonnegative
-        self.weights = relative_weights(values) if weights is None else weights
-        self.kind: Literal["cost", "effort"] = kind
+        """Take `values` at `points` (C, m), where `tables` holds the terms; weights default to relative ones."""
+        self.points, self.tables, self.values, self.criterion = points, tables, values, criterion
+        self.penalties, self.growth_penalty = criterion.penalties, criterion.growth_penalty
+        self.nonnegative = criterion.nonnegative
+        self.weights, self.reweights = relative_weights(values) if weights is None else weights, weights is None
         self.parameters = points.shape[1]
 
     def run(self) -> Pool:
@@ -87,9 +76,9 @@ class Search:
             likely = self._combine(candidates)
         self._reweight(likely)
         constant = self._fit(np.empty((1, 0, self.parameters), dtype=np.int16))
-        pools = [to_pool(constant, self._scores(constant), 1)]
+        pools = [to_pool(constant, self.criterion.scores(constant), 1)]
         pools += [self._precise(own.specification, own.near) for own in likely]
-        best = merge(pools, POOL)
+        best = merge(pools, NOISY_POOL)
         if self.parameters == 1:
             return self._without_constant(best)
         best = self._swept(best, 1)
@@ -97,11 +86,11 @@ class Search:
         if nested.any():
             part = self._part(nested)
             united = part._united(best.rows(nested), factors[nested])
-            best = merge([best, spread(part._swept(united, _ROUNDS), nested)], POOL)
+            best = merge([best, spread(part._swept(united, NOISY_SWEEPS), nested)], NOISY_POOL)
         return self._without_constant(best)
 
     def _swept(self, pool: Pool, rounds: int) -> Pool:
-        """Return the pool with the atoms of each parameter tried in the best hypotheses, again where that helped."""
+        """Return the pool with the terms of each parameter tried in the best hypotheses, again where that helped."""
         rows = np.ones(len(self.values), dtype=bool)
         for _ in range(rounds):
             before = pool.specification[rows, 0]
@@ -109,7 +98,7 @@ class Search:
             for parameter in range(self.parameters):
                 found = part._sweep(found, parameter)
             better = found.specification[:, 0] != before
-            pool = merge([spread(pool.rows(~rows), ~rows), spread(found, rows)], POOL)
+            pool = merge([spread(pool.rows(~rows), ~rows), spread(found, rows)], NOISY_POOL)
             rows[rows] = better.any(axis=(1, 2))
             if not rows.any():
                 break
@@ -118,7 +107,7 @@ class Search:
     def _united(self, pool: Pool, factors: NDArray[np.int16]) -> Pool:
         """Return the product of the likeliest `factors` (N, m) of all parameters in the best hypotheses.
 
-        Where a·b + a stands for a·b, a has taken the place of the right atom of b, which no change of one atom mends.
+        Where a·b + a stands for a·b, a has taken the place of the right term of b, which no change of one term mends.
         """
         present = (pool.specification[:, 0] >= 0).any(axis=1)
         united = np.where(present, factors, -1).astype(np.int16)[:, None, None]
@@ -126,7 +115,7 @@ class Search:
 
     def _reweight(self, likely: list[_Likely]) -> None:
         """Take the weights from the likeliest model of each call path."""
-        if self.kind != "cost":
+        if not self.reweights:
             return
         pools = [self._precise(own.specification, own.best) for own in likely if own.best.any()]
         if not pools:
@@ -140,18 +129,18 @@ class Search:
     def _functions(self) -> list[_Likely]:
         """Return the likeliest functions of the only parameter."""
         paths, points = self.values.shape
-        number = len(self.tables.atoms[0])
+        number = len(self.tables.terms[0])
         if points <= 2:  # nothing to rank by
             specification = np.broadcast_to(np.arange(number, dtype=np.int16)[:, None, None], (paths, number, 1, 1))
             return _likely([(specification, np.zeros((paths, number)))])
         one, present = np.ones((paths, 1, points)), np.ones(1, dtype=bool)
         both = sweep_errors(one, present, self.tables.columns[0][:-1], self.values, self.weights)
         total = ((self.weights * self.values) ** 2).sum(axis=1)
-        price = COST_PRICE[self.kind] * self.tables.cost[0][:-1]
-        atoms = np.arange(number, dtype=np.int16)[:, None, None]
-        rough = self._rough_scores(*both, total, price + self._prior(atoms))
-        best = lowest(rough, POOL)
-        return _likely([(atoms[best], np.take_along_axis(rough, best, axis=1))])
+        penalty = self.penalties.complexity * self.tables.cost[0][:-1]
+        terms = np.arange(number, dtype=np.int16)[:, None, None]
+        rough = self.criterion.rough(*both, total, penalty + self.criterion.effects(terms))
+        best = lowest(rough, NOISY_POOL)
+        return _likely([(terms[best], np.take_along_axis(rough, best, axis=1))])
 
     def _without_constant(self, pool: Pool) -> Pool:
         """Add the best hypotheses without their constant where they have one that is above zero by chance."""
@@ -162,49 +151,30 @@ class Search:
             if rows.any():
                 part = self._part(rows)
                 fitted = part._fit(pool.specification[rows, :1, :width], constant=False)
-                pools.append(spread(to_pool(fitted, part._scores(fitted), 1), rows))
-        return merge(pools, POOL)
+                pools.append(spread(to_pool(fitted, part.criterion.scores(fitted), 1), rows))
+        return merge(pools, NOISY_POOL)
 
     def _fit(self, specification: Specification, constant: bool = True) -> Fitted:
         return fit_hypotheses(
             self.tables, specification, self.values, self.weights, self.nonnegative, constant, precise=False
         )
 
-    def _scores(self, fitted: Fitted, rows: NDArray[np.bool_] | NDArray[np.int64] | slice = slice(None)) -> FloatArray:
-        width = (fitted.coefficients != 0).sum(axis=2)
-        complexity = COEFFICIENT_PRICE * width + COST_PRICE[self.kind] * self.tables.complexity(fitted.specification)
-        complexity = complexity + self._prior(fitted.specification)
-        noise, freedom = self.noise[rows], self.freedom[rows]
-        return score(fitted.residual, fitted.left_out, self.values.shape[1], noise, freedom, complexity)
-
-    def _prior(self, specification: Specification) -> FloatArray:
-        """Return the price of parameters that have an effect, and of growth, of hypotheses (..., K, m)."""
-        result: FloatArray = PARAMETER_PRICE * (specification >= 0).any(axis=-2).sum(axis=-1)
-        if self.growth_price:
-            result = result + self.growth_price * self._growth(specification).sum(axis=-1)
-        return result
-
-    def _growth(self, specification: Specification) -> FloatArray:
-        """Return how many units of growth the products of hypotheses (..., K, m) are, (..., K)."""
-        used = (specification >= 0).any(axis=-1)
-        return np.where(used, 1.0 + 0.5 * self.tables.order(specification), 0.0)
-
     def _candidates(self) -> tuple[list[Specification], Specification]:
-        """Return per parameter the most likely atoms, best first, shape (N, k), and those of pure products (N, m)."""
+        """Return per parameter the most likely terms, best first, shape (N, k), and those of pure products (N, m)."""
         found, factors = [], []
         for parameter in range(self.parameters):
-            own = lines(self.points, parameter, most=_LINES)
+            own = lines(self.points, parameter, most=NOISY_LINES)
             errors = pure = self._slope_errors(parameter) if not own else np.zeros(1)
             for group in same_places(own, self.points[:, parameter]):
-                atoms = self.tables.columns[parameter][:-1, group[0]]
-                with_constant, without = line_squares(atoms, self.values[:, group], self.nonnegative)
+                terms = self.tables.columns[parameter][:-1, group[0]]
+                with_constant, without = line_squares(terms, self.values[:, group], self.nonnegative)
                 errors, pure = errors + with_constant, pure + without
             found.append(np.argsort(errors, axis=1, kind="stable").astype(np.int16))
             factors.append(pure.argmin(axis=1).astype(np.int16))
         return found, np.stack(factors, axis=1)
 
     def _slope_errors(self, parameter: int) -> FloatArray:
-        """Return how far each atom is from the slope of a power law through all points; (N, atoms).
+        """Return how far each term is from the slope of a power law through all points; (N, terms).
 
         For scattered points; the sweeps that follow correct what this cannot see.
         """
@@ -215,32 +185,34 @@ class Search:
         own = self.tables.columns[parameter][:-1]
         centred = x[:, parameter] - x[:, parameter].mean()
         logs = np.log(np.maximum(own, 1e-300))
-        slope_of_atoms = logs @ centred / max(float(centred @ centred), 1e-300)
-        distance: FloatArray = np.abs(slopes[:, parameter + 1][:, None] - slope_of_atoms[None, :])
+        slope_of_terms = logs @ centred / max(float(centred @ centred), 1e-300)
+        distance: FloatArray = np.abs(slopes[:, parameter + 1][:, None] - slope_of_terms[None, :])
         return distance
 
     def _combine(self, candidates: list[Specification]) -> list[_Likely]:
         """Return the likeliest forms of the first candidates of each parameter, a list for each number of products."""
         paths = self.values.shape[0]
-        depth = min([_CANDIDATES.get(self.parameters, 1), *(own.shape[1] for own in candidates)])
+        depth = min([NOISY_TERMS.get(self.parameters, 1), *(own.shape[1] for own in candidates)])
         grid = product_grid(self.parameters, depth)
         specification = np.full((paths, len(grid), self.parameters), -1, dtype=np.int16)
         for parameter, own in enumerate(candidates):
             specification[:, :, parameter] = np.where(grid[:, parameter] < 0, -1, own[:, grid[:, parameter]])
         matrix, right, total = self._gram(specification)
-        own_price = COST_PRICE[self.kind] * self.tables.complexity(specification[:, :, None])
-        if self.growth_price:
-            own_price += self.growth_price * self._growth(specification)
+        own_penalty = self.penalties.complexity * self.tables.complexity(specification[:, :, None])
+        if self.growth_penalty:
+            own_penalty += self.growth_penalty * self.criterion.growth(specification)
         found = []
         for width in range(1, self.parameters + 1):
             subsets = combinations_of(self.parameters, depth, width)
             if width + 1 >= self.values.shape[1] or not len(subsets):
                 continue
-            both = solve_both(matrix, right, subsets)
+            both = solve_both(matrix, right, subsets[None])
             effects = (grid[subsets] >= 0).any(axis=1).sum(axis=1)
-            price = sum((own_price.take(column, axis=1) for column in subsets.T), PARAMETER_PRICE * effects)
-            rough = self._rough_scores(*both, total, price)
-            best = lowest(rough, _PRECISE)
+            penalty = sum(
+                (own_penalty.take(column, axis=1) for column in subsets.T), self.penalties.parameter * effects
+            )
+            rough = self.criterion.rough(*both, total, penalty)
+            best = lowest(rough, FINALISTS)
             chosen = specification[np.arange(paths)[:, None, None], subsets[best]]
             found.append((chosen, np.take_along_axis(rough, best, axis=1)))
         return _likely(found)
@@ -273,54 +245,20 @@ class Search:
             )
             coefficients[path, number, : width + 1] = fitted.coefficients[:, 0]
             residual[path, number], left_out[path, number] = fitted.residual[:, 0], fitted.left_out[:, 0]
-            scores[path, number] = self._scores(fitted, path)[:, 0]
-        return to_pool(Fitted(specification, coefficients, residual, left_out, residual), scores, POOL)
-
-    def _rough_scores(
-        self, with_constant: Solution, without: Solution, total: FloatArray, price: FloatArray
-    ) -> FloatArray:
-        """Return scores (N, H) from explained squares, the better of with and without a constant.
-
-        price: of atoms and growth, (N, H).
-        """
-        known = self.freedom * self.noise**2
-        number = self.values.shape[1] + self.freedom
-        best: FloatArray | None = None
-        for coefficients, explained in (with_constant, without):
-            squares = np.maximum(total[:, None] - explained, _ROUNDING * total[:, None])
-            variance = (squares + known[:, None]) / number[:, None]
-            if self.nonnegative:
-                for own in coefficients:
-                    variance = np.where(own >= 0, variance, np.inf)
-            if best is None:  # one more coefficient
-                best = variance * np.exp(COEFFICIENT_PRICE / number)[:, None]
-            else:
-                np.minimum(best, variance, out=best)
-        assert best is not None
-        result: FloatArray = number[:, None] * np.log(best) + price
-        result += COEFFICIENT_PRICE * len(without[0])
-        return result
+            scores[path, number] = self.criterion.scores(fitted, path)[:, 0]
+        return to_pool(Fitted(specification, coefficients, residual, left_out, residual), scores, NOISY_POOL)
 
     def _part(self, rows: NDArray[np.bool_] | NDArray[np.int64]) -> Search:
-        return Search(
-            self.points,
-            self.tables,
-            self.values[rows],
-            self.noise[rows],
-            self.freedom[rows],
-            self.nonnegative,
-            self.weights[rows],
-            self.kind,
-            self.growth_price,
-        )
+        own = self.criterion.part(rows)
+        return Search(self.points, self.tables, self.values[rows], own, self.weights[rows])
 
     def _sweep(self, pool: Pool, parameter: int) -> Pool:
-        """Try all atoms of one parameter in the best hypothesis of each call path, the rest kept."""
+        """Try all terms of one parameter in the best hypothesis of each call path, the rest kept."""
         best = pool.specification[:, 0]
         present = best[:, :, parameter] >= 0
         widths = (best >= 0).any(axis=2).sum(axis=1)
-        atoms = self.tables.columns[parameter][:-1]
-        number = min(_PRECISE, len(atoms))
+        terms = self.tables.columns[parameter][:-1]
+        number = min(FINALISTS, len(terms))
         trial = np.repeat(best[:, None], number, axis=1)
         wanted = np.zeros(trial.shape[:2], dtype=bool)
         keys = (present << np.arange(present.shape[1])).sum(axis=1) * (present.shape[1] + 1) + widths
@@ -333,18 +271,18 @@ class Search:
             base[:, :, parameter] = -1
             has = pattern[:width]
             part = self._part(rows)
-            both = sweep_errors(self.tables.design(base), has, atoms, part.values, part.weights)
+            both = sweep_errors(self.tables.design(base), has, terms, part.values, part.weights)
             total = ((part.weights * part.values) ** 2).sum(axis=1)
-            price = COST_PRICE[self.kind] * has.sum() * self.tables.cost[parameter][:-1]
-            if self.growth_price:
-                price = price + 0.5 * self.growth_price * has.sum() * self.tables.order_of(parameter)
-            rough = part._rough_scores(*both, total, price)
+            penalty = self.penalties.complexity * has.sum() * self.tables.cost[parameter][:-1]
+            if self.growth_penalty:
+                penalty = penalty + 0.5 * self.growth_penalty * has.sum() * self.tables.order_of(parameter)
+            rough = part.criterion.rough(*both, total, penalty)
             chosen = lowest(rough, number)
             rough = np.take_along_axis(rough, chosen, axis=1)
             trial[rows, :, :, parameter] = np.where(pattern, chosen[:, :, None], -1)
-            wanted[rows] = rough <= rough.min(axis=1, keepdims=True) + _NEAR
+            wanted[rows] = rough <= rough.min(axis=1, keepdims=True) + NEAR
         wanted &= ~_known(trial, pool.specification)
-        return merge([pool, self._precise(trial, wanted)], POOL)
+        return merge([pool, self._precise(trial, wanted)], NOISY_POOL)
 
 
 def _known(trial: Specification, pool: Specification) -> NDArray[np.bool_]:

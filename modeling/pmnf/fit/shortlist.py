@@ -6,33 +6,30 @@ hypothesis. Ranks are good while errors are well above the rounding of normal eq
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import lru_cache
 from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..experiment import FloatArray
-from .library import forms
+from ...experiment import FloatArray
+from ..calibration import RIDGE
+from ..hypotheses.library import forms
 from .subsets import Solution, Subsets, cholesky, of_size_one
 from .weights import relative_weights
 
-# Added to the squared sine between columns, as the ridge of subsets.
-_PARALLEL = 1e-13
-
 
 def sweep_errors(
-    fixed: FloatArray, present: NDArray[np.bool_], atoms: FloatArray, values: FloatArray, weights: FloatArray
+    fixed: FloatArray, present: NDArray[np.bool_], terms: FloatArray, values: FloatArray, weights: FloatArray
 ) -> tuple[Solution, Solution]:
-    """Solve all hypotheses that differ in the atom of one parameter, with and without a constant.
+    """Solve all hypotheses that differ in the term of one parameter, with and without a constant.
 
     fixed: (N, K, C) products without the factor of the parameter; present: (K,) which of them have that factor;
-    atoms: (A, C). Returns coefficients (N, A, K or K + 1) and explained squares (N, A) of both.
+    terms: (A, C). Returns coefficients (N, A, K or K + 1) and explained squares (N, A) of both.
     """
     values, weights = of_size_one(values, weights)
     squares = weights**2
-    powers = (None, atoms.T, (atoms**2).T)
+    powers = (None, terms.T, (terms**2).T)
 
     def total(vector: FloatArray, power: int) -> FloatArray:
         table = powers[power]
@@ -50,10 +47,10 @@ def sweep_errors(
     return cholesky(diagonal, cross, right), cholesky(diagonal[1:], bare, right[1:])
 
 
-def line_squares(atoms: FloatArray, values: FloatArray, nonnegative: bool) -> tuple[FloatArray, FloatArray]:
-    """Return the relative squared errors (N, A) of c0 + c1·atom and of c1·atom over lines at the same places.
+def line_squares(terms: FloatArray, values: FloatArray, nonnegative: bool) -> tuple[FloatArray, FloatArray]:
+    """Return the relative squared errors (N, A) of c0 + c1·term and of c1·term over lines at the same places.
 
-    Each line has coefficients of its own. atoms: (A, c); values: (N, L, c). All lines of a call path have the same
+    Each line has coefficients of its own. terms: (A, c); values: (N, L, c). All lines of a call path have the same
     weights, those of their common profile, so that their scatter matrix (c, c) holds all that matters. Where a
     coefficient of the sum of all lines would be negative and must not, the error is that of the other one alone.
     """
@@ -64,7 +61,7 @@ def line_squares(atoms: FloatArray, values: FloatArray, nonnegative: bool) -> tu
     scatter = values.transpose(0, 2, 1) @ values
     everything = values.sum(axis=1)
     constant = weights / np.sqrt((weights**2).sum(axis=1, keepdims=True))
-    columns = atoms * weights[:, None]
+    columns = terms * weights[:, None]
     slope = columns - (columns @ constant[:, :, None]) * constant[:, None]
     own = np.maximum(np.sqrt(np.einsum("nac,nac->na", columns, columns)), 1e-300)
     length = np.sqrt(np.einsum("nac,nac->na", slope, slope))
@@ -88,13 +85,13 @@ def line_squares(atoms: FloatArray, values: FloatArray, nonnegative: bool) -> tu
 
 
 def set_squares(
-    atoms: FloatArray, sets: Sequence[Subsets], values: FloatArray, weights: FloatArray
+    terms: FloatArray, paired: NDArray[np.int64], values: FloatArray, weights: FloatArray
 ) -> list[tuple[FloatArray, NDArray[np.bool_]]]:
-    """Return the weighted squared errors (N, S) of c0 + Σ c·atom over lines at the same places, for sets of atoms.
+    """Return the weighted squared errors of c0 + c1·term (N, A), and of c0 + c1·a + c2·b of all pairs of `paired`.
 
-    Each line has coefficients of its own. atoms: (A, c); sets: (S, 1) or (S, 2); values, weights: (N, L, c). As in
-    line_squares all lines have the weights of their common profile, and each one the scale of its own weights. Also
-    returned: where a coefficient of the sum of all lines is negative, (N, S).
+    Each line, of several at the same places, has coefficients of its own. terms: (A, c); values, weights: (N, L, c).
+    As in line_squares all lines have the weights of their common profile, and each one the scale of its own weights.
+    Also returned: where a coefficient of the sum of all lines is negative.
     """
     scale = (1.0 / weights).mean(axis=2, keepdims=True)
     common = 1.0 / (1.0 / weights / scale).mean(axis=1)
@@ -106,34 +103,30 @@ def set_squares(
         return result
 
     values = without_constant(values)
-    columns = without_constant(atoms * common[:, None])
+    columns = without_constant(terms * common[:, None])
     length = np.sqrt(np.einsum("nac,nac->na", columns, columns))
     columns /= np.maximum(length, 1e-300)[:, :, None]
     projected = columns @ values.transpose(0, 2, 1)
-    cross, moment = columns @ columns.transpose(0, 2, 1), projected @ projected.transpose(0, 2, 1)
     total = (values**2).sum(axis=(1, 2))[:, None]
     sums = projected.sum(axis=2)
-    own = np.einsum("naa->na", moment)
-    found = []
-    for group in sets:
-        first = group[:, 0]
-        if group.shape[1] == 1:
-            found.append((np.maximum(total - own[:, first], 0.0), sums[:, first] < 0))
-            continue
-        second = group[:, 1]
-        flat = first * len(atoms) + second
-        both = cross.reshape(len(values), -1).take(flat, axis=1)
-        mixed = moment.reshape(len(values), -1).take(flat, axis=1)
-        explained = own.take(first, axis=1) + own.take(second, axis=1) - 2.0 * both * mixed
-        explained /= np.maximum(1.0 - both * both, _PARALLEL)
-        one, other = sums.take(first, axis=1), sums.take(second, axis=1)
-        found.append((np.maximum(total - explained, 0.0), (one < other * both) | (other < one * both)))
-    return found
+    own = np.einsum("nal,nal->na", projected, projected)
+    first, second = np.triu_indices(paired.size, 1)
+    flat = first * paired.size + second
+    columns, projected = columns[:, paired], projected[:, paired]
+    both = (columns @ columns.transpose(0, 2, 1)).reshape(len(values), -1).take(flat, axis=1)
+    mixed = (projected @ projected.transpose(0, 2, 1)).reshape(len(values), -1).take(flat, axis=1)
+    explained = own.take(paired[first], axis=1) + own.take(paired[second], axis=1) - 2.0 * both * mixed
+    explained /= np.maximum(1.0 - both * both, RIDGE)
+    one, other = sums.take(paired[first], axis=1), sums.take(paired[second], axis=1)
+    return [
+        (np.maximum(total - own, 0.0), sums < 0),
+        (np.maximum(total - explained, 0.0), (one < other * both) | (other < one * both)),
+    ]
 
 
 @lru_cache(maxsize=64)
 def combinations_of(parameters: int, depth: int, width: int) -> Subsets:
-    """Return all forms with `width` products, each with all choices of `depth` atoms per parameter, (S, width).
+    """Return all forms with `width` products, each with all choices of `depth` terms per parameter, (S, width).
 
     Numbers are those of `product_grid`, 0 is the constant.
     """
@@ -152,7 +145,7 @@ def combinations_of(parameters: int, depth: int, width: int) -> Subsets:
 
 @lru_cache(maxsize=64)
 def product_grid(parameters: int, depth: int) -> NDArray[np.int64]:
-    """Return the rank of the atom of each parameter in each product, -1 for none, (products, m); the first is empty."""
+    """Return the rank of the term of each parameter in each product, -1 for none, (products, m); the first is empty."""
     return np.array(list(product(range(-1, depth), repeat=parameters)), dtype=np.int64)
 
 

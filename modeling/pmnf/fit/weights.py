@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..experiment import FloatArray
-
-# Weights from a model are at most so many times those from the values, or the inverse.
-_TRUST = 2.0
+from ...experiment import FloatArray
+from ..calibration import WEIGHT_RATIO
 
 
 def relative_weights(values: FloatArray) -> FloatArray:
@@ -29,5 +27,5 @@ def model_weights(values: FloatArray, fitted: FloatArray) -> FloatArray:
     Models, 1989, section 8.4). Where the first fit is far from a value, the value limits the weight.
     """
     own = relative_weights(values)
-    weights: FloatArray = np.clip(1.0 / np.maximum(np.abs(fitted), 1e-300), own / _TRUST, own * _TRUST)
+    weights: FloatArray = np.clip(1.0 / np.maximum(np.abs(fitted), 1e-300), own / WEIGHT_RATIO, own * WEIGHT_RATIO)
     return weights

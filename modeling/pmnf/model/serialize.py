@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from ..errors import FormatError
+from ...errors import FormatError
 from .model import Alternative, Model, Quality
 from .term import Factor, Term
 

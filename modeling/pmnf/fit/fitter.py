@@ -11,12 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..experiment import FloatArray
-
-# Arrays of one batch hold about this many numbers, so that they stay in the cache and memory stays small.
-BATCH_NUMBERS = 1 << 16
-# A column whose part orthogonal to the others is smaller than this carries no information of its own.
-_DEPENDENT = 1e-10
+from ...experiment import FloatArray
+from ..calibration import BATCH_NUMBERS, DEPENDENT
+from ..hypotheses.pool import Fitted
+from ..hypotheses.tables import Specification, Tables
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +79,7 @@ def _fit_batch(
                 triangle[:, :, j, k] += share
                 column = column - share[:, :, None] * known
         size = np.sqrt(np.einsum("nhc,nhc->nh", column, column))
-        bad = ~(size > _DEPENDENT * before)
+        bad = ~(size > DEPENDENT * before)
         dependent |= bad
         size = np.where(bad, 1.0, size)
         column = column / size[:, :, None]
@@ -117,3 +115,46 @@ def _back_substitute(triangle: FloatArray, projection: FloatArray) -> FloatArray
         known = np.einsum("nhj,nhj->nh", triangle[:, :, k, k + 1 :], result[:, :, k + 1 :])
         result[:, :, k] = (projection[:, :, k] - known) / triangle[:, :, k, k]
     return result
+
+
+def fit_hypotheses(
+    tables: Tables,
+    specification: Specification,
+    values: FloatArray,
+    weights: FloatArray,
+    nonnegative: bool,
+    constant: bool = True,
+    precise: bool = True,
+) -> Fitted:
+    """Fit constant + products to `values` (N, C) with `weights`; specification (H, K, m) or (N, H, K, m).
+
+    nonnegative: where the constant comes out negative the hypothesis is fitted without it, and hypotheses whose
+    other coefficients are negative are refused. As smaller hypotheses are in the library too, the best one left
+    is the best non-negative one. constant: whether there is one at all. precise: see fitter.fit.
+    """
+    products = tables.design(specification)
+    columns = products
+    if constant:
+        columns = np.concatenate([np.ones((*products.shape[:-2], 1, products.shape[-1])), products], axis=-2)
+    result = fit(columns, values, weights, precise)
+    coefficients, residual = result.coefficients, result.residual
+    left_out, worst = result.left_out, result.worst
+    if not constant:
+        coefficients = np.concatenate([np.zeros((*coefficients.shape[:2], 1)), coefficients], axis=2)
+    if nonnegative:
+        refit = coefficients[:, :, 0] < 0
+        if specification.shape[-2] and bool(refit.any()):
+            path, hypothesis = np.nonzero(refit)
+            rows = products[path, hypothesis] if products.ndim == 4 else products[hypothesis]
+            again = fit(rows[:, None], values[path], weights[path], precise)
+            coefficients[path, hypothesis, 0] = 0.0
+            coefficients[path, hypothesis, 1:] = again.coefficients[:, 0]
+            residual[path, hypothesis] = again.residual[:, 0]
+            left_out[path, hypothesis] = again.left_out[:, 0]
+            worst[path, hypothesis] = again.worst[:, 0]
+        # a product without any part in the sum makes this the smaller hypothesis, which is there already
+        least = 1e-13 * np.abs(values).max(axis=1)[:, None, None]
+        refused = ~((coefficients[:, :, 1:] > least).all(axis=2) & (coefficients[:, :, 0] >= 0))
+        for array in (residual, left_out, worst):
+            array[refused] = np.inf
+    return Fitted(specification, coefficients, residual, left_out, worst)

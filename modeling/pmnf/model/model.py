@@ -8,8 +8,8 @@ from math import erfc, inf, isfinite, sqrt
 
 import numpy as np
 
-from ..errors import ModelingError
-from ..experiment import FloatArray
+from ...errors import ModelingError
+from ...experiment import FloatArray
 from . import text
 from .term import Exponents, Factor, Term, lead_exponents, sort_key
 
@@ -47,7 +47,7 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """Another hypothesis that explains the measurements nearly as well, with its share of the belief."""
+    """Another hypothesis that explains the measurements nearly as well, with its posterior weight."""
 
     weight: float
     constant: float
@@ -99,7 +99,7 @@ class Model:
     def predict(self, point: Sequence[float]) -> Prediction:
         """Return the median and the 90 % interval of the value of the function at a point.
 
-        The belief is a mixture: each near-best hypothesis with its weight, as a normal distribution around its
+        The posterior is a mixture: each near-best hypothesis with its weight, as a normal distribution around its
         own prediction with the relative standard error of this model.
         """
         values = [float(self.evaluate([point])[0])]
@@ -162,7 +162,7 @@ class Model:
         return Model(names, constant, terms, ranges=_merge_ranges(names, (self, factor)))
 
     def scaled(self, by: float) -> Model:
-        """Return the model with all coefficients multiplied by `by`; quality and belief stay."""
+        """Return the model with all coefficients multiplied by `by`; quality and posterior weights stay."""
         alternatives = tuple(
             Alternative(a.weight, a.constant * by, tuple(t.scaled(by) for t in a.terms)) for a in self.alternatives
         )
@@ -210,7 +210,7 @@ def add(models: Sequence[Model]) -> Model:
     """Return the sum of models over all their parameters, like terms collected.
 
     The models count as independent. Their alternatives do not carry over: predict the parts and add those
-    predictions where the belief over hypotheses matters.
+    predictions where the posterior over hypotheses matters.
     """
     names = merge_names(models)
     constant, terms = collect(sum(m.constant for m in models), [t for m in models for t in m.terms])

@@ -10,12 +10,8 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..experiment import FloatArray
-
-# Subsets of three are tried from so many of the best pairs.
-_PAIRS_KEPT = 6
-# Added to the diagonal of Gram matrices of columns of length one.
-_RIDGE = 1e-13
+from ...experiment import FloatArray
+from ..calibration import RIDGE
 
 Subsets = NDArray[np.int64]
 # Coefficients, an array (N, S) each, and explained squares (N, S).
@@ -47,39 +43,31 @@ def of_size_one(values: FloatArray, weights: FloatArray) -> tuple[FloatArray, Fl
 
 
 def solve(matrix: FloatArray, right: FloatArray, subsets: Subsets) -> tuple[FloatArray, FloatArray]:
-    """Return coefficients (N, S, k) and explained squares (N, S) of `subsets` (S, k) or (N, S, k) of the columns."""
-    if subsets.ndim == 2:
-        return _stacked(cholesky(*_systems(matrix, right, subsets)))
-    rows = np.arange(matrix.shape[0])[:, None]
-    width = subsets.shape[2]
-    diagonal = np.einsum("nkk->nk", matrix)
-    found = cholesky(
-        [diagonal[rows, subsets[:, :, i]] for i in range(width)],
-        [[matrix[rows, subsets[:, :, i], subsets[:, :, j]] for j in range(i)] for i in range(width)],
-        [right[rows, subsets[:, :, i]] for i in range(width)],
-    )
-    return _stacked(found)
+    """Return coefficients (N, S, k) and explained squares (N, S) of `subsets` (S, k) of the columns."""
+    return _stacked(cholesky(*_systems(matrix, right, subsets[None])))
 
 
 def solve_both(matrix: FloatArray, right: FloatArray, subsets: Subsets) -> tuple[Solution, Solution]:
-    """Solve for subsets (S, k) of all columns but the first, with the first (a constant) and without it."""
-    with_first = np.concatenate([np.zeros((len(subsets), 1), dtype=np.int64), subsets], axis=1)
+    """Solve for subsets (1, S, k) or (N, S, k) of columns, with the first one (a constant) besides and without it."""
+    with_first = np.concatenate([np.zeros((*subsets.shape[:2], 1), dtype=np.int64), subsets], axis=2)
     diagonal, cross, known = _systems(matrix, right, with_first)
     return cholesky(diagonal, cross, known), cholesky(diagonal[1:], [row[1:] for row in cross[1:]], known[1:])
 
 
 def _systems(matrix: FloatArray, right: FloatArray, subsets: Subsets) -> _Systems:
-    size, width = matrix.shape[1], subsets.shape[1]
+    size, width = matrix.shape[1], subsets.shape[2]
     flat = matrix.reshape(len(matrix), size * size)
 
-    def entry(i: int, j: int) -> FloatArray:
-        result: FloatArray = flat.take(subsets[:, i] * size + subsets[:, j], axis=1)
-        return result
+    def entry(table: FloatArray, places: Subsets) -> FloatArray:
+        return table.take(places[0], axis=1) if len(places) == 1 else np.take_along_axis(table, places, axis=1)
+
+    def product(i: int, j: int) -> FloatArray:
+        return entry(flat, subsets[:, :, i] * size + subsets[:, :, j])
 
     return (
-        [entry(i, i) for i in range(width)],
-        [[entry(i, j) for j in range(i)] for i in range(width)],
-        [right.take(subsets[:, i], axis=1) for i in range(width)],
+        [product(i, i) for i in range(width)],
+        [[product(i, j) for j in range(i)] for i in range(width)],
+        [entry(right, subsets[:, :, i]) for i in range(width)],
     )
 
 
@@ -123,7 +111,7 @@ def cholesky(diagonal: list[FloatArray], cross: list[list[FloatArray]], right: l
             line.append(entry)
             pivot = entry * entry if pivot is None else pivot + entry * entry
             value = value - entry * forward[j]
-        inverse = np.ones_like(value) if pivot is None else 1.0 / np.sqrt(np.maximum(1.0 + _RIDGE - pivot, _RIDGE))
+        inverse = np.ones_like(value) if pivot is None else 1.0 / np.sqrt(np.maximum(1.0 + RIDGE - pivot, RIDGE))
         line.append(inverse)  # inverse diagonal
         lower.append(line)
         forward.append(value * inverse)
@@ -138,21 +126,12 @@ def cholesky(diagonal: list[FloatArray], cross: list[list[FloatArray]], right: l
 
 
 def extended(pairs: Subsets, number: int) -> Subsets:
-    """Return all subsets of three made of `pairs` (N, P, 2) and a third column up to `number`, (N, P·number, 3).
+    """Return all sets of three made of `pairs` (P, 2) and a third column from 1 to `number`, (P · number, 3).
 
-    Repeated columns stand for no third one; such subsets are to be refused by the caller.
+    Repeated columns stand for no third one; such sets are to be refused by the caller.
     """
-    third = np.broadcast_to(np.arange(1, number + 1)[None, None, :, None], (*pairs.shape[:2], number, 1))
-    both = np.broadcast_to(pairs[:, :, None, :], (*pairs.shape[:2], number, 2))
-    result: Subsets = np.concatenate([both, third], axis=3).reshape(pairs.shape[0], -1, 3)
-    return result
-
-
-def best_pairs(scores: FloatArray, pairs: Subsets) -> Subsets:
-    """Return the pairs (S, 2) of the lowest scores (N, S), shape (N, P, 2)."""
-    kept = min(_PAIRS_KEPT, scores.shape[1])
-    best: Subsets = pairs[np.argpartition(scores, kept - 1, axis=1)[:, :kept]]
-    return best
+    third = np.tile(np.arange(1, number + 1), len(pairs))[:, None]
+    return np.concatenate([np.repeat(pairs, number, axis=0), third], axis=1)
 
 
 def all_subsets(number: int, width: int) -> Subsets:

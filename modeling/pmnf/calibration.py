@@ -1,0 +1,162 @@
+"""Every constant of the models, in the order of the pipeline.
+
+Each group names the benchmark that its numbers must pass again when one of them changes, or the source they are from.
+Penalties and evidence are in units of twice the logarithm of the likelihood; complexity is that of
+hypotheses.library.make_term.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Penalties:
+    """What evidence must outweigh.
+
+    Of each coefficient, each point of complexity of terms, each negative coefficient, each parameter that has an effect
+    at all (among many functions of it one will follow the noise), and each order of growth.
+    """
+
+    coefficient: float
+    complexity: float
+    negative: float = 0.0
+    parameter: float = 0.0
+    growth: float = 0.0
+
+
+# --- complexity of terms: benchmarks/modeling_accuracy.py (noisy values), tests/modeling/test_pmnf_effort.py (counts)
+# Exponents that loops and trees produce (whole numbers, log) are simpler than halves and thirds (areas and edges of
+# blocks), and these simpler than the rest.
+DENOMINATOR_COMPLEXITY = {1: 0.0, 2: 1.0, 3: 1.0}
+OTHER_DENOMINATOR_COMPLEXITY = 5.0
+# log2(x) and x·log2(x) are simpler than other products with one logarithm, and log2²(x) than other squares of it.
+LOG_COMPLEXITY, LOG_PRODUCT_COMPLEXITY = 0.25, 0.75
+SQUARED_LOG_COMPLEXITY, SQUARED_LOG_PRODUCT_COMPLEXITY = 1.0, 2.0
+# Negative exponents (one more point for each logarithm), and each unit of whole exponents above 1.
+NEGATIVE_COMPLEXITY, POWER_COMPLEXITY = 0.5, 0.1
+
+# --- data: benchmarks/modeling_accuracy.py; the last three from double precision
+# Repetitions further from their median than this many robust deviations do not enter the mean.
+OUTLIER = 4.0
+# More lines than this add little to what they say about one parameter.
+MOST_LINES = 9
+# Weights from a model are at most so many times those from the values, or the inverse.
+WEIGHT_RATIO = 2.0
+# Variances between configurations must be so many standard deviations above those that noise makes.
+SIGNIFICANT_VARIATION = 2.0
+# Noise below this is no matter of concern; scatter of repetitions above this is said in a note.
+LOUD_NOISE, LARGE_SCATTER = 0.05, 0.5
+# Values of call paths are scaled when their logarithm to base 2 is beyond this, so that squares stay finite.
+EXTREME_EXPONENT = 300
+# Measured values beyond this count as infinite, and those below its inverse as 0.
+LARGEST_VALUE = 1e250
+# Parameter values beyond this have powers that are no numbers any more.
+LARGEST_PARAMETER = 1e30
+
+# --- counts that are exact: tests/modeling/test_pmnf_effort.py, benchmarks/priors_evaluation.py
+EXACT = Penalties(coefficient=10.0, complexity=1.0, negative=15.0)
+# Residuals up to this part of the variation of the values, and of the values, are rounding.
+EXACT_RESIDUAL, EXACT_RESIDUAL_OF_SIZE = 1e-9, 2e-13
+# Residuals without weights, in parts of the largest value, above which the weighted ones are no rounding.
+NEARLY_EXACT = 1e-8
+EXACT_LINES = 6
+# Terms up to this complexity take part in sums of two and of three.
+EXACT_PAIR_COMPLEXITY, EXACT_TRIPLE_COMPLEXITY = 1.5, 1.0
+# The term of the highest order must be at least this part of some value; counts have coefficients of order one.
+EXACT_LEAST_LEAD = 1e-5
+# Coefficients of loops are whole numbers, or halves, thirds, quarters, sixths (triangles, pyramids).
+LOOP_DENOMINATOR = 12.0
+# A parameter with so many values leaves no freedom to sums of two terms and a constant.
+FEW_VALUES = 3
+# Coefficients come from fits, which lose digits; the whole model is compared with the counts to all of them.
+FEW_TOLERANCE = 1e-6
+# Parts of a coefficient that are less than this part of the counts are none.
+FEW_NOTHING = 1e-9
+
+# --- counts that are rounded: tests/modeling/test_pmnf_rounded.py, benchmarks/priors_evaluation.py
+# The magnitude of a coefficient may be anything between 1e-10 and 1e10.
+ROUNDED = Penalties(coefficient=7.5, complexity=1.0, negative=5.0)
+# Deviations in counts: what is expected, and the largest one that is still rounding.
+ROUNDING_EXPECTED, ROUNDING_MOST = 1.0, 8.0
+# A term must be so many of the largest deviations somewhere.
+ROUNDED_LEAST_TERM = 8.0
+# What the values tell beyond the coefficients (logarithm of variation over rounding, for each further value) must
+# exceed the logarithm of the number of functions that are tried.
+ROUNDED_LEAST_EVIDENCE = 16.0
+# Sets of functions of one parameter that are combined, by the number of parameters; products in a sum.
+ROUNDED_SETS = {1: 24, 2: 6, 3: 2}
+ROUNDED_PRODUCTS = 3
+
+# --- counts that deviate: tests/modeling/test_pmnf_inexact.py, benchmarks/modeling_speed.py
+INEXACT = Penalties(coefficient=5.0, complexity=3.0, negative=5.0, growth=2.0)
+# What is known of the relative deviations beforehand, as certain as so many observations.
+EXPECTED_DEVIATION, DEVIATION_CERTAINTY = 0.003, 2.0
+# A parameter has an effect if values differ by more than this along a line.
+LEAST_EFFECT = 0.01
+# A term must be at least this part of some value, times (1 + its steepest exponent)², and so many deviations ...
+LEAST_SHARE, MOST_SHARE, LEAST_DEVIATIONS = 0.025, 0.3, 2.0
+# ... among the values that are at least this part of the largest one.
+LEAST_WORK = 0.01
+# Terms up to this complexity take part in sums of two; sums of products choose from so many terms per parameter.
+INEXACT_PAIR_COMPLEXITY = 1.0
+INEXACT_TERMS = {1: 6, 2: 3, 3: 2}
+# Sums of three products are tried from so many of the best sums of two.
+INEXACT_PAIRS_KEPT = 6
+
+# --- one process may follow another formula: tests/modeling/test_pmnf_effort.py
+# Counts with larger relative deviations from their model are not near-exact.
+LARGE_ERROR = 0.04
+# Complexity of terms that loops and trees do not have.
+UNUSUAL_COMPLEXITY = 0.5
+
+# --- noisy values: benchmarks/modeling_accuracy.py; Extra-P's least part from Extra-P 4.2.5
+# A coefficient costs 3 where the Bayesian information criterion has log(points).
+NOISY = Penalties(coefficient=3.0, complexity=0.5, parameter=3.0)
+# Counts that deviate, at points on no lines.
+SCATTERED = Penalties(coefficient=3.0, complexity=3.0, parameter=3.0)
+# Terms per parameter that are combined with each other, by number of parameters; lines that they come from.
+NOISY_TERMS = {1: 0, 2: 4, 3: 2, 4: 2}
+NOISY_LINES = 1000
+# How often the terms of all parameters are tried again.
+NOISY_SWEEPS = 2
+# Extra-P gives up a term whose part in the value is smaller than this everywhere.
+EXTRAP_LEAST_PART = 5e-4
+
+# --- posterior weights and intervals: coverage in benchmarks/modeling_accuracy.py
+# Hypotheses per call path that are kept, of noisy values and of counts.
+NOISY_POOL, COUNT_POOL = 12, 4
+# Hypotheses per call path and short list that are fitted precisely, if their rough scores are so near to the best one
+# that they may have a posterior weight.
+FINALISTS, NEAR = 4, 25.0
+# Scores are divided by this before they become posterior weights. Near-best hypotheses share the deviations of the same
+# few points, so that the likelihood alone is too sure; with 2.5 the 90 % intervals of planted functions hold the truth
+# in about 90 % of the cases.
+SOFTNESS = 2.5
+# Hypotheses with a smaller posterior weight are not kept.
+LEAST_WEIGHT = 0.02
+# The best of many combinations fits better than the truth does; so much is added to the variance per parameter beyond
+# two, beyond what the near-best hypotheses show. From planted functions with noise of 2 to 10 %.
+SELECTION_VARIANCE = 0.2
+
+# --- changes of behaviour: tests/modeling/test_pmnf_changes.py
+# A model of a range needs so many values of the parameter that is divided.
+CHANGE_LEAST_VALUES = 3
+# Evidence that a change must have beyond the penalties of its coefficients.
+CHANGE_LEAST_EVIDENCE = 10.0
+# Relative deviations below this are no deviations.
+CHANGE_EXACT = 1e-6
+
+# --- double precision, and sizes of batches: benchmarks/modeling_speed.py
+# A column whose part orthogonal to the others is smaller than this carries no information of its own.
+DEPENDENT = 1e-10
+# Added to the diagonal of Gram matrices of columns of length one, and to squared sines between columns.
+RIDGE = 1e-13
+# Squared relative errors of noisy values that normal equations cannot tell from 0.
+NOISY_ROUNDING = 1e-12
+# Parts of the squares of values that sums of squares on a line, and normal equations of all points, may lose.
+LOST_ON_LINES, LOST_IN_GRAM = 1e-13, 1e-11
+# Arrays of one batch hold about this many numbers, so that they stay in the cache and memory stays small.
+BATCH_NUMBERS = 1 << 16
+# Call paths times sets of functions, and call paths of counts that are not exact, at a time.
+BATCH_SETS, BATCH_COUNTS = 1 << 14, 256

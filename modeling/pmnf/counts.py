@@ -1,0 +1,82 @@
+"""Models of counts: exact where possible, within rounding where that explains them, else the likeliest.
+
+Each step proposes candidates for the call paths that the steps before it could not explain.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..experiment import FloatArray
+from .calibration import (
+    BATCH_COUNTS,
+    COUNT_POOL,
+)
+from .criterion.criterion import choose
+from .criterion.deviating import Deviating
+from .criterion.exactness import Exactness
+from .criterion.rounding import Rounding
+from .data.lines import lines
+from .hypotheses.pool import Pool, merge, spread
+from .hypotheses.tables import Tables, tensor
+from .proposers.exact import ExactSums
+from .proposers.exact_terms import ExactLines
+from .proposers.few import FewValues
+from .proposers.inexact import InexactSums
+from .proposers.rounded import RoundedSums
+
+_Flags = NDArray[np.bool_]
+
+
+def model_counts(
+    points: FloatArray, tables: Tables, values: FloatArray, exact_only: bool = False
+) -> tuple[Pool, _Flags]:
+    """Return the best models of counts (N, C) at `points` (C, m), and which (N,) are exact.
+
+    exact_only: all that are not exact stay constants.
+    """
+    parameters = range(points.shape[1])
+    criterion = Exactness(values)
+    own = ExactLines(points, tables, values)
+    terms = [own.propose(parameter) for parameter in parameters]
+    pools = [ExactSums(tables, criterion).constant()]
+    exact = np.asarray(pools[0].residual[:, 0] <= criterion.rounding, dtype=bool)
+    candidates = np.logical_and.reduce([found.exact for found in terms]) & ~exact
+    sizes = np.stack([(found.terms >= 0).sum(axis=1) for found in terms], axis=1)
+    for shape in np.unique(sizes[candidates], axis=0).tolist():
+        rows = candidates & (sizes == shape).all(axis=1)
+        products = tensor([found.terms[rows] for found in terms], shape)
+        if products.shape[1]:
+            pool, done = ExactSums(tables, criterion.part(rows)).propose(products)
+            pools.append(spread(pool, rows))
+            exact[np.flatnonzero(rows)[done]] = True
+    for parameter in parameters:
+        known = np.logical_and.reduce([~exact, *(found.exact for i, found in enumerate(terms) if i != parameter)])
+        few = FewValues(points, tables, parameter)
+        sums = few.propose(values, criterion.weights, criterion.rounding, [found.terms for found in terms], known)
+        pools.append(choose(sums, tables, criterion, 1))
+        exact |= np.isfinite(pools[-1].score[:, 0])
+    if not exact_only:
+        rounded = RoundedSums(points, tables)
+        open_paths = np.flatnonzero(~exact)
+        for numbers in np.array_split(open_paths, max(1, -(-open_paths.size // BATCH_COUNTS))):
+            if numbers.size:
+                rows = np.zeros(len(values), dtype=bool)
+                rows[numbers] = True
+                pools.append(spread(_near_exact(points, tables, values[rows], rounded), rows))
+    return merge(pools, COUNT_POOL), exact
+
+
+def _near_exact(points: FloatArray, tables: Tables, values: FloatArray, rounded: RoundedSums) -> Pool:
+    """Return models of counts that no sum reproduces: within rounding where possible, else the likeliest."""
+    pool = choose(rounded.propose(values), tables, Rounding(points, tables, values), COUNT_POOL)
+    rest = ~np.isfinite(pool.score[:, 0])
+    if rest.any():
+        criterion = Deviating(points, tables, values[rest])
+        proposer = InexactSums(points, tables, criterion)
+        likely = choose(proposer.propose(), tables, criterion, COUNT_POOL)
+        if not all(lines(points, parameter) for parameter in range(points.shape[1])):
+            likely = merge([likely, proposer.scattered()], COUNT_POOL)
+        pool = merge([pool, spread(likely, rest)], COUNT_POOL)
+    return pool

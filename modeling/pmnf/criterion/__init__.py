@@ -1,0 +1,1 @@
+"""Criteria that choose among candidates: evidence, SMAPE, the rule of Extra-P."""

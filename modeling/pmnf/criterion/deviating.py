@@ -1,0 +1,135 @@
+"""Criterion for counts that are no exact functions: data-dependent work, and the like.
+
+What is chosen is the function of the highest posterior under these assumptions, made before any data are seen:
+
+1. Deviations are relative to the value, and partly systematic: the same along all lines of points in a parameter.
+   So a grid tells no more than its distinct values of the parameters that have an effect, and deviations below
+   EXPECTED_DEVIATION (as certain as DEVIATION_CERTAINTY observations) are no evidence for anything.
+2. Exponents that loops and trees have are likelier than others (library.make_term); every coefficient has its
+   penalty, a negative one more, and more again where a parameter has few values (the small-sample term of AICc,
+   Hurvich and Tsai, Biometrika 76, 1989); the order of growth has a penalty, so that n² must explain more than n does.
+3. A term that is there shows: at some point it has a share of the value that grows with its order, and is well
+   above the deviations. So nothing is extrapolated that the measured points do not show.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...experiment import FloatArray
+from ..calibration import (
+    DEVIATION_CERTAINTY,
+    EXPECTED_DEVIATION,
+    INEXACT,
+    LEAST_DEVIATIONS,
+    LEAST_EFFECT,
+    LEAST_SHARE,
+    LEAST_WORK,
+    MOST_SHARE,
+)
+from ..data.lines import lines
+from ..hypotheses.pool import Fitted
+from ..hypotheses.tables import Specification, Tables
+
+_Flags = NDArray[np.bool_]
+_Rows = NDArray[np.int64] | slice
+
+
+def effort_weights(values: FloatArray) -> FloatArray:
+    """Return weights of counts (N, C): relative errors, but counts next to nothing are rounded numbers."""
+    size = np.abs(values)
+    top = size.max(axis=1, keepdims=True)
+    whole = (values == np.round(values)).all(axis=1, keepdims=True)
+    floor = np.where(whole, np.maximum(np.minimum(60.0, 0.05 * top), 1e-3 * top), 1e-3 * top)
+    weights: FloatArray = 1.0 / np.hypot(size, np.where(top > 0, floor, 1.0))
+    return weights
+
+
+class Deviating:
+    """For counts (N, C) at `points` (C, m)."""
+
+    def __init__(self, points: FloatArray, tables: Tables, values: FloatArray) -> None:
+        self.points, self.tables, self.values = points, tables, values
+        self.weights = effort_weights(values)
+        self.distinct = [np.unique(points[:, parameter]).size for parameter in range(points.shape[1])]
+        self.observations = self._observations()
+
+    def scores(self, fitted: Fitted, rows: _Rows = slice(None)) -> FloatArray:
+        """Return the scores (M, H) of hypotheses fitted to the call paths `rows`, inf where they are not credible."""
+        width = (fitted.coefficients != 0).sum(axis=2)
+        penalty = INEXACT.coefficient * width + INEXACT.complexity * self.tables.complexity(fitted.specification)
+        penalty = penalty + INEXACT.negative * (fitted.coefficients < 0).sum(axis=2)
+        if fitted.specification.shape[-2]:
+            penalty = penalty + INEXACT.growth * self.tables.order(fitted.specification).max(axis=-1)
+            penalty = penalty + self.small_sample(fitted.specification)
+        squares = np.minimum(fitted.residual, 1e150) * np.minimum(fitted.left_out, 1e150)
+        scores = np.where(
+            np.isfinite(fitted.residual), posterior(squares, self.observations[rows, None], penalty), np.inf
+        )
+        if fitted.specification.shape[-2]:
+            scores[self.incredible(fitted, rows)] = np.inf
+        return scores
+
+    def small_sample(self, specification: Specification | NDArray[np.int64]) -> FloatArray:
+        """Return the penalty (...) of hypotheses (..., K, m) with many functions of a parameter with few values."""
+        total = np.zeros(specification.shape[:-2])
+        for parameter, distinct in enumerate(self.distinct):
+            own: NDArray[np.int64] = np.sort(specification[..., parameter].astype(np.int64), axis=-1)
+            if own.shape[-1]:
+                different = (own[..., :1] >= 0).sum(axis=-1) + (
+                    (own[..., 1:] != own[..., :-1]) & (own[..., 1:] >= 0)
+                ).sum(axis=-1)
+                total += np.where(different > 0, small_sample(different + 1, distinct), 0.0)
+        return total
+
+    def incredible(self, fitted: Fitted, rows: _Rows = slice(None)) -> _Flags:
+        """Return hypotheses (N, H) with a term that hardly shows, or whose term of the highest order is negative.
+
+        In data that are not exact such terms follow the deviations. Points with hardly any work do not count: what
+        little happens there (nothing to merge on one process) says nothing about growth.
+        """
+        size = np.abs(self.values[rows])
+        weights = np.where(size >= LEAST_WORK * size.max(axis=1, keepdims=True), self.weights[rows], 0.0)
+        part = np.abs(fitted.coefficients[:, :, 1:, None] * self.tables.design(fitted.specification))
+        share = (part * weights[:, None, None, :]).max(axis=3)
+        constant = np.abs(fitted.coefficients[:, :, 0]) * weights.max(axis=1)[:, None]
+        deviation = np.minimum(fitted.residual, 1.0)[:, :, None]
+        steepest = self.tables.steepest(fitted.specification)
+        least = np.minimum(LEAST_SHARE * (1.0 + steepest) ** 2, MOST_SHARE)
+        least = np.maximum(least, LEAST_DEVIATIONS * np.minimum(deviation, 0.1))
+        hidden = (share < least) & (fitted.coefficients[:, :, 1:] != 0)
+        order = self.tables.order(fitted.specification)
+        order = np.concatenate([np.zeros((*order.shape[:-1], 1)), order], axis=-1)
+        lead = np.broadcast_to(order, fitted.coefficients.shape).copy()
+        lead[fitted.coefficients == 0] = -np.inf
+        first = lead.argmax(axis=2)[:, :, None]
+        negative = np.take_along_axis(fitted.coefficients, first, axis=2)[:, :, 0] < 0
+        hidden_constant = (constant < LEAST_SHARE) & (constant > 0)
+        below = self.values[rows].min(axis=1)[:, None] < 0
+        return np.asarray(hidden.any(axis=2) | hidden_constant | (negative & ~below), dtype=bool)
+
+    def _observations(self) -> FloatArray:
+        """Return how many independent observations each call path has, (N,)."""
+        result = np.ones(len(self.values))
+        for parameter, distinct in enumerate(self.distinct):
+            effect = np.zeros(len(self.values), dtype=bool)
+            for line in lines(self.points, parameter, least=2):
+                part = self.values[:, line]
+                effect |= np.asarray(np.ptp(part, axis=1) > LEAST_EFFECT * np.abs(part).max(axis=1), dtype=bool)
+            result += np.where(effect, distinct - 1, 0)
+        return np.clip(result, 2.0, self.values.shape[1])
+
+
+def small_sample(coefficients: NDArray[np.int64] | int, values: int) -> FloatArray:
+    """Return what AICc adds to AIC for so many coefficients, made finite where there are hardly more values."""
+    number = np.asarray(coefficients, dtype=np.float64)
+    return 2.0 * number * (number + 1.0) / np.maximum(values - number, 0.5)
+
+
+def posterior(squares: FloatArray, observations: FloatArray | int, penalty: FloatArray) -> FloatArray:
+    """Return scores from mean squared relative errors: -2 log of the posterior, up to a constant."""
+    known = observations + DEVIATION_CERTAINTY
+    variance = (observations * squares + DEVIATION_CERTAINTY * EXPECTED_DEVIATION**2) / known
+    result: FloatArray = known * np.log(variance) + penalty
+    return result

@@ -1,0 +1,117 @@
+"""Criterion for noisy values: scores from errors and complexity, and the posterior weights that follow."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...experiment import FloatArray
+from ..calibration import NOISY, NOISY_ROUNDING, SOFTNESS, Penalties
+from ..fit.subsets import Solution
+from ..hypotheses.pool import Fitted
+from ..hypotheses.tables import Specification, Tables
+
+_Rows = NDArray[np.bool_] | NDArray[np.int64] | slice
+
+
+class Evidence:
+    """For noisy values (N, C) of call paths with relative noise (N,), known with so many degrees of freedom (N,)."""
+
+    def __init__(
+        self,
+        tables: Tables,
+        noise: FloatArray,
+        freedom: FloatArray,
+        nonnegative: bool,
+        penalties: Penalties = NOISY,
+        growth_penalty: float = 0.0,
+    ) -> None:
+        self.tables, self.nonnegative = tables, nonnegative
+        self.noise, self.freedom = noise, np.minimum(freedom, tables.points)
+        self.penalties, self.growth_penalty = penalties, growth_penalty
+
+    def part(self, rows: _Rows) -> Evidence:
+        """Return the same for some call paths."""
+        own = self.noise[rows], self.freedom[rows]
+        return Evidence(self.tables, *own, self.nonnegative, self.penalties, self.growth_penalty)
+
+    def scores(self, fitted: Fitted, rows: _Rows = slice(None)) -> FloatArray:
+        """Return scores (M, H) of hypotheses fitted to the call paths `rows`, the lowest best."""
+        width = (fitted.coefficients != 0).sum(axis=2)
+        complexity = self.penalties.complexity * self.tables.complexity(fitted.specification)
+        complexity = complexity + self.penalties.coefficient * width + self.effects(fitted.specification)
+        noise, freedom = self.noise[rows], self.freedom[rows]
+        return score(fitted.residual, fitted.left_out, self.tables.points, noise, freedom, complexity)
+
+    def effects(self, specification: Specification) -> FloatArray:
+        """Return the penalty of parameters that have an effect, and of growth, of hypotheses (..., K, m)."""
+        result: FloatArray = self.penalties.parameter * (specification >= 0).any(axis=-2).sum(axis=-1)
+        if self.growth_penalty:
+            result = result + self.growth_penalty * self.growth(specification).sum(axis=-1)
+        return result
+
+    def growth(self, specification: Specification) -> FloatArray:
+        """Return how many units of growth the products of hypotheses (..., K, m) are, (..., K)."""
+        used = (specification >= 0).any(axis=-1)
+        return np.where(used, 1.0 + 0.5 * self.tables.order(specification), 0.0)
+
+    def rough(self, with_constant: Solution, without: Solution, total: FloatArray, penalty: FloatArray) -> FloatArray:
+        """Return scores (N, H) from explained squares, the better of with and without a constant.
+
+        penalty: of terms and growth, (N, H).
+        """
+        known = self.freedom * self.noise**2
+        number = self.tables.points + self.freedom
+        best: FloatArray | None = None
+        for coefficients, explained in (with_constant, without):
+            squares = np.maximum(total[:, None] - explained, NOISY_ROUNDING * total[:, None])
+            variance = (squares + known[:, None]) / number[:, None]
+            if self.nonnegative:
+                for own in coefficients:
+                    variance = np.where(own >= 0, variance, np.inf)
+            if best is None:  # one more coefficient
+                best = variance * np.exp(self.penalties.coefficient / number)[:, None]
+            else:
+                np.minimum(best, variance, out=best)
+        assert best is not None
+        result: FloatArray = number[:, None] * np.log(best) + penalty
+        result += self.penalties.coefficient * len(without[0])
+        return result
+
+
+def score(
+    residual: FloatArray,
+    left_out: FloatArray,
+    points: int,
+    noise: FloatArray,
+    freedom: FloatArray,
+    complexity: FloatArray,
+) -> FloatArray:
+    """Return scores (N, H), lower is better: -2 log of a marginal likelihood, plus the penalty of complexity.
+
+    residual, left_out: (N, H) root mean square relative errors in sample and left out. Their geometric mean counts:
+    in-sample errors order hypotheses of equal size with less scatter, left-out errors punish those that bend to
+    a single point.
+    noise: (N,) relative standard deviation of the central values as the repetitions have it, known with `freedom`
+    (N,) degrees of freedom; with few points this keeps a hypothesis that fits by luck from taking all weight
+    (Student's t in place of a normal distribution whose deviation comes from the residuals alone).
+    """
+    with np.errstate(invalid="ignore"):
+        squares = points * residual * np.minimum(left_out, 1e150)
+    prior = freedom[:, None]
+    variance = (squares + prior * noise[:, None] ** 2) / (points + prior)
+    variance = np.where(np.isfinite(variance), variance, np.inf)
+    with np.errstate(divide="ignore"):
+        score: FloatArray = (points + prior) * np.log(np.maximum(variance, 1e-24)) + complexity
+    return score
+
+
+def posterior_weights(scores: FloatArray) -> FloatArray:
+    """Return posterior weights (N, H) of scores; each row adds up to 1 (rows without finite scores: 0)."""
+    best = scores.min(axis=1, keepdims=True)
+    finite = np.isfinite(best)
+    difference = np.where(finite, scores, 0.0) - np.where(finite, best, 0.0)
+    shares = np.where(finite, np.exp(-0.5 / SOFTNESS * np.minimum(difference, 1400.0)), 0.0)
+    total = shares.sum(axis=1, keepdims=True)
+    shares /= np.where(total > 0, total, 1.0)
+    return shares

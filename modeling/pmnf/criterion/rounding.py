@@ -1,0 +1,72 @@
+"""Criterion for counts within rounding of a function: the marginal likelihood of deviations of about a count.
+
+Many sums of two or three functions follow counts over five values. They are ranked by Laplace's approximation of their
+marginal likelihood (MacKay, Information Theory, Inference, and Learning Algorithms, 2003, section 28.2) with
+coefficients of unknown magnitude (Jeffreys' prior 1/|c|). So a coefficient costs as many digits as the counts tell of
+it; a large constant, which the stated loops do not have, is as costly as a further function.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...experiment import FloatArray
+from ..calibration import ROUNDED, ROUNDED_LEAST_EVIDENCE, ROUNDED_LEAST_TERM, ROUNDING_EXPECTED, ROUNDING_MOST
+from ..data.lines import lines
+from ..hypotheses.pool import Fitted
+from ..hypotheses.tables import Tables
+
+
+class Rounding:
+    """For counts (N, C) at `points` (C, m)."""
+
+    def __init__(self, points: FloatArray, tables: Tables, values: FloatArray) -> None:
+        self.tables, self.values, self.weights = tables, values, np.ones_like(values)
+        parameters = range(points.shape[1])
+        self.lines = [lines(points, parameter, least=2) for parameter in parameters]
+        self.distinct = [np.unique(points[:, parameter]).size for parameter in parameters]
+
+    def scores(self, fitted: Fitted, rows: NDArray[np.int64]) -> FloatArray:
+        """Return scores (M, 1) of hypotheses (M, 1, K, m) of call paths `rows`, inf for what these do not support."""
+        specification, coefficients = fitted.specification[:, 0], fitted.coefficients[:, 0]
+        values = self.values[rows]
+        constant = bool((coefficients[:, 0] != 0).any())
+        scores = np.full((len(values), 1), np.inf)
+        width = specification.shape[1] + int(constant)
+        near = np.flatnonzero(fitted.worst[:, 0] <= ROUNDING_MOST)
+        specification, coefficients, values = specification[near], coefficients[near], values[near]
+        design = self.tables.design(specification)
+        part = np.abs(coefficients[:, 1:, None] * design).max(axis=2)
+        order = self.tables.order(specification)
+        lead = np.take_along_axis(coefficients[:, 1:], order.argmax(axis=1)[:, None], axis=1)[:, 0]
+        number = self._observations(values)
+        tells = np.log(np.maximum(np.ptp(values, axis=1), 1.0) / ROUNDING_MOST)
+        credible = (part >= ROUNDED_LEAST_TERM * ROUNDING_MOST).all(axis=1) & (lead > 0)
+        credible &= tells * (number - width) >= ROUNDED_LEAST_EVIDENCE
+        columns, own = design[credible], coefficients[credible]
+        if constant:
+            columns = np.concatenate([np.ones_like(columns[:, :1]), columns], axis=1)
+        else:
+            own = own[:, 1:]
+        triangle = np.linalg.qr(columns.transpose(0, 2, 1), mode="r")
+        sizes = np.abs(np.einsum("hkk->hk", triangle)) * np.abs(own) / ROUNDING_EXPECTED
+        squares = fitted.residual[near[credible], 0] ** 2
+        scores[near[credible], 0] = (
+            number[credible] * np.log(squares + ROUNDING_EXPECTED**2)
+            + 2.0 * np.log(np.maximum(sizes, 1.0)).sum(axis=1)
+            + ROUNDED.coefficient * width
+            + ROUNDED.negative * (own < 0).sum(axis=1)
+            + ROUNDED.complexity * self.tables.complexity(specification[credible])
+        )
+        return scores
+
+    def _observations(self, values: FloatArray) -> FloatArray:
+        """Return how many independent observations there are, (M,): deviations may be alike along all lines."""
+        result = np.ones(len(values))
+        for own, distinct in zip(self.lines, self.distinct, strict=True):
+            effect = np.zeros(len(values), dtype=bool)
+            for line in own:
+                effect |= np.ptp(values[:, line], axis=1) > ROUNDING_MOST
+            result += (distinct - 1) * effect
+        return np.maximum(result, 2.0)

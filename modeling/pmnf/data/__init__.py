@@ -1,0 +1,1 @@
+"""What the values of call paths say before any model: repetitions, noise, lines of points."""

@@ -1,0 +1,93 @@
+"""Preparation of measured points before any model: what can be used, and where a call path was executed."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import ModelingError
+from ...experiment import FloatArray
+from ..calibration import EXTREME_EXPONENT, LARGEST_PARAMETER
+from .noise import Repetitions
+
+_Flags = NDArray[np.bool_]
+
+
+def check(points: FloatArray, values: FloatArray, names: tuple[str, ...], executed: _Flags | None) -> None:
+    """Raise ModelingError if shapes do not fit each other or parameter values cannot be used."""
+    if len(set(names)) != len(names):
+        raise ModelingError(f"parameters must have different names: {', '.join(names)}")
+    if points.ndim != 2 or points.shape[1] != len(names):
+        raise ModelingError(f"points have shape {points.shape}, but there are {len(names)} parameters")
+    if values.ndim != 3 or values.shape[1] != points.shape[0]:
+        raise ModelingError(f"values have shape {values.shape}; expected (call paths, {points.shape[0]}, repetitions)")
+    if executed is not None and executed.shape != values.shape[:2]:
+        raise ModelingError(f"executed has shape {executed.shape}; expected {values.shape[:2]}")
+    for index, name in enumerate(names):
+        column = points[:, index]
+        if not np.isfinite(column).all() or (column < 0).any():
+            raise ModelingError(f"parameter {name} has a negative or infinite value; models need numbers from 0 up")
+        positive = column[column > 0]
+        most = LARGEST_PARAMETER
+        if positive.size and (positive.max() > most or positive.min() < 1.0 / most):
+            raise ModelingError(f"parameter {name} has values beyond {most:g} or 1/{most:g}; use another unit")
+
+
+def join_duplicates(
+    points: FloatArray, values: FloatArray, executed: _Flags | None
+) -> tuple[FloatArray, FloatArray, _Flags | None]:
+    """Make repetitions of one configuration out of rows with the same parameter values; sort the points."""
+    unique, place = np.unique(points, axis=0, return_inverse=True)
+    place = place.reshape(-1)
+    if values.shape[2] == 0:
+        values = np.full((*values.shape[:2], 1), np.nan)
+    count = np.bincount(place, minlength=unique.shape[0])
+    times = int(count.max(initial=1))
+    order = np.argsort(place, kind="stable")
+    nth = np.arange(order.size) - np.concatenate([[0], np.cumsum(count)[:-1]]).astype(np.int64)[place[order]]
+    paths, repetitions = values.shape[0], values.shape[2]
+    joined = np.full((paths, unique.shape[0], times, repetitions), np.nan)
+    joined[:, place[order], nth] = values[:, order]
+    flags: _Flags | None = None
+    if executed is not None:
+        flags = np.zeros((paths, unique.shape[0]), dtype=bool)
+        for column, target in enumerate(place):
+            flags[:, target] |= executed[:, column]
+    return unique, joined.reshape(paths, unique.shape[0], -1), flags
+
+
+def extreme_exponents(values: FloatArray) -> NDArray[np.int64]:
+    """Return powers of two (N,) to divide by; 0 except for values so large or small that squares overflow."""
+    size = np.nanmax(np.where(np.isnan(values), 0.0, np.abs(values)), axis=1, initial=0.0)
+    _, exponent = np.frexp(size)
+    result: NDArray[np.int64] = np.where(np.abs(exponent) > EXTREME_EXPONENT, exponent, 0).astype(np.int64)
+    return result
+
+
+def take(repetitions: Repetitions, paths: NDArray[np.int64], where: _Flags) -> Repetitions:
+    """Return some call paths at some points."""
+    return Repetitions(
+        repetitions.centre[paths][:, where],
+        repetitions.scatter[paths],
+        repetitions.freedom[paths],
+        repetitions.count[paths],
+        repetitions.differ[paths],
+    )
+
+
+def ranges(points: FloatArray) -> tuple[tuple[float, float], ...]:
+    """Return the lowest and highest value of each parameter, () without points."""
+    if not points.shape[0]:
+        return ()
+    return tuple((float(low), float(high)) for low, high in zip(points.min(axis=0), points.max(axis=0), strict=True))
+
+
+def not_executed(names: tuple[str, ...], points: FloatArray, missing: _Flags) -> tuple[str, ...]:
+    """Say where a call path was not executed, by parameter values that explain it where there are such."""
+    if not missing.any():
+        return ()
+    for index, name in enumerate(names):
+        values = np.unique(points[missing, index])
+        if not np.isin(points[~missing, index], values).any() and values.size <= 4:
+            return (f"not executed at {', '.join(f'{name}={value:g}' for value in values)}",)
+    return (f"not executed in {int(missing.sum())} of {missing.size} configurations",)

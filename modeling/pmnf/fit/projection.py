@@ -1,0 +1,82 @@
+"""Residuals of least squares over few points and many small sets of functions, to the last digits.
+
+Without weights the matrices that take values to residuals are the same for all call paths.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...experiment import FloatArray
+from ..calibration import LOST_ON_LINES
+
+_Sets = NDArray[np.int64] | NDArray[np.int16]
+
+
+def residual_bases(table: FloatArray, sets: _Sets) -> FloatArray:
+    """Return orthonormal bases (S, c, c - 1 - K) of what a constant and the functions of sets (S, K) leave of c values.
+
+    table: (functions, c).
+    """
+    return _kept(_bases, table, sets)
+
+
+def residual_makers(table: FloatArray, sets: _Sets) -> FloatArray:
+    """Return the same as symmetric matrices (S, c, c) that take values to their residuals."""
+    return _kept(_makers, table, sets)
+
+
+def _kept(
+    make: Callable[[bytes, bytes, tuple[int, ...], str], FloatArray], table: FloatArray, sets: _Sets
+) -> FloatArray:
+    return make(table.tobytes(), sets.tobytes(), (*table.shape, *sets.shape), sets.dtype.str)
+
+
+@lru_cache(maxsize=64)
+def _bases(table: bytes, sets: bytes, shape: tuple[int, ...], kind: str) -> FloatArray:
+    columns = np.frombuffer(table).reshape(shape[:2])[np.frombuffer(sets, dtype=kind).reshape(shape[2:])]
+    columns = np.concatenate([np.ones((shape[2], 1, shape[1])), columns], axis=1)
+    basis, _ = np.linalg.qr(columns.transpose(0, 2, 1), mode="complete")
+    result: FloatArray = np.ascontiguousarray(basis[:, :, columns.shape[1] :])
+    return result
+
+
+@lru_cache(maxsize=64)
+def _makers(table: bytes, sets: bytes, shape: tuple[int, ...], kind: str) -> FloatArray:
+    basis = _bases(table, sets, shape, kind)
+    result: FloatArray = basis @ basis.transpose(0, 2, 1)
+    return result
+
+
+def squared_residuals(makers: FloatArray, values: FloatArray, most: float) -> FloatArray:
+    """Return the squared residuals (N, S) of values (N, L, c) over all L lines, inf where they are above `most`.
+
+    Each line has coefficients of its own. The squares are linear in the products of the values, which makes them one
+    matrix product; where these lose digits, residuals that may be small enough are taken from the values themselves.
+    """
+    values = values - values.mean(axis=2, keepdims=True)  # a constant is among all columns
+    row, column = np.triu_indices(values.shape[2])
+    moments = np.einsum("nlc,nld->ncd", values, values)
+    weight = np.where(row == column, 1.0, 2.0)
+    squares: FloatArray = moments[:, row, column] @ (makers[:, row, column] * weight).T
+    uncertain = LOST_ON_LINES * np.einsum("ncc->n", moments)
+    vague = np.flatnonzero(uncertain > 1e-3)
+    if vague.size:
+        near, number = np.nonzero(squares[vague] <= most + uncertain[vague, None])
+        path = vague[near]
+        exact = values[path] @ makers[number]
+        squares[path, number] = np.einsum("klc,klc->k", exact, exact)
+    squares[~(squares <= most)] = np.inf
+    return np.maximum(squares, 0.0)
+
+
+def squares_left(bases: FloatArray, values: FloatArray) -> FloatArray:
+    """Return the squared residuals (N, S) of values (N, c) from the sets of `residual_bases`."""
+    sets, points, width = bases.shape
+    found = (values @ bases.transpose(1, 2, 0).reshape(points, width * sets)).reshape(len(values), width, sets)
+    result: FloatArray = np.einsum("nws,nws->ns", found, found)
+    return result

@@ -1,0 +1,1 @@
+"""Hypotheses as arrays: the library of functions, their values at the points, pools of fitted ones."""

@@ -1,0 +1,137 @@
+"""Fitted hypotheses of many call paths, and the best of each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...experiment import FloatArray
+from .tables import Specification
+
+_Number = TypeVar("_Number", bound=np.generic)
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """Hypotheses fitted to call paths; coefficients[..., 0] is the constant. Infeasible ones have residual inf."""
+
+    specification: Specification  # (N, H, K, m) or (H, K, m)
+    coefficients: FloatArray  # (N, H, 1 + K), of the scaled columns
+    residual: FloatArray
+    left_out: FloatArray
+    worst: FloatArray
+
+    def rows(self, rows: NDArray[np.bool_]) -> Fitted:
+        """Return the same of some call paths, where the hypotheses are those of each."""
+        return Fitted(*(array[rows] for array in vars(self).values()))
+
+
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """The best hypotheses of every call path, best first. Absent ones have score inf.
+
+    specification: (N, P, K, m); coefficients: (N, P, 1 + K); residual, left_out, score: (N, P).
+    """
+
+    specification: Specification
+    coefficients: FloatArray
+    residual: FloatArray
+    left_out: FloatArray
+    score: FloatArray
+
+    def rows(self, rows: NDArray[np.bool_] | tuple[Any, Any]) -> Pool:
+        """Return the pool of some call paths, or of some hypotheses of each."""
+        return Pool(*(array[rows] for array in vars(self).values()))
+
+
+def to_pool(fitted: Fitted, scores: FloatArray, size: int) -> Pool:
+    """Return the `size` best hypotheses of each call path."""
+    size = min(size, scores.shape[1])
+    best = np.argpartition(scores, size - 1, axis=1)[:, :size] if size < scores.shape[1] else _all(scores)
+    rows = np.arange(scores.shape[0])[:, None]
+    specification = fitted.specification
+    chosen = specification[rows, best] if specification.ndim == 4 else specification[best]
+    return _sorted(
+        Pool(
+            chosen,
+            fitted.coefficients[rows, best],
+            fitted.residual[rows, best],
+            fitted.left_out[rows, best],
+            scores[rows, best],
+        )
+    )
+
+
+def ranked(path: NDArray[np.int64], fitted: Fitted, scores: FloatArray, paths: int, size: int) -> Pool:
+    """Return the `size` best of hypotheses (M, 1, K, m) of call paths `path` (M,) for all N `paths`; scores: (M,)."""
+    order = np.lexsort((scores, path))
+    order = order[np.isfinite(scores[order])]
+    _, first, place = np.unique(path[order], return_index=True, return_inverse=True)
+    rank = np.arange(order.size) - first[place]
+    rows, kept = path[order][rank < size], rank[rank < size]
+    order = order[rank < size]
+    specification = np.full((paths, size, *fitted.specification.shape[2:]), -1, dtype=np.int16)
+    coefficients = np.zeros((paths, size, fitted.coefficients.shape[2]))
+    specification[rows, kept] = fitted.specification[order, 0]
+    coefficients[rows, kept] = fitted.coefficients[order, 0]
+    errors = [np.full((paths, size), np.inf) for _ in range(3)]
+    for target, source in zip(errors, (fitted.residual[:, 0], fitted.left_out[:, 0], scores), strict=True):
+        target[rows, kept] = source[order]
+    return Pool(specification, coefficients, *errors)
+
+
+def merge(pools: Sequence[Pool], size: int) -> Pool:
+    """Return the best of several pools of the same call paths, padded to the largest number of products."""
+    width = max(pool.specification.shape[2] for pool in pools)
+    specification = np.concatenate([_pad(p.specification, width, -1) for p in pools], axis=1)
+    coefficients = np.concatenate([_pad(p.coefficients, width + 1, 0) for p in pools], axis=1)
+    errors = (np.concatenate([getattr(p, name) for p in pools], axis=1) for name in ("residual", "left_out", "score"))
+    both = Pool(specification, coefficients, *errors)
+    return _sorted(both).rows((slice(None), slice(0, size)))
+
+
+def _all(scores: FloatArray) -> NDArray[np.int64]:
+    return np.broadcast_to(np.arange(scores.shape[1]), scores.shape)
+
+
+def _sorted(pool: Pool) -> Pool:
+    order = np.argsort(pool.score, axis=1, kind="stable")
+    return pool.rows((np.arange(order.shape[0])[:, None], order))
+
+
+def _pad(array: NDArray[_Number], width: int, value: int) -> NDArray[_Number]:
+    missing = width - array.shape[2]
+    if not missing:
+        return array
+    result = np.full((*array.shape[:2], width, *array.shape[3:]), value, dtype=array.dtype)
+    result[:, :, : array.shape[2]] = array
+    return result
+
+
+def nothing(paths: int, parameters: int) -> Pool:
+    """Return a pool without any hypothesis."""
+    infinite = np.full((paths, 1), np.inf)
+    return Pool(
+        np.full((paths, 1, 0, parameters), -1, dtype=np.int16),
+        np.zeros((paths, 1, 1)),
+        infinite,
+        infinite.copy(),
+        infinite.copy(),
+    )
+
+
+def spread(pool: Pool, rows: NDArray[np.bool_]) -> Pool:
+    """Return the pool of some call paths as one of all; the others have nothing in it."""
+    paths = rows.size
+    size, width, parameters = pool.specification.shape[1:]
+    specification = np.full((paths, size, width, parameters), -1, dtype=np.int16)
+    coefficients = np.zeros((paths, size, width + 1))
+    errors = [np.full((paths, size), np.inf) for _ in range(3)]
+    specification[rows], coefficients[rows] = pool.specification, pool.coefficients
+    for target, source in zip(errors, (pool.residual, pool.left_out, pool.score), strict=True):
+        target[rows] = source
+    return Pool(specification, coefficients, *errors)

@@ -1,0 +1,105 @@
+"""Hypotheses as arrays: each is a sum of products of terms, the same for all call paths or one set per path."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...experiment import FloatArray
+from .library import Library, SimpleTerm, term_columns
+
+# SimpleTerm numbers of one hypothesis, shape (..., K, m): K products, one term per parameter, -1 for none.
+Specification = NDArray[np.int16]
+
+
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """The terms of every parameter at the measured points.
+
+    columns[l] has shape (terms + 1, C); the last row is 1, so that term number -1 means "no factor". Each row is
+    divided by scale[l], its largest value, which keeps the fits well conditioned in any unit.
+    """
+
+    terms: tuple[tuple[SimpleTerm, ...], ...]
+    columns: tuple[FloatArray, ...]
+    scale: tuple[FloatArray, ...]
+    cost: tuple[FloatArray, ...]
+
+    def order(self, specification: Specification) -> FloatArray:
+        """Return how fast the products of hypotheses grow, shape (..., K): exponents, logarithms a tenth each."""
+        total = np.zeros(specification.shape[:-1])
+        for index in range(len(self.terms)):
+            total = total + np.append(self.order_of(index), 0.0)[specification[..., index]]
+        return total
+
+    def order_of(self, parameter: int) -> FloatArray:
+        """Return how fast the terms of one parameter grow, (A,)."""
+        return np.array([term.power + 0.1 * term.log for term in self.terms[parameter]])
+
+    def steepest(self, specification: Specification) -> FloatArray:
+        """Return the largest exponent of a parameter in the products of hypotheses, at least 0, shape (..., K)."""
+        largest = np.zeros(specification.shape[:-1])
+        for index, terms in enumerate(self.terms):
+            own = np.array([*(term.power for term in terms), 0.0])
+            largest = np.maximum(largest, own[specification[..., index]])
+        return largest
+
+    @property
+    def points(self) -> int:
+        """Number of measured points."""
+        return int(self.columns[0].shape[1])
+
+    def design(self, specification: Specification) -> FloatArray:
+        """Return the products of hypotheses, shape (..., K, C)."""
+        result: FloatArray = self.columns[0][specification[..., 0]]
+        for index in range(1, len(self.columns)):
+            result = result * self.columns[index][specification[..., index]]
+        return result
+
+    def divisor(self, specification: Specification) -> FloatArray:
+        """Return by what the products were divided, shape (..., K)."""
+        result: FloatArray = self.scale[0][specification[..., 0]]
+        for index in range(1, len(self.columns)):
+            result = result * self.scale[index][specification[..., index]]
+        return result
+
+    def complexity(self, specification: Specification) -> FloatArray:
+        """Return the cost of the terms of hypotheses, shape (...)."""
+        result: FloatArray = self.cost[0][specification[..., 0]]
+        for index in range(1, len(self.columns)):
+            result = result + self.cost[index][specification[..., index]]
+        total: FloatArray = result.sum(axis=-1)
+        return total
+
+
+def make_tables(points: FloatArray, library: Library) -> Tables:
+    """Return the tables of `library` at `points` (C, m)."""
+    terms, columns, scales, costs = [], [], [], []
+    for index in range(points.shape[1]):
+        own = library.terms(points[:, index])
+        distinct, place = np.unique(points[:, index], return_inverse=True)
+        table = np.ones((len(own) + 1, points.shape[0]))
+        table[:-1] = term_columns(own, distinct).T[:, place.reshape(-1)]
+        scale = np.abs(table).max(axis=1)
+        scale = np.where(scale > 0, scale, 1.0)
+        terms.append(own)
+        columns.append(table / scale[:, None])
+        scales.append(scale)
+        costs.append(np.array([*(term.cost for term in own), 0.0]))
+    return Tables(tuple(terms), tuple(columns), tuple(scales), tuple(costs))
+
+
+def tensor(terms: list[Specification], sizes: list[int]) -> Specification:
+    """Return all products of at most one term per parameter, (N, Q, m), the empty product left out."""
+    paths = terms[0].shape[0]
+    columns = [[-1, *range(size)] for size in sizes]
+    choices = [choice for choice in product(*columns) if any(index >= 0 for index in choice)]
+    result = np.full((paths, len(choices), len(terms)), -1, dtype=np.int16)
+    for number, choice in enumerate(choices):
+        for parameter, index in enumerate(choice):
+            if index >= 0:
+                result[:, number, parameter] = terms[parameter][:, index]
+    return result

@@ -1,0 +1,27 @@
+"""Models as plain values: terms, models with their uncertainty, their text and JSON forms, and their distance."""
+
+from __future__ import annotations
+
+from .comparison import Comparison, compare
+from .model import Alternative, Model, Prediction, Quality, add, collect, evaluate
+from .serialize import from_json, to_json
+from .term import Exponents, Factor, Term, lead_exponents, sort_key
+
+__all__ = [
+    "Alternative",
+    "Comparison",
+    "Exponents",
+    "Factor",
+    "Model",
+    "Prediction",
+    "Quality",
+    "Term",
+    "add",
+    "collect",
+    "compare",
+    "evaluate",
+    "from_json",
+    "lead_exponents",
+    "sort_key",
+    "to_json",
+]

@@ -1,0 +1,261 @@
+"""Proposer of the functions of one parameter in exact counts.
+
+A block count such as 7 + 4n + 5n² + 3n³ has several terms per parameter, and fitting a single one would give
+n^(11/4). So for each parameter the simplest set of functions is sought that reproduces *every* line of points in it to
+rounding.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...experiment import FloatArray
+from ..calibration import (
+    BATCH_SETS,
+    EXACT_LEAST_LEAD,
+    EXACT_LINES,
+    EXACT_PAIR_COMPLEXITY,
+    EXACT_RESIDUAL_OF_SIZE,
+    EXACT_TRIPLE_COMPLEXITY,
+    LOOP_DENOMINATOR,
+    NEARLY_EXACT,
+)
+from ..criterion.exactness import Exactness, exact_weights
+from ..data.lines import lines
+from ..fit.fitter import fit
+from ..fit.projection import residual_bases, squares_left
+from ..fit.subsets import solve_shared
+from ..hypotheses.library import SimpleTerm
+from ..hypotheses.tables import Specification, Tables
+
+_Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class ExactTerms:
+    """The set of terms chosen for one parameter: terms (N, 3), -1 for none; exact: (N,)."""
+
+    terms: Specification
+    exact: _Flags
+
+
+@lru_cache(maxsize=128)
+def _families(terms: tuple[SimpleTerm, ...]) -> tuple[Specification, ...]:
+    """Return sets of one, two and three terms, each an array (sets, size), simplest first."""
+    cost = np.array([term.cost for term in terms])
+    result = []
+    for size, limit in ((1, np.inf), (2, EXACT_PAIR_COMPLEXITY), (3, EXACT_TRIPLE_COMPLEXITY)):
+        pool = np.flatnonzero(cost <= limit).tolist()
+        sets = np.array(list(combinations(pool, size)), dtype=np.int16).reshape(-1, size)
+        result.append(sets[np.argsort(cost[sets].sum(axis=1), kind="stable")])
+    return tuple(result)
+
+
+class ExactLines:
+    """Sets of functions of call paths with `values` (N, C) at `points` (C, m), where `tables` holds the terms."""
+
+    def __init__(self, points: FloatArray, tables: Tables, values: FloatArray) -> None:
+        self.points, self.tables, self.values = points, tables, values
+
+    def propose(self, parameter: int) -> ExactTerms:
+        """Return the simplest set of terms that reproduces every line along one parameter."""
+        paths = self.values.shape[0]
+        own = lines(self.points, parameter, least=2)
+        own = (
+            own if len(own) <= EXACT_LINES else [own[i] for i in np.linspace(0, len(own) - 1, EXACT_LINES).astype(int)]
+        )
+        terms = np.full((paths, 3), -1, dtype=np.int16)
+        exact = np.zeros(paths, dtype=bool)
+        if not own:
+            return ExactTerms(terms, exact)
+        flat = np.ones(paths, dtype=bool)
+        for line in own:
+            values = self.values[:, line]
+            flat &= np.less_equal(
+                values.max(axis=1) - values.min(axis=1), EXACT_RESIDUAL_OF_SIZE * np.abs(values).max(axis=1)
+            )
+        exact |= flat
+        tried = 0
+        own.sort(key=lambda line: -float(np.ptp(self.values[:, line], axis=1).sum()))
+        evidence, resolution = self._evidence(own)
+        most = max(np.unique(self.points[line, parameter]).size for line in own)
+        simpler: list[tuple[Specification, FloatArray]] = []
+        for sets in _families(self.tables.terms[parameter]):
+            open_paths = np.flatnonzero(~exact)
+            if not open_paths.size or not len(sets):
+                break
+            freedom = most - sets.shape[1] - 1
+            needed = np.log(np.arange(tried + 1, tried + len(sets) + 1)) + 1.0
+            tried += len(sets)
+            # as many coefficients as points: other evidence is asked for below
+            fits_all = (freedom * evidence[open_paths][:, None] >= needed) | (freedom <= 0)
+            doubted = np.zeros_like(fits_all)
+            shows = np.repeat(flat[open_paths][:, None], len(sets), axis=1)
+            for line in own:
+                fits_all &= self._possible(parameter, sets, line, open_paths, fits_all)
+                alive = np.flatnonzero(fits_all.any(axis=1))
+                if not alive.size:
+                    break
+                rows = open_paths[alive]
+                if line is own[0] and freedom > 0:
+                    # the smallest deviation of fewer functions on the line that varies most, in counts
+                    nearest = self._nearest(parameter, simpler, line, rows, evidence[rows])
+                    counts = np.minimum(evidence[rows], np.log(np.maximum(nearest / resolution[rows], 1.0)))
+                    doubted[alive] = freedom * np.maximum(counts, 0.0)[:, None] < needed
+                good, visible = self._reproduced(parameter, sets, line, rows, fits_all[alive], doubted[alive])
+                fits_all[alive] &= good
+                shows[alive] |= visible
+            simpler.append((sets, needed))
+            fits_all &= shows
+            found = fits_all.any(axis=1)
+            first = fits_all.argmax(axis=1)
+            terms[open_paths[found], : sets.shape[1]] = sets[first[found]]
+            exact[open_paths[found]] = True
+        return ExactTerms(terms, exact)
+
+    def _evidence(self, own: list[NDArray[np.int64]]) -> tuple[FloatArray, FloatArray]:
+        """Return how much one point of a line can tell, (N,): the logarithm of variation over resolution, and that.
+
+        Whole numbers have a resolution of 1, so that small ones are easily reproduced by luck. A set of functions
+        is accepted if what it explains exceeds the logarithm of the number of sets that were tried. Where fewer
+        functions leave no more than a few counts, it explains just their rounding: then its coefficients must be
+        those of loops, too.
+        """
+        best = np.full(self.values.shape[0], -np.inf)
+        finest = np.ones(self.values.shape[0])
+        for line in own:
+            values = self.values[:, line]
+            whole = (values == np.round(values)).all(axis=1)
+            top = np.abs(values).max(axis=1)
+            resolution = np.where(whole, 1.0, 1e-9 * np.where(top > 0, top, 1.0))
+            variation = values.max(axis=1) - values.min(axis=1)
+            ratio = np.log(np.maximum(variation, 1e-300)) - np.log(np.maximum(resolution, 1e-300))
+            finest = np.where(ratio > best, resolution, finest)
+            best = np.maximum(best, ratio)
+        return best, finest
+
+    def _possible(
+        self, parameter: int, sets: Specification, line: NDArray[np.int64], paths: NDArray[np.int64], wanted: _Flags
+    ) -> _Flags:
+        """Return which of the `wanted` sets (S, K) may reproduce the values of `paths` on one line, (paths, S).
+
+        Without weights the residuals are products with matrices that all call paths share; where they are too large,
+        the weighted ones are as well. This spares the precise fit of nearly all sets.
+        """
+        distinct, width = np.unique(self.points[line, parameter]).size, sets.shape[1]
+        if distinct <= width + 1:
+            return np.broadcast_to((distinct > width) & self._polynomial(parameter)[sets].all(axis=1), wanted.shape)
+        bases = residual_bases(self._table(parameter, line), sets)
+        values = self.values[paths][:, line]
+        limit = line.size * (NEARLY_EXACT * np.abs(values).max(axis=1, keepdims=True)) ** 2
+        result = np.zeros_like(wanted)
+        rows = np.flatnonzero(wanted.any(axis=1))
+        step = max(1, BATCH_SETS // len(sets))
+        for start in range(0, rows.size, step):
+            part = rows[start : start + step]
+            result[part] = squares_left(bases, values[part]) <= limit[part]
+        return result
+
+    def _nearest(
+        self,
+        parameter: int,
+        simpler: list[tuple[Specification, FloatArray]],
+        line: NDArray[np.int64],
+        paths: NDArray[np.int64],
+        evidence: FloatArray,
+    ) -> FloatArray:
+        """Return the least largest deviation of `paths` on a line from any of the `simpler` sets, (paths,).
+
+        simpler: sets with fewer coefficients than there are points, each with the logarithm of how many were tried.
+        """
+        nearest = np.full(len(paths), np.inf)
+        distinct = np.unique(self.points[line, parameter]).size
+        values = self.values[paths][:, line]
+        weights = exact_weights(values)
+        top = np.abs(values).max(axis=1)
+        table = self._table(parameter, line)
+        for sets, needed in simpler:
+            freedom = distinct - sets.shape[1] - 1
+            near = _near(table, sets, values) & (freedom * evidence[:, None] >= needed)
+            path, number = np.nonzero(near)
+            if freedom > 0 and path.size:
+                result = fit(table[_with_constant(sets)[number]][:, None], values[path], weights[path])
+                np.minimum.at(nearest, path, result.worst[:, 0] * top[path])
+        return nearest
+
+    def _table(self, parameter: int, line: NDArray[np.int64]) -> FloatArray:
+        return self.tables.columns[parameter][:, line]
+
+    def _reproduced(
+        self,
+        parameter: int,
+        sets: Specification,
+        line: NDArray[np.int64],
+        paths: NDArray[np.int64],
+        wanted: _Flags,
+        doubted: _Flags,
+    ) -> tuple[_Flags, _Flags]:
+        """Return which sets (S, K) reproduce the values of `paths` on one line, and which show their lead there.
+
+        wanted: (paths, S), what to try. doubted: (paths, S), where the coefficients must be fractions as loops have.
+        """
+        distinct = np.unique(self.points[line, parameter]).size
+        width = sets.shape[1]
+        good, visible = np.zeros_like(wanted), np.zeros_like(wanted)
+        values = self.values[paths][:, line]
+        weights = exact_weights(values)
+        path, number = np.nonzero(wanted)
+        own = _with_constant(sets)[number]
+        columns = self._table(parameter, line)[own]
+        result = fit(columns[:, None], values[path], weights[path])
+        exact = result.worst[:, 0] <= Exactness(values).rounding[path]
+        order = self.tables.order_of(parameter)[own[:, 1:]]
+        lead = np.where(order > 0, order, -np.inf).argmax(axis=1) + 1
+        rows = np.arange(path.size)
+        part = np.abs(result.coefficients[rows, 0, lead]) * columns[rows, lead].max(axis=1)
+        shows = part >= EXACT_LEAST_LEAD * np.abs(values).max(axis=1)[path]
+        coefficients = result.coefficients[:, 0].copy()
+        coefficients[:, 1:] /= self.tables.scale[parameter][own[:, 1:]]
+        if distinct == width + 1:
+            # as many coefficients as points fit anything; whole ones, none below 0, are evidence, though
+            exact &= _whole(coefficients) & (coefficients > -0.5).all(axis=1)
+        exact &= ~doubted[path, number] | _whole(LOOP_DENOMINATOR * coefficients)
+        good[path, number], visible[path, number] = exact, shows
+        return good, visible
+
+    def _polynomial(self, parameter: int) -> _Flags:
+        """Return which terms are whole powers."""
+        terms = self.tables.terms[parameter]
+        return np.array([a.log == 0 and a.exponent.denominator == 1 and a.exponent > 0 for a in terms], dtype=bool)
+
+
+def _whole(coefficients: FloatArray) -> _Flags:
+    """Return which rows of coefficients (N, K) are whole numbers."""
+    limit = 1e-6 * np.maximum(1.0, np.abs(coefficients) * 1e-3)
+    return np.asarray((np.abs(coefficients - np.round(coefficients)) <= limit).all(axis=1), dtype=bool)
+
+
+def _near(table: FloatArray, sets: Specification, values: FloatArray) -> _Flags:
+    """Return which sets (S, K) of the rows of `table` are within a thousandth of values (N, C), (N, S).
+
+    Normal equations square the weights, so that a single zero among the values must not weigh too much.
+    """
+    weights = exact_weights(values, 1e-2)
+    total = ((weights * values) ** 2).sum(axis=1)
+    subsets = _with_constant(sets).astype(np.int64) % len(table)
+    result = np.empty((len(values), len(sets)), dtype=bool)
+    step = max(1, BATCH_SETS // max(1, len(sets)))
+    for start in range(0, len(values), step):
+        part = slice(start, start + step)
+        _, explained = solve_shared(table, subsets, values[part], weights[part])
+        result[part] = total[part, None] - explained <= 1e-6 * total[part, None]
+    return result
+
+
+def _with_constant(sets: Specification) -> Specification:
+    return np.concatenate([np.full((len(sets), 1), -1, dtype=sets.dtype), sets], axis=1)

@@ -1,0 +1,168 @@
+"""Proposer of models of counts that are no exact functions: sums of products of the likeliest functions of lines."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations, product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...experiment import FloatArray
+from ..calibration import (
+    FINALISTS,
+    INEXACT,
+    INEXACT_PAIR_COMPLEXITY,
+    INEXACT_PAIRS_KEPT,
+    INEXACT_TERMS,
+    SCATTERED,
+)
+from ..criterion.criterion import Candidates
+from ..criterion.deviating import Deviating, posterior, small_sample
+from ..criterion.evidence import Evidence
+from ..data.lines import lines, same_places
+from ..fit.shortlist import lowest, set_squares
+from ..fit.subsets import all_subsets, extended, gram, solve_both
+from ..hypotheses.pool import Fitted, Pool
+from ..hypotheses.tables import Specification, Tables
+from .cost import Search
+
+_Flags = NDArray[np.bool_]
+
+
+class InexactSums:
+    """Hypotheses of call paths measured at `points` (C, m), where `tables` holds the terms."""
+
+    def __init__(self, points: FloatArray, tables: Tables, criterion: Deviating) -> None:
+        self.points, self.tables, self.criterion = points, tables, criterion
+        self.values, self.weights = criterion.values, criterion.weights
+        self.distinct = criterion.distinct
+        self.parameters = points.shape[1]
+
+    def propose(self) -> list[Candidates]:
+        """Return hypotheses of low error and complexity, the constant among them."""
+        paths = np.arange(len(self.values))
+        constant = Candidates(paths, np.empty((paths.size, 0, self.parameters), dtype=np.int16), True)
+        terms = [self._likely_terms(parameter) for parameter in range(self.parameters)]
+        found = [own for own in terms if own is not None]
+        return [constant, *(self._best_subsets(found) if len(found) == len(terms) else [])]
+
+    def scattered(self) -> Pool:
+        """Return models where points are on no lines in some parameter: credible ones of the search in noisy values."""
+        unknown = np.zeros(len(self.values))
+        criterion = Evidence(self.tables, unknown, unknown, True, SCATTERED)
+        search = Search(self.points, self.tables, self.values, criterion, self.weights)
+        pool = search.run()
+        fitted = Fitted(pool.specification, pool.coefficients, pool.residual, pool.left_out, pool.residual)
+        return replace(pool, score=np.where(self.criterion.incredible(fitted), np.inf, pool.score))
+
+    def _likely_terms(self, parameter: int) -> Specification | None:
+        """Return the terms of the likeliest functions of one parameter, (N, terms), -1 for none; None without lines.
+
+        Along a line in one parameter the rest is constant, so every line has coefficients of its own.
+        """
+        own = lines(self.points, parameter)
+        if not own:
+            return None
+        cost = self.tables.cost[parameter][:-1]
+        order = self.tables.order_of(parameter)
+        natural = np.flatnonzero(cost <= INEXACT_PAIR_COMPLEXITY)
+        paths = self.values.shape[0]
+        sets = [np.arange(len(cost))[:, None], np.array(list(combinations(natural.tolist(), 2))).reshape(-1, 2)]
+        squares = [np.zeros((paths, len(group))) for group in sets]
+        negative = [np.zeros((paths, len(group))) for group in sets]
+        for alike in same_places(own, self.points[:, parameter]):
+            terms = self.tables.columns[parameter][:-1, alike[0]]
+            found = set_squares(terms, natural, self.values[:, alike], self.weights[:, alike])
+            for index, (error, is_below) in enumerate(found):
+                squares[index] += error
+                negative[index] += is_below * (len(alike) / len(own))
+        points = sum(line.size for line in own)
+        distinct = self.distinct[parameter]
+        scores = []
+        for group, error, below in zip(sets, squares, negative, strict=True):
+            width = group.shape[1]
+            penalty = INEXACT.coefficient * width + INEXACT.complexity * cost[group].sum(axis=1)
+            penalty += INEXACT.growth * order[group].max(axis=1, initial=0.0) + small_sample(width + 1, distinct)
+            scores.append(posterior(error / points, distinct, penalty + INEXACT.negative * width * below))
+        padded = np.concatenate([np.repeat(sets[0], 2, axis=1), sets[1]])
+        everything = np.concatenate(scores, axis=1)
+        few = np.sort(lowest(everything, 8), axis=1)
+        order_of_few = np.argsort(np.take_along_axis(everything, few, axis=1), axis=1, kind="stable")
+        best = padded[np.take_along_axis(few, order_of_few, axis=1)]
+        return _first_distinct(best.reshape(paths, -1), INEXACT_TERMS.get(self.parameters, 1))
+
+    def _best_subsets(self, terms: list[Specification]) -> list[Candidates]:
+        """Return the best sums of products of `terms` (N, k) of each parameter, with and without a constant."""
+        specification, slots = _products(terms)
+        paths, number = specification.shape[0], len(slots) - 1
+        matrix, right, total = gram(self.tables.design(specification), self.values, self.weights)
+        penalty = INEXACT.complexity * self.tables.complexity(specification[:, :, None])
+        penalty[:, 1:][(specification[:, 1:] < 0).all(axis=2)] = np.inf  # there is no such product
+        order = self.tables.order(specification)
+        found: list[tuple[bool, NDArray[np.int64], FloatArray]] = []  # constant, products (N, S, k), scores (N, S)
+        pairs = all_subsets(number, 2)
+        best_pairs = np.empty((paths, 0), dtype=np.int64)
+        for width in range(1, min(number, 3, self.values.shape[1] - 2) + 1):
+            subsets = all_subsets(number, width) if width < 3 else extended(pairs, number)
+            fixed = self._fixed_penalty(slots[subsets])
+            chosen = subsets[None]
+            if width == 3:
+                numbers = (best_pairs[:, :, None] * number + np.arange(number)).reshape(paths, -1)
+                fixed, chosen = fixed[numbers], subsets[numbers]
+            own = fixed + sum(_gathered(penalty, chosen[:, :, i]) for i in range(width))
+            growth = np.maximum.reduce([_gathered(order, chosen[:, :, i]) for i in range(width)])
+            for constant, (coefficients, explained) in zip(
+                (True, False), solve_both(matrix, right, chosen), strict=True
+            ):
+                error = np.maximum(total[:, None] - explained, 0.0) / self.values.shape[1]
+                lead = np.maximum(growth, 0.0) if constant else growth
+                negative = sum((coefficient < 0).astype(np.float64) for coefficient in coefficients)
+                scores = own + INEXACT.coefficient * len(coefficients) + INEXACT.negative * negative
+                scores = posterior(error, self.criterion.observations[:, None], scores + INEXACT.growth * lead)
+                if width == 2 and constant:
+                    best_pairs = lowest(scores, INEXACT_PAIRS_KEPT)
+                best = lowest(scores, FINALISTS)
+                kept = chosen[np.arange(paths)[:, None], best] if width == 3 else subsets[best]
+                found.append((constant, kept, np.take_along_axis(scores, best, axis=1)))
+        result = []
+        for constant, chosen, scores in found:
+            path, place = np.nonzero(np.isfinite(scores))
+            result.append(Candidates(path, specification[path[:, None], chosen[path, place]], constant))
+        return result
+
+    def _fixed_penalty(self, slots: NDArray[np.int64]) -> FloatArray:
+        """Return the penalty of sums of products whatever their terms are, (S,); slots: (S, k, m), -1 for none."""
+        result = self.criterion.small_sample(slots)
+        for i, j in combinations(range(slots.shape[1]), 2):
+            result[(slots[:, i] == slots[:, j]).all(axis=1)] = np.inf
+        return result
+
+
+def _first_distinct(terms: NDArray[np.int64], number: int) -> Specification:
+    """Return the first `number` different terms of each row of (N, K), -1 where there are fewer."""
+    earlier = np.zeros(terms.shape, dtype=bool)
+    for column in range(1, terms.shape[1]):
+        earlier[:, column] = (terms[:, :column] == terms[:, column, None]).any(axis=1)
+    order = np.argsort(earlier, axis=1, kind="stable")[:, :number]
+    chosen = np.take_along_axis(terms, order, axis=1)
+    result: Specification = np.where(np.take_along_axis(earlier, order, axis=1), -1, chosen).astype(np.int16)
+    return result
+
+
+def _products(terms: list[Specification]) -> tuple[Specification, NDArray[np.int64]]:
+    """Return all products of at most one term per parameter, (N, Q, m), the empty one first, and their slots (Q, m).
+
+    Slots say which of the terms (N, k) of a parameter a product has; it is all -1 where one of them is missing.
+    """
+    slots = np.array(list(product(*(range(-1, own.shape[1]) for own in terms))), dtype=np.int64)
+    result = np.stack(
+        [np.pad(own, ((0, 0), (0, 1)), constant_values=-1)[:, slots[:, i]] for i, own in enumerate(terms)], 2
+    )
+    result[((result < 0) & (slots >= 0)).any(axis=2)] = -1
+    return result, slots
+
+
+def _gathered(table: FloatArray, columns: NDArray[np.int64]) -> FloatArray:
+    """Return the columns (1, S) or (N, S) of `table` (N, Q), (N, S)."""
+    return table.take(columns[0], axis=1) if len(columns) == 1 else np.take_along_axis(table, columns, axis=1)

@@ -1,0 +1,200 @@
+"""Proposer of models of counts that are rounded: whole numbers within a few counts of a function.
+
+Loops over shares, blocks and roots have sizes that are rounded to whole numbers, n/p or n^(1/3), so that no function
+reproduces the counts exactly, and yet all of their digits but the last few are evidence. What follows a simple
+function to within a few counts, over values that span many times that, follows it for a reason.
+
+Lines in one parameter show which sets of its functions follow the counts; sums of products that have all functions of
+one set per parameter are the candidates, where they stay within rounding at all points.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property, lru_cache
+from itertools import combinations, product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...experiment import FloatArray
+from ..calibration import (
+    BATCH_NUMBERS,
+    LOST_IN_GRAM,
+    ROUNDED,
+    ROUNDED_LEAST_TERM,
+    ROUNDED_PRODUCTS,
+    ROUNDED_SETS,
+    ROUNDING_EXPECTED,
+    ROUNDING_MOST,
+)
+from ..criterion.criterion import Candidates
+from ..data.lines import lines, same_places
+from ..fit.projection import residual_makers, squared_residuals
+from ..fit.shortlist import lowest
+from ..fit.subsets import gram, solve_both
+from ..hypotheses.tables import Tables
+
+_Flags = NDArray[np.bool_]
+_Index = NDArray[np.int64]
+
+
+class RoundedSums:
+    """Hypotheses of call paths measured at `points` (C, m), where `tables` holds the functions."""
+
+    def __init__(self, points: FloatArray, tables: Tables) -> None:
+        self.points, self.tables = points, tables
+        self.parameters = points.shape[1]
+        self.most_sets = ROUNDED_SETS.get(self.parameters, 1)
+
+    def propose(self, values: FloatArray) -> list[Candidates]:
+        """Return what follows the whole numbers `values` (N, C) to within rounding, for some call paths nothing."""
+        paths = np.flatnonzero((values == np.round(values)).all(axis=1))
+        sets: list[NDArray[np.int16]] = []
+        for parameter in range(self.parameters):
+            chosen, found = self._sets(parameter, values[paths])
+            paths, sets = paths[found], [*(own[found] for own in sets), chosen[found]]
+        if not paths.size:
+            return []
+        # one set per parameter: (N · combinations, functions)
+        choices = list(product(range(self.most_sets), repeat=self.parameters))
+        places = np.array(choices)
+        stacked = [own[:, places[:, parameter]].reshape(-1, own.shape[2]) for parameter, own in enumerate(sets)]
+        path = np.repeat(paths, len(choices))
+        known = np.logical_and.reduce([own[:, 0] > _ABSENT for own in stacked])
+        sizes = np.stack([(own >= 0).sum(axis=1) for own in stacked], axis=1)
+        result = []
+        for shape in np.unique(sizes[known], axis=0).tolist():
+            rows = known & (sizes == shape).all(axis=1)
+            result += self._combined(values, path[rows], [own[rows] for own in stacked], tuple(shape))
+        return result
+
+    # --- functions of one parameter -------------------------------------------------------------------------
+
+    @cached_property
+    def _groups(self) -> list[list[tuple[_Index, list[FloatArray]]]]:
+        """By parameter its lines at the same places, each with the residual makers of the families of sets."""
+        result = []
+        for parameter in range(self.parameters):
+            own = []
+            for alike in same_places(lines(self.points, parameter), self.points[:, parameter]):
+                table = self.tables.columns[parameter][:, alike[0]]
+                makers = [residual_makers(table, sets) for sets in self._families(parameter)]
+                own.append((alike, makers))
+            result.append(own)
+        return result
+
+    def _families(self, parameter: int) -> tuple[_Index, ...]:
+        distinct = np.unique(self.points[:, parameter]).size
+        return _families(len(self.tables.terms[parameter]), min(2, distinct - 2))
+
+    def _sets(self, parameter: int, values: FloatArray) -> tuple[NDArray[np.int16], _Flags]:
+        """Return the likeliest sets of up to two functions for each call path, (N, sets, 2), and which have any.
+
+        Along a line in one parameter the rest is constant, so every line has coefficients of its own.
+        """
+        chosen = np.full((len(values), self.most_sets, 2), -1, dtype=np.int16)
+        chosen[:, :, 0] = _ABSENT
+        families, groups = self._families(parameter), self._groups[parameter]
+        if not families or not groups:
+            return chosen, np.zeros(len(values), dtype=bool)
+        padded, factor = self._penalties(parameter)
+        points = sum(alike.size for alike, _ in groups)
+        most = points * ROUNDING_MOST**2
+        squares = np.zeros((len(values), len(padded)))
+        for alike, makers in groups:
+            place = 0
+            for own in makers:
+                squares[:, place : place + len(own)] += squared_residuals(own, values[:, alike], most)
+                place += len(own)
+        squares[squares > most] = np.inf
+        scores = (squares / points + ROUNDING_EXPECTED**2) * factor
+        best = np.sort(lowest(scores, self.most_sets), axis=1)
+        likelihood = np.take_along_axis(scores, best, axis=1)
+        order = np.argsort(likelihood, axis=1, kind="stable")
+        best, possible = np.take_along_axis(best, order, axis=1), np.isfinite(np.sort(likelihood, axis=1))
+        chosen[:, : best.shape[1]][possible] = padded[best[possible]]
+        return chosen, np.asarray(possible.any(axis=1), dtype=bool)
+
+    def _penalties(self, parameter: int) -> tuple[_Index, FloatArray]:
+        """Return all sets (S, 2), and the penalties (S,) as factors of variances, which need no logarithm."""
+        distinct = np.unique(self.points[:, parameter]).size
+        padded, penalty = [], []
+        for sets in self._families(parameter):
+            padded.append(np.pad(sets, ((0, 0), (0, 2 - sets.shape[1])), constant_values=-1))
+            complexity = self.tables.cost[parameter][sets].sum(axis=1)
+            penalty.append(ROUNDED.coefficient * sets.shape[1] + ROUNDED.complexity * complexity)
+        return np.concatenate(padded), np.exp(np.concatenate(penalty) / distinct)
+
+    # --- combinations ---------------------------------------------------------------------------------------
+
+    def _combined(
+        self, values: FloatArray, path: _Index, sets: list[NDArray[np.int16]], sizes: tuple[int, ...]
+    ) -> list[Candidates]:
+        """Return the sums of products of the functions in `sets` (M, 2) by parameter that may follow the values."""
+        products = np.array(list(product(*(range(-1, size) for size in sizes))), dtype=np.int64)
+        products = products[np.argsort((products >= 0).any(axis=1), kind="stable")]  # the constant first
+        sums = [(width, own) for width, own in _covering(sizes) if width < values.shape[1]]
+        result: list[Candidates] = []
+        step = max(1, BATCH_NUMBERS // (len(products) * values.shape[1]))
+        for start in range(0, len(path), step):
+            part = slice(start, start + step)
+            of_path = path[part]
+            specification = np.full((of_path.size, len(products), self.parameters), -1, dtype=np.int16)
+            for parameter, own in enumerate(sets):
+                specification[:, :, parameter] = np.where(
+                    products[:, parameter] >= 0, own[part][:, products[:, parameter]], -1
+                )
+            own_values = values[of_path]
+            columns = self.tables.design(specification)
+            matrix, right, total = gram(columns, own_values, np.ones_like(own_values))
+            limit = values.shape[1] * ROUNDING_MOST**2 + LOST_IN_GRAM * total
+            top = np.abs(own_values).max(axis=1)[:, None]  # the unit of coefficients
+            peak = np.abs(columns).max(axis=2) * top
+            least = np.maximum(ROUNDED_LEAST_TERM * ROUNDING_MOST - 10.0 * LOST_IN_GRAM * top, 0.0)
+            for _, subsets in sums:
+                for constant, (found, explained) in zip(
+                    (True, False), solve_both(matrix, right, subsets[None]), strict=True
+                ):
+                    near = total[:, None] - explained <= limit[:, None]
+                    for own_terms, coefficient in zip(subsets.T, found[-subsets.shape[1] :], strict=True):
+                        near &= np.abs(coefficient) * peak[:, own_terms] >= least
+                    row, number = np.nonzero(near)
+                    if row.size:
+                        chosen = specification[row[:, None], subsets[number]]
+                        result.append(Candidates(of_path[row], chosen, constant))
+        return result
+
+
+# Stands in the first place of a set that there is not.
+_ABSENT = -2
+
+
+@lru_cache(maxsize=32)
+def _families(functions: int, most: int) -> tuple[_Index, ...]:
+    """Return sets of no function, of one and so on, each an array (sets, size)."""
+    families = []
+    for size in range(max(most, -1) + 1):
+        sets = list(combinations(range(functions), size))
+        families.append(np.array(sets, dtype=np.int64).reshape(len(sets), size))
+    return tuple(families)
+
+
+@lru_cache(maxsize=256)
+def _covering(sizes: tuple[int, ...]) -> list[tuple[int, _Index]]:
+    """Return the sums of up to three products that have every function of sets of these sizes, (H, products).
+
+    Products are numbered as all choices of one function per parameter, or none, the constant (0) first.
+    """
+    everything = list(product(*(range(-1, size) for size in sizes)))
+    everything.sort(key=lambda term: any(place >= 0 for place in term))
+    wanted = {(parameter, place) for parameter, size in enumerate(sizes) for place in range(size)}
+    found = []
+    for width in range(1, ROUNDED_PRODUCTS + 1):
+        sums = [
+            subset
+            for subset in combinations(range(1, len(everything)), width)
+            if {(i, place) for term in subset for i, place in enumerate(everything[term]) if place >= 0} == wanted
+        ]
+        if sums:
+            found.append((width, np.array(sums, dtype=np.int64)))
+    return found
