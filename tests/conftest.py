@@ -1,4 +1,4 @@
-"""How all tests use Hypothesis, and which of them may run beside each other.
+"""How all tests use Hypothesis, what they build on first use, and which of them may run beside each other.
 
 Hypothesis: the same examples in every run, however slow or busy the machine is; `pytest --hypothesis-profile=explore`
 tries others.
@@ -6,7 +6,10 @@ tries others.
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -21,13 +24,26 @@ settings.register_profile("explore", settings.get_profile("steady"), derandomize
 settings.load_profile("steady")
 
 TESTS = Path(__file__).parent
+# Where Quipu keeps the PMPI library of each MPI and modules of flang: built once for all tests, under a name that is a
+# hash over all that goes into them.
+os.environ.setdefault("XDG_CACHE_HOME", str(TESTS.parent / "build" / "cache"))
+sys.path.insert(0, str(TESTS / "examples"))
 # Most tests of these start several ranks, which want all cores: one after the other, in one of the workers.
 OF_RANKS = [TESTS / name for name in ("mpi", "chain", "examples", "cli/test_chain.py")]
 
 
+@pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the mark in the same hook
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Keep the tests that start ranks together in one worker of pytest-xdist (`--dist loadgroup`), if that is here."""
     if config.pluginmanager.hasplugin("xdist"):
         for item in items:
             if any(item.path.is_relative_to(place) for place in OF_RANKS):
                 item.add_marker(pytest.mark.xdist_group("ranks"))
+
+
+@pytest.fixture(scope="session")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """All examples by name, built once each with the compiler behind mpicc (`example_programs.Program`)."""
+    from example_programs import ALL, build
+
+    return {name: build(name, tmp_path_factory.mktemp("plain")) for name in ALL}
