@@ -29,7 +29,7 @@ test-address test-thread test-undefined: packages-test build
 
 # Two workers: one for the tests that start ranks (tests/conftest.py), one for all others.
 test: packages-test build
-	@$(PY) -m pytest --numprocesses 2 --dist loadgroup
+	@$(PY) -m pytest --numprocesses 2
 
 lint: packages-test build
 	@.ci/lint

@@ -29,16 +29,19 @@ TESTS = Path(__file__).parent
 os.environ.setdefault("XDG_CACHE_HOME", str(TESTS.parent / "build" / "cache"))
 sys.path.insert(0, str(TESTS / "examples"))
 # Most tests of these start several ranks, which want all cores: one after the other, in one of the workers.
-OF_RANKS = [TESTS / name for name in ("mpi", "chain", "examples", "cli/test_chain.py")]
+OF_RANKS = ("tests/mpi/", "tests/chain/", "tests/examples/", "tests/cli/test_chain.py")
 
 
-@pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the mark in the same hook
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep the tests that start ranks together in one worker of pytest-xdist (`--dist loadgroup`), if that is here."""
-    if config.pluginmanager.hasplugin("xdist"):
-        for item in items:
-            if any(item.path.is_relative_to(place) for place in OF_RANKS):
-                item.add_marker(pytest.mark.xdist_group("ranks"))
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With pytest-xdist, one worker runs the tests that start ranks, beginning with them; the others share the rest."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class RanksTogether(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return "ranks" if nodeid.startswith(OF_RANKS) else nodeid
+
+    return RanksTogether(config, log)
 
 
 @pytest.fixture(scope="session")
