@@ -1,4 +1,4 @@
-"""What Quipu needs, whether it is there, and the command that mends it. Plain data; the command line draws it."""
+"""What Quipu needs, whether it is there, and the command that installs or repairs it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 from quipu.modeling.errors import QuipuError
 
-from .installation import MEND, modules, native_file, native_folders, quipu_version
+from .installation import REINSTALL, modules, native_file, native_folders, quipu_version
 from .launch.launchers.detect import launcher_for
 
 _ANSWER = 30.0  # seconds for a question to a tool
@@ -28,14 +28,14 @@ class Check:
     """One thing that was looked at.
 
     ok: it is as it should be. optional: much works without it. found: what is there. needed_for: what does not work
-    without it. mend: the command that mends it, empty if ok.
+    without it. remedy: the command that installs or repairs it, empty if ok.
     """
 
     name: str
     ok: bool
     found: str
     needed_for: str
-    mend: str = ""
+    remedy: str = ""
     optional: bool = False
 
 
@@ -80,12 +80,12 @@ def _python() -> Check:
 
 def _tool(name: str, needed_for: str, package: str, optional: bool = False) -> Check:
     path = shutil.which(name)
-    mend = f"apt-get install {package}"
+    remedy = f"apt-get install {package}"
     if path is None:
-        return Check(name, False, "missing", needed_for, mend, optional)
+        return Check(name, False, "missing", needed_for, remedy, optional)
     code, text = _answer([path, "--version"])
     ok = code == 0
-    return Check(name, ok, _first_line(text) or path, needed_for, "" if ok else mend, optional)
+    return Check(name, ok, _first_line(text) or path, needed_for, "" if ok else remedy, optional)
 
 
 def _mpi() -> list[Check]:
@@ -107,9 +107,9 @@ def _mpi() -> list[Check]:
     if compiler is not None and family is not None:
         found.append(_belong_together(compiler, family.family, launcher))
     code, text = _answer([launcher, "-n", "2", "true"], _ROOT)
-    told = "starts 2 processes" if code == 0 else f"exit code {code}: {_first_line(text)}"
+    answer = "starts 2 processes" if code == 0 else f"exit code {code}: {_first_line(text)}"
     found.append(
-        Check("MPI start", code == 0, told, "measuring MPI programs", "" if code == 0 else f"{launcher} -n 2 true")
+        Check("MPI start", code == 0, answer, "measuring MPI programs", "" if code == 0 else f"{launcher} -n 2 true")
     )
     return found
 
@@ -133,9 +133,9 @@ def _belong_together(compiler: str, family: str, launcher: str) -> Check:
         return Check("mpicc and mpirun", False, str(error), needed_for, "apt-get install libopenmpi-dev clang-19")
     kinds = {"Open MPI": "openmpi", "MPICH": "mpich", "Intel MPI": "mpich", "MVAPICH": "mpich"}
     ok = kinds.get(of_compiler) == family or family == "slurm"
-    mend = f"put the mpicc that belongs to {launcher} first in PATH, or: update-alternatives --config mpi"
+    remedy = f"put the mpicc that belongs to {launcher} first in PATH, or: update-alternatives --config mpi"
     found = f"{of_compiler} and {family}"
-    return Check("mpicc and mpirun", ok, found, needed_for, "" if ok else mend)
+    return Check("mpicc and mpirun", ok, found, needed_for, "" if ok else remedy)
 
 
 def _native() -> list[Check]:
@@ -157,11 +157,11 @@ def _fit_together() -> Check:
         for path in [folder / "libquipu.so", *sorted(folder.glob("QuipuPass-*.so"))]
         for module in modules(path)
     }
-    told = {(module.version, module.interface) for module in found.values()}
+    known = {(module.version, module.interface) for module in found.values()}
     versions = ", ".join(f"{name} {module.version}-{module.interface:08x}" for name, module in sorted(found.items()))
-    ok = len(told) == 1 and quipu_version() in ("unknown", *(version for version, _ in told))
+    ok = len(known) == 1 and quipu_version() in ("unknown", *(version for version, _ in known))
     name, needed_for = "native parts", "measuring what the wrappers built"
-    return Check(name, ok, versions or "none says its version", needed_for, "" if ok else MEND)
+    return Check(name, ok, versions or "none says its version", needed_for, "" if ok else REINSTALL)
 
 
 def _further_plugins() -> list[Check]:
@@ -174,9 +174,9 @@ def _part(name: str, needed_for: str, test: Callable[[Path], str]) -> Check:
     try:
         path = native_file(name)
     except QuipuError:
-        return Check(name, False, "missing", needed_for, MEND)
+        return Check(name, False, "missing", needed_for, REINSTALL)
     trouble = test(path)
-    return Check(name, not trouble, trouble or str(path), needed_for, MEND if trouble else "")
+    return Check(name, not trouble, trouble or str(path), needed_for, REINSTALL if trouble else "")
 
 
 def _load(path: Path) -> str:
@@ -205,8 +205,8 @@ def _psutil() -> Check:
     try:
         found = f"{psutil.__version__}, {psutil.cpu_count()} CPUs, load {psutil.getloadavg()[0]:.2f}"
     except (psutil.Error, OSError) as error:
-        return Check("psutil", False, str(error), "facts about nodes", "pip install --upgrade psutil")
-    return Check("psutil", True, found, "facts about nodes")
+        return Check("psutil", False, str(error), "data of nodes", "pip install --upgrade psutil")
+    return Check("psutil", True, found, "data of nodes")
 
 
 def _perf_events() -> Check:
@@ -219,8 +219,8 @@ def _perf_events() -> Check:
             "perf events", False, "not offered by this kernel", needed_for, "use a kernel with perf events", True
         )
     ok = level <= 2 or os.geteuid() == 0
-    mend = "" if ok else "sysctl kernel.perf_event_paranoid=2"
-    return Check("perf events", ok, f"perf_event_paranoid = {level}", needed_for, mend, optional=True)
+    remedy = "" if ok else "sysctl kernel.perf_event_paranoid=2"
+    return Check("perf events", ok, f"perf_event_paranoid = {level}", needed_for, remedy, optional=True)
 
 
 def _clock() -> Check:
@@ -245,5 +245,5 @@ def _disk(folder: Path) -> Check:
     except OSError as error:
         return Check("disk", False, f"{folder}: {error.strerror}", needed_for, "choose another folder with -o")
     ok = writable and free >= _LITTLE_DISK
-    mend = "" if ok else "make room, or choose another folder with -o"
-    return Check("disk", ok, f"{free / (1 << 30):.1f} GiB free in {folder.absolute()}", needed_for, mend)
+    remedy = "" if ok else "make room, or choose another folder with -o"
+    return Check("disk", ok, f"{free / (1 << 30):.1f} GiB free in {folder.absolute()}", needed_for, remedy)

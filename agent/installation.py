@@ -16,7 +16,7 @@ from quipu.modeling.errors import EnvironmentProblem
 
 MODULES = ".quipu.modules"
 _MODULE = struct.Struct("<I28s96s")  # struct quipu_module of inlined.h
-MEND = "install Quipu again (in its source folder: make build, or: pip install .)"
+REINSTALL = "install Quipu again (in its source folder: make build, or: pip install .)"
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def native_folders(environment: Mapping[str, str] = os.environ) -> tuple[Path, P
 def native_file(name: str, environment: Mapping[str, str] = os.environ) -> Path:
     """Return the absolute path of a native part, like "quipu-exec", "libquipu.so" or "include/quipu.h".
 
-    Raises EnvironmentProblem, with the command that mends it, if the part is missing.
+    Raises EnvironmentProblem, with the command that installs it, if the part is missing.
     """
     folders = native_folders(environment)
     for folder in folders:
@@ -69,7 +69,7 @@ def native_file(name: str, environment: Mapping[str, str] = os.environ) -> Path:
         if path.exists():
             return path.absolute()
     home = " (QUIPU_HOME is set: is it right?)" if environment.get("QUIPU_HOME") else ""
-    raise EnvironmentProblem(f"{name} is neither in {folders[0]} nor in {folders[1]}{home}; {MEND}")
+    raise EnvironmentProblem(f"{name} is neither in {folders[0]} nor in {folders[1]}{home}; {REINSTALL}")
 
 
 def quipu_version() -> str:

@@ -20,7 +20,7 @@ namespace quipu {
 /// stores, bytes loaded, bytes stored.
 using Effort = std::array<int64_t, QUIPU_WEIGHTED>;
 
-/// What one execution of a block costs as far as its code tells. A fused multiply-add is two operations, a vector
+/// What one execution of a block costs as far as its code shows. A fused multiply-add is two operations, a vector
 /// counts by its elements; comparisons, conversions and negations are none. Bytes that a call of memcpy or memset moves
 /// are in here if their number is a constant.
 Effort effortOf(const llvm::BasicBlock &BB);

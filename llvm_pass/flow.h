@@ -1,4 +1,4 @@
-//===- flow.h - which edges of a flow graph are counted, and what they tell ---===//
+//===- flow.h - which edges of a flow graph are counted, and what follows ----===//
 #ifndef QUIPU_FLOW_H
 #define QUIPU_FLOW_H
 
@@ -43,7 +43,7 @@ using BlockEfforts = llvm::DenseMap<const llvm::BasicBlock *, Effort>;
 /// The edges outside of a spanning tree of the flow graph (Knuth 1973; Ball and Larus 1994, section 3); those on it
 /// follow from flow conservation. A block that contains a call which may not come back conserves nothing, nor do
 /// the `Endless` ones: they have an edge to the exit of the graph, which is on the tree. Blocks without an entry in
-/// `Efforts` weigh nothing. `IsCheap` tells of blocks whose count has a closed form: they are rather counted than
+/// `Efforts` weigh nothing. `IsCheap` says which blocks have a closed form of their count: they are rather counted than
 /// followed from others.
 CountingPlan planEdges(llvm::Function &F, const BlockEfforts &Efforts, const BlockSet &Endless,
                        const llvm::LoopInfo &LI, llvm::function_ref<bool(const llvm::BasicBlock *)> IsCheap);

@@ -46,7 +46,7 @@ class FunctionInstrumenter {
     FunctionInstrumenter(Function &F, Runtime &RT, RegionFacts &Facts, bool Region, bool HandleExceptions)
         : F(F), RT(RT), Facts(Facts), Region(Region), HandleExceptions(HandleExceptions) {}
 
-    /// The reference: the active call path is told of the effort of every block.
+    /// The reference: the effort of every block is added to the active call path.
     void runNaively(const BlockEfforts &Efforts) {
         std::vector<Instruction *> Twice = returningTwice();
         countNaively(F, Efforts, RT.Effort, RT.Moved);

@@ -42,7 +42,7 @@ LineTable::LineTable(const Function &F, ArrayRef<SmallVector<Share, 4>> Shares) 
 }
 
 void LineTable::addTransfer(unsigned Row, const Instruction &I, const Effort &Weight) {
-    // Lines that share the counter cannot be told apart: it goes to the first.
+    // Lines that share the counter cannot be separated: it goes to the first.
     for (const auto &Line : Table)
         if (Line.second.count(Row))
             return;

@@ -26,7 +26,7 @@ std::string displayName(const llvm::Function &F);
 /// The same of a function that may have been inlined.
 std::string displayName(const llvm::DISubprogram &F);
 
-/// What the linker would know the function by, as far as debug information tells.
+/// What the linker would know the function by, as far as debug information says.
 llvm::StringRef linkerName(const llvm::DISubprogram &F);
 
 } // namespace quipu

@@ -28,9 +28,9 @@ struct RegionFacts {
     size_t Instructions = 0;
     llvm::SetVector<const llvm::Function *> Calls; ///< functions that it calls by name
     size_t IndirectCalls = 0;
-    unsigned Counters = 0;         ///< of the region, if lines are told
+    unsigned Counters = 0;         ///< of the region, if source lines are described
     std::vector<LineEffort> Lines; ///< empty unless they are asked for
-    bool IsSmall = false;          ///< a hook would cost more than it tells: no loop, no call, few instructions
+    bool IsSmall = false;          ///< a hook would cost more than it is worth: no loop, no call, few instructions
 };
 
 /// Reads the facts before anything is inserted.

@@ -199,7 +199,7 @@ class ConfigurationRow:
 
 @dataclass(frozen=True)
 class Check:
-    """Something that Quipu needs or can use, whether it is there, what for, and the command that mends it.
+    """Something that Quipu needs or can use, whether it is there, what for, and the command that installs it.
 
     state "warning": missing, but most of Quipu works without it.
     """

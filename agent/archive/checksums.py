@@ -9,7 +9,7 @@ from pathlib import Path
 
 from quipu.modeling.errors import FormatError
 
-from .tables import MEND, fsync
+from .tables import REMEDY, fsync
 
 NAME = "SHA256SUMS"
 _LINE = re.compile(r"([0-9a-f]{64}) [ *]([\w.-]+)")
@@ -39,14 +39,15 @@ def check_files(folder: Path, names: Iterable[str]) -> None:
             raise FormatError(path, f"cannot be read: {error.strerror or error}") from error
         if changed:
             raise FormatError(
-                path, f"does not fit its checksum in {NAME}: it is damaged, or was changed (then remove {NAME}); {MEND}"
+                path,
+                f"does not fit its checksum in {NAME}: it is damaged, or was changed (then remove {NAME}); {REMEDY}",
             )
 
 
 def _sums(path: Path) -> dict[str, str] | None:
     try:
         if path.stat().st_size > _LARGEST:
-            raise FormatError(path, f"is no list of checksums; remove it to read the archive without; {MEND}")
+            raise FormatError(path, f"is no list of checksums; remove it to read the archive without; {REMEDY}")
         text = path.read_text(encoding="ascii", errors="replace")
     except FileNotFoundError:
         return None

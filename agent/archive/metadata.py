@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from quipu.modeling.documents import Count, Number, Positive, Whole
 from quipu.modeling.experiment import Metric
 
 RESERVED = frozenset({"callpath", "rank", "thread"})
@@ -23,20 +24,20 @@ class RunMetadata:
     values of every rank, and not their statistics alone.
     """
 
-    parameters: Mapping[str, float] = field(default_factory=dict)
-    repetition: int = 1
+    parameters: Mapping[str, Number] = field(default_factory=dict)
+    repetition: Positive = 1
     command: tuple[str, ...] = ()
     started: str = ""
-    seconds: float | None = None
-    exit_code: int | None = None
+    seconds: Number | None = None
+    exit_code: Whole | None = None
     partial: bool = False
     problems: tuple[str, ...] = ()
-    ranks: int = 0
+    ranks: Count = 0
     launcher: Mapping[str, Any] = field(default_factory=dict)
     environment_added: Mapping[str, str] = field(default_factory=dict)
     metrics: tuple[Metric, ...] = ()
     nodes: tuple[Mapping[str, Any], ...] = ()
-    overhead: Mapping[str, float] = field(default_factory=dict)
+    overhead: Mapping[str, Number] = field(default_factory=dict)
     quipu_version: str = ""
     rank_columns: bool = True
 

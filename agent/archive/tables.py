@@ -25,7 +25,7 @@ _TYPES = {
     "float64": pa.float64(),
     "str": pa.string(),
 }
-MEND = "restore it from a copy, merge the raw folder again if it still exists, or measure again"
+REMEDY = "restore it from a copy, merge the raw folder again if it still exists, or measure again"
 
 
 def write_table(path: Path, columns: Mapping[str, tuple[str, Column]]) -> None:
@@ -58,16 +58,16 @@ class TableReader:
             with pq.ParquetFile(path, page_checksum_verification=True) as file:
                 rows = file.metadata.num_rows
                 if not 0 <= rows <= _FREE_ROWS + _ROWS_PER_BYTE * size:
-                    raise FormatError(path, f"claims {rows} rows in {size} bytes: it is damaged; {MEND}")
+                    raise FormatError(path, f"claims {rows} rows in {size} bytes: it is damaged; {REMEDY}")
                 self._check_types(file.schema_arrow, columns)
                 table = file.read(columns=list(columns)) if content else file.schema_arrow.empty_table()
         except FileNotFoundError as error:
-            raise FormatError(path, f"is missing: the archive is incomplete; {MEND}") from error
+            raise FormatError(path, f"is missing: the archive is incomplete; {REMEDY}") from error
         except (OSError, ValueError, KeyError, IndexError, pa.ArrowException) as error:
-            raise FormatError(path, f"cannot be read, it is truncated or damaged; {MEND}") from error
+            raise FormatError(path, f"cannot be read, it is truncated or damaged; {REMEDY}") from error
         for name in columns:
             if table.column(name).null_count:
-                raise FormatError(path, f"column {name} has missing values; {MEND}")
+                raise FormatError(path, f"column {name} has missing values; {REMEDY}")
         self.rows = int(table.num_rows)
         self._table = table
 
@@ -75,17 +75,19 @@ class TableReader:
         for name, kind in columns.items():
             found = schema.get_all_field_indices(name)
             if len(found) != 1:
-                raise FormatError(self.path, f"has no column {name}: it is not a table of this Quipu version; {MEND}")
+                raise FormatError(self.path, f"has no column {name}: it is not a table of this Quipu version; {REMEDY}")
             if schema.field(found[0]).type != _TYPES[kind]:
-                raise FormatError(self.path, f"column {name} is {schema.field(found[0]).type}, expected {kind}; {MEND}")
+                raise FormatError(
+                    self.path, f"column {name} is {schema.field(found[0]).type}, expected {kind}; {REMEDY}"
+                )
 
     def integers(self, name: str, lowest: int | None = None, below: int | None = None) -> NDArray[np.int64]:
         """Return an integer column as int64, all values in [lowest, below)."""
         column: NDArray[np.int64] = self._table.column(name).to_numpy().astype(np.int64)
         if column.size and lowest is not None and int(column.min()) < lowest:
-            raise FormatError(self.path, f"column {name} holds {int(column.min())}, less than {lowest}; {MEND}")
+            raise FormatError(self.path, f"column {name} holds {int(column.min())}, less than {lowest}; {REMEDY}")
         if column.size and below is not None and int(column.max()) >= below:
-            raise FormatError(self.path, f"column {name} holds {int(column.max())}, expected below {below}; {MEND}")
+            raise FormatError(self.path, f"column {name} holds {int(column.max())}, expected below {below}; {REMEDY}")
         return column
 
     def floats(self, name: str) -> NDArray[np.float64]:
@@ -98,13 +100,13 @@ class TableReader:
         try:
             column: list[str] = self._table.column(name).to_pylist()
         except UnicodeDecodeError as error:
-            raise FormatError(self.path, f"column {name} is not UTF-8; {MEND}") from error
+            raise FormatError(self.path, f"column {name} is not UTF-8; {REMEDY}") from error
         return column
 
     def require(self, condition: bool, message: str) -> None:
         """Raise FormatError with this message unless the condition holds."""
         if not condition:
-            raise FormatError(self.path, f"{message}; {MEND}")
+            raise FormatError(self.path, f"{message}; {REMEDY}")
 
 
 def concatenated(pieces: Iterable[NDArray[Any]], dtype: Any) -> NDArray[Any]:

@@ -151,11 +151,11 @@ def run_campaign(
 
 def _options(campaign: Campaign, options: LaunchOptions | None, progress: Progress) -> LaunchOptions:
     """Return the launch options of the campaign; what the caller gives goes before what the file says."""
-    told: set[str] = set()
+    said: set[str] = set()
 
     def say_once(text: str) -> None:
-        if text not in told:
-            told.add(text)
+        if text not in said:
+            said.add(text)
             progress.note(text)
 
     options = options or LaunchOptions()
@@ -266,7 +266,7 @@ def _expect_no_rank(raw: Path) -> None:
         try:
             rank = read_rank_file(path)
         except FormatError:
-            continue  # the merge will tell
+            continue  # the merge reports it
         if rank.host == socket.gethostname() and _runs_since(rank, path.stat().st_mtime):
             raise _StillRunning(
                 f"{raw}: rank {rank.rank} of an interrupted run still runs (process {rank.pid}); wait for it or end it"

@@ -35,7 +35,7 @@ class LaunchOptions:
     clock: one of `CLOCKS`, None: the best there is; "none" keeps no time (effort only). filter_file: Score-P filter
     honoured at run time. environment: further variables for the program. timeout: seconds. mpi_preload: the MPI
     library to put before the program (None: the one that fits the launcher, built if need be); mpi=False: none.
-    mpi_wait: one of `WAITS`, how waiting in MPI is told from transfer (None: $QUIPU_MPI_WAIT, else "local":
+    mpi_wait: one of `WAITS`, how waiting in MPI is separated from transfer (None: $QUIPU_MPI_WAIT, else "local":
     barriers that nobody asked for could hang a program of which only a part is wrapped).
     python: functions of Python programs become regions. mpi_reduce: the ranks reduce their profiles in MPI_Finalize
     (None: $QUIPU_MPI_REDUCE, else if all ranks run the same program). rank_columns: up to so many ranks the archive has
@@ -91,7 +91,7 @@ def run(
     repetition: the first number to try (None: 1). Output of the program passes through unchanged.
 
     Raises MeasurementError before anything is started if a program is missing; RunFailed, with the partial archive, if
-    the program exits non-zero or is killed or some rank did not count to its end; RunInterrupted if we were told to
+    the program exits non-zero or is killed or some rank did not count to its end; RunInterrupted if we were asked to
     stop; MeasurementError if no process left a profile or the archive cannot be written (the raw folder stays, the
     message names it).
     """
@@ -110,7 +110,7 @@ def run(
             "version": plan.version,
             "ranks": plan.ranks,
             "argv": list(plan.argv),
-            **plan.facts,
+            **plan.details,
         },
         environment_added={**options.environment, **plan.settings},
         quipu_version=quipu_version(),
@@ -188,7 +188,7 @@ def _reduce(plan: LaunchPlan, options: LaunchOptions, variables: Mapping[str, st
 
 
 def _cores() -> int:
-    """Return how many ranks Open MPI starts here without being told to oversubscribe: physical cores that are ours."""
+    """Return how many ranks Open MPI starts here without the option to oversubscribe: physical cores that are ours."""
     allowed = len(os.sched_getaffinity(0))
     return min(psutil.cpu_count(logical=False) or allowed, allowed)
 

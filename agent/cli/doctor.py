@@ -1,4 +1,4 @@
-"""`quipu doctor`: what is installed, what is missing, and the command that mends it."""
+"""`quipu doctor`: what is installed, what is missing, and the command that installs or repairs it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def command(
     ),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
-    """Say what is installed, what is missing, and the command that mends it.
+    """Say what is installed, what is missing, and the command that installs or repairs it.
 
     The exit code is 1 if something is missing that Quipu cannot do without.
 
@@ -35,7 +35,7 @@ def command(
             state="ok" if check.ok else "warning" if check.optional else "missing",
             found=check.found,
             needed_for=check.needed_for,
-            remedy=check.mend,
+            remedy=check.remedy,
         )
         for check in checks(folder)
     ]

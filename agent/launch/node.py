@@ -2,7 +2,7 @@
 
 `python -m quipu.agent.launch.node RAW_DIR`; quipu-exec starts one on each node. It imports psutil and the standard
 library alone, so that it is there soon and disturbs little. It also notes when each measured process ended, so that the
-time of one that was killed can be told up to its end, and alive-<host> has the moment when the agent last looked.
+time of one that was killed is known up to its end, and alive-<host> has the moment when the agent last looked.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .process_ends import ProcessEnds
 INTERVAL = 0.2
 CLOSELY = 5  # ticks in which ranks are looked at each time; after that, and for writing the file, every fifth tick
 GIVE_UP = 30.0  # seconds without any rank
-AFTER_STOP = 20.0  # seconds; batch systems kill processes about 30 s after they told them to end
+AFTER_STOP = 20.0  # seconds; batch systems kill processes about 30 s after they asked them to end
 MOST_SAMPLES = 600  # then every second one is dropped, and half as many are taken from then on
 
 
@@ -34,10 +34,10 @@ class RankWatch:
 
     def __init__(self, content: dict[str, Any]) -> None:
         """content: what quipu-exec wrote to rank-<rank>.json."""
-        self.facts: dict[str, Any] = {"rank": int(content["rank"]), "pid": int(content["pid"])}
+        self.record: dict[str, Any] = {"rank": int(content["rank"]), "pid": int(content["pid"])}
         self.process: psutil.Process | None
         try:
-            self.process = psutil.Process(self.facts["pid"])
+            self.process = psutil.Process(self.record["pid"])
         except psutil.Error:
             self.process = None
 
@@ -51,10 +51,10 @@ class RankWatch:
                     self.process = None
                     return
                 switches = self.process.num_ctx_switches()
-                self.facts["voluntary_switches"] = switches.voluntary
-                self.facts["involuntary_switches"] = switches.involuntary
-                self.facts["affinity"] = self.process.cpu_affinity()
-            self.facts["max_rss_bytes"] = high_water_mark(self.facts["pid"])
+                self.record["voluntary_switches"] = switches.voluntary
+                self.record["involuntary_switches"] = switches.involuntary
+                self.record["affinity"] = self.process.cpu_affinity()
+            self.record["max_rss_bytes"] = high_water_mark(self.record["pid"])
         except (psutil.Error, OSError):
             self.process = None
 
@@ -62,7 +62,7 @@ class RankWatch:
         """Whether the rank is still there; much cheaper than a sample."""
         if self.process is not None:
             try:
-                os.kill(self.facts["pid"], 0)
+                os.kill(self.record["pid"], 0)
             except ProcessLookupError:
                 self.process = None
             except PermissionError:
@@ -116,7 +116,7 @@ class NodeAgent:
         self.read: set[str] = set()  # names of files that need no second look
 
     def stop(self, number: int = 0, frame: FrameType | None = None) -> None:
-        """End soon (also as a signal handler): with the ranks, which are likely told the same, or a while later."""
+        """End soon (also as a signal handler): with the ranks, which likely get the same signal, or a while later."""
         self.end_at = self.clock() + AFTER_STOP
 
     def find_processes(self) -> None:
@@ -141,8 +141,8 @@ class NodeAgent:
             content = json.loads((self.raw / name).read_text(encoding="utf-8"))
             if content["host"] == self.host and int(content["rank"]) not in self.ranks:
                 watch = RankWatch(content)
-                self.ranks[watch.facts["rank"]] = watch
-                self.ends.watch(watch.facts["pid"])
+                self.ranks[watch.record["rank"]] = watch
+                self.ends.watch(watch.record["pid"])
         except (OSError, ValueError, KeyError, TypeError):
             return  # not written by quipu-exec, or not yet: the merge will say so
         self.read.add(name)
@@ -203,7 +203,7 @@ class NodeAgent:
             "cores": psutil.cpu_count(logical=False),
             "memory_bytes": psutil.virtual_memory().total,
             "processes": [{"pid": pid, "ended_ns": self.ends.ended.get(pid)} for pid in sorted(self.ends.known)],
-            "ranks": [watch.facts for _, watch in sorted(self.ranks.items())],
+            "ranks": [watch.record for _, watch in sorted(self.ranks.items())],
             "samples": self.samples,
         }
 

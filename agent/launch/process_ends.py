@@ -10,11 +10,11 @@ import os
 import select
 import time
 
-_RECHECK = 0.05  # seconds between two looks at processes that the kernel does not tell us about
+_RECHECK = 0.05  # seconds between two looks at processes that the kernel does not report
 
 
 class ProcessEnds:
-    """Watches processes that are not ours: the kernel tells at once when one of them ends (pidfd, Linux 5.3)."""
+    """Watches processes that are not ours: the kernel reports at once when one of them ends (pidfd, Linux 5.3)."""
 
     def __init__(self) -> None:
         """Watch nothing yet."""

@@ -64,7 +64,7 @@ class Launch:
 
     @property
     def alive(self) -> bool:
-        """Whether the launching process still runs, as far as this host can tell."""
+        """Whether the launching process still runs, as far as this host knows."""
         if self.agent_host != socket.gethostname():
             return False
         return process_exists(self.agent_pid)

@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Variables in which launchers tell a process its place; the first one that is set holds. */
+/* Variables in which launchers give a process its rank; the first one that is set holds. */
 static const char *const rank_names[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK",     "PMIX_RANK",
                                          "MV2_COMM_WORLD_RANK",  "SLURM_PROCID", NULL};
 static const char *const size_names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", "SLURM_NTASKS",

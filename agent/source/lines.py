@@ -113,7 +113,7 @@ class SourcePrograms:
         self.problems: dict[str, None] = {}
 
     def have_lines(self, attributes: Mapping[str, str]) -> bool:
-        """Whether a file that a process ran tells of lines. attributes: those of its profile."""
+        """Whether a file that a process ran describes source lines. attributes: those of its profile."""
         return any(self._functions(path) for path in files_of(attributes))
 
     def find(

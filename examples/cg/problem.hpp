@@ -14,7 +14,7 @@ inline double solution_at(std::uint64_t point) { return 2 * random_at(point, 1) 
 // Fill the solution u.
 void fill_solution(const Partition &partition, Vector<double> &u);
 
-// Fill the right-hand side f from the values of u by position: without matrix and messages, so that it tells whether
+// Fill the right-hand side f from the values of u by position: without matrix and messages, so that it shows whether
 // these are right.
 void fill_right_hand_side(const Partition &partition, Vector<double> &f);
 

@@ -36,7 +36,7 @@ void halo_exchange(struct halo *halo, const struct grid *grid, double *field) {
     MPI_Request requests[2 * FACES];
     int posted = 0;
     /* The tag is the face that the message leaves from: with two ranks in a dimension both neighbours are the same
-     * rank, and only the tag tells their messages apart. */
+     * rank, and only the tag distinguishes their messages. */
     for (int d = 0; d < 3; ++d)
         for (int direction = 0; direction < 2; ++direction)
             MPI_Irecv(halo->receive[d][direction], (int)face_values(grid, d), MPI_DOUBLE, grid->neighbor[d][direction],

@@ -12,7 +12,7 @@ struct CommandLine {
     std::string filter;                 ///< --quipu-filter=FILE
     bool naive = false;                 ///< --quipu-naive: the pass counts by one call per block
     bool all = false;                   ///< --quipu-all: hooks for small functions, too
-    bool perBlock = false;              ///< --quipu-per-block: facts tell which source line does how much
+    bool perBlock = false;              ///< --quipu-per-block: the static facts say which source line does how much
     bool show = false;                  ///< --quipu-show: print the command instead of running it
     bool hasInput = false;              ///< there is something to compile or link
     bool compiles = false;              ///< source files are among the inputs

@@ -126,5 +126,5 @@ int main(int argc, char **argv) {
     arguments.push_back(nullptr);
     execvp(arguments[0], arguments.data());
     fail("cannot run " + command[0] + ": " + strerror(errno) +
-         (errno == ENOENT ? "; install it, or name another compiler (quipu doctor tells how)" : ""));
+         (errno == ENOENT ? "; install it, or name another compiler (see quipu doctor)" : ""));
 }

@@ -62,7 +62,7 @@ unsigned versionInAnswer(const std::string &answer) {
     return 0;
 }
 
-/// The version of the LLVM that the compiler is of; 0 if it is of none. Names tell in a moment what starting the
+/// The version of the LLVM that the compiler is of; 0 if it is of none. Names show at once what starting the
 /// compiler would.
 unsigned llvmVersionOf(const std::string &program) {
     char target[PATH_MAX];

@@ -137,7 +137,7 @@ def configuration_table(parameters: Sequence[str], rows: Sequence[ConfigurationR
 
 
 def check_table(checks: Sequence[Check], layout: Layout) -> Table:
-    """Return what is installed and what is missing, each missing part with what needs it and what mends it."""
+    """Return what is installed and what is missing, each missing part with what needs it and what installs it."""
     styles = {"ok": "green", "warning": "yellow", "missing": "bold red"}
     table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), show_header=False)
     width = max((cell_len(check.name) for check in checks), default=0)
@@ -149,7 +149,7 @@ def check_table(checks: Sequence[Check], layout: Layout) -> Table:
         if check.state != "ok" and check.needed_for:
             lines.append(f"needed for: {clean(check.needed_for, layout.glyphs)}")
         if check.remedy:
-            lines.append(f"mend with:  {clean(check.remedy, layout.glyphs)}")
+            lines.append(f"fix with:  {clean(check.remedy, layout.glyphs)}")
         name = Text(clean(check.name, layout.glyphs))
         table.add_row(Text(check.state, style=styles[check.state]), name, Text("\n".join(lines)))
     return table

@@ -29,8 +29,8 @@ def test_an_empty_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     found = look(tmp_path, monkeypatch, {})
     for name in ("clang-19", "mpicc", "mpirun", "QuipuPass-19.so", "libquipu.so", "quipu-exec", "MPI library"):
         assert not found[name].ok
-        assert found[name].mend
-    assert found["clang-19"].mend == "apt-get install clang-19"
+        assert found[name].remedy
+    assert found["clang-19"].remedy == "apt-get install clang-19"
     assert found["flang-new-19"].optional
     assert found["Python"].ok and found["psutil"].ok and found["disk"].ok
 
@@ -68,7 +68,7 @@ def test_native_parts_of_different_versions(tmp_path: Path, monkeypatch: pytest.
     broken = look(tmp_path, monkeypatch, {})["native parts"]
     assert not broken.ok
     assert f"libquipu.so {runtime.version}-00000007" in broken.found
-    assert broken.mend
+    assert broken.remedy
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:

@@ -130,12 +130,12 @@ main         blocks                         -  measured  not measured
 """)
 
 
-def test_checks_say_what_mends() -> None:
+def test_checks_say_what_repairs() -> None:
     checks = [Check("mpicc", "ok", "4.1"), Check("flang", "missing", "", "quipu-fc", "apt-get install flang-19")]
     assert lines(plain_text(check_table(checks, Layout(80)))) == lines("""
 ok       mpicc  4.1
 missing  flang  needed for: quipu-fc
-                mend with:  apt-get install flang-19
+                fix with:  apt-get install flang-19
 """)
     assert checks_json(checks)["ok"] is False
 

@@ -37,7 +37,7 @@ class LaunchPlan:
     argv: what to start. environment: what to add to the user's environment, `variables` of the request included.
     settings: the part of `environment` that Quipu added for the MPI's sake; notes: one line on each.
     ranks: how many processes, None if the command does not say. programs: the executables that were found.
-    files: what must be there before the start, in the folder for raw profiles. facts: more about the launch, to be kept
+    files: what must be there before the start, in the folder for raw profiles. details: more about the launch, kept
     with the run. rank_processes: whether each rank is a process.
     """
 
@@ -51,7 +51,7 @@ class LaunchPlan:
     version: str
     is_mpi: bool
     files: Mapping[Path, str] = field(default_factory=dict)
-    facts: Mapping[str, str] = field(default_factory=dict)
+    details: Mapping[str, str] = field(default_factory=dict)
     rank_processes: bool = True
 
 
@@ -61,7 +61,7 @@ class Launcher(ABC):
     family: str
 
     def __init__(self, version: str = "") -> None:
-        """version: as the launcher tells it, like "4.1.4"."""
+        """version: as the launcher prints it, like "4.1.4"."""
         self.version = version
 
     @abstractmethod

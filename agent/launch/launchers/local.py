@@ -87,7 +87,7 @@ class OpenMPI(Launcher):
 
 
 class Hydra(Launcher):
-    """mpiexec of MPICH, MVAPICH and Intel MPI: all of the environment goes to all ranks, unless told otherwise."""
+    """mpiexec of MPICH, MVAPICH and Intel MPI: all of the environment goes to all ranks by default."""
 
     family = "mpich"
 

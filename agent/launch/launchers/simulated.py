@@ -103,7 +103,7 @@ class Simulated(Launcher):
             version=self.version,
             is_mpi=True,
             files=files,
-            facts=_facts(platform, files.get(platform) or _content(platform)),
+            details=_details(platform, files.get(platform) or _content(platform)),
             rank_processes=False,
         )
 
@@ -118,7 +118,7 @@ def _content(platform: Path) -> str:
     return ""
 
 
-def _facts(platform: Path, text: str) -> dict[str, str]:
+def _details(platform: Path, text: str) -> dict[str, str]:
     """Return what to keep of a platform: itself, or its name and checksum if it is long."""
     if len(text) <= _LONGEST_FACT:
         return {"platform": text or str(platform)}

@@ -134,7 +134,7 @@ def test_simulated_commands(folder: Path, command: str, expected: str, ranks: in
 def test_a_platform_is_made_if_there_is_none(folder: Path) -> None:
     planned = plan(folder, "smpirun -np 8 ./app", SIMGRID)
     assert 'radical="0-7"' in planned.files[Path("/raw/platform.xml")]
-    assert planned.facts == {"platform": planned.files[Path("/raw/platform.xml")]}
+    assert planned.details == {"platform": planned.files[Path("/raw/platform.xml")]}
     assert "8 hosts" in planned.notes[0]
 
 
