@@ -9,9 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
-
 from complexity import Complexity, read_complexity
 from example_programs import ALL, EXAMPLES, copy_sources
 from quipu.agent.installation import native_file

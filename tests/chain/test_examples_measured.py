@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from example_programs import COMPILED, build, campaign_arguments, make
+from example_programs import COMPILED, Program, campaign_arguments, make
 from quipu.agent.archive.read import read_archive
 from quipu.agent.archive.run import RunArchive
 from quipu.agent.merge.experiment import find_runs
@@ -117,9 +117,11 @@ def test_bytes_of_a_chain_of_ranks_grow_with_the_row(campaigns: Campaigns) -> No
 
 @pytest.mark.parametrize("name", COMPILED)
 @pytest.mark.parametrize("p", [1, 4])
-def test_results_equal_those_of_the_plain_program(campaigns: Campaigns, name: str, p: int, tmp_path: Path) -> None:
+def test_results_equal_those_of_the_plain_program(
+    campaigns: Campaigns, programs: dict[str, Program], name: str, p: int, tmp_path: Path
+) -> None:
     arguments = campaign_arguments(name, 64)
-    plain = build(name, tmp_path).result(p, *arguments)
+    plain = programs[name].result(p, *arguments)
     raw = tmp_path / "raw"
     raw.mkdir()
     measured = make(name, campaigns[name].folder, *_wrappers(name))

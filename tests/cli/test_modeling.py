@@ -13,8 +13,8 @@ from quipu.report.formats import read_filter
 from .conftest import Quipu
 
 
-def test_models_have_the_planted_form(quipu: Quipu, heat: Path) -> None:
-    answer = quipu("model", heat, "--json", "--metric", "blocks,bytes_sent")
+def test_models_have_the_planted_form(quipu_here: Quipu, heat: Path) -> None:
+    answer = quipu_here("model", heat, "--json", "--metric", "blocks,bytes_sent")
     assert answer.code == 0
     found = {(tuple(entry["path"]), entry["metric"]): entry for entry in json.loads(answer.out)["models"]}
     assert found[("main", "sweep"), "blocks"]["text"] == "30·n³/p"
@@ -40,10 +40,10 @@ def test_formulas_in_ascii(quipu: Quipu, heat: Path) -> None:
     assert "?" not in answer.out
 
 
-def test_a_file_of_models_predicts_like_its_experiment(quipu: Quipu, heat: Path, tmp_path: Path) -> None:
-    assert quipu("model", heat, "-o", "models.json").code == 0
+def test_a_file_of_models_predicts_like_its_experiment(quipu_here: Quipu, heat: Path, tmp_path: Path) -> None:
+    assert quipu_here("model", heat, "-o", "models.json").code == 0
     answers = [
-        json.loads(quipu("predict", source, "--at", "p=1024,n=1e4", "--json").out)
+        json.loads(quipu_here("predict", source, "--at", "p=1024,n=1e4", "--json").out)
         for source in (heat, tmp_path / "models.json")
     ]
     assert answers[0] == answers[1]
@@ -74,19 +74,20 @@ def switching(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_noise_and_changes_of_behaviour(quipu: Quipu, switching: Path) -> None:
-    plain = quipu("model", switching, COLUMNS="200").out
+def test_noise_and_changes_of_behaviour(quipu_here: Quipu, switching: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    plain = quipu_here("model", switching).out
     assert "main->gather  time    from p=32 to 64" in plain
     assert "repetitions cannot support more than a constant" in plain
     assert "noise of time" not in plain
-    told = quipu("model", switching, "--noise", COLUMNS="200").out
+    told = quipu_here("model", switching, "--noise").out
     assert "noise of time  ranges of" in told
     assert [line.split()[2] for line in told.split("\n\n")[-1].splitlines()[1:]] == ["5", "5"]
-    data = json.loads(quipu("model", switching, "--noise", "--json").out)
+    data = json.loads(quipu_here("model", switching, "--noise", "--json").out)
     assert [own["between"] for own in data["changes"]] == ["from p=32 to 64"]
     gather = next(own for own in data["noise"] if own["path"][-1] == "gather")
     assert 0.01 < gather["range"] < 0.06 and gather["low"] < 0 < gather["high"]
-    far = quipu("predict", switching, "--at", "p=1024", COLUMNS="200").out
+    far = quipu_here("predict", switching, "--at", "p=1024").out
     assert "main->gather changes between p=32 and p=64" in far and "the model of this range predicts 4" in far
 
 
@@ -106,13 +107,13 @@ def test_a_ranking_within_the_measured_range_is_no_extrapolation(quipu: Quipu, h
     assert "3 further call paths" in answer.err
 
 
-def test_a_filter_keeps_what_matters(quipu: Quipu, heat: Path, tmp_path: Path) -> None:
-    answer = quipu("filter", heat, "--at", "p=64,n=500", "-o", "score-p.filter")
+def test_a_filter_keeps_what_matters(quipu_here: Quipu, heat: Path, tmp_path: Path) -> None:
+    answer = quipu_here("filter", heat, "--at", "p=64,n=500", "-o", "score-p.filter")
     assert answer.code == 0
     assert "wrote score-p.filter: 2 regions" in answer.err
     parsed = read_filter(tmp_path / "score-p.filter")
     assert [parsed.includes(Region(name, name)) for name in ("main", "sweep", "exchange")] == [True, True, False]
-    again = quipu("filter", heat, "--at", "p=64,n=500", "-o", "score-p.filter", "--threshold", 0, "--json")
+    again = quipu_here("filter", heat, "--at", "p=64,n=500", "-o", "score-p.filter", "--threshold", 0, "--json")
     assert again.code == 0
     assert {entry["region"] for entry in json.loads(again.out)["regions"] if entry["kept"]} == {
         "main",
@@ -138,15 +139,15 @@ def test_a_filter_says_which_program_shares_are_of(quipu_here: Quipu, tmp_path: 
     assert regions["work"] == pytest.approx(0.998, abs=0.001)
 
 
-def test_a_report(quipu: Quipu, heat: Path, tmp_path: Path) -> None:
-    assert quipu("report", heat, "-o", "report.html", "--at", "p=64").code == 0
+def test_a_report(quipu_here: Quipu, heat: Path, tmp_path: Path) -> None:
+    assert quipu_here("report", heat, "-o", "report.html", "--at", "p=64").code == 0
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "mpirun -n … ./heat …" in page
     assert "50 complete" in page
     data = json.loads(page.split('id="quipu-data">')[1].split("</script>")[0])
     assert data["target"] == [64, 640]
     assert {model["metric"] for model in data["models"]} == {"time", "visits", "blocks", "bytes_sent", "comm_size"}
-    assert quipu("report", heat, "-o", "report.html").code == 0  # its own earlier output
+    assert quipu_here("report", heat, "-o", "report.html").code == 0  # its own earlier output
 
 
 @pytest.mark.parametrize(

@@ -48,8 +48,8 @@ main                 980 us     995 us    1.01 ms       2.0%  41.9%
     )
 
 
-def test_json(quipu: Quipu, heat: Path) -> None:
-    data = json.loads(quipu("show", heat / "p=4,n=64.r1", "--json", "--ranks", "-m", "bytes_sent,comm_size").out)
+def test_json(quipu_here: Quipu, heat: Path) -> None:
+    data = json.loads(quipu_here("show", heat / "p=4,n=64.r1", "--json", "--ranks", "-m", "bytes_sent,comm_size").out)
     assert data["format"] == "quipu-show"
     last = data["call_paths"][3]
     assert last["path"] == ["main", "exchange", "MPI_Sendrecv"]
@@ -57,11 +57,11 @@ def test_json(quipu: Quipu, heat: Path) -> None:
     assert data["call_paths"][0]["values"]["comm_size"]["inclusive"]["value"] == 4
 
 
-def test_sum_and_max_over_ranks(quipu: Quipu, heat: Path) -> None:
+def test_sum_and_max_over_ranks(quipu_here: Quipu, heat: Path) -> None:
     for how, expected in (("sum", 4 * 160 * 64**2), ("max", 160 * 64**2)):
         for folder in (heat, heat / "p=4,n=64.r2"):
             at = ["--at", "p=4,n=64"] if folder == heat else []
-            answer = quipu("show", folder, "--json", "-m", "bytes_sent", "--over-ranks", how, *at)
+            answer = quipu_here("show", folder, "--json", "-m", "bytes_sent", "--over-ranks", how, *at)
             data = json.loads(answer.out)
             path = next(path for path in data["call_paths"] if path["path"][-1] == "MPI_Sendrecv")
             assert path["values"]["bytes_sent"]["exclusive"]["value"] == expected

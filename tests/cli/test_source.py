@@ -87,7 +87,8 @@ def make_run(tmp_path: Path, pair: float = 2e-8) -> Path:
     return write_archive(changed, tmp_path / "runs").path
 
 
-def test_annotated_source(quipu_here: Quipu, run: Path, tmp_path: Path) -> None:
+def test_annotated_source(quipu_here: Quipu, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "300")  # where the folder for temporary files has a long name
     answer = quipu_here("show", run, "--source")
     assert answer.code == 0
     assert answer.err == ""

@@ -16,17 +16,9 @@ from quipu.mpi_wrap import mpi_library
 
 
 @pytest.fixture(scope="session")
-def libraries(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """Build libquipu_mpi.so for an installed MPI, by the end of its tools' names, in a cache of the tests' own."""
-    cache = tmp_path_factory.mktemp("cache")
-
-    @functools.cache
-    def build(mpi: str) -> Path:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("XDG_CACHE_HOME", str(cache))
-            return mpi_library(f"mpicc{mpi}")
-
-    return build
+def libraries() -> Callable[[str], Path]:
+    """libquipu_mpi.so for an installed MPI, by the end of its tools' names."""
+    return functools.cache(lambda mpi: mpi_library(f"mpicc{mpi}"))
 
 
 @pytest.fixture(scope="session")

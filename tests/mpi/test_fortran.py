@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shlex
 import subprocess
@@ -37,10 +38,21 @@ def compile_fortran(name: str, compiler: str, folder: Path, mpi: str) -> Path:
         command = [str(native_file(compiler)), str(source), "-o", str(program)]
     else:
         command = [f"{compiler}{mpi}", "-w", "-fallow-argument-mismatch", str(source), "-o", str(program)]
-    environment = {**os.environ, "QUIPU_MPIFC": f"mpifort{mpi}", "XDG_CACHE_HOME": str(folder / "cache")}
+    environment = {**os.environ, "QUIPU_MPIFC": f"mpifort{mpi}"}
     result = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert result.returncode == 0, result.stderr
     return program
+
+
+@pytest.fixture(scope="module")
+def fortran_program(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str, str], Path]:
+    """Build a program by a compiler for an MPI once and give its path."""
+
+    @functools.cache
+    def build(name: str, compiler: str, mpi: str) -> Path:
+        return compile_fortran(name, compiler, tmp_path_factory.mktemp(name), mpi)
+
+    return build
 
 
 @pytest.mark.parametrize(
@@ -61,10 +73,15 @@ def compile_fortran(name: str, compiler: str, folder: Path, mpi: str) -> Path:
     ],
 )
 def test_fortran_programs_count(
-    name: str, compiler: str, mpi: str, ranks: int, libraries: Callable[[str], Path], tmp_path: Path
+    name: str,
+    compiler: str,
+    mpi: str,
+    ranks: int,
+    fortran_program: Callable[[str, str, str], Path],
+    libraries: Callable[[str], Path],
+    tmp_path: Path,
 ) -> None:
-    program = compile_fortran(name, compiler, tmp_path, mpi)
-    run = run_preloaded([str(program)], ranks, tmp_path, libraries(mpi), mpi)
+    run = run_preloaded([str(fortran_program(name, compiler, mpi))], ranks, tmp_path, libraries(mpi), mpi)
     check_accounting(run)
     for profile in run.profiles.values():
         assert profile.attributes["mpi_finalized"] == "1"

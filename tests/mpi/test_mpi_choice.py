@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -96,10 +95,9 @@ def test_what_does_not_fit_is_told_before_the_start(
 
 
 def test_modules_of_the_other_mpi_end_the_process_with_a_message(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], libraries: Callable[[str], Path]
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """An interpreter names no MPI; without the check its module passes the handles of one MPI to the other."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(libraries("").parents[3]))
     module = compile_program("callbacks", tmp_path, ["-shared", "-fPIC"], mpi=MPICH)
     code = f"import ctypes; ctypes.CDLL({str(module)!r}).main(0, None)"
     with pytest.raises(RunFailed, match="exit code 1;"):
@@ -107,10 +105,7 @@ def test_modules_of_the_other_mpi_end_the_process_with_a_message(
     assert f"quipu: error: {module} was built for MPICH" in capfd.readouterr().err
 
 
-def test_a_program_of_the_other_mpi_is_measured(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, of_mpich: Path, libraries: Callable[[str], Path]
-) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(libraries(MPICH).parents[3]))
+def test_a_program_of_the_other_mpi_is_measured(tmp_path: Path, of_mpich: Path) -> None:
     archive = run(["mpirun.mpich", "-n", "2", str(of_mpich), str(tmp_path)], {}, None, tmp_path / "runs", QUIET)
     assert archive.metadata.launcher["ranks"] == 2
     assert len(archive.ranks) == 2

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
+import tempfile
 from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,10 +52,11 @@ def tree_of(profile: ProcessProfile) -> Tree:
 
 @dataclass(frozen=True)
 class Workshop:
-    """Builds and runs programs in a folder of its own."""
+    """Builds and runs programs in a folder of its own. built: keeps those of tests/native/programs for all tests."""
 
     folder: Path
     llvm: str
+    built: Path
 
     @property
     def environment(self) -> dict[str, str]:
@@ -66,13 +69,21 @@ class Workshop:
         if wrapper is None:
             wrapper = "quipu-c++" if path.suffix == ".cpp" else "quipu-cc"
         program = self.folder / name
-        subprocess.run(
-            [native_file(wrapper), *options, path, "-o", program, "-pthread"],
-            check=True,
-            env=self.environment,
-            cwd=self.folder,
-        )
+        command = [str(native_file(wrapper)), *options, str(path), "-pthread"]
+        if not path.is_relative_to(PROGRAMS):
+            self._compile(command, program)
+            return program
+        kept = self.built / hashlib.sha256("\0".join([self.llvm, *command]).encode()).hexdigest()
+        if not kept.exists():
+            with tempfile.TemporaryDirectory(dir=self.built) as place:  # workers that build at once do not meet
+                self._compile(command, Path(place) / name)
+                (Path(place) / name).replace(kept)
+        program.unlink(missing_ok=True)
+        program.hardlink_to(kept)
         return program
+
+    def _compile(self, command: list[str], program: Path) -> None:
+        subprocess.run([*command, "-o", program], check=True, env=self.environment, cwd=self.folder)
 
     def run(self, program: Path, *arguments: str, **environment: str) -> Measured:
         """Run a program and read the one profile that it leaves."""
@@ -113,6 +124,15 @@ def llvm() -> str:
     return INSTALLED_LLVMS[0]
 
 
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where programs are kept that are built once; the workers of pytest-xdist share it."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "programs"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
 @pytest.fixture
-def workshop(tmp_path: Path, llvm: str) -> Workshop:
-    return Workshop(tmp_path, llvm)
+def workshop(tmp_path: Path, llvm: str, built: Path) -> Workshop:
+    return Workshop(tmp_path, llvm, built)

@@ -58,9 +58,9 @@ def measure(workshop: Workshop, program: Path, *arguments: str | Path) -> tuple[
 
 
 @pytest.fixture(scope="module")
-def reference(tmp_path_factory: pytest.TempPathFactory):
+def reference(tmp_path_factory: pytest.TempPathFactory, built: Path):
     """What the program prints and counts when it is linked as usual and every block is counted by itself."""
-    workshop = Workshop(tmp_path_factory.mktemp("reference"), "19")
+    workshop = Workshop(tmp_path_factory.mktemp("reference"), "19", built)
     parts = compile_parts(workshop, LINKED, "-O2", "--quipu-naive")
     stdout, counted = measure(workshop, wrapper(workshop, "quipu-c++", *parts, to=workshop.folder / "program"))
     assert stdout == "71 267\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import importlib.util
 import json
 import os
@@ -48,11 +49,18 @@ def interpreter() -> Path:
     if importlib.util.find_spec("extrap") is not None:
         return Path(sys.executable)
     python = _HOME / "bin" / "python"
-    if not (_HOME / "complete").exists():
-        subprocess.run([sys.executable, "-m", "venv", "--clear", str(_HOME)], check=True, timeout=300)
-        install = [str(python), "-m", "pip", "install", "--quiet", f"extrap=={VERSION}"]
-        subprocess.run(install, check=True, timeout=600)
-        (_HOME / "complete").touch()
+    _HOME.parent.mkdir(exist_ok=True)
+    with _HOME.with_name(f"{_HOME.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # other workers of pytest-xdist wait until it is there
+        if not (_HOME / "complete").exists():
+            subprocess.run(
+                [sys.executable, "-m", "venv", "--clear", "--without-pip", str(_HOME)], check=True, timeout=300
+            )
+            pip = [sys.executable, "-m", "pip", "--python", str(python)]
+            # Most of Qt is never imported, so nothing is compiled ahead.
+            install = ["install", "--quiet", "--no-compile", f"extrap=={VERSION}"]
+            subprocess.run([*pip, *install], check=True, timeout=600)
+            (_HOME / "complete").touch()
     return python
 
 
