@@ -137,7 +137,7 @@ def models_json(title: str, rows: Sequence[ModelRow]) -> dict[str, Any]:
     Each: "path" (list of region names), "metric", "text", "smape" (percent), "basis", "note", and "model": the terms
     as in a file of models, null if there is none.
     """
-    from quipu.modeling.pmnf.serialize import to_json
+    from quipu.modeling.pmnf.model import to_json
 
     keys = "path metric text=formula smape=error basis note"
     models = [{**_entry(row, keys), "model": None if row.model is None else to_json(row.model)} for row in rows]
