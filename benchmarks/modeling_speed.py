@@ -33,7 +33,7 @@ BLOCKS = Metric("blocks", "1", "effort")
 EACH = 5
 MANY = 100_000
 INEXACT = 1000  # call paths of each kind
-Counts = Callable[[Floats, Floats, Floats], Floats]
+Counts = Callable[..., Floats]
 # Counts of p processes and n elements with two coefficients; work that depends on data deviates from them by 1 %.
 DEVIATING: tuple[Counts, ...] = (
     lambda p, n, c: c[0] * n + c[1] + 0 * p,

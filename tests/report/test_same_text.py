@@ -8,7 +8,7 @@ import math
 import re
 from pathlib import Path
 
-from quipu.modeling.pmnf.text import plain
+from quipu.modeling.pmnf.model.text import plain
 from quipu.report.html.page import read_template
 from quipu.report.text import factor, number, percent, point_text, quantity
 

@@ -180,7 +180,7 @@ function outsideRange(point) {
   });
 }
 
-// The digits of modeling/pmnf/text.py, and the exponent of ten if there is one.
+// The digits of modeling/pmnf/model/text.py, and the exponent of ten if there is one.
 function coefficient(value) {
   const [mantissa, exponent] = (Number.isInteger(value) && value < 1e6 ? decimal(value, 0) : general(value, 4)).split("e");
   return exponent ? [mantissa + "·10", String(Number(exponent))] : [mantissa, null];
