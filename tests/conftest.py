@@ -37,7 +37,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """With pytest-xdist, one worker runs the tests that start ranks, beginning with them; the others share the rest."""
     from xdist.scheduler import LoadScopeScheduling
 
-    class RanksTogether(LoadScopeScheduling):
+    class RanksTogether(LoadScopeScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
             return "ranks" if nodeid.startswith(OF_RANKS) else nodeid
 
