@@ -143,6 +143,7 @@ def _native() -> list[Check]:
         _part("QuipuPass-19.so", "the compiler wrappers", _load),
         *_further_plugins(),
         _part("libquipu.so", "every measurement", _load),
+        _part("libquipu_merge.so", "joining the profiles of a run", _load),
         _part("quipu-exec", "quipu run", _runs),
         _part("quipu-cc", "the compiler wrappers", _runs),
         _fit_together(),

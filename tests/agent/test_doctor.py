@@ -27,7 +27,8 @@ def look(folder: Path, monkeypatch: pytest.MonkeyPatch, tools: dict[str, str]) -
 
 def test_an_empty_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = look(tmp_path, monkeypatch, {})
-    for name in ("clang-19", "mpicc", "mpirun", "QuipuPass-19.so", "libquipu.so", "quipu-exec", "MPI library"):
+    native = ("QuipuPass-19.so", "libquipu.so", "libquipu_merge.so", "quipu-exec")
+    for name in ("clang-19", "mpicc", "mpirun", *native, "MPI library"):
         assert not found[name].ok
         assert found[name].remedy
     assert found["clang-19"].remedy == "apt-get install clang-19"
@@ -45,12 +46,15 @@ def test_an_mpi_that_does_not_start(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_parts_that_do_not_load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    library = tmp_path / "home" / "lib" / "quipu" / "libquipu.so"
-    library.parent.mkdir(parents=True)
-    library.write_text("no library")
+    folder = tmp_path / "home" / "lib" / "quipu"
+    folder.mkdir(parents=True)
+    names = ("libquipu.so", "libquipu_merge.so")
+    for name in names:
+        (folder / name).write_text("no library")
     found = look(tmp_path, monkeypatch, {})
-    assert not found["libquipu.so"].ok
-    assert "libquipu.so" in found["libquipu.so"].found
+    for name in names:
+        assert not found[name].ok
+        assert name in found[name].found
 
 
 def test_native_parts_of_different_versions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
