@@ -88,7 +88,7 @@ def wrapper(function: Function, operation: Operation | None, *, simulated: bool 
     ]
     body = "\n".join(f"    {line}" for line in lines)
     define = f'struct quipu_region {region(function.name)} = {{.name = "{function.name}", .kind = QUIPU_MPI}};'
-    name = f"static int {replacement(function.name)}" if simulated else f"int {function.name}"
+    name = f"static int {replacement(function.name)}" if simulated else f"QUIPU_EXPORT int {function.name}"
     return f"{define}\n{name}({parameters or 'void'}) {{\n{body}\n}}\n"
 
 

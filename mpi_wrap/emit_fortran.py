@@ -94,7 +94,7 @@ def fortran_wrapper(function: Function, operation: Operation | None, binding: Fo
     ]
     body = "\n".join(f"    {line}" for line in lines)
     signature = f"void {procedure}({', '.join(declared)})"
-    return f"{signature};\n{signature} {{\n{body}\n}}\n"
+    return f"QUIPU_EXPORT {signature};\n{signature} {{\n{body}\n}}\n"
 
 
 def _accounting(function: Function, operation: Operation | None) -> Statements:

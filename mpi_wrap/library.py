@@ -38,6 +38,7 @@ COMPILE = (
     "-fPIC",
     "-fno-plt",
     "-fexceptions",
+    "-fvisibility=hidden",
     "-Wall",
     "-Wextra",
     "-Wno-deprecated-declarations",

@@ -6,8 +6,6 @@
 
 #include <mpi.h>
 
-#pragma GCC visibility push(hidden)
-
 /* After MPI_Init: rank, number of ranks and MPI library become attributes of the profile. */
 void quipu_mpi_initialized(void);
 #ifdef QUIPU_MPI_HAVE_Session_init
@@ -19,5 +17,4 @@ void quipu_mpi_session_ended(void);
 /* After MPI_Finalize: the profile is complete as far as MPI goes. */
 void quipu_mpi_finalized(void);
 
-#pragma GCC visibility pop
 #endif

@@ -6,8 +6,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#pragma GCC visibility push(hidden)
-
 /* A datatype for all, or one for each of an array of counts (the Fortran array if the C array is NULL). */
 struct quipu_mpi_types {
     MPI_Datatype all;
@@ -35,5 +33,4 @@ uint64_t quipu_mpi_sum(const void *counts, size_t width, int length, struct quip
 /* What a completed operation received or read. */
 uint64_t quipu_mpi_status_bytes(const MPI_Status *status);
 
-#pragma GCC visibility pop
 #endif

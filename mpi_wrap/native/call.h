@@ -10,8 +10,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#pragma GCC visibility push(hidden)
-
 /* Whether wrappers do anything at all: measuring is on, and the process runs the MPI that this library is for. */
 extern int quipu_mpi_on;
 #ifdef SMPI_H
@@ -65,5 +63,4 @@ static inline void quipu_mpi_leave_rarely(struct quipu_mpi_call *call) {
 /* The same in less code, for hundreds of functions that are called rarely. */
 #define QUIPU_MPI_RARE_CALL(region) QUIPU_MPI_WRAPPER(quipu_enter, quipu_mpi_leave_rarely, region)
 
-#pragma GCC visibility pop
 #endif

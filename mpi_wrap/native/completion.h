@@ -5,8 +5,6 @@
 #include <mpi.h>
 #include <stdint.h>
 
-#pragma GCC visibility push(hidden)
-
 enum { QUIPU_MPI_FEW = 32 };
 
 /* The requests and statuses of a wait or test call. MPI overwrites the handles, and the statuses may be ignored
@@ -36,5 +34,4 @@ void quipu_mpi_completed_all(struct quipu_mpi_completion *completion, int result
 void quipu_mpi_before_free(struct quipu_mpi_completion *completion, const MPI_Request *request);
 void quipu_mpi_after_free(struct quipu_mpi_completion *completion, int result);
 
-#pragma GCC visibility pop
 #endif

@@ -4,8 +4,6 @@
 
 #include "call.h"
 
-#pragma GCC visibility push(hidden)
-
 /* Adds to the node of the running call. A locked addition waits until all that MPI has just stored for the other
  * process has left the store buffer, so it is left to programs that need it. */
 static inline void quipu_mpi_add(struct quipu_node *node, enum quipu_metric metric, uint64_t value) {
@@ -34,5 +32,4 @@ static inline void quipu_mpi_count(struct quipu_node *node, int processes, uint6
     quipu_max_alone(node, QUIPU_COMM_SIZE, (uint64_t)processes);
 }
 
-#pragma GCC visibility pop
 #endif

@@ -2,10 +2,7 @@
 #ifndef QUIPU_MPI_FAMILY_H
 #define QUIPU_MPI_FAMILY_H
 
-#pragma GCC visibility push(hidden)
-
 /* Ends the process, with a message, if parts of it call another MPI than that of the wrappers. */
 void quipu_mpi_check_family(void);
 
-#pragma GCC visibility pop
 #endif

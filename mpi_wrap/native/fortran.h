@@ -4,8 +4,6 @@
 
 #include "completion.h"
 
-#pragma GCC visibility push(hidden)
-
 #ifdef OPEN_MPI
 /* Open MPI's Fortran status is its C status, as integers. */
 enum { QUIPU_MPI_F_STATUS_SIZE = sizeof(MPI_Status) / sizeof(MPI_Fint) };
@@ -28,5 +26,4 @@ void *quipu_mpi_fortran_await(struct quipu_mpi_fortran_completion *completion, i
 void quipu_mpi_fortran_statuses(struct quipu_mpi_fortran_completion *completion, const void *statuses);
 #endif
 
-#pragma GCC visibility pop
 #endif

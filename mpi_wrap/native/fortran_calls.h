@@ -4,12 +4,9 @@
 
 #include <mpi.h>
 
-#pragma GCC visibility push(hidden)
-
 #ifndef OPEN_MPI
 /* From now on the procedures of mpi_f08 that are loaded call the wrappers. */
 void quipu_mpi_replace_fortran_calls(void);
 #endif
 
-#pragma GCC visibility pop
 #endif

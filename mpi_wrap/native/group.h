@@ -5,8 +5,6 @@
 #include <mpi.h>
 #include <stdbool.h>
 
-#pragma GCC visibility push(hidden)
-
 /* The processes of an operation, in the words of operations.toml; all: in the whole communicator. */
 struct quipu_mpi_group {
     int all;
@@ -45,5 +43,4 @@ struct quipu_mpi_group quipu_mpi_rooted(MPI_Comm comm, int root);
 struct quipu_mpi_group quipu_mpi_group_of_win(MPI_Win win);
 struct quipu_mpi_group quipu_mpi_group_of_file(MPI_File file);
 
-#pragma GCC visibility pop
 #endif

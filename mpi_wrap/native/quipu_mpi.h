@@ -29,4 +29,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The library is built with -fvisibility=hidden: only the wrappers can be seen. */
+#define QUIPU_EXPORT __attribute__((visibility("default")))
+
 #endif

@@ -2,10 +2,7 @@
 #ifndef QUIPU_MPI_REDUCE_AT_END_H
 #define QUIPU_MPI_REDUCE_AT_END_H
 
-#pragma GCC visibility push(hidden)
-
 /* Before MPI_Finalize: the ranks reduce their profiles to one file, if that is wanted. */
 void quipu_mpi_reduce_at_end(void);
 
-#pragma GCC visibility pop
 #endif

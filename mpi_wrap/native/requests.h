@@ -6,8 +6,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#pragma GCC visibility push(hidden)
-
 struct quipu_node;
 
 /* MPICH and MPIs made from it leave the status of a nonblocking MPI_Sendrecv as the request before has left it. */
@@ -45,5 +43,4 @@ uint64_t quipu_mpi_settle(MPI_Request handle, uint64_t time, const MPI_Status *s
 /* A request is gone without a result. */
 void quipu_mpi_forget(MPI_Request handle, uint64_t time, bool persistent_too);
 
-#pragma GCC visibility pop
 #endif

@@ -4,8 +4,6 @@
 
 #include <mpi.h>
 
-#pragma GCC visibility push(hidden)
-
 #ifdef SMPI_H
 /* Ranks share the process and its threads. */
 struct quipu_mpi_rank {
@@ -23,5 +21,4 @@ void quipu_mpi_compute(void);
 void quipu_mpi_simulated(void);
 #endif
 
-#pragma GCC visibility pop
 #endif

@@ -2,10 +2,7 @@
 #ifndef QUIPU_MPI_SMPI_CALLS_H
 #define QUIPU_MPI_SMPI_CALLS_H
 
-#pragma GCC visibility push(hidden)
-
 /* From now on programs that SMPI loads call the wrappers. */
 void quipu_mpi_replace_calls(void);
 
-#pragma GCC visibility pop
 #endif

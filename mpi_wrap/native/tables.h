@@ -9,8 +9,6 @@
 #ifndef OPEN_MPI
 #define QUIPU_MPI_TABLES 1
 
-#pragma GCC visibility push(hidden)
-
 struct quipu_mpi_replacement {
     const char *name;
     const void *function;
@@ -26,8 +24,6 @@ const void *quipu_mpi_replacement_of(const char *name);
 /* What to write for a function that an object uses, NULL to leave it; `own`: the object defines it itself. */
 typedef const void *quipu_mpi_choice(const char *name, bool own);
 void quipu_mpi_replace(const struct link_map *object, quipu_mpi_choice *choose);
-
-#pragma GCC visibility pop
 
 #endif
 #endif

@@ -4,8 +4,6 @@
 
 #include "bytes.h"
 
-#pragma GCC visibility push(hidden)
-
 enum quipu_mpi_direction { QUIPU_MPI_IN, QUIPU_MPI_OUT };
 /* Neighbours of the topology that are not MPI_PROC_NULL. */
 uint64_t quipu_mpi_degree(MPI_Comm comm, enum quipu_mpi_direction direction);
@@ -13,5 +11,4 @@ uint64_t quipu_mpi_degree(MPI_Comm comm, enum quipu_mpi_direction direction);
 uint64_t quipu_mpi_sum_neighbours(const void *counts, size_t width, enum quipu_mpi_direction direction, MPI_Comm comm,
                                   struct quipu_mpi_types types);
 
-#pragma GCC visibility pop
 #endif

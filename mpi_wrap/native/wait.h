@@ -8,8 +8,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#pragma GCC visibility push(hidden)
-
 /* Calls that take less did not wait; receives of at least so many bytes await the envelope first. */
 enum { QUIPU_MPI_WAIT_FLOOR_NS = 1000, QUIPU_MPI_LONG_MESSAGE = 1 << 16 };
 
@@ -72,5 +70,4 @@ static inline void quipu_mpi_before_collective(struct quipu_node *node, MPI_Comm
 }
 #endif
 
-#pragma GCC visibility pop
 #endif

@@ -4,8 +4,6 @@
 
 #include "wait.h"
 
-#pragma GCC visibility push(hidden)
-
 #ifdef SMPI_H
 struct quipu_mpi_message;
 /* This rank sends or receives now; NULL if waits are not told. To be given to one of the next two. */
@@ -34,5 +32,4 @@ void quipu_mpi_arrive(MPI_Comm comm, int root);
 void quipu_mpi_depart(struct quipu_node *node, MPI_Comm comm, enum quipu_mpi_awaited awaited, int root, uint64_t begin);
 #endif
 
-#pragma GCC visibility pop
 #endif

@@ -7,10 +7,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifndef QUIPU_MERGE_LIBRARY /* whose functions Python calls */
-#pragma GCC visibility push(hidden)
-#endif
-
 enum { QUIPU_BUCKETS = 32, QUIPU_LEVELS = 16, QUIPU_BUCKET_SHIFT = 47 };
 
 /* One metric of one call path over some ranks. All zero: over none. */
@@ -42,7 +38,4 @@ uint64_t quipu_cells_pack(char *message, const struct quipu_cell *cells, uint64_
 /* Merges the cells of a message into others; false if the message is damaged. */
 bool quipu_cells_merge_packed(struct quipu_cell *into, uint64_t count, const char *message, uint64_t size);
 
-#ifndef QUIPU_MERGE_LIBRARY
-#pragma GCC visibility pop
-#endif
 #endif

@@ -7,8 +7,6 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#pragma GCC visibility push(hidden)
-
 struct quipu_reduced_file {
     FILE *file; /* NULL: nothing can be written */
     char temporary[4200], path[4200];
@@ -29,5 +27,4 @@ void quipu_file_pad(struct quipu_reduced_file *file, uint64_t length);
 /* Gives the file its name if all is on the disk; else removes it and returns false. */
 bool quipu_file_close(struct quipu_reduced_file *file, bool complete);
 
-#pragma GCC visibility pop
 #endif

@@ -7,8 +7,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#pragma GCC visibility push(hidden)
-
 enum { QUIPU_TAG = 1, QUIPU_PIECE = 1 << 20 };
 
 /* One rank among those that reduce. */
@@ -33,5 +31,4 @@ void quipu_gather(const struct quipu_member *member, char *all, size_t size);
 /* Whether all ranks are still well. Every step that can fail on one rank alone ends with it. */
 bool quipu_agreed(struct quipu_member *member);
 
-#pragma GCC visibility pop
 #endif

@@ -6,10 +6,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#ifndef QUIPU_MERGE_LIBRARY /* whose functions Python calls */
-#pragma GCC visibility push(hidden)
-#endif
-
 #define QUIPU_ROOT UINT32_MAX /* the parent of a root */
 
 struct quipu_paths {
@@ -31,7 +27,4 @@ enum { QUIPU_NO_MEMORY = -1, QUIPU_NO_FOREST = -2 };
 int64_t quipu_unify(uint32_t nodes, const uint32_t *parent, const uint32_t *region, uint32_t *path,
                     uint32_t *tree_parent, uint32_t *tree_region);
 
-#ifndef QUIPU_MERGE_LIBRARY
-#pragma GCC visibility pop
-#endif
 #endif

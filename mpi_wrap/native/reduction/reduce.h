@@ -25,7 +25,6 @@ struct quipu_reduction {
 };
 
 /* Collective over `comm`; mine may be NULL (then nobody reduces). Returns whether rank 0 has written the file. */
-__attribute__((visibility("hidden"))) bool quipu_reduce(const struct quipu_snapshot *mine, MPI_Comm comm,
-                                                        struct quipu_reduction *reduction);
+bool quipu_reduce(const struct quipu_snapshot *mine, MPI_Comm comm, struct quipu_reduction *reduction);
 
 #endif

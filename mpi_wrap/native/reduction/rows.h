@@ -6,8 +6,6 @@
 #include "messages.h"
 #include "tree.h"
 
-#pragma GCC visibility push(hidden)
-
 /* One rank at work. */
 struct quipu_work {
     struct quipu_member me;
@@ -27,5 +25,4 @@ void quipu_collect_costs(struct quipu_work *work);
 /* Rows of all ranks into the file, one rank after the other: rank 0 holds one piece at a time. */
 void quipu_collect_rows(struct quipu_work *work);
 
-#pragma GCC visibility pop
 #endif

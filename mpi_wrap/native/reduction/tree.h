@@ -7,8 +7,6 @@
 
 #include <stddef.h>
 
-#pragma GCC visibility push(hidden)
-
 /* Region 0 is where code runs outside of regions. */
 struct quipu_tree {
     struct quipu_paths paths;
@@ -30,5 +28,4 @@ bool quipu_tree_add_packed(struct quipu_tree *tree, const char *message, uint64_
 uint64_t quipu_hash(const void *bytes, size_t size, uint64_t hash);
 #define QUIPU_HASH 14695981039346656037u /* to begin with */
 
-#pragma GCC visibility pop
 #endif
