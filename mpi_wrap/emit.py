@@ -44,7 +44,7 @@ C_ACCESS = Access(
 def wrapper(function: Function, operation: Operation | None, *, simulated: bool = False) -> str:
     """The wrapper of one function; without an operation it has visits and time only.
 
-    simulated: for SMPI, whose functions cannot be hidden behind ours (native/smpi_calls.c), so that the wrapper has
+    simulated: for SMPI, whose functions cannot be hidden behind ours (native/tables.c), so that the wrapper has
     another name and calls the function itself; it keeps simulated time.
 
     Raises MeasurementError if mpi.h declares another number of arguments than the table.

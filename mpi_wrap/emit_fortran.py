@@ -1,7 +1,7 @@
 """C text of one wrapper of a Fortran procedure of MPI.
 
 Needed where the Fortran library does not go through the C functions: Open MPI's calls PMPI_ functions, so C
-wrappers never see its calls (for MPICH's see native/fortran_calls.c). A wrapper passes the Fortran arguments on as they
+wrappers never see its calls (for MPICH's see native/tables.c). A wrapper passes the Fortran arguments on as they
 are, to the profiling procedure of the same binding; what it counts is read from copies converted to C.
 """
 

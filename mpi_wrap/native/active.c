@@ -2,10 +2,9 @@
 #include "active.h"
 
 #include "call.h"
-#include "family.h"
-#include "fortran_calls.h"
 #include "group.h"
 #include "interface.h"
+#include "tables.h"
 #include "wait.h"
 
 #ifndef SMPI_H
@@ -32,7 +31,7 @@ __attribute__((constructor)) static void start(void) {
     quipu_mpi_on = quipu_active();
 #ifndef OPEN_MPI
     if (quipu_mpi_on)
-        quipu_mpi_replace_fortran_calls();
+        quipu_mpi_replace_calls();
 #endif
 }
 

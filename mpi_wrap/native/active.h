@@ -1,4 +1,4 @@
-/* When wrappers are on, and what is said once per process or rank: active.c, active_smpi.c. */
+/* When wrappers are on, and what happens once per process or rank. */
 #ifndef QUIPU_MPI_ACTIVE_H
 #define QUIPU_MPI_ACTIVE_H
 
@@ -16,5 +16,11 @@ void quipu_mpi_session_ended(void);
 #endif
 /* After MPI_Finalize: the profile is complete as far as MPI goes. */
 void quipu_mpi_finalized(void);
+
+/* Before MPI_Finalize: the ranks reduce their profiles to one file, if that is wanted. */
+void quipu_mpi_reduce_at_end(void);
+
+/* Ends the process, with a message, if parts of it call another MPI than that of the wrappers. */
+void quipu_mpi_check_family(void);
 
 #endif

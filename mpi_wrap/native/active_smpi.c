@@ -4,7 +4,7 @@
 #include "call.h"
 #include "group.h"
 #include "interface.h"
-#include "smpi_calls.h"
+#include "tables.h"
 #include "wait.h"
 
 #ifdef SMPI_H

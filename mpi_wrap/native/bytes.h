@@ -1,4 +1,4 @@
-/* Counts and datatypes to bytes. */
+/* Counts and datatypes to bytes, also of the neighbours in topologies of processes. */
 #ifndef QUIPU_MPI_BYTES_H
 #define QUIPU_MPI_BYTES_H
 
@@ -32,5 +32,12 @@ static inline uint64_t quipu_mpi_bytes(int64_t count, MPI_Datatype datatype) {
 uint64_t quipu_mpi_sum(const void *counts, size_t width, int length, struct quipu_mpi_types types);
 /* What a completed operation received or read. */
 uint64_t quipu_mpi_status_bytes(const MPI_Status *status);
+
+enum quipu_mpi_direction { QUIPU_MPI_IN, QUIPU_MPI_OUT };
+/* Neighbours of the topology that are not MPI_PROC_NULL. */
+uint64_t quipu_mpi_degree(MPI_Comm comm, enum quipu_mpi_direction direction);
+/* Bytes of the counts, one for each neighbour that is not MPI_PROC_NULL: as quipu_mpi_sum. */
+uint64_t quipu_mpi_sum_neighbours(const void *counts, size_t width, enum quipu_mpi_direction direction, MPI_Comm comm,
+                                  struct quipu_mpi_types types);
 
 #endif

@@ -1,14 +1,30 @@
-/* call.h: how a wrapper enters and leaves the region of its function. */
+/* call.h: how a wrapper enters and leaves the region of its function, and what it adds to its call path. */
 #ifndef QUIPU_MPI_CALL_H
 #define QUIPU_MPI_CALL_H
 
 #include "hot.h"
-#include "smpi.h"
 
 #include <mpi.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#ifdef SMPI_H
+/* Ranks share the process and its threads. */
+struct quipu_mpi_rank {
+    void *runtime;        /* the runtime's state of it */
+    void *active_wrapper; /* see call.h */
+    double speed;         /* simulated seconds that a second of computation here takes, 0 outside of MPI */
+};
+/* The rank that runs; NULL if none does. */
+struct quipu_mpi_rank *quipu_mpi_running(void);
+/* Makes the actors the ranks of the runtime, before anything is measured. */
+void quipu_mpi_share(void);
+/* Before a function that takes simulated time: what was computed until now is simulated. */
+void quipu_mpi_compute(void);
+/* After it: simulated time goes on from here. */
+void quipu_mpi_simulated(void);
+#endif
 
 /* Whether wrappers do anything at all: measuring is on, and the process runs the MPI that this library is for. */
 extern int quipu_mpi_on;
@@ -62,5 +78,33 @@ static inline void quipu_mpi_leave_rarely(struct quipu_mpi_call *call) {
 #define QUIPU_MPI_CALL(region) QUIPU_MPI_WRAPPER(quipu_enter_inline, quipu_mpi_leave, region)
 /* The same in less code, for hundreds of functions that are called rarely. */
 #define QUIPU_MPI_RARE_CALL(region) QUIPU_MPI_WRAPPER(quipu_enter, quipu_mpi_leave_rarely, region)
+
+/* Adds to the node of the running call. A locked addition waits until all that MPI has just stored for the other
+ * process has left the store buffer, so it is left to programs that need it. */
+static inline void quipu_mpi_add(struct quipu_node *node, enum quipu_metric metric, uint64_t value) {
+    if (__builtin_expect(quipu_mpi_concurrent, 0))
+        quipu_add(node, metric, value);
+    else
+        quipu_add_alone(node, metric, value);
+}
+
+void quipu_mpi_count_locked(struct quipu_node *node, int processes, uint64_t sent, uint64_t received, bool message_sent,
+                            bool message_received);
+
+/* Counts for the running call; node is that of the call, NULL if nothing is measured. */
+static inline void quipu_mpi_count(struct quipu_node *node, int processes, uint64_t sent, uint64_t received,
+                                   bool message_sent, bool message_received) {
+    if (node == NULL)
+        return;
+    if (__builtin_expect(quipu_mpi_concurrent, 0)) {
+        quipu_mpi_count_locked(node, processes, sent, received, message_sent, message_received);
+        return;
+    }
+    quipu_add_alone(node, QUIPU_BYTES_SENT, sent);
+    quipu_add_alone(node, QUIPU_BYTES_RECEIVED, received);
+    quipu_add_alone(node, QUIPU_MESSAGES_SENT, message_sent);
+    quipu_add_alone(node, QUIPU_MESSAGES_RECEIVED, message_received);
+    quipu_max_alone(node, QUIPU_COMM_SIZE, (uint64_t)processes);
+}
 
 #endif

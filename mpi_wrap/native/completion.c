@@ -1,6 +1,4 @@
 /* Wait and test functions: which requests completed, and with what status. */
-#include "completion.h"
-
 #include "requests.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* A process that loads the program or extension modules of another MPI than the wrappers' is told before it crashes:
  * their calls come to this MPI, whose handles and constants differ. */
 #define _GNU_SOURCE
-#include "family.h"
+#include "active.h"
 
 #include <mpi.h>
 

@@ -2,8 +2,6 @@
 #define _GNU_SOURCE
 #include "fortran.h"
 
-#include "requests.h"
-
 #ifdef OPEN_MPI
 
 #include <dlfcn.h>

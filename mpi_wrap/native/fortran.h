@@ -2,7 +2,7 @@
 #ifndef QUIPU_MPI_FORTRAN_H
 #define QUIPU_MPI_FORTRAN_H
 
-#include "completion.h"
+#include "requests.h"
 
 #ifdef OPEN_MPI
 /* Open MPI's Fortran status is its C status, as integers. */

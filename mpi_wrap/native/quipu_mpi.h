@@ -14,17 +14,11 @@
 #include "active.h"
 #include "bytes.h"
 #include "call.h"
-#include "completion.h"
-#include "counts.h"
 #include "fortran.h"
 #include "group.h"
-#include "reduce_at_end.h"
 #include "requests.h"
-#include "smpi.h"
 #include "tables.h"
-#include "topology.h"
 #include "wait.h"
-#include "wait_smpi.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * Nothing here may hang a program that would end without it. The arrival is a barrier that is tested: ranks that do
  * not run under these wrappers never come to it, so it completes nowhere, and their profiles are missing in the folder.
  */
-#include "reduce_at_end.h"
+#include "active.h"
 
 #include "group.h"
 #include "reduction/reduce.h"

@@ -9,7 +9,6 @@
 #include "requests.h"
 
 #include "bytes.h"
-#include "counts.h"
 
 #include <sched.h>
 #include <stdatomic.h>

@@ -4,9 +4,7 @@
  * of the simulation, which moves in calls of MPI, and since the last of them the time that passes here, at the speed
  * of the simulated host. What the simulator then makes of this computation is taken over at the next call.
  */
-#include "smpi.h"
-
-#include "quipu_runtime.h"
+#include "call.h"
 
 #ifdef SMPI_H
 

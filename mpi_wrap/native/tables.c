@@ -1,13 +1,14 @@
 /* The addresses of functions in the tables of loaded objects (programs, libraries), replaced after loading.
  *
- * For calls that do not ask the library that is preloaded: those of programs that SMPI loads (smpi_calls.c), and
- * those of Fortran libraries that call PMPI_ functions (fortran_calls.c).
+ * For calls that do not ask the library that is preloaded: those of programs that SMPI loads, and those of Fortran
+ * libraries that call PMPI_ functions.
  */
 #define _GNU_SOURCE
 #include "tables.h"
 
-#ifdef QUIPU_MPI_TABLES
+#ifndef OPEN_MPI
 
+#include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
 #include <stdint.h>
@@ -97,4 +98,74 @@ void quipu_mpi_replace(const struct link_map *object, quipu_mpi_choice *choose) 
         replace_in(object, tables, others, others_bytes, choose);
 }
 
+#ifdef SMPI_H
+/* SimGrid SMPI: how the wrappers come between program and MPI.
+ *
+ * SMPI loads a copy of the program for each rank such that it prefers the MPI that it was linked with (RTLD_DEEPBIND),
+ * so a library that is preloaded is not asked. Instead the addresses of MPI functions in the tables of what SMPI has
+ * loaded are replaced; so are those in libsimgrid itself, through which its Fortran bindings go.
+ */
+extern void smpi_bench_begin(void);
+
+static const void *in_program(const char *name, bool own) { return own ? NULL : quipu_mpi_replacement_of(name); }
+
+/* Of sanitizers (of the program, or of our own tests), which refuse RTLD_DEEPBIND. */
+extern void __sanitizer_print_stack_trace(void) __attribute__((weak));
+
+/* What SMPI calls to load the program, or the copy of it for a rank. */
+static void *load(const char *file, int mode) {
+    const bool watched = __sanitizer_print_stack_trace != NULL;
+    void *program = dlopen(file, watched ? mode & ~RTLD_DEEPBIND : mode);
+    const struct link_map *object = NULL;
+    if (program != NULL && dlinfo(program, RTLD_DI_LINKMAP, (void *)&object) == 0)
+        for (; object != NULL; object = object->l_next) /* and the libraries that came with it */
+            quipu_mpi_replace(object, in_program);
+    return program;
+}
+
+/* In libsimgrid, which defines MPI itself. */
+static const void *in_simgrid(const char *name, bool own) {
+    (void)own;
+    return strcmp(name, "dlopen") == 0 ? (const void *)load : quipu_mpi_replacement_of(name);
+}
+
+void quipu_mpi_replace_calls(void) {
+    Dl_info info;
+    void *simgrid = NULL;
+    if (dladdr1((const void *)smpi_bench_begin, &info, &simgrid, RTLD_DL_LINKMAP) == 0 || simgrid == NULL) {
+        fputs("quipu: libsimgrid was not found: MPI is not counted\n", stderr);
+        return;
+    }
+    quipu_mpi_replace(simgrid, in_simgrid);
+}
+
+#else
+/* MPICH and MPIs made from it: how the wrappers come between mpi_f08 and MPI.
+ *
+ * Their Fortran library calls MPI_ functions, which are wrapped, but for procedures of mpi_f08 without a buffer
+ * (MPI_Init, MPI_Wait, MPI_Barrier): these call PMPI_ functions. In its tables those become the MPI_ functions.
+ */
+
+/* libmpichfort, libmpifort, and libmpichf90 of older ones; not libmpi, and no other tool that uses PMPI_. */
+static bool is_fortran_library(const char *path) {
+    const char *slash = strrchr(path, '/'), *name = slash == NULL ? path : slash + 1;
+    return strncmp(name, "libmpi", 6) == 0 && (strstr(name, "fort") != NULL || strstr(name, "f90") != NULL);
+}
+
+static const void *in_fortran_library(const char *name, bool own) {
+    return own || name[0] != 'P' ? NULL : quipu_mpi_replacement_of(name + 1);
+}
+
+void quipu_mpi_replace_calls(void) {
+    void *program = dlopen(NULL, RTLD_LAZY);
+    const struct link_map *object = NULL;
+    if (program == NULL || dlinfo(program, RTLD_DI_LINKMAP, (void *)&object) != 0)
+        return;
+    for (; object != NULL; object = object->l_next)
+        if (is_fortran_library(object->l_name))
+            quipu_mpi_replace(object, in_fortran_library);
+    dlclose(program);
+}
+
+#endif
 #endif

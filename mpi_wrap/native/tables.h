@@ -7,7 +7,6 @@
 #include <stddef.h>
 
 #ifndef OPEN_MPI
-#define QUIPU_MPI_TABLES 1
 
 struct quipu_mpi_replacement {
     const char *name;
@@ -24,6 +23,9 @@ const void *quipu_mpi_replacement_of(const char *name);
 /* What to write for a function that an object uses, NULL to leave it; `own`: the object defines it itself. */
 typedef const void *quipu_mpi_choice(const char *name, bool own);
 void quipu_mpi_replace(const struct link_map *object, quipu_mpi_choice *choose);
+
+/* From now on the wrappers are called by programs that SMPI loads; elsewhere by the procedures of mpi_f08. */
+void quipu_mpi_replace_calls(void);
 
 #endif
 #endif

@@ -7,8 +7,6 @@
  */
 #include "wait.h"
 
-#include "counts.h"
-
 #ifndef SMPI_H
 
 #include <stdatomic.h>

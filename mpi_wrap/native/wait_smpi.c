@@ -4,9 +4,7 @@
  * Messages are matched as MPI does it: per communicator and receiver, in order, with wildcards. All ranks are in this
  * process and run one at a time.
  */
-#include "wait_smpi.h"
-
-#include "counts.h"
+#include "wait.h"
 
 #ifdef SMPI_H
 

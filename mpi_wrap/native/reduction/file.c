@@ -1,5 +1,5 @@
 /* The reduced file: sections with checksums; it gets its name when it is complete on disk. */
-#include "file.h"
+#include "work.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Messages along a binomial tree. */
-#include "messages.h"
+#include "work.h"
 
 #include <stdlib.h>
 

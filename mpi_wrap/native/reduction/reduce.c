@@ -2,7 +2,7 @@
 #include "reduce.h"
 
 #include "cells.h"
-#include "rows.h"
+#include "work.h"
 
 #include <math.h>
 #include <stdlib.h>

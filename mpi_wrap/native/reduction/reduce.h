@@ -2,9 +2,7 @@
  *
  *   paths, cells   call paths and statistics: the same code as in the merge post mortem
  *   tree           call trees with their regions as messages
- *   messages       who sends what to whom
- *   rows           rows of single ranks, and what measuring cost each of them
- *   file           the file that rank 0 writes
+ *   work           one rank: its messages, its rows and what measuring cost it, the file that rank 0 writes
  * Nothing here has state of its own: ranks may be threads of one process (SMPI).
  */
 #ifndef QUIPU_REDUCE_H

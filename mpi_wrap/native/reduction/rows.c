@@ -1,5 +1,5 @@
 /* Rows and costs of this rank, and how they come to rank 0. */
-#include "rows.h"
+#include "work.h"
 
 #include "quipu.h"
 

@@ -1,0 +1,78 @@
+/* One rank at work: its messages, the file of rank 0, and rows of single ranks. */
+#ifndef QUIPU_WORK_H
+#define QUIPU_WORK_H
+
+#include "tree.h"
+
+#include <mpi.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* Messages: none is longer than a piece, all but rows go along one binomial tree. */
+enum { QUIPU_TAG = 1, QUIPU_PIECE = 1 << 20 };
+
+/* One rank among those that reduce. */
+struct quipu_member {
+    MPI_Comm comm;
+    int rank, size;
+    bool good; /* nothing has failed here */
+};
+
+void quipu_send_pieces(const struct quipu_member *member, const char *bytes, uint64_t size, int to);
+void quipu_receive_pieces(const struct quipu_member *member, char *bytes, uint64_t size, int from);
+/* A message with its length before it; received into new memory: NULL if there is none, after all of it has come. */
+void quipu_send_bytes(const struct quipu_member *member, const char *bytes, uint64_t size, int to);
+char *quipu_receive_bytes(const struct quipu_member *member, uint64_t *size, int from);
+/* How many ranks are below this one in the binomial tree, itself included. */
+int quipu_below(const struct quipu_member *member);
+void quipu_broadcast(const struct quipu_member *member, void *bytes, uint64_t size);
+/* The least of each number over all ranks, on all ranks; at most 8 numbers. */
+void quipu_least(const struct quipu_member *member, uint64_t *numbers, size_t count);
+/* Gathers `size` bytes of each rank. all: room for those of this rank and all below it, its own at the beginning. */
+void quipu_gather(const struct quipu_member *member, char *all, size_t size);
+/* Whether all ranks are still well. Every step that can fail on one rank alone ends with it. */
+bool quipu_agreed(struct quipu_member *member);
+
+/* The file: sections with checksums (docs/design/reduction.md). */
+struct quipu_reduced_file {
+    FILE *file; /* NULL: nothing can be written */
+    char temporary[4200], path[4200];
+};
+
+uint32_t quipu_crc32(uint32_t crc, const void *bytes, size_t size);
+void quipu_file_open(struct quipu_reduced_file *file, const char *folder, const char *id);
+/* One section whose content consists of several parts. */
+struct quipu_part {
+    const void *bytes;
+    size_t size;
+};
+void quipu_file_section(struct quipu_reduced_file *file, const char *tag, const struct quipu_part *parts, size_t count);
+/* The same in pieces: the head, then the content, then quipu_file_pad. */
+void quipu_file_head(struct quipu_reduced_file *file, const char *tag, uint32_t crc, uint64_t length);
+void quipu_file_bytes(struct quipu_reduced_file *file, const void *bytes, size_t size);
+void quipu_file_pad(struct quipu_reduced_file *file, uint64_t length);
+/* Gives the file its name if all is on the disk; else removes it and returns false. */
+bool quipu_file_close(struct quipu_reduced_file *file, bool complete);
+
+/* One rank at work. */
+struct quipu_work {
+    struct quipu_member me;
+    const struct quipu_snapshot *mine;
+    bool waits; /* calls of MPI tell waiting */
+    struct quipu_tree tree;
+    uint32_t *path;   /* of each node of the snapshot */
+    uint32_t *sorted; /* nodes of the snapshot, by call path */
+    uint8_t *is_time, *is_max;
+    struct quipu_reduced_file file; /* of rank 0 */
+};
+
+/* Seconds that measuring took at a node of the snapshot (docs/design/overhead.md). */
+double quipu_overhead_of_node(const struct quipu_work *work, uint32_t node);
+/* Events of all ranks into the file. */
+void quipu_collect_costs(struct quipu_work *work);
+/* Rows of all ranks into the file, one rank after the other: rank 0 holds one piece at a time. */
+void quipu_collect_rows(struct quipu_work *work);
+
+#endif
