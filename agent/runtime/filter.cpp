@@ -22,16 +22,18 @@ struct Scanner {
     unsigned line = 1;
     unsigned word_line = 1;
 
+    void skip_line() {
+        while (next < end && *next != '\n')
+            next++;
+    }
+
     /* Returns the next word, NUL terminated in place, or null at the end of the text. */
     char *word() {
         while (next < end) {
             if (*next == '#') {
-                while (next < end && *next != '\n')
-                    next++;
+                skip_line();
             } else if (is_space(*next)) {
-                if (*next == '\n')
-                    line++;
-                next++;
+                line += *next++ == '\n';
             } else {
                 break;
             }
@@ -45,17 +47,12 @@ struct Scanner {
                 next++;
             next++;
         }
-        if (next < end && *next == '#') { /* the comment begins where the word ends: end the word, skip the comment */
-            *next++ = '\0';
-            while (next < end && *next != '\n')
-                next++;
-            return start;
-        }
         if (next < end) {
-            if (*next == '\n')
-                line++;
-            *next = '\0';
-            next++;
+            const bool comment = *next == '#';
+            line += *next == '\n';
+            *next++ = '\0';
+            if (comment)
+                skip_line();
         }
         return start;
     }

@@ -1,4 +1,4 @@
-#include "idle.h"
+#include "tree.h"
 
 #include <pthread.h>
 #include <sys/mman.h>
@@ -38,11 +38,9 @@ Idle *idle_state() {
     pthread_once(&once, make_key);
     if (void *known = pthread_getspecific(key))
         return static_cast<Idle *>(known);
-    void *memory =
-        mmap(nullptr, sizeof(Idle), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED)
-        return nullptr;
-    pthread_setspecific(key, memory);
+    void *memory = reserve(sizeof(Idle));
+    if (memory)
+        pthread_setspecific(key, memory);
     return static_cast<Idle *>(memory);
 }
 

@@ -1,6 +1,6 @@
 /* Instrumented files that were made for another runtime end the process before they spoil anything. */
 #include "interface.h"
-#include "libraries.h"
+#include "tree.h"
 
 #include <stdio.h>
 #include <sys/syscall.h>

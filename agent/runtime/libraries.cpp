@@ -1,4 +1,4 @@
-#include "libraries.h"
+#include "tree.h"
 
 #include <limits.h>
 #include <link.h>
@@ -25,11 +25,7 @@ char answer[sizeof prefix + PATH_MAX];
 struct Search {
     uintptr_t address;
     Range range;
-    const char *name; /* empty: the program, or unknown; valid while the libraries are gone through */
-    void (*found)(Search *);
-    char *text;
-    size_t size;
-    bool is_library;
+    char name[PATH_MAX]; /* empty: the program, or unknown */
 };
 
 int look(struct dl_phdr_info *object, size_t, void *data) {
@@ -40,8 +36,7 @@ int look(struct dl_phdr_info *object, size_t, void *data) {
         if (part.p_type != PT_LOAD || search->address < begin || search->address - begin >= part.p_memsz)
             continue;
         search->range = {begin, begin + part.p_memsz};
-        search->name = object->dlpi_name ? object->dlpi_name : "";
-        search->found(search);
+        snprintf(search->name, sizeof search->name, "%s", object->dlpi_name ? object->dlpi_name : "");
         return 1;
     }
     return 0;
@@ -56,18 +51,13 @@ const char *new_library_of(const void *address) {
             return nullptr;
     if (count == most)
         return nullptr;
-    Search search = {};
-    search.address = number;
-    search.range = {number, number + 1};
-    search.found = [](Search *found) {
-        memcpy(answer, prefix, sizeof prefix);
-        found->is_library = *found->name && realpath(found->name, answer + sizeof prefix - 1);
-    };
+    Search search = {number, {number, number + 1}, ""};
     /* Not dladdr: another thread may hold its lock while the constructors of a library enter regions and wait for ours.
      */
     dl_iterate_phdr(look, &search);
     known[count++] = search.range;
-    return search.is_library ? answer : nullptr;
+    memcpy(answer, prefix, sizeof prefix);
+    return *search.name && realpath(search.name, answer + sizeof prefix - 1) ? answer : nullptr;
 }
 
 void name_of_file(const void *address, char *name, size_t size) {
@@ -75,15 +65,10 @@ void name_of_file(const void *address, char *name, size_t size) {
     const ssize_t length = readlink("/proc/self/exe", name, size - 1);
     if (length > 0)
         name[length] = '\0';
-    Search search = {};
-    search.address = reinterpret_cast<uintptr_t>(address);
-    search.text = name;
-    search.size = size;
-    search.found = [](Search *found) {
-        if (*found->name)
-            snprintf(found->text, found->size, "%s", found->name);
-    };
+    Search search = {reinterpret_cast<uintptr_t>(address), {}, ""};
     dl_iterate_phdr(look, &search);
+    if (*search.name)
+        snprintf(name, size, "%s", search.name);
 }
 
 } // namespace quipu

@@ -1,5 +1,3 @@
-#include "overhead.h"
-
 #include "clock.h"
 #include "tree.h"
 

@@ -1,8 +1,6 @@
 /* The life of a measured process: start, regions, attributes, flush, end, fork. */
 #include "clock.h"
 #include "filter.h"
-#include "libraries.h"
-#include "overhead.h"
 #include "tree.h"
 
 #include <pthread.h>
@@ -39,7 +37,6 @@ uint64_t hash_of(const char *text, uint64_t hash = 14695981039346656037u) {
     return hash_more(text, strlen(text), hash);
 }
 
-/* The metric table as it goes into the header of the profile. */
 const char *metric_table() {
     return
 #define QUIPU_METRIC(id, name, unit, kind, over_locations, description)                                                \
@@ -48,7 +45,6 @@ const char *metric_table() {
         ;
 }
 
-/* owner: 0 for the process, else the number of a location + 1. */
 void set_attribute(const char *key, const char *value, uint64_t owner) {
     const char *parts[] = {key, value};
     profile.add_text(QUIPU_TEXT_ATTRIBUTE, owner, parts, 2);
@@ -116,9 +112,7 @@ void resource_use() {
 }
 
 /* The record of a region that a profile keeps; null if there is no memory. */
-char *record_of(const quipu_region *region) {
-    const char *display = region->display ? region->display : region->name;
-    const char *file = region->file ? region->file : "";
+char *record_of(const quipu_region *region, const char *display, const char *file) {
     size_t size = strlen(region->name) + strlen(display) + strlen(file) + 40;
     auto *text = static_cast<char *>(malloc(size));
     if (text)
@@ -321,7 +315,7 @@ void register_region(quipu_region *region) {
     auto *entry = static_cast<KnownRegion *>(malloc(sizeof(KnownRegion)));
     const uint64_t id = ++regions;
     const size_t weight_bytes = sizeof(int64_t) * QUIPU_WEIGHTED * rows;
-    char *text = record_of(region); /* the descriptor goes away with its library */
+    char *text = record_of(region, display, file); /* the descriptor goes away with its library */
     auto *weights = static_cast<int64_t *>(malloc(weight_bytes + 1));
     if (!entry || !text || !weights || !profile.add_weights(id, region->weights, rows, QUIPU_BLOCKS, QUIPU_WEIGHTED) ||
         !profile.add_text(QUIPU_TEXT_REGION, id, &text, 1)) {

@@ -19,6 +19,13 @@ namespace quipu {
 #define QUIPU_END
 #include "profile.def"
 
+/* Part of the file, at `address` if that is not null; null if that fails. how: shared or private. */
+QUIPU_BARE static void *map(int fd, uint64_t offset, size_t bytes, int how, void *address = nullptr) {
+    void *mapped =
+        mmap(address, bytes, PROT_READ | PROT_WRITE, address ? how | MAP_FIXED : how, fd, static_cast<off_t>(offset));
+    return mapped == MAP_FAILED ? nullptr : mapped;
+}
+
 bool Profile::create(const char *folder, uint32_t node_size, uint32_t metric_count, const char *metric_table) {
     char host[128] = "unknown";
     gethostname(host, sizeof host - 1);
@@ -34,16 +41,16 @@ bool Profile::create(const char *folder, uint32_t node_size, uint32_t metric_cou
             snprintf(path + length - strlen(".quipu"), sizeof path - static_cast<size_t>(length), "-%d.quipu", stage);
         }
     }
-    void *mapped = MAP_FAILED;
+    void *mapped = nullptr;
     if (fd >= 0) {
         /* posix_fallocate reserves the space: a full disk is an error here, not a SIGBUS at some later store. */
         failure = posix_fallocate(fd, 0, sizeof(quipu_profile_header));
         if (failure == 0) {
-            mapped = mmap(nullptr, sizeof(quipu_profile_header), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+            mapped = map(fd, 0, sizeof(quipu_profile_header), MAP_SHARED);
             failure = errno;
         }
     }
-    if (mapped == MAP_FAILED) {
+    if (!mapped) {
         fprintf(stderr, "quipu: cannot write %s: %s; this process is not measured\n", path, strerror(failure));
         if (fd >= 0) {
             unlink(path);
@@ -105,8 +112,7 @@ QUIPU_BARE void Profile::detach() {
         return;
     const uint32_t node_size = header->node_size;
     for (size_t i = 0; i < count; i++) {
-        if (mmap(mappings[i].address, mappings[i].size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd,
-                 static_cast<off_t>(mappings[i].offset)) == MAP_FAILED)
+        if (!map(fd, mappings[i].offset, mappings[i].size, MAP_PRIVATE, mappings[i].address))
             continue; /* it stays shared with the parent */
         /* A page of a private mapping follows the file until it is written to. */
         constexpr size_t smallest_page = 4096;
@@ -130,8 +136,7 @@ void Profile::adopt() {
         if (failure == 0 &&
             pwrite(fd, mapping.address, mapping.size, static_cast<off_t>(size)) != static_cast<ssize_t>(mapping.size))
             failure = errno ? errno : EIO;
-        if (failure == 0 && mmap(mapping.address, mapping.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
-                                 static_cast<off_t>(size)) == MAP_FAILED)
+        if (failure == 0 && !map(fd, size, mapping.size, MAP_SHARED, mapping.address))
             failure = errno;
         if (failure != 0)
             return note_error("the profile of a forked process is not complete", failure);
@@ -140,36 +145,29 @@ void Profile::adopt() {
     }
 }
 
-bool Profile::grow(void **mapped) {
+quipu_profile_chunk *Profile::add_chunk(uint32_t type, uint32_t location) {
+    if (!header || sealed)
+        return nullptr;
     int failure = posix_fallocate(fd, static_cast<off_t>(size), chunk_size);
     if (failure == 0) {
-        *mapped = mmap(nullptr, chunk_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, static_cast<off_t>(size));
-        if (*mapped != MAP_FAILED) {
-            size += chunk_size;
-            if (remember(*mapped, chunk_size))
-                return true;
+        auto *chunk = static_cast<quipu_profile_chunk *>(map(fd, size, chunk_size, MAP_SHARED));
+        size += chunk ? chunk_size : 0;
+        if (chunk && remember(chunk, chunk_size)) {
+            chunk->location = location;
+            chunk->used = 0;
+            chunk->address = reinterpret_cast<uint64_t>(chunk);
+            chunk->type = type;
+            return chunk;
         }
         failure = errno;
     }
     note_error("the profile could not grow", failure);
-    return false;
+    return nullptr;
 }
 
-quipu_profile_chunk *Profile::add_chunk(uint32_t type, uint32_t location) {
-    void *mapped;
-    if (!header || sealed || !grow(&mapped))
-        return nullptr;
-    auto *chunk = static_cast<quipu_profile_chunk *>(mapped);
-    chunk->location = location;
-    chunk->used = 0;
-    chunk->address = reinterpret_cast<uint64_t>(chunk);
-    chunk->type = type;
-    return chunk;
-}
-
-void *Profile::record(quipu_profile_chunk *&chunk, uint32_t type, size_t bytes) {
-    if (!chunk || chunk->used + bytes > chunk_size - sizeof(quipu_profile_chunk)) {
-        quipu_profile_chunk *fresh = add_chunk(type, 0);
+void *Profile::room_for(quipu_profile_chunk *&chunk, uint32_t type, uint32_t location, size_t bytes) {
+    if (!chunk || chunk->used + bytes > chunk_room) {
+        quipu_profile_chunk *fresh = add_chunk(type, location);
         if (!fresh)
             return nullptr;
         chunk = fresh;
@@ -183,25 +181,24 @@ bool Profile::add_weights(uint64_t region, const int64_t *values, uint32_t rows,
         const uint32_t part = rows - first < slice ? rows - first : slice;
         const size_t values_size = sizeof(int64_t) * part * columns;
         const size_t bytes = sizeof(quipu_profile_weights) + values_size;
-        auto *record = static_cast<quipu_profile_weights *>(this->record(weights, QUIPU_CHUNK_WEIGHTS, bytes));
+        auto *record = static_cast<quipu_profile_weights *>(room_for(weights, QUIPU_CHUNK_WEIGHTS, 0, bytes));
         if (!record)
             return false;
         *record = {region, first, part, metric, columns};
         memcpy(record + 1, values + size_t{first} * columns, values_size);
-        __atomic_store_n(&weights->used, weights->used + static_cast<uint32_t>(bytes), __ATOMIC_RELEASE);
+        publish(weights, bytes);
     }
     return true;
 }
 
 bool Profile::add_text(uint32_t type, uint64_t id, const char *const *parts, size_t count) {
-    constexpr size_t room = chunk_size - sizeof(quipu_profile_chunk);
     size_t length = count - 1;
     for (size_t i = 0; i < count; i++)
         length += strlen(parts[i]);
     size_t padded = sizeof(quipu_profile_text) + ((length + 7) & ~size_t{7});
-    if (padded > room)
+    if (padded > chunk_room)
         return false;
-    auto *record = static_cast<quipu_profile_text *>(this->record(text, QUIPU_CHUNK_TEXT, padded));
+    auto *record = static_cast<quipu_profile_text *>(room_for(text, QUIPU_CHUNK_TEXT, 0, padded));
     if (!record)
         return false;
     record->type = type;
@@ -215,8 +212,7 @@ bool Profile::add_text(uint32_t type, uint64_t id, const char *const *parts, siz
         memcpy(to, parts[i], part);
         to += part;
     }
-    /* Readers see the record only once it is whole. */
-    __atomic_store_n(&text->used, text->used + static_cast<uint32_t>(padded), __ATOMIC_RELEASE);
+    publish(text, padded);
     return true;
 }
 
@@ -232,6 +228,56 @@ void Profile::note_error(const char *what, int code) {
         return;
     snprintf(header->error, sizeof header->error, "%s: %s", what, strerror(code));
     fprintf(stderr, "quipu: %s: %s; later call paths are counted with their callers\n", what, strerror(code));
+}
+
+namespace {
+
+/* CRC-32 as in IEEE 802.3 (reflected polynomial 0xedb88320): what zlib's crc32() gives. */
+class Checksum {
+  public:
+    Checksum() {
+        for (uint32_t byte = 0; byte < 256; byte++) {
+            uint32_t remainder = byte;
+            for (int bit = 0; bit < 8; bit++)
+                remainder = remainder >> 1 ^ (remainder & 1 ? 0xedb88320u : 0);
+            table[byte] = remainder;
+        }
+    }
+    /* Never 0, which means that there is none. */
+    uint32_t of(const void *data, size_t bytes) const {
+        uint32_t crc = ~0u;
+        for (size_t i = 0; i < bytes; i++)
+            crc = crc >> 8 ^ table[(crc ^ static_cast<const unsigned char *>(data)[i]) & 255];
+        return ~crc ? ~crc : 1;
+    }
+
+  private:
+    uint32_t table[256];
+};
+
+} // namespace
+
+void Profile::seal() {
+    sealed = true;
+    /* Threads that go on counting must not spoil the checksums: where that cannot be, there are none. */
+    for (size_t i = 0; i < count; i++)
+        if (!map(fd, mappings[i].offset, mappings[i].size, MAP_PRIVATE, mappings[i].address))
+            return;
+    const Checksum checksum;
+    uint32_t chunks = 0;
+    for (uint64_t offset = sizeof(quipu_profile_header); offset < size; offset += chunk_size, chunks++) {
+        auto *chunk = static_cast<quipu_profile_chunk *>(map(fd, offset, chunk_size, MAP_SHARED));
+        if (!chunk)
+            return; /* without the checksum of the header the others do not count */
+        chunk->crc = 0;
+        chunk->crc = checksum.of(chunk, sizeof(quipu_profile_chunk) + chunk->used);
+        munmap(chunk, chunk_size);
+    }
+    if (auto *whole = static_cast<quipu_profile_header *>(map(fd, 0, sizeof(quipu_profile_header), MAP_SHARED))) {
+        whole->chunks = chunks;
+        whole->crc = checksum.of(whole, sizeof(quipu_profile_header));
+        munmap(whole, sizeof(quipu_profile_header));
+    }
 }
 
 } // namespace quipu

@@ -21,8 +21,12 @@ class Profile {
   public:
     /* Creates profile-<host>-<pid>.quipu in `folder`. Returns false, with a message on stderr, if that fails. */
     bool create(const char *folder, uint32_t node_size, uint32_t metric_count, const char *metric_table);
-    /* A fresh, zeroed chunk of this type, or null when the disk is full (noted in the header). */
-    quipu_profile_chunk *add_chunk(uint32_t type, uint32_t location);
+    /* Zeroed room for a record at the end of this chunk, or of a fresh one, which becomes `chunk`; null when the disk
+     * is full (noted in the header). Readers see the record at publish(). */
+    void *room_for(quipu_profile_chunk *&chunk, uint32_t type, uint32_t location, size_t bytes);
+    static void publish(quipu_profile_chunk *chunk, size_t bytes) {
+        __atomic_store_n(&chunk->used, chunk->used + static_cast<uint32_t>(bytes), __ATOMIC_RELEASE);
+    }
     /* Appends a text record made of `count` parts joined by \x1f. Returns false when there is no room. */
     bool add_text(uint32_t type, uint64_t id, const char *const *parts, size_t count);
     /* The weights of a region, `rows` of `columns`, the first of them for `metric`. Returns false when there is no
@@ -48,10 +52,9 @@ class Profile {
         size_t size;
     };
 
-    bool grow(void **mapped);
     bool remember(void *address, size_t bytes);
     void adopt();
-    void *record(quipu_profile_chunk *&chunk, uint32_t type, size_t bytes);
+    quipu_profile_chunk *add_chunk(uint32_t type, uint32_t location);
     void note_error(const char *what, int code);
 
     int fd = -1;
@@ -65,6 +68,7 @@ class Profile {
 };
 
 constexpr uint32_t chunk_size = 65536;
+constexpr size_t chunk_room = chunk_size - sizeof(quipu_profile_chunk); /* for records */
 
 } // namespace quipu
 

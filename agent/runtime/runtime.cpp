@@ -1,7 +1,6 @@
 /* The hot path out of line: enter, exit, add, also when something is unusual. */
 #include "clock.h"
 #include "hot.h"
-#include "idle.h"
 #include "tree.h"
 
 using namespace quipu;

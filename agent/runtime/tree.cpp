@@ -23,33 +23,11 @@ Link no_link;         /* leads from nowhere */
 constexpr size_t frame_bytes = size_t{256} << 20;
 constexpr size_t frame_bytes_small = size_t{4} << 20;
 constexpr size_t counter_bytes = sizeof(uint64_t) * QUIPU_MOST_COUNTERS;
-static_assert(counter_bytes + sizeof(quipu_profile_counters) <= chunk_size - sizeof(quipu_profile_chunk));
-
-void *reserve(size_t bytes) {
-    void *memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return memory == MAP_FAILED ? nullptr : memory;
-}
-
-/* Room for a record at the end of the chunk that `current` points to, or of a fresh one. Readers see it at publish().
- */
-void *room_for(quipu_profile_chunk *&current, uint32_t type, uint32_t location, size_t bytes) {
-    constexpr size_t room = chunk_size - sizeof(quipu_profile_chunk);
-    if (!current || current->used + bytes > room) {
-        quipu_profile_chunk *chunk = profile.add_chunk(type, location);
-        if (!chunk)
-            return nullptr;
-        current = chunk;
-    }
-    return reinterpret_cast<char *>(current + 1) + current->used;
-}
-
-void publish(quipu_profile_chunk *chunk, size_t bytes) {
-    __atomic_store_n(&chunk->used, chunk->used + static_cast<uint32_t>(bytes), __ATOMIC_RELEASE);
-}
+static_assert(counter_bytes + sizeof(quipu_profile_counters) <= chunk_room);
 
 Node *new_node(Thread *thread, Node *up, uint64_t region) {
     auto *node =
-        static_cast<Node *>(room_for(thread->nodes, QUIPU_CHUNK_NODES, thread->shared->location, sizeof(Node)));
+        static_cast<Node *>(profile.room_for(thread->nodes, QUIPU_CHUNK_NODES, thread->shared->location, sizeof(Node)));
     if (!node)
         return nullptr;
     node->id = ++nodes;
@@ -57,7 +35,7 @@ Node *new_node(Thread *thread, Node *up, uint64_t region) {
     node->region = region;
     node->up = up;
     node->salt = uint64_t{node->id} * 0x9e3779b97f4a7c15u >> 40;
-    publish(thread->nodes, sizeof(Node));
+    profile.publish(thread->nodes, sizeof(Node));
     return node;
 }
 
@@ -65,12 +43,12 @@ Node *new_node(Thread *thread, Node *up, uint64_t region) {
 uint64_t *new_counters(Thread *thread, const Node *node, uint32_t count) {
     size_t bytes = sizeof(quipu_profile_counters) + sizeof(uint64_t) * count;
     auto *record = static_cast<quipu_profile_counters *>(
-        room_for(thread->counters, QUIPU_CHUNK_COUNTERS, thread->shared->location, bytes));
+        profile.room_for(thread->counters, QUIPU_CHUNK_COUNTERS, thread->shared->location, bytes));
     if (!record)
         return nullptr;
     record->node = node->id;
     record->count = count;
-    publish(thread->counters, bytes);
+    profile.publish(thread->counters, bytes);
     return reinterpret_cast<uint64_t *>(record + 1);
 }
 
@@ -122,7 +100,8 @@ Frame *reserve_frames(size_t *bytes) {
 /* Under the lock. */
 Thread *new_thread() {
     auto *thread = static_cast<Thread *>(calloc(1, sizeof(Thread)));
-    auto *shared = static_cast<quipu_thread *>(room_for(thread_records, QUIPU_CHUNK_THREADS, 0, sizeof(quipu_thread)));
+    auto *shared =
+        static_cast<quipu_thread *>(profile.room_for(thread_records, QUIPU_CHUNK_THREADS, 0, sizeof(quipu_thread)));
     size_t bytes = 0;
     Frame *frames = thread && shared ? reserve_frames(&bytes) : nullptr;
     if (frames) {
@@ -146,7 +125,7 @@ Thread *new_thread() {
         profile.note_lost();
         return nullptr;
     }
-    publish(thread_records, sizeof(quipu_thread));
+    profile.publish(thread_records, sizeof(quipu_thread));
     locations++;
     thread->next = threads;
     __atomic_store_n(&threads, thread, __ATOMIC_RELEASE);
@@ -227,6 +206,11 @@ Node *outside_of(Node *path) {
 }
 
 } // namespace
+
+void *reserve(size_t bytes) {
+    void *memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return memory == MAP_FAILED ? nullptr : memory;
+}
 
 void *keep(size_t bytes) {
     constexpr size_t block = size_t{256} << 10;

@@ -1,4 +1,5 @@
-/* The call-path tree of one thread and its stack of active frames. */
+/* What the parts of the runtime share: the call-path tree of one thread, its stack of active frames, and the process.
+ */
 #ifndef QUIPU_TREE_H
 #define QUIPU_TREE_H
 
@@ -96,6 +97,7 @@ struct RegionRecord {
 };
 /* Calls `visit` with every region. Under the lock. */
 void each_region(void (*visit)(const RegionRecord *));
+/* As it goes into the header of the profile. */
 const char *metric_table();
 extern quipu_costs event_costs;
 /* Adds an attribute to the profile. Under the lock. owner: 0 for the process, else the number of a location + 1. */
@@ -104,9 +106,40 @@ void set_attribute(const char *key, const char *value, uint64_t owner = 0);
 void write_rests();
 /* In the child of a fork: it took no part in a reduction. */
 void forget_reduction();
+/* Zeroed address space, which takes memory where it is used; null if there is none. */
+void *reserve(size_t bytes);
 /* Zeroed memory for the rest of the process; null if there is none. Under the lock. Not of malloc: what only the mapped
  * file points to would be a leak to tools that look for leaks in the program. */
 void *keep(size_t bytes);
+
+/* Counters that nobody reads, for code that runs unmeasured on this thread. */
+uint64_t *idle_counters();
+/* In a process that is not measured: the usual way, which the pass emits inline, becomes the way of this thread. */
+void idle_thread();
+/* Ends the frames above this one if it is of such a thread. */
+void end_idle(Frame *frame);
+/* Whether this is what idle_thread() made. */
+inline bool is_idle(const quipu_thread *thread) { return !thread->own; }
+
+/* "library:PATH" of the library that holds `address`, whose static facts tell more of the regions there; null if it is
+ * the program, or none, or was asked for before. Under the lock; valid until the next call. */
+const char *new_library_of(const void *address);
+
+/* The name of the library or program that holds `address`, for a person. */
+void name_of_file(const void *address, char *name, size_t size);
+
+/* Nanoseconds, at best: with warm caches, and of several attempts the quickest. */
+struct Overhead {
+    double pair = 0;    /* quipu_enter and quipu_exit of a region, with the clock that was chosen */
+    double inside = 0;  /* the part of it that the region's own time contains; the rest is in its caller's */
+    double quiet = 0;   /* quipu_count: a visit of a region without a hook */
+    double counter = 0; /* adding to one counter in memory */
+    double clock = 0;   /* one reading of the clock */
+};
+
+/* Measures on a call tree of its own, of which nothing gets into the profile; takes about a tenth of a millisecond.
+ * Under the lock, when the clock is chosen. */
+Overhead measure_overhead();
 
 /* See quipu_known_link. */
 inline uint64_t id_of(const quipu_region *region) { return __atomic_load_n(&region->id, __ATOMIC_ACQUIRE); }
