@@ -8,6 +8,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
+
+/* Of this library (-fvisibility=hidden): reached without a look into a table of addresses. */
+#define QUIPU_MPI_VARIABLE extern __attribute__((visibility("hidden")))
 
 #ifdef SMPI_H
 /* Ranks share the process and its threads. */
@@ -26,8 +30,15 @@ void quipu_mpi_compute(void);
 void quipu_mpi_simulated(void);
 #endif
 
+/* A clock of this machine. */
+static inline uint64_t quipu_mpi_nanoseconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
 /* Whether wrappers do anything at all: measuring is on, and the process runs the MPI that this library is for. */
-extern int quipu_mpi_on;
+QUIPU_MPI_VARIABLE int quipu_mpi_on;
 #ifdef SMPI_H
 #define quipu_mpi_active_wrapper quipu_mpi_running()->active_wrapper
 #else
@@ -49,7 +60,7 @@ QUIPU_INLINE bool quipu_mpi_outermost(void) {
 }
 
 /* Calls of MPI may run at the same time (MPI_THREAD_MULTIPLE, or nothing is known): counters need locked additions. */
-extern bool quipu_mpi_concurrent;
+QUIPU_MPI_VARIABLE bool quipu_mpi_concurrent;
 
 /* The wrapper that is active. Reading the clock costs more than all else here: each of the two times is read once. */
 struct quipu_mpi_call {

@@ -2,8 +2,7 @@
 #ifndef QUIPU_MPI_GROUP_H
 #define QUIPU_MPI_GROUP_H
 
-#include <mpi.h>
-#include <stdbool.h>
+#include "call.h"
 
 /* The processes of an operation, in the words of operations.toml; all: in the whole communicator. */
 struct quipu_mpi_group {
@@ -17,7 +16,7 @@ struct quipu_mpi_group {
 };
 
 /* MPI_COMM_WORLD once MPI is initialized; all = 0 before. */
-extern struct quipu_mpi_group quipu_mpi_world;
+QUIPU_MPI_VARIABLE struct quipu_mpi_group quipu_mpi_world;
 /* After MPI_Init: what is known of MPI_COMM_WORLD need not be asked again. */
 void quipu_mpi_know_world(void);
 struct quipu_mpi_group quipu_mpi_ask_group(MPI_Comm comm);

@@ -74,19 +74,13 @@ static bool grow(struct part *part) {
     part->bucket = bucket;
     part->buckets = before == 0 ? FIRST_BUCKETS : 2 * before;
     for (uint32_t i = 0; i < before; i++) {
-        /* Reverse twice, so that the newest stays first. */
-        struct entry *reversed = NULL;
-        for (struct entry *entry = old[i], *next; entry != NULL; entry = next) {
-            next = entry->next;
-            entry->next = reversed;
-            reversed = entry;
+        struct entry **low = &bucket[i], **high = &bucket[i + before]; /* ends of chains: the newest stays first */
+        for (struct entry *entry = old[i]; entry != NULL; entry = entry->next) {
+            struct entry ***end = chain(part, hash_of(entry->key)) == &bucket[i] ? &low : &high;
+            **end = entry;
+            *end = &entry->next;
         }
-        for (struct entry *entry = reversed, *next; entry != NULL; entry = next) {
-            next = entry->next;
-            struct entry **head = chain(part, hash_of(entry->key));
-            entry->next = *head;
-            *head = entry;
-        }
+        *low = *high = NULL;
     }
     free(old);
     return true;

@@ -13,7 +13,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* Of libsimgrid, in no header: how SMPI takes in what was computed since the last call. */
 extern void smpi_bench_begin(void);
@@ -26,12 +25,6 @@ static size_t room;
 static double told;
 static const struct quipu_mpi_rank *told_to;
 static uint64_t told_here;
-
-static uint64_t here(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 static bool make_room(size_t pid) {
     const size_t wanted = pid < 32 ? 64 : 2 * pid;
@@ -64,7 +57,7 @@ static void **running(void) {
 static void listen(const struct quipu_mpi_rank *rank, double clock) {
     told = clock;
     told_to = rank;
-    told_here = here();
+    told_here = quipu_mpi_nanoseconds();
 }
 
 static uint64_t now(void) {
@@ -75,7 +68,7 @@ static uint64_t now(void) {
         return nanoseconds;
     if (told != clock || told_to != rank)
         listen(rank, clock);
-    return nanoseconds + (uint64_t)((double)(here() - told_here) * rank->speed);
+    return nanoseconds + (uint64_t)((double)(quipu_mpi_nanoseconds() - told_here) * rank->speed);
 }
 
 void quipu_mpi_compute(void) {

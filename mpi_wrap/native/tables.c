@@ -73,29 +73,15 @@ static void replace_in(const struct link_map *object, struct tables tables, cons
 }
 
 void quipu_mpi_replace(const struct link_map *object, quipu_mpi_choice *choose) {
-    struct tables tables = {NULL, NULL};
-    const ElfW(Rela) *calls = NULL, *others = NULL;
-    size_t calls_bytes = 0, others_bytes = 0;
-    for (const ElfW(Dyn) *entry = object->l_ld; entry->d_tag != DT_NULL; entry++) {
-        if (entry->d_tag == DT_SYMTAB)
-            tables.symbols = (const void *)entry->d_un.d_ptr;
-        else if (entry->d_tag == DT_STRTAB)
-            tables.names = (const char *)entry->d_un.d_ptr;
-        else if (entry->d_tag == DT_JMPREL)
-            calls = (const void *)entry->d_un.d_ptr;
-        else if (entry->d_tag == DT_PLTRELSZ)
-            calls_bytes = entry->d_un.d_val;
-        else if (entry->d_tag == DT_RELA)
-            others = (const void *)entry->d_un.d_ptr;
-        else if (entry->d_tag == DT_RELASZ)
-            others_bytes = entry->d_un.d_val;
-    }
+    ElfW(Addr) value[DT_JMPREL + 1] = {0};
+    for (const ElfW(Dyn) *entry = object->l_ld; entry->d_tag != DT_NULL; entry++)
+        if (entry->d_tag > 0 && entry->d_tag <= DT_JMPREL)
+            value[entry->d_tag] = entry->d_un.d_val;
+    const struct tables tables = {(const void *)value[DT_SYMTAB], (const void *)value[DT_STRTAB]};
     if (tables.symbols == NULL || tables.names == NULL)
         return;
-    if (calls != NULL)
-        replace_in(object, tables, calls, calls_bytes, choose);
-    if (others != NULL)
-        replace_in(object, tables, others, others_bytes, choose);
+    replace_in(object, tables, (const void *)value[DT_JMPREL], value[DT_PLTRELSZ], choose);
+    replace_in(object, tables, (const void *)value[DT_RELA], value[DT_RELASZ], choose);
 }
 
 #ifdef SMPI_H

@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum {
     FIRST_PROBES = 16, /* of a communicator: programs with few collectives are measured as they are */
@@ -40,15 +39,9 @@ struct arrivals {
     bool probed;   /* whether its processes are measured like this one */
 };
 
-static uint64_t nanoseconds(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 /* No message moves faster than memory is copied: the rate until a receive has taught a better one. */
 static void calibrate(void) {
-    const uint64_t start = quipu_ticks(), start_ns = nanoseconds();
+    const uint64_t start = quipu_ticks(), start_ns = quipu_mpi_nanoseconds();
     char *from = calloc(1, COPIED), *to = calloc(1, COPIED);
     double best = 0;
     for (int i = 0; from != NULL && to != NULL && i < COPIES; i++) {
@@ -62,7 +55,7 @@ static void calibrate(void) {
     free(to);
     uint64_t now_ns;
     do
-        now_ns = nanoseconds();
+        now_ns = quipu_mpi_nanoseconds();
     while (now_ns - start_ns < CLOCK_SPAN_NS);
     ticks_per_ns = (double)(quipu_ticks() - start) / (double)(now_ns - start_ns);
     atomic_store(&ticks_per_byte, best);

@@ -12,16 +12,16 @@
 enum { QUIPU_MPI_WAIT_FLOOR_NS = 1000, QUIPU_MPI_LONG_MESSAGE = 1 << 16 };
 
 /* Whether the metric wait_time is kept. */
-extern bool quipu_mpi_tell_waits;
+QUIPU_MPI_VARIABLE bool quipu_mpi_tell_waits;
 /* Whether it was asked for: without a clock it is not kept all the same. */
-extern bool quipu_mpi_wait_mode_is_on;
+QUIPU_MPI_VARIABLE bool quipu_mpi_wait_mode_is_on;
 
 /* After MPI_Init: reads QUIPU_MPI_WAIT. Without MPI_COMM_WORLD (in a session) there are no probes. */
 void quipu_mpi_choose_waits(bool world);
 #ifndef SMPI_H
 /* Every how many calls a collective is probed; 0: never. */
-extern uint32_t quipu_mpi_probe_one_of;
-extern uint64_t quipu_mpi_wait_floor; /* ticks */
+QUIPU_MPI_VARIABLE uint32_t quipu_mpi_probe_one_of;
+QUIPU_MPI_VARIABLE uint64_t quipu_mpi_wait_floor; /* ticks */
 /* At the end: number and cost of the probes become attributes of the profile. */
 void quipu_mpi_report_waits(void);
 /* A call took so long while it moved these bytes: the rest is waiting. */

@@ -124,6 +124,15 @@ static void release(struct quipu_mpi_message *message) {
         free(message);
 }
 
+/* Takes a message out of its queue, in which `link` leads to it. */
+static void unlink_message(struct quipu_mpi_message **link) {
+    struct quipu_mpi_message *message = *link;
+    *link = message->next;
+    if (message->queue->end == &message->next)
+        message->queue->end = link;
+    message->queue = NULL;
+}
+
 /* A side of a message: of the one that is there already, if it fits. */
 static struct quipu_mpi_message *side(struct inbox *inbox, bool receive, int source, int tag) {
     struct queue *others = receive ? &inbox->sends : &inbox->receives,
@@ -134,10 +143,7 @@ static struct quipu_mpi_message *side(struct inbox *inbox, bool receive, int sou
         const int sent_as = receive ? other->tag : tag, wanted_as = receive ? tag : other->tag;
         if ((wanted != MPI_ANY_SOURCE && wanted != sent_by) || (wanted_as != MPI_ANY_TAG && wanted_as != sent_as))
             continue;
-        *link = other->next;
-        if (others->end == &other->next)
-            others->end = link;
-        other->queue = NULL; /* its owner is now this side */
+        unlink_message(link); /* the owner of that part is now this side */
         other->matched = clock_now();
         return other;
     }
@@ -167,9 +173,7 @@ static void end_side(struct quipu_mpi_message *message) {
         struct quipu_mpi_message **link = &message->queue->first;
         while (*link != message)
             link = &(*link)->next;
-        *link = message->next;
-        if (message->queue->end == &message->next)
-            message->queue->end = link;
+        unlink_message(link);
         message->owners--; /* the queue */
     }
     release(message);
