@@ -44,7 +44,6 @@ class SourceSums:
         self._numbers: dict[int, int] = {}
         self._entries: list[tuple[IntArray, NDArray[np.uint64]]] = []
         self._names: tuple[str, ...] = ()
-        self._missing: set[str] = set()
 
     def add(self, profile: ProcessProfile) -> None:
         """Take in one process; does nothing if its counters were not kept."""
