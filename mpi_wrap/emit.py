@@ -127,7 +127,7 @@ def argument_names(function: Function, operation: Operation | None) -> tuple[str
 
 
 def waits_in_call(operation: Operation) -> bool:
-    """Whether the function itself returns the status that tells the received bytes."""
+    """Whether the function itself returns the status with the received bytes."""
     return operation.received_from_status and "status" in operation.arguments
 
 

@@ -55,10 +55,6 @@ class Expression:
     tree: ast.expr
     names: frozenset[str]
 
-    def uses(self, names: frozenset[str]) -> bool:
-        """Whether any of these names occurs."""
-        return bool(self.names & names)
-
     def c(self, access: Access) -> str:
         """C text of the expression; `group` is the struct quipu_mpi_group of the operation."""
         return _render(self.tree, access)

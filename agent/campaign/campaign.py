@@ -53,7 +53,7 @@ class Outcome:
 
 
 class Progress(Protocol):
-    """Told what happens; the command line draws it."""
+    """Learns what happens; the command line draws it."""
 
     def planned(self, tasks: Sequence[Task], finished: int) -> None:
         """These runs are to do, and so many are on the disk already."""
@@ -68,20 +68,8 @@ class Progress(Protocol):
         """Something that the user should know."""
 
 
-class Silent:
+class Silent(Progress):
     """Progress that nobody watches."""
-
-    def planned(self, tasks: Sequence[Task], finished: int) -> None:
-        """Do nothing."""
-
-    def started(self, task: Task, number: int) -> None:
-        """Do nothing."""
-
-    def ended(self, outcome: Outcome) -> None:
-        """Do nothing."""
-
-    def note(self, text: str) -> None:
-        """Do nothing."""
 
 
 @dataclass(frozen=True)

@@ -85,7 +85,7 @@ def shards_of(sources: Sequence[Source], metrics: tuple[Metric, ...], columns: b
 
 
 def read_shard(task: ShardTask) -> Shard:
-    """Read the profiles of a shard. One that cannot be read (any more) is left out, and that is told."""
+    """Read the profiles of a shard. One that cannot be read (any more) is left out and named in `read`."""
     table = RegionTable()
     forests, kept, ranks, costs = [], [], [], []
     read: list[tuple[tuple[str, ...], bool]] = []

@@ -1,4 +1,4 @@
-"""Counters of call paths kept from a profile, to tell source lines apart when ranks have been added up."""
+"""Counters of call paths kept from a profile, to split effort by source line when ranks have been added up."""
 
 from __future__ import annotations
 

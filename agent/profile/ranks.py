@@ -17,7 +17,7 @@ def split_ranks(profile: ProcessProfile) -> tuple[ProcessProfile, ...]:
 
     A location is a rank if the profile has attributes of it; they come before those of the process. Other locations
     of such a process (a rank that ended before MPI_Init) are profiles without a rank. What was active when the process
-    ended is not told: simulated time does not go on by itself.
+    ended is no problem: simulated time does not go on by itself.
     """
     if not profile.location_attributes:
         return (profile,)
