@@ -20,8 +20,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from quipu.mpi_wrap import mpi_library
-from quipu.mpi_wrap.installation import mpicc_of_launcher
+from quipu.mpi_wrap import describe_mpicc, mpi_library
 
 LAUNCH = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
@@ -100,6 +99,7 @@ def main() -> int:
     parser.add_argument("--python", type=lambda text: Path(text).absolute(), required=True, help="has mpi4py")
     parser.add_argument("--suite", type=Path, required=True, help="the folder test/ of mpi4py's sources")
     parser.add_argument("--launcher", default="mpirun")
+    parser.add_argument("--mpicc", help="of the launcher's MPI (default: $QUIPU_MPICC or mpicc)")
     parser.add_argument("--ranks", type=int, nargs="+", default=[1, 2, 4])
     parser.add_argument("--timeout", type=float, default=60, help="seconds for one module")
     parser.add_argument("--together", type=int, default=12, help="how many modules run in one process")
@@ -107,7 +107,7 @@ def main() -> int:
     parser.add_argument("--keep", type=Path, help="folder that gets the output of every rank")
     parser.add_argument("options", nargs="*", help="for mpi4py's main.py, after --")
     arguments = parser.parse_args()
-    library = mpi_library(mpicc_of_launcher(arguments.launcher))
+    library = mpi_library(describe_mpicc(arguments.mpicc))
     modules = sorted(path.stem for path in arguments.suite.glob("test_*.py"))
     modules = [module for module in modules if re.search(arguments.modules, module)]
     differences = 0
