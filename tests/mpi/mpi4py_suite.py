@@ -99,7 +99,6 @@ def main() -> int:
     parser.add_argument("--python", type=lambda text: Path(text).absolute(), required=True, help="has mpi4py")
     parser.add_argument("--suite", type=Path, required=True, help="the folder test/ of mpi4py's sources")
     parser.add_argument("--launcher", default="mpirun")
-    parser.add_argument("--mpicc", help="of the launcher's MPI (default: $QUIPU_MPICC or mpicc)")
     parser.add_argument("--ranks", type=int, nargs="+", default=[1, 2, 4])
     parser.add_argument("--timeout", type=float, default=60, help="seconds for one module")
     parser.add_argument("--together", type=int, default=12, help="how many modules run in one process")
@@ -107,7 +106,7 @@ def main() -> int:
     parser.add_argument("--keep", type=Path, help="folder that gets the output of every rank")
     parser.add_argument("options", nargs="*", help="for mpi4py's main.py, after --")
     arguments = parser.parse_args()
-    library = mpi_library(describe_mpicc(arguments.mpicc))
+    library = mpi_library(describe_mpicc(re.sub("mpi(run|exec)", "mpicc", arguments.launcher)))
     modules = sorted(path.stem for path in arguments.suite.glob("test_*.py"))
     modules = [module for module in modules if re.search(arguments.modules, module)]
     differences = 0
