@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,15 +35,8 @@ class KeptCounters:
     def of_nodes(self, position: IntArray) -> KeptCounters:
         """Return what belongs to some of the nodes. position: per node its new index, -1: left out."""
         keep = position[self.node] >= 0
-        return KeptCounters(
-            position[self.node[keep]],
-            self.region[keep],
-            self.row[keep],
-            self.value[keep],
-            self.regions,
-            self.weights,
-            self.names,
-        )
+        node, region, row, value = (column[keep] for column in (self.node, self.region, self.row, self.value))
+        return replace(self, node=position[node], region=region, row=row, value=value)
 
 
 def keep_counters(
