@@ -35,8 +35,8 @@ class KeptCounters:
     def of_nodes(self, position: IntArray) -> KeptCounters:
         """Return what belongs to some of the nodes. position: per node its new index, -1: left out."""
         keep = position[self.node] >= 0
-        node, region, row, value = (column[keep] for column in (self.node, self.region, self.row, self.value))
-        return replace(self, node=position[node], region=region, row=row, value=value)
+        node = position[self.node[keep]]
+        return replace(self, node=node, region=self.region[keep], row=self.row[keep], value=self.value[keep])
 
 
 def keep_counters(
