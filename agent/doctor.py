@@ -38,15 +38,26 @@ class Check:
     remedy: str = ""
     optional: bool = False
 
+    def __post_init__(self) -> None:
+        """Nothing needs a remedy that is as it should be."""
+        if self.ok:
+            object.__setattr__(self, "remedy", "")
+
 
 def checks(folder: Path | str = ".") -> list[Check]:
     """Look at everything and return what was found; nothing raises. folder: where experiments are to be stored."""
-    result = [_python(), _tool("clang-19", "C and C++ compiler wrappers, building the MPI library", "clang-19")]
-    result.append(_tool("flang-new-19", "quipu-fc and quipu-mpifort", "flang-19", optional=True))
-    result.extend(_mpi())
-    result.extend(_native())
-    result.extend([_mpi_library(), _psutil(), _perf_events(), _clock(), _disk(Path(folder))])
-    return result
+    return [
+        _python(),
+        _tool("clang-19", "C and C++ compiler wrappers, building the MPI library", "clang-19"),
+        _tool("flang-new-19", "quipu-fc and quipu-mpifort", "flang-19", optional=True),
+        *_mpi(),
+        *_native(),
+        _mpi_library(),
+        _psutil(),
+        _perf_events(),
+        _clock(),
+        _disk(Path(folder)),
+    ]
 
 
 def _answer(command: Sequence[str], environment: Mapping[str, str] | None = None) -> tuple[int, str]:
@@ -75,7 +86,7 @@ def _first_line(text: str) -> str:
 def _python() -> Check:
     found = ".".join(str(part) for part in sys.version_info[:3])
     ok = sys.version_info >= (3, 11)
-    return Check("Python", ok, found, "everything (3.11 or later)", "" if ok else "apt-get install python3.11")
+    return Check("Python", ok, found, "everything (3.11 or later)", "apt-get install python3.11")
 
 
 def _tool(name: str, needed_for: str, package: str, optional: bool = False) -> Check:
@@ -84,42 +95,27 @@ def _tool(name: str, needed_for: str, package: str, optional: bool = False) -> C
     if path is None:
         return Check(name, False, "missing", needed_for, remedy, optional)
     code, text = _answer([path, "--version"])
-    ok = code == 0
-    return Check(name, ok, _first_line(text) or path, needed_for, "" if ok else remedy, optional)
+    return Check(name, code == 0, _first_line(text) or path, needed_for, remedy, optional)
 
 
 def _mpi() -> list[Check]:
     """Return the checks of compiler wrapper, launcher, whether the two belong together, and a start of two ranks."""
-    install = "apt-get install libopenmpi-dev openmpi-bin"
+    install, needed_for = "apt-get install libopenmpi-dev openmpi-bin", "measuring MPI programs"
     compiler, launcher = shutil.which("mpicc"), shutil.which("mpirun") or shutil.which("mpiexec")
-    found = [_mpicc(compiler, install)]
+    code, text = (-1, "") if compiler is None else _answer([compiler, "--version"])
+    version = "missing" if compiler is None else f"{compiler}: {_first_line(text)}"
+    found = [Check("mpicc", code == 0, version, "compiling MPI programs and the MPI library", install)]
     if launcher is None:
-        found.append(Check("mpirun", False, "missing", "measuring MPI programs", install))
-        return found
+        return [*found, Check("mpirun", False, "missing", needed_for, install)]
     _, text = _answer([launcher, "--version"], _ROOT)
     family = launcher_for(text)
     name = f"{family.family} {family.version} ({launcher})" if family else f"{launcher}: {_first_line(text)}"
-    found.append(
-        Check(
-            "mpirun", family is not None, name, "measuring MPI programs", "" if family else f"{install} (unknown kind)"
-        )
-    )
+    found.append(Check("mpirun", family is not None, name, needed_for, f"{install} (unknown kind)"))
     if compiler is not None and family is not None:
         found.append(_belong_together(compiler, family.family, launcher))
     code, text = _answer([launcher, "-n", "2", "true"], _ROOT)
     answer = "starts 2 processes" if code == 0 else f"exit code {code}: {_first_line(text)}"
-    found.append(
-        Check("MPI start", code == 0, answer, "measuring MPI programs", "" if code == 0 else f"{launcher} -n 2 true")
-    )
-    return found
-
-
-def _mpicc(compiler: str | None, install: str) -> Check:
-    needed_for = "compiling MPI programs and the MPI library"
-    if compiler is None:
-        return Check("mpicc", False, "missing", needed_for, install)
-    code, text = _answer([compiler, "--version"])
-    return Check("mpicc", code == 0, f"{compiler}: {_first_line(text)}", needed_for, "" if code == 0 else install)
+    return [*found, Check("MPI start", code == 0, answer, needed_for, f"{launcher} -n 2 true")]
 
 
 def _belong_together(compiler: str, family: str, launcher: str) -> Check:
@@ -134,14 +130,15 @@ def _belong_together(compiler: str, family: str, launcher: str) -> Check:
     kinds = {"Open MPI": "openmpi", "MPICH": "mpich", "Intel MPI": "mpich", "MVAPICH": "mpich"}
     ok = kinds.get(of_compiler) == family or family == "slurm"
     remedy = f"put the mpicc that belongs to {launcher} first in PATH, or: update-alternatives --config mpi"
-    found = f"{of_compiler} and {family}"
-    return Check("mpicc and mpirun", ok, found, needed_for, "" if ok else remedy)
+    return Check("mpicc and mpirun", ok, f"{of_compiler} and {family}", needed_for, remedy)
 
 
 def _native() -> list[Check]:
+    """Return the checks of the parts; there are more plugins where other LLVMs than the default one are served."""
+    plugins = sorted(path.name for path in native_folders()[0].glob("QuipuPass-*.so"))
     return [
         _part("QuipuPass-19.so", "the compiler wrappers", _load),
-        *_further_plugins(),
+        *(_part(name, "QUIPU_CC and QUIPU_CXX", _load) for name in plugins if name != "QuipuPass-19.so"),
         _part("libquipu.so", "every measurement", _load),
         _part("libquipu_merge.so", "joining the profiles of a run", _load),
         _part("quipu-exec", "quipu run", _runs),
@@ -161,14 +158,8 @@ def _fit_together() -> Check:
     known = {(module.version, module.interface) for module in found.values()}
     versions = ", ".join(f"{name} {module.version}-{module.interface:08x}" for name, module in sorted(found.items()))
     ok = len(known) == 1 and quipu_version() in ("unknown", *(version for version, _ in known))
-    name, needed_for = "native parts", "measuring what the wrappers built"
-    return Check(name, ok, versions or "none says its version", needed_for, "" if ok else REINSTALL)
-
-
-def _further_plugins() -> list[Check]:
-    """Plugins for the compilers of other LLVMs than the default one."""
-    names = sorted(path.name for path in native_folders()[0].glob("QuipuPass-*.so"))
-    return [_part(name, "QUIPU_CC and QUIPU_CXX", _load) for name in names if name != "QuipuPass-19.so"]
+    stated = versions or "none says its version"
+    return Check("native parts", ok, stated, "measuring what the wrappers built", REINSTALL)
 
 
 def _part(name: str, needed_for: str, test: Callable[[Path], str]) -> Check:
@@ -177,7 +168,7 @@ def _part(name: str, needed_for: str, test: Callable[[Path], str]) -> Check:
     except QuipuError:
         return Check(name, False, "missing", needed_for, REINSTALL)
     trouble = test(path)
-    return Check(name, not trouble, trouble or str(path), needed_for, REINSTALL if trouble else "")
+    return Check(name, not trouble, trouble or str(path), needed_for, REINSTALL)
 
 
 def _load(path: Path) -> str:
@@ -211,16 +202,14 @@ def _psutil() -> Check:
 
 
 def _perf_events() -> Check:
-    path = Path("/proc/sys/kernel/perf_event_paranoid")
     needed_for = "hardware counters"
     try:
-        level = int(path.read_text(encoding="ascii"))
+        level = int(Path("/proc/sys/kernel/perf_event_paranoid").read_text(encoding="ascii"))
     except (OSError, ValueError):
-        return Check(
-            "perf events", False, "not offered by this kernel", needed_for, "use a kernel with perf events", True
-        )
+        found = "not offered by this kernel"
+        return Check("perf events", False, found, needed_for, "use a kernel with perf events", optional=True)
     ok = level <= 2 or os.geteuid() == 0
-    remedy = "" if ok else "sysctl kernel.perf_event_paranoid=2"
+    remedy = "sysctl kernel.perf_event_paranoid=2"
     return Check("perf events", ok, f"perf_event_paranoid = {level}", needed_for, remedy, optional=True)
 
 
@@ -234,17 +223,15 @@ def _clock() -> Check:
     flags = re.search(r"^flags\s*:(.*)$", text, re.MULTILINE)
     ok = flags is not None and {"constant_tsc", "nonstop_tsc"} <= set(flags.group(1).split())
     found = "constant_tsc, nonstop_tsc" if ok else "not announced by this processor"
-    return Check("invariant TSC", ok, found, needed_for, "" if ok else "export QUIPU_CLOCK=monotonic", True)
+    return Check("invariant TSC", ok, found, needed_for, "export QUIPU_CLOCK=monotonic", True)
 
 
 def _disk(folder: Path) -> Check:
     needed_for = "raw profiles and run archives"
     try:
         free = shutil.disk_usage(folder).free
-        with tempfile.TemporaryFile(dir=folder):
-            writable = True
+        tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
         return Check("disk", False, f"{folder}: {error.strerror}", needed_for, "choose another folder with -o")
-    ok = writable and free >= _LITTLE_DISK
-    remedy = "" if ok else "make room, or choose another folder with -o"
-    return Check("disk", ok, f"{free / (1 << 30):.1f} GiB free in {folder.absolute()}", needed_for, remedy)
+    found = f"{free / (1 << 30):.1f} GiB free in {folder.absolute()}"
+    return Check("disk", free >= _LITTLE_DISK, found, needed_for, "make room, or choose another folder with -o")

@@ -2,21 +2,12 @@
 
 mpi_library            path of libquipu_mpi.so for an MPI, built on first use
 describe_mpicc         which MPI a compiler wrapper belongs to
-family_of_launcher     which MPI an mpirun belongs to
-mpicc_of_launcher      the compiler wrapper of an mpirun's MPI
-MpiInstallation        what they return
+MpiInstallation        what it returns
 load_table             the table of operations that move data (operations.toml)
 """
 
-from .installation import MpiInstallation, describe_mpicc, family_of_launcher, mpicc_of_launcher
+from .installation import MpiInstallation, describe_mpicc
 from .library import mpi_library
 from .table import load_table
 
-__all__ = [
-    "MpiInstallation",
-    "describe_mpicc",
-    "family_of_launcher",
-    "load_table",
-    "mpi_library",
-    "mpicc_of_launcher",
-]
+__all__ = ["MpiInstallation", "describe_mpicc", "load_table", "mpi_library"]

@@ -13,7 +13,7 @@ from quipu.modeling.errors import MeasurementError
 from quipu.modeling.mpi_operations import Completes, operation_of
 
 from . import waiting
-from .expression import Access
+from .expression import Types
 from .prototypes import Function
 from .table import Operation
 from .waiting import Statements
@@ -31,14 +31,10 @@ _LOCAL = re.compile(
     r"|MPI_(Initialized|Finalized|Address|Init|Init_thread|Dims_create)$"
 )
 
-C_ACCESS = Access(
-    value=lambda name: name,
-    element=lambda array, index: f"{array}[{index}]",
-    array=lambda name: name,
-    width=lambda name: f"sizeof *{name}",
-    types=lambda name: f"(struct quipu_mpi_types){{.{'each' if name.endswith('types') else 'all'} = {name}}}",
-    in_place=lambda name: f"({name} == MPI_IN_PLACE)",
-)
+
+def types_in_c(name: str) -> str:
+    """A datatype, or an array of them, as a `struct quipu_mpi_types`."""
+    return f"(struct quipu_mpi_types){{.{'each' if name.endswith('types') else 'all'} = {name}}}"
 
 
 def wrapper(function: Function, operation: Operation | None, *, simulated: bool = False) -> str:
@@ -58,7 +54,7 @@ def wrapper(function: Function, operation: Operation | None, *, simulated: bool 
     elif operation.completes is not None:
         parts = completion(operation.completes, operation, simulated=simulated)
     else:
-        parts = transfer(operation, C_ACCESS, simulated=simulated)
+        parts = transfer(operation, types_in_c, simulated=simulated)
         if waits_in_call(operation):
             parts.before[:0] = [
                 "MPI_Status own_status;",
@@ -127,15 +123,15 @@ def argument_names(function: Function, operation: Operation | None) -> tuple[str
 
 
 def waits_in_call(operation: Operation) -> bool:
-    """Whether the function itself returns the status that tells the received bytes."""
+    """Whether the function itself returns the status with the received bytes."""
     return operation.received_from_status and "status" in operation.arguments
 
 
-def transfer(operation: Operation, access: Access, *, simulated: bool = False) -> Statements:
+def transfer(operation: Operation, types: Types, *, simulated: bool = False) -> Statements:
     """Accounting of an operation that moves data, or that posts or makes a request that will.
 
     The text uses the operation's arguments by their names in the table, `request` and `status` as pointers, and
-    `call.node`; `access` says how a binding reads them.
+    `call.node`; `types` says how a binding writes datatypes.
     """
     waits_around = waiting.simulated_transfer(operation) if simulated else waiting.transfer(operation)
     parts = Statements(after=waits_around.after)
@@ -151,8 +147,8 @@ def transfer(operation: Operation, access: Access, *, simulated: bool = False) -
             peer, nobody = "*message", "MPI_MESSAGE_NO_PROC"
         parts.before.append(f"const bool from_peer = {peer} != {nobody};")
         from_peer = "from_peer"
-    sent = _guarded(to_peer, operation.sent.c(access)) if operation.sent is not None else "0"
-    received = _guarded(from_peer, operation.received.c(access)) if operation.received is not None else "0"
+    sent = _guarded(to_peer, operation.sent.c(types)) if operation.sent is not None else "0"
+    received = _guarded(from_peer, operation.received.c(types)) if operation.received is not None else "0"
     waits = operation.received_from_status and "request" in arguments
     if operation.received_from_status and not waits:
         received = _guarded(from_peer, "quipu_mpi_status_bytes(status)")
@@ -169,19 +165,19 @@ def transfer(operation: Operation, access: Access, *, simulated: bool = False) -
         message_sent = "sent > 0" if collective else "false"
         message_received = "received > 0" if collective else "false"
     if waits or operation.persistent:
-        facts = [f".message_received = {message_received}"]
+        members = [f".message_received = {message_received}"]
         if waits and operation.room is not None:
-            facts += [".from_status = !QUIPU_MPI_LACKS_STATUS || !to_peer"]
-            facts += [f".received = {operation.room.c(access)}"]
+            members += [".from_status = !QUIPU_MPI_LACKS_STATUS || !to_peer"]
+            members += [f".received = {operation.room.c(types)}"]
         else:
-            facts += [f".from_status = {str(waits).lower()}"]
+            members += [f".from_status = {str(waits).lower()}"]
         if operation.persistent:
-            facts += [".persistent = true", ".sent = sent", ".received = received", f".message_sent = {message_sent}"]
+            members += [".persistent = true", ".sent = sent", ".received = received", f".message_sent = {message_sent}"]
         peer = from_peer if receives else to_peer
         parts.success += [
             f"if ({peer})",
             "    quipu_mpi_posted(*request, (struct quipu_mpi_request){.node = call.node, .processes = processes,",
-            f"                     {', '.join(facts)}}});",
+            f"                     {', '.join(members)}}});",
         ]
     parts.before += waits_around.before
     parts.success += waits_around.success

@@ -8,12 +8,12 @@ are, to the profiling procedure of the same binding; what it counts is read from
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from quipu.modeling.mpi_operations import Completes
 
 from . import waiting
-from .emit import C_ACCESS, begin_and_end, region, transfer, waits_in_call
+from .emit import begin_and_end, region, transfer, types_in_c, waits_in_call
 from .installation import OPEN_MPI
 from .prototypes import Function
 from .table import Operation
@@ -30,14 +30,10 @@ NUMBERS = ("int", "MPI_Count", "MPI_Aint", "MPI_Offset")
 # C arguments that the Fortran procedure does not have.
 NOT_IN_FORTRAN = {"MPI_Init": 2, "MPI_Init_thread": 2}
 
-FORTRAN_ACCESS = replace(
-    C_ACCESS,
-    types=lambda name: (
-        f"(struct quipu_mpi_types){{.fortran = f_{name}}}"
-        if name.endswith("types")
-        else f"(struct quipu_mpi_types){{.all = {name}}}"
-    ),
-)
+
+def types_in_fortran(name: str) -> str:
+    """A datatype that was converted, or an array of those of Fortran, as a `struct quipu_mpi_types`."""
+    return f"(struct quipu_mpi_types){{.fortran = f_{name}}}" if name.endswith("types") else types_in_c(name)
 
 
 @dataclass(frozen=True)
@@ -102,7 +98,7 @@ def _accounting(function: Function, operation: Operation | None) -> Statements:
         return Statements()
     if operation.completes is not None:
         return _completion(operation, operation.completes)
-    parts = transfer(operation, FORTRAN_ACCESS)
+    parts = transfer(operation, types_in_fortran)
     text = "\n".join(parts.before + parts.success)
     before = []
     for parameter, name in zip(function.parameters, operation.arguments, strict=True):

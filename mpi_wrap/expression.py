@@ -1,7 +1,7 @@
 """Expressions of the table of operations: checked as Python syntax, written as C.
 
-The grammar is in operations.toml. An expression knows nothing of a language binding: how an argument is read
-(as a C value, through a Fortran pointer, as a converted handle) is the business of the `Access` that renders it.
+The grammar is in operations.toml. Arguments are C values by their names in the table, also in wrappers of Fortran
+procedures, which convert them first; but for datatypes (`Types`).
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ GROUP_NAMES = frozenset({"size", "local_size", "rank", "root_here", "leaf"})
 DEGREE_NAMES = frozenset({"in_degree", "out_degree"})
 CONSTANTS = frozenset({"MPI_NO_OP"})
 SUMS = {
-    "sum": "quipu_mpi_sum({counts}, {width}, group.size, {type})",
-    "sum_local": "quipu_mpi_sum({counts}, {width}, group.local_size, {type})",
-    "sum_in": "quipu_mpi_sum_neighbours({counts}, {width}, QUIPU_MPI_IN, {comm}, {type})",
-    "sum_out": "quipu_mpi_sum_neighbours({counts}, {width}, QUIPU_MPI_OUT, {comm}, {type})",
+    "sum": "quipu_mpi_sum({counts}, sizeof *{counts}, group.size, {types})",
+    "sum_local": "quipu_mpi_sum({counts}, sizeof *{counts}, group.local_size, {types})",
+    "sum_in": "quipu_mpi_sum_neighbours({counts}, sizeof *{counts}, QUIPU_MPI_IN, comm, {types})",
+    "sum_out": "quipu_mpi_sum_neighbours({counts}, sizeof *{counts}, QUIPU_MPI_OUT, comm, {types})",
 }
 OPERATORS: dict[type[ast.AST], str] = {
     ast.Add: "+",
@@ -30,21 +30,8 @@ OPERATORS: dict[type[ast.AST], str] = {
 }
 
 
-@dataclass(frozen=True)
-class Access:
-    """How one language binding reads arguments; each function takes an argument name and gives C text.
-
-    value: a number or handle; element: one entry (second argument: C index) of an array of counts; array: the
-    array itself; width: C text for the size in bytes of an entry; types: a datatype, or an array of datatypes,
-    as a `struct quipu_mpi_types`; in_place: whether a buffer is MPI_IN_PLACE.
-    """
-
-    value: Callable[[str], str]
-    element: Callable[[str, str], str]
-    array: Callable[[str], str]
-    width: Callable[[str], str]
-    types: Callable[[str], str]
-    in_place: Callable[[str], str]
+Types = Callable[[str], str]
+"""How a language binding writes an argument that is a datatype, or an array of them, as `struct quipu_mpi_types`."""
 
 
 @dataclass(frozen=True)
@@ -53,15 +40,10 @@ class Expression:
 
     text: str
     tree: ast.expr
-    names: frozenset[str]
 
-    def uses(self, names: frozenset[str]) -> bool:
-        """Whether any of these names occurs."""
-        return bool(self.names & names)
-
-    def c(self, access: Access) -> str:
+    def c(self, types: Types) -> str:
         """C text of the expression; `group` is the struct quipu_mpi_group of the operation."""
-        return _render(self.tree, access)
+        return _render(self.tree, types)
 
 
 def parse(text: str, arguments: tuple[str, ...], source: object, line: int) -> Expression:
@@ -77,7 +59,7 @@ def parse(text: str, arguments: tuple[str, ...], source: object, line: int) -> E
     problem = _problem(tree, frozenset(arguments))
     if problem:
         raise FormatError(source, f"expression {text!r}: {problem}", line)
-    return Expression(text, tree, names)
+    return Expression(text, tree)
 
 
 def _problem(node: ast.expr, arguments: frozenset[str]) -> str | None:
@@ -120,7 +102,7 @@ def _call_problem(name: str, operands: list[ast.expr], arguments: frozenset[str]
     return None
 
 
-def _render(node: ast.expr, access: Access) -> str:
+def _render(node: ast.expr, types: Types) -> str:
     """C text of a checked node."""
     match node:
         case ast.Constant(value=value):
@@ -130,25 +112,20 @@ def _render(node: ast.expr, access: Access) -> str:
                 return f"group.{name}"
             if name in DEGREE_NAMES:
                 which = "QUIPU_MPI_IN" if name == "in_degree" else "QUIPU_MPI_OUT"
-                return f"quipu_mpi_degree({access.value('comm')}, {which})"
-            return name if name in CONSTANTS else access.value(name)
+                return f"quipu_mpi_degree(comm, {which})"
+            return name
         case ast.BinOp(left=left, op=operator, right=right):
-            return f"((uint64_t){_render(left, access)} {OPERATORS[type(operator)]} {_render(right, access)})"
+            return f"((uint64_t){_render(left, types)} {OPERATORS[type(operator)]} {_render(right, types)})"
         case ast.Compare(left=left, ops=[operator], comparators=[right]):
-            return f"({_render(left, access)} {OPERATORS[type(operator)]} {_render(right, access)})"
+            return f"({_render(left, types)} {OPERATORS[type(operator)]} {_render(right, types)})"
         case ast.IfExp(test=test, body=body, orelse=orelse):
-            return f"({_render(test, access)} ? {_render(body, access)} : {_render(orelse, access)})"
+            return f"({_render(test, types)} ? {_render(body, types)} : {_render(orelse, types)})"
         case ast.Subscript(value=ast.Name(id=array), slice=index):
-            return access.element(array, _render(index, access))
+            return f"{array}[{_render(index, types)}]"
         case ast.Call(func=ast.Name(id="in_place"), args=[ast.Name(id=buffer)]):
-            return access.in_place(buffer)
+            return f"({buffer} == MPI_IN_PLACE)"
         case ast.Call(func=ast.Name(id="bytes"), args=[count, ast.Name(id=datatype)]):
-            return f"quipu_mpi_bytes({_render(count, access)}, {access.value(datatype)})"
+            return f"quipu_mpi_bytes({_render(count, types)}, {datatype})"
         case ast.Call(func=ast.Name(id=name), args=[ast.Name(id=counts), ast.Name(id=datatype)]):
-            return SUMS[name].format(
-                counts=access.array(counts),
-                width=access.width(counts),
-                type=access.types(datatype),
-                comm=access.value("comm") if name in ("sum_in", "sum_out") else "",
-            )
+            return SUMS[name].format(counts=counts, types=types(datatype))
     raise AssertionError(ast.dump(node))

@@ -74,62 +74,6 @@ def describe_mpicc(mpicc: str | None = None, *, clang: str = "clang-19") -> MpiI
     return MpiInstallation(Path(found), family, version, compile_flags, link_flags)
 
 
-def family_of_launcher(launcher: str) -> str:
-    """The MPI family of an mpirun, mpiexec or smpirun; UNKNOWN for those of a batch system (srun, aprun).
-
-    Raises EnvironmentProblem if the launcher is missing.
-    """
-    found = shutil.which(launcher)
-    if found is None:
-        raise EnvironmentProblem(f"the launcher {launcher!r} is not there. Install an MPI: apt-get install openmpi-bin")
-    if Path(found).name.startswith("smpirun"):
-        return SMPI
-    text = _ask(found, "--version") or ""
-    for pattern, family in (
-        (r"Open ?MPI|OpenRTE|PRTE|prterun", OPEN_MPI),
-        (r"Intel\(R\) MPI", INTEL),
-        (r"MVAPICH", MVAPICH),
-        (r"HYDRA|MPICH", MPICH),
-    ):
-        if re.search(pattern, text, re.IGNORECASE):
-            return family
-    return UNKNOWN
-
-
-def mpicc_of_launcher(launcher: str, *, clang: str = "clang-19") -> MpiInstallation:
-    """The MPI that a launcher belongs to: the mpicc that lies beside it and is of the same family.
-
-    For a launcher of a batch system it is the default mpicc. Raises EnvironmentProblem if no mpicc fits.
-    """
-    family = family_of_launcher(launcher)
-    if family == UNKNOWN:
-        return describe_mpicc(clang=clang)
-    tried: list[str] = []
-    for candidate in _candidates(Path(shutil.which(launcher) or launcher), family):
-        if shutil.which(candidate) is None:
-            continue
-        installation = describe_mpicc(candidate, clang=clang)
-        if installation.family == family:
-            return installation
-        tried.append(f"{candidate} is of {installation.family}")
-    raise EnvironmentProblem(
-        f"{launcher} belongs to {family}, but no mpicc of {family} is there"
-        + (f" ({'; '.join(tried)})" if tried else "")
-        + ". Install its development package, or name its mpicc in QUIPU_MPICC"
-    )
-
-
-def _candidates(launcher: Path, family: str) -> list[str]:
-    """Names and paths of the mpicc of a launcher, the likeliest first."""
-    names = ["smpicc"] if family == SMPI else []
-    for path in (launcher, Path(os.path.realpath(launcher))):
-        suffix = "".join(path.suffixes)  # Debian: mpirun.openmpi, mpiexec.hydra
-        names += [str(path.with_name(f"mpicc{suffix}")), str(path.with_name("mpicc"))]
-    debian = {OPEN_MPI: "mpicc.openmpi", MPICH: "mpicc.mpich"}
-    chosen = os.environ.get("QUIPU_MPICC")
-    return [*([chosen] if chosen else []), *names, *([debian[family]] if family in debian else []), "mpicc"]
-
-
 def _ask(program: str, question: str) -> str | None:
     """What the program prints for this option, None if it fails."""
     try:

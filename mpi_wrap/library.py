@@ -114,7 +114,7 @@ def build(
             first = next((line for line in result.stderr.splitlines() if "error" in line), result.stderr.strip())
             raise MeasurementError(f"cannot build the MPI wrappers for {installation} ({installation.mpicc}): {first}")
         absent |= missing
-    facts = {
+    record = {
         "mpi": str(installation),
         "mpicc": str(installation.mpicc),
         "functions": len(present),
@@ -123,7 +123,7 @@ def build(
         "warnings": result.stderr.splitlines(),
         "command": command,
     }
-    (folder / "build.json").write_text(json.dumps(facts, indent=1), encoding="utf-8")
+    (folder / "build.json").write_text(json.dumps(record, indent=1), encoding="utf-8")
     return folder / LIBRARY
 
 
@@ -189,11 +189,11 @@ def _caches() -> Iterator[Path]:
     private = Path(tempfile.gettempdir()) / f"quipu-mpi-{os.getuid()}"
     try:
         private.mkdir(mode=0o700, exist_ok=True)
-        facts = private.lstat()
+        status = private.lstat()
     except OSError:
         return
     # Whoever owns this folder decides what is preloaded into programs.
-    if stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.getuid() and not facts.st_mode & 0o022:
+    if stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o022:
         yield private
 
 

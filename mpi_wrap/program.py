@@ -29,5 +29,5 @@ def mpi_of_program(program: Path) -> str | None:
             sections = [part for part in ELFFile(file).iter_sections() if isinstance(part, DynamicSection)]
             needed = [str(vars(tag)["needed"]) for part in sections for tag in part.iter_tags("DT_NEEDED")]
     except (OSError, ELFError, ValueError, LookupError, TypeError, AttributeError, AssertionError):
-        return None  # pyelftools raises all of these for what is no program, or a damaged one: starting it will tell
+        return None  # pyelftools raises all of these for what is no program, or a damaged one: starting it will show
     return next((family for name in needed for pattern, family in _LIBRARIES if pattern.match(name)), None)

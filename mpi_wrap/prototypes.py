@@ -38,7 +38,6 @@ class Function:
     """A function that mpi.h declares and that has a PMPI_ twin."""
 
     name: str
-    returns: str
     parameters: tuple[Parameter, ...]
 
 
@@ -77,7 +76,7 @@ def read_prototypes(clang: str, flags: Sequence[str]) -> tuple[Function, ...]:
         if name.startswith("MPI_")
         and f"P{name}" in declared
         and not declared[name].get("variadic", False)
-        and _returns(declared[name]) == "int"
+        and str(declared[name]["type"]["qualType"]).split("(", 1)[0].strip() == "int"
         and not CONVERSION.search(name)
     )
 
@@ -90,14 +89,10 @@ def _functions(tree: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
             yield from _functions(node)
 
 
-def _returns(node: Mapping[str, Any]) -> str:
-    return str(node["type"]["qualType"]).split("(", 1)[0].strip()
-
-
 def _function(node: Mapping[str, Any]) -> Function:
     parameters = tuple(
         Parameter(str(child["type"]["qualType"]), str(child.get("name", "")))
         for child in node.get("inner", ())
         if child.get("kind") == "ParmVarDecl"
     )
-    return Function(str(node["name"]), _returns(node), parameters)
+    return Function(str(node["name"]), parameters)

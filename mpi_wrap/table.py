@@ -54,7 +54,7 @@ class Operation(mpi_operations.MpiOperation):
 
     @property
     def group_argument(self) -> str | None:
-        """The argument that tells the processes that take part: comm, win or file."""
+        """The argument that names the processes that take part: comm, win or file."""
         return next((name for name in ("comm", "win", "file") if name in self.arguments), None)
 
     @property

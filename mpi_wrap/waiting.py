@@ -1,4 +1,4 @@
-"""Where wrappers tell waiting from transfer: C text around the call of MPI (native/wait.c, native/wait_smpi.c).
+"""How wrappers separate waiting from transfer: C text around the call of MPI (native/wait.c, native/wait_smpi.c).
 
 The text uses the operation's arguments by their names in the table, and `call.node`.
 """

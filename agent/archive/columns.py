@@ -4,18 +4,9 @@ from __future__ import annotations
 
 from quipu.modeling.experiment import Metric
 
-STATISTICS = {
-    "callpath": "int32",
-    "metric": "str",
-    "ranks": "int32",
-    "sum": "float64",
-    "min": "float64",
-    "max": "float64",
-    "mean": "float64",
-    "std": "float64",
-    "min_rank": "int32",
-    "max_rank": "int32",
-}
+STATISTICS = {"callpath": "int32", "metric": "str", "ranks": "int32"}
+STATISTICS |= dict.fromkeys(("sum", "min", "max", "mean", "std"), "float64")
+STATISTICS |= dict.fromkeys(("min_rank", "max_rank"), "int32")
 SKETCHES = {"callpath": "int32", "metric": "str", "level": "int8", "bucket": "int32", "count": "int32"}
 RANKS = {
     "rank": "int32",

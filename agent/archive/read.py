@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from quipu.modeling.errors import FormatError, ModelingError
@@ -17,14 +18,7 @@ from .sketch import MOST_BUCKETS, MOST_LEVELS, Sketches
 from .tables import TableReader
 
 _ID_LIMIT = 1 << 31
-_TABLES = (
-    "sketches.parquet",
-    "regions.parquet",
-    "callpaths.parquet",
-    "values.parquet",
-    "statistics.parquet",
-    "ranks.parquet",
-)
+_TABLES = [f"{name}.parquet" for name in ("sketches", "regions", "callpaths", "values", "statistics", "ranks")]
 
 
 def read_archive(path: Path | str, values: bool = True) -> RunArchive:
@@ -107,23 +101,13 @@ def _read_statistics(path: Path, metadata: RunMetadata, tree: CallTree) -> dict[
     table.require(table.texts("metric") == expected, "its metrics are not those of run.json")
     order = np.tile(np.arange(paths), len(metadata.metrics))
     table.require(bool(np.array_equal(table.integers("callpath"), order)), "call paths are not in order")
-    counts = {name: table.integers(name, -1, _ID_LIMIT) for name in ("ranks", "min_rank", "max_rank")}
-    floats = {name: table.floats(name) for name in ("sum", "min", "max", "mean", "std")}
+    columns: dict[str, Any] = {name: table.integers(name, -1, _ID_LIMIT) for name in ("ranks", "min_rank", "max_rank")}
+    columns |= {name: table.floats(name) for name in ("sum", "min", "max", "mean", "std")}
     sketches = {} if metadata.rank_columns else _read_sketches(path, metadata, paths)
     result = {}
     for index, metric in enumerate(metadata.metrics):
-        part = slice(index * paths, (index + 1) * paths)
-        result[metric.name] = RankStatistics(
-            ranks=counts["ranks"][part],
-            sum=floats["sum"][part],
-            min=floats["min"][part],
-            max=floats["max"][part],
-            mean=floats["mean"][part],
-            std=floats["std"][part],
-            min_rank=counts["min_rank"][part],
-            max_rank=counts["max_rank"][part],
-            sketches=sketches.get(metric.name),
-        )
+        part = {name: column[index * paths : (index + 1) * paths] for name, column in columns.items()}
+        result[metric.name] = RankStatistics(**part, sketches=sketches.get(metric.name))
     return result
 
 

@@ -53,7 +53,7 @@ class Outcome:
 
 
 class Progress(Protocol):
-    """Told what happens; the command line draws it."""
+    """Learns what happens; the command line draws it."""
 
     def planned(self, tasks: Sequence[Task], finished: int) -> None:
         """These runs are to do, and so many are on the disk already."""
@@ -138,15 +138,17 @@ def run_campaign(
         progress.planned(tasks, finished)
         if tasks and campaign.build:
             _build(campaign)
-        return _run_tasks(
-            campaign,
-            tasks,
-            finished,
-            progress=progress,
-            options=_options(campaign, options, progress),
-            stop_on_failure=stop_on_failure,
-            launch=launch,
-        )
+        how = _options(campaign, options, progress)
+        outcomes: list[Outcome] = []
+        interrupted = False
+        for number, task in enumerate(tasks, start=1):
+            progress.started(task, number)
+            outcome, interrupted = _outcome(campaign, task, how, launch)
+            outcomes.append(outcome)
+            progress.ended(outcome)
+            if interrupted or (stop_on_failure and outcome.error):
+                break
+        return CampaignResult(directory, finished, tuple(outcomes), len(tasks) - len(outcomes), interrupted)
 
 
 def _options(campaign: Campaign, options: LaunchOptions | None, progress: Progress) -> LaunchOptions:
@@ -170,39 +172,20 @@ def _options(campaign: Campaign, options: LaunchOptions | None, progress: Progre
     )
 
 
-def _run_tasks(
-    campaign: Campaign,
-    tasks: Sequence[Task],
-    finished: int,
-    *,
-    progress: Progress,
-    options: LaunchOptions,
-    stop_on_failure: bool,
-    launch: Launch,
-) -> CampaignResult:
-    outcomes: list[Outcome] = []
-    interrupted = False
-    for number, task in enumerate(tasks, start=1):
-        progress.started(task, number)
-        began = time.monotonic()
-        path, text = None, ""
-        try:
-            command = campaign.command_at(task.point)
-            archive = launch(command, task.parameters, None, campaign.directory, options)
-            path = archive.path
-        except EnvironmentProblem:
-            raise
-        except QuipuError as error:
-            text = str(error)
-            interrupted = isinstance(error, RunInterrupted)
-            if isinstance(error, RunFailed) and error.archive is not None:
-                path = error.archive.path
-        outcome = Outcome(task, time.monotonic() - began, path, text)
-        outcomes.append(outcome)
-        progress.ended(outcome)
-        if interrupted or (stop_on_failure and text):
-            break
-    return CampaignResult(campaign.directory, finished, tuple(outcomes), len(tasks) - len(outcomes), interrupted)
+def _outcome(campaign: Campaign, task: Task, options: LaunchOptions, launch: Launch) -> tuple[Outcome, bool]:
+    """Do one run; return what became of it, and whether the user interrupted it."""
+    began = time.monotonic()
+    path, text, interrupted = None, "", False
+    try:
+        path = launch(campaign.command_at(task.point), task.parameters, None, campaign.directory, options).path
+    except EnvironmentProblem:
+        raise
+    except QuipuError as error:
+        text = str(error)
+        interrupted = isinstance(error, RunInterrupted)
+        if isinstance(error, RunFailed) and error.archive is not None:
+            path = error.archive.path
+    return Outcome(task, time.monotonic() - began, path, text), interrupted
 
 
 def remaining(campaign: Campaign, progress: Progress) -> tuple[list[Task], int]:

@@ -10,7 +10,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
 from quipu.modeling.errors import FormatError, MeasurementError
 
@@ -114,12 +114,6 @@ def read_campaign(path: Path | str) -> Campaign:
     return _Declaration(path, text, content).campaign()
 
 
-class _Launching(TypedDict):
-    launcher: str | None
-    ranks: str
-    platform: Path | None
-
-
 class _Declaration:
     """The content of a campaign file; its methods check one key each."""
 
@@ -154,6 +148,7 @@ class _Declaration:
         if not name or name.startswith(".") or "/" in name:
             raise self.error("name", f"{name!r} cannot be the name of an experiment")
         parameters, points = self.points()
+        launcher, platform = self.launching()
         filter_file = self.text_of("filter", "")
         return Campaign(
             path=self.path,
@@ -168,10 +163,12 @@ class _Declaration:
             clock=self.clock(),
             filter_file=self.path.parent / filter_file if filter_file else None,
             environment=self.environment(),
-            **self.launching(),
+            launcher=launcher,
+            ranks=self.ranks(),
+            platform=platform,
         )
 
-    def launching(self) -> _Launching:
+    def launching(self) -> tuple[str | None, Path | None]:
         launcher = self.text_of("launcher", "") or None
         for key in ("ranks", "platform"):
             if key in self.settings and launcher is None:
@@ -184,7 +181,7 @@ class _Declaration:
             raise self.error("launcher", str(error)) from error
         if launcher is not None and place is None and "ranks" not in self.settings:
             raise self.error("launcher", 'needs ranks = "{p}" or a platform')
-        return {"launcher": launcher, "ranks": self.ranks(), "platform": place}
+        return launcher, place
 
     def ranks(self) -> str:
         value = self.settings.get("ranks", "")

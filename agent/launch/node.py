@@ -20,7 +20,7 @@ from typing import Any
 
 import psutil
 
-from .process_ends import ProcessEnds
+from .process_ends import ProcessEnds, exists
 
 INTERVAL = 0.2
 CLOSELY = 5  # ticks in which ranks are looked at each time; after that, and for writing the file, every fifth tick
@@ -60,13 +60,8 @@ class RankWatch:
 
     def alive(self) -> bool:
         """Whether the rank is still there; much cheaper than a sample."""
-        if self.process is not None:
-            try:
-                os.kill(self.record["pid"], 0)
-            except ProcessLookupError:
-                self.process = None
-            except PermissionError:
-                return True
+        if self.process is not None and not exists(self.record["pid"]):
+            self.process = None
         return self.process is not None
 
 

@@ -52,18 +52,19 @@ class ProcessEnds:
                 self._poll.unregister(handle)
                 os.close(handle)
                 self.ended[self._handles.pop(handle)] = now
-            for pid in [pid for pid in self._without if not _exists(pid)]:
+            for pid in [pid for pid in self._without if not exists(pid)]:
                 self._without.remove(pid)
                 self.ended[pid] = now
             if left == 0 or (watching and not self._handles and not self._without):
                 return
 
 
-def _exists(pid: int) -> bool:
+def exists(pid: int) -> bool:
+    """Whether a process of this id runs on this host."""
     try:
         os.kill(pid, 0)
     except (ProcessLookupError, OverflowError):
         return False
     except PermissionError:
-        return True
+        pass
     return True

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
+from quipu.modeling.documents import Count, typed
 from quipu.modeling.errors import FormatError
 from quipu.modeling.parallel import ALONE, Workers
 
@@ -25,12 +27,12 @@ ALIVE = "alive-"
 
 @dataclass(frozen=True)
 class RankFile:
-    """What quipu-exec wrote of a rank before it started the program."""
+    """What quipu-exec wrote of a rank (rank-<rank>.json) before it started the program. affinity: numbers of CPUs."""
 
-    rank: int
-    pid: int
+    rank: Count
+    pid: Count
     host: str
-    affinity: str = ""
+    affinity: tuple[Annotated[int, msgspec.Meta(ge=0, lt=1 << 20)], ...] = ()
     program: str = ""
 
 
@@ -165,19 +167,10 @@ def _alive(path: Path) -> dict[str, int]:
 
 def read_rank_file(path: Path) -> RankFile:
     """Read rank-<rank>.json. Raises FormatError."""
-    content = read_json(path)
-    rank, pid, host = content.get("rank"), content.get("pid"), content.get("host")
-    if not isinstance(rank, int) or not isinstance(pid, int) or not isinstance(host, str):
-        raise FormatError(path, 'should have "rank", "pid" and "host"')
-    if not (0 <= rank < 1 << 31 and 0 <= pid < 1 << 31):
-        raise FormatError(path, f"rank {rank} or pid {pid} is out of range")
-    affinity = content.get("affinity", [])
-    if not isinstance(affinity, list) or not all(isinstance(cpu, int) and 0 <= cpu < 1 << 20 for cpu in affinity):
-        raise FormatError(path, '"affinity" should be a list of CPU numbers')
-    return RankFile(rank, pid, host, ranges_text(affinity), str(content.get("program", "")))
+    return typed(read_json(path), RankFile, path)
 
 
-def ranges_text(numbers: list[int]) -> str:
+def ranges_text(numbers: Iterable[int]) -> str:
     """Return numbers as a list of ranges: "0-3,7"."""
     pieces: list[list[int]] = []
     for number in sorted(set(numbers)):

@@ -4,7 +4,7 @@ Counters of a profile are up to date at each event (a region is entered or left)
 in no counter until the next. A process that is killed in between left the moment of that event and the active call
 path in its file; when it ended is known from, in this order:
 
-1. the node agent, which the kernel tells at once (exact);
+1. the node agent, which the kernel notifies at once (exact);
 2. the agent's latest look, if the agent was killed, too (at most one interval early, by default 0.2 s);
 3. the end of the launch, if there was no agent or it came too late (the rank may have ended earlier).
 """
@@ -98,7 +98,9 @@ def until_the_end(profile: ProcessProfile, end: End | None) -> ProcessProfile:
     """Return the profile; that of a process that was killed has its time up to the end."""
     if end is None or not _needs_end(profile):
         return profile
-    return _told(profile) if end.at is None else _until(profile, end.at)
+    if end.at is None:
+        return replace(profile, problems=(*profile.problems, _UNKNOWN))
+    return _until(profile, end.at)
 
 
 def _needs_end(profile: ProcessProfile) -> bool:
@@ -127,7 +129,3 @@ def _until(profile: ProcessProfile, end_ns: int) -> ProcessProfile:
             counted = max(0, last - profile.start_ticks) * profile.seconds_per_tick
             time[node] += max(0.0, lived - counted)
     return replace(profile, values={**profile.values, "time": time})
-
-
-def _told(profile: ProcessProfile) -> ProcessProfile:
-    return replace(profile, problems=(*profile.problems, _UNKNOWN))

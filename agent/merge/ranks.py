@@ -73,7 +73,7 @@ def judge(processes: list[RankedProcess], files: Iterable[RankFile]) -> Judgemen
         partial = partial or bool(end) or profile.damaged or bool(profile.error)
     measured = {process.rank for process in processes}
     missing = {
-        file.rank: RankRecord(file.rank, file.host, file.pid, file.affinity, state="no profile")
+        file.rank: RankRecord(file.rank, file.host, file.pid, ranges_text(file.affinity), state="no profile")
         for file in files
         if file.rank not in measured
     }

@@ -96,7 +96,7 @@ def costs_of_ranks(reduced: Reduced, processes: Sequence[RankedProcess]) -> list
 
 
 def _covers(reduced: Reduced, processes: Sequence[RankedProcess]) -> bool:
-    """Whether these are the processes that reduced, and all came to their end and told what they counted since."""
+    """Whether these are the processes that reduced, and all came to their end and left what they counted since."""
     if [process.rank for process in processes] != list(range(reduced.ranks)):
         return False
     tables = {

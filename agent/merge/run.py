@@ -82,12 +82,12 @@ def merge_command(raw_dir: Path, destination: Path) -> str:
 
 
 def _with_counters(heads: Iterable[ProcessProfile], programs: SourcePrograms) -> Iterator[ProcessProfile]:
-    """Yield the profiles of processes whose programs tell of source lines, whole, one after the other."""
+    """Yield the profiles of processes whose programs describe source lines, whole, one after the other."""
     for path in dict.fromkeys(head.path for head in heads if programs.have_lines(head.attributes)):
         try:
             profile = read_profile(path, wants_counters=lambda attributes: True)
         except FormatError:
-            continue  # the merge has told
+            continue  # it is among the problems of the merge already
         yield from split_ranks(profile)
 
 
@@ -180,7 +180,7 @@ def _from_profiles(
     workers: Workers,
     columns: bool,
 ) -> tuple[CountedRun, list[RankedProcess], list[Mapping[str, float]]]:
-    """Return the run of all profiles, the processes with what reading their call paths told, what measuring cost."""
+    """Return the run of all profiles, the processes with problems of their call paths, what measuring cost."""
     sources = [_source(process, end) for process, end in zip(processes, ends, strict=True)]
     tasks = list(shards_of(sources, metrics, columns))
     joining = Joining()
@@ -190,12 +190,12 @@ def _from_profiles(
         joining.add(shard)
         read += shard.read
         costs += shard.costs
-    told = [
+    judged = [
         replace(process, profile=replace(process.profile, problems=problems, damaged=damaged))
         for process, (problems, damaged) in zip(processes, read, strict=True)
     ]
     tree, statistics = joining.result
-    return counted_run(metrics, tree, joining.values(), statistics), told, costs
+    return counted_run(metrics, tree, joining.values(), statistics), judged, costs
 
 
 def thinned(nodes: tuple[Mapping[str, Any], ...]) -> tuple[Mapping[str, Any], ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, groupby
 from pathlib import Path
 
 import numpy as np
@@ -74,18 +75,14 @@ class Rows:
 
 def shards_of(sources: Sequence[Source], metrics: tuple[Metric, ...], columns: bool) -> Iterator[ShardTask]:
     """Cut profiles, in order of rank, into shards; all profiles of a rank are in one."""
-    begin, ranks = 0, 0
-    for index, source in enumerate(sources):
-        if index and source.rank != sources[index - 1].rank:
-            ranks += 1
-            if ranks == RANKS_OF_A_SHARD:
-                yield ShardTask(tuple(sources[begin:index]), metrics, columns)
-                begin, ranks = index, 0
-    yield ShardTask(tuple(sources[begin:]), metrics, columns)
+    ranks = [tuple(group) for _, group in groupby(sources, key=lambda source: source.rank)]
+    for first in range(0, max(1, len(ranks)), RANKS_OF_A_SHARD):
+        part = chain.from_iterable(ranks[first : first + RANKS_OF_A_SHARD])
+        yield ShardTask(tuple(part), metrics, columns)
 
 
 def read_shard(task: ShardTask) -> Shard:
-    """Read the profiles of a shard. One that cannot be read (any more) is left out, and that is told."""
+    """Read the profiles of a shard. One that cannot be read (any more) is left out and named in `read`."""
     table = RegionTable()
     forests, kept, ranks, costs = [], [], [], []
     read: list[tuple[tuple[str, ...], bool]] = []

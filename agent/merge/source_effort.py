@@ -31,7 +31,7 @@ _CELLS = 1 << 21
 
 
 class SourceSums:
-    """Adds up the counters of the profiles of a run whose programs tell of source lines."""
+    """Adds up the counters of the profiles of a run whose programs describe source lines."""
 
     def __init__(self, tree: CallTree, programs: SourcePrograms) -> None:
         """tree: the call paths of the run."""
@@ -44,7 +44,6 @@ class SourceSums:
         self._numbers: dict[int, int] = {}
         self._entries: list[tuple[IntArray, NDArray[np.uint64]]] = []
         self._names: tuple[str, ...] = ()
-        self._missing: set[str] = set()
 
     def add(self, profile: ProcessProfile) -> None:
         """Take in one process; does nothing if its counters were not kept."""
@@ -68,7 +67,7 @@ class SourceSums:
             self._entries = [self._added_up()]
 
     def result(self) -> SourceEffort | None:
-        """Return the effort of source lines; None if no process told of any."""
+        """Return the effort of source lines; None if no program describes any."""
         if not self._functions:
             return None
         key, values = self._added_up()
@@ -138,9 +137,9 @@ def _combined(
 
 
 def with_source(archive: RunArchive, profiles: Iterable[ProcessProfile], programs: SourcePrograms) -> RunArchive:
-    """Return a run that is about to be written with the effort of its source lines, if its programs tell of them.
+    """Return a run that is about to be written with the effort of its source lines, if its programs describe them.
 
-    profiles: those that the run is made of, read with their counters. What is missing is told in its problems.
+    profiles: those that the run is made of, read with their counters. What is missing is among its problems.
     """
     sums = SourceSums(archive.tree, programs)
     for profile in profiles:

@@ -1,9 +1,9 @@
-"""Counters of call paths kept from a profile, to tell source lines apart when ranks have been added up."""
+"""Counters of call paths kept from a profile, to split effort by source line when ranks have been added up."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,15 +35,8 @@ class KeptCounters:
     def of_nodes(self, position: IntArray) -> KeptCounters:
         """Return what belongs to some of the nodes. position: per node its new index, -1: left out."""
         keep = position[self.node] >= 0
-        return KeptCounters(
-            position[self.node[keep]],
-            self.region[keep],
-            self.row[keep],
-            self.value[keep],
-            self.regions,
-            self.weights,
-            self.names,
-        )
+        node = position[self.node[keep]]
+        return replace(self, node=node, region=self.region[keep], row=self.row[keep], value=self.value[keep])
 
 
 def keep_counters(

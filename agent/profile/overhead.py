@@ -27,7 +27,7 @@ class EventCosts:
     """Seconds that events take in one process.
 
     pair: a region is entered and left; inside: the part of it that is in the region's own time, the rest is in its
-    caller's. mpi: a pair, and the clock readings that tell waiting. quiet: a visit without a hook. counter: one
+    caller's. mpi: a pair, and the clock readings that separate waiting. quiet: a visit without a hook. counter: one
     counter added to.
     """
 

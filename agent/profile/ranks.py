@@ -17,7 +17,7 @@ def split_ranks(profile: ProcessProfile) -> tuple[ProcessProfile, ...]:
 
     A location is a rank if the profile has attributes of it; they come before those of the process. Other locations
     of such a process (a rank that ended before MPI_Init) are profiles without a rank. What was active when the process
-    ended is not told: simulated time does not go on by itself.
+    ended is no problem: simulated time does not go on by itself.
     """
     if not profile.location_attributes:
         return (profile,)
@@ -27,12 +27,12 @@ def split_ranks(profile: ProcessProfile) -> tuple[ProcessProfile, ...]:
     position[order] = np.arange(order.size)
     ranks = []
     for location, start, end in zip(locations.tolist(), starts, [*starts[1:], order.size], strict=True):
-        own = order[start:end]
-        parent = profile.parent[own]
+        of_one = order[start:end]
+        parent = profile.parent[of_one]
         above = position[parent] - start
-        inside = (parent >= 0) & (above >= 0) & (above < own.size)
+        inside = (parent >= 0) & (above >= 0) & (above < of_one.size)
         of_rank = np.full(order.size, -1, dtype=np.int64)
-        of_rank[own] = np.arange(own.size)
+        of_rank[of_one] = np.arange(of_one.size)
         ranks.append(
             replace(
                 profile,
@@ -40,9 +40,9 @@ def split_ranks(profile: ProcessProfile) -> tuple[ProcessProfile, ...]:
                 location_attributes={},
                 threads=NO_THREADS,
                 parent=np.where(inside, above, -1),
-                region=profile.region[own],
-                location=profile.location[own],
-                values={name: values[own] for name, values in profile.values.items()},
+                region=profile.region[of_one],
+                location=profile.location[of_one],
+                values={name: values[of_one] for name, values in profile.values.items()},
                 counters=profile.counters.of_nodes(of_rank) if profile.counters is not None else None,
             )
         )

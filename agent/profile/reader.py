@@ -109,10 +109,10 @@ def read_profile(
 ) -> ProcessProfile:
     """Read one raw profile; without `call_paths` only its header and its texts, as if it had none.
 
-    wants_counters: told its attributes, says whether to keep the counters of nodes.
+    wants_counters: whether, given its attributes, to keep the counters of nodes.
 
     Raises FormatError naming the file if it is not a profile of this version or its header cannot be believed;
-    lesser damage, also what does not fit its checksum, is told in `problems`. Never allocates more than in
+    lesser damage, also what does not fit its checksum, is named in `problems`. Never allocates more than in
     proportion to the size of the file.
     """
     path = Path(path)
@@ -239,7 +239,7 @@ def _assemble(
 
 
 def _calibrate(header: _Header, clock: Clock, problems: list[str]) -> float:
-    """Return seconds per tick of the time counters; NaN (and a problem) if the header does not tell."""
+    """Return seconds per tick of the time counters; NaN (and a problem) if the header does not say."""
     if clock is Clock.NONE:
         return float("nan")
     if clock is Clock.NANOSECONDS:

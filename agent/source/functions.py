@@ -6,65 +6,62 @@ object files one after the other.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, TypeVar
 
+import msgspec
 from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 from quipu.modeling.errors import FormatError
 
 SECTION = ".quipu.facts"
+Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 62)]
 _COMPRESSED = 0x800
+_Entry = TypeVar("_Entry")
 
 
 @dataclass(frozen=True)
-class FunctionFacts:
+class StaticFunction:
     """One function after inlining.
 
     name: linker name. blocks, instructions: of LLVM IR. calls: linker names of the functions that it calls, in order
     of first call; indirect_calls: how many calls have an unknown callee. hook: it is a region of its own.
     """
 
-    name: str
-    display: str
-    file: str
-    line: int
-    blocks: int
-    instructions: int
-    calls: tuple[str, ...]
-    indirect_calls: int
-    hook: bool
+    name: Annotated[str, msgspec.Meta(min_length=1)]
+    display: str = ""
+    file: str = ""
+    line: Count = 0
+    blocks: Count = 0
+    instructions: Count = 0
+    calls: tuple[str, ...] = ()
+    indirect_calls: Count = 0
+    hook: bool = False
 
 
-def static_functions(path: Path | str) -> list[FunctionFacts]:
+def static_functions(path: Path | str) -> list[StaticFunction]:
     """Return the functions of a program, library or object file in the order of the section.
 
     Inline and template functions that several object files hold appear once. Raises FormatError if the file is no
-    ELF file, holds no facts, or the facts are damaged.
+    ELF file, has no such section, or the section is damaged.
     """
     path = Path(path)
-    functions: dict[str, FunctionFacts] = {}
-    for number, content in entries(path, section(path)):
-        facts = _function(path, content, number)
-        functions.setdefault(facts.name, facts)
+    functions: dict[str, StaticFunction] = {}
+    for _, function in entries(path, section(path), StaticFunction):
+        functions.setdefault(function.name, replace(function, display=function.display or function.name))
     return list(functions.values())
 
 
-def entries(path: Path, text: bytes) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the objects in the text of the section with their numbers, from 1. Raises FormatError if it is damaged."""
+def entries(path: Path, text: bytes, kind: type[_Entry]) -> Iterator[tuple[int, _Entry]]:
+    """Yield the entries in the text of the section with their numbers, from 1. Raises FormatError if one is damaged."""
     for number, line in enumerate(text.replace(b"\0", b"").split(b"\n"), start=1):
-        if not line.strip():
-            continue
-        try:
-            content = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise damaged(path, number) from error
-        if not isinstance(content, dict):
-            raise damaged(path, number)
-        yield number, content
+        if line.strip():
+            try:
+                yield number, msgspec.json.decode(line, type=kind)
+            except (msgspec.DecodeError, RecursionError) as error:
+                raise damaged(path, number) from error
 
 
 def section(path: Path) -> bytes:
@@ -87,34 +84,6 @@ def section(path: Path) -> bytes:
             path, f"holds no section {SECTION}: build it with the Quipu compiler wrappers, and do not strip it"
         )
     return b"\n".join(pieces)
-
-
-def _function(path: Path, content: dict[str, Any], number: int) -> FunctionFacts:
-    texts = [content.get(key, "") for key in ("name", "display", "file")]
-    numbers = [content.get(key, 0) for key in ("line", "blocks", "instructions", "indirect_calls")]
-    calls, hook = content.get("calls", []), content.get("hook", False)
-    if not all(isinstance(text, str) for text in texts) or not texts[0]:
-        raise damaged(path, number)
-    if not all(is_count(value) for value in numbers) or not isinstance(hook, bool):
-        raise damaged(path, number)
-    if not isinstance(calls, list) or not all(isinstance(call, str) for call in calls):
-        raise damaged(path, number)
-    return FunctionFacts(
-        name=texts[0],
-        display=texts[1] or texts[0],
-        file=texts[2],
-        line=numbers[0],
-        blocks=numbers[1],
-        instructions=numbers[2],
-        calls=tuple(calls),
-        indirect_calls=numbers[3],
-        hook=hook,
-    )
-
-
-def is_count(value: Any) -> bool:
-    """Whether a value of JSON is a number that could be a count."""
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 62
 
 
 def damaged(path: Path, number: int) -> FormatError:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 from quipu.modeling.errors import FormatError
@@ -15,10 +16,9 @@ from quipu.modeling.metrics import WEIGHTED
 
 from ..archive.run import SourceLine
 from ..layout import LAYOUT
-from .functions import damaged, entries, is_count, section
+from .functions import Count, damaged, entries, section
 
 _MOST_COUNTERS = LAYOUT.numbers["MOST_COUNTERS"]
-_LARGEST = 1 << 63
 _SKEW_NS = 2_000_000_000  # that the clocks of a file server and of a node may differ by
 
 
@@ -54,50 +54,49 @@ def counted_functions(path: Path) -> Mapping[RegionKey, list[CountedFunction]]:
     """
     found: dict[RegionKey, list[CountedFunction]] = {}
     text = section(path)
-    for number, content in entries(path, text if b'"lines"' in text else b""):
-        if "lines" not in content:
-            continue
-        key = (content.get("name"), content.get("file"), content.get("line"))
-        if not (isinstance(key[0], str) and isinstance(key[1], str) and is_count(key[2])):
-            raise damaged(path, number)
-        found.setdefault(key, []).append(_function(path, number, content))  # type: ignore[arg-type]
+    for number, entry in entries(path, text if b'"lines"' in text else b"", _Entry):
+        if entry.lines is not None:
+            found.setdefault((entry.name, entry.file, entry.line), []).append(_function(path, number, entry))
     return found
 
 
-def _function(path: Path, number: int, content: Mapping[str, Any]) -> CountedFunction:
-    counters, members = content.get("counters"), content["lines"]
-    if (
-        not isinstance(counters, int)
-        or not is_count(counters)
-        or counters > _MOST_COUNTERS
-        or not isinstance(members, list)
-    ):
+@dataclass(frozen=True)
+class _Line:
+    """A line of a region, as the section has it. effort: of each row of weights, the row first."""
+
+    function: str
+    name: str
+    file: str
+    line: Count
+    effort: list[Annotated[list[int], msgspec.Meta(min_length=1 + WEIGHTED, max_length=1 + WEIGHTED)]]
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """What an entry of the section says of lines, if anything."""
+
+    name: str = ""
+    file: str = ""
+    line: Count = 0
+    counters: Annotated[int, msgspec.Meta(ge=0, le=_MOST_COUNTERS)] = 0
+    lines: list[_Line] | None = None
+
+
+def _function(path: Path, number: int, entry: _Entry) -> CountedFunction:
+    members = entry.lines or []
+    terms = [[index, *term] for index, member in enumerate(members) for term in member.effort]
+    try:
+        table = np.array(terms, dtype=np.int64).reshape(-1, 2 + WEIGHTED)
+    except OverflowError as error:
+        raise damaged(path, number) from error
+    line, row = table[:, 0], table[:, 1]
+    if ((row < 0) | (row > entry.counters)).any():
         raise damaged(path, number)
-    lines: list[SourceLine] = []
-    terms: list[list[int]] = []
-    for entry in members:
-        if not isinstance(entry, dict):
-            raise damaged(path, number)
-        function, name, file = (entry.get(key) for key in ("function", "name", "file"))
-        line, effort = entry.get("line"), entry.get("effort")
-        if not (isinstance(function, str) and isinstance(name, str) and isinstance(file, str)):
-            raise damaged(path, number)
-        if not isinstance(line, int) or not is_count(line) or not isinstance(effort, list):
-            raise damaged(path, number)
-        if not all(_is_term(term, counters) for term in effort):
-            raise damaged(path, number)
-        terms += [[len(lines), *term] for term in effort]
-        lines.append(SourceLine(function or name or "(unknown)", name, file, min(line, (1 << 31) - 1)))
-    table = np.array(terms, dtype=np.int64).reshape(-1, 2 + WEIGHTED)
-    return CountedFunction(counters, tuple(lines), table[:, 0], table[:, 1], table[:, 2:].view(np.uint64))
-
-
-def _is_term(term: Any, counters: int) -> bool:
-    if not isinstance(term, list) or len(term) != 1 + WEIGHTED:
-        return False
-    if not all(isinstance(value, int) and not isinstance(value, bool) for value in term):
-        return False
-    return 0 <= term[0] <= counters and all(-_LARGEST <= value < _LARGEST for value in term[1:])
+    lines = tuple(
+        SourceLine(one.function or one.name or "(unknown)", one.name, one.file, min(one.line, (1 << 31) - 1))
+        for one in members
+    )
+    return CountedFunction(entry.counters, lines, line, row, table[:, 2:].view(np.uint64))
 
 
 class SourcePrograms:
@@ -109,7 +108,6 @@ class SourcePrograms:
     def __init__(self) -> None:
         """Know no file yet."""
         self._files: dict[str, Mapping[RegionKey, list[CountedFunction]]] = {}
-        self._changed: set[str] = set()
         self.problems: dict[str, None] = {}
 
     def have_lines(self, attributes: Mapping[str, str]) -> bool:

@@ -72,18 +72,18 @@ def _table(functions: Sequence[Function]) -> str:
 
 def _function(function: Function) -> list[str]:
     """Return the code of one function: its communication, its computation, and the frame that calls both."""
-    name, own, work = function.name, function.communication, function.computation
+    name, messages, work = function.name, function.communication, function.computation
     lines = [f"// {_describe(function)}"]
-    if own.operation is not Operation.NONE:
-        lines.extend(_communicate(name, own))
+    if messages.operation is not Operation.NONE:
+        lines.extend(_communicate(name, messages))
     if work.loops:
         lines.extend(_compute(name, work))
     lines += [
         f"Errors {name}(const Run &run) {{",
-        f"    Data data(run, Operation::{own.operation.value}, {growth.as_cpp(own.elements)});",
+        f"    Data data(run, Operation::{messages.operation.value}, {growth.as_cpp(messages.elements)});",
         "    Errors errors;",
     ]
-    if own.operation is not Operation.NONE:
+    if messages.operation is not Operation.NONE:
         lines += [
             "    if (run.communicates) {",
             "        synchronize();",
@@ -107,11 +107,11 @@ def words(function: Function) -> tuple[str, str, str]:
     """Return what a function does as text for people: its loops, its MPI calls, the elements of a message."""
     between = " × " if function.computation.arrangement is Arrangement.NESTED else " + "
     loops = between.join(growth.text(loop) for loop in function.computation.loops)
-    own = function.communication
-    operations = " and ".join(own.operation.mpi_names)
-    if operations and (own.calls.factors or own.calls.coefficient != 1.0):
-        operations += f", {growth.text(own.calls)} times"
-    return loops, operations, growth.text(own.elements) if own.operation.moves_data else ""
+    messages = function.communication
+    operations = " and ".join(messages.operation.mpi_names)
+    if operations and (messages.calls.factors or messages.calls.coefficient != 1.0):
+        operations += f", {growth.text(messages.calls)} times"
+    return loops, operations, growth.text(messages.elements) if messages.operation.moves_data else ""
 
 
 def _describe(function: Function) -> str:
@@ -120,27 +120,31 @@ def _describe(function: Function) -> str:
     return f"{function.name}: {'; '.join(part for part in parts if part)}"
 
 
-def _communicate(name: str, own: Communication) -> list[str]:
-    data = "Data &data" if own.operation.moves_data else "Data & /*data*/"
-    run = "const Run &run" if own.calls.factors or own.operation is Operation.SEND_RECV else "const Run & /*run*/"
-    calls = growth.as_cpp(own.calls) if own.calls.factors else str(growth.size(own.calls, {}))
-    count = ["    const int count = static_cast<int>(data.elements);"] if own.operation.moves_data else []
+def _communicate(name: str, messages: Communication) -> list[str]:
+    data = "Data &data" if messages.operation.moves_data else "Data & /*data*/"
+    run = (
+        "const Run &run"
+        if messages.calls.factors or messages.operation is Operation.SEND_RECV
+        else "const Run & /*run*/"
+    )
+    calls = growth.as_cpp(messages.calls) if messages.calls.factors else str(growth.size(messages.calls, {}))
+    count = ["    const int count = static_cast<int>(data.elements);"] if messages.operation.moves_data else []
     return [
         f"[[gnu::noinline]] static void {name}_communicate({run}, {data}) {{",
         *count,
         f"    const std::uint64_t calls = {calls};",
         "    for (std::uint64_t call = 0; call < calls; call++) {",
-        *(f"        {line}" for line in _CALLS[own.operation]),
+        *(f"        {line}" for line in _CALLS[messages.operation]),
         "    }",
         "}",
     ]
 
 
-def _compute(name: str, own: Computation) -> list[str]:
-    nested = own.arrangement is Arrangement.NESTED
-    run = "const Run &run" if any(loop.factors for loop in own.loops) else "const Run & /*run*/"
+def _compute(name: str, work: Computation) -> list[str]:
+    nested = work.arrangement is Arrangement.NESTED
+    run = "const Run &run" if any(loop.factors for loop in work.loops) else "const Run & /*run*/"
     body: list[str] = []
-    for depth in range(len(own.loops)):
+    for depth in range(len(work.loops)):
         pad = "    " * (depth + 1 if nested else 1)
         begin, end = "0", f"total{depth}"
         if nested and depth:
@@ -152,11 +156,11 @@ def _compute(name: str, own: Computation) -> list[str]:
         if not nested:
             body.append(f"{pad}}}")
     if nested:
-        body.extend(f"{'    ' * (depth + 1)}}}" for depth in reversed(range(len(own.loops))))
+        body.extend(f"{'    ' * (depth + 1)}}}" for depth in reversed(range(len(work.loops))))
     return [
-        f"[[gnu::noinline]] static {own.step.value} {name}_compute({run}, const Window &window) {{",
-        *(f"    const std::uint64_t total{i} = {growth.as_cpp(total)};" for i, total in enumerate(own.totals)),
-        f"    {own.step.value} result;",
+        f"[[gnu::noinline]] static {work.step.value} {name}_compute({run}, const Window &window) {{",
+        *(f"    const std::uint64_t total{i} = {growth.as_cpp(total)};" for i, total in enumerate(work.totals)),
+        f"    {work.step.value} result;",
         "    std::uint64_t step = 0;",
         *body,
         "    return result;",

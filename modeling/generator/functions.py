@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
@@ -10,7 +9,7 @@ from fractions import Fraction
 from ..pmnf.model import Factor, Model, Term, add
 from ..priors.communication import scale_model
 from ..priors.table import Bytes, row_of
-from .growth import PARAMETERS, size
+from .growth import PARAMETERS
 
 BYTES_PER_ELEMENT = 4
 RANKS = Model(PARAMETERS, 0.0, (Term(1.0, (Factor("p", Fraction(1)),)),))
@@ -78,14 +77,6 @@ class Computation:
     arrangement: Arrangement = Arrangement.NESTED
     step: Step = Step.MULTIPLY_ADD
 
-    def steps(self, point: Mapping[str, float]) -> int:
-        """Return how often a step is done on one rank."""
-        return sum(self.parts(point))
-
-    def parts(self, point: Mapping[str, float]) -> tuple[int, ...]:
-        """Return how often each loop does its step on one rank, in the order of the loops."""
-        return tuple(size(total, point) for total in self.totals)
-
     @property
     def totals(self) -> tuple[Term, ...]:
         """Growth of the number of steps that each loop does in all: its size, nested in those around it."""
@@ -110,21 +101,6 @@ class Communication:
     operation: Operation
     elements: Term = ONCE
     calls: Term = ONCE
-
-    def call_count(self, point: Mapping[str, float]) -> int:
-        """Return the number of calls of each MPI function on one rank."""
-        return size(self.calls, point) if self.operation is not Operation.NONE else 0
-
-    def byte_count(self, name: str, point: Mapping[str, float]) -> tuple[int, int]:
-        """Return bytes sent and received in an MPI function, mean over at least two ranks.
-
-        What a root sends to, or gets from, p ranks is p messages of one rank, so the mean is one message.
-        """
-        if not self.operation.moves_data:
-            return 0, 0
-        messages = int(point["p"]) if self.operation.to_all else 1
-        volume = BYTES_PER_ELEMENT * size(self.elements, point) * messages * self.call_count(point)
-        return (0 if name == "MPI_Recv" else volume), (0 if name == "MPI_Send" else volume)
 
     @property
     def volume(self) -> Model:

@@ -50,7 +50,7 @@ def _function(table: Mapping[str, Any], where: str, source: object) -> Function:
     loops = table.get("loops", [])
     if not isinstance(loops, list):
         raise FormatError(source, f'{where}: loops must be a list such as ["n", "log2(p)"]')
-    own = Computation(
+    work = Computation(
         tuple(_growth(loop, where, "loops", source) for loop in loops),
         _choice(table, "arrangement", {a.value: a for a in Arrangement}, Arrangement.NESTED, where, source),
         _choice(table, "step", _STEPS, Step.MULTIPLY_ADD, where, source),
@@ -61,7 +61,7 @@ def _function(table: Mapping[str, Any], where: str, source: object) -> Function:
         raise FormatError(source, f"{where}: operation {operation.value!r} has no {next(iter(sizes))}")
     if not loops and operation is Operation.NONE:
         raise FormatError(source, f"{where}: it does nothing: give loops or an operation")
-    return Function(name, own, Communication(operation, sizes.get("elements", ONCE), sizes.get("calls", ONCE)))
+    return Function(name, work, Communication(operation, sizes.get("elements", ONCE), sizes.get("calls", ONCE)))
 
 
 def _growth(value: object, where: str, key: str, source: object) -> Term:

@@ -36,36 +36,36 @@ def _function(function: Function) -> dict[str, Any]:
     return entry
 
 
-def _computation(name: str, own: Computation) -> dict[str, Any]:
+def _computation(name: str, work: Computation) -> dict[str, Any]:
     return {
         "region": f"{name}_compute",
-        "arrangement": own.arrangement.value,
-        "step": own.step.value,
+        "arrangement": work.arrangement.value,
+        "step": work.step.value,
         "loops": [
             {"growth": growth.text(loop), "steps": growth.formula(total)}
-            for loop, total in zip(own.loops, own.totals, strict=True)
+            for loop, total in zip(work.loops, work.totals, strict=True)
         ],
-        "model": own.model.python,
-        "leading": leading(own.model),
+        "model": work.model.python,
+        "leading": leading(work.model),
     }
 
 
-def _communication(name: str, own: Communication) -> dict[str, Any]:
-    size, calls = growth.formula(own.elements), growth.formula(own.calls)
-    volume = "*".join([str(BYTES_PER_ELEMENT), size, calls, *(["p"] if own.operation.to_all else [])])
+def _communication(name: str, messages: Communication) -> dict[str, Any]:
+    size, calls = growth.formula(messages.elements), growth.formula(messages.calls)
+    volume = "*".join([str(BYTES_PER_ELEMENT), size, calls, *(["p"] if messages.operation.to_all else [])])
     entry: dict[str, Any] = {
         "region": f"{name}_communicate",
-        "operation": own.operation.value,
-        "elements": {"growth": growth.text(own.elements), "size": size, "bytes": BYTES_PER_ELEMENT},
-        "calls": {"growth": growth.text(own.calls), "size": calls},
-        "volume": {"model": own.volume.python, "leading": leading(own.volume)},
+        "operation": messages.operation.value,
+        "elements": {"growth": growth.text(messages.elements), "size": size, "bytes": BYTES_PER_ELEMENT},
+        "calls": {"growth": growth.text(messages.calls), "size": calls},
+        "volume": {"model": messages.volume.python, "leading": leading(messages.volume)},
         "mpi": [],
     }
-    if not own.operation.moves_data:
+    if not messages.operation.moves_data:
         volume = "0"
         del entry["elements"]
-    for mpi_name in own.operation.mpi_names:
-        expected = own.time(mpi_name)
+    for mpi_name in messages.operation.mpi_names:
+        expected = messages.time(mpi_name)
         entry["mpi"].append(
             {
                 "region": mpi_name,

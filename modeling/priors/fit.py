@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import combinations
 
 import numpy as np
@@ -145,11 +145,7 @@ def _best(owner: NDArray[np.int64], fits: Mapping[int, _Fit]) -> dict[int, int]:
 
 
 def _columns(prior: Prior, parameters: tuple[str, ...], points: FloatArray) -> FloatArray:
-    return np.stack([_evaluate(model, parameters, points) for model in prior.columns])
-
-
-def _evaluate(model: Model, parameters: tuple[str, ...], points: FloatArray) -> FloatArray:
-    return replace(model, parameters=parameters).evaluate(points)
+    return np.stack([replace(model, parameters=parameters).evaluate(points) for model in prior.columns])
 
 
 def _nonnegative(
@@ -211,13 +207,7 @@ def _weighted(
 
 def take(repetitions: Repetitions, paths: NDArray[np.int64]) -> Repetitions:
     """Return the repetitions of these call paths."""
-    return Repetitions(
-        repetitions.centre[paths],
-        repetitions.scatter[paths],
-        repetitions.freedom[paths],
-        repetitions.count[paths],
-        repetitions.differ[paths],
-    )
+    return Repetitions(*(getattr(repetitions, field.name)[paths] for field in fields(Repetitions)))
 
 
 def _build(

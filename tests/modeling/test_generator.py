@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from quipu.modeling.errors import FormatError, ModelingError
 from quipu.modeling.generator import (
@@ -54,10 +56,14 @@ def test_other_growths_are_refused(growth: str) -> None:
         parse_growth(growth)
 
 
+def parts(computation: Computation, point: Mapping[str, float]) -> list[int]:
+    return [size(total, point) for total in computation.totals]
+
+
 def test_nested_loops_multiply_and_sequential_ones_add() -> None:
     loops = (parse_growth("n"), parse_growth("log2(p)"))
-    assert Computation(loops).parts(POINT) == (1000, 6000)
-    assert Computation(loops, Arrangement.SEQUENTIAL).parts(POINT) == (1000, 6)
+    assert parts(Computation(loops), POINT) == [1000, 6000]
+    assert parts(Computation(loops, Arrangement.SEQUENTIAL), POINT) == [1000, 6]
     assert Computation(loops).model.leading == {"p": (Fraction(0), 1), "n": (Fraction(1), 0)}
 
 
@@ -85,7 +91,7 @@ def test_choices_keep_to_their_bounds() -> None:
     for function in functions:
         assert function.communication.operation is Operation.BCAST
         assert size(function.communication.elements, choices.largest) <= choices.most_elements * 1.01
-        assert function.computation.steps(choices.largest) <= 2 * choices.most_steps
+        assert sum(parts(function.computation, choices.largest)) <= 2 * choices.most_steps
         for loop in (*function.computation.loops, function.communication.elements):
             assert all(f.exponent in (0, Fraction(1, 2), 2) and f.log <= 1 for f in loop.factors)
     assert {function.computation.arrangement for function in functions} == set(Arrangement)
@@ -109,8 +115,8 @@ def test_a_specification_gives_its_functions() -> None:
     table = {"name": "solve", "loops": ["n", "p"], "arrangement": "sequential", "operation": "bcast", "elements": "n*p"}
     (own,) = functions_of({"function": [table]}, "spec.toml")
     assert own.name == "solve"
-    assert own.computation.steps(POINT) == 1064
-    assert own.communication.byte_count("MPI_Bcast", POINT) == (256000, 256000)
+    assert sum(parts(own.computation, POINT)) == 1064
+    assert own.communication.volume.evaluate(np.array([[POINT["p"], POINT["n"]]])) == [256000]
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from quipu.mpi_wrap import mpi_library
-from quipu.mpi_wrap.installation import mpicc_of_launcher
+from quipu.mpi_wrap import describe_mpicc, mpi_library
 
 LAUNCH = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
@@ -107,7 +106,7 @@ def main() -> int:
     parser.add_argument("--keep", type=Path, help="folder that gets the output of every rank")
     parser.add_argument("options", nargs="*", help="for mpi4py's main.py, after --")
     arguments = parser.parse_args()
-    library = mpi_library(mpicc_of_launcher(arguments.launcher))
+    library = mpi_library(describe_mpicc(re.sub("mpi(run|exec)", "mpicc", arguments.launcher)))
     modules = sorted(path.stem for path in arguments.suite.glob("test_*.py"))
     modules = [module for module in modules if re.search(arguments.modules, module)]
     differences = 0

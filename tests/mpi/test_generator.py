@@ -64,7 +64,7 @@ def test_an_array_parameter_keeps_its_type() -> None:
 
 def test_what_a_persistent_operation_moves_counts_at_its_start() -> None:
     types = ("void *", "int", "MPI_Datatype", "int", "MPI_Comm", "MPI_Info", "MPI_Request *")
-    function = Function("MPI_Bcast_init", "int", tuple(Parameter(type_, "") for type_ in types))
+    function = Function("MPI_Bcast_init", tuple(Parameter(type_, "") for type_ in types))
     text = wrapper(function, operations_of(load_table())["MPI_Bcast_init"])
     assert "quipu_mpi_posted(" in text
     assert ".persistent = true" in text
@@ -72,7 +72,7 @@ def test_what_a_persistent_operation_moves_counts_at_its_start() -> None:
 
 
 def test_a_header_with_other_arguments_is_an_error() -> None:
-    function = Function("MPI_Barrier", "int", (Parameter("MPI_Comm", "comm"), Parameter("int", "more")))
+    function = Function("MPI_Barrier", (Parameter("MPI_Comm", "comm"), Parameter("int", "more")))
     with pytest.raises(MeasurementError, match=r"MPI_Barrier with 2 arguments.*has 1"):
         wrapper(function, operations_of(load_table())["MPI_Barrier"])
 

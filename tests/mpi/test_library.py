@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from quipu.modeling.errors import EnvironmentProblem, MeasurementError
-from quipu.mpi_wrap import describe_mpicc, family_of_launcher, mpi_library, mpicc_of_launcher
+from quipu.mpi_wrap import describe_mpicc, mpi_library
 
 
 def script(folder: Path, name: str, text: str) -> Path:
@@ -84,28 +84,3 @@ def test_mpich_style_answers_are_understood(tmp_path: Path) -> None:
     assert (found.family, found.version) == ("MPICH", "4.0.2")
     assert found.compile_flags == ("-I", str(tmp_path), "-DX=1")
     assert found.link_flags == ("-L/opt/lib", "-Wl,-rpath", "-Wl,/opt/lib", "-lmpich")
-
-
-@pytest.mark.parametrize(
-    ("answer", "family"),
-    [
-        ("mpirun (Open MPI) 4.1.4", "Open MPI"),
-        ("HYDRA build details:", "MPICH"),
-        ("Intel(R) MPI Library for Linux* OS", "Intel MPI"),
-        ("slurm 22.05", "unknown"),
-    ],
-)
-def test_launchers_are_told_apart(answer: str, family: str, tmp_path: Path) -> None:
-    assert family_of_launcher(str(script(tmp_path, "mpirun", f"echo '{answer}'"))) == family
-
-
-def test_the_compiler_of_the_installed_launcher_is_found() -> None:
-    installed = mpicc_of_launcher("mpirun")
-    assert installed.family == family_of_launcher("mpirun")
-    assert installed.version == describe_mpicc().version
-
-
-def test_a_launcher_without_its_compiler_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    launcher = script(tmp_path, "mpirun", "echo 'Intel(R) MPI Library'")
-    with pytest.raises(EnvironmentProblem, match="no mpicc of Intel MPI is there"):
-        mpicc_of_launcher(str(launcher))

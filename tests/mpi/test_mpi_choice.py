@@ -19,7 +19,7 @@ QUIET = LaunchOptions(say=lambda text: None)
 
 
 def plan(family: str, *programs: Path) -> LaunchPlan:
-    return LaunchPlan((), {}, {}, (), None, programs, family, "", is_mpi=True)
+    return LaunchPlan((), {}, None, programs, family, "", is_mpi=True)
 
 
 @pytest.fixture(scope="module")

@@ -43,13 +43,13 @@ class LaunchPlan:
 
     argv: tuple[str, ...]
     environment: Mapping[str, str]
-    settings: Mapping[str, str]
-    notes: tuple[str, ...]
     ranks: int | None
     programs: tuple[Path, ...]
     family: str
     version: str
     is_mpi: bool
+    settings: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
     files: Mapping[Path, str] = field(default_factory=dict)
     details: Mapping[str, str] = field(default_factory=dict)
     rank_processes: bool = True

@@ -35,8 +35,6 @@ class Direct(Launcher):
         return LaunchPlan(
             argv=(str(request.shim), *request.command),
             environment=dict(request.variables),
-            settings={},
-            notes=(),
             ranks=1,
             programs=(program,),
             family=self.family,

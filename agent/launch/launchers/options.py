@@ -8,55 +8,44 @@ from dataclasses import dataclass
 from quipu.modeling.errors import MeasurementError
 
 
-def _table(*groups: tuple[int, str]) -> dict[str, int]:
-    return {name: values for values, names in groups for name in names.split()}
+def _table(one: str, two: str = "") -> dict[str, int]:
+    """Return how many values each option takes, from the names of those that take one, and two."""
+    return dict.fromkeys(one.split(), 1) | dict.fromkeys(two.split(), 2)
 
 
 # Options are listed without dashes: mpirun takes one or two. mpirun(1) of Open MPI 4.1, prterun(1) of Open MPI 5.
 OPEN_MPI = _table(
-    (
-        1,
-        "n np c H host hostfile machinefile default-hostfile x wdir wd path prefix app am tune N npernode npersocket "
-        "ppr map-by rank-by bind-to cpu-set cpu-list cpus-per-proc cpus-per-rank rankfile rf cf cartofile "
-        "report-pid report-uri report-events output-filename stdin max-restarts max-vm-size preload-files "
-        "ompi-server timeout personality hnp debugger xml-file xterm display output runtime-options dvm-uri",
-    ),
-    (2, "mca gmca prtemca pmixmca"),
+    "n np c H host hostfile machinefile default-hostfile x wdir wd path prefix app am tune N npernode npersocket "
+    "ppr map-by rank-by bind-to cpu-set cpu-list cpus-per-proc cpus-per-rank rankfile rf cf cartofile "
+    "report-pid report-uri report-events output-filename stdin max-restarts max-vm-size preload-files "
+    "ompi-server timeout personality hnp debugger xml-file xterm display output runtime-options dvm-uri",
+    "mca gmca prtemca pmixmca",
 )
 # mpiexec.hydra of MPICH 4.0, and what Intel MPI adds.
 HYDRA = _table(
-    (
-        1,
-        "n np f host hosts hostfile machinefile genvlist envlist wdir path configfile ppn perhost grr rr arch "
-        "bind-to map-by membind topolib launcher launcher-exec bootstrap bootstrap-exec rmk iface demux "
-        "ckpointlib ckpoint-prefix ckpoint-interval ckpoint-num prepend-pattern outfile-pattern errfile-pattern "
-        "outfile errfile order-nodes usize localhost hostname s gpus-per-proc timeout",
-    ),
-    (2, "env genv"),
+    "n np f host hosts hostfile machinefile genvlist envlist wdir path configfile ppn perhost grr rr arch "
+    "bind-to map-by membind topolib launcher launcher-exec bootstrap bootstrap-exec rmk iface demux "
+    "ckpointlib ckpoint-prefix ckpoint-interval ckpoint-num prepend-pattern outfile-pattern errfile-pattern "
+    "outfile errfile order-nodes usize localhost hostname s gpus-per-proc timeout",
+    "env genv",
 )
 # srun(1) of Slurm 22.05 to 24.05: options with a required value. Optional values are always joined by "=".
 SLURM = _table(
-    (
-        1,
-        "A B b c C d D e E F G i J L m M n N o p P q r S t T w W x "
-        "account acctg-freq bb bbf begin cluster-constraint clusters comment constraint container container-id "
-        "core-spec cores-per-socket cpu-bind cpu-freq cpus-per-gpu cpus-per-task deadline delay-boot dependency "
-        "distribution chdir epilog error export export-file extra extra-node-info exclude gid gpu-bind gpu-freq "
-        "gpus gpus-per-node gpus-per-socket gpus-per-task gres gres-flags hint het-group input job-name jobid "
-        "licenses mail-type mail-user mcs-label mem mem-bind mem-per-cpu mem-per-gpu mincpus mpi msg-timeout "
-        "network nodefile nodelist nodes ntasks ntasks-per-core ntasks-per-gpu ntasks-per-node "
-        "ntasks-per-socket ntasks-per-tres open-mode output partition power prefer priority profile prolog qos "
-        "relative reservation signal slurmd-debug sockets-per-node switches task-epilog task-prolog thread-spec "
-        "threads threads-per-core time time-min tmp tres-bind tres-per-task treewidth uid wait wckey",
-    ),
+    "A B b c C d D e E F G i J L m M n N o p P q r S t T w W x "
+    "account acctg-freq bb bbf begin cluster-constraint clusters comment constraint container container-id "
+    "core-spec cores-per-socket cpu-bind cpu-freq cpus-per-gpu cpus-per-task deadline delay-boot dependency "
+    "distribution chdir epilog error export export-file extra extra-node-info exclude gid gpu-bind gpu-freq "
+    "gpus gpus-per-node gpus-per-socket gpus-per-task gres gres-flags hint het-group input job-name jobid "
+    "licenses mail-type mail-user mcs-label mem mem-bind mem-per-cpu mem-per-gpu mincpus mpi msg-timeout "
+    "network nodefile nodelist nodes ntasks ntasks-per-core ntasks-per-gpu ntasks-per-node "
+    "ntasks-per-socket ntasks-per-tres open-mode output partition power prefer priority profile prolog qos "
+    "relative reservation signal slurmd-debug sockets-per-node switches task-epilog task-prolog thread-spec "
+    "threads threads-per-core time time-min tmp tres-bind tres-per-task treewidth uid wait wckey",
 )
 # smpirun of SimGrid 3.32.
 SMPIRUN = _table(
-    (
-        1,
-        "n np bandwidth latency platform hostfile machinefile replay tmpdir trace-comment trace-comment-file "
-        "trace-file wrapper",
-    ),
+    "n np bandwidth latency platform hostfile machinefile replay tmpdir trace-comment trace-comment-file "
+    "trace-file wrapper",
 )
 
 

@@ -95,7 +95,6 @@ class Simulated(Launcher):
         return LaunchPlan(
             argv=(command[0], *options, "-wrapper", wrapper, *command[context.program :]),
             environment=dict(request.variables),
-            settings={},
             notes=tuple(notes),
             ranks=ranks,
             programs=(program,),

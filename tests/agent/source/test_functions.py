@@ -10,7 +10,7 @@ import pytest
 from fact_program import build
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from quipu.agent.source.functions import FunctionFacts, static_functions
+from quipu.agent.source.functions import StaticFunction, static_functions
 from quipu.modeling.errors import FormatError
 
 
@@ -33,7 +33,7 @@ def test_functions_of_all_object_files(tmp_path: Path) -> None:
     program = build(tmp_path, entry("main") + "\n" + entry("tiny", hook=False) + "\n\0\0", entry("main") + "\n")
     functions = static_functions(program)
     assert [function.name for function in functions] == ["main", "tiny"]
-    assert functions[0] == FunctionFacts("main", "main()", "a.c", 7, 3, 20, ("MPI_Send", "inner"), 1, True)
+    assert functions[0] == StaticFunction("main", "main()", "a.c", 7, 3, 20, ("MPI_Send", "inner"), 1, True)
     assert not functions[1].hook
 
 
