@@ -66,16 +66,7 @@ def build_models(
         else:
             first.append((constant, terms))
     return [
-        Model(
-            names,
-            constant,
-            terms,
-            quality[own],
-            own_ranges,
-            matrix,
-            tuple(others[own]),
-            (*notes, *own_notes),
-        )
+        Model(names, constant, terms, quality[own], own_ranges, matrix, tuple(others[own]), (*notes, *own_notes))
         for own, ((constant, terms), matrix, own_notes) in enumerate(
             zip(first, _matrices(covariance, pool, exact), _scatter_notes(repetitions, effort), strict=True)
         )

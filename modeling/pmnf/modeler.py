@@ -12,17 +12,20 @@ from numpy.typing import NDArray
 from ..experiment import FloatArray, Metric
 from ..parallel import batches, workers_for
 from .build import build_models
-from .calibration import LARGE_ERROR, LARGEST_VALUE, UNUSUAL_COMPLEXITY
+from .calibration import LARGEST_VALUE
 from .counts import model_counts
+from .criterion.criterion import choose
 from .criterion.evidence import Evidence
-from .criterion.rules import ExtraPRule, choose_by_smape
+from .criterion.one_process import explains_more, needs_much, reproduces
+from .criterion.rules import LeftOutSmape, SampleSmape
 from .data.noise import Aggregation, Repetitions, combine
-from .data.preparation import check, extreme_exponents, join_duplicates, not_executed, ranges, take
-from .hypotheses.library import Library, make_term
-from .hypotheses.pool import Pool
+from .data.preparation import check, extreme_exponents, join_duplicates, not_executed, ranges, take, without_one
+from .hypotheses.library import Library
+from .hypotheses.pool import Pool, to_pool
 from .hypotheses.tables import Tables, make_tables
 from .model import Model
 from .proposers.cost import Search
+from .proposers.extra_p import ExtraPForms
 
 _Flags = NDArray[np.bool_]
 Selector = Literal["evidence", "smape", "extra-p"]
@@ -199,67 +202,39 @@ def _without_one(
     models: list[Model],
     exact_only: bool,
 ) -> None:
-    """Put models of the points without x=1 in place of those they are better than.
-
-    One process has no neighbours and nothing to merge, so that counts at 1 may follow another formula.
-    """
-    others = points[:, parameter] > 1.0
-    if points[:, parameter].min() != 1.0 or np.unique(points[others, parameter]).size < 3:
+    """Put models of the points without x=1 in place of those they are better than."""
+    others = without_one(points, parameter)
+    if others is None:
         return
     size = np.abs(repetitions.centre)
     large = size[:, others].max(axis=1, initial=0.0) > 1e-9 * size.max(axis=1)  # else there is nothing but x=1
-    rest = np.flatnonzero([not _reproduces(model) and bool(use) for model, use in zip(models, large, strict=True)])
-    if not rest.size:
+    inexact = np.flatnonzero([not reproduces(model) and bool(use) for model, use in zip(models, large, strict=True)])
+    if not inexact.size:
         return
     notes = (*notes, f"without {names[parameter]}=1, which follows another formula")
-    doubtful = np.array([_needs_much(models[path], names[parameter]) for path in rest.tolist()])
+    doubtful = np.array([needs_much(models[path], names[parameter]) for path in inexact.tolist()])
     for only in (True,) if exact_only else (True, False):
-        paths = rest if exact_only else rest[doubtful != only]
+        paths = inexact if exact_only else inexact[doubtful != only]
         if not paths.size:
             continue
         part = take(repetitions, paths, others)
         again = _fit_batch(points[others], part, metric, names, options, nonnegative, notes, only)
         for path, model in zip(paths.tolist(), again, strict=True):
-            if _reproduces(model) or (not only and _explains_more(model, models[path], names[parameter])):
+            if reproduces(model) or (not only and explains_more(model, models[path], names[parameter])):
                 models[path] = model
 
 
 def _search_cost(
-    points: FloatArray,
-    tables: Tables,
-    repetitions: Repetitions,
-    noise: FloatArray,
-    options: Options,
-    nonnegative: bool,
+    points: FloatArray, tables: Tables, repetitions: Repetitions, noise: FloatArray, options: Options, nonnegative: bool
 ) -> Pool:
     values = repetitions.centre
     if options.selector == "extra-p":
-        return ExtraPRule(points, tables, values).run()
-    criterion = Evidence(tables, noise, repetitions.freedom, nonnegative, growth_penalty=options.growth_penalty)
-    search = Search(points, tables, values, criterion)
-    pool = search.run()
-    return choose_by_smape(tables, pool, values, search.weights) if options.selector == "smape" else pool
-
-
-def _reproduces(model: Model) -> bool:
-    """Whether a model of counts is exact."""
-    return model.quality is not None and model.quality.rms_relative < 1e-9 and not model.alternatives
-
-
-def _needs_much(model: Model, parameter: str) -> bool:
-    """Whether a model of counts has several functions of a parameter, or large errors."""
-    functions = {term.exponents(parameter) for term in model.terms} - {(0, 0)}
-    return model.quality is not None and (len(functions) > 1 or model.quality.rms_relative > LARGE_ERROR)
-
-
-def _explains_more(without: Model, model: Model, parameter: str) -> bool:
-    """Whether a model of counts without x=1 is to be preferred to `model`, which needs much to include it.
-
-    That is an unusual exponent, or large errors, where without x=1 there is less growth, or a far better fit.
-    """
-    if without.quality is None or model.quality is None:
-        return False
-    error, own = without.quality.rms_relative, model.quality.rms_relative
-    unusual = make_term(*model.lead(parameter)).cost > UNUSUAL_COMPLEXITY or own > LARGE_ERROR
-    slower = unusual and without.lead(parameter) < model.lead(parameter) and len(without.terms) <= len(model.terms)
-    return (slower and error <= max(2.0 * own, LARGE_ERROR)) or error < own / 3.0
+        rule = SampleSmape(tables, values)
+        return rule.relative(choose(ExtraPForms(points, tables, values).propose(), rule, 1))
+    growth = options.growth_penalty
+    criterion = Evidence(tables, values, noise, repetitions.freedom, nonnegative, growth_penalty=growth)
+    pool = Search(points, criterion).run()
+    if options.selector == "evidence":
+        return pool
+    fitted = pool.fitted
+    return to_pool(fitted, LeftOutSmape(tables, values, criterion.weights).scores(fitted), 1)

@@ -31,9 +31,9 @@ from ..calibration import (
 from ..data.lines import lines
 from ..hypotheses.pool import Fitted
 from ..hypotheses.tables import Specification, Tables
+from .criterion import ALL, Criterion, Rows
 
 _Flags = NDArray[np.bool_]
-_Rows = NDArray[np.int64] | slice
 
 
 def effort_weights(values: FloatArray) -> FloatArray:
@@ -46,16 +46,16 @@ def effort_weights(values: FloatArray) -> FloatArray:
     return weights
 
 
-class Deviating:
+class Deviating(Criterion):
     """For counts (N, C) at `points` (C, m)."""
 
     def __init__(self, points: FloatArray, tables: Tables, values: FloatArray) -> None:
-        self.points, self.tables, self.values = points, tables, values
-        self.weights = effort_weights(values)
+        super().__init__(tables, values, effort_weights(values))
+        self.points = points
         self.distinct = [np.unique(points[:, parameter]).size for parameter in range(points.shape[1])]
         self.observations = self._observations()
 
-    def scores(self, fitted: Fitted, rows: _Rows = slice(None)) -> FloatArray:
+    def scores(self, fitted: Fitted, rows: Rows = ALL) -> FloatArray:
         """Return the scores (M, H) of hypotheses fitted to the call paths `rows`, inf where they are not credible."""
         width = (fitted.coefficients != 0).sum(axis=2)
         penalty = INEXACT.coefficient * width + INEXACT.complexity * self.tables.complexity(fitted.specification)
@@ -65,7 +65,7 @@ class Deviating:
             penalty = penalty + self.small_sample(fitted.specification)
         squares = np.minimum(fitted.residual, 1e150) * np.minimum(fitted.left_out, 1e150)
         scores = np.where(
-            np.isfinite(fitted.residual), posterior(squares, self.observations[rows, None], penalty), np.inf
+            np.isfinite(fitted.residual), posterior(squares, self.observations[rows][:, None], penalty), np.inf
         )
         if fitted.specification.shape[-2]:
             scores[self.incredible(fitted, rows)] = np.inf
@@ -83,7 +83,7 @@ class Deviating:
                 total += np.where(different > 0, small_sample(different + 1, distinct), 0.0)
         return total
 
-    def incredible(self, fitted: Fitted, rows: _Rows = slice(None)) -> _Flags:
+    def incredible(self, fitted: Fitted, rows: Rows = ALL) -> _Flags:
         """Return hypotheses (N, H) with a term that hardly shows, or whose term of the highest order is negative.
 
         In data that are not exact such terms follow the deviations. Points with hardly any work do not count: what

@@ -9,25 +9,25 @@ it; a large constant, which the stated loops do not have, is as costly as a furt
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...experiment import FloatArray
 from ..calibration import ROUNDED, ROUNDED_LEAST_EVIDENCE, ROUNDED_LEAST_TERM, ROUNDING_EXPECTED, ROUNDING_MOST
 from ..data.lines import lines
 from ..hypotheses.pool import Fitted
 from ..hypotheses.tables import Tables
+from .criterion import ALL, Criterion, Rows
 
 
-class Rounding:
+class Rounding(Criterion):
     """For counts (N, C) at `points` (C, m)."""
 
     def __init__(self, points: FloatArray, tables: Tables, values: FloatArray) -> None:
-        self.tables, self.values, self.weights = tables, values, np.ones_like(values)
+        super().__init__(tables, values, np.ones_like(values))
         parameters = range(points.shape[1])
         self.lines = [lines(points, parameter, least=2) for parameter in parameters]
         self.distinct = [np.unique(points[:, parameter]).size for parameter in parameters]
 
-    def scores(self, fitted: Fitted, rows: NDArray[np.int64]) -> FloatArray:
+    def scores(self, fitted: Fitted, rows: Rows = ALL) -> FloatArray:
         """Return scores (M, 1) of hypotheses (M, 1, K, m) of call paths `rows`, inf for what these do not support."""
         specification, coefficients = fitted.specification[:, 0], fitted.coefficients[:, 0]
         values = self.values[rows]

@@ -47,6 +47,11 @@ class Pool:
         """Return the pool of some call paths, or of some hypotheses of each."""
         return Pool(*(array[rows] for array in vars(self).values()))
 
+    @property
+    def fitted(self) -> Fitted:
+        """The hypotheses as they were fitted, but for their largest residuals."""
+        return Fitted(self.specification, self.coefficients, self.residual, self.left_out, self.residual)
+
 
 def to_pool(fitted: Fitted, scores: FloatArray, size: int) -> Pool:
     """Return the `size` best hypotheses of each call path."""

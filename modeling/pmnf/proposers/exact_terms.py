@@ -25,7 +25,7 @@ from ..calibration import (
     LOOP_DENOMINATOR,
     NEARLY_EXACT,
 )
-from ..criterion.exactness import Exactness, exact_weights
+from ..criterion.exactness import exact_weights, rounding_of
 from ..data.lines import lines
 from ..fit.fitter import fit
 from ..fit.projection import residual_bases, squares_left
@@ -213,7 +213,7 @@ class ExactLines:
         own = _with_constant(sets)[number]
         columns = self._table(parameter, line)[own]
         result = fit(columns[:, None], values[path], weights[path])
-        exact = result.worst[:, 0] <= Exactness(values).rounding[path]
+        exact = result.worst[:, 0] <= rounding_of(values, weights)[path]
         order = self.tables.order_of(parameter)[own[:, 1:]]
         lead = np.where(order > 0, order, -np.inf).argmax(axis=1) + 1
         rows = np.arange(path.size)
