@@ -13,6 +13,7 @@ import numpy as np
 from ...experiment import FloatArray
 from ..calibration import ROUNDED, ROUNDED_LEAST_EVIDENCE, ROUNDED_LEAST_TERM, ROUNDING_EXPECTED, ROUNDING_MOST
 from ..data.lines import lines
+from ..fit.fitter import with_constant
 from ..hypotheses.pool import Fitted
 from ..hypotheses.tables import Tables
 from .criterion import ALL, Criterion, Rows
@@ -45,10 +46,7 @@ class Rounding(Criterion):
         credible = (part >= ROUNDED_LEAST_TERM * ROUNDING_MOST).all(axis=1) & (lead > 0)
         credible &= tells * (number - width) >= ROUNDED_LEAST_EVIDENCE
         columns, own = design[credible], coefficients[credible]
-        if constant:
-            columns = np.concatenate([np.ones_like(columns[:, :1]), columns], axis=1)
-        else:
-            own = own[:, 1:]
+        columns, own = (with_constant(columns), own) if constant else (columns, own[:, 1:])
         triangle = np.linalg.qr(columns.transpose(0, 2, 1), mode="r")
         sizes = np.abs(np.einsum("hkk->hk", triangle)) * np.abs(own) / ROUNDING_EXPECTED
         squares = fitted.residual[near[credible], 0] ** 2

@@ -11,6 +11,7 @@ from itertools import product
 import numpy as np
 
 from ...experiment import FloatArray
+from ..fit.fitter import with_constant
 from ..fit.weights import relative_weights
 from ..hypotheses.pool import Fitted, Pool
 from ..hypotheses.tables import Specification, Tables
@@ -46,12 +47,11 @@ class LeftOutSmape(Criterion):
         scores = np.full(fitted.residual.shape, np.inf)
         widths = (fitted.specification >= 0).any(axis=3).sum(axis=2)
         constant = (fitted.coefficients[:, :, 0] != 0.0) | (widths == 0)
-        for width, with_constant in product(np.unique(widths).tolist(), (True, False)):
-            path, number = np.nonzero((widths == width) & (constant == with_constant) & np.isfinite(fitted.residual))
+        for width, whole in product(np.unique(widths).tolist(), (True, False)):
+            path, number = np.nonzero((widths == width) & (constant == whole) & np.isfinite(fitted.residual))
             if path.size:
                 columns = self.tables.design(fitted.specification[path, number, :width])
-                if with_constant:
-                    columns = np.concatenate([np.ones((path.size, 1, self.tables.points)), columns], axis=1)
+                columns = with_constant(columns) if whole else columns
                 error = smape(values[path], left_out(columns, values[path], weights[path]))
                 scores[path, number] = np.where(np.isnan(error), 1e300, error)
         return scores

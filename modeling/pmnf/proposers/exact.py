@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ...experiment import FloatArray
 from ..calibration import COUNT_POOL, EXACT
 from ..criterion.exactness import EXACTLY, Exactness
-from ..fit.fitter import fit
+from ..fit.fitter import fit, with_constant
 from ..hypotheses.pool import Fitted, Pool, merge, nothing, spread, to_pool
 from ..hypotheses.tables import Specification
 
@@ -38,27 +38,22 @@ class ExactSums:
 
     def propose(self, products: Specification) -> tuple[Pool, NDArray[np.int64]]:
         """Return models over `products` (N, Q, m) that reproduce the values, and the rows where there is one."""
-        if products.shape[1] + 1 <= self.values.shape[1]:
-            fitted = self.criterion.fit(products[:, None])
-            done = fitted.worst[:, 0] <= self.rounding
-            if done.all():
-                return self._pruned(products, fitted), np.flatnonzero(done)
-            pools = []
-            if done.any():
-                pruned = self._part(done)._pruned(products[done], fitted.rows(done))
-                pools.append(spread(pruned, done))
-            if not done.all():
-                pool, more = self._part(~done)._subsets(products[~done])
-                pools.append(spread(pool, ~done))
-                done[np.flatnonzero(~done)[more]] = True
-            return merge(pools, COUNT_POOL), np.flatnonzero(done)
-        return self._subsets(products)
+        if products.shape[1] + 1 > self.values.shape[1]:
+            return self._subsets(products)
+        fitted = self.criterion.fit(products[:, None])
+        done = fitted.worst[:, 0] <= self.rounding
+        pools = []
+        if done.any():
+            pools.append(spread(self._part(done)._pruned(products[done], fitted.rows(done)), done))
+        if not done.all():
+            pool, more = self._part(~done)._subsets(products[~done])
+            pools.append(spread(pool, ~done))
+            done[np.flatnonzero(~done)[more]] = True
+        return merge(pools, COUNT_POOL), np.flatnonzero(done)
 
     def _pruned(self, products: Specification, fitted: Fitted) -> Pool:
         """Leave out products that add nothing anywhere, and fit the rest again."""
-        columns = np.concatenate(
-            [np.ones((*products.shape[:1], 1, self.tables.points)), self.tables.design(products)], axis=1
-        )
+        columns = with_constant(self.tables.design(products))
         parts = np.abs(fitted.coefficients[:, 0, :, None] * columns * self.weights[:, None, :]).max(axis=2)
         pools: list[Pool] = []
         best = np.zeros(products.shape[0], dtype=bool)
@@ -73,14 +68,11 @@ class ExactSums:
                 order = np.argsort(~keep[rows], axis=1, kind="stable")[:, :count]
                 chosen = np.take_along_axis(products[rows], order[:, :, None], axis=1)
                 pool, good = self._part(rows)._refit(chosen, constant[rows], tight[rows])
-                if limit == 0.0:
-                    good = np.ones_like(good)
-                numbers = np.flatnonzero(rows)[good]
-                accepted = np.zeros_like(best)
-                accepted[numbers] = True
-                if accepted.any():
-                    pools.append(spread(pool.rows(good), accepted))
-                    best |= accepted
+                good |= limit == 0.0
+                rows[rows] = good
+                if rows.any():
+                    pools.append(spread(pool.rows(good), rows))
+                    best |= rows
         return merge(pools, 1)
 
     def _refit(self, products: Specification, constant: _Flags, tight: FloatArray) -> tuple[Pool, _Flags]:
