@@ -36,22 +36,22 @@ def model_counts(
     parameters = range(points.shape[1])
     criterion = Exactness(tables, values)
     own = ExactLines(points, tables, values)
-    terms = [own.propose(parameter) for parameter in parameters]
+    terms, known = zip(*(own.propose(parameter) for parameter in parameters), strict=True)
     pools = [ExactSums(criterion).constant()]
     exact = np.asarray(pools[0].residual[:, 0] <= criterion.rounding, dtype=bool)
-    candidates = np.logical_and.reduce([found.exact for found in terms]) & ~exact
-    sizes = np.stack([(found.terms >= 0).sum(axis=1) for found in terms], axis=1)
+    candidates = np.logical_and.reduce(known) & ~exact
+    sizes = np.stack([(found >= 0).sum(axis=1) for found in terms], axis=1)
     for shape in np.unique(sizes[candidates], axis=0).tolist():
         rows = candidates & (sizes == shape).all(axis=1)
-        products = tensor([found.terms[rows] for found in terms], shape)
+        products = tensor([found[rows] for found in terms], shape)
         if products.shape[1]:
             pool, done = ExactSums(criterion.part(rows)).propose(products)
             pools.append(spread(pool, rows))
             exact[np.flatnonzero(rows)[done]] = True
     for parameter in parameters:
-        known = np.logical_and.reduce([~exact, *(found.exact for i, found in enumerate(terms) if i != parameter)])
+        others = np.logical_and.reduce([~exact, *(found for i, found in enumerate(known) if i != parameter)])
         few = FewValues(points, tables, parameter)
-        sums = few.propose(values, criterion.weights, criterion.rounding, [found.terms for found in terms], known)
+        sums = few.propose(values, criterion.weights, criterion.rounding, list(terms), others)
         pools.append(choose(sums, criterion, 1))
         exact |= np.isfinite(pools[-1].score[:, 0])
     if not exact_only:

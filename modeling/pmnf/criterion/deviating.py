@@ -28,7 +28,7 @@ from ..calibration import (
     LEAST_WORK,
     MOST_SHARE,
 )
-from ..data.lines import lines
+from ..data.lines import independent
 from ..hypotheses.pool import Fitted
 from ..hypotheses.tables import Specification, Tables
 from .criterion import ALL, Criterion, Rows
@@ -51,9 +51,9 @@ class Deviating(Criterion):
 
     def __init__(self, points: FloatArray, tables: Tables, values: FloatArray) -> None:
         super().__init__(tables, values, effort_weights(values))
-        self.points = points
         self.distinct = [np.unique(points[:, parameter]).size for parameter in range(points.shape[1])]
-        self.observations = self._observations()
+        number = independent(points, values, lambda part: LEAST_EFFECT * np.abs(part).max(axis=1))
+        self.observations = np.minimum(number, values.shape[1])
 
     def scores(self, fitted: Fitted, rows: Rows = ALL) -> FloatArray:
         """Return the scores (M, H) of hypotheses fitted to the call paths `rows`, inf where they are not credible."""
@@ -108,17 +108,6 @@ class Deviating(Criterion):
         hidden_constant = (constant < LEAST_SHARE) & (constant > 0)
         below = self.values[rows].min(axis=1)[:, None] < 0
         return np.asarray(hidden.any(axis=2) | hidden_constant | (negative & ~below), dtype=bool)
-
-    def _observations(self) -> FloatArray:
-        """Return how many independent observations each call path has, (N,)."""
-        result = np.ones(len(self.values))
-        for parameter, distinct in enumerate(self.distinct):
-            effect = np.zeros(len(self.values), dtype=bool)
-            for line in lines(self.points, parameter, least=2):
-                part = self.values[:, line]
-                effect |= np.asarray(np.ptp(part, axis=1) > LEAST_EFFECT * np.abs(part).max(axis=1), dtype=bool)
-            result += np.where(effect, distinct - 1, 0)
-        return np.clip(result, 2.0, self.values.shape[1])
 
 
 def small_sample(coefficients: NDArray[np.int64] | int, values: int) -> FloatArray:

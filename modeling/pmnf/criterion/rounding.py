@@ -12,7 +12,7 @@ import numpy as np
 
 from ...experiment import FloatArray
 from ..calibration import ROUNDED, ROUNDED_LEAST_EVIDENCE, ROUNDED_LEAST_TERM, ROUNDING_EXPECTED, ROUNDING_MOST
-from ..data.lines import lines
+from ..data.lines import independent
 from ..fit.fitter import with_constant
 from ..hypotheses.pool import Fitted
 from ..hypotheses.tables import Tables
@@ -24,9 +24,7 @@ class Rounding(Criterion):
 
     def __init__(self, points: FloatArray, tables: Tables, values: FloatArray) -> None:
         super().__init__(tables, values, np.ones_like(values))
-        parameters = range(points.shape[1])
-        self.lines = [lines(points, parameter, least=2) for parameter in parameters]
-        self.distinct = [np.unique(points[:, parameter]).size for parameter in parameters]
+        self.observations = independent(points, values, lambda part: ROUNDING_MOST)
 
     def scores(self, fitted: Fitted, rows: Rows = ALL) -> FloatArray:
         """Return scores (M, 1) of hypotheses (M, 1, K, m) of call paths `rows`, inf for what these do not support."""
@@ -41,7 +39,7 @@ class Rounding(Criterion):
         part = np.abs(coefficients[:, 1:, None] * design).max(axis=2)
         order = self.tables.order(specification)
         lead = np.take_along_axis(coefficients[:, 1:], order.argmax(axis=1)[:, None], axis=1)[:, 0]
-        number = self._observations(values)
+        number = self.observations[rows][near]
         tells = np.log(np.maximum(np.ptp(values, axis=1), 1.0) / ROUNDING_MOST)
         credible = (part >= ROUNDED_LEAST_TERM * ROUNDING_MOST).all(axis=1) & (lead > 0)
         credible &= tells * (number - width) >= ROUNDED_LEAST_EVIDENCE
@@ -58,13 +56,3 @@ class Rounding(Criterion):
             + ROUNDED.complexity * self.tables.complexity(specification[credible])
         )
         return scores
-
-    def _observations(self, values: FloatArray) -> FloatArray:
-        """Return how many independent observations there are, (M,): deviations may be alike along all lines."""
-        result = np.ones(len(values))
-        for own, distinct in zip(self.lines, self.distinct, strict=True):
-            effect = np.zeros(len(values), dtype=bool)
-            for line in own:
-                effect |= np.ptp(values[:, line], axis=1) > ROUNDING_MOST
-            result += (distinct - 1) * effect
-        return np.maximum(result, 2.0)
