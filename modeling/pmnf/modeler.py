@@ -48,7 +48,7 @@ class Options:
     nonnegative: whether costs are sums of non-negative parts, which noisy values of a cost are fitted to.
     growth_penalty: how much evidence a cost must show for each term and each two units of its exponent before it
         counts as growth; in units of twice the logarithm of the likelihood, 0 for no preference.
-    selector: how the hypothesis of a cost is chosen: by "evidence" (selector.score; the default, and the only one with
+    selector: how the hypothesis of a cost is chosen: by "evidence" (evidence.score; the default, and the only one with
         alternatives), by the lowest cross-validated "smape", or by the rule of "extra-p", for comparison.
     """
 
