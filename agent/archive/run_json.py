@@ -81,5 +81,5 @@ def from_json(path: Path, content: Mapping[str, Any], format_name: str = RUN_FOR
     whole = all(entry.keys() >= {*_METRIC} for entry in content.get("metrics", ()))
     names = [metric.name for metric in metadata.metrics]
     if not whole or len({*names}) != len(names) or not all(names) or RESERVED.intersection(names):
-        raise FormatError(path, '"metrics": expected entries with ' + ", ".join(_METRIC) + " and different names")
+        raise FormatError(path, "metrics must be entries with " + ", ".join(_METRIC) + " and different names")
     return metadata

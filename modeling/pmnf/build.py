@@ -13,6 +13,7 @@ from .calibration import LARGE_SCATTER, LEAST_WEIGHT, SELECTION_VARIANCE
 from .criterion.evidence import posterior_weights
 from .data.noise import Repetitions
 from .data.preparation import ranges
+from .fit.fitter import with_constant
 from .fit.weights import model_weights, relative_weights
 from .hypotheses.pool import Pool
 from .hypotheses.tables import Specification, Tables
@@ -35,13 +36,14 @@ def build_models(
     `varying` are the parameters that the hypotheses are about, a subset of `names`.
     """
     values = repetitions.centre
-    design = _columns(tables, pool.specification[:, 0])
+    design = with_constant(tables.design(pool.specification[:, 0]))
     best = pool.coefficients[:, 0]
     fitted = np.einsum("nkc,nk->nc", design, best)
     chosen = (pool.specification[:, 0] >= 0).sum(axis=(1, 2))
     covariance = coefficient_covariance(design, best, pool.residual[:, 0], repetitions, chosen)
     covariance = covariance * (1.0 + SELECTION_VARIANCE * max(len(varying) - 2, 0))
-    unscaled = _unscale(tables, pool)
+    unscaled = pool.coefficients.copy()
+    unscaled[:, :, 1:] /= tables.divisor(pool.specification)
     unscaled[exact] = _whole(unscaled[exact])
     scale = np.concatenate([np.ones((len(best), 1)), tables.divisor(pool.specification[:, 0])], axis=1)
     covariance = covariance / scale[:, :, None] / scale[:, None, :]
@@ -55,42 +57,22 @@ def build_models(
     kept[:, 0] = True
     path, rank = np.nonzero(kept)
     found = _terms(tables, varying, pool.specification[path, rank], unscaled[path, rank])
-    numbers = zip(
-        path.tolist(), rank.tolist(), shares[path, rank].tolist(), unscaled[path, rank, 0].tolist(), strict=True
-    )
-    others: list[list[Alternative]] = [[] for _ in range(len(values))]
+    numbers = zip(rank.tolist(), shares[path, rank].tolist(), unscaled[path, rank, 0].tolist(), strict=True)
     first: list[tuple[float, tuple[Term, ...]]] = []
-    for (own, place, weight, constant), terms in zip(numbers, found, strict=True):
+    others: list[list[Alternative]] = []
+    for (place, weight, constant), terms in zip(numbers, found, strict=True):
         if place:
-            others[own].append(Alternative(weight, constant, terms))
+            others[-1].append(Alternative(weight, constant, terms))
         else:
             first.append((constant, terms))
+            others.append([])
+    matrices, own_notes = _matrices(covariance, pool, exact), _scatter_notes(repetitions, effort)
     return [
         Model(
-            names,
-            constant,
-            terms,
-            quality[own],
-            own_ranges,
-            matrix,
-            tuple(others[own]),
-            (*notes, *own_notes),
+            names, *first[own], quality[own], own_ranges, matrices[own], tuple(others[own]), (*notes, *own_notes[own])
         )
-        for own, ((constant, terms), matrix, own_notes) in enumerate(
-            zip(first, _matrices(covariance, pool, exact), _scatter_notes(repetitions, effort), strict=True)
-        )
+        for own in range(len(values))
     ]
-
-
-def _columns(tables: Tables, specification: Specification) -> FloatArray:
-    products = tables.design(specification)
-    return np.concatenate([np.ones((len(products), 1, tables.points)), products], axis=1)
-
-
-def _unscale(tables: Tables, pool: Pool) -> FloatArray:
-    result = pool.coefficients.copy()
-    result[:, :, 1:] /= tables.divisor(pool.specification)
-    return result
 
 
 def _whole(coefficients: FloatArray) -> FloatArray:

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..experiment import FloatArray, Metric
 from .calibration import CHANGE_EXACT, CHANGE_LEAST_EVIDENCE, CHANGE_LEAST_VALUES, NOISY
+from .criterion.evidence import minus_log_likelihood
 from .data.noise import combine
 from .fit.fitter import fit
 from .fit.subsets import gram, solve
@@ -57,11 +58,7 @@ class _Fit:
 
 
 def find_changes(
-    points: FloatArray,
-    values: FloatArray,
-    metric: Metric,
-    parameters: Sequence[str],
-    options: Options = DEFAULT,
+    points: FloatArray, values: FloatArray, metric: Metric, parameters: Sequence[str], options: Options = DEFAULT
 ) -> list[Change | None]:
     """Return for each of N call paths the change of behaviour that the values show; None if one model explains them.
 
@@ -156,15 +153,12 @@ def _fits(models: Sequence[Model]) -> list[_Fit]:
 def _score(fits: Sequence[_Fit], freedom: float, noise: float) -> float:
     """Return -2 log of the likelihood of models of disjoint ranges, plus the penalty of their coefficients.
 
-    As in selector.score: the geometric mean of errors in sample and left out, and what repetitions say of the noise.
+    As in evidence.score: the geometric mean of errors in sample and left out, and what repetitions say of the noise.
     """
-    number, squares, penalty = 0, 0.0, 0.0
-    for own in fits:
-        left_out = own.left_out if isfinite(own.left_out) else own.residual
-        squares += own.points * own.residual * left_out
-        number += own.points
-        penalty += NOISY.coefficient * own.coefficients
+    squares = [own.points * own.residual * (own.left_out if isfinite(own.left_out) else own.residual) for own in fits]
+    number = sum(own.points for own in fits)
     if not number:
         return inf
-    variance = (squares + freedom * noise**2) / (number + freedom)
-    return (number + freedom) * log(max(variance, CHANGE_EXACT**2)) + penalty
+    penalty = NOISY.coefficient * sum(own.coefficients for own in fits)
+    known = np.asarray(noise, dtype=np.float64), np.asarray(freedom, dtype=np.float64)
+    return float(minus_log_likelihood(np.asarray(sum(squares)), number, *known, CHANGE_EXACT**2)) + penalty

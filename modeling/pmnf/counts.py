@@ -9,10 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..experiment import FloatArray
-from .calibration import (
-    BATCH_COUNTS,
-    COUNT_POOL,
-)
+from .calibration import BATCH_COUNTS, COUNT_POOL
 from .criterion.criterion import choose
 from .criterion.deviating import Deviating
 from .criterion.exactness import Exactness
@@ -37,25 +34,25 @@ def model_counts(
     exact_only: all that are not exact stay constants.
     """
     parameters = range(points.shape[1])
-    criterion = Exactness(values)
+    criterion = Exactness(tables, values)
     own = ExactLines(points, tables, values)
-    terms = [own.propose(parameter) for parameter in parameters]
-    pools = [ExactSums(tables, criterion).constant()]
+    terms, known = zip(*(own.propose(parameter) for parameter in parameters), strict=True)
+    pools = [ExactSums(criterion).constant()]
     exact = np.asarray(pools[0].residual[:, 0] <= criterion.rounding, dtype=bool)
-    candidates = np.logical_and.reduce([found.exact for found in terms]) & ~exact
-    sizes = np.stack([(found.terms >= 0).sum(axis=1) for found in terms], axis=1)
+    candidates = np.logical_and.reduce(known) & ~exact
+    sizes = np.stack([(found >= 0).sum(axis=1) for found in terms], axis=1)
     for shape in np.unique(sizes[candidates], axis=0).tolist():
         rows = candidates & (sizes == shape).all(axis=1)
-        products = tensor([found.terms[rows] for found in terms], shape)
+        products = tensor([found[rows] for found in terms], shape)
         if products.shape[1]:
-            pool, done = ExactSums(tables, criterion.part(rows)).propose(products)
+            pool, done = ExactSums(criterion.part(rows)).propose(products)
             pools.append(spread(pool, rows))
             exact[np.flatnonzero(rows)[done]] = True
     for parameter in parameters:
-        known = np.logical_and.reduce([~exact, *(found.exact for i, found in enumerate(terms) if i != parameter)])
+        others = np.logical_and.reduce([~exact, *(found for i, found in enumerate(known) if i != parameter)])
         few = FewValues(points, tables, parameter)
-        sums = few.propose(values, criterion.weights, criterion.rounding, [found.terms for found in terms], known)
-        pools.append(choose(sums, tables, criterion, 1))
+        sums = few.propose(values, criterion.weights, criterion.rounding, list(terms), others)
+        pools.append(choose(sums, criterion, 1))
         exact |= np.isfinite(pools[-1].score[:, 0])
     if not exact_only:
         rounded = RoundedSums(points, tables)
@@ -70,12 +67,12 @@ def model_counts(
 
 def _near_exact(points: FloatArray, tables: Tables, values: FloatArray, rounded: RoundedSums) -> Pool:
     """Return models of counts that no sum reproduces: within rounding where possible, else the likeliest."""
-    pool = choose(rounded.propose(values), tables, Rounding(points, tables, values), COUNT_POOL)
+    pool = choose(rounded.propose(values), Rounding(points, tables, values), COUNT_POOL)
     rest = ~np.isfinite(pool.score[:, 0])
     if rest.any():
         criterion = Deviating(points, tables, values[rest])
-        proposer = InexactSums(points, tables, criterion)
-        likely = choose(proposer.propose(), tables, criterion, COUNT_POOL)
+        proposer = InexactSums(points, criterion)
+        likely = choose(proposer.propose(), criterion, COUNT_POOL)
         if not all(lines(points, parameter) for parameter in range(points.shape[1])):
             likely = merge([likely, proposer.scattered()], COUNT_POOL)
         pool = merge([pool, spread(likely, rest)], COUNT_POOL)

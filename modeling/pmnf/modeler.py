@@ -12,17 +12,20 @@ from numpy.typing import NDArray
 from ..experiment import FloatArray, Metric
 from ..parallel import batches, workers_for
 from .build import build_models
-from .calibration import LARGE_ERROR, LARGEST_VALUE, UNUSUAL_COMPLEXITY
+from .calibration import LARGEST_VALUE
 from .counts import model_counts
+from .criterion.criterion import choose
 from .criterion.evidence import Evidence
-from .criterion.rules import ExtraPRule, choose_by_smape
+from .criterion.one_process import explains_more, needs_much, reproduces
+from .criterion.rules import LeftOutSmape, SampleSmape
 from .data.noise import Aggregation, Repetitions, combine
-from .data.preparation import check, extreme_exponents, join_duplicates, not_executed, ranges, take
-from .hypotheses.library import Library, make_term
-from .hypotheses.pool import Pool
+from .data.preparation import check, extreme_exponents, join_duplicates, not_executed, ranges, take, without_one
+from .hypotheses.library import Library
+from .hypotheses.pool import Pool, to_pool
 from .hypotheses.tables import Tables, make_tables
 from .model import Model
 from .proposers.cost import Search
+from .proposers.extra_p import ExtraPForms
 
 _Flags = NDArray[np.bool_]
 Selector = Literal["evidence", "smape", "extra-p"]
@@ -45,7 +48,7 @@ class Options:
     nonnegative: whether costs are sums of non-negative parts, which noisy values of a cost are fitted to.
     growth_penalty: how much evidence a cost must show for each term and each two units of its exponent before it
         counts as growth; in units of twice the logarithm of the likelihood, 0 for no preference.
-    selector: how the hypothesis of a cost is chosen: by "evidence" (selector.score; the default, and the only one with
+    selector: how the hypothesis of a cost is chosen: by "evidence" (evidence.score; the default, and the only one with
         alternatives), by the lowest cross-validated "smape", or by the rule of "extra-p", for comparison.
     """
 
@@ -90,28 +93,15 @@ _Task = tuple[FloatArray, FloatArray, Metric, tuple[str, ...], Options, _Flags |
 
 
 def _fit_task(task: _Task) -> list[Model | NoModel]:
-    return _fit_here(*task)
-
-
-def _fit_here(
-    points: FloatArray,
-    values: FloatArray,
-    metric: Metric,
-    names: tuple[str, ...],
-    options: Options,
-    executed: _Flags | None,
-) -> list[Model | NoModel]:
+    points, values, metric, names, options, executed = task
     result: list[Model | NoModel] = [NoModel("not measured")] * values.shape[0]
     if not points.shape[0] or not result:
         return result
     points, values, executed = join_duplicates(points, values, executed)
     size = np.where(np.isnan(values), 0.0, np.abs(values))
     infinite = np.asarray((size > LARGEST_VALUE).any(axis=(1, 2)), dtype=bool)
-    usable = np.where(
-        infinite[:, None, None],
-        np.nan,
-        np.where(size < 1.0 / LARGEST_VALUE, np.where(np.isnan(values), np.nan, 0.0), values),
-    )
+    usable = np.where((size < 1.0 / LARGEST_VALUE) & ~np.isnan(values), 0.0, values)
+    usable[infinite] = np.nan
     repetitions = combine(usable, options.aggregation)
     exponent = extreme_exponents(repetitions.centre)
     repetitions = replace(repetitions, centre=np.ldexp(repetitions.centre, -exponent[:, None]))
@@ -138,128 +128,89 @@ def _fit_here(
             for path in paths.tolist():
                 result[path] = NoModel("measured, but executed in no configuration")
             continue
-        part = take(repetitions, paths, where)
         notes = not_executed(names, points, measured[paths[0]] & ~where)
         nonnegative = options.nonnegative and not key[-1]
-        models = _fit_batch(points[where], part, metric, names, options, nonnegative, notes)
+        part = take(repetitions, paths, where)
+        models = _Batch(points[where], part, metric, names, options, nonnegative, notes).models()
         for path, model in zip(paths.tolist(), models, strict=True):
             result[path] = model.scaled(float(np.ldexp(1.0, exponent[path]))) if exponent[path] else model
     return result
 
 
-def _fit_batch(
-    points: FloatArray,
-    repetitions: Repetitions,
-    metric: Metric,
-    names: tuple[str, ...],
-    options: Options,
-    nonnegative: bool,
-    notes: tuple[str, ...],
-    exact_only: bool = False,
-) -> list[Model]:
-    """Model call paths that were measured at the same points; exact_only: counts that are not exact stay constants."""
-    varying = [index for index in range(len(names)) if np.unique(points[:, index]).size > 1]
-    noise = repetitions.scatter / np.sqrt(np.maximum(repetitions.count, 1.0))
-    if points.shape[0] < 2 or not varying:
-        many = "one configuration" if points.shape[0] == 1 else f"{points.shape[0]} configurations"
-        notes = (*notes, f"constant by necessity: measured in {many}")
-        return [
-            Model(names, float(value), ranges=ranges(points), notes=notes, covariance=((float(v) ** 2,),) if v else ())
-            for value, v in zip(repetitions.centre.mean(axis=1), noise * repetitions.centre.mean(axis=1), strict=True)
-        ]
-    used = points[:, varying]
-    few = [names[i] for i in varying if np.unique(points[:, i]).size < 3]
-    if few:
-        notes = (*notes, f"only two values of {', '.join(few)}: the growth in it is a guess")
-    tables = make_tables(used, options.library)
-    if metric.is_effort:
-        pool, exact = model_counts(used, tables, repetitions.centre, exact_only)
-    else:
-        pool = _search_cost(used, tables, repetitions, noise, options, nonnegative)
-        exact = np.zeros(len(repetitions.centre), dtype=bool)
-    models = build_models(
-        names, [names[i] for i in varying], points, tables, pool, repetitions, exact, metric.is_effort, notes
-    )
-    if not metric.is_effort:
+@dataclass(frozen=True, eq=False)
+class _Batch:
+    """Call paths that were measured at the same points; exact_only: counts that are not exact stay constants."""
+
+    points: FloatArray
+    repetitions: Repetitions
+    metric: Metric
+    names: tuple[str, ...]
+    options: Options
+    nonnegative: bool
+    notes: tuple[str, ...]
+    exact_only: bool = False
+
+    def models(self) -> list[Model]:
+        """Return the model of each call path."""
+        points, repetitions, names, notes = self.points, self.repetitions, self.names, self.notes
+        varying = [index for index in range(len(names)) if np.unique(points[:, index]).size > 1]
+        noise = repetitions.scatter / np.sqrt(np.maximum(repetitions.count, 1.0))
+        if points.shape[0] < 2 or not varying:
+            many = "one configuration" if points.shape[0] == 1 else f"{points.shape[0]} configurations"
+            notes = (*notes, f"constant by necessity: measured in {many}")
+            means = repetitions.centre.mean(axis=1)
+            return [
+                Model(names, mean, ranges=ranges(points), notes=notes, covariance=((error**2,),) if error else ())
+                for mean, error in zip(means.tolist(), (noise * means).tolist(), strict=True)
+            ]
+        few = [names[i] for i in varying if np.unique(points[:, i]).size < 3]
+        if few:
+            notes = (*notes, f"only two values of {', '.join(few)}: the growth in it is a guess")
+        used = points[:, varying]
+        tables = make_tables(used, self.options.library)
+        effort = self.metric.is_effort
+        if effort:
+            pool, exact = model_counts(used, tables, repetitions.centre, self.exact_only)
+        else:
+            pool, exact = self._noisy(used, tables, noise), np.zeros(len(noise), dtype=bool)
+        own_names = [names[i] for i in varying]
+        models = build_models(names, own_names, points, tables, pool, repetitions, exact, effort, notes)
+        for parameter in varying if effort else ():
+            replace(self, notes=notes)._without_one(parameter, models)
         return models
-    for parameter in varying:
-        _without_one(parameter, points, repetitions, metric, names, options, nonnegative, notes, models, exact_only)
-    return models
 
+    def _without_one(self, parameter: int, models: list[Model]) -> None:
+        """Put models of the points without x=1 in place of those they are better than."""
+        others = without_one(self.points, parameter)
+        if others is None:
+            return
+        name, size = self.names[parameter], np.abs(self.repetitions.centre)
+        large = size[:, others].max(axis=1, initial=0.0) > 1e-9 * size.max(axis=1)  # else there is nothing but x=1
+        inexact = np.flatnonzero(
+            [not reproduces(model) and bool(use) for model, use in zip(models, large, strict=True)]
+        )
+        notes = (*self.notes, f"without {name}=1, which follows another formula")
+        doubtful = np.array([needs_much(models[path], name) for path in inexact.tolist()], dtype=bool)
+        for only in (True,) if self.exact_only else (True, False):
+            paths = inexact if self.exact_only else inexact[doubtful != only]
+            if not paths.size:
+                continue
+            part = take(self.repetitions, paths, others)
+            again = replace(self, points=self.points[others], repetitions=part, notes=notes, exact_only=only).models()
+            for path, model in zip(paths.tolist(), again, strict=True):
+                if reproduces(model) or (not only and explains_more(model, models[path], name)):
+                    models[path] = model
 
-def _without_one(
-    parameter: int,
-    points: FloatArray,
-    repetitions: Repetitions,
-    metric: Metric,
-    names: tuple[str, ...],
-    options: Options,
-    nonnegative: bool,
-    notes: tuple[str, ...],
-    models: list[Model],
-    exact_only: bool,
-) -> None:
-    """Put models of the points without x=1 in place of those they are better than.
-
-    One process has no neighbours and nothing to merge, so that counts at 1 may follow another formula.
-    """
-    others = points[:, parameter] > 1.0
-    if points[:, parameter].min() != 1.0 or np.unique(points[others, parameter]).size < 3:
-        return
-    size = np.abs(repetitions.centre)
-    large = size[:, others].max(axis=1, initial=0.0) > 1e-9 * size.max(axis=1)  # else there is nothing but x=1
-    rest = np.flatnonzero([not _reproduces(model) and bool(use) for model, use in zip(models, large, strict=True)])
-    if not rest.size:
-        return
-    notes = (*notes, f"without {names[parameter]}=1, which follows another formula")
-    doubtful = np.array([_needs_much(models[path], names[parameter]) for path in rest.tolist()])
-    for only in (True,) if exact_only else (True, False):
-        paths = rest if exact_only else rest[doubtful != only]
-        if not paths.size:
-            continue
-        part = take(repetitions, paths, others)
-        again = _fit_batch(points[others], part, metric, names, options, nonnegative, notes, only)
-        for path, model in zip(paths.tolist(), again, strict=True):
-            if _reproduces(model) or (not only and _explains_more(model, models[path], names[parameter])):
-                models[path] = model
-
-
-def _search_cost(
-    points: FloatArray,
-    tables: Tables,
-    repetitions: Repetitions,
-    noise: FloatArray,
-    options: Options,
-    nonnegative: bool,
-) -> Pool:
-    values = repetitions.centre
-    if options.selector == "extra-p":
-        return ExtraPRule(points, tables, values).run()
-    criterion = Evidence(tables, noise, repetitions.freedom, nonnegative, growth_penalty=options.growth_penalty)
-    search = Search(points, tables, values, criterion)
-    pool = search.run()
-    return choose_by_smape(tables, pool, values, search.weights) if options.selector == "smape" else pool
-
-
-def _reproduces(model: Model) -> bool:
-    """Whether a model of counts is exact."""
-    return model.quality is not None and model.quality.rms_relative < 1e-9 and not model.alternatives
-
-
-def _needs_much(model: Model, parameter: str) -> bool:
-    """Whether a model of counts has several functions of a parameter, or large errors."""
-    functions = {term.exponents(parameter) for term in model.terms} - {(0, 0)}
-    return model.quality is not None and (len(functions) > 1 or model.quality.rms_relative > LARGE_ERROR)
-
-
-def _explains_more(without: Model, model: Model, parameter: str) -> bool:
-    """Whether a model of counts without x=1 is to be preferred to `model`, which needs much to include it.
-
-    That is an unusual exponent, or large errors, where without x=1 there is less growth, or a far better fit.
-    """
-    if without.quality is None or model.quality is None:
-        return False
-    error, own = without.quality.rms_relative, model.quality.rms_relative
-    unusual = make_term(*model.lead(parameter)).cost > UNUSUAL_COMPLEXITY or own > LARGE_ERROR
-    slower = unusual and without.lead(parameter) < model.lead(parameter) and len(without.terms) <= len(model.terms)
-    return (slower and error <= max(2.0 * own, LARGE_ERROR)) or error < own / 3.0
+    def _noisy(self, points: FloatArray, tables: Tables, noise: FloatArray) -> Pool:
+        """Return the hypotheses of a cost, by the criterion that the options name."""
+        values, options = self.repetitions.centre, self.options
+        if options.selector == "extra-p":
+            rule = SampleSmape(tables, values)
+            return rule.relative(choose(ExtraPForms(points, tables, values).propose(), rule, 1))
+        known = values, noise, self.repetitions.freedom, self.nonnegative
+        criterion = Evidence(tables, *known, growth_penalty=options.growth_penalty)
+        pool = Search(points, criterion).run()
+        if options.selector == "evidence":
+            return pool
+        fitted = pool.fitted
+        return to_pool(fitted, LeftOutSmape(tables, values, criterion.weights).scores(fitted), 1)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,24 +24,38 @@ class Candidates:
     constant: bool
 
 
-class Criterion(Protocol):
-    """What is chosen among hypotheses of call paths with `values` (N, C), fitted by least squares with `weights`."""
+Rows = NDArray[np.bool_] | NDArray[np.int64] | slice
+ALL = slice(None)
 
-    values: FloatArray
-    weights: FloatArray
 
-    def scores(self, fitted: Fitted, rows: NDArray[np.int64]) -> FloatArray:
+class Criterion(ABC):
+    """What is chosen among hypotheses of call paths with `values` (N, C), fitted by least squares with `weights`.
+
+    nonnegative: whether coefficients must not be negative; precise: as in fitter.fit.
+    """
+
+    nonnegative = False
+    precise = True
+
+    def __init__(self, tables: Tables, values: FloatArray, weights: FloatArray) -> None:
+        self.tables, self.values, self.weights = tables, values, weights
+
+    @abstractmethod
+    def scores(self, fitted: Fitted, rows: Rows = ALL) -> FloatArray:
         """Return scores (M, H) of hypotheses fitted to the call paths `rows` (M,), the lowest best, inf to refuse."""
-        ...
+
+    def fit(self, specification: Specification, rows: Rows = ALL, constant: bool = True) -> Fitted:
+        """Return hypotheses (H, K, m) or (M, H, K, m) fitted to the call paths `rows` (M,)."""
+        own = self.values[rows], self.weights[rows], self.nonnegative
+        return fit_hypotheses(self.tables, specification, *own, constant, self.precise)
 
 
-def choose(candidates: Sequence[Candidates], tables: Tables, criterion: Criterion, size: int) -> Pool:
+def choose(candidates: Iterable[Candidates], criterion: Criterion, size: int) -> Pool:
     """Return the `size` best candidates of each call path."""
     paths = len(criterion.values)
-    pools = [nothing(paths, len(tables.terms))]
+    pools = [nothing(paths, len(criterion.tables.terms))]
     for own in candidates:
         if own.path.size:
-            values, weights = criterion.values[own.path], criterion.weights[own.path]
-            fitted = fit_hypotheses(tables, own.specification[:, None], values, weights, False, own.constant)
+            fitted = criterion.fit(own.specification[:, None], own.path, own.constant)
             pools.append(ranked(own.path, fitted, criterion.scores(fitted, own.path)[:, 0], paths, size))
     return merge(pools, size)

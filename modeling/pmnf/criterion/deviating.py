@@ -28,12 +28,12 @@ from ..calibration import (
     LEAST_WORK,
     MOST_SHARE,
 )
-from ..data.lines import lines
+from ..data.lines import independent
 from ..hypotheses.pool import Fitted
 from ..hypotheses.tables import Specification, Tables
+from .criterion import ALL, Criterion, Rows
 
 _Flags = NDArray[np.bool_]
-_Rows = NDArray[np.int64] | slice
 
 
 def effort_weights(values: FloatArray) -> FloatArray:
@@ -46,16 +46,16 @@ def effort_weights(values: FloatArray) -> FloatArray:
     return weights
 
 
-class Deviating:
+class Deviating(Criterion):
     """For counts (N, C) at `points` (C, m)."""
 
     def __init__(self, points: FloatArray, tables: Tables, values: FloatArray) -> None:
-        self.points, self.tables, self.values = points, tables, values
-        self.weights = effort_weights(values)
+        super().__init__(tables, values, effort_weights(values))
         self.distinct = [np.unique(points[:, parameter]).size for parameter in range(points.shape[1])]
-        self.observations = self._observations()
+        number = independent(points, values, lambda part: LEAST_EFFECT * np.abs(part).max(axis=1))
+        self.observations = np.minimum(number, values.shape[1])
 
-    def scores(self, fitted: Fitted, rows: _Rows = slice(None)) -> FloatArray:
+    def scores(self, fitted: Fitted, rows: Rows = ALL) -> FloatArray:
         """Return the scores (M, H) of hypotheses fitted to the call paths `rows`, inf where they are not credible."""
         width = (fitted.coefficients != 0).sum(axis=2)
         penalty = INEXACT.coefficient * width + INEXACT.complexity * self.tables.complexity(fitted.specification)
@@ -65,7 +65,7 @@ class Deviating:
             penalty = penalty + self.small_sample(fitted.specification)
         squares = np.minimum(fitted.residual, 1e150) * np.minimum(fitted.left_out, 1e150)
         scores = np.where(
-            np.isfinite(fitted.residual), posterior(squares, self.observations[rows, None], penalty), np.inf
+            np.isfinite(fitted.residual), posterior(squares, self.observations[rows][:, None], penalty), np.inf
         )
         if fitted.specification.shape[-2]:
             scores[self.incredible(fitted, rows)] = np.inf
@@ -83,7 +83,7 @@ class Deviating:
                 total += np.where(different > 0, small_sample(different + 1, distinct), 0.0)
         return total
 
-    def incredible(self, fitted: Fitted, rows: _Rows = slice(None)) -> _Flags:
+    def incredible(self, fitted: Fitted, rows: Rows = ALL) -> _Flags:
         """Return hypotheses (N, H) with a term that hardly shows, or whose term of the highest order is negative.
 
         In data that are not exact such terms follow the deviations. Points with hardly any work do not count: what
@@ -108,17 +108,6 @@ class Deviating:
         hidden_constant = (constant < LEAST_SHARE) & (constant > 0)
         below = self.values[rows].min(axis=1)[:, None] < 0
         return np.asarray(hidden.any(axis=2) | hidden_constant | (negative & ~below), dtype=bool)
-
-    def _observations(self) -> FloatArray:
-        """Return how many independent observations each call path has, (N,)."""
-        result = np.ones(len(self.values))
-        for parameter, distinct in enumerate(self.distinct):
-            effect = np.zeros(len(self.values), dtype=bool)
-            for line in lines(self.points, parameter, least=2):
-                part = self.values[:, line]
-                effect |= np.asarray(np.ptp(part, axis=1) > LEAST_EFFECT * np.abs(part).max(axis=1), dtype=bool)
-            result += np.where(effect, distinct - 1, 0)
-        return np.clip(result, 2.0, self.values.shape[1])
 
 
 def small_sample(coefficients: NDArray[np.int64] | int, values: int) -> FloatArray:

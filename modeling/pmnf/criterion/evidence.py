@@ -3,39 +3,46 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...experiment import FloatArray
 from ..calibration import NOISY, NOISY_ROUNDING, SOFTNESS, Penalties
 from ..fit.subsets import Solution
+from ..fit.weights import relative_weights
 from ..hypotheses.pool import Fitted
 from ..hypotheses.tables import Specification, Tables
+from .criterion import ALL, Criterion, Rows
 
-_Rows = NDArray[np.bool_] | NDArray[np.int64] | slice
 
+class Evidence(Criterion):
+    """For noisy values (N, C) of call paths with relative noise (N,), known with so many degrees of freedom (N,).
 
-class Evidence:
-    """For noisy values (N, C) of call paths with relative noise (N,), known with so many degrees of freedom (N,)."""
+    weights: of the values, relative ones by default.
+    """
+
+    precise = False
 
     def __init__(
         self,
         tables: Tables,
+        values: FloatArray,
         noise: FloatArray,
         freedom: FloatArray,
         nonnegative: bool,
         penalties: Penalties = NOISY,
         growth_penalty: float = 0.0,
+        weights: FloatArray | None = None,
     ) -> None:
-        self.tables, self.nonnegative = tables, nonnegative
+        super().__init__(tables, values, relative_weights(values) if weights is None else weights)
+        self.nonnegative = nonnegative
         self.noise, self.freedom = noise, np.minimum(freedom, tables.points)
         self.penalties, self.growth_penalty = penalties, growth_penalty
 
-    def part(self, rows: _Rows) -> Evidence:
+    def part(self, rows: Rows) -> Evidence:
         """Return the same for some call paths."""
-        own = self.noise[rows], self.freedom[rows]
-        return Evidence(self.tables, *own, self.nonnegative, self.penalties, self.growth_penalty)
+        own = self.values[rows], self.noise[rows], self.freedom[rows], self.nonnegative
+        return Evidence(self.tables, *own, self.penalties, self.growth_penalty, self.weights[rows])
 
-    def scores(self, fitted: Fitted, rows: _Rows = slice(None)) -> FloatArray:
+    def scores(self, fitted: Fitted, rows: Rows = ALL) -> FloatArray:
         """Return scores (M, H) of hypotheses fitted to the call paths `rows`, the lowest best."""
         width = (fitted.coefficients != 0).sum(axis=2)
         complexity = self.penalties.complexity * self.tables.complexity(fitted.specification)
@@ -98,12 +105,20 @@ def score(
     """
     with np.errstate(invalid="ignore"):
         squares = points * residual * np.minimum(left_out, 1e150)
-    prior = freedom[:, None]
-    variance = (squares + prior * noise[:, None] ** 2) / (points + prior)
+    return minus_log_likelihood(squares, points, noise[:, None], freedom[:, None], 1e-24) + complexity
+
+
+def minus_log_likelihood(
+    squares: FloatArray, points: int, noise: FloatArray, freedom: FloatArray, least: float
+) -> FloatArray:
+    """Return -2 log of the likelihood of `squares` of relative errors at so many points; `least` variance that counts.
+
+    noise, freedom: as in `score`.
+    """
+    variance = (squares + freedom * noise**2) / (points + freedom)
     variance = np.where(np.isfinite(variance), variance, np.inf)
-    with np.errstate(divide="ignore"):
-        score: FloatArray = (points + prior) * np.log(np.maximum(variance, 1e-24)) + complexity
-    return score
+    result: FloatArray = (points + freedom) * np.log(np.maximum(variance, least))
+    return result
 
 
 def posterior_weights(scores: FloatArray) -> FloatArray:

@@ -9,25 +9,24 @@ it; a large constant, which the stated loops do not have, is as costly as a furt
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...experiment import FloatArray
 from ..calibration import ROUNDED, ROUNDED_LEAST_EVIDENCE, ROUNDED_LEAST_TERM, ROUNDING_EXPECTED, ROUNDING_MOST
-from ..data.lines import lines
+from ..data.lines import independent
+from ..fit.fitter import with_constant
 from ..hypotheses.pool import Fitted
 from ..hypotheses.tables import Tables
+from .criterion import ALL, Criterion, Rows
 
 
-class Rounding:
+class Rounding(Criterion):
     """For counts (N, C) at `points` (C, m)."""
 
     def __init__(self, points: FloatArray, tables: Tables, values: FloatArray) -> None:
-        self.tables, self.values, self.weights = tables, values, np.ones_like(values)
-        parameters = range(points.shape[1])
-        self.lines = [lines(points, parameter, least=2) for parameter in parameters]
-        self.distinct = [np.unique(points[:, parameter]).size for parameter in parameters]
+        super().__init__(tables, values, np.ones_like(values))
+        self.observations = independent(points, values, lambda part: ROUNDING_MOST)
 
-    def scores(self, fitted: Fitted, rows: NDArray[np.int64]) -> FloatArray:
+    def scores(self, fitted: Fitted, rows: Rows = ALL) -> FloatArray:
         """Return scores (M, 1) of hypotheses (M, 1, K, m) of call paths `rows`, inf for what these do not support."""
         specification, coefficients = fitted.specification[:, 0], fitted.coefficients[:, 0]
         values = self.values[rows]
@@ -40,15 +39,12 @@ class Rounding:
         part = np.abs(coefficients[:, 1:, None] * design).max(axis=2)
         order = self.tables.order(specification)
         lead = np.take_along_axis(coefficients[:, 1:], order.argmax(axis=1)[:, None], axis=1)[:, 0]
-        number = self._observations(values)
+        number = self.observations[rows][near]
         tells = np.log(np.maximum(np.ptp(values, axis=1), 1.0) / ROUNDING_MOST)
         credible = (part >= ROUNDED_LEAST_TERM * ROUNDING_MOST).all(axis=1) & (lead > 0)
         credible &= tells * (number - width) >= ROUNDED_LEAST_EVIDENCE
         columns, own = design[credible], coefficients[credible]
-        if constant:
-            columns = np.concatenate([np.ones_like(columns[:, :1]), columns], axis=1)
-        else:
-            own = own[:, 1:]
+        columns, own = (with_constant(columns), own) if constant else (columns, own[:, 1:])
         triangle = np.linalg.qr(columns.transpose(0, 2, 1), mode="r")
         sizes = np.abs(np.einsum("hkk->hk", triangle)) * np.abs(own) / ROUNDING_EXPECTED
         squares = fitted.residual[near[credible], 0] ** 2
@@ -60,13 +56,3 @@ class Rounding:
             + ROUNDED.complexity * self.tables.complexity(specification[credible])
         )
         return scores
-
-    def _observations(self, values: FloatArray) -> FloatArray:
-        """Return how many independent observations there are, (M,): deviations may be alike along all lines."""
-        result = np.ones(len(values))
-        for own, distinct in zip(self.lines, self.distinct, strict=True):
-            effect = np.zeros(len(values), dtype=bool)
-            for line in own:
-                effect |= np.ptp(values[:, line], axis=1) > ROUNDING_MOST
-            result += (distinct - 1) * effect
-        return np.maximum(result, 2.0)

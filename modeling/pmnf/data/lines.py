@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ...experiment import FloatArray, IntArray
@@ -27,6 +29,23 @@ def lines(points: FloatArray, parameter: int, least: int = 3, most: int = MOST_L
         keep = np.unique(np.linspace(0, len(found) - 1, most).round().astype(np.int64))
         found = [found[index] for index in keep]
     return found
+
+
+def independent(
+    points: FloatArray, values: FloatArray, least: Callable[[FloatArray], FloatArray | float]
+) -> FloatArray:
+    """Return how many independent observations values (N, C) are, at least 2: deviations may be alike along all lines.
+
+    Those are the distinct values of parameters that have an effect: `least` returns for values on a line (N, c) the
+    variation (N,) that is none.
+    """
+    result = np.ones(len(values))
+    for parameter in range(points.shape[1]):
+        parts = (values[:, line] for line in lines(points, parameter, least=2))
+        effects = [np.ptp(part, axis=1) > least(part) for part in parts]
+        if effects:
+            result += np.logical_or.reduce(effects) * (np.unique(points[:, parameter]).size - 1)
+    return np.maximum(result, 2.0)
 
 
 def same_places(own: list[IntArray], positions: FloatArray) -> list[IntArray]:

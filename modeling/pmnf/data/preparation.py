@@ -75,6 +75,16 @@ def take(repetitions: Repetitions, paths: NDArray[np.int64], where: _Flags) -> R
     )
 
 
+def without_one(points: FloatArray, parameter: int) -> _Flags | None:
+    """Return the points (C,) where a parameter is above 1, if it is 1 elsewhere and these have three values of it.
+
+    One process has no neighbours and nothing to merge, so that counts at 1 may follow another formula.
+    """
+    others: _Flags = points[:, parameter] > 1.0
+    possible = points[:, parameter].min() == 1.0 and np.unique(points[others, parameter]).size >= 3
+    return others if possible else None
+
+
 def ranges(points: FloatArray) -> tuple[tuple[float, float], ...]:
     """Return the lowest and highest value of each parameter, () without points."""
     if not points.shape[0]:

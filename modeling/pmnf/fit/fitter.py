@@ -42,15 +42,15 @@ def fit(columns: FloatArray, values: FloatArray, weights: FloatArray, precise: b
     """
     paths, points = values.shape
     hypotheses, width = columns.shape[-3], columns.shape[-2]
-    coefficients = np.empty((paths, hypotheses, width))
-    residual, left_out, worst = (np.empty((paths, hypotheses)) for _ in range(3))
+    result = Fits(np.empty((paths, hypotheses, width)), *(np.empty((paths, hypotheses)) for _ in range(3)))
     step = max(1, BATCH_NUMBERS // max(1, hypotheses * points * width))
     for start in range(0, paths, step):
         part = slice(start, start + step)
         batch = columns[part] if columns.ndim == 4 else columns[None]
-        result = _fit_batch(batch, values[part], weights[part], precise)
-        coefficients[part], residual[part], left_out[part], worst[part] = result
-    return Fits(coefficients, residual, left_out, worst)
+        found = _fit_batch(batch, values[part], weights[part], precise)
+        for target, own in zip(vars(result).values(), found, strict=True):
+            target[part] = own
+    return result
 
 
 def _fit_batch(
@@ -117,6 +117,11 @@ def _back_substitute(triangle: FloatArray, projection: FloatArray) -> FloatArray
     return result
 
 
+def with_constant(products: FloatArray) -> FloatArray:
+    """Return columns (..., 1 + K, C) of a constant and of products (..., K, C)."""
+    return np.concatenate([np.ones((*products.shape[:-2], 1, products.shape[-1])), products], axis=-2)
+
+
 def fit_hypotheses(
     tables: Tables,
     specification: Specification,
@@ -133,28 +138,24 @@ def fit_hypotheses(
     is the best non-negative one. constant: whether there is one at all. precise: see fitter.fit.
     """
     products = tables.design(specification)
-    columns = products
-    if constant:
-        columns = np.concatenate([np.ones((*products.shape[:-2], 1, products.shape[-1])), products], axis=-2)
-    result = fit(columns, values, weights, precise)
-    coefficients, residual = result.coefficients, result.residual
-    left_out, worst = result.left_out, result.worst
+    result = fit(with_constant(products) if constant else products, values, weights, precise)
+    coefficients = result.coefficients
     if not constant:
         coefficients = np.concatenate([np.zeros((*coefficients.shape[:2], 1)), coefficients], axis=2)
+    fitted = Fitted(specification, coefficients, result.residual, result.left_out, result.worst)
     if nonnegative:
-        refit = coefficients[:, :, 0] < 0
-        if specification.shape[-2] and bool(refit.any()):
-            path, hypothesis = np.nonzero(refit)
+        errors = fitted.residual, fitted.left_out, fitted.worst
+        path, hypothesis = np.nonzero(coefficients[:, :, 0] < 0)
+        if specification.shape[-2] and path.size:
             rows = products[path, hypothesis] if products.ndim == 4 else products[hypothesis]
             again = fit(rows[:, None], values[path], weights[path], precise)
             coefficients[path, hypothesis, 0] = 0.0
             coefficients[path, hypothesis, 1:] = again.coefficients[:, 0]
-            residual[path, hypothesis] = again.residual[:, 0]
-            left_out[path, hypothesis] = again.left_out[:, 0]
-            worst[path, hypothesis] = again.worst[:, 0]
+            for array, own in zip(errors, (again.residual, again.left_out, again.worst), strict=True):
+                array[path, hypothesis] = own[:, 0]
         # a product without any part in the sum makes this the smaller hypothesis, which is there already
         least = 1e-13 * np.abs(values).max(axis=1)[:, None, None]
         refused = ~((coefficients[:, :, 1:] > least).all(axis=2) & (coefficients[:, :, 0] >= 0))
-        for array in (residual, left_out, worst):
+        for array in errors:
             array[refused] = np.inf
-    return Fitted(specification, coefficients, residual, left_out, worst)
+    return fitted

@@ -5,7 +5,6 @@ Without weights the matrices that take values to residuals are the same for all 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
@@ -22,18 +21,12 @@ def residual_bases(table: FloatArray, sets: _Sets) -> FloatArray:
 
     table: (functions, c).
     """
-    return _kept(_bases, table, sets)
+    return _bases(table.tobytes(), sets.tobytes(), (*table.shape, *sets.shape), sets.dtype.str)
 
 
 def residual_makers(table: FloatArray, sets: _Sets) -> FloatArray:
     """Return the same as symmetric matrices (S, c, c) that take values to their residuals."""
-    return _kept(_makers, table, sets)
-
-
-def _kept(
-    make: Callable[[bytes, bytes, tuple[int, ...], str], FloatArray], table: FloatArray, sets: _Sets
-) -> FloatArray:
-    return make(table.tobytes(), sets.tobytes(), (*table.shape, *sets.shape), sets.dtype.str)
+    return _makers(table.tobytes(), sets.tobytes(), (*table.shape, *sets.shape), sets.dtype.str)
 
 
 @lru_cache(maxsize=64)

@@ -24,35 +24,16 @@ from ..calibration import (
 )
 from ..model import Exponents, Factor
 
+
+def _fractions(text: str) -> tuple[Fraction, ...]:
+    return tuple(map(Fraction, text.split()))
+
+
 # The sets I and J of the noise-resilient priors paper, equation (2); preset of Extra-P.
-EXPONENTS = tuple(
-    Fraction(text)
-    for text in [
-        "0",
-        "1/4",
-        "1/3",
-        "1/2",
-        "2/3",
-        "3/4",
-        "4/5",
-        "1",
-        "5/4",
-        "4/3",
-        "3/2",
-        "5/3",
-        "7/4",
-        "2",
-        "9/4",
-        "7/3",
-        "5/2",
-        "8/3",
-        "11/4",
-        "3",
-    ]
-)
+EXPONENTS = _fractions("0 1/4 1/3 1/2 2/3 3/4 4/5 1 5/4 4/3 3/2 5/3 7/4 2 9/4 7/3 5/2 8/3 11/4 3")
 LOGARITHMS = (0, 1, 2)
 # Strong scaling: work that is shared among processes falls like 1/x or, for surfaces of blocks, like x^(-2/3).
-NEGATIVE = tuple(Fraction(text) for text in ["-1/3", "-1/2", "-2/3", "-1", "-4/3", "-3/2", "-2", "-3"])
+NEGATIVE = _fractions("-1/3 -1/2 -2/3 -1 -4/3 -3/2 -2 -3")
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +98,7 @@ class Library:
 
 
 # For values that nothing but themselves constrains: constant, logarithm, and powers up to 1.
-SLOW_GROWTH = Library(tuple(map(Fraction, ("0", "1/3", "1/2", "2/3", "1"))), (0, 1), (), False)
+SLOW_GROWTH = Library(_fractions("0 1/3 1/2 2/3 1"), (0, 1), (), False)
 
 
 @lru_cache(maxsize=64)

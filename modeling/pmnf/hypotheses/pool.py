@@ -47,23 +47,41 @@ class Pool:
         """Return the pool of some call paths, or of some hypotheses of each."""
         return Pool(*(array[rows] for array in vars(self).values()))
 
+    @property
+    def fitted(self) -> Fitted:
+        """The hypotheses as they were fitted, but for their largest residuals."""
+        return Fitted(self.specification, self.coefficients, self.residual, self.left_out, self.residual)
+
+
+def _empty(paths: int, size: int, width: int, parameters: int) -> Pool:
+    infinite = (np.full((paths, size), np.inf) for _ in range(3))
+    specification = np.full((paths, size, width, parameters), -1, dtype=np.int16)
+    return Pool(specification, np.zeros((paths, size, width + 1)), *infinite)
+
+
+def nothing(paths: int, parameters: int) -> Pool:
+    """Return a pool without any hypothesis."""
+    return _empty(paths, 1, 0, parameters)
+
+
+def spread(pool: Pool, rows: NDArray[np.bool_]) -> Pool:
+    """Return the pool of some call paths as one of all; the others have nothing in it."""
+    result = _empty(rows.size, *pool.specification.shape[1:])
+    for target, source in zip(vars(result).values(), vars(pool).values(), strict=True):
+        target[rows] = source
+    return result
+
 
 def to_pool(fitted: Fitted, scores: FloatArray, size: int) -> Pool:
     """Return the `size` best hypotheses of each call path."""
     size = min(size, scores.shape[1])
-    best = np.argpartition(scores, size - 1, axis=1)[:, :size] if size < scores.shape[1] else _all(scores)
+    everything = np.broadcast_to(np.arange(scores.shape[1]), scores.shape)
+    best = np.argpartition(scores, size - 1, axis=1)[:, :size] if size < scores.shape[1] else everything
     rows = np.arange(scores.shape[0])[:, None]
     specification = fitted.specification
     chosen = specification[rows, best] if specification.ndim == 4 else specification[best]
-    return _sorted(
-        Pool(
-            chosen,
-            fitted.coefficients[rows, best],
-            fitted.residual[rows, best],
-            fitted.left_out[rows, best],
-            scores[rows, best],
-        )
-    )
+    arrays = (own[rows, best] for own in (fitted.coefficients, fitted.residual, fitted.left_out, scores))
+    return _sorted(Pool(chosen, *arrays))
 
 
 def ranked(path: NDArray[np.int64], fitted: Fitted, scores: FloatArray, paths: int, size: int) -> Pool:
@@ -74,14 +92,12 @@ def ranked(path: NDArray[np.int64], fitted: Fitted, scores: FloatArray, paths: i
     rank = np.arange(order.size) - first[place]
     rows, kept = path[order][rank < size], rank[rank < size]
     order = order[rank < size]
-    specification = np.full((paths, size, *fitted.specification.shape[2:]), -1, dtype=np.int16)
-    coefficients = np.zeros((paths, size, fitted.coefficients.shape[2]))
-    specification[rows, kept] = fitted.specification[order, 0]
-    coefficients[rows, kept] = fitted.coefficients[order, 0]
-    errors = [np.full((paths, size), np.inf) for _ in range(3)]
-    for target, source in zip(errors, (fitted.residual[:, 0], fitted.left_out[:, 0], scores), strict=True):
-        target[rows, kept] = source[order]
-    return Pool(specification, coefficients, *errors)
+    result = _empty(paths, size, *fitted.specification.shape[2:])
+    own = fitted.specification, fitted.coefficients, fitted.residual, fitted.left_out, scores[:, None]
+    arrays: tuple[NDArray[Any], ...] = own
+    for target, source in zip(vars(result).values(), arrays, strict=True):
+        target[rows, kept] = source[order, 0]
+    return result
 
 
 def merge(pools: Sequence[Pool], size: int) -> Pool:
@@ -92,10 +108,6 @@ def merge(pools: Sequence[Pool], size: int) -> Pool:
     errors = (np.concatenate([getattr(p, name) for p in pools], axis=1) for name in ("residual", "left_out", "score"))
     both = Pool(specification, coefficients, *errors)
     return _sorted(both).rows((slice(None), slice(0, size)))
-
-
-def _all(scores: FloatArray) -> NDArray[np.int64]:
-    return np.broadcast_to(np.arange(scores.shape[1]), scores.shape)
 
 
 def _sorted(pool: Pool) -> Pool:
@@ -110,28 +122,3 @@ def _pad(array: NDArray[_Number], width: int, value: int) -> NDArray[_Number]:
     result = np.full((*array.shape[:2], width, *array.shape[3:]), value, dtype=array.dtype)
     result[:, :, : array.shape[2]] = array
     return result
-
-
-def nothing(paths: int, parameters: int) -> Pool:
-    """Return a pool without any hypothesis."""
-    infinite = np.full((paths, 1), np.inf)
-    return Pool(
-        np.full((paths, 1, 0, parameters), -1, dtype=np.int16),
-        np.zeros((paths, 1, 1)),
-        infinite,
-        infinite.copy(),
-        infinite.copy(),
-    )
-
-
-def spread(pool: Pool, rows: NDArray[np.bool_]) -> Pool:
-    """Return the pool of some call paths as one of all; the others have nothing in it."""
-    paths = rows.size
-    size, width, parameters = pool.specification.shape[1:]
-    specification = np.full((paths, size, width, parameters), -1, dtype=np.int16)
-    coefficients = np.zeros((paths, size, width + 1))
-    errors = [np.full((paths, size), np.inf) for _ in range(3)]
-    specification[rows], coefficients[rows] = pool.specification, pool.coefficients
-    for target, source in zip(errors, (pool.residual, pool.left_out, pool.score), strict=True):
-        target[rows] = source
-    return Pool(specification, coefficients, *errors)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import reduce
 from itertools import product
 
 import numpy as np
@@ -30,10 +32,8 @@ class Tables:
 
     def order(self, specification: Specification) -> FloatArray:
         """Return how fast the products of hypotheses grow, shape (..., K): exponents, logarithms a tenth each."""
-        total = np.zeros(specification.shape[:-1])
-        for index in range(len(self.terms)):
-            total = total + np.append(self.order_of(index), 0.0)[specification[..., index]]
-        return total
+        orders = tuple(np.append(self.order_of(index), 0.0) for index in range(len(self.terms)))
+        return reduce(np.add, self._of_terms(orders, specification))
 
     def order_of(self, parameter: int) -> FloatArray:
         """Return how fast the terms of one parameter grow, (A,)."""
@@ -41,11 +41,8 @@ class Tables:
 
     def steepest(self, specification: Specification) -> FloatArray:
         """Return the largest exponent of a parameter in the products of hypotheses, at least 0, shape (..., K)."""
-        largest = np.zeros(specification.shape[:-1])
-        for index, terms in enumerate(self.terms):
-            own = np.array([*(term.power for term in terms), 0.0])
-            largest = np.maximum(largest, own[specification[..., index]])
-        return largest
+        powers = tuple(np.array([*(term.power for term in terms), 0.0]) for terms in self.terms)
+        return np.maximum(reduce(np.maximum, self._of_terms(powers, specification)), 0.0)
 
     @property
     def points(self) -> int:
@@ -54,25 +51,19 @@ class Tables:
 
     def design(self, specification: Specification) -> FloatArray:
         """Return the products of hypotheses, shape (..., K, C)."""
-        result: FloatArray = self.columns[0][specification[..., 0]]
-        for index in range(1, len(self.columns)):
-            result = result * self.columns[index][specification[..., index]]
-        return result
+        return reduce(np.multiply, self._of_terms(self.columns, specification))
 
     def divisor(self, specification: Specification) -> FloatArray:
         """Return by what the products were divided, shape (..., K)."""
-        result: FloatArray = self.scale[0][specification[..., 0]]
-        for index in range(1, len(self.columns)):
-            result = result * self.scale[index][specification[..., index]]
-        return result
+        return reduce(np.multiply, self._of_terms(self.scale, specification))
 
     def complexity(self, specification: Specification) -> FloatArray:
-        """Return the cost of the terms of hypotheses, shape (...)."""
-        result: FloatArray = self.cost[0][specification[..., 0]]
-        for index in range(1, len(self.columns)):
-            result = result + self.cost[index][specification[..., index]]
-        total: FloatArray = result.sum(axis=-1)
+        """Return the complexity of the terms of hypotheses, shape (...)."""
+        total: FloatArray = reduce(np.add, self._of_terms(self.cost, specification)).sum(axis=-1)
         return total
+
+    def _of_terms(self, by_parameter: tuple[FloatArray, ...], specification: Specification) -> Iterator[FloatArray]:
+        return (own[specification[..., parameter]] for parameter, own in enumerate(by_parameter))
 
 
 def make_tables(points: FloatArray, library: Library) -> Tables:

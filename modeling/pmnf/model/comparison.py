@@ -41,9 +41,8 @@ def compare(model: Model, other: Model, point: Sequence[float] | FloatArray) -> 
         raise ModelingError(f"models of different parameters cannot be compared: {mine} and {theirs}")
     place = dict(zip(model.parameters, map(float, point), strict=True))
     value, reference = model.at(**place), other.at(**place)
-    pairs = {name: (model.lead(name), other.lead(name)) for name in model.parameters}
-    exponents = {name: float(a[0] - b[0]) for name, (a, b) in pairs.items()}
+    exponents = {name: float(model.lead(name)[0] - other.lead(name)[0]) for name in model.parameters}
+    logarithms = {name: model.lead(name)[1] - other.lead(name)[1] for name in model.parameters}
     difference = abs(value - reference)
     error = difference / abs(reference) if reference else (inf if difference else 0.0)
-    distance = max(map(abs, exponents.values()), default=0.0)
-    return Comparison(exponents, {name: a[1] - b[1] for name, (a, b) in pairs.items()}, distance, error)
+    return Comparison(exponents, logarithms, max(map(abs, exponents.values()), default=0.0), error)

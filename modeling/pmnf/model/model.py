@@ -8,6 +8,7 @@ from math import erfc, inf, isfinite, sqrt
 
 import numpy as np
 
+from ...documents import Real
 from ...errors import ModelingError
 from ...experiment import FloatArray
 from . import text
@@ -49,8 +50,8 @@ class Prediction:
 class Alternative:
     """Another hypothesis that explains the measurements nearly as well, with its posterior weight."""
 
-    weight: float
-    constant: float
+    weight: Real
+    constant: Real
     terms: tuple[Term, ...]
 
 
@@ -65,11 +66,11 @@ class Model:
     """
 
     parameters: tuple[str, ...]
-    constant: float = 0.0
+    constant: Real = 0.0
     terms: tuple[Term, ...] = ()
     quality: Quality | None = None
-    ranges: tuple[tuple[float, float], ...] = ()
-    covariance: tuple[tuple[float, ...], ...] = ()
+    ranges: tuple[tuple[Real, Real], ...] = ()
+    covariance: tuple[tuple[Real, ...], ...] = ()
     alternatives: tuple[Alternative, ...] = ()
     notes: tuple[str, ...] = field(default=())
 

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from ...documents import Real
 from ...experiment import FloatArray
 
 Exponents = tuple[Fraction, int]
@@ -47,7 +48,7 @@ class Factor:
 class Term:
     """A coefficient times a product of factors, at most one per parameter."""
 
-    coefficient: float
+    coefficient: Real
     factors: tuple[Factor, ...]
 
     @property

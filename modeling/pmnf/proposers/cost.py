@@ -13,23 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...experiment import FloatArray
-from ..calibration import (
-    BATCH_NUMBERS,
-    FINALISTS,
-    NEAR,
-    NOISY_LINES,
-    NOISY_POOL,
-    NOISY_SWEEPS,
-    NOISY_TERMS,
-)
+from ..calibration import BATCH_NUMBERS, FINALISTS, NEAR, NOISY_LINES, NOISY_POOL, NOISY_SWEEPS, NOISY_TERMS
+from ..criterion.criterion import Candidates, Rows, choose
 from ..criterion.evidence import Evidence
 from ..data.lines import lines, same_places
-from ..fit.fitter import fit_hypotheses
 from ..fit.shortlist import combinations_of, line_squares, lowest, product_grid, sweep_errors
 from ..fit.subsets import gram, solve_both
-from ..fit.weights import model_weights, relative_weights
-from ..hypotheses.pool import Fitted, Pool, merge, spread, to_pool
-from ..hypotheses.tables import Specification, Tables
+from ..fit.weights import model_weights
+from ..hypotheses.pool import Pool, merge, spread
+from ..hypotheses.tables import Specification
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,21 +42,14 @@ def _likely(lists: list[tuple[Specification, FloatArray]]) -> list[_Likely]:
 
 
 class Search:
-    """One batch of call paths measured at the same points: values (N, C) > 0 or 0, relative noise (N,)."""
+    """One batch of call paths measured at the same points (C, m), and the criterion, whose weights it may improve."""
 
-    def __init__(
-        self,
-        points: FloatArray,
-        tables: Tables,
-        values: FloatArray,
-        criterion: Evidence,
-        weights: FloatArray | None = None,
-    ) -> None:
-        """Take `values` at `points` (C, m), where `tables` holds the terms; weights default to relative ones."""
-        self.points, self.tables, self.values, self.criterion = points, tables, values, criterion
+    def __init__(self, points: FloatArray, criterion: Evidence, reweights: bool = True) -> None:
+        """Take the values > 0 or 0 of `criterion`; reweights: whether to take weights from the likeliest model."""
+        self.points, self.criterion, self.reweights = points, criterion, reweights
+        self.tables, self.values = criterion.tables, criterion.values
         self.penalties, self.growth_penalty = criterion.penalties, criterion.growth_penalty
         self.nonnegative = criterion.nonnegative
-        self.weights, self.reweights = relative_weights(values) if weights is None else weights, weights is None
         self.parameters = points.shape[1]
 
     def run(self) -> Pool:
@@ -75,8 +60,9 @@ class Search:
             candidates, factors = self._candidates()
             likely = self._combine(candidates)
         self._reweight(likely)
-        constant = self._fit(np.empty((1, 0, self.parameters), dtype=np.int16))
-        pools = [to_pool(constant, self.criterion.scores(constant), 1)]
+        paths = np.arange(len(self.values))
+        constant = Candidates(paths, np.empty((paths.size, 0, self.parameters), dtype=np.int16), True)
+        pools = [choose([constant], self.criterion, 1)]
         pools += [self._precise(own.specification, own.near) for own in likely]
         best = merge(pools, NOISY_POOL)
         if self.parameters == 1:
@@ -124,7 +110,8 @@ class Search:
         values = np.einsum("nkc,nk->nc", self.tables.design(first.specification[:, 0]), first.coefficients[:, 0, 1:])
         values += first.coefficients[:, 0, :1]
         found = np.isfinite(first.score[:, 0])
-        self.weights = np.where(found[:, None], model_weights(self.values, values), self.weights)
+        weights = model_weights(self.values, values)
+        self.criterion.weights = np.where(found[:, None], weights, self.criterion.weights)
 
     def _functions(self) -> list[_Likely]:
         """Return the likeliest functions of the only parameter."""
@@ -134,8 +121,8 @@ class Search:
             specification = np.broadcast_to(np.arange(number, dtype=np.int16)[:, None, None], (paths, number, 1, 1))
             return _likely([(specification, np.zeros((paths, number)))])
         one, present = np.ones((paths, 1, points)), np.ones(1, dtype=bool)
-        both = sweep_errors(one, present, self.tables.columns[0][:-1], self.values, self.weights)
-        total = ((self.weights * self.values) ** 2).sum(axis=1)
+        both = sweep_errors(one, present, self.tables.columns[0][:-1], self.values, self.criterion.weights)
+        total = ((self.criterion.weights * self.values) ** 2).sum(axis=1)
         penalty = self.penalties.complexity * self.tables.cost[0][:-1]
         terms = np.arange(number, dtype=np.int16)[:, None, None]
         rough = self.criterion.rough(*both, total, penalty + self.criterion.effects(terms))
@@ -145,19 +132,13 @@ class Search:
     def _without_constant(self, pool: Pool) -> Pool:
         """Add the best hypotheses without their constant where they have one that is above zero by chance."""
         widths = (pool.specification[:, 0] >= 0).any(axis=2).sum(axis=1)
-        pools = [pool]
-        for width in np.unique(widths[widths > 0]).tolist():
-            rows = (widths == width) & (pool.coefficients[:, 0, 0] != 0)
-            if rows.any():
-                part = self._part(rows)
-                fitted = part._fit(pool.specification[rows, :1, :width], constant=False)
-                pools.append(spread(to_pool(fitted, part.criterion.scores(fitted), 1), rows))
-        return merge(pools, NOISY_POOL)
-
-    def _fit(self, specification: Specification, constant: bool = True) -> Fitted:
-        return fit_hypotheses(
-            self.tables, specification, self.values, self.weights, self.nonnegative, constant, precise=False
-        )
+        widths[pool.coefficients[:, 0, 0] == 0] = 0
+        candidates = [
+            Candidates(rows, pool.specification[rows, 0, :width], False)
+            for width in np.unique(widths[widths > 0]).tolist()
+            for rows in [np.flatnonzero(widths == width)]
+        ]
+        return merge([pool, choose(candidates, self.criterion, 1)], NOISY_POOL)
 
     def _candidates(self) -> tuple[list[Specification], Specification]:
         """Return per parameter the most likely terms, best first, shape (N, k), and those of pure products (N, m)."""
@@ -225,32 +206,21 @@ class Search:
         for start in range(0, paths, step):
             part = slice(start, start + step)
             columns = self.tables.design(specification[part])
-            matrix[part], right[part], total[part] = gram(columns, self.values[part], self.weights[part])
+            matrix[part], right[part], total[part] = gram(columns, self.values[part], self.criterion.weights[part])
         return matrix, right, total
 
     def _precise(self, specification: Specification, wanted: NDArray[np.bool_]) -> Pool:
-        """Fit those of the hypotheses (N, H, K, m) that are `wanted` (N, H); the others have score inf."""
+        """Return the best of those of the hypotheses (N, H, K, m) that are `wanted` (N, H)."""
         widths = (specification >= 0).any(axis=3).sum(axis=2)
-        coefficients = np.zeros((*specification.shape[:2], specification.shape[2] + 1))
-        residual, left_out, scores = (np.full(wanted.shape, np.inf) for _ in range(3))
-        for width in np.unique(widths[wanted]).tolist():
-            path, number = np.nonzero(wanted & (widths == width))
-            fitted = fit_hypotheses(
-                self.tables,
-                specification[path, number, :width][:, None],
-                self.values[path],
-                self.weights[path],
-                self.nonnegative,
-                precise=False,
-            )
-            coefficients[path, number, : width + 1] = fitted.coefficients[:, 0]
-            residual[path, number], left_out[path, number] = fitted.residual[:, 0], fitted.left_out[:, 0]
-            scores[path, number] = self.criterion.scores(fitted, path)[:, 0]
-        return to_pool(Fitted(specification, coefficients, residual, left_out, residual), scores, NOISY_POOL)
+        candidates = [
+            Candidates(path, specification[path, number, :width], True)
+            for width in np.unique(widths[wanted]).tolist()
+            for path, number in [np.nonzero(wanted & (widths == width))]
+        ]
+        return choose(candidates, self.criterion, min(NOISY_POOL, specification.shape[1]))
 
-    def _part(self, rows: NDArray[np.bool_] | NDArray[np.int64]) -> Search:
-        own = self.criterion.part(rows)
-        return Search(self.points, self.tables, self.values[rows], own, self.weights[rows])
+    def _part(self, rows: Rows) -> Search:
+        return Search(self.points, self.criterion.part(rows), False)
 
     def _sweep(self, pool: Pool, parameter: int) -> Pool:
         """Try all terms of one parameter in the best hypothesis of each call path, the rest kept."""
@@ -271,8 +241,8 @@ class Search:
             base[:, :, parameter] = -1
             has = pattern[:width]
             part = self._part(rows)
-            both = sweep_errors(self.tables.design(base), has, terms, part.values, part.weights)
-            total = ((part.weights * part.values) ** 2).sum(axis=1)
+            both = sweep_errors(self.tables.design(base), has, terms, part.values, part.criterion.weights)
+            total = ((part.criterion.weights * part.values) ** 2).sum(axis=1)
             penalty = self.penalties.complexity * has.sum() * self.tables.cost[parameter][:-1]
             if self.growth_penalty:
                 penalty = penalty + 0.5 * self.growth_penalty * has.sum() * self.tables.order_of(parameter)

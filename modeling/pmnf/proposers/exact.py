@@ -11,57 +11,49 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...experiment import FloatArray
-from ..calibration import (
-    COUNT_POOL,
-    EXACT,
-)
+from ..calibration import COUNT_POOL, EXACT
 from ..criterion.exactness import EXACTLY, Exactness
-from ..fit.fitter import fit, fit_hypotheses
+from ..fit.fitter import fit, with_constant
 from ..hypotheses.pool import Fitted, Pool, merge, nothing, spread, to_pool
-from ..hypotheses.tables import Specification, Tables
+from ..hypotheses.tables import Specification
 
 _Flags = NDArray[np.bool_]
 
 
 class ExactSums:
-    """Models of the counts of `criterion` (N, C) at points where `tables` holds the terms."""
+    """Models of the counts of `criterion`."""
 
-    def __init__(self, tables: Tables, criterion: Exactness) -> None:
-        self.tables, self.criterion = tables, criterion
+    def __init__(self, criterion: Exactness) -> None:
+        self.tables, self.criterion = criterion.tables, criterion
         self.values, self.weights, self.rounding = criterion.values, criterion.weights, criterion.rounding
 
     def _part(self, rows: _Flags) -> ExactSums:
-        return ExactSums(self.tables, self.criterion.part(rows))
+        return ExactSums(self.criterion.part(rows))
 
     def constant(self) -> Pool:
         """Return the constants."""
         empty = np.empty((1, 0, len(self.tables.terms)), dtype=np.int16)
-        fitted = fit_hypotheses(self.tables, empty, self.values, self.weights, False)
+        fitted = self.criterion.fit(empty)
         return to_pool(fitted, self.criterion.scores(fitted), 1)
 
     def propose(self, products: Specification) -> tuple[Pool, NDArray[np.int64]]:
         """Return models over `products` (N, Q, m) that reproduce the values, and the rows where there is one."""
-        if products.shape[1] + 1 <= self.values.shape[1]:
-            fitted = fit_hypotheses(self.tables, products[:, None], self.values, self.weights, False)
-            done = fitted.worst[:, 0] <= self.rounding
-            if done.all():
-                return self._pruned(products, fitted), np.flatnonzero(done)
-            pools = []
-            if done.any():
-                pruned = self._part(done)._pruned(products[done], fitted.rows(done))
-                pools.append(spread(pruned, done))
-            if not done.all():
-                pool, more = self._part(~done)._subsets(products[~done])
-                pools.append(spread(pool, ~done))
-                done[np.flatnonzero(~done)[more]] = True
-            return merge(pools, COUNT_POOL), np.flatnonzero(done)
-        return self._subsets(products)
+        if products.shape[1] + 1 > self.values.shape[1]:
+            return self._subsets(products)
+        fitted = self.criterion.fit(products[:, None])
+        done = fitted.worst[:, 0] <= self.rounding
+        pools = []
+        if done.any():
+            pools.append(spread(self._part(done)._pruned(products[done], fitted.rows(done)), done))
+        if not done.all():
+            pool, more = self._part(~done)._subsets(products[~done])
+            pools.append(spread(pool, ~done))
+            done[np.flatnonzero(~done)[more]] = True
+        return merge(pools, COUNT_POOL), np.flatnonzero(done)
 
     def _pruned(self, products: Specification, fitted: Fitted) -> Pool:
         """Leave out products that add nothing anywhere, and fit the rest again."""
-        columns = np.concatenate(
-            [np.ones((*products.shape[:1], 1, self.tables.points)), self.tables.design(products)], axis=1
-        )
+        columns = with_constant(self.tables.design(products))
         parts = np.abs(fitted.coefficients[:, 0, :, None] * columns * self.weights[:, None, :]).max(axis=2)
         pools: list[Pool] = []
         best = np.zeros(products.shape[0], dtype=bool)
@@ -76,19 +68,16 @@ class ExactSums:
                 order = np.argsort(~keep[rows], axis=1, kind="stable")[:, :count]
                 chosen = np.take_along_axis(products[rows], order[:, :, None], axis=1)
                 pool, good = self._part(rows)._refit(chosen, constant[rows], tight[rows])
-                if limit == 0.0:
-                    good = np.ones_like(good)
-                numbers = np.flatnonzero(rows)[good]
-                accepted = np.zeros_like(best)
-                accepted[numbers] = True
-                if accepted.any():
-                    pools.append(spread(pool.rows(good), accepted))
-                    best |= accepted
+                good |= limit == 0.0
+                rows[rows] = good
+                if rows.any():
+                    pools.append(spread(pool.rows(good), rows))
+                    best |= rows
         return merge(pools, 1)
 
     def _refit(self, products: Specification, constant: _Flags, tight: FloatArray) -> tuple[Pool, _Flags]:
         """Fit `products` (N, K, m) with a constant where `constant` says so; return also which are exact to `tight`."""
-        fitted = fit_hypotheses(self.tables, products[:, None], self.values, self.weights, False)
+        fitted = self.criterion.fit(products[:, None])
         good = fitted.worst[:, 0] <= tight
         if not constant.all():
             rows = np.flatnonzero(~constant)
@@ -106,7 +95,7 @@ class ExactSums:
         number = products.shape[1]
         for width in range(1, min(number, 4, self.values.shape[1] - 2) + 1):
             subsets = np.array(list(combinations(range(number), width)))[:1000]
-            fitted = fit_hypotheses(self.tables, products[:, subsets], self.values, self.weights, False)
+            fitted = self.criterion.fit(products[:, subsets])
             constant = fitted.coefficients[:, :, 0]
             constant[np.abs(constant) * self.weights.max(axis=1)[:, None] <= self.rounding[:, None]] = 0.0
             negative = (fitted.coefficients < 0).sum(axis=2)

@@ -7,7 +7,6 @@ rounding.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
 
@@ -25,7 +24,7 @@ from ..calibration import (
     LOOP_DENOMINATOR,
     NEARLY_EXACT,
 )
-from ..criterion.exactness import Exactness, exact_weights
+from ..criterion.exactness import exact_weights, rounding_of
 from ..data.lines import lines
 from ..fit.fitter import fit
 from ..fit.projection import residual_bases, squares_left
@@ -34,14 +33,6 @@ from ..hypotheses.library import SimpleTerm
 from ..hypotheses.tables import Specification, Tables
 
 _Flags = NDArray[np.bool_]
-
-
-@dataclass(frozen=True, eq=False)
-class ExactTerms:
-    """The set of terms chosen for one parameter: terms (N, 3), -1 for none; exact: (N,)."""
-
-    terms: Specification
-    exact: _Flags
 
 
 @lru_cache(maxsize=128)
@@ -62,23 +53,23 @@ class ExactLines:
     def __init__(self, points: FloatArray, tables: Tables, values: FloatArray) -> None:
         self.points, self.tables, self.values = points, tables, values
 
-    def propose(self, parameter: int) -> ExactTerms:
-        """Return the simplest set of terms that reproduces every line along one parameter."""
+    def propose(self, parameter: int) -> tuple[Specification, _Flags]:
+        """Return the simplest set of terms (N, 3) that reproduces every line along one parameter, and where (N,).
+
+        -1 stands for no term.
+        """
         paths = self.values.shape[0]
         own = lines(self.points, parameter, least=2)
-        own = (
-            own if len(own) <= EXACT_LINES else [own[i] for i in np.linspace(0, len(own) - 1, EXACT_LINES).astype(int)]
-        )
+        if len(own) > EXACT_LINES:
+            own = [own[i] for i in np.linspace(0, len(own) - 1, EXACT_LINES).astype(int)]
         terms = np.full((paths, 3), -1, dtype=np.int16)
         exact = np.zeros(paths, dtype=bool)
         if not own:
-            return ExactTerms(terms, exact)
+            return terms, exact
         flat = np.ones(paths, dtype=bool)
         for line in own:
             values = self.values[:, line]
-            flat &= np.less_equal(
-                values.max(axis=1) - values.min(axis=1), EXACT_RESIDUAL_OF_SIZE * np.abs(values).max(axis=1)
-            )
+            flat &= np.ptp(values, axis=1) <= EXACT_RESIDUAL_OF_SIZE * np.abs(values).max(axis=1)
         exact |= flat
         tried = 0
         own.sort(key=lambda line: -float(np.ptp(self.values[:, line], axis=1).sum()))
@@ -116,7 +107,7 @@ class ExactLines:
             first = fits_all.argmax(axis=1)
             terms[open_paths[found], : sets.shape[1]] = sets[first[found]]
             exact[open_paths[found]] = True
-        return ExactTerms(terms, exact)
+        return terms, exact
 
     def _evidence(self, own: list[NDArray[np.int64]]) -> tuple[FloatArray, FloatArray]:
         """Return how much one point of a line can tell, (N,): the logarithm of variation over resolution, and that.
@@ -213,7 +204,7 @@ class ExactLines:
         own = _with_constant(sets)[number]
         columns = self._table(parameter, line)[own]
         result = fit(columns[:, None], values[path], weights[path])
-        exact = result.worst[:, 0] <= Exactness(values).rounding[path]
+        exact = result.worst[:, 0] <= rounding_of(values, weights)[path]
         order = self.tables.order_of(parameter)[own[:, 1:]]
         lead = np.where(order > 0, order, -np.inf).argmax(axis=1) + 1
         rows = np.arange(path.size)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ...experiment import FloatArray
 from ..calibration import EXACT_PAIR_COMPLEXITY, FEW_NOTHING, FEW_TOLERANCE, FEW_VALUES
 from ..criterion.criterion import Candidates
-from ..fit.fitter import fit
+from ..fit.fitter import fit, with_constant
 from ..hypotheses.library import SimpleTerm
 from ..hypotheses.tables import Specification, Tables, tensor
 
@@ -68,7 +68,7 @@ class FewValues:
 
         others: (N, Q, m), all products of the functions of the other parameters.
         """
-        columns = np.concatenate([np.ones((rows.size, 1, values.shape[1])), self.tables.design(others)], axis=1)
+        columns = with_constant(self.tables.design(others))
         fits = [fit(columns[:, None, :, place], values[:, place], weights[:, place]) for place in self._places]
         good = np.maximum.reduce([found.worst[:, 0] for found in fits]) <= rounding
         rows, values, weights, columns, others = (a[good] for a in (rows, values, weights, columns, others))

@@ -9,34 +9,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...experiment import FloatArray
-from ..calibration import (
-    FINALISTS,
-    INEXACT,
-    INEXACT_PAIR_COMPLEXITY,
-    INEXACT_PAIRS_KEPT,
-    INEXACT_TERMS,
-    SCATTERED,
-)
+from ..calibration import FINALISTS, INEXACT, INEXACT_PAIR_COMPLEXITY, INEXACT_PAIRS_KEPT, INEXACT_TERMS, SCATTERED
 from ..criterion.criterion import Candidates
 from ..criterion.deviating import Deviating, posterior, small_sample
 from ..criterion.evidence import Evidence
 from ..data.lines import lines, same_places
 from ..fit.shortlist import lowest, set_squares
 from ..fit.subsets import all_subsets, extended, gram, solve_both
-from ..hypotheses.pool import Fitted, Pool
-from ..hypotheses.tables import Specification, Tables
+from ..hypotheses.pool import Pool
+from ..hypotheses.tables import Specification
 from .cost import Search
 
 _Flags = NDArray[np.bool_]
 
 
 class InexactSums:
-    """Hypotheses of call paths measured at `points` (C, m), where `tables` holds the terms."""
+    """Hypotheses of the counts of `criterion`, measured at `points` (C, m)."""
 
-    def __init__(self, points: FloatArray, tables: Tables, criterion: Deviating) -> None:
-        self.points, self.tables, self.criterion = points, tables, criterion
-        self.values, self.weights = criterion.values, criterion.weights
-        self.distinct = criterion.distinct
+    def __init__(self, points: FloatArray, criterion: Deviating) -> None:
+        self.points, self.tables, self.criterion = points, criterion.tables, criterion
+        self.values, self.weights, self.distinct = criterion.values, criterion.weights, criterion.distinct
         self.parameters = points.shape[1]
 
     def propose(self) -> list[Candidates]:
@@ -50,11 +42,9 @@ class InexactSums:
     def scattered(self) -> Pool:
         """Return models where points are on no lines in some parameter: credible ones of the search in noisy values."""
         unknown = np.zeros(len(self.values))
-        criterion = Evidence(self.tables, unknown, unknown, True, SCATTERED)
-        search = Search(self.points, self.tables, self.values, criterion, self.weights)
-        pool = search.run()
-        fitted = Fitted(pool.specification, pool.coefficients, pool.residual, pool.left_out, pool.residual)
-        return replace(pool, score=np.where(self.criterion.incredible(fitted), np.inf, pool.score))
+        known = self.values, unknown, unknown, True, SCATTERED
+        pool = Search(self.points, Evidence(self.tables, *known, weights=self.weights), reweights=False).run()
+        return replace(pool, score=np.where(self.criterion.incredible(pool.fitted), np.inf, pool.score))
 
     def _likely_terms(self, parameter: int) -> Specification | None:
         """Return the terms of the likeliest functions of one parameter, (N, terms), -1 for none; None without lines.

@@ -1,0 +1,31 @@
+"""Criterion for models of counts without the points of one process, which may follow another formula."""
+
+from __future__ import annotations
+
+from ..calibration import LARGE_ERROR, UNUSUAL_COMPLEXITY
+from ..hypotheses.library import make_term
+from ..model import Model
+
+
+def reproduces(model: Model) -> bool:
+    """Whether a model of counts is exact."""
+    return model.quality is not None and model.quality.rms_relative < 1e-9 and not model.alternatives
+
+
+def needs_much(model: Model, parameter: str) -> bool:
+    """Whether a model of counts has several functions of a parameter, or large errors."""
+    functions = {term.exponents(parameter) for term in model.terms} - {(0, 0)}
+    return model.quality is not None and (len(functions) > 1 or model.quality.rms_relative > LARGE_ERROR)
+
+
+def explains_more(without: Model, model: Model, parameter: str) -> bool:
+    """Whether a model of counts without x=1 is to be preferred to `model`, which needs much to include it.
+
+    That is an unusual exponent, or large errors, where without x=1 there is less growth, or a far better fit.
+    """
+    if without.quality is None or model.quality is None:
+        return False
+    error, with_one = without.quality.rms_relative, model.quality.rms_relative
+    unusual = make_term(*model.lead(parameter)).cost > UNUSUAL_COMPLEXITY or with_one > LARGE_ERROR
+    slower = unusual and without.lead(parameter) < model.lead(parameter) and len(without.terms) <= len(model.terms)
+    return (slower and error <= max(2.0 * with_one, LARGE_ERROR)) or error < with_one / 3.0
