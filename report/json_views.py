@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from quipu.modeling.experiment import CallTree, Metric, Region
 
-from .views import ChangeRow, Check, ModelRow, NoiseRow, RankedRow, Scope, TreeOptions, TreeView, statistics
+from .views import ChangeRow, Check, ModelRow, NoiseRow, RankedRow, Scope, TreeOptions, TreeView, statistics, steps
 
 if TYPE_CHECKING:
     from quipu.modeling.diagnosis import Diagnosis
@@ -75,7 +75,7 @@ def path_json(tree: CallTree, node: int) -> dict[str, Any]:
         "id": node,
         "parent": None if parent < 0 else parent,
         "depth": int(tree.depth[node]),
-        "path": [tree.name(step) for step in tree.ancestry(node)],
+        "path": list(steps(tree, node)),
         "region": region_json(region),
     }
 

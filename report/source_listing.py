@@ -15,7 +15,7 @@ from .formats.fnmatch import matches
 from .measured_run import MeasuredRun, SourceEffort, SourceLine
 from .source_view import InlinedPath, InlinedRow, ListedFunction, ListedLine, SourceView
 from .terminal.names import plain_names
-from .views import Over
+from .views import Over, steps
 
 _FIRST = ("instructions", "flops", "bytes_loaded", "bytes_stored")
 _LEAST = 0.01  # share of the run from which functions and call paths are shown if none is asked for
@@ -182,9 +182,10 @@ def inlined_view(source: SourceListing, pattern: str | None) -> SourceView:
         if unknown.any():
             rows.append(_row(_NO_LINE, "", unknown, whole[path]))
         rows.sort(key=lambda row: (-row.share, row.function))
-        steps = tuple(tree.name(step) for step in tree.ancestry(path))
         share = float(whole[path, 0]) / total if total > 0 else 0.0
-        found.append(InlinedPath(steps, tuple(whole[path].tolist()), share, _without_small(rows, whole[path])))
+        found.append(
+            InlinedPath(steps(tree, path), tuple(whole[path].tolist()), share, _without_small(rows, whole[path]))
+        )
     return SourceView(source.metrics, inlined=tuple(found))
 
 

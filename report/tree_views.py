@@ -97,10 +97,7 @@ def run_facts(run: MeasuredRun, over: Over) -> tuple[tuple[str, str], ...]:
         ("command", shlex.join(metadata.command)),
         ("point", point_text(parameters, metadata.parameters.values())),
         ("run", f"repetition {metadata.repetition}, {metadata.started or 'date unknown'}"),
-        (
-            "ranks",
-            f"{metadata.ranks} on {', '.join(hosts[:4]) or 'an unknown host'}" + (" …" if len(hosts) > 4 else ""),
-        ),
+        ("ranks", f"{metadata.ranks} on {', '.join(hosts[:4]) or 'an unknown host'}{' …' if len(hosts) > 4 else ''}"),
         ("values", f"{over} over ranks"),
     ]
     if metadata.seconds is not None:
@@ -185,13 +182,6 @@ def configuration_rows(experiment: Experiment) -> list[ConfigurationRow]:
         known = totals[where][measured[where]]
         found = statistics(known.reshape(1, -1), "mean")
         spread = float((found.max[0] - found.min[0]) / found.mean[0]) if known.size > 1 and found.mean[0] else 0.0
-        rows.append(
-            ConfigurationRow(
-                point=tuple(float(value) for value in point),
-                repetitions=int(known.size),
-                total=float(found.mean[0]),
-                unit=experiment.metrics[name].unit,
-                spread=spread,
-            )
-        )
+        unit = experiment.metrics[name].unit
+        rows.append(ConfigurationRow(tuple(point.tolist()), int(known.size), float(found.mean[0]), unit, spread))
     return rows

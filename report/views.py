@@ -17,6 +17,11 @@ Over = Literal["mean", "max", "sum"]
 Scope = Literal["inclusive", "exclusive"]
 
 
+def steps(tree: CallTree, node: int) -> tuple[str, ...]:
+    """Return the displayed region names of a call path from the root."""
+    return tuple(tree.name(step) for step in tree.ancestry(node))
+
+
 @dataclass(frozen=True, eq=False)
 class TreeView:
     """Values of call paths over samples: the ranks of one run, or the repetitions of one configuration.
@@ -190,19 +195,6 @@ class Check:
     found: str = ""
     needed_for: str = ""
     remedy: str = ""
-
-
-@dataclass(frozen=True)
-class FunctionRow:
-    """What is known of a function from its program alone. `region`: it is entered and left as a region."""
-
-    display: str
-    place: str
-    blocks: int
-    instructions: int
-    calls: int
-    indirect_calls: int
-    region: bool
 
 
 @dataclass(frozen=True)

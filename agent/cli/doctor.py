@@ -31,13 +31,13 @@ def command(
 
     rows = [
         Check(
-            name=check.name,
-            state="ok" if check.ok else "warning" if check.optional else "missing",
-            found=check.found,
-            needed_for=check.needed_for,
-            remedy=check.remedy,
+            one.name,
+            "ok" if one.ok else "warning" if one.optional else "missing",
+            one.found,
+            one.needed_for,
+            one.remedy,
         )
-        for check in checks(folder)
+        for one in checks(folder)
     ]
     if as_json:
         show_json(checks_json(rows))

@@ -19,11 +19,7 @@ def command(
     *,
     experiment_path: Path = typer.Argument(..., metavar="EXPERIMENT", help="An experiment, or a file of models."),
     metric: list[str] = typer.Option(
-        [],
-        "--metric",
-        "-m",
-        metavar="NAME",
-        help="Metrics, separated by commas. Default: time, blocks, bytes_sent.",
+        [], "--metric", "-m", metavar="NAME", help="Metrics, separated by commas. Default: time, blocks, bytes_sent."
     ),
     path: str = typer.Option(
         None, "--path", metavar="GLOB", help="Only call paths (main->solve->...) or regions that match."

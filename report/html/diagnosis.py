@@ -21,9 +21,5 @@ def html_diagnosis(title: str, place: str, diagnosis: Diagnosis) -> str:
     style = Markup("\n" + read_template("report.css") + _STYLE)
     environment.filters |= {"factor": factor, "percent": percent, "quantity": quantity}
     return environment.from_string(read_template("diagnosis.html")).render(
-        title=title,
-        place=place,
-        diagnosis=diagnosis,
-        style=style,
-        style_hash=content_hash(style),
+        title=title, place=place, diagnosis=diagnosis, style=style, style_hash=content_hash(style)
     )
