@@ -52,11 +52,10 @@ def ranking_table(rows: Sequence[RankedRow], unit: str, layout: Layout) -> Table
     """Return a ranking of call paths at a point: predicted value, share, interval, formula, extrapolation flag."""
     texts = []
     for place, row in enumerate(rows, start=1):
-        known = row.low is not None and row.high is not None
-        interval = f"{quantity(row.low, unit)} .. {quantity(row.high, unit)}" if known else ""
+        ends = [quantity(end, unit) for end in (row.low, row.high) if end is not None]
         flag = "extrapolation" if row.extrapolation else ""
         value = quantity(row.value, unit)
-        texts.append((str(place), path_text(row.path), value, percent(row.share), interval, flag, row.formula))
+        texts.append((str(place), path_text(row.path), value, percent(row.share), " .. ".join(ends), flag, row.formula))
     headings = ("", "call path", "predicted", "share", "90 % interval", "", "model")
     return _elastic(headings, texts, (1, 6), (0, 2, 3), layout)
 
