@@ -24,7 +24,7 @@ def command(
     Example: quipu doctor
     """
     from quipu.report.json_views import checks_json
-    from quipu.report.terminal import check_table
+    from quipu.report.terminal import tables
     from quipu.report.views import Check
 
     from ..doctor import checks
@@ -42,6 +42,6 @@ def command(
     if as_json:
         show_json(checks_json(rows))
     else:
-        show([check_table(rows, layout())])
+        show([tables.check_table(rows, layout())])
     if any(row.state == "missing" for row in rows):
         raise typer.Exit(1)

@@ -32,7 +32,7 @@ def command(
     \b
     Example: quipu facts ./heat --top 20
     """
-    from quipu.report.terminal import function_table
+    from quipu.report.terminal import tables
 
     from ..source.functions import static_functions
 
@@ -45,7 +45,7 @@ def command(
         entries = [asdict(entry) for entry in shown]
         show_json({"format": "quipu-facts", "schema": 1, "program": str(program), "functions": entries})
         return
-    show([function_table([_row(entry) for entry in shown], layout())])
+    show([tables.function_table([_row(entry) for entry in shown], layout())])
 
 
 def _row(entry: FunctionFacts) -> tuple[str, ...]:
