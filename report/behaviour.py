@@ -95,9 +95,7 @@ def behaviour_data(experiment: Experiment, observed: Mapping[str, Sequence[Behav
             "levels": np.quantile(levels, (0.0, *QUANTILES, 1.0)).tolist() if levels else [],
             "mean": float(np.mean(levels)) if levels else None,
             "count": len(levels),
-            "paths": [
-                _path_noise(path, entry.deviation, experiment) for path, entry in enumerate(entries) if entry.deviation
-            ],
+            "paths": [_path_noise(at, one.deviation, experiment) for at, one in enumerate(entries) if one.deviation],
         }
     return {"noise": noise, "changes": changes}
 

@@ -54,11 +54,10 @@ def model_rows(
             if isinstance(model, Model):
                 error = model.quality.smape if model.quality is not None else math.nan
                 warning = observed[name][node].warning if name in observed and not inclusive else ""
-                notes = "; ".join([*model.notes, *([warning] if warning else [])])
-                row = ModelRow(path, name, str(model), error, basis, notes, model)
+                notes = "; ".join(filter(None, (*model.notes, warning)))
+                rows.append((node, ModelRow(path, name, str(model), error, basis, notes, model)))
             else:
-                row = ModelRow(path, name, "", math.nan, basis, model.reason)
-            rows.append((node, row))
+                rows.append((node, ModelRow(path, name, "", math.nan, basis, model.reason)))
     return rows, hidden
 
 

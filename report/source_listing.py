@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -137,16 +138,11 @@ class _SourceTexts:
             self._started = datetime.datetime.fromisoformat(started).timestamp()
         except ValueError:
             self._started = float("inf")
-        self._texts: dict[str, list[str]] = {}
         self.notes: list[str] = []
-
-    def of(self, file: str) -> list[str]:
-        """Return the lines of a file; none, with a note, if they cannot be read."""
-        if file not in self._texts:
-            self._texts[file] = self._read(file)
-        return self._texts[file]
+        self.of = cache(self._read)
 
     def _read(self, file: str) -> list[str]:
+        """Return the lines of a file; none, with a note, if they cannot be read."""
         path = Path(file)
         try:
             if not path.is_absolute() or not path.is_file() or path.stat().st_size > _LARGEST_SOURCE:
