@@ -23,12 +23,9 @@ def change_rows(places: Places, observed: Mapping[str, Sequence[Behaviour]]) -> 
     for (path, metric), node in places.items():
         change = observed[metric][node].change if metric in observed else None
         if change is not None:
-            rows.append(ChangeRow(path, metric, _between(change), str(change.below), str(change.above)))
+            between = f"from {change.parameter}={number(change.last)} to {number(change.first)}"
+            rows.append(ChangeRow(path, metric, between, str(change.below), str(change.above)))
     return rows
-
-
-def _between(change: Change) -> str:
-    return f"from {change.parameter}={number(change.last)} to {number(change.first)}"
 
 
 def noise_rows(places: Places, observed: Mapping[str, Sequence[Behaviour]], experiment: Experiment) -> list[NoiseRow]:
@@ -39,21 +36,14 @@ def noise_rows(places: Places, observed: Mapping[str, Sequence[Behaviour]], expe
         if deviation is not None:
             few, many = deviation.repetitions
             count = str(few) if few == many else f"{few} to {many}"
-            low, high = deviation.quantiles[0], deviation.quantiles[-1]
-            rows.append(
-                NoiseRow(
-                    path,
-                    metric,
-                    count,
-                    deviation.range,
-                    low,
-                    high,
-                    deviation.worst,
-                    _place(deviation, experiment),
-                    deviation.warning,
-                )
-            )
+            place = _place(deviation, experiment)
+            rows.append(NoiseRow(path, metric, count, *_numbers(deviation), place, deviation.warning))
     return rows
+
+
+def _numbers(deviation: Deviation) -> tuple[float, float, float, float]:
+    """Return the range, the 5 and 95 % quantiles and the worst of the deviations."""
+    return deviation.range, deviation.quantiles[0], deviation.quantiles[-1], deviation.worst
 
 
 def _place(deviation: Deviation, experiment: Experiment) -> str:
@@ -70,13 +60,11 @@ def noise_facts(experiment: Experiment) -> list[tuple[str, str]]:
         if levels:
             low, middle, high = np.quantile(levels, (0.0, 0.5, 1.0)).tolist()
             mean = float(np.mean(levels))
-            facts.append(
-                (
-                    f"noise of {name}",
-                    f"ranges of {percent(low)} to {percent(high)} of the mean, {percent(middle)} median, "
-                    f"{percent(mean)} mean ({len(levels)} call paths × configurations with at least 1 % of the total)",
-                )
+            text = (
+                f"ranges of {percent(low)} to {percent(high)} of the mean, {percent(middle)} median, "
+                f"{percent(mean)} mean ({len(levels)} call paths × configurations with at least 1 % of the total)"
             )
+            facts.append((f"noise of {name}", text))
     return facts
 
 
@@ -107,18 +95,11 @@ def behaviour_data(experiment: Experiment, observed: Mapping[str, Sequence[Behav
             "levels": np.quantile(levels, (0.0, *QUANTILES, 1.0)).tolist() if levels else [],
             "mean": float(np.mean(levels)) if levels else None,
             "count": len(levels),
-            "paths": [
-                _path_noise(path, entry.deviation, experiment) for path, entry in enumerate(entries) if entry.deviation
-            ],
+            "paths": [_path_noise(at, one.deviation, experiment) for at, one in enumerate(entries) if one.deviation],
         }
     return {"noise": noise, "changes": changes}
 
 
 def _path_noise(path: int, deviation: Deviation, experiment: Experiment) -> list[Any]:
-    numbers = (deviation.range, deviation.quantiles[0], deviation.quantiles[-1], deviation.worst)
-    return [
-        path,
-        *(float(f"{100 * x:.1f}e-2") if np.isfinite(x) else None for x in numbers),  # as `percent` shows them
-        _place(deviation, experiment),
-        deviation.warning,
-    ]
+    numbers = (float(f"{100 * x:.1f}e-2") if np.isfinite(x) else None for x in _numbers(deviation))  # as in `percent`
+    return [path, *numbers, _place(deviation, experiment), deviation.warning]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from quipu.modeling.experiment import CallTree, Metric, Region
 
-from .views import ChangeRow, Check, ModelRow, NoiseRow, RankedRow, Scope, TreeOptions, TreeView, statistics
+from .views import ChangeRow, Check, ModelRow, NoiseRow, RankedRow, Scope, TreeOptions, TreeView, statistics, steps
 
 if TYPE_CHECKING:
     from quipu.modeling.diagnosis import Diagnosis
@@ -69,21 +69,19 @@ def show_json(view: TreeView, options: TreeOptions) -> dict[str, Any]:
 
 def path_json(tree: CallTree, node: int) -> dict[str, Any]:
     """Return "id", "parent", "depth", "path" and "region" of a call path."""
-    region = tree.region_of(node)
     parent = int(tree.parent[node])
     return {
         "id": node,
         "parent": None if parent < 0 else parent,
         "depth": int(tree.depth[node]),
-        "path": [tree.name(step) for step in tree.ancestry(node)],
-        "region": region_json(region),
+        "path": list(steps(tree, node)),
+        "region": region_json(tree.region_of(node)),
     }
 
 
 def region_json(region: Region) -> dict[str, Any]:
     """Return "name", "display", "kind", "file" and "line" of a region."""
-    entry = _entry(region, "name display kind file line")
-    return entry | {"kind": region.kind.name.lower()}
+    return _entry(region, "name display kind file line") | {"kind": region.kind.name.lower()}
 
 
 def metric_json(metric: Metric) -> dict[str, Any]:
@@ -184,12 +182,9 @@ def checks_json(checks: Sequence[Check]) -> dict[str, Any]:
 
     Each check: "name", "state" ("ok", "warning", "missing"), "found", "needed_for", "remedy".
     """
-    return {
-        "format": "quipu-doctor",
-        "schema": SCHEMA,
-        "ok": all(check.state != "missing" for check in checks),
-        "checks": [_entry(check, "name state found needed_for remedy") for check in checks],
-    }
+    entries = [_entry(check, "name state found needed_for remedy") for check in checks]
+    ok = all(check.state != "missing" for check in checks)
+    return {"format": "quipu-doctor", "schema": SCHEMA, "ok": ok, "checks": entries}
 
 
 def changes_json(rows: Sequence[ChangeRow]) -> dict[str, Any]:

@@ -20,8 +20,7 @@ def measuring_facts(costs: Mapping[str, float]) -> list[tuple[str, str]]:
     """
     if "total" not in costs:
         return []
-    pairs = f"{quantity(costs.get('visits', 0.0))} visits at {quantity(costs.get('pair', 0.0), 's')}"
-    parts = [pairs]
+    parts = [f"{quantity(costs.get('visits', 0.0))} visits at {quantity(costs.get('pair', 0.0), 's')}"]
     parts += [
         f"{words} {quantity(costs[key], 's')}"
         for key, words in (("counters", "counters"), ("probes", "barriers before collectives"))

@@ -15,7 +15,7 @@ from quipu.modeling.refine.selection import RegionSelection
 
 from .formats.fnmatch import matches
 from .text import number, percent, point_text, quantity, ranges_text
-from .views import ModelRow, RankedRow
+from .views import ModelRow, RankedRow, steps
 
 _FIRST = ("time", "blocks", "bytes_sent")
 
@@ -50,15 +50,14 @@ def model_rows(
             if not everything and (not isinstance(model, Model) or (model.is_constant and model.constant == 0)):
                 hidden += 1
                 continue
-            steps = tuple(analysis.tree.name(step) for step in analysis.tree.ancestry(node))
+            path = steps(analysis.tree, node)
             if isinstance(model, Model):
                 error = model.quality.smape if model.quality is not None else math.nan
                 warning = observed[name][node].warning if name in observed and not inclusive else ""
-                notes = "; ".join([*model.notes, *([warning] if warning else [])])
-                row = ModelRow(steps, name, str(model), error, basis, notes, model)
+                notes = "; ".join(filter(None, (*model.notes, warning)))
+                rows.append((node, ModelRow(path, name, str(model), error, basis, notes, model)))
             else:
-                row = ModelRow(steps, name, "", math.nan, basis, model.reason)
-            rows.append((node, row))
+                rows.append((node, ModelRow(path, name, "", math.nan, basis, model.reason)))
     return rows, hidden
 
 
@@ -93,29 +92,18 @@ class RankingView:
 
 
 def ranking_view(
-    analysis: Analysis,
-    experiment: Experiment | None,
-    point: dict[str, float],
-    metric: str,
-    inclusive: bool,
-    top: int,
+    analysis: Analysis, experiment: Experiment | None, point: dict[str, float], metric: str, inclusive: bool, top: int
 ) -> RankingView:
     """Return the `top` call paths by their predicted value at a point; `experiment`: for changes of behaviour."""
     evaluation = evaluate(analysis, point, metric)
     ranking = evaluation.ranking(inclusive)
     known = [entry for entry in ranking if not math.isnan(entry.value)]
+    tree, outside_range = analysis.tree, evaluation.extrapolates
     rows = [
         RankedRow(
-            path=tuple(analysis.tree.name(node) for node in analysis.tree.ancestry(entry.path)),
-            value=entry.value,
-            share=entry.share,
-            formula=entry.model,
-            low=entry.lower,
-            high=entry.upper,
-            extrapolation=evaluation.extrapolates,
-            basis=entry.basis,
+            steps(tree, one.path), one.value, one.share, one.model, one.lower, one.upper, outside_range, one.basis
         )
-        for entry in known[:top]
+        for one in known[:top]
     ]
     scope = "inclusive" if inclusive else "exclusive"
     facts = [

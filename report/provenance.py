@@ -12,19 +12,15 @@ _MOST_HOSTS = 4
 
 def provenance(runs: Sequence[Metadata]) -> list[tuple[str, str]]:
     """Return (label, text) facts about the runs of an experiment; what is not known is left out."""
+    launchers = [f"{run.launcher.get('family', '')} {run.launcher.get('version', '')}" for run in runs]
+    added = [f"{name}={value}" for run in runs for name, value in run.environment_added.items()]
     facts = [
         ("command", _command([run.command for run in runs])),
         ("runs", _counts(runs)),
         ("measured", _dates([run.started for run in runs if run.started])),
         ("machine", _machine(runs)),
-        (
-            "launcher",
-            _distinct([f"{run.launcher.get('family', '')} {run.launcher.get('version', '')}" for run in runs]),
-        ),
-        (
-            "added to the environment",
-            _distinct([f"{name}={value}" for run in runs for name, value in run.environment_added.items()]),
-        ),
+        ("launcher", _distinct(launchers)),
+        ("added to the environment", _distinct(added)),
     ]
     return [(label, text) for label, text in facts if text]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from quipu.modeling.experiment import FloatArray, Metric
 
 from .formats.fnmatch import matches
 from .measured_run import MeasuredRun, SourceEffort, SourceLine
-from .source_view import InlinedPath, InlinedRow, ListedFunction, ListedLine, SourceView
+from .source_view import ListedRow, Listing, SourceView
 from .terminal.names import plain_names
 from .views import Over
 
@@ -86,21 +87,21 @@ def source_view(source: SourceListing, pattern: str | None) -> tuple[SourceView,
     found, small = [], 0
     for (file, function), numbers in names.items():
         values = of_line[numbers].sum(axis=0)
-        share = float(values[0]) / total if total > 0 else 0.0
+        share = _share(values, total)
         if pattern is None and share < _LEAST:
             small += 1
             continue
         counted = {lines[number].line: of_line[number] for number in numbers if of_line[number].any()}
         listed = _listing(counted, texts.of(file), total)
-        found.append(ListedFunction(function, file, tuple(values.tolist()), share, listed))
-    found.sort(key=lambda entry: (-entry.share, entry.file, entry.function))
+        found.append(Listing(function, file, tuple(values.tolist()), share, listed))
+    found.sort(key=lambda entry: (-entry.share, entry.place, entry.name))
     notes = [*texts.notes]
     if small:
         notes.append(f"functions with less than 1 % of the run each are not shown: {small} (--path chooses)")
     unknown = total - float(of_line[:, 0].sum())
     if total > 0 and unknown / total > _LEAST:
         notes.append(f"{100 * unknown / total:.1f} % of {source.metrics[0].name} have no source line")
-    return SourceView(source.metrics, functions=tuple(found)), notes
+    return SourceView(source.metrics, tuple(found)), notes
 
 
 def _fits(pattern: str, line: SourceLine) -> bool:
@@ -109,18 +110,22 @@ def _fits(pattern: str, line: SourceLine) -> bool:
     return any(matches(pattern, name) for name in names)
 
 
-def _listing(counted: dict[int, FloatArray], text: Sequence[str], total: float) -> tuple[ListedLine, ...]:
-    listed: list[ListedLine] = []
+def _share(values: FloatArray, total: float) -> float:
+    """Return the part of a total that the first of the values is."""
+    return float(values[0]) / total if total > 0 else 0.0
+
+
+def _listing(counted: dict[int, FloatArray], text: Sequence[str], total: float) -> tuple[ListedRow, ...]:
+    listed: list[ListedRow] = []
     above = 0
     for number in sorted(counted):
         if above and 1 < number - above <= _NEAR and number <= len(text):
-            listed += [ListedLine(between, text[between - 1]) for between in range(above + 1, number)]
+            listed += [ListedRow(str(between), text[between - 1]) for between in range(above + 1, number)]
         elif above and number - above > 1:
-            listed.append(ListedLine(0, ""))
+            listed.append(ListedRow(""))
         values = counted[number]
-        share = float(values[0]) / total if total > 0 else 0.0
         words = text[number - 1] if 0 < number <= len(text) else ""
-        listed.append(ListedLine(number, words, tuple(values.tolist()), share))
+        listed.append(ListedRow(str(number or "?"), words, tuple(values.tolist()), _share(values, total)))
         above = number
     return tuple(listed)
 
@@ -133,16 +138,11 @@ class _SourceTexts:
             self._started = datetime.datetime.fromisoformat(started).timestamp()
         except ValueError:
             self._started = float("inf")
-        self._texts: dict[str, list[str]] = {}
         self.notes: list[str] = []
-
-    def of(self, file: str) -> list[str]:
-        """Return the lines of a file; none, with a note, if they cannot be read."""
-        if file not in self._texts:
-            self._texts[file] = self._read(file)
-        return self._texts[file]
+        self.of = cache(self._read)
 
     def _read(self, file: str) -> list[str]:
+        """Return the lines of a file; none, with a note, if they cannot be read."""
         path = Path(file)
         try:
             if not path.is_absolute() or not path.is_file() or path.stat().st_size > _LARGEST_SOURCE:
@@ -181,24 +181,23 @@ def inlined_view(source: SourceListing, pattern: str | None) -> SourceView:
         unknown = np.maximum(0.0, whole[path] - values[of_path].sum(axis=0))
         if unknown.any():
             rows.append(_row(_NO_LINE, "", unknown, whole[path]))
-        rows.sort(key=lambda row: (-row.share, row.function))
-        steps = tuple(tree.name(step) for step in tree.ancestry(path))
-        share = float(whole[path, 0]) / total if total > 0 else 0.0
-        found.append(InlinedPath(steps, tuple(whole[path].tolist()), share, _without_small(rows, whole[path])))
-    return SourceView(source.metrics, inlined=tuple(found))
+        rows.sort(key=lambda row: (-row.share, row.name))
+        kept, share = _without_small(rows, whole[path]), _share(whole[path], total)
+        found.append(Listing(tree.label(path), "", tuple(whole[path].tolist()), share, kept))
+    return SourceView(source.metrics, tuple(found))
 
 
-def _row(function: str, file: str, values: FloatArray, whole: FloatArray) -> InlinedRow:
-    share = float(values[0]) / float(whole[0]) if whole[0] > 0 else 0.0
-    return InlinedRow(function, f"({Path(file).name})" if file else "", tuple(values.tolist()), share)
+def _row(function: str, file: str, values: FloatArray, whole: FloatArray) -> ListedRow:
+    place = f"({Path(file).name})" if file else ""
+    return ListedRow(function, place, tuple(values.tolist()), _share(values, float(whole[0])))
 
 
-def _without_small(rows: list[InlinedRow], whole: FloatArray) -> tuple[InlinedRow, ...]:
+def _without_small(rows: list[ListedRow], whole: FloatArray) -> tuple[ListedRow, ...]:
     """Return the rows with those below 1 % as one, if there are several."""
-    small = [row for row in rows if row.share < _LEAST and row.function != _NO_LINE]
+    small = [row for row in rows if row.share < _LEAST and row.name != _NO_LINE]
     if len(small) < 2:
         return tuple(rows)
-    values = np.sum([row.values for row in small], axis=0)
+    values = np.sum([row.values for row in small if row.values is not None], axis=0)
     others = _row(f"{len(small)} other functions", "", values, whole)
     return (*(row for row in rows if row not in small), others)
 

@@ -8,47 +8,32 @@ from quipu.modeling.experiment import Metric
 
 
 @dataclass(frozen=True)
-class ListedLine:
-    """A line of a listing. number 0: lines were left out here. values: one per metric; None: no effort, for context."""
+class ListedRow:
+    """A line of a source function, or a source function in a call path.
 
-    number: int
-    text: str
+    name: of the line its number, "?" if it has none, empty where lines were left out. text: the source, or where the
+    function is. values: one per metric; None: no effort, for context. share: of the first metric, of the whole run for
+    a line, of the call path for a function.
+    """
+
+    name: str
+    text: str = ""
     values: tuple[float, ...] | None = None
     share: float = 0.0
 
 
 @dataclass(frozen=True)
-class ListedFunction:
-    """A source function with its lines. values: sums over its lines; share: of the whole run, of the first metric."""
+class Listing:
+    """A source function with its lines, or a call path with the source functions that its own effort came from.
 
-    function: str
-    file: str
-    values: tuple[float, ...]
-    share: float
-    lines: tuple[ListedLine, ...]
+    place: the file of the function. values: altogether; share: of the whole run, of the first metric.
+    """
 
-
-@dataclass(frozen=True)
-class InlinedRow:
-    """Effort of a call path that came from one source function. share: of the call path, of the first metric."""
-
-    function: str
+    name: str
     place: str
     values: tuple[float, ...]
     share: float
-
-
-@dataclass(frozen=True)
-class InlinedPath:
-    """A call path with the source functions that its own effort came from.
-
-    path: displayed region names from the root. values: altogether; share: of the whole run, of the first metric.
-    """
-
-    path: tuple[str, ...]
-    values: tuple[float, ...]
-    share: float
-    rows: tuple[InlinedRow, ...]
+    rows: tuple[ListedRow, ...]
 
 
 @dataclass(frozen=True)
@@ -56,5 +41,4 @@ class SourceView:
     """Effort of a run by source lines, or by call paths and source functions; `metrics` are the columns."""
 
     metrics: tuple[Metric, ...]
-    functions: tuple[ListedFunction, ...] = ()
-    inlined: tuple[InlinedPath, ...] = ()
+    listings: tuple[Listing, ...]

@@ -13,7 +13,7 @@ from quipu.modeling.experiment import Experiment, FloatArray, Metric
 from .measured_run import CostlyPath, MeasuredRun, RankValues
 from .measuring import measuring_facts, measuring_notes
 from .text import number, point_text
-from .views import ConfigurationRow, Over, RunView, Statistics, TreeView, statistics
+from .views import ConfigurationRow, Over, RunView, Statistics, TreeView, imbalance, statistics
 
 
 def run_view(run: MeasuredRun, reported: str = "") -> RunView:
@@ -59,14 +59,11 @@ def run_tree_view(run: MeasuredRun, over: Over, costly: Sequence[CostlyPath] = (
 
 def _spread(run: MeasuredRun, over: Over) -> dict[str, Statistics]:
     """Return the statistics over ranks of an archive that has no more than those."""
-    result = {}
-    ranks = max(run.metadata.ranks, 2)
-    for name, found in run.statistics.items():
-        imbalance = np.where(np.isnan(found.max), np.nan, 0.0)
-        some = found.max > 0
-        imbalance[some] = (found.max[some] - found.mean[some]) / found.max[some] * ranks / (ranks - 1)
-        result[name] = Statistics(_from_statistics(run, name, over), found.min, found.mean, found.max, imbalance)
-    return result
+    ranks = np.full(len(run.tree), max(run.metadata.ranks, 2))
+    return {
+        name: Statistics(_from_statistics(run, name, over), of.min, of.mean, of.max, imbalance(of.mean, of.max, ranks))
+        for name, of in run.statistics.items()
+    }
 
 
 def _from_statistics(run: MeasuredRun, name: str, over: Over) -> FloatArray:
@@ -97,10 +94,7 @@ def run_facts(run: MeasuredRun, over: Over) -> tuple[tuple[str, str], ...]:
         ("command", shlex.join(metadata.command)),
         ("point", point_text(parameters, metadata.parameters.values())),
         ("run", f"repetition {metadata.repetition}, {metadata.started or 'date unknown'}"),
-        (
-            "ranks",
-            f"{metadata.ranks} on {', '.join(hosts[:4]) or 'an unknown host'}" + (" …" if len(hosts) > 4 else ""),
-        ),
+        ("ranks", f"{metadata.ranks} on {', '.join(hosts[:4]) or 'an unknown host'}{' …' if len(hosts) > 4 else ''}"),
         ("values", f"{over} over ranks"),
     ]
     if metadata.seconds is not None:
@@ -185,13 +179,6 @@ def configuration_rows(experiment: Experiment) -> list[ConfigurationRow]:
         known = totals[where][measured[where]]
         found = statistics(known.reshape(1, -1), "mean")
         spread = float((found.max[0] - found.min[0]) / found.mean[0]) if known.size > 1 and found.mean[0] else 0.0
-        rows.append(
-            ConfigurationRow(
-                point=tuple(float(value) for value in point),
-                repetitions=int(known.size),
-                total=float(found.mean[0]),
-                unit=experiment.metrics[name].unit,
-                spread=spread,
-            )
-        )
+        unit = experiment.metrics[name].unit
+        rows.append(ConfigurationRow(tuple(point.tolist()), int(known.size), float(found.mean[0]), unit, spread))
     return rows

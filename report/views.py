@@ -8,13 +8,18 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from quipu.modeling.errors import ModelingError
-from quipu.modeling.experiment import CallTree, FloatArray, Metric
+from quipu.modeling.experiment import CallTree, FloatArray, IntArray, Metric
 
 if TYPE_CHECKING:
     from quipu.modeling.pmnf.model import Model
 
 Over = Literal["mean", "max", "sum"]
 Scope = Literal["inclusive", "exclusive"]
+
+
+def steps(tree: CallTree, node: int) -> tuple[str, ...]:
+    """Return the displayed region names of a call path from the root."""
+    return tuple(tree.name(step) for step in tree.ancestry(node))
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,11 +82,16 @@ def statistics(values: FloatArray, over: Over) -> Statistics:
         high[some] = np.nanmax(values[some], axis=1)
     total[some] = np.nansum(values[some], axis=1)
     mean = np.divide(total, count, out=nothing.copy(), where=some)
-    imbalance = np.where(some, 0.0, np.nan)
-    several = (count > 1) & (high > 0)
-    imbalance[several] = (high[several] - mean[several]) / high[several] * count[several] / (count[several] - 1)
     value = {"mean": mean, "max": high, "sum": total}[over]
-    return Statistics(value, low, mean, high, imbalance)
+    return Statistics(value, low, mean, high, imbalance(mean, high, count))
+
+
+def imbalance(mean: FloatArray, high: FloatArray, count: IntArray) -> FloatArray:
+    """Return the imbalance of so many samples with this mean and maximum, as `Statistics` has it."""
+    result = np.where(np.isnan(high), np.nan, 0.0)
+    several = (count > 1) & (high > 0)
+    result[several] = (high[several] - mean[several]) / high[several] * count[several] / (count[several] - 1)
+    return result
 
 
 @dataclass(frozen=True)
@@ -190,19 +200,6 @@ class Check:
     found: str = ""
     needed_for: str = ""
     remedy: str = ""
-
-
-@dataclass(frozen=True)
-class FunctionRow:
-    """What is known of a function from its program alone. `region`: it is entered and left as a region."""
-
-    display: str
-    place: str
-    blocks: int
-    instructions: int
-    calls: int
-    indirect_calls: int
-    region: bool
 
 
 @dataclass(frozen=True)

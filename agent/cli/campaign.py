@@ -54,9 +54,7 @@ class Lines:
 
     def __init__(self) -> None:
         """Nothing is planned yet."""
-        self._total = 0
-        self._before = 0
-        self._done = 0
+        self._total = self._before = self._done = 0
         self._seconds = 0.0
         self._last: float | None = None
 
@@ -76,10 +74,8 @@ class Lines:
         self._done += 1
         self._seconds += outcome.seconds
         self._last = outcome.seconds
-        word: Literal["ok", "partial", "failed"] = "ok"
-        if outcome.error:
-            word = "failed" if outcome.archive is None else "partial"
-        self._draw(outcome.task.name, word, outcome.seconds)
+        partial: Literal["partial", "failed"] = "failed" if outcome.archive is None else "partial"
+        self._draw(outcome.task.name, partial if outcome.error else "ok", outcome.seconds)
         if outcome.error:
             say(f"error: {outcome.error}")
 

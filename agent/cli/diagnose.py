@@ -32,7 +32,7 @@ def command(
     from quipu.modeling.diagnosis import diagnose, scale_of
     from quipu.report.html import html_diagnosis
     from quipu.report.json_views import diagnosis_json
-    from quipu.report.terminal import diagnosis_table, head
+    from quipu.report.terminal import head, tables
     from quipu.report.text import point_text, quantity
 
     from .measurements import load
@@ -60,6 +60,6 @@ def command(
         show([shown])
         say("no call path takes longer per effort as a parameter grows")
         return
-    show([shown, diagnosis_table(found, top, room)])
+    show([shown, tables.diagnosis_table(found, top, room)])
     if len(found.findings) > top:
         say(f"{len(found.findings) - top} further findings are not shown (--top)")

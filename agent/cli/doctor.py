@@ -24,24 +24,24 @@ def command(
     Example: quipu doctor
     """
     from quipu.report.json_views import checks_json
-    from quipu.report.terminal import check_table
+    from quipu.report.terminal import tables
     from quipu.report.views import Check
 
     from ..doctor import checks
 
     rows = [
         Check(
-            name=check.name,
-            state="ok" if check.ok else "warning" if check.optional else "missing",
-            found=check.found,
-            needed_for=check.needed_for,
-            remedy=check.remedy,
+            one.name,
+            "ok" if one.ok else "warning" if one.optional else "missing",
+            one.found,
+            one.needed_for,
+            one.remedy,
         )
-        for check in checks(folder)
+        for one in checks(folder)
     ]
     if as_json:
         show_json(checks_json(rows))
     else:
-        show([check_table(rows, layout())])
+        show([tables.check_table(rows, layout())])
     if any(row.state == "missing" for row in rows):
         raise typer.Exit(1)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 from quipu.modeling.errors import UsageError
 
 from .output import layout, show, show_json
+
+if TYPE_CHECKING:
+    from ..source.functions import FunctionFacts
 
 _ORDERS = ("name", "blocks", "instructions")
 
@@ -28,8 +32,7 @@ def command(
     \b
     Example: quipu facts ./heat --top 20
     """
-    from quipu.report.terminal import function_table
-    from quipu.report.views import FunctionRow
+    from quipu.report.terminal import tables
 
     from ..source.functions import static_functions
 
@@ -42,16 +45,10 @@ def command(
         entries = [asdict(entry) for entry in shown]
         show_json({"format": "quipu-facts", "schema": 1, "program": str(program), "functions": entries})
         return
-    rows = [
-        FunctionRow(
-            display=entry.display,
-            place=f"{entry.file}:{entry.line}" if entry.file else "",
-            blocks=entry.blocks,
-            instructions=entry.instructions,
-            calls=len(entry.calls),
-            indirect_calls=entry.indirect_calls,
-            region=entry.hook,
-        )
-        for entry in shown
-    ]
-    show([function_table(rows, layout())])
+    show([tables.function_table([_row(entry) for entry in shown], layout())])
+
+
+def _row(entry: FunctionFacts) -> tuple[str, ...]:
+    place = f"{entry.file}:{entry.line}" if entry.file else ""
+    calls = f"{len(entry.calls)}+{entry.indirect_calls}" if entry.indirect_calls else str(len(entry.calls))
+    return entry.display, place, str(entry.blocks), str(entry.instructions), calls, "region" if entry.hook else ""

@@ -38,14 +38,14 @@ def command(
     from quipu.report.formats import format_filter
     from quipu.report.json_views import filter_json
     from quipu.report.model_views import filter_comments
-    from quipu.report.terminal import filter_table
+    from quipu.report.terminal import tables
     from quipu.report.text import percent
 
-    from .measurements import load_analysis
+    from .measurements import load_both
 
     if not 0 <= threshold <= 1:
         raise UsageError(f"--threshold {threshold:g}: give a share between 0 and 1, such as 0.01")
-    analysis = load_analysis(experiment, over_ranks_of(over_ranks))
+    analysis = load_both(experiment, over_ranks_of(over_ranks))[0]
     point = point_of("--at", at, analysis.parameters)
     selection = select(analysis, point, threshold)
     comments = filter_comments(analysis, selection, point, threshold)
@@ -54,7 +54,7 @@ def command(
     if as_json:
         show_json(filter_json(analysis.name, point, selection))
     else:
-        show([filter_table(selection, _MOST_DROPPED, layout())])
+        show([tables.filter_table(selection, _MOST_DROPPED, layout())])
         if len(selection.dropped) > _MOST_DROPPED:
             say(f"{len(selection.dropped) - _MOST_DROPPED} further regions are dropped (--json lists them)")
     for comment in comments[2:]:

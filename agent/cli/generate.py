@@ -52,7 +52,7 @@ def command(
     """
     from quipu.modeling.generator import choose_functions, program
     from quipu.modeling.generator.emit import words
-    from quipu.report.terminal import generated_table
+    from quipu.report.terminal import tables
 
     if specification is not None:
         chosen, origin = _read(specification), None
@@ -61,7 +61,7 @@ def command(
         chosen, origin = choose_functions(functions, seed, choices), seed
     _write(output, program(chosen, origin), force)
     rows = [(function.name, *words(function)) for function in chosen[:_SHOWN]]
-    show([generated_table(rows, layout())])
+    show([tables.generated_table(rows, layout())])
     if len(chosen) > _SHOWN:
         say(f"{len(chosen) - _SHOWN} further functions are not shown (complexity.json has all)")
     say(f"wrote {output}: {len(chosen)} functions; build them with: make -C {output} MPICXX=quipu-mpic++")

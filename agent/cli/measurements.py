@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from quipu.modeling.errors import FormatError, UsageError
 
@@ -11,22 +11,17 @@ if TYPE_CHECKING:
     from quipu.modeling.analysis import Analysis
     from quipu.modeling.experiment import Experiment
     from quipu.modeling.pmnf.modeler import Options
-
-
-def load_analysis(source: Path, over_ranks: Literal["mean", "max", "sum"] = "mean") -> Analysis:
-    """Return the models of an experiment as `load` takes it, or those in a file that `quipu model -o` wrote.
-
-    Raises FormatError naming the file at fault, ModelingError if there is nothing to model.
-    """
-    return load_both(source, over_ranks)[0]
+    from quipu.report.views import Over
 
 
 def load_both(
-    source: Path, over_ranks: Literal["mean", "max", "sum"] = "mean", options: Options | None = None
+    source: Path, over_ranks: Over = "mean", options: Options | None = None
 ) -> tuple[Analysis, Experiment | None]:
-    """Return models as `load_analysis` does, and the measurements that they were made from, if they are there.
+    """Return the models of an experiment as `load` takes it, or those in a file that `quipu model -o` wrote.
 
-    options: how to model; UsageError if it is given and `source` holds models.
+    With them come the measurements that they were made from, if they are there. options: how to model; UsageError if it
+    is given and `source` holds models. Raises FormatError naming the file at fault, ModelingError if there is nothing
+    to model.
     """
     if _holds_models(source):
         from quipu.modeling.document import from_document
@@ -52,7 +47,7 @@ def is_run(folder: Path) -> bool:
     return (folder / "run.json").exists()
 
 
-def load(source: Path, over_ranks: Literal["mean", "max", "sum"] = "mean") -> Experiment:
+def load(source: Path, over_ranks: Over = "mean") -> Experiment:
     """Return an experiment folder, a file of Extra-P, or a folder of Cube profiles as an experiment.
 
     Raises FormatError if there is none, and what `load_experiment` and `read_experiment` raise.
@@ -68,7 +63,7 @@ def _holds_models(source: Path) -> bool:
     return source.is_file() and is_file_of_models(source)
 
 
-def _measurements(source: Path, over_ranks: Literal["mean", "max", "sum"]) -> Experiment:
+def _measurements(source: Path, over_ranks: Over) -> Experiment:
     from quipu.report.formats.detect import read_experiment
 
     from ..merge.experiment import load_experiment

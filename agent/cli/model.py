@@ -19,11 +19,7 @@ def command(
     *,
     experiment_path: Path = typer.Argument(..., metavar="EXPERIMENT", help="An experiment, or a file of models."),
     metric: list[str] = typer.Option(
-        [],
-        "--metric",
-        "-m",
-        metavar="NAME",
-        help="Metrics, separated by commas. Default: time, blocks, bytes_sent.",
+        [], "--metric", "-m", metavar="NAME", help="Metrics, separated by commas. Default: time, blocks, bytes_sent."
     ),
     path: str = typer.Option(
         None, "--path", metavar="GLOB", help="Only call paths (main->solve->...) or regions that match."
@@ -53,7 +49,7 @@ def command(
     from quipu.report.behaviour import change_rows, noise_facts, noise_rows, unrepeated
     from quipu.report.json_views import changes_json, models_json, noise_json
     from quipu.report.model_views import metrics_of, model_facts, model_rows
-    from quipu.report.terminal import change_table, head, model_table, noise_table
+    from quipu.report.terminal import head, tables
 
     from .measurements import load_both
 
@@ -87,9 +83,9 @@ def command(
         facts.append(("selector", f"{selector}, for comparison: time without effort, no alternatives"))
     if noise and experiment is not None:
         facts += noise_facts(experiment)
-    parts = [head(analysis.name, facts, [*analysis.notes, *unrepeated(observed)], room), model_table(rows, room)]
-    parts += [change_table(changes, room)] if changes else []
-    show([*parts, noise_table(noises, room)] if noises else parts)
+    parts = [head(analysis.name, facts, [*analysis.notes, *unrepeated(observed)], room), tables.model_table(rows, room)]
+    parts += [tables.change_table(changes, room)] if changes else []
+    show([*parts, tables.noise_table(noises, room)] if noises else parts)
     if not rows:
         say("no model fits --metric and --path" if path or metric else "there are no models")
     if hidden:

@@ -53,18 +53,19 @@ def _number(option: str, text: str, number: str) -> float:
     return int(value) if value.is_integer() and abs(value) < 2**53 else value
 
 
-def point_of(option: str, texts: Sequence[str], parameters: Sequence[str]) -> dict[str, float]:
-    """Return a point that has a value for each of `parameters` and no other; UsageError says what is wrong."""
+def point_of(option: str, texts: Sequence[str], parameters: Sequence[str], partial: bool = False) -> dict[str, float]:
+    """Return a point with a value for each of `parameters`, or some if `partial`; UsageError says what is wrong."""
     values = parse_assignments(option, texts)
     known = ", ".join(parameters) or "none"
     if unknown := [name for name in values if name not in parameters]:
         raise UsageError(f"{option}: no parameter {', '.join(unknown)} in this experiment; it has: {known}")
-    if missing := [name for name in parameters if name not in values]:
+    if not partial and (missing := [name for name in parameters if name not in values]):
         example = ",".join(f"{name}=NUMBER" for name in parameters)
         raise UsageError(f"{option}: no value for {', '.join(missing)}; write {option} {example}")
-    if low := [name for name in parameters if values[name] <= 0]:
+    ordered = {name: values[name] for name in (values if partial else parameters)}
+    if low := [name for name, value in ordered.items() if value <= 0]:
         raise UsageError(f"{option}: {', '.join(low)} must be above 0")
-    return {name: values[name] for name in parameters}
+    return ordered
 
 
 def over_ranks_of(text: str) -> Literal["mean", "max", "sum"]:

@@ -27,7 +27,7 @@ def command(
     """
     from quipu.report.json_views import ranking_json
     from quipu.report.model_views import ranking_view
-    from quipu.report.terminal import head, ranking_table
+    from quipu.report.terminal import head, tables
 
     from .measurements import load_both
 
@@ -38,6 +38,6 @@ def command(
         show_json(ranking_json(analysis.name, view.metric, point, view.rows))
         return
     room = layout()
-    show([head(analysis.name, view.facts, view.notes, room), ranking_table(view.rows, view.metric.unit, room)])
+    show([head(analysis.name, view.facts, view.notes, room), tables.ranking_table(view.rows, view.metric.unit, room)])
     for line in view.left_out:
         say(line)

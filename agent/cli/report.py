@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import typer
-from quipu.modeling.errors import UsageError
 
-from .options import over_ranks_of, parse_assignments
+from .options import over_ranks_of, point_of
 from .output import say, write_own
 
 
@@ -37,13 +36,8 @@ def command(
     from .measurements import is_of_others, load
 
     over = over_ranks_of(over_ranks)
-    target = parse_assignments("--at", at)
     data = load(experiment, over)
-    if unknown := [name for name in target if name not in data.parameters]:
-        known = ", ".join(data.parameters) or "none"
-        raise UsageError(f"--at: no parameter {', '.join(unknown)} in this experiment; it has: {known}")
-    if low := [name for name, value in target.items() if value <= 0]:
-        raise UsageError(f"--at: {', '.join(low)} must be above 0")
+    target = point_of("--at", at, data.parameters, partial=True)
     if is_of_others(experiment):
         facts = [("read from", str(experiment))]
     else:

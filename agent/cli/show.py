@@ -51,7 +51,7 @@ def command(
              quipu show heat/p=4,n=100.r1 --source --path stencil.c --metric flops,bytes_loaded
     """
     from quipu.report.json_views import show_json as tree_json
-    from quipu.report.terminal import call_tree, configuration_table, head
+    from quipu.report.terminal import call_tree, head, tables
     from quipu.report.tree_views import configuration_rows, experiment_view
     from quipu.report.views import ConfigurationRow, TreeOptions
 
@@ -79,7 +79,7 @@ def command(
     room = layout()
     parts = [head(view.title, view.facts, view.notes, room)]
     if 1 < len(rows) <= _MOST_ROWS:
-        parts.append(configuration_table(names, rows, room))
+        parts.append(tables.configuration_table(names, rows, room))
     show([*parts, call_tree(view, options, room)])
 
 
@@ -98,7 +98,8 @@ def _show_source(
 ) -> None:
     from quipu.report.json_views import source_json
     from quipu.report.source_listing import SourceListing, inlined_view, source_view
-    from quipu.report.terminal import head, inlined_listing, source_listing
+    from quipu.report.terminal import head
+    from quipu.report.terminal.source import inlined_listing, source_listing
     from quipu.report.tree_views import run_facts
 
     from ..archive.read import read_archive

@@ -6,18 +6,17 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from quipu.modeling.errors import FormatError, UsageError
 from quipu.modeling.experiment import Experiment
 
+from ..views import Over
 from .extrap import parse_archive, parse_json, parse_json_lines, parse_talpas, parse_text, read_cube_folder
 from .extrap.content import decode, read_content
 from .extrap.cube_folders import holds_profiles
-from .extrap.talpas import as_json
+from .extrap.json_lines import as_json
 from .extrap.text import KEYWORDS
-
-OverRanks = Literal["mean", "max", "sum"]
 
 PARSERS = {
     "Extra-P text": parse_text,
@@ -47,7 +46,7 @@ def is_file_of_models(path: Path) -> bool:
         raise FormatError(path, f"cannot be read: {error.strerror or error}") from error
 
 
-def read_experiment(path: Path | str, over_ranks: OverRanks = "mean") -> Experiment:
+def read_experiment(path: Path | str, over_ranks: Over = "mean") -> Experiment:
     """Return the experiment in a file of Extra-P (any of its formats, also gzip) or in a folder of Cube profiles.
 
     over_ranks: how the ranks of Cube profiles combine; other formats have one value for all.

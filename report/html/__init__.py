@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from .data import placed_models, report_data
-from .diagnosis import html_diagnosis
-from .page import html_report
+from .page import html_diagnosis, html_report
 
 __all__ = ["html_diagnosis", "html_report", "placed_models", "report_data"]

@@ -1,4 +1,4 @@
-"""The report as one HTML file: template, style, script and data put together, nothing loaded from elsewhere."""
+"""Report and diagnosis, one HTML file each: template, style, script and data put together; nothing is loaded."""
 
 from __future__ import annotations
 
@@ -12,16 +12,20 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 from quipu.modeling.behaviour import Behaviour
-from quipu.modeling.diagnosis import Slowdown
+from quipu.modeling.diagnosis import Diagnosis, Slowdown
 from quipu.modeling.experiment import Experiment
 
-from ..text import number
+from ..text import factor, number, percent, quantity
 from ..views import PlacedModel
 from .data import report_data
 
 _SCRIPTS = ("text.js", "base.js", "model.js", "tree.js", "plot.js", "detail.js", "noise.js", "diagnosis.js", "main.js")
 # What could end the element, start another one or a comment, or end a line for old parsers, as JSON escapes.
-_ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+_ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
+_FINDINGS_STYLE = (
+    ".findings { border-collapse: collapse; width: 100%; } .findings td, .findings th { text-align: left; "
+    "padding: 4px 10px; border-bottom: 1px solid var(--line); vertical-align: top; overflow-wrap: anywhere; }"
+)
 
 
 def html_report(
@@ -45,13 +49,12 @@ def html_report(
     """
     data = report_data(experiment, models, target or {}, observed or {}, slow)
     script = Markup('\n(() => {\n"use strict";\n' + "".join(read_template(name) for name in _SCRIPTS) + "})();\n")
-    style = Markup("\n" + read_template("report.css"))
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     counts = [max(column) for column in zip(*data["repetitions"].values(), strict=True)] or [0] * len(data["points"])
     points = [
         ([number(float(value)) for value in point], count) for point, count in zip(data["points"], counts, strict=True)
     ]
-    return environment.from_string(read_template("report.html")).render(
+    return _page(
+        "report.html",
         title=experiment.name,
         subtitle=subtitle,
         facts=facts,
@@ -61,22 +64,28 @@ def html_report(
         data=Markup(script_json(data)),
         script=script,
         script_hash=content_hash(script),
-        style=style,
-        style_hash=content_hash(style),
         footer=footer
         or "Written by Quipu. Values are exclusive per call path; inclusive values add up what a call path calls.",
     )
 
 
+def html_diagnosis(title: str, place: str, diagnosis: Diagnosis) -> str:
+    """Return the findings at a point, which `place` names, as the text of one HTML file."""
+    return _page("diagnosis.html", _FINDINGS_STYLE, title=title, place=place, diagnosis=diagnosis)
+
+
+def _page(template: str, more_style: str = "", **content: Any) -> str:
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.filters |= {"factor": factor, "percent": percent, "quantity": quantity}
+    style = Markup("\n" + read_template("report.css") + more_style)
+    page = environment.from_string(read_template(template))
+    return page.render(style=style, style_hash=content_hash(style), **content)
+
+
 def script_json(data: Any) -> str:
     """Return JSON text that cannot leave a script element, whatever strings the data holds."""
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    text = "".join(_ESCAPES.get(character, character) for character in text) if _needs_escape(text) else text
-    return text.encode("utf-8", "replace").decode("utf-8")
-
-
-def _needs_escape(text: str) -> bool:
-    return any(character in text for character in _ESCAPES)
+    return text.translate(_ESCAPES).encode("utf-8", "replace").decode("utf-8")
 
 
 def content_hash(content: str) -> str:

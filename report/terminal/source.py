@@ -9,8 +9,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ..source_view import ListedFunction, SourceView
-from ..text import path_text, percent, quantity
+from ..source_view import ListedRow, Listing, SourceView
+from ..text import percent, quantity
 from .glyphs import Glyphs, Layout, clean
 from .names import shorten
 
@@ -21,59 +21,50 @@ _NARROWEST = 16
 
 def source_listing(view: SourceView, layout: Layout) -> list[RenderableType]:
     """Return one listing per function: line numbers, metrics, share of the run (of the first metric), source text."""
-    return [_listing(view, function, layout) for function in view.functions]
-
-
-def _listing(view: SourceView, function: ListedFunction, layout: Layout) -> RenderableType:
-    place = f"{function.file}: " if function.file else ""
-    rows = []
-    for line in function.lines:
-        if line.number == 0 and line.values is None:
-            rows.append((layout.glyphs.ellipsis, *("" for _ in view.metrics), "", ""))
-            continue
-        numbers = (
-            ("",) * (len(view.metrics) + 1) if line.values is None else _numbers(view, line.values, line.share, layout)
-        )
-        rows.append((str(line.number) if line.number else "?", *numbers, line.text.expandtabs(4)))
     headings = ("line", *(metric.name for metric in view.metrics), "share", "source")
-    hot = [line.share >= _HOT for line in function.lines]
-    title = _title(view, place, function.function, function.values, function.share, layout)
-    return Group(*title, _listing_of(headings, rows, hot, _beginning, layout))
+    listings: list[RenderableType] = []
+    for function in view.listings:
+        rows = [
+            (line.name or layout.glyphs.ellipsis, *_numbers(view, line, layout), line.text.expandtabs(4))
+            for line in function.rows
+        ]
+        hot = [line.share >= _HOT for line in function.rows]
+        listings.append(Group(*_title(view, function, layout), _table(headings, rows, hot, _beginning, layout)))
+    return listings
 
 
 def inlined_listing(view: SourceView, layout: Layout) -> list[RenderableType]:
     """Return one table per call path: metrics, share of the call path, source function and where it is."""
     headings = (*(f"{metric.name} excl" for metric in view.metrics), "share", "came from")
     listings: list[RenderableType] = []
-    for path in view.inlined:
-        rows = [
-            (*_numbers(view, row.values, row.share, layout), f"{row.function}  {row.place}".rstrip())
-            for row in path.rows
-        ]
-        title = _title(view, "", path_text(path.path), path.values, path.share, layout)
-        listings.append(Group(*title, _listing_of(headings, rows, [False] * len(rows), _function_and_place, layout)))
+    for path in view.listings:
+        rows = [(*_numbers(view, row, layout), f"{row.name}  {row.text}".rstrip()) for row in path.rows]
+        table = _table(headings, rows, [False] * len(rows), _function_and_place, layout)
+        listings.append(Group(*_title(view, path, layout), table))
     return listings
 
 
-def _title(
-    view: SourceView, place: str, name: str, values: Sequence[float], share: float, layout: Layout
-) -> tuple[Text, Text]:
-    sums = (
-        clean(f"{metric.name} {quantity(value, metric.unit)}", layout.glyphs)
-        for metric, value in zip(view.metrics, values, strict=True)
-    )
-    place, name = clean(place, layout.glyphs), clean(name, layout.glyphs)
+def _title(view: SourceView, listing: Listing, layout: Layout) -> tuple[Text, Text]:
+    place = clean(f"{listing.place}: " if listing.place else "", layout.glyphs)
+    name = clean(listing.name, layout.glyphs)
     room = max(layout.width // 2, layout.width - cell_len(place))
     place = shorten(place, layout.width - min(room, cell_len(name)), layout.glyphs)
+    sums = zip(view.metrics, _quantities(view, listing.values, layout), strict=True)
+    values = ", ".join(f"{clean(metric.name, layout.glyphs)} {text}" for metric, text in sums)
     return (
         Text(place + shorten(name, layout.width - cell_len(place), layout.glyphs), style="bold"),
-        Text(f"{', '.join(sums)}, {percent(share)} of the run", style="dim", overflow="fold"),
+        Text(f"{values}, {percent(listing.share)} of the run", style="dim", overflow="fold"),
     )
 
 
-def _numbers(view: SourceView, values: Sequence[float], share: float, layout: Layout) -> tuple[str, ...]:
-    texts = [clean(quantity(x, metric.unit), layout.glyphs) for x, metric in zip(values, view.metrics, strict=True)]
-    return (*texts, percent(share))
+def _quantities(view: SourceView, values: Sequence[float], layout: Layout) -> list[str]:
+    return [clean(quantity(x, metric.unit), layout.glyphs) for x, metric in zip(values, view.metrics, strict=True)]
+
+
+def _numbers(view: SourceView, row: ListedRow, layout: Layout) -> list[str]:
+    if row.values is None:
+        return [""] * (len(view.metrics) + 1)
+    return [*_quantities(view, row.values, layout), percent(row.share)]
 
 
 def _beginning(text: str, width: int, glyphs: Glyphs) -> str:
@@ -91,7 +82,7 @@ def _function_and_place(text: str, width: int, glyphs: Glyphs) -> str:
     return shorten(name, max(_NARROWEST, width - cell_len(gap + place)), glyphs) + gap + place if name else text
 
 
-def _listing_of(
+def _table(
     headings: Sequence[str],
     rows: Sequence[Sequence[str]],
     hot: Sequence[bool],
@@ -100,15 +91,14 @@ def _listing_of(
 ) -> Table:
     """Return a table whose last column takes the room that is left; `cut` makes it fit."""
     table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold", show_edge=False)
-    last = len(headings) - 1
-    used = 0
+    room = layout.width
     for at, heading in enumerate(headings[:-1]):
         width = max([cell_len(heading), *(cell_len(row[at]) for row in rows)])
-        used += width + _GAP
+        room -= width + _GAP
         table.add_column(heading, justify="right", no_wrap=True, width=width)
-    room = max(_NARROWEST, layout.width - used)
-    table.add_column(headings[last], no_wrap=True, width=room)
+    room = max(_NARROWEST, room)
+    table.add_column(headings[-1], no_wrap=True, width=room)
     for row, is_hot in zip(rows, hot, strict=True):
-        text = _beginning(cut(clean(row[last], layout.glyphs), room, layout.glyphs), room, layout.glyphs)
-        table.add_row(*(Text(cell) for cell in row[:last]), Text(text), style="bold red" if is_hot else None)
+        text = _beginning(cut(clean(row[-1], layout.glyphs), room, layout.glyphs), room, layout.glyphs)
+        table.add_row(*map(Text, row[:-1]), Text(text), style="bold red" if is_hot else None)
     return table

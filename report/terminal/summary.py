@@ -23,11 +23,8 @@ def head(title: str, facts: Sequence[tuple[str, str]], notes: Sequence[str], lay
     table.add_column(overflow="fold", max_width=max(20, layout.width - label_width - 4))
     for label, text in facts:
         table.add_row(Text(label), Text(clean(text, layout.glyphs)))
-    lines: list[RenderableType] = [Text(elide(clean(title, layout.glyphs), layout.width, layout.glyphs), style="bold")]
-    if facts:
-        lines.append(table)
-    lines.extend(note_lines(notes, layout))
-    return Group(*lines)
+    heading = Text(elide(clean(title, layout.glyphs), layout.width, layout.glyphs), style="bold")
+    return Group(heading, *([table] if facts else []), *note_lines(notes, layout))
 
 
 def note_lines(notes: Sequence[str], layout: Layout) -> list[RenderableType]:
@@ -43,14 +40,11 @@ def run_summary(run: RunView, layout: Layout) -> RenderableType:
     line.append(outcome, style=style)
     line.append(f"  {clean(run.name, layout.glyphs)}", style="bold")
     ranks = "rank" if run.ranks == 1 else "ranks"
-    line.append(
-        f"  {run.ranks} {ranks}, {run.call_paths} call paths, {clean(quantity(run.seconds, 's'), layout.glyphs)}"
-    )
+    seconds = clean(quantity(run.seconds, "s"), layout.glyphs)
+    line.append(f"  {run.ranks} {ranks}, {run.call_paths} call paths, {seconds}")
     if run.exit_code:
         line.append(f", exit code {run.exit_code}", style="red")
-    lines: list[RenderableType] = [line]
-    lines.extend(note_lines(run.problems, layout))
-    return Group(*lines)
+    return Group(line, *note_lines(run.problems, layout))
 
 
 def campaign_line(step: CampaignStep, layout: Layout) -> Text:

@@ -4,22 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
 from ..text import factor, number, path_text, percent, quantity
-from ..views import (
-    ChangeRow,
-    Check,
-    ConfigurationRow,
-    FunctionRow,
-    ModelRow,
-    NoiseRow,
-    RankedRow,
-)
+from ..views import ChangeRow, Check, ConfigurationRow, ModelRow, NoiseRow, RankedRow
 from .glyphs import Layout, clean, elide
 from .names import shorten
 
@@ -47,19 +39,11 @@ def change_table(rows: Sequence[ChangeRow], layout: Layout) -> Table:
 
 def noise_table(rows: Sequence[NoiseRow], layout: Layout) -> Table:
     """Return the noise of repetitions: the range of a configuration, quantiles of deviations, the worst one."""
-    texts = [
-        (
-            path_text(row.path),
-            row.metric,
-            row.repetitions,
-            percent(row.level),
-            "" if math.isnan(row.low) else f"{percent(row.low)} .. {percent(row.high)}",
-            percent(row.worst),
-            row.place,
-            row.warning,
-        )
-        for row in rows
-    ]
+    texts = []
+    for row in rows:
+        span = "" if math.isnan(row.low) else f"{percent(row.low)} .. {percent(row.high)}"
+        numbers = (row.repetitions, percent(row.level), span, percent(row.worst))
+        texts.append((path_text(row.path), row.metric, *numbers, row.place, row.warning))
     headings = ("call path", "metric", "repetitions", "range", "90 % of deviations", "worst", "at", "note")
     return _elastic(headings, texts, (0, 7), (2, 3, 4, 5), layout)
 
@@ -68,12 +52,10 @@ def ranking_table(rows: Sequence[RankedRow], unit: str, layout: Layout) -> Table
     """Return a ranking of call paths at a point: predicted value, share, interval, formula, extrapolation flag."""
     texts = []
     for place, row in enumerate(rows, start=1):
-        interval = ""
-        if row.low is not None and row.high is not None:
-            interval = f"{quantity(row.low, unit)} .. {quantity(row.high, unit)}"
+        ends = [quantity(end, unit) for end in (row.low, row.high) if end is not None]
         flag = "extrapolation" if row.extrapolation else ""
         value = quantity(row.value, unit)
-        texts.append((str(place), path_text(row.path), value, percent(row.share), interval, flag, row.formula))
+        texts.append((str(place), path_text(row.path), value, percent(row.share), " .. ".join(ends), flag, row.formula))
     headings = ("", "call path", "predicted", "share", "90 % interval", "", "model")
     return _elastic(headings, texts, (1, 6), (0, 2, 3), layout)
 
@@ -81,16 +63,9 @@ def ranking_table(rows: Sequence[RankedRow], unit: str, layout: Layout) -> Table
 def filter_table(selection: RegionSelection, dropped: int, layout: Layout) -> Table:
     """Return what a filter keeps, and so many of the regions that it drops, and why."""
     texts = [
-        (
-            word,
-            choice.region.display,
-            percent(choice.share),
-            quantity(choice.visits),
-            quantity(choice.overhead, "s"),
-            choice.reason,
-        )
+        (word, one.region.display, percent(one.share), quantity(one.visits), quantity(one.overhead, "s"), one.reason)
         for word, choices in (("keep", selection.kept), ("drop", selection.dropped[:dropped]))
-        for choice in choices
+        for one in choices
     ]
     headings = ("", "region", "share", "visits per rank", "overhead", "reason")
     return _elastic(headings, texts, (1, 5), (2, 3, 4), layout)
@@ -126,12 +101,7 @@ def configuration_table(parameters: Sequence[str], rows: Sequence[ConfigurationR
     """Return the measured configurations of an experiment: parameter values, repetitions, total of a metric."""
     headings = (*(clean(name, layout.glyphs) for name in parameters), "repetitions", "total", "spread")
     texts = [
-        (
-            *(number(value) for value in row.point),
-            str(row.repetitions),
-            quantity(row.total, row.unit),
-            percent(row.spread),
-        )
+        (*map(number, row.point), str(row.repetitions), quantity(row.total, row.unit), percent(row.spread))
         for row in rows
     ]
     return _elastic(headings, texts, (), tuple(range(len(headings))), layout)
@@ -156,28 +126,13 @@ def check_table(checks: Sequence[Check], layout: Layout) -> Table:
     return table
 
 
-def function_table(rows: Sequence[FunctionRow], layout: Layout) -> Table:
+def function_table(rows: Sequence[Sequence[str]], layout: Layout) -> Table:
     """Return the functions of a program: size in LLVM IR after inlining, calls, and whether it is a region."""
-    texts = [
-        (
-            row.display,
-            row.place,
-            str(row.blocks),
-            str(row.instructions),
-            str(row.calls) + (f"+{row.indirect_calls}" if row.indirect_calls else ""),
-            "region" if row.region else "",
-        )
-        for row in rows
-    ]
-    return _elastic(("function", "source", "blocks", "instructions", "calls", ""), texts, (0, 1), (2, 3, 4), layout)
+    return _elastic(("function", "source", "blocks", "instructions", "calls", ""), rows, (0, 1), (2, 3, 4), layout)
 
 
 def _elastic(
-    headings: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    elastic: tuple[int, ...],
-    right: tuple[int, ...],
-    layout: Layout,
+    headings: Sequence[str], rows: Sequence[Sequence[str]], elastic: Sequence[int], right: Sequence[int], layout: Layout
 ) -> Table:
     """Return a table in which only the `elastic` columns give way; empty columns are left out."""
     cleaned = [[clean(text, layout.glyphs) for text in row] for row in rows]
@@ -191,12 +146,8 @@ def _elastic(
     room = dict(zip(elastic, widths, strict=True))
     table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold", show_edge=False)
     for at in shown:
-        table.add_column(
-            headings[at],
-            justify="right" if at in right else "left",
-            no_wrap=True,
-            width=room.get(at, natural[at] or None),
-        )
+        side: Literal["right", "left"] = "right" if at in right else "left"
+        table.add_column(headings[at], justify=side, no_wrap=True, width=room.get(at, natural[at] or None))
     cuts = {at: shorten if headings[at] in _NAMES else elide for at in elastic}
     for row in cleaned:
         table.add_row(*(Text(cuts[at](row[at], room[at], layout.glyphs) if at in cuts else row[at]) for at in shown))
@@ -206,8 +157,7 @@ def _elastic(
 def _share(natural: list[int], room: int) -> list[int]:
     """Divide `room` columns between texts of these widths: no more than each needs, at least 12."""
     widths = [0] * len(natural)
-    left = room
     for place, at in enumerate(sorted(range(len(natural)), key=lambda at: natural[at])):
-        widths[at] = max(min(natural[at], 12), min(natural[at], left // (len(natural) - place)))
-        left -= widths[at]
+        widths[at] = max(min(natural[at], 12), min(natural[at], room // (len(natural) - place)))
+        room -= widths[at]
     return widths

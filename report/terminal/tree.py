@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from quipu.modeling.errors import ModelingError
@@ -37,11 +38,11 @@ def columns_of(view: TreeView, options: TreeOptions) -> tuple[Column, ...]:
     names = options.metrics or default_metrics(view)
     if options.spread and not options.metrics:
         names = names[:1]
-    columns = []
-    for name in names:
-        for scope in _scopes(view, name, options):
-            columns.append(Column(name, scope, _statistics(view, name, scope, options.spread)))
-    return tuple(columns)
+    return tuple(
+        Column(name, scope, _statistics(view, name, scope, options.spread))
+        for name in names
+        for scope in _scopes(view, name, options)
+    )
 
 
 def default_metrics(view: TreeView) -> tuple[str, ...]:
@@ -64,11 +65,9 @@ def _statistics(view: TreeView, name: str, scope: Scope, spread: bool) -> Statis
 
 def _scopes(view: TreeView, name: str, options: TreeOptions) -> tuple[Scope, ...]:
     metric, scope = view.metric(name), options.scope
-    if scope is None and options.spread and view.spread is not None:
-        return ("exclusive",)
     if scope is not None:
         return (scope,)
-    if name == "visits":
+    if name == "visits" or (options.spread and view.spread is not None):
         return ("exclusive",)
     return ("inclusive",) if metric.is_effort else ("inclusive", "exclusive")
 
@@ -101,11 +100,7 @@ def call_tree(view: TreeView, options: TreeOptions, layout: Layout) -> Table:
     cells = [_cells(view, column, [node for node, _ in rows], options.spread, layout) for column in columns]
     headings = [_headings(view, column, options.spread) for column in columns]
     share = _shares(view, columns)
-    numeric = [
-        (head, body)
-        for heads, bodies in zip(headings, cells, strict=True)
-        for head, body in zip(heads, bodies, strict=True)
-    ]
+    numeric = list(zip(chain(*headings), chain(*cells), strict=True))
     if share is not None:
         numeric.insert(len(headings[0]), ("share", [percent(share[node]) for node, _ in rows]))
     labels = [_guides(last, 3, layout) for _, last in rows]
@@ -196,9 +191,7 @@ def _fit(
     used = 0
     kept: list[tuple[str, list[str]]] = []
     for head, body in numeric:
-        need = (
-            max(max((len(line) for line in head.split("\n")), default=0), max(map(len, body), default=0)) + _COLUMN_GAP
-        )
+        need = max(map(len, (*head.split("\n"), *body))) + _COLUMN_GAP
         if kept and used + need + min(natural, narrowest) + _COLUMN_GAP > width:
             break
         used += need

@@ -18,18 +18,16 @@ from quipu.report.terminal import (
     Layout,
     call_tree,
     campaign_line,
-    check_table,
     console_for,
     elide,
     head,
     layout_of,
-    model_table,
     plain_names,
     plain_text,
-    ranking_table,
     run_summary,
     shorten,
 )
+from quipu.report.terminal.tables import check_table, model_table, ranking_table
 from quipu.report.text import quantity
 from quipu.report.views import CampaignStep, Check, ModelRow, RankedRow, RunView, TreeOptions, TreeView, statistics
 from rich.cells import cell_len

@@ -107,17 +107,14 @@ def _collect(members: _Members, source: object) -> Collector:
         raise FormatError(where, '"measurements" is missing or no object')
     collector = Collector(where, parameter_names(content, where))
     means_only = False
-    for callpath, metrics in content["measurements"].items():
-        for metric, entries in entries_of(metrics, callpath, where):
-            for count, entry in enumerate(entries, start=1):
-                what = f"{callpath}, {metric}, entry {count}"
-                if not isinstance(entry, dict) or "coordinate" not in entry or "mean" not in entry:
-                    raise FormatError(where, f'{what}: "coordinate" or "mean" is missing')
-                mean = number(entry["mean"], where, what)
-                single = [] if entry.get("values") is None else _per_repetition(members.array(entry["values"], what))
-                if not single or not math.isclose(math.fsum(single) / len(single), mean, rel_tol=1e-9):
-                    means_only, single = True, [mean]
-                collector.add(callpath, metric, collector.point(entry["coordinate"], what), single)
+    for callpath, metric, what, entry in entries_of(content["measurements"], where):
+        if not isinstance(entry, dict) or "coordinate" not in entry or "mean" not in entry:
+            raise FormatError(where, f'{what}: "coordinate" or "mean" is missing')
+        mean = number(entry["mean"], where, what)
+        single = [] if entry.get("values") is None else _per_repetition(members.array(entry["values"], what))
+        if not single or not math.isclose(math.fsum(single) / len(single), mean, rel_tol=1e-9):
+            means_only, single = True, [mean]
+        collector.add(callpath, metric, collector.point(entry["coordinate"], what), single)
     if means_only:
         collector.notes.append(_NOTE)
     return collector

@@ -68,6 +68,29 @@ def _short(value: Any) -> str:
     return text if len(text) < 50 else text[:47] + "..."
 
 
+class TreeBuilder:
+    """A call tree in the making."""
+
+    def __init__(self) -> None:
+        self._regions: dict[str, Region] = {}
+        self._nodes: dict[tuple[int, str], int] = {}
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    def node(self, parent: int, region: Region) -> int:
+        """Return the number of the call path of a region below another call path, -1 for none; first come, first."""
+        self._regions.setdefault(region.name, region)
+        return self._nodes.setdefault((parent, region.name), len(self._nodes))
+
+    def tree(self) -> CallTree:
+        """Return the tree of all call paths."""
+        places = {name: place for place, name in enumerate(self._regions)}
+        region = np.array([places[name] for _, name in self._nodes], dtype=np.int64)
+        parent = np.array([parent for parent, _ in self._nodes], dtype=np.int64)
+        return CallTree(tuple(self._regions.values()), region, parent)
+
+
 class Collector:
     """Takes measurements in any order; `experiment` returns them all."""
 
@@ -78,10 +101,7 @@ class Collector:
         self.values: dict[str, dict[int, dict[int, list[float]]]] = {}
         self._points: dict[tuple[float, ...], int] = {}
         self._nodes: dict[str, int] = {}
-        self._children: dict[tuple[int, str], int] = {}
-        self._regions: dict[str, int] = {}
-        self._region: list[int] = []
-        self._parent: list[int] = []
+        self._tree = TreeBuilder()
 
     def _parameter_names(self, given: Sequence[str], line: int | None) -> tuple[str, ...]:
         """Return names that can be typed in a shell: letters, digits and underscores."""
@@ -130,12 +150,7 @@ class Collector:
         node = -1
         for name in _ARROW.split(callpath):
             region = name.strip() or (DEFAULT_CALLPATH if not callpath.strip() else "<unnamed>")
-            found = self._children.get((node, region))
-            if found is None:
-                found = self._children[node, region] = len(self._parent)
-                self._region.append(self._regions.setdefault(region, len(self._regions)))
-                self._parent.append(node)
-            node = found
+            node = self._tree.node(node, Region(region, region, _kind(region)))
         return node
 
     def experiment(self, name: str, notes: Sequence[str] = ()) -> Experiment:
@@ -153,7 +168,7 @@ class Collector:
             name=name,
             parameters=self.parameters,
             points=np.array(ordered, dtype=np.float64).reshape(len(ordered), len(self.parameters)),
-            tree=self._tree(),
+            tree=self._tree.tree(),
             metrics={metric: metric_named(metric) for metric in self.values},
             values={metric: self._dense(metric, place) for metric in self.values},
             notes=(*notes, *self.notes),
@@ -162,7 +177,7 @@ class Collector:
     def _dense(self, metric: str, place: np.ndarray[Any, np.dtype[np.int64]]) -> FloatArray:
         places = self.values[metric]
         most = max(len(values) for by_point in places.values() for values in by_point.values())
-        shape = (len(self._parent), place.size, most)
+        shape = (len(self._tree), place.size, most)
         if math.prod(shape) * len(self.values) > _LARGEST_ARRAY:
             raise FormatError(
                 self.source,
@@ -174,10 +189,6 @@ class Collector:
             for point, values in by_point.items():
                 dense[node, place[point], : len(values)] = values
         return dense
-
-    def _tree(self) -> CallTree:
-        regions = tuple(Region(name, name, _kind(name)) for name in self._regions)
-        return CallTree(regions, np.array(self._region, dtype=np.int64), np.array(self._parent, dtype=np.int64))
 
 
 def _kind(name: str) -> RegionKind:

@@ -14,35 +14,24 @@ from xml.etree.ElementTree import ParseError
 
 import numpy as np
 from quipu.modeling.errors import EnvironmentProblem, FormatError
-from quipu.modeling.experiment import CallTree, Experiment, FloatArray, IntArray, Metric, Region, RegionKind
+from quipu.modeling.experiment import Experiment, FloatArray, IntArray, Metric, Region, RegionKind
 from quipu.modeling.metrics import METRICS
 
+from ...views import Over
+from .collect import TreeBuilder
 from .content import LARGEST
 from .cube_folders import Profile, find_profiles
 
-OverRanks = Literal["mean", "max", "sum"]
 _UNITS = {"sec": "s", "occ": "1", "#": "1", "": "1", "bytes": "B"}
 _PLAIN = re.compile(r"(MAX)?DOUBLE|FLOAT|U?INT(8|16|32|64)?|((UN)?SIGNED )?(SHORT )?INT(EGER)?")
 _KINDS = {"mpi": RegionKind.MPI, "openmp": RegionKind.OPENMP, "user": RegionKind.USER, "python": RegionKind.PYTHON}
-# What pycubexr and the standard library raise for damaged profiles; pycubexr checks much with assertions.
-_DAMAGE = (
-    tarfile.TarError,
-    zlib.error,
-    struct.error,
-    ParseError,
-    OSError,
-    EOFError,
-    LookupError,
-    ValueError,
-    TypeError,
-    AttributeError,
-    AssertionError,
-    ArithmeticError,
-    RecursionError,
-)
+# What pycubexr and the standard library raise for damaged files, and pycubexr, which checks much with assertions, for
+# damaged contents.
+_DAMAGED_FILE = (tarfile.TarError, zlib.error, struct.error, ParseError, OSError, EOFError)
+_DAMAGED_CONTENT = (LookupError, ValueError, TypeError, AttributeError, AssertionError, ArithmeticError, RecursionError)
 
 
-def read_cube_folder(folder: Path, over_ranks: OverRanks = "mean") -> Experiment:
+def read_cube_folder(folder: Path, over_ranks: Over = "mean") -> Experiment:
     """Return the Cube profiles in folders named as Extra-P wants it (see `cube_folders`) as one experiment.
 
     Values are exclusive; threads of a rank add up (metrics of maxima: the largest), then ranks combine by
@@ -66,16 +55,12 @@ def read_cube_folder(folder: Path, over_ranks: OverRanks = "mean") -> Experiment
 class _Reader:
     """The call paths and metrics of all profiles, and their values profile by profile."""
 
-    def __init__(self, over_ranks: OverRanks) -> None:
+    def __init__(self, over_ranks: Over) -> None:
         self.over_ranks = over_ranks
         self.metrics: dict[str, Metric] = {}
         self.values: list[dict[str, dict[int, float]]] = []
         self.notes: dict[str, None] = {}
-        self._nodes: dict[tuple[int, str], int] = {}
-        self._regions: dict[str, int] = {}
-        self._table: list[Region] = []
-        self._region: list[int] = []
-        self._parent: list[int] = []
+        self.tree = TreeBuilder()
 
     def read(self, path: Path) -> None:
         """Read one profile; FormatError if it is damaged or of a kind that pycubexr does not read."""
@@ -89,7 +74,7 @@ class _Reader:
                 warnings.simplefilter("ignore")  # of checksums that CubeWriter 4.8 got wrong
                 with CubexParser(str(path)) as parser:
                     self.values.append(dict(self._metrics_of(parser)))
-        except (*_DAMAGE, CorruptIndexError) as error:
+        except (*_DAMAGED_FILE, *_DAMAGED_CONTENT, CorruptIndexError) as error:
             reason = f": {error}" if str(error) else ""
             raise FormatError(path, f"is no Cube profile that can be read{reason}") from error
 
@@ -123,18 +108,10 @@ class _Reader:
         parent = -1 if cnode.parent is None else int(cnode.parent.quipu_node)
         region = cnode.region
         name = region.mangled_name or region.name or "<unnamed>"
-        key = (parent, name)
-        if key not in self._nodes:
-            if name not in self._regions:
-                self._regions[name] = len(self._table)
-                kind = _KINDS.get((region.paradigm or "").lower(), RegionKind.FUNCTION)
-                place = (region.mod or "", max(0, int(region.begin)))
-                self._table.append(Region(name, region.name or name, kind, *place))
-            self._nodes[key] = len(self._parent)
-            self._region.append(self._regions[name])
-            self._parent.append(parent)
-        cnode.quipu_node = self._nodes[key]
-        return self._nodes[key]
+        kind = _KINDS.get((region.paradigm or "").lower(), RegionKind.FUNCTION)
+        place = (region.mod or "", max(0, int(region.begin)))
+        node = cnode.quipu_node = self.tree.node(parent, Region(name, region.name or name, kind, *place))
+        return node
 
     def _combined(self, values: FloatArray, ranks: IntArray, metric: Metric) -> float:
         """Return one value of those of all locations (threads)."""
@@ -153,9 +130,8 @@ class _Reader:
         if not self.metrics:
             raise FormatError(folder, "the Cube profiles hold no values")
         repetition = [keys[:place].count(key) for place, key in enumerate(keys)]
-        values = {
-            metric: np.full((len(self._parent), len(points), max(repetition) + 1), np.nan) for metric in self.metrics
-        }
+        shape = (len(self.tree), len(points), max(repetition) + 1)
+        values = {metric: np.full(shape, np.nan) for metric in self.metrics}
         for key, count, measured in zip(keys, repetition, self.values, strict=True):
             where = points.index(key)
             for metric, by_node in measured.items():
@@ -165,9 +141,7 @@ class _Reader:
             name=folder.resolve().name,
             parameters=names,
             points=np.array(points, dtype=np.float64).reshape(len(points), len(names)),
-            tree=CallTree(
-                tuple(self._table), np.array(self._region, dtype=np.int64), np.array(self._parent, dtype=np.int64)
-            ),
+            tree=self.tree.tree(),
             metrics=self.metrics,
             values=values,
             over_ranks=self.over_ranks,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from quipu.modeling.errors import FormatError
@@ -51,10 +51,7 @@ def find_profiles(folder: Path) -> list[Profile]:
             )
     varied = [name for name in first.parameters if len({profile.parameters[name] for profile in profiles}) > 1]
     kept = varied or list(first.parameters)
-    profiles = [
-        Profile(profile.path, {name: profile.parameters[name] for name in kept}, profile.repetition)
-        for profile in profiles
-    ]
+    profiles = [replace(one, parameters={name: one.parameters[name] for name in kept}) for one in profiles]
     return sorted(profiles, key=lambda profile: (tuple(profile.parameters.values()), profile.repetition))
 
 

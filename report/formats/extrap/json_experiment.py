@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from quipu.modeling.errors import FormatError
@@ -30,14 +31,11 @@ def _collect(content: dict[str, Any], source: object) -> Collector:
     measurements = content.get("measurements")
     if not isinstance(measurements, dict):
         raise FormatError(source, '"measurements" is missing or no object {"call path": {"metric": [...]}}')
-    for callpath, metrics in measurements.items():
-        for metric, entries in entries_of(metrics, callpath, source):
-            for count, entry in enumerate(entries, start=1):
-                what = f"{callpath}, {metric}, entry {count}"
-                if not isinstance(entry, dict) or "point" not in entry or "values" not in entry:
-                    raise FormatError(source, f'{what}: is not {{"point": [...], "values": [...]}}')
-                values = repetitions(entry["values"], source, what)
-                collector.add(callpath, metric, collector.point(entry["point"], what), values)
+    for callpath, metric, what, entry in entries_of(measurements, source):
+        if not isinstance(entry, dict) or "point" not in entry or "values" not in entry:
+            raise FormatError(source, f'{what}: is not {{"point": [...], "values": [...]}}')
+        values = repetitions(entry["values"], source, what)
+        collector.add(callpath, metric, collector.point(entry["point"], what), values)
     return collector
 
 
@@ -49,11 +47,13 @@ def parameter_names(content: dict[str, Any], source: object) -> list[str]:
     return [text_of(name, source, '"parameters"') for name in names]
 
 
-def entries_of(metrics: Any, callpath: str, source: object) -> list[tuple[str, list[Any]]]:
-    """Return the (metric, entries) of a call path, checked to be an object of lists."""
-    if not isinstance(metrics, dict):
-        raise FormatError(source, f'{callpath}: is not {{"metric": [...]}}')
-    for metric, entries in metrics.items():
-        if not isinstance(entries, list):
-            raise FormatError(source, f"{callpath}, {metric}: is not a list of measurements")
-    return list(metrics.items())
+def entries_of(measurements: dict[str, Any], source: object) -> Iterator[tuple[str, str, str, Any]]:
+    """Yield call path, metric, what an entry is called in errors, and the entry, which may be anything."""
+    for callpath, metrics in measurements.items():
+        if not isinstance(metrics, dict):
+            raise FormatError(source, f'{callpath}: is not {{"metric": [...]}}')
+        for metric, entries in metrics.items():
+            if not isinstance(entries, list):
+                raise FormatError(source, f"{callpath}, {metric}: is not a list of measurements")
+            for count, entry in enumerate(entries, start=1):
+                yield callpath, metric, f"{callpath}, {metric}, entry {count}", entry

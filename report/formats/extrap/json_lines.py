@@ -1,14 +1,18 @@
-"""Extra-P JSON Lines: one measurement per line."""
+"""Extra-P JSON Lines and Talpas: one measurement per line, in Talpas with semicolons where JSON has commas."""
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from collections.abc import Callable
 
 from quipu.modeling.errors import FormatError
 from quipu.modeling.experiment import Experiment
 
 from .collect import DEFAULT_CALLPATH, DEFAULT_METRIC, Collector, repetitions, text_of
 from .content import load_json
+
+# Strings as they are, so that a semicolon in the name of a call path stays.
+_STRING_OR_SEMICOLON = re.compile(r'"(?:[^"\\]|\\.)*"|;')
 
 
 def parse_json_lines(text: str, source: object, name: str) -> Experiment:
@@ -17,47 +21,47 @@ def parse_json_lines(text: str, source: object, name: str) -> Experiment:
     A line is {"params": {"p": 4}, "callpath": "main->foo", "metric": "time", "value": [1.0, 1.1]}; call path and
     metric may be missing. Lines of the same point are repetitions. Raises FormatError naming the line at fault.
     """
-    lines = LineCollector(source, "params")
+    return _experiment(text, "params", str, source, name)
+
+
+def parse_talpas(text: str, source: object, name: str) -> Experiment:
+    """Return the experiment in a Talpas text.
+
+    A line is {"parameters":{"p":4};"metric":"time";"callpath":"main->foo";"value":1.0}; otherwise as JSON Lines.
+    """
+    return _experiment(text, "parameters", as_json, source, name)
+
+
+def as_json(line: str) -> str:
+    """Return a line of Talpas with commas for semicolons, except in strings."""
+    return _STRING_OR_SEMICOLON.sub(lambda match: "," if match[0] == ";" else match[0], line)
+
+
+def _experiment(text: str, key: str, spelled: Callable[[str], str], source: object, name: str) -> Experiment:
+    """Return the measurements of all lines; `key` is that of the parameter values, `spelled` makes a line JSON."""
+    names: list[str] = []
+    collector: Collector | None = None
     for count, line in enumerate(text.split("\n"), start=1):
-        if line.strip():
-            lines.add(load_json(line, source, count), count)
-    return lines.experiment(name)
-
-
-class LineCollector:
-    """Takes the object of one line after the other; `parameters` is the key of its parameter values."""
-
-    def __init__(self, source: object, parameters: str) -> None:
-        self.source = source
-        self.key = parameters
-        self.names: list[str] = []
-        self.collector: Collector | None = None
-
-    def add(self, record: Any, line: int) -> None:
-        """Add the measurement of a line; FormatError names the line."""
+        if not line.strip():
+            continue
+        record = load_json(spelled(line), source, count)
         if not isinstance(record, dict):
-            raise FormatError(self.source, "is no object {...} with a measurement", line)
-        values = record.get(self.key)
+            raise FormatError(source, "is no object {...} with a measurement", count)
+        values = record.get(key)
         if not isinstance(values, dict):
-            raise FormatError(self.source, f'"{self.key}" is missing or no object such as {{"p": 4}}', line)
-        if self.collector is None:
-            self.names = list(values)
-            self.collector = Collector(self.source, self.names, line)
-        if values.keys() != set(self.names):
-            raise FormatError(
-                self.source,
-                f"the parameters are {', '.join(values) or 'missing'}, but {', '.join(self.names)} in the first line",
-                line,
-            )
+            raise FormatError(source, f'"{key}" is missing or no object such as {{"p": 4}}', count)
+        if collector is None:
+            names = list(values)
+            collector = Collector(source, names, count)
+        if values.keys() != set(names):
+            found = f"the parameters are {', '.join(values) or 'missing'}, but {', '.join(names)} in the first line"
+            raise FormatError(source, found, count)
         if "value" not in record:
-            raise FormatError(self.source, '"value" is missing', line)
-        callpath = text_of(record.get("callpath", DEFAULT_CALLPATH), self.source, '"callpath"', line)
-        metric = text_of(record.get("metric", DEFAULT_METRIC), self.source, '"metric"', line)
-        point = self.collector.point([values[name] for name in self.names], f'"{self.key}"', line)
-        self.collector.add(callpath, metric, point, repetitions(record["value"], self.source, '"value"', line))
-
-    def experiment(self, name: str) -> Experiment:
-        """Return all measurements; FormatError if there are none."""
-        if self.collector is None:
-            raise FormatError(self.source, "holds no measurements")
-        return self.collector.experiment(name)
+            raise FormatError(source, '"value" is missing', count)
+        callpath = text_of(record.get("callpath", DEFAULT_CALLPATH), source, '"callpath"', count)
+        metric = text_of(record.get("metric", DEFAULT_METRIC), source, '"metric"', count)
+        point = collector.point([values[parameter] for parameter in names], f'"{key}"', count)
+        collector.add(callpath, metric, point, repetitions(record["value"], source, '"value"', count))
+    if collector is None:
+        raise FormatError(source, "holds no measurements")
+    return collector.experiment(name)

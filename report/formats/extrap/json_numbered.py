@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypeVar
 
 from quipu.modeling.errors import FormatError
 
 from .collect import Collector, number, text_of
 
+Chosen = TypeVar("Chosen")
 _KINDS = ("parameters", "callpaths", "metrics", "coordinates", "measurements")
 
 
@@ -19,16 +21,18 @@ def collect_numbered(content: dict[str, Any], source: object) -> Collector:
     """
     tables = {kind: _entries(content, kind, source) for kind in _KINDS[:-1]}
     measurements = _entries(content, _KINDS[-1], source, ordered=False)
-    names = {kind: [_named(entry, kind, source) for entry in tables[kind]] for kind in _KINDS[:3]}
+    names = {
+        kind: [text_of(entry.get("name"), source, f'"name" in "{kind}"') for entry in tables[kind]]
+        for kind in _KINDS[:3]
+    }
     collector = Collector(source, names["parameters"])
     points = [_point(entry, collector, source) for entry in tables["coordinates"]]
     for count, entry in enumerate(measurements, start=1):
         what = f"measurement {count}"
-        path = _chosen(entry, "callpath_id", len(names["callpaths"]), what, source)
-        metric = _chosen(entry, "metric_id", len(names["metrics"]), what, source)
-        point = _chosen(entry, "coordinate_id", len(points), what, source)
-        value = _number(entry, "value", what, source)
-        collector.add(names["callpaths"][path], names["metrics"][metric], points[point], [value])
+        path = _chosen(entry, "callpath_id", names["callpaths"], what, source)
+        metric = _chosen(entry, "metric_id", names["metrics"], what, source)
+        point = _chosen(entry, "coordinate_id", points, what, source)
+        collector.add(path, metric, point, [_number(entry, "value", what, source)])
     return collector
 
 
@@ -37,10 +41,6 @@ def _entries(content: dict[str, Any], kind: str, source: object, ordered: bool =
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         raise FormatError(source, f'"{kind}" is missing or no list of objects, as a file with "callpaths" has it')
     return sorted(entries, key=lambda entry: _whole(entry, "id", kind, source)) if ordered else entries
-
-
-def _named(entry: dict[str, Any], kind: str, source: object) -> str:
-    return text_of(entry.get("name"), source, f'"name" in "{kind}"')
 
 
 def _point(entry: dict[str, Any], collector: Collector, source: object) -> int:
@@ -73,8 +73,8 @@ def _whole(entry: dict[str, Any], key: str, what: str, source: object) -> int:
     return int(value)
 
 
-def _chosen(entry: dict[str, Any], key: str, count: int, what: str, source: object) -> int:
+def _chosen(entry: dict[str, Any], key: str, known: Sequence[Chosen], what: str, source: object) -> Chosen:
     place = _whole(entry, key, what, source)
-    if not 1 <= place <= count:
-        raise FormatError(source, f'{what}: "{key}" is {place}, but there are {count} entries (numbered from 1)')
-    return place - 1
+    if not 1 <= place <= len(known):
+        raise FormatError(source, f'{what}: "{key}" is {place}, but there are {len(known)} entries (numbered from 1)')
+    return known[place - 1]

@@ -4,19 +4,13 @@ const DATA = JSON.parse(document.getElementById("quipu-data").textContent);
 const SVG = document.querySelector("#plot svg").namespaceURI;
 const byId = (id) => document.getElementById(id);
 
-function element(name, attributes = {}, ...content) {
-  const node = document.createElement(name);
+function filled(node, attributes, content) {
   for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
   node.append(...content);
   return node;
 }
-
-function shape(name, attributes = {}, ...content) {
-  const node = document.createElementNS(SVG, name);
-  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
-  node.append(...content);
-  return node;
-}
+const element = (name, attributes = {}, ...content) => filled(document.createElement(name), attributes, content);
+const shape = (name, attributes = {}, ...content) => filled(document.createElementNS(SVG, name), attributes, content);
 
 // ---- the call tree ----
 const childrenOf = DATA.parent.map(() => []);

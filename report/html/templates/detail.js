@@ -131,11 +131,7 @@ function inclusivePredictions(set, point) {
   const sums = DATA.parent.map((_, path) => set.predict(path, "exclusive", point));
   for (let node = sums.length - 1; node >= 0; node--) {
     const parent = DATA.parent[node];
-    const [below, above] = [sums[node], parent < 0 ? null : sums[parent]];
-    if (parent < 0 || !below) continue;
-    if (!above) sums[parent] = below;
-    else if (set.metric.over_locations === "max") sums[parent] = below.middle > above.middle ? below : above;
-    else sums[parent] = addPredictions(above, below);
+    if (parent >= 0) sums[parent] = set.combined(sums[parent], sums[node]);
   }
   return [...sums.entries()].filter(([, one]) => one && Number.isFinite(one.middle));
 }

@@ -150,14 +150,15 @@ class ModelSet {
   predict(path, scope, point) {
     if (scope === "exclusive") return this.predictOwn(path, point);
     let result = null;
-    for (const node of subtree(path)) {
-      const one = this.predictOwn(node, point);
-      if (!one) continue;
-      if (!result) result = one;
-      else if (this.metric.over_locations === "max") result = one.middle > result.middle ? one : result;
-      else result = addPredictions(result, one);
-    }
+    for (const node of subtree(path)) result = this.combined(result, this.predictOwn(node, point));
     return result;
+  }
+
+  // The prediction of two parts, each null if there is none.
+  combined(a, b) {
+    if (!a || !b) return a || b;
+    if (this.metric.over_locations === "max") return b.middle > a.middle ? b : a;
+    return addPredictions(a, b);
   }
 }
 
