@@ -273,7 +273,7 @@ def test_the_diagnosis_in_the_page_is_that_of_the_slowdowns(ranks: int, tmp_path
         _, first, there = one.factors((ranks, 256.0))
         own = next(m.model for m in models if m.metric == "time" and m.path == one.path)
         assert own is not None
-        lost[one.path] = float(own.evaluate([(ranks, 256.0)])[0]) * (there - first)
+        lost[one.path] = own.predict((ranks, 256.0)).value * (there - first)
     rows = re.findall(r'<tr data-path="(\d+)".*?<span class="tag">([^<]*)</span></td><td class="number">([^<]*)<', card)
     order = sorted(_SLOW, key=lambda one: -lost[one.path])
     assert rows == [(str(one.path), one.cause.value, quantity(lost[one.path], "s")) for one in order]
