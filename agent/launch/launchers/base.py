@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -56,9 +57,16 @@ class LaunchPlan:
 
 
 class Launcher(ABC):
-    """One family of launchers."""
+    """One family of launchers.
+
+    family: as runs name it. title: as messages name it. commands: what its programs are called, each also with an
+    ending such as .openmpi. answer: finds the version in what `LAUNCHER --version` prints; its groups are alternatives.
+    """
 
     family: str
+    title: str
+    commands: tuple[str, ...]
+    answer: re.Pattern[str]
 
     def __init__(self, version: str = "") -> None:
         """version: as the launcher prints it, like "4.1.4"."""

@@ -13,21 +13,16 @@ from .base import Launcher, LaunchPlan, LaunchRequest, find_program
 from .local import Direct, Hydra, OpenMPI, Slurm
 from .simulated import Simulated
 
-_NAMES = re.compile(r"^(mpirun|mpiexec|orterun|prterun|srun|smpirun)([.-].*)?$")
 _TIMEOUT = 20.0
-families: tuple[tuple[re.Pattern[str], type[Launcher]], ...] = (
-    (re.compile(r"Open ?MPI\)? v?(\d[\w.]*)|OpenRTE\)? (\d[\w.]*)|PRRTE\)? (\d[\w.]*)"), OpenMPI),
-    (re.compile(r"HYDRA[\s\S]*?Version:\s*(\d[\w.]*)|Intel\(R\) MPI Library[^\n]*Version ([\d.]+)"), Hydra),
-    (re.compile(r"^SimGrid version (\d[\w.]*)", re.MULTILINE), Simulated),
-    (re.compile(r"^slurm(?:-wlm)? (\d[\w.]*)", re.MULTILINE), Slurm),
-)
+FAMILIES: tuple[type[Launcher], ...] = (OpenMPI, Hydra, Slurm, Simulated)
+_COMMANDS = re.compile(rf"({'|'.join(name for kind in FAMILIES for name in kind.commands)})([.-].*)?")
 
 Ask = Callable[[Path, Mapping[str, str]], str]
 
 
 def is_launcher(command: str) -> bool:
     """Whether the first word of a command is an MPI launcher."""
-    return _NAMES.match(Path(command).name) is not None
+    return _COMMANDS.fullmatch(Path(command).name) is not None
 
 
 def version_text(path: Path, environment: Mapping[str, str]) -> str:
@@ -52,8 +47,8 @@ def version_text(path: Path, environment: Mapping[str, str]) -> str:
 
 def launcher_for(text: str) -> Launcher | None:
     """Return the launcher whose version text this is, None if it is of no known family."""
-    for pattern, kind in families:
-        match = pattern.search(text)
+    for kind in FAMILIES:
+        match = kind.answer.search(text)
         if match:
             return kind(next((group for group in match.groups() if group), ""))
     return None
@@ -77,7 +72,7 @@ def plan_launch(request: LaunchRequest, ask: Ask = version_text) -> LaunchPlan:
     if launcher is None:
         first = text.strip().splitlines()[:1]
         raise MeasurementError(
-            f"{request.command[0]}: is no launcher that Quipu knows (Open MPI, MPICH, Intel MPI, Slurm, SimGrid); "
+            f"{request.command[0]}: is no launcher that Quipu knows ({', '.join(kind.title for kind in FAMILIES)}); "
             f"it says {first[0] if first else 'nothing'!r}"
         )
     # The launcher is called as the user wrote it: Open MPI takes an absolute path as a wish for --prefix, and then puts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from quipu.modeling.errors import MeasurementError
@@ -46,7 +47,9 @@ class Direct(Launcher):
 class OpenMPI(Launcher):
     """mpirun of Open MPI: ranks inherit the environment here, on other nodes what -x names."""
 
-    family = "openmpi"
+    family, title = "openmpi", "Open MPI"
+    commands = ("mpirun", "mpiexec", "orterun", "prterun")
+    answer = re.compile(r"Open ?MPI\)? v?(\d[\w.]*)|OpenRTE\)? (\d[\w.]*)|PRRTE\)? (\d[\w.]*)")
 
     def plan(self, request: LaunchRequest) -> LaunchPlan:
         """Add -x on several nodes, permission for root, and oversubscription when ranks exceed cores."""
@@ -87,7 +90,9 @@ class OpenMPI(Launcher):
 class Hydra(Launcher):
     """mpiexec of MPICH, MVAPICH and Intel MPI: all of the environment goes to all ranks by default."""
 
-    family = "mpich"
+    family, title = "mpich", "MPICH, Intel MPI"
+    commands = ("mpirun", "mpiexec")
+    answer = re.compile(r"HYDRA[\s\S]*?Version:\s*(\d[\w.]*)|Intel\(R\) MPI Library[^\n]*Version ([\d.]+)")
 
     def plan(self, request: LaunchRequest) -> LaunchPlan:
         """Add -genv where the user restricts the environment."""
@@ -103,7 +108,9 @@ class Hydra(Launcher):
 class Slurm(Launcher):
     """srun: all of the environment goes to all ranks, unless --export says otherwise."""
 
-    family = "slurm"
+    family, title = "slurm", "Slurm"
+    commands = ("srun",)
+    answer = re.compile(r"^slurm(?:-wlm)? (\d[\w.]*)", re.MULTILINE)
 
     def plan(self, request: LaunchRequest) -> LaunchPlan:
         """Put the shim before the program; an --export that leaves our variables out is an error."""

@@ -62,7 +62,9 @@ def default_platform(ranks: int) -> str:
 class Simulated(Launcher):
     """smpirun: the program is a library that SMPI loads for every rank; the shim stands before the simulator."""
 
-    family = "smpi"
+    family, title = "smpi", "SimGrid"
+    commands = ("smpirun",)
+    answer = re.compile(r"^SimGrid version (\d[\w.]*)", re.MULTILINE)
 
     def plan(self, request: LaunchRequest) -> LaunchPlan:
         """Add the shim as -wrapper, a platform if there is none, and the speed of this machine."""
