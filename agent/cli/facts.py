@@ -12,7 +12,7 @@ from quipu.modeling.errors import UsageError
 from .output import layout, show, show_json
 
 if TYPE_CHECKING:
-    from ..source.functions import FunctionFacts
+    from ..source.functions import StaticFunction
 
 _ORDERS = ("name", "blocks", "instructions")
 
@@ -48,7 +48,7 @@ def command(
     show([tables.function_table([_row(entry) for entry in shown], layout())])
 
 
-def _row(entry: FunctionFacts) -> tuple[str, ...]:
+def _row(entry: StaticFunction) -> tuple[str, ...]:
     place = f"{entry.file}:{entry.line}" if entry.file else ""
     calls = f"{len(entry.calls)}+{entry.indirect_calls}" if entry.indirect_calls else str(len(entry.calls))
     return entry.display, place, str(entry.blocks), str(entry.instructions), calls, "region" if entry.hook else ""
