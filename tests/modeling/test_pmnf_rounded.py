@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from quipu.modeling.experiment import Metric
 from quipu.modeling.generator import choose_functions
+from quipu.modeling.generator.growth import size
 from quipu.modeling.pmnf import Model, fit_models
 
 BLOCKS = Metric("blocks", "1", "effort")
@@ -18,7 +19,7 @@ def test_generated_functions_have_their_stated_order(seed: int) -> None:
     functions = choose_functions(200, seed)
     counts = [
         [
-            4 + sum(w * s for w, s in zip((2, 3, 2), f.computation.parts({"p": p, "n": n}), strict=False))
+            4 + sum(w * size(t, {"p": p, "n": n}) for w, t in zip((2, 3, 2), f.computation.totals, strict=False))
             for p, n in POINTS
         ]
         for f in functions
