@@ -56,6 +56,7 @@ static struct part *lock_part(uint64_t hash) {
 static void unlock_part(struct part **part) { atomic_flag_clear_explicit(&(*part)->lock, memory_order_release); }
 
 /* The part of this hash, locked to the end of the block. */
+// NOLINTNEXTLINE(bugprone-macro-parentheses): the name of a variable
 #define LOCKED_PART(part, hash) __attribute__((cleanup(unlock_part))) struct part *part = lock_part(hash)
 
 static struct entry **chain(struct part *part, uint64_t hash) {

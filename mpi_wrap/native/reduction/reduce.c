@@ -182,8 +182,8 @@ static void reduce_statistics(struct quipu_work *work) {
             reduce_block(work, cells, count * metrics, message, room);
             if (work->me.rank == 0) {
                 const uint32_t range[] = {first * metrics, count * metrics};
-                const struct quipu_part parts[] = {{range, sizeof range},
-                                                   {message, quipu_cells_pack(message, cells, count * metrics)}};
+                const struct quipu_part parts[] = {
+                    {range, sizeof range}, {message, quipu_cells_pack(message, cells, (uint64_t)count * metrics)}};
                 quipu_file_section(&work->file, "STAT", parts, 2);
             }
         }
