@@ -47,7 +47,7 @@ def model_with_quipu(own: PlantedSet) -> tuple[Answers, float]:
     predictions = [model.predict(own.target.tolist()) for model in models]
     inside = [p.lower <= true <= p.upper for p, true in zip(predictions, own.far, strict=True)]
     leads = [[model.lead(name) for name in own.parameters] for model in models]
-    return Answers(np.array([p.value for p in predictions]), leads, 0.0), round(100 * float(np.mean(inside)), 1)
+    return Answers(np.array([[p.value] for p in predictions]), leads, 0.0), round(100 * float(np.mean(inside)), 1)
 
 
 def sets_of(options: argparse.Namespace) -> Iterable[PlantedSet]:
@@ -84,7 +84,7 @@ def main() -> None:
         answers = {"quipu": mine}
         if python is not None:
             answers |= {"extrap": model_with_extrap([own], python, options.answers)[own.name]}
-        row = {name: share(answer.predictions, own.far) for name, answer in answers.items()}
+        row = {name: share(answer.predictions[:, 0], own.far) for name, answer in answers.items()}
         result["accuracy"][own.name] = row | {"true_form": share(own.true_form_predictions(), own.far)}
         for key, tolerance in (("exponents", None), ("within_quarter", Fraction(1, 4))):
             result[key][own.name] = {n: exponents(a.leads, own.leads, tolerance) for n, a in answers.items()}

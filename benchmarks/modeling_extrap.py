@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from modeling_layout_sets import LayoutSet
 from modeling_sets import Exponents, Floats, PlantedSet
 
 VERSION = "4.2.5"
@@ -26,7 +27,7 @@ ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """What a modeler says about one set: predictions (N,) at the target, leading exponents, CPU seconds."""
+    """What a modeler says about one set: predictions (N, T) at its targets, leading exponents, CPU seconds."""
 
     predictions: Floats
     leads: list[list[Exponents]]
@@ -44,7 +45,9 @@ def interpreter() -> Path:
     return python
 
 
-def model_with_extrap(sets: Sequence[PlantedSet], python: Path, kept: Path | None = None) -> dict[str, Answers]:
+def model_with_extrap(
+    sets: Sequence[PlantedSet | LayoutSet], python: Path, kept: Path | None = None
+) -> dict[str, Answers]:
     """Return the answers of Extra-P with its defaults (mean of repetitions) by name of the set.
 
     kept: a folder of answers to go on with after an interruption; each file is named after its question.
@@ -54,7 +57,7 @@ def model_with_extrap(sets: Sequence[PlantedSet], python: Path, kept: Path | Non
             "parameters": own.parameters,
             "points": own.points.tolist(),
             "values": own.values.tolist(),
-            "target": own.target.tolist(),
+            "targets": own.targets.tolist(),
         }
         for own in sets
     }

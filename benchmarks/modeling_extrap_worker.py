@@ -62,10 +62,10 @@ def main() -> None:
         seconds = time.process_time() - started
         functions = {key[0].name: model.hypothesis.function for key, model in generator.models.items()}
         ordered = [functions[f"f{number}"] for number in range(len(task["values"]))]
-        target = task["target"][0] if len(task["target"]) == 1 else task["target"]
+        targets = [target[0] if len(target) == 1 else target for target in task["targets"]]
         answers[name] = {
             "seconds": seconds,
-            "predictions": [float(function.evaluate(target)) for function in ordered],
+            "predictions": [[float(function.evaluate(target)) for target in targets] for function in ordered],
             "leads": [leads_of(function, len(task["parameters"])) for function in ordered],
         }
     Path(sys.argv[2]).write_text(json.dumps(answers))

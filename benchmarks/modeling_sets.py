@@ -41,6 +41,11 @@ class PlantedSet:
     leads: list[list[Exponents]]
     products: list[bool]
 
+    @property
+    def targets(self) -> Floats:
+        """The target as a list of one, (1, m)."""
+        return self.target[None]
+
     def lines_only(self) -> PlantedSet:
         """Return the same set, measured only where at most one parameter is above its least value."""
         keep = (self.points == self.points.min(axis=0)).sum(axis=1) >= len(self.parameters) - 1

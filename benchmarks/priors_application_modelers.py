@@ -105,7 +105,7 @@ def _extrap(runs: Runs, python: Path) -> Modeler:
         ]
         found = model_with_extrap(sets, python)
         leads = [dict(zip(own.parameters, lead, strict=True)) for lead in found["0"].leads]
-        predictions = np.stack([found[each.name].predictions for each in sets], axis=1)
+        predictions = np.concatenate([found[each.name].predictions for each in sets], axis=1)
         return Answer(predictions, leads, [""] * len(leads))
 
     return model

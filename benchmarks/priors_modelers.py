@@ -78,7 +78,7 @@ def extrap(measured: Measured, python: Path) -> Modeler:
         own = PlantedSet("times", experiment.parameters, experiment.points, centre, target, measured.far, [], [])
         found = model_with_extrap([own], python)["times"]
         leads = [dict(zip(experiment.parameters, lead, strict=True)) for lead in found.leads]
-        return Answer(found.predictions, leads)
+        return Answer(found.predictions[:, 0], leads)
 
     return model
 
