@@ -79,7 +79,7 @@ class Benchmark:
 
     def extrap(self, own: LayoutSet) -> Floats | None:
         """Return what Extra-P predicts, (N, T); None if it is not asked, or cannot model the layout."""
-        if self.python is None or own.name.startswith("scattered"):
+        if self.python is None or (own.name.startswith("scattered") and len(own.parameters) > 1):
             return None
         return model_with_extrap([own], self.python, self.options.answers)[own.name].predictions
 

@@ -14,10 +14,11 @@ from .criterion.evidence import posterior_weights
 from .data.noise import Repetitions
 from .data.preparation import ranges
 from .fit.fitter import with_constant
-from .fit.weights import model_weights, relative_weights
+from .fit.weights import relative_weights
 from .hypotheses.pool import Pool
 from .hypotheses.tables import Specification, Tables
 from .model import Alternative, Factor, Model, Quality, Term
+from .uncertainty import joint_covariance, open_parameters, value_variance
 
 
 def build_models(
@@ -40,12 +41,14 @@ def build_models(
     best = pool.coefficients[:, 0]
     fitted = np.einsum("nkc,nk->nc", design, best)
     chosen = (pool.specification[:, 0] >= 0).sum(axis=(1, 2))
-    covariance = coefficient_covariance(design, best, pool.residual[:, 0], repetitions, chosen)
-    covariance = covariance * (1.0 + SELECTION_VARIANCE * max(len(varying) - 2, 0))
+    variance = value_variance(pool.residual[:, 0], repetitions, points.shape[0], (best != 0).sum(axis=1) + chosen)
+    variance = np.where(exact, 0.0, variance * (1.0 + SELECTION_VARIANCE * max(len(varying) - 2, 0)))
+    covariance = joint_covariance(design, best, points, variance, values)
     unscaled = pool.coefficients.copy()
     unscaled[:, :, 1:] /= tables.divisor(pool.specification)
     unscaled[exact] = _whole(unscaled[exact])
     scale = np.concatenate([np.ones((len(best), 1)), tables.divisor(pool.specification[:, 0])], axis=1)
+    scale = np.tile(scale, (1, 1 + len(names)))
     covariance = covariance / scale[:, :, None] / scale[:, None, :]
     shares = posterior_weights(pool.score)
     shares = np.where(shares >= LEAST_WEIGHT, shares, 0.0)
@@ -66,7 +69,8 @@ def build_models(
         else:
             first.append((constant, terms))
             others.append([])
-    matrices, own_notes = _matrices(covariance, pool, exact), _scatter_notes(repetitions, effort)
+    certain = exact & (len(open_parameters(points)) == 0)
+    matrices, own_notes = _matrices(covariance, pool, certain), _scatter_notes(repetitions, effort)
     return [
         Model(
             names, *first[own], quality[own], own_ranges, matrices[own], tuple(others[own]), (*notes, *own_notes[own])
@@ -111,9 +115,10 @@ def _terms(
 
 
 def _matrices(covariance: FloatArray, pool: Pool, exact: NDArray[np.bool_]) -> list[tuple[tuple[float, ...], ...]]:
-    """Return the covariance (N, K, K) of the constant and the terms of the best hypotheses; () of exact ones."""
-    used = np.ones(covariance.shape[:2], dtype=bool)
+    """Return the covariance of the constant and the terms of the best hypotheses, and of exponents; () of exact ones."""
+    used = np.ones((len(covariance), 1 + pool.specification.shape[2]), dtype=bool)
     used[:, 1:] = _real(pool.specification[:, 0], pool.coefficients[:, 0])
+    used = np.tile(used, (1, covariance.shape[1] // used.shape[1]))
     rows: list[tuple[tuple[float, ...], ...]] = [()] * len(covariance)
     patterns, group = np.unique(used, axis=0, return_inverse=True)
     for number, pattern in enumerate(patterns):
@@ -122,43 +127,6 @@ def _matrices(covariance: FloatArray, pool: Pool, exact: NDArray[np.bool_]) -> l
         for path, matrix in zip(own.tolist(), part, strict=True):
             rows[path] = tuple(map(tuple, matrix))
     return rows
-
-
-def coefficient_covariance(
-    design: FloatArray,
-    best: FloatArray,
-    residual: FloatArray,
-    repetitions: Repetitions,
-    chosen: NDArray[np.int64] | int = 0,
-) -> FloatArray:
-    """Return the covariance of the coefficients `best` (N, K) of `design` (N, K, C), shape (N, K, K).
-
-    It is 0 for coefficients that are 0. residual: (N,) root mean square relative error of the fit.
-    chosen: (N,) exponents that were chosen for the fit; each costs a degree of freedom, as a coefficient does.
-    The variance of one value is that of the residuals and that of the repetitions together, each with its
-    degrees of freedom.
-    """
-    points = design.shape[2]
-    active = best != 0
-    fitted = np.einsum("nkc,nk->nc", design, best)
-    weighted = design * model_weights(repetitions.centre, fitted)[:, None, :]
-    normal = np.einsum("nkc,nlc->nkl", weighted, weighted)
-    both = active[:, :, None] & active[:, None, :]
-    size = np.sqrt(np.where(active, np.einsum("nkk->nk", normal), 1.0))
-    size = np.where(size > 0, size, 1.0)
-    scaled = np.where(both, normal / size[:, :, None] / size[:, None, :], 0.0)
-    identity = np.eye(scaled.shape[1])
-    scaled = scaled + np.where(active[:, :, None], 1e-10, 1.0) * identity
-    inverse = np.linalg.inv(scaled) / size[:, :, None] / size[:, None, :]
-    open_points = np.maximum(points - active.sum(axis=1) - chosen, 0)
-    freedom = np.minimum(repetitions.freedom, 4.0 * points)
-    noise = repetitions.scatter**2 / np.maximum(repetitions.count, 1.0)
-    known = np.where(np.isfinite(residual), residual, 0.0) ** 2 * points
-    known_with = np.maximum(open_points + freedom, 1.0)
-    # widened so that quantiles of the normal distribution are about those of Student's t
-    variance = (known + freedom * noise) / known_with * (1.0 + 1.5 / known_with) ** 2
-    result: FloatArray = np.where(both, inverse * variance[:, None, None], 0.0)
-    return result
 
 
 def qualities(values: FloatArray, fitted: FloatArray, left_out: FloatArray, width: NDArray[np.int64]) -> list[Quality]:

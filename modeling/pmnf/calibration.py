@@ -139,6 +139,15 @@ LEAST_WEIGHT = 0.02
 # two, beyond what the near-best hypotheses show. From planted functions with noise of 2 to 10 %.
 SELECTION_VARIANCE = 0.2
 
+# What is known beforehand of the difference between the exponent of a part of a model and that of the truth.
+EXPONENT_DEVIATION = 0.5
+# Residuals whose squares are so many times those that repetitions explain are a misfit.
+MISFIT = 2.0
+# Relative variances below this are rounding; what measurements leave open needs some to be seen.
+LEAST_VARIANCE = 1e-12
+# Logarithms of parameter values that differ by less than this part from a sum of others go together with them.
+TOGETHER = 1e-6
+
 # --- changes of behaviour: tests/modeling/test_pmnf_changes.py
 # A model of a range needs so many values of the parameter that is divided.
 CHANGE_LEAST_VALUES = 3

@@ -26,6 +26,7 @@ from .hypotheses.tables import Tables, make_tables
 from .model import Model
 from .proposers.cost import Search
 from .proposers.extra_p import ExtraPForms
+from .uncertainty import joint_covariance, value_variance
 
 _Flags = NDArray[np.bool_]
 Selector = Literal["evidence", "smape", "extra-p"]
@@ -156,13 +157,7 @@ class _Batch:
         varying = [index for index in range(len(names)) if np.unique(points[:, index]).size > 1]
         noise = repetitions.scatter / np.sqrt(np.maximum(repetitions.count, 1.0))
         if points.shape[0] < 2 or not varying:
-            many = "one configuration" if points.shape[0] == 1 else f"{points.shape[0]} configurations"
-            notes = (*notes, f"constant by necessity: measured in {many}")
-            means = repetitions.centre.mean(axis=1)
-            return [
-                Model(names, mean, ranges=ranges(points), notes=notes, covariance=((error**2,),) if error else ())
-                for mean, error in zip(means.tolist(), (noise * means).tolist(), strict=True)
-            ]
+            return self._constants()
         few = [names[i] for i in varying if np.unique(points[:, i]).size < 3]
         if few:
             notes = (*notes, f"only two values of {', '.join(few)}: the growth in it is a guess")
@@ -178,6 +173,20 @@ class _Batch:
         for parameter in varying if effort else ():
             replace(self, notes=notes)._without_one(parameter, models)
         return models
+
+    def _constants(self) -> list[Model]:
+        """Return constants: there is one configuration, or one value of each parameter."""
+        points, repetitions, names = self.points, self.repetitions, self.names
+        many = "one configuration" if points.shape[0] == 1 else f"{points.shape[0]} configurations"
+        notes = (*self.notes, f"constant by necessity: measured in {many}")
+        means = repetitions.centre.mean(axis=1, keepdims=True)
+        design = np.ones((len(means), 1, points.shape[0]))
+        variance = value_variance(np.zeros(len(means)), repetitions, points.shape[0], np.ones(len(means), dtype=np.int64))
+        covariance = joint_covariance(design, means, points, variance, repetitions.centre)
+        return [
+            Model(names, mean, ranges=ranges(points), notes=notes, covariance=tuple(map(tuple, matrix)))
+            for mean, matrix in zip(means[:, 0].tolist(), covariance.tolist(), strict=True)
+        ]
 
     def _without_one(self, parameter: int, models: list[Model]) -> None:
         """Put models of the points without x=1 in place of those they are better than."""

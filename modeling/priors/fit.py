@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..experiment import FloatArray
-from ..pmnf.build import coefficient_covariance, qualities
+from ..pmnf.build import qualities
 from ..pmnf.calibration import NOISY
 from ..pmnf.criterion.evidence import score
 from ..pmnf.data.noise import Repetitions
 from ..pmnf.fit.fitter import fit
 from ..pmnf.fit.weights import relative_weights
 from ..pmnf.model import Model, collect
+from ..pmnf.uncertainty import joint_covariance, value_variance
 from .one_sided import FIRST_ROUNDS, trust
 
 _Flags = NDArray[np.bool_]
@@ -224,7 +225,9 @@ def _build(
         sum(c * m.constant for c, m in parts), [term.scaled(c) for c, m in parts for term in m.terms]
     )
     design = _columns(prior, parameters, points)[None]
-    covariance = coefficient_covariance(design, coefficients[None], np.array([residual]), repetitions)[0]
+    used = np.array([(coefficients > 0).sum()])
+    variance = value_variance(np.array([residual]), repetitions, len(points), used)
+    covariance = joint_covariance(design, coefficients[None], points, variance, repetitions.centre)[0]
     place = {term.shape: index + 1 for index, term in enumerate(terms)}
     mapping = np.zeros((len(terms) + 1, len(prior.columns)))
     for number, (c, column) in enumerate(zip(coefficients.tolist(), prior.columns, strict=True)):
@@ -233,6 +236,7 @@ def _build(
             for term in column.terms:
                 if term.shape in place:
                     mapping[place[term.shape], number] += term.coefficient
+    mapping = np.kron(np.eye(1 + len(parameters)), mapping)
     matrix = (mapping @ covariance @ mapping.T).tolist()
     fitted = np.einsum("kc,k->c", design[0], coefficients)[None]
     quality = qualities(repetitions.centre, fitted, np.array([left_out]), (coefficients > 0).sum()[None])[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import erfc, inf, isfinite, sqrt
+from math import inf, isfinite, log, sqrt
 
 import numpy as np
 
@@ -12,9 +12,8 @@ from ...documents import Real
 from ...errors import ModelingError
 from ...experiment import FloatArray
 from . import text
+from .interval import interval
 from .term import Exponents, Factor, Term, lead_exponents, sort_key
-
-SQRT_2 = sqrt(2.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +59,9 @@ class Model:
     """A function of named parameters in normal form.
 
     ranges: per parameter (lowest, highest) measured value; empty if the model was not made from measurements.
-    covariance: of the coefficients, the constant first, from the noise of the measurements; empty if exact.
+    covariance: of the coefficients, the constant first, from the noise of the measurements; empty if exact. It may
+        go on with all coefficients times the deviations of their exponents of the first parameter, of the second, and
+        so on: how far the measurements leave open how fast each part grows.
     alternatives: near-best hypotheses (this one excluded); weights of all, this one included, add up to 1.
     notes: what a reader must know, such as repetitions that disagree.
     """
@@ -98,36 +99,30 @@ class Model:
         return any(not low <= float(x) <= high for x, (low, high) in zip(point, self.ranges, strict=False))
 
     def predict(self, point: Sequence[float]) -> Prediction:
-        """Return the median and the 90 % interval of the value of the function at a point.
+        """Return the value of the model and the 90 % interval of the value of the function at a point.
 
-        The posterior is a mixture: each near-best hypothesis with its weight, as a normal distribution around its
-        own prediction with the relative standard error of this model.
+        The interval is that of the posterior, a mixture: each near-best hypothesis with its weight, with the relative
+        standard error of this model around its own prediction. It always holds the value.
         """
-        values = [float(self.evaluate([point])[0])]
-        weights = [1.0 - sum(a.weight for a in self.alternatives)]
+        value = float(self.evaluate([point])[0])
+        values, weights = [value], [1.0 - sum(a.weight for a in self.alternatives)]
         for other in self.alternatives:
             values.append(float(evaluate(self.parameters, other.constant, other.terms, [point])[0]))
             weights.append(other.weight)
-        error = self.standard_error(point)
-        relative = error / abs(values[0]) if values[0] else 0.0
-        deviations = [max(abs(value) * relative, error if value == values[0] else 0.0) for value in values]
-        size = max(map(abs, values)) or 1.0  # large numbers must not overflow on the way
-        quantiles = mixture_quantiles(
-            [value / size for value in values], [d / size for d in deviations], weights, (0.05, 0.5, 0.95)
-        )
-        lower, middle, upper = (quantile * size for quantile in quantiles)
-        if min(values) >= 0.0:
-            lower = max(lower, 0.0)
-        return Prediction(middle, lower, upper, self.extrapolates(point))
+        lower, upper = interval(values, weights, self.standard_error(point))
+        return Prediction(value, lower, upper, self.extrapolates(point))
 
     def standard_error(self, point: Sequence[float]) -> float:
-        """Return the standard error of the model at a point, from the covariance of its coefficients."""
+        """Return the standard error of the model at a point, from its covariance."""
         if not self.covariance:
             return 0.0
         basis = [1.0]
         for term in self.terms:
             basis.append(float(evaluate(self.parameters, 0.0, (Term(1.0, term.factors),), [point])[0]))
         vector = np.asarray(basis)
+        if len(self.covariance) > vector.size:
+            logs = [log(x) if x > 0 else 0.0 for x in map(float, point)]
+            vector = np.concatenate([vector, *(vector * own for own in logs)])
         with np.errstate(over="ignore", invalid="ignore"):
             variance = float(vector @ np.asarray(self.covariance) @ vector)
         return sqrt(variance) if 0.0 < variance < inf else 0.0
@@ -216,14 +211,19 @@ def add(models: Sequence[Model]) -> Model:
     names = merge_names(models)
     constant, terms = collect(sum(m.constant for m in models), [t for m in models for t in m.terms])
     place = {term.shape: index + 1 for index, term in enumerate(terms)} | {(): 0}
-    covariance = np.zeros((len(terms) + 1, len(terms) + 1))
+    size = len(terms) + 1
+    covariance = np.zeros((size * (1 + len(names)), size * (1 + len(names))))
     for model in models:
         if not model.covariance:
             continue
-        rows = [0, *(place.get(term.shape, -1) for term in model.terms)]
+        own = [0, *(place.get(term.shape, -1) for term in model.terms)]
+        blocks = [0, *(1 + names.index(name) for name in model.parameters)][: len(model.covariance) // len(own)]
+        rows = [block * size + row if row >= 0 else -1 for block in blocks for row in own]
         known = [index for index, row in enumerate(rows) if row >= 0]
         target = [rows[index] for index in known]
         covariance[np.ix_(target, target)] += np.asarray(model.covariance)[np.ix_(known, known)]
+    if not covariance[size:].any():
+        covariance = covariance[:size, :size]
     notes = tuple(dict.fromkeys(note for m in models for note in m.notes))
     matrix = tuple(tuple(row) for row in covariance.tolist()) if covariance.any() else ()
     return Model(names, constant, terms, ranges=_merge_ranges(names, models), covariance=matrix, notes=notes)
@@ -237,32 +237,6 @@ def collect(constant: float, terms: Iterable[Term]) -> tuple[float, tuple[Term, 
     constant += sums.pop((), 0.0)
     kept = [Term(coefficient, shape) for shape, coefficient in sums.items() if coefficient != 0.0]
     return constant, tuple(sorted(kept, key=sort_key))
-
-
-def mixture_quantiles(
-    means: Sequence[float], deviations: Sequence[float], weights: Sequence[float], levels: Sequence[float]
-) -> list[float]:
-    """Return quantiles of a mixture of normal distributions; a deviation of 0 is a point mass."""
-    total = sum(weights)
-    lowest = min(m - 8.0 * d for m, d in zip(means, deviations, strict=True))
-    highest = max(m + 8.0 * d for m, d in zip(means, deviations, strict=True))
-
-    def below(x: float) -> float:
-        parts = zip(means, deviations, weights, strict=True)
-        return sum(w * (0.5 * erfc((m - x) / (d * SQRT_2)) if d > 0 else float(m <= x)) for m, d, w in parts) / total
-
-    quantiles = []
-    for level in levels:
-        low, high = lowest, highest
-        if below(low) >= level:
-            high = low
-        for _ in range(60):
-            if high - low <= 1e-9 * max(abs(low), abs(high)):
-                break
-            middle = 0.5 * (low + high)
-            low, high = (low, middle) if below(middle) >= level else (middle, high)
-        quantiles.append(high)
-    return quantiles
 
 
 def merge_names(models: Sequence[Model]) -> tuple[str, ...]:

@@ -54,8 +54,10 @@ def from_json(data: object, source: object = "model") -> Model:
     if model.ranges and len(model.ranges) != len(model.parameters):
         raise FormatError(source, "ranges of a model must be one pair per parameter")
     size = len(model.terms) + 1
-    if model.covariance and {len(model.covariance), *map(len, model.covariance)} != {size}:
-        raise FormatError(source, f"covariance must be a square of {size} rows, one per coefficient")
+    sizes = {len(model.covariance), *map(len, model.covariance)}
+    if model.covariance and sizes not in ({size}, {size * (1 + len(model.parameters))}):
+        text = f"{size} rows, one per coefficient, or as many again for the exponents of each parameter"
+        raise FormatError(source, f"covariance must be a square of {text}")
     for term in (*model.terms, *(term for other in model.alternatives for term in other.terms)):
         names = [factor.parameter for factor in term.factors]
         if len(set(names)) != len(names):

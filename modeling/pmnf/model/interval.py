@@ -1,0 +1,60 @@
+"""Intervals of predictions: quantiles of mixtures over the hypotheses that explain the measurements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import erfc, exp, log, sqrt
+
+SQRT_2 = sqrt(2.0)
+LEVELS = (0.05, 0.95)
+# Errors of more than this many powers of e are as good as unlimited.
+_MOST_DEVIATION, _LARGEST = 20.0, 700.0
+
+
+def interval(values: Sequence[float], weights: Sequence[float], error: float) -> tuple[float, float]:
+    """Return the 90 % interval of a mixture; `values` of the hypotheses, the first one with the standard error `error`.
+
+    All have the same relative error. It is multiplicative, log-normal, where all values are above 0: an exponent that
+    is off by some amount makes a prediction wrong by a factor.
+    """
+    first, size = values[0], max(map(abs, values)) or 1.0
+    relative = min(error / abs(first), _MOST_DEVIATION) if first else 0.0
+    if len(values) == 1 and not relative:
+        return min(first, first - error), max(first, first + error)
+    if min(values) > 0.0:
+        centres = [log(value) for value in values]
+        low, high = mixture_quantiles(centres, [relative] * len(values), weights, LEVELS)
+        lower, upper = exp(low), exp(min(high, _LARGEST))
+    else:  # large numbers must not overflow on the way
+        deviations = [max(abs(value) * relative, error if value == first else 0.0) / size for value in values]
+        low, high = mixture_quantiles([value / size for value in values], deviations, weights, LEVELS)
+        lower, upper = low * size, high * size
+        if min(values) >= 0.0:
+            lower = max(lower, 0.0)
+    return min(lower, first), max(upper, first)
+
+
+def mixture_quantiles(
+    means: Sequence[float], deviations: Sequence[float], weights: Sequence[float], levels: Sequence[float]
+) -> list[float]:
+    """Return quantiles of a mixture of normal distributions; a deviation of 0 is a point mass."""
+    total = sum(weights)
+    lowest = min(m - 8.0 * d for m, d in zip(means, deviations, strict=True))
+    highest = max(m + 8.0 * d for m, d in zip(means, deviations, strict=True))
+
+    def below(x: float) -> float:
+        parts = zip(means, deviations, weights, strict=True)
+        return sum(w * (0.5 * erfc((m - x) / (d * SQRT_2)) if d > 0 else float(m <= x)) for m, d, w in parts) / total
+
+    quantiles = []
+    for level in levels:
+        low, high = lowest, highest
+        if below(low) >= level:
+            high = low
+        for _ in range(60):
+            if high - low <= 1e-9 * max(abs(low), abs(high), highest - lowest):
+                break
+            middle = 0.5 * (low + high)
+            low, high = (low, middle) if below(middle) >= level else (middle, high)
+        quantiles.append(high)
+    return quantiles

@@ -1,0 +1,99 @@
+"""How far measurements leave a model open: the covariance of its coefficients and of its exponents.
+
+The form of a model is one of a library, the truth need not be. So every part of it, the constant included, counts as
+c·x^i·log^j(x)·x^e with an unknown deviation e of the exponent of each parameter, of which nothing is known beforehand
+but that it is about EXPONENT_DEVIATION (Laplace's approximation of the posterior of c and e; MacKay, Information Theory,
+Inference, and Learning Algorithms, 2003, chapter 27). What measurements cannot tell apart stays open: the exponents of
+two parameters that always grow together, and that of a parameter with one value. Errors grow with the distance from
+the measurements, as those of exponents do.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..experiment import FloatArray
+from .calibration import EXPONENT_DEVIATION, LEAST_VARIANCE, MISFIT, TOGETHER
+from .data.noise import Repetitions
+from .fit.weights import model_weights
+
+
+def joint_covariance(
+    design: FloatArray, best: FloatArray, points: FloatArray, variance: FloatArray, values: FloatArray
+) -> FloatArray:
+    """Return the covariance of coefficients `best` (N, K) of `design` (N, K, C), (N, K·(1+m), K·(1+m)).
+
+    The first K rows are those of the coefficients; then come, for each parameter, those of coefficients times the
+    deviations of their exponents of it. points: (C, m); values: (N, C), fitted; variance: (N,) relative, of one value.
+    Rows of coefficients that are 0 are 0.
+    """
+    logs, centre = log_points(points)
+    active = best != 0
+    fitted = np.einsum("nkc,nk->nc", design, best)
+    share = design * (best[:, :, None] * model_weights(values, fitted)[:, None, :])
+    columns = np.concatenate([share, *(share * own for own in logs)], axis=1)
+    everything = np.tile(active, (1, 1 + len(logs)))
+    normal = columns @ columns.transpose(0, 2, 1)
+    floor = np.maximum(variance, LEAST_VARIANCE)
+    precision = np.full(everything.shape[1], EXPONENT_DEVIATION**-2.0)
+    precision[: best.shape[1]] = 1e-8
+    diagonal = np.where(everything, floor[:, None] * precision, 1.0)
+    normal = np.where(everything[:, :, None] & everything[:, None, :], normal, 0.0)
+    normal = normal + diagonal[:, :, None] * np.eye(diagonal.shape[1])
+    inverse = np.linalg.inv(normal) * floor[:, None, None]
+    size = np.tile(best, (1, 1 + len(logs)))
+    result: FloatArray = inverse * size[:, :, None] * size[:, None, :]
+    width = best.shape[1]
+    for parameter, at in enumerate(centre.tolist()):  # from logarithms around the centre to those of the parameters
+        block = slice(width * (1 + parameter), width * (2 + parameter))
+        result[:, :width] -= at * result[:, block]
+        result[:, :, :width] -= at * result[:, :, block]
+    return result
+
+
+def log_points(points: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the logarithms (m, C) of points (C, m) around their means, and these (m,); 0 for parameters with a 0."""
+    logs = np.where((points > 0).all(axis=0), np.log(np.where(points > 0, points, 1.0)), 0.0)
+    centre = logs.mean(axis=0)
+    return (logs - centre).T, centre
+
+
+def open_parameters(points: FloatArray) -> list[int]:
+    """Return the parameters whose effects points (C, m) cannot tell apart: one has a single value, or some go together."""
+    logs, _ = log_points(points)
+    size = np.abs(logs).max(axis=1, initial=0.0)
+    alone = [int(own) for own in np.flatnonzero(size <= TOGETHER)]
+    others = np.flatnonzero(size > TOGETHER)
+    if others.size and np.linalg.matrix_rank(logs[others] / size[others, None], tol=TOGETHER) < others.size:
+        rest = {own: np.delete(others, place) for place, own in enumerate(others.tolist())}
+        rank = np.linalg.matrix_rank(logs[others] / size[others, None], tol=TOGETHER)
+        alone += [
+            own
+            for own, left in rest.items()
+            if np.linalg.matrix_rank(logs[left] / size[left, None], tol=TOGETHER) == rank
+        ]
+    return sorted(alone)
+
+
+def value_variance(
+    residual: FloatArray, repetitions: Repetitions, points: int, coefficients: NDArray[np.int64]
+) -> FloatArray:
+    """Return the relative variance (N,) of a value around its model, from residuals and repetitions.
+
+    residual: (N,) root mean square relative error of the fits; coefficients: (N,) those and the exponents that were
+    chosen, each a degree of freedom. Where the residuals are larger than the repetitions explain, the form is wrong, and
+    the residuals count alone.
+    """
+    open_points = np.maximum(points - coefficients, 0)
+    freedom = np.minimum(repetitions.freedom, 4.0 * points)
+    noise = repetitions.scatter**2 / np.maximum(repetitions.count, 1.0)
+    squares = np.where(np.isfinite(residual), residual, 0.0) ** 2 * points
+    known = np.maximum(open_points + freedom, 1.0)
+    together = (squares + freedom * noise) / known
+    alone = squares / np.maximum(open_points, 1.0)
+    # widened so that quantiles of the normal distribution are about those of Student's t
+    together *= (1.0 + 1.5 / known) ** 2
+    alone *= (1.0 + 1.5 / np.maximum(open_points, 1.0)) ** 2
+    result: FloatArray = np.maximum(together, np.where(squares > MISFIT * (points * noise), alone, 0.0))
+    return result
