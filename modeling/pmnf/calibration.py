@@ -120,6 +120,11 @@ NOISY_TERMS = {1: 0, 2: 4, 3: 2, 4: 2}
 NOISY_LINES = 1000
 # How often the terms of all parameters are tried again.
 NOISY_SWEEPS = 2
+# Points that are a smaller part of the grid of their values are sparse: so many forms are tried by themselves, and the
+# terms of their parameters so often again. benchmarks/modeling_layouts.py, scattered points
+SPARSE, SPARSE_FORMS, SPARSE_SWEEPS = 0.5, 8, 3
+# Highest degree of polynomials in the other parameters, and points that there must be for each of their coefficients.
+SCATTERED_DEGREE, SCATTERED_POINTS = 3, 2
 # Extra-P gives up a term whose part in the value is smaller than this everywhere.
 EXTRAP_LEAST_PART = 5e-4
 
@@ -140,7 +145,7 @@ LEAST_WEIGHT = 0.02
 SELECTION_VARIANCE = 0.2
 
 # What is known beforehand of the difference between the exponent of a part of a model and that of the truth.
-EXPONENT_DEVIATION = 0.5
+EXPONENT_DEVIATION = 1.0
 # Residuals whose squares are so many times those that repetitions explain are a misfit.
 MISFIT = 2.0
 # Relative variances below this are rounding; what measurements leave open needs some to be seen.

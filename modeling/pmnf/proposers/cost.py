@@ -13,10 +13,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...experiment import FloatArray
-from ..calibration import BATCH_NUMBERS, FINALISTS, NEAR, NOISY_LINES, NOISY_POOL, NOISY_SWEEPS, NOISY_TERMS
+from ..calibration import (
+    BATCH_NUMBERS,
+    FINALISTS,
+    NEAR,
+    NOISY_LINES,
+    NOISY_POOL,
+    NOISY_SWEEPS,
+    NOISY_TERMS,
+    SPARSE,
+    SPARSE_FORMS,
+    SPARSE_SWEEPS,
+)
 from ..criterion.criterion import Candidates, Rows, choose
 from ..criterion.evidence import Evidence
 from ..data.lines import lines, same_places
+from ..fit.scattered import varying_errors
 from ..fit.shortlist import combinations_of, line_squares, lowest, product_grid, sweep_errors
 from ..fit.subsets import gram, solve_both
 from ..fit.weights import model_weights
@@ -51,6 +63,8 @@ class Search:
         self.penalties, self.growth_penalty = criterion.penalties, criterion.growth_penalty
         self.nonnegative = criterion.nonnegative
         self.parameters = points.shape[1]
+        grid = np.prod([np.unique(column).size for column in points.T])
+        self.sparse = len(points) < SPARSE * grid
 
     def run(self) -> Pool:
         """Return the best hypotheses of every call path."""
@@ -58,7 +72,7 @@ class Search:
             likely, factors = self._functions(), np.empty((0, 0), dtype=np.int16)
         else:
             candidates, factors = self._candidates()
-            likely = self._combine(candidates)
+            likely, starts = self._combine(candidates)
         self._reweight(likely)
         paths = np.arange(len(self.values))
         constant = Candidates(paths, np.empty((paths.size, 0, self.parameters), dtype=np.int16), True)
@@ -67,6 +81,8 @@ class Search:
         best = merge(pools, NOISY_POOL)
         if self.parameters == 1:
             return self._without_constant(best)
+        if starts.shape[1]:
+            return self._without_constant(merge([best, self._from(starts)], NOISY_POOL))
         best = self._swept(best, 1)
         nested = ((best.specification[:, 0] >= 0).sum(axis=1) > 1).any(axis=1)
         if nested.any():
@@ -74,6 +90,14 @@ class Search:
             united = part._united(best.rows(nested), factors[nested])
             best = merge([best, spread(part._swept(united, NOISY_SWEEPS), nested)], NOISY_POOL)
         return self._without_constant(best)
+
+    def _from(self, starts: Specification) -> Pool:
+        """Return what changes of terms make of hypotheses (N, F, K, m) of different forms, each for itself."""
+        paths, number = starts.shape[:2]
+        part = self._part(np.repeat(np.arange(paths), number))
+        own = starts.reshape(paths * number, 1, *starts.shape[2:])
+        pool = part._swept(part._precise(own, np.ones(own.shape[:2], dtype=bool)), SPARSE_SWEEPS)
+        return merge([pool.rows((slice(start, None, number), slice(0, FINALISTS))) for start in range(number)], NOISY_POOL)
 
     def _swept(self, pool: Pool, rounds: int) -> Pool:
         """Return the pool with the terms of each parameter tried in the best hypotheses, again where that helped."""
@@ -145,7 +169,9 @@ class Search:
         found, factors = [], []
         for parameter in range(self.parameters):
             own = lines(self.points, parameter, most=NOISY_LINES)
-            errors = pure = self._slope_errors(parameter) if not own else np.zeros(1)
+            errors = pure = np.zeros(1)
+            if not own:
+                errors, pure = varying_errors(self.points, self.tables.columns[parameter][:-1], self.values, parameter)
             for group in same_places(own, self.points[:, parameter]):
                 terms = self.tables.columns[parameter][:-1, group[0]]
                 with_constant, without = line_squares(terms, self.values[:, group], self.nonnegative)
@@ -154,24 +180,11 @@ class Search:
             factors.append(pure.argmin(axis=1).astype(np.int16))
         return found, np.stack(factors, axis=1)
 
-    def _slope_errors(self, parameter: int) -> FloatArray:
-        """Return how far each term is from the slope of a power law through all points; (N, terms).
+    def _combine(self, candidates: list[Specification]) -> tuple[list[_Likely], Specification]:
+        """Return the likeliest hypotheses of the first candidates of each parameter, a list per number of products.
 
-        For scattered points; the sweeps that follow correct what this cannot see.
+        Also returned: the best hypotheses of different forms (N, F, K, m) where points are sparse, else none.
         """
-        x = np.log(np.maximum(self.points, 1e-300))
-        design = np.concatenate([np.ones((x.shape[0], 1)), x], axis=1)
-        floor = np.maximum(self.values.max(axis=1, keepdims=True) * 1e-9, 1e-300)
-        slopes = np.log(np.maximum(self.values, floor)) @ np.linalg.pinv(design).T
-        own = self.tables.columns[parameter][:-1]
-        centred = x[:, parameter] - x[:, parameter].mean()
-        logs = np.log(np.maximum(own, 1e-300))
-        slope_of_terms = logs @ centred / max(float(centred @ centred), 1e-300)
-        distance: FloatArray = np.abs(slopes[:, parameter + 1][:, None] - slope_of_terms[None, :])
-        return distance
-
-    def _combine(self, candidates: list[Specification]) -> list[_Likely]:
-        """Return the likeliest forms of the first candidates of each parameter, a list for each number of products."""
         paths = self.values.shape[0]
         depth = min([NOISY_TERMS.get(self.parameters, 1), *(own.shape[1] for own in candidates)])
         grid = product_grid(self.parameters, depth)
@@ -182,7 +195,7 @@ class Search:
         own_penalty = self.penalties.complexity * self.tables.complexity(specification[:, :, None])
         if self.growth_penalty:
             own_penalty += self.growth_penalty * self.criterion.growth(specification)
-        found = []
+        found, by_form = [], []
         for width in range(1, self.parameters + 1):
             subsets = combinations_of(self.parameters, depth, width)
             if width + 1 >= self.values.shape[1] or not len(subsets):
@@ -196,7 +209,14 @@ class Search:
             best = lowest(rough, FINALISTS)
             chosen = specification[np.arange(paths)[:, None, None], subsets[best]]
             found.append((chosen, np.take_along_axis(rough, best, axis=1)))
-        return _likely(found)
+            if self.sparse:
+                patterns = (grid[subsets] >= 0).reshape(len(subsets), -1)
+                _, form = np.unique(patterns, axis=0, return_inverse=True)
+                for number in range(int(form.max()) + 1):
+                    own = np.flatnonzero(form.reshape(-1) == number)
+                    place = own[rough[:, own].argmin(axis=1)]
+                    by_form.append((specification[np.arange(paths)[:, None], subsets[place]], rough[np.arange(paths), place]))
+        return _likely(found), _of_forms(by_form) if by_form else specification[:, :0, None]
 
     def _gram(self, specification: Specification) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return what subsets.gram says of products (N, Q, m), a few call paths at a time to stay in the cache."""
@@ -253,6 +273,16 @@ class Search:
             wanted[rows] = rough <= rough.min(axis=1, keepdims=True) + NEAR
         wanted &= ~_known(trial, pool.specification)
         return merge([pool, self._precise(trial, wanted)], NOISY_POOL)
+
+
+def _of_forms(lists: list[tuple[Specification, FloatArray]]) -> Specification:
+    """Return the likeliest SPARSE_FORMS of hypotheses (N, K, m) with rough scores (N,), (N, F, K, m), -1 for nothing."""
+    rough = np.stack([own for _, own in lists], axis=1)
+    width = max(own.shape[1] for own, _ in lists)
+    padded = [np.pad(own, ((0, 0), (0, width - own.shape[1]), (0, 0)), constant_values=-1) for own, _ in lists]
+    best = lowest(rough, SPARSE_FORMS)
+    result: Specification = np.stack(padded, axis=1)[np.arange(len(rough))[:, None], best]
+    return result
 
 
 def _known(trial: Specification, pool: Specification) -> NDArray[np.bool_]:

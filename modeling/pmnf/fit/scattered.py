@@ -1,0 +1,73 @@
+"""Which functions of one parameter points on no lines support: regression with varying coefficients.
+
+Where the other parameters z are the same, every sum of products is a + b·g(x) of the parameter x, so everywhere it is
+a(z) + b(z)·g(x) (Hastie and Tibshirani, Varying-Coefficient Models, 1993). Here a and b are the power law of z that
+comes nearest to the values, times a polynomial of low degree in the logarithms of z.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations_with_replacement
+
+import numpy as np
+
+from ...experiment import FloatArray
+from ..calibration import SCATTERED_DEGREE, SCATTERED_POINTS
+
+
+def varying_errors(
+    points: FloatArray, terms: FloatArray, values: FloatArray, parameter: int
+) -> tuple[FloatArray, FloatArray]:
+    """Return the relative squared errors (N, A) of a(z) + b(z)·term and of b(z)·term.
+
+    points: (C, m); terms: (A, C), functions of `parameter` at the points; values: (N, C), >= 0.
+    """
+    logs = np.log(np.maximum(points, 1e-300))
+    top = np.maximum(values.max(axis=1, keepdims=True), 1e-300)
+    size = np.maximum(values / top, 1e-9)
+    design = np.concatenate([np.ones((len(points), 1)), logs], axis=1)
+    slopes = np.log(size) @ np.linalg.pinv(design).T
+    others = np.delete(np.arange(points.shape[1]), parameter)
+    trend = np.exp(slopes[:, 1 + others] @ logs[:, others].T)
+    basis = _polynomials(logs[:, others])
+    scaled = trend / size
+    scaled /= np.sqrt((scaled**2).mean(axis=1, keepdims=True))
+    free = basis[None] * scaled[:, None]  # (N, B, C), relative
+    target = np.ones((len(values), points.shape[0]))
+    orthogonal, _ = np.linalg.qr(free.transpose(0, 2, 1))
+    rest = target - (orthogonal @ (orthogonal.transpose(0, 2, 1) @ target[:, :, None]))[:, :, 0]
+    with_free, pure = np.empty((len(values), len(terms))), np.empty((len(values), len(terms)))
+    for number, term in enumerate(terms):
+        own = free * term
+        pure[:, number] = _left(own, target)
+        own = own - (own @ orthogonal) @ orthogonal.transpose(0, 2, 1)
+        with_free[:, number] = _left(own, rest)
+    return with_free, pure
+
+
+def _left(columns: FloatArray, target: FloatArray) -> FloatArray:
+    """Return the squares (N,) that columns (N, B, C) leave of a target (N, C)."""
+    length = np.sqrt((columns**2).sum(axis=2, keepdims=True))
+    columns = columns / np.maximum(length, 1e-300)
+    normal = columns @ columns.transpose(0, 2, 1)
+    normal += 1e-12 * np.eye(normal.shape[1])
+    right = columns @ target[:, :, None]
+    solution = np.linalg.solve(normal, right)
+    result: FloatArray = np.maximum((target**2).sum(axis=1) - (solution * right).sum(axis=(1, 2)), 0.0)
+    return result
+
+
+def _polynomials(logs: FloatArray) -> FloatArray:
+    """Return polynomials (B, C) in the logarithms (C, m) of the highest degree that leaves points for errors."""
+    low, high = logs.min(axis=0), logs.max(axis=0)
+    inside = (2.0 * logs - low - high) / np.where(high > low, high - low, 1.0)
+    found = [np.ones(len(logs))]
+    for degree in range(1, SCATTERED_DEGREE + 1):
+        more = [
+            np.prod(inside[:, list(chosen)], axis=1)
+            for chosen in combinations_with_replacement(range(logs.shape[1]), degree)
+        ]
+        if SCATTERED_POINTS * 2 * (len(found) + len(more)) > len(logs):
+            break
+        found += more
+    return np.stack(found)
