@@ -112,7 +112,7 @@ UNUSUAL_COMPLEXITY = 0.5
 
 # --- noisy values: benchmarks/modeling_accuracy.py; Extra-P's least part from Extra-P 4.2.5
 # A coefficient costs 3 where the Bayesian information criterion has log(points).
-NOISY = Penalties(coefficient=3.0, complexity=0.5, parameter=3.0)
+NOISY = Penalties(coefficient=3.0, complexity=0.5, parameter=5.0)
 # Counts that deviate, at points on no lines.
 SCATTERED = Penalties(coefficient=3.0, complexity=3.0, parameter=3.0)
 # Terms per parameter that are combined with each other, by number of parameters; lines that they come from.
@@ -122,9 +122,9 @@ NOISY_LINES = 1000
 NOISY_SWEEPS = 2
 # Points that are a smaller part of the grid of their values are sparse: so many forms are tried by themselves, and the
 # terms of their parameters so often again. benchmarks/modeling_layouts.py, scattered points
-SPARSE, SPARSE_FORMS, SPARSE_SWEEPS = 0.5, 8, 3
+SPARSE, SPARSE_FORMS, SPARSE_SWEEPS = 0.5, 16, 3
 # Highest degree of polynomials in the other parameters, and points that there must be for each of their coefficients.
-SCATTERED_DEGREE, SCATTERED_POINTS = 3, 2
+SCATTERED_DEGREE, SCATTERED_POINTS = 4, 1.5
 # Extra-P gives up a term whose part in the value is smaller than this everywhere.
 EXTRAP_LEAST_PART = 5e-4
 

@@ -96,15 +96,17 @@ def score(
 ) -> FloatArray:
     """Return scores (N, H), lower is better: -2 log of a marginal likelihood, plus the penalty of complexity.
 
-    residual, left_out: (N, H) root mean square relative errors in sample and left out. Their geometric mean counts:
-    in-sample errors order hypotheses of equal size with less scatter, left-out errors punish those that bend to
-    a single point.
+    residual, left_out: (N, H) root mean square relative errors in sample and left out. Their geometric mean counts
+    where nothing else is known of the noise: left-out errors punish hypotheses that bend to a single point. The more
+    repetitions say of it the more errors in sample count alone, which order hypotheses with less scatter.
     noise: (N,) relative standard deviation of the central values as the repetitions have it, known with `freedom`
     (N,) degrees of freedom; with few points this keeps a hypothesis that fits by luck from taking all weight
     (Student's t in place of a normal distribution whose deviation comes from the residuals alone).
     """
-    with np.errstate(invalid="ignore"):
-        squares = points * residual * np.minimum(left_out, 1e150)
+    unknown = np.maximum(1.0 - freedom / points, 0.0)[:, None]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ratio = np.where(residual > 0, np.minimum(left_out, 1e150) / np.maximum(residual, 1e-150), 1.0)
+        squares = points * residual**2 * ratio**unknown
     return minus_log_likelihood(squares, points, noise[:, None], freedom[:, None], 1e-24) + complexity
 
 
