@@ -112,7 +112,7 @@ UNUSUAL_COMPLEXITY = 0.5
 
 # --- noisy values: benchmarks/modeling_accuracy.py; Extra-P's least part from Extra-P 4.2.5
 # A coefficient costs 3 where the Bayesian information criterion has log(points).
-NOISY = Penalties(coefficient=3.0, complexity=0.5, parameter=5.0)
+NOISY = Penalties(coefficient=3.0, complexity=0.5, negative=5.0, parameter=5.0)
 # Counts that deviate, at points on no lines.
 SCATTERED = Penalties(coefficient=3.0, complexity=3.0, parameter=3.0)
 # Terms per parameter that are combined with each other, by number of parameters; lines that they come from.
@@ -125,6 +125,11 @@ NOISY_SWEEPS = 2
 SPARSE, SPARSE_FORMS, SPARSE_SWEEPS = 0.5, 16, 3
 # Highest degree of polynomials in the other parameters, and points that there must be for each of their coefficients.
 SCATTERED_DEGREE, SCATTERED_POINTS = 4, 1.5
+# Richer sums where residuals are more than repetitions explain: how many are fitted precisely, how many products are
+# added, and how far beyond the measured values they must not be negative. modeling_layouts.py, shapes
+RICHER_FINALISTS, RICHER_TERMS, RICHER_BEYOND = 8, 2, (2.0, 4.0, 8.0, 16.0, 64.0)
+# Highest order (as in Tables.order) of sums with negative parts: log2².
+RICHER_ORDER = 0.25
 # Extra-P gives up a term whose part in the value is smaller than this everywhere.
 EXTRAP_LEAST_PART = 5e-4
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..experiment import FloatArray, Metric
 from ..parallel import batches, workers_for
 from .build import build_models
-from .calibration import LARGEST_VALUE
+from .calibration import LARGEST_VALUE, NOISY_POOL
 from .counts import model_counts
 from .criterion.criterion import choose
 from .criterion.evidence import Evidence
@@ -21,11 +21,12 @@ from .criterion.rules import LeftOutSmape, SampleSmape
 from .data.noise import Aggregation, Repetitions, combine
 from .data.preparation import check, extreme_exponents, join_duplicates, not_executed, ranges, take, without_one
 from .hypotheses.library import Library
-from .hypotheses.pool import Pool, to_pool
+from .hypotheses.pool import Pool, merge, spread, to_pool
 from .hypotheses.tables import Tables, make_tables
 from .model import Model
 from .proposers.cost import Search
 from .proposers.extra_p import ExtraPForms
+from .proposers.richer import RicherSums, further, misfit
 from .uncertainty import joint_covariance, value_variance
 
 _Flags = NDArray[np.bool_]
@@ -220,6 +221,15 @@ class _Batch:
         criterion = Evidence(tables, *known, growth_penalty=options.growth_penalty)
         pool = Search(points, criterion).run()
         if options.selector == "evidence":
-            return pool
+            return self._richer(points, criterion, pool)
         fitted = pool.fitted
         return to_pool(fitted, LeftOutSmape(tables, values, criterion.weights).scores(fitted), 1)
+
+    def _richer(self, points: FloatArray, criterion: Evidence, pool: Pool) -> Pool:
+        """Return the pool with richer hypotheses of call paths that its best ones do not explain."""
+        rows = misfit(pool, criterion)
+        if not rows.any():
+            return pool
+        beyond = make_tables(further(points), self.options.library)
+        found = RicherSums(points, criterion.part(rows), beyond, pool.rows(rows)).run()
+        return merge([spread(pool.rows(~rows), ~rows), spread(found, rows)], NOISY_POOL)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..experiment import FloatArray
-from .calibration import EXPONENT_DEVIATION, LEAST_VARIANCE, MISFIT, TOGETHER
+from .calibration import EXPONENT_DEVIATION, LEAST_VARIANCE, MISFIT, RIDGE, TOGETHER
 from .data.noise import Repetitions
 from .fit.weights import model_weights
 
@@ -40,6 +40,7 @@ def joint_covariance(
     precision[: best.shape[1]] = 1e-8
     diagonal = np.where(everything, floor[:, None] * precision, 1.0)
     normal = np.where(everything[:, :, None] & everything[:, None, :], normal, 0.0)
+    diagonal = diagonal + RIDGE * np.einsum("npp->n", normal)[:, None]
     normal = normal + diagonal[:, :, None] * np.eye(diagonal.shape[1])
     inverse = np.linalg.inv(normal) * floor[:, None, None]
     size = np.tile(best, (1, 1 + len(logs)))

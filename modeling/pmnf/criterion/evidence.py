@@ -47,6 +47,8 @@ class Evidence(Criterion):
         width = (fitted.coefficients != 0).sum(axis=2)
         complexity = self.penalties.complexity * self.tables.complexity(fitted.specification)
         complexity = complexity + self.penalties.coefficient * width + self.effects(fitted.specification)
+        if self.nonnegative:
+            complexity = complexity + self.penalties.negative * (fitted.coefficients < 0).sum(axis=2)
         noise, freedom = self.noise[rows], self.freedom[rows]
         return score(fitted.residual, fitted.left_out, self.tables.points, noise, freedom, complexity)
 
