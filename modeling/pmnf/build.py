@@ -48,7 +48,7 @@ def build_models(
     unscaled[:, :, 1:] /= tables.divisor(pool.specification)
     unscaled[exact] = _whole(unscaled[exact])
     scale = np.concatenate([np.ones((len(best), 1)), tables.divisor(pool.specification[:, 0])], axis=1)
-    scale = np.tile(scale, (1, 1 + len(names)))
+    scale = np.concatenate([np.tile(scale, (1, 1 + len(names))), np.ones((len(best), len(names)))], axis=1)
     covariance = covariance / scale[:, :, None] / scale[:, None, :]
     shares = posterior_weights(pool.score)
     shares = np.where(shares >= LEAST_WEIGHT, shares, 0.0)
@@ -70,7 +70,7 @@ def build_models(
             first.append((constant, terms))
             others.append([])
     certain = exact & (len(open_parameters(points)) == 0)
-    matrices, own_notes = _matrices(covariance, pool, certain), _scatter_notes(repetitions, effort)
+    matrices, own_notes = _matrices(covariance, pool, certain, len(names)), _scatter_notes(repetitions, effort)
     return [
         Model(
             names, *first[own], quality[own], own_ranges, matrices[own], tuple(others[own]), (*notes, *own_notes[own])
@@ -114,11 +114,12 @@ def _terms(
     ]
 
 
-def _matrices(covariance: FloatArray, pool: Pool, exact: NDArray[np.bool_]) -> list[tuple[tuple[float, ...], ...]]:
-    """Return the covariance of the constant and the terms of the best hypotheses, and of exponents; () of exact ones."""
+def _matrices(covariance: FloatArray, pool: Pool, exact: NDArray[np.bool_], parameters: int) -> list[tuple[tuple[float, ...], ...]]:
+    """Return the covariance of the best hypotheses as models have it, without rows of what is no term; () of exact ones."""
     used = np.ones((len(covariance), 1 + pool.specification.shape[2]), dtype=bool)
     used[:, 1:] = _real(pool.specification[:, 0], pool.coefficients[:, 0])
-    used = np.tile(used, (1, covariance.shape[1] // used.shape[1]))
+    blocks = (covariance.shape[1] - parameters) // used.shape[1]
+    used = np.concatenate([np.tile(used, (1, blocks)), np.ones((len(used), parameters), dtype=bool)], axis=1)
     rows: list[tuple[tuple[float, ...], ...]] = [()] * len(covariance)
     patterns, group = np.unique(used, axis=0, return_inverse=True)
     for number, pattern in enumerate(patterns):

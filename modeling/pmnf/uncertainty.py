@@ -14,7 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..experiment import FloatArray
-from .calibration import EXPONENT_DEVIATION, LEAST_VARIANCE, MISFIT, RIDGE, TOGETHER
+from .calibration import (
+    CURVATURE_DEVIATION,
+    EXPONENT_DEVIATION,
+    LARGE_DEVIATION,
+    LEAST_VARIANCE,
+    MISFIT,
+    RIDGE,
+    TOGETHER,
+)
 from .data.noise import Repetitions
 from .fit.weights import model_weights
 
@@ -22,34 +30,43 @@ from .fit.weights import model_weights
 def joint_covariance(
     design: FloatArray, best: FloatArray, points: FloatArray, variance: FloatArray, values: FloatArray
 ) -> FloatArray:
-    """Return the covariance of coefficients `best` (N, K) of `design` (N, K, C), (N, K·(1+m), K·(1+m)).
+    """Return the covariance of coefficients `best` (N, K) of `design` (N, K, C), (N, P, P) with P = K·(1 + m) + m.
 
     The first K rows are those of the coefficients; then come, for each parameter, those of coefficients times the
-    deviations of their exponents of it. points: (C, m); values: (N, C), fitted; variance: (N,) relative, of one value.
-    Rows of coefficients that are 0 are 0.
+    deviations of their exponents of it; then, for each parameter, that of the curvature of the whole. points: (C, m);
+    values: (N, C), fitted; variance: (N,) relative, of one value. Rows of coefficients that are 0 are 0.
     """
     logs, centre = log_points(points)
+    width, parameters = best.shape[1], len(logs)
     active = best != 0
     fitted = np.einsum("nkc,nk->nc", design, best)
-    share = design * (best[:, :, None] * model_weights(values, fitted)[:, None, :])
-    columns = np.concatenate([share, *(share * own for own in logs)], axis=1)
-    everything = np.tile(active, (1, 1 + len(logs)))
-    normal = columns @ columns.transpose(0, 2, 1)
+    weights = model_weights(values, fitted)
+    share = design * (best[:, :, None] * weights[:, None, :])
+    bent = (fitted * weights)[:, None] * logs**2
+    columns = np.concatenate([share, *(share * own for own in logs), bent], axis=1)
+    everything = np.concatenate([np.tile(active, (1, 1 + parameters)), np.ones((len(best), parameters), bool)], axis=1)
+    deviations = np.repeat([LARGE_DEVIATION, EXPONENT_DEVIATION, CURVATURE_DEVIATION], [width, width * parameters, parameters])
     floor = np.maximum(variance, LEAST_VARIANCE)
-    precision = np.full(everything.shape[1], EXPONENT_DEVIATION**-2.0)
-    precision[: best.shape[1]] = 1e-8
-    diagonal = np.where(everything, floor[:, None] * precision, 1.0)
+    normal = columns @ columns.transpose(0, 2, 1)
     normal = np.where(everything[:, :, None] & everything[:, None, :], normal, 0.0)
+    diagonal = np.where(everything, floor[:, None] / deviations**2, 1.0)
     diagonal = diagonal + RIDGE * np.einsum("npp->n", normal)[:, None]
-    normal = normal + diagonal[:, :, None] * np.eye(diagonal.shape[1])
-    inverse = np.linalg.inv(normal) * floor[:, None, None]
-    size = np.tile(best, (1, 1 + len(logs)))
-    result: FloatArray = inverse * size[:, :, None] * size[:, None, :]
-    width = best.shape[1]
-    for parameter, at in enumerate(centre.tolist()):  # from logarithms around the centre to those of the parameters
-        block = slice(width * (1 + parameter), width * (2 + parameter))
-        result[:, :width] -= at * result[:, block]
-        result[:, :, :width] -= at * result[:, :, block]
+    inverse = np.linalg.inv(normal + diagonal[:, :, None] * np.eye(diagonal.shape[1])) * floor[:, None, None]
+    size = np.concatenate([np.tile(best, (1, 1 + parameters)), np.ones((len(best), parameters))], axis=1)
+    return _of_logarithms(inverse * size[:, :, None] * size[:, None, :], best, centre)
+
+
+def _of_logarithms(covariance: FloatArray, best: FloatArray, centre: FloatArray) -> FloatArray:
+    """Return the covariance for logarithms of parameters in place of those around `centre` (m,)."""
+    width, parameters = best.shape[1], len(centre)
+    change = np.broadcast_to(np.eye(covariance.shape[1]), covariance.shape).copy()
+    for parameter, at in enumerate(centre.tolist()):
+        block = np.arange(width * (1 + parameter), width * (2 + parameter))
+        bent = width * (1 + parameters) + parameter
+        change[:, np.arange(width), block] = -at
+        change[:, np.arange(width), bent] = at * at * best
+        change[:, block, bent] = -2.0 * at * best
+    result: FloatArray = change @ covariance @ change.transpose(0, 2, 1)
     return result
 
 

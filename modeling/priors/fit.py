@@ -236,8 +236,11 @@ def _build(
             for term in column.terms:
                 if term.shape in place:
                     mapping[place[term.shape], number] += term.coefficient
-    mapping = np.kron(np.eye(1 + len(parameters)), mapping)
-    matrix = (mapping @ covariance @ mapping.T).tolist()
+    rows = len(mapping)
+    whole = np.zeros((rows * (1 + len(parameters)) + len(parameters), len(covariance)))
+    whole[: -len(parameters), : -len(parameters)] = np.kron(np.eye(1 + len(parameters)), mapping)
+    whole[-len(parameters) :, -len(parameters) :] = np.eye(len(parameters))
+    matrix = (whole @ covariance @ whole.T).tolist()
     fitted = np.einsum("kc,k->c", design[0], coefficients)[None]
     quality = qualities(repetitions.centre, fitted, np.array([left_out]), (coefficients > 0).sum()[None])[0]
     ranges = tuple((float(a), float(b)) for a, b in zip(points.min(axis=0), points.max(axis=0), strict=True))

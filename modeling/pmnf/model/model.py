@@ -61,7 +61,7 @@ class Model:
     ranges: per parameter (lowest, highest) measured value; empty if the model was not made from measurements.
     covariance: of the coefficients, the constant first, from the noise of the measurements; empty if exact. It may
         go on with all coefficients times the deviations of their exponents of the first parameter, of the second, and
-        so on: how far the measurements leave open how fast each part grows.
+        so on, and at last the curvature in each parameter: how far the measurements leave open how fast parts grow.
     alternatives: near-best hypotheses (this one excluded); weights of all, this one included, add up to 1.
     notes: what a reader must know, such as repetitions that disagree.
     """
@@ -121,8 +121,9 @@ class Model:
             basis.append(float(evaluate(self.parameters, 0.0, (Term(1.0, term.factors),), [point])[0]))
         vector = np.asarray(basis)
         if len(self.covariance) > vector.size:
-            logs = [log(x) if x > 0 else 0.0 for x in map(float, point)]
-            vector = np.concatenate([vector, *(vector * own for own in logs)])
+            logs = np.array([log(x) if x > 0 else 0.0 for x in map(float, point)])
+            value = float(self.evaluate([point])[0])
+            vector = np.concatenate([vector, *(vector * own for own in logs), value * logs**2])
         with np.errstate(over="ignore", invalid="ignore"):
             variance = float(vector @ np.asarray(self.covariance) @ vector)
         return sqrt(variance) if 0.0 < variance < inf else 0.0
@@ -211,22 +212,33 @@ def add(models: Sequence[Model]) -> Model:
     names = merge_names(models)
     constant, terms = collect(sum(m.constant for m in models), [t for m in models for t in m.terms])
     place = {term.shape: index + 1 for index, term in enumerate(terms)} | {(): 0}
-    size = len(terms) + 1
-    covariance = np.zeros((size * (1 + len(names)), size * (1 + len(names))))
+    size, parameters = len(terms) + 1, len(names)
+    total = size * (1 + parameters) + parameters
+    covariance = np.zeros((total, total))
     for model in models:
         if not model.covariance:
             continue
         own = [0, *(place.get(term.shape, -1) for term in model.terms)]
-        blocks = [0, *(1 + names.index(name) for name in model.parameters)][: len(model.covariance) // len(own)]
-        rows = [block * size + row if row >= 0 else -1 for block in blocks for row in own]
-        known = [index for index, row in enumerate(rows) if row >= 0]
+        blocks = [1 + names.index(name) for name in model.parameters]
+        rows = [block * size + row if row >= 0 else -1 for block in (0, *blocks) for row in own]
+        rows += [total - parameters - 1 + block for block in blocks]
+        known = [index for index, row in enumerate(rows[: len(model.covariance)]) if row >= 0]
         target = [rows[index] for index in known]
-        covariance[np.ix_(target, target)] += np.asarray(model.covariance)[np.ix_(known, known)]
+        matrix = np.asarray(model.covariance)[np.ix_(known, known)]
+        weight = np.where(np.array(target) >= total - parameters, _part(model, models), 1.0)
+        covariance[np.ix_(target, target)] += matrix * weight * weight[:, None]
     if not covariance[size:].any():
         covariance = covariance[:size, :size]
     notes = tuple(dict.fromkeys(note for m in models for note in m.notes))
-    matrix = tuple(tuple(row) for row in covariance.tolist()) if covariance.any() else ()
-    return Model(names, constant, terms, ranges=_merge_ranges(names, models), covariance=matrix, notes=notes)
+    rows_of_sum = tuple(tuple(row) for row in covariance.tolist()) if covariance.any() else ()
+    return Model(names, constant, terms, ranges=_merge_ranges(names, models), covariance=rows_of_sum, notes=notes)
+
+
+def _part(model: Model, models: Sequence[Model]) -> float:
+    """Return which part of the sum of models is one of them, at the largest measured values."""
+    sizes = [abs(float(one.evaluate([[high for _, high in one.ranges]])[0])) if one.ranges else 0.0 for one in models]
+    total = sum(sizes)
+    return next(size for one, size in zip(models, sizes, strict=True) if one is model) / total if total else 0.0
 
 
 def collect(constant: float, terms: Iterable[Term]) -> tuple[float, tuple[Term, ...]]:

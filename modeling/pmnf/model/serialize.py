@@ -55,8 +55,9 @@ def from_json(data: object, source: object = "model") -> Model:
         raise FormatError(source, "ranges of a model must be one pair per parameter")
     size = len(model.terms) + 1
     sizes = {len(model.covariance), *map(len, model.covariance)}
-    if model.covariance and sizes not in ({size}, {size * (1 + len(model.parameters))}):
-        text = f"{size} rows, one per coefficient, or as many again for the exponents of each parameter"
+    parameters = len(model.parameters)
+    if model.covariance and sizes not in ({size}, {size * (1 + parameters) + parameters}):
+        text = f"{size} rows, one per coefficient, with those of exponents and curvatures {size * (1 + parameters) + parameters}"
         raise FormatError(source, f"covariance must be a square of {text}")
     for term in (*model.terms, *(term for other in model.alternatives for term in other.terms)):
         names = [factor.parameter for factor in term.factors]
