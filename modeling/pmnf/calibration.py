@@ -151,8 +151,10 @@ SELECTION_VARIANCE = 0.2
 
 # What is known beforehand of the difference between the exponent of a part of a model and that of the truth.
 EXPONENT_DEVIATION = 1.0
-# Likewise of the curvature: exponents change so much with each power of e of a parameter. And of coefficients: nothing.
-CURVATURE_DEVIATION, LARGE_DEVIATION = 0.1, 1e4
+# Likewise of the curvature: exponents change so much with each power of e of a parameter.
+CURVATURE_DEVIATION = 0.3
+# Odds that the form is right where values say nothing.
+SPIKE_ODDS = 0.5
 # Residuals whose squares are so many times those that repetitions explain are a misfit.
 MISFIT = 2.0
 # Relative variances below this are rounding; what measurements leave open needs some to be seen.

@@ -17,10 +17,10 @@ from ..experiment import FloatArray
 from .calibration import (
     CURVATURE_DEVIATION,
     EXPONENT_DEVIATION,
-    LARGE_DEVIATION,
     LEAST_VARIANCE,
     MISFIT,
     RIDGE,
+    SPIKE_ODDS,
     TOGETHER,
 )
 from .data.noise import Repetitions
@@ -43,17 +43,44 @@ def joint_covariance(
     weights = model_weights(values, fitted)
     share = design * (best[:, :, None] * weights[:, None, :])
     bent = (fitted * weights)[:, None] * logs**2
-    columns = np.concatenate([share, *(share * own for own in logs), bent], axis=1)
-    everything = np.concatenate([np.tile(active, (1, 1 + parameters)), np.ones((len(best), parameters), bool)], axis=1)
-    deviations = np.repeat([LARGE_DEVIATION, EXPONENT_DEVIATION, CURVATURE_DEVIATION], [width, width * parameters, parameters])
-    floor = np.maximum(variance, LEAST_VARIANCE)
-    normal = columns @ columns.transpose(0, 2, 1)
-    normal = np.where(everything[:, :, None] & everything[:, None, :], normal, 0.0)
-    diagonal = np.where(everything, floor[:, None] / deviations**2, 1.0)
-    diagonal = diagonal + RIDGE * np.einsum("npp->n", normal)[:, None]
-    inverse = np.linalg.inv(normal + diagonal[:, :, None] * np.eye(diagonal.shape[1])) * floor[:, None, None]
-    size = np.concatenate([np.tile(best, (1, 1 + parameters)), np.ones((len(best), parameters))], axis=1)
-    return _of_logarithms(inverse * size[:, :, None] * size[:, None, :], best, centre)
+    others = np.concatenate([*(share * own for own in logs), bent], axis=1)
+    deviations = np.repeat([EXPONENT_DEVIATION, CURVATURE_DEVIATION], [width * parameters, parameters])
+    variance = np.maximum(variance, LEAST_VARIANCE)[:, None, None]
+
+    normal = share @ share.transpose(0, 2, 1)
+    ridge = np.where(active, RIDGE * np.einsum("nkk->n", normal)[:, None], 1.0)
+    inverse = np.linalg.inv(normal + ridge[:, :, None] * np.eye(width))
+    along = inverse @ (share @ others.transpose(0, 2, 1))  # what coefficients take of the deviations, (N, K, D)
+    alone = (others - along.transpose(0, 2, 1) @ share) * deviations[:, None]
+    found = _left_open(alone, (values - fitted) * weights, variance) * deviations[:, None] * deviations
+    between = along @ found
+    covariance = np.concatenate(
+        [
+            np.concatenate([variance * inverse + between @ along.transpose(0, 2, 1), -between], axis=2),
+            np.concatenate([-between.transpose(0, 2, 1), found], axis=2),
+        ],
+        axis=1,
+    )
+    used = np.concatenate([np.tile(active, (1, 1 + parameters)), np.ones((len(best), parameters), bool)], axis=1)
+    size = np.concatenate([np.tile(best, (1, 1 + parameters)), used[:, len(used[0]) - parameters :]], axis=1)
+    covariance = np.where(used[:, :, None] & used[:, None, :], covariance, 0.0)
+    return _of_logarithms(covariance * size[:, :, None] * size[:, None, :], best, centre)
+
+
+def _left_open(columns: FloatArray, rest: FloatArray, variance: FloatArray) -> FloatArray:
+    """Return the second moments (N, D, D) of D deviations of size one that values leave open.
+
+    columns: (N, D, C), their effects; rest: (N, C), the residuals; variance: (N, 1, 1). In each direction of the
+    deviations that values tell apart from the others they are 0 or not, which is as likely beforehand (a spike and a
+    slab; Mitchell and Beauchamp, Journal of the American Statistical Association 83, 1988).
+    """
+    precision, directions = np.linalg.eigh(columns @ columns.transpose(0, 2, 1) / variance)
+    precision = 1.0 + np.maximum(precision, 0.0)
+    seen = np.einsum("nde,ndc,nc->ne", directions, columns, rest, optimize=True) / variance[:, 0]
+    odds = np.sqrt(precision) * np.exp(-0.5 * np.minimum(seen**2 / precision, 1400.0)) * SPIKE_ODDS
+    moments = (1.0 / precision + (seen / precision) ** 2) / (1.0 + odds)
+    result: FloatArray = (directions * moments[:, None]) @ directions.transpose(0, 2, 1)
+    return result
 
 
 def _of_logarithms(covariance: FloatArray, best: FloatArray, centre: FloatArray) -> FloatArray:
