@@ -18,7 +18,6 @@ from .calibration import (
     CURVATURE_DEVIATION,
     EXPONENT_DEVIATION,
     LEAST_VARIANCE,
-    MISFIT,
     RIDGE,
     SPIKE_ODDS,
     TOGETHER,
@@ -140,5 +139,5 @@ def value_variance(
     # widened so that quantiles of the normal distribution are about those of Student's t
     together *= (1.0 + 1.5 / known) ** 2
     alone *= (1.0 + 1.5 / np.maximum(open_points, 1.0)) ** 2
-    result: FloatArray = np.maximum(together, np.where(squares > MISFIT * (points * noise), alone, 0.0))
+    result: FloatArray = np.maximum(together, alone)
     return result

@@ -137,7 +137,8 @@ def _model(entry: PlacedModel, parameters: tuple[str, ...]) -> dict[str, Any]:
     data["terms"] = _terms(model.terms, places)
     data["smape"] = None if quality is None else json_number(quality.smape)
     if model.covariance and all(math.isfinite(value) for row in model.covariance for value in row):
-        data["covariance"] = [list(row) for row in model.covariance]
+        rows = enumerate(model.covariance)
+        data["covariance"] = [[float(f"{value:.10g}") for value in row[place:]] for place, row in rows]
     if model.alternatives:
         data["alternatives"] = [[a.weight, a.constant, _terms(a.terms, places)] for a in model.alternatives]
     if model.notes:

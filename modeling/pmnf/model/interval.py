@@ -19,8 +19,8 @@ def interval(values: Sequence[float], weights: Sequence[float], error: float) ->
     """
     first, size = values[0], max(map(abs, values)) or 1.0
     relative = min(error / abs(first), _MOST_DEVIATION) if first else 0.0
-    if len(values) == 1 and not relative:
-        return min(first, first - error), max(first, first + error)
+    if len(values) == 1 and not error:
+        return first, first
     if min(values) > 0.0:
         centres = [log(value) for value in values]
         low, high = mixture_quantiles(centres, [relative] * len(values), weights, LEVELS)

@@ -3,6 +3,7 @@
 // x^i log2^j(x) ((x-1)/x)^s of parameter number p, with i also as text such as "2/3".
 
 const NORMAL_90 = 1.6449; // half the width of a 90 % interval in standard deviations
+const MOST_DEVIATION = 20; // larger relative errors are as good as unlimited
 
 function unpackTerms(terms) {
   return terms.map(([c, factors]) => ({
@@ -37,13 +38,21 @@ function evaluate(model, point) {
   return sum;
 }
 
-// The standard error of a model at a point, from the covariance of its coefficients (the constant first).
+// The standard error of a model at a point, from the covariance of its coefficients (the constant first), of their
+// exponents and of the curvature in each parameter; it is given as the part right of the diagonal.
 function standardError(model, point) {
   const matrix = model.covariance;
   if (!matrix || !matrix.length) return 0;
-  const basis = [1, ...model.terms.map((term) => evaluate({ constant: 0, terms: [{ c: 1, factors: term.factors }] }, point))];
+  const parts = [1, ...model.terms.map((term) => evaluate({ constant: 0, terms: [{ c: 1, factors: term.factors }] }, point))];
+  const basis = [...parts];
+  if (matrix.length > parts.length) {
+    const logs = point.map((x) => (x > 0 ? Math.log(x) : 0));
+    const value = evaluate(model, point);
+    for (const log of logs) basis.push(...parts.map((part) => part * log));
+    basis.push(...logs.map((log) => value * log * log));
+  }
   let variance = 0;
-  matrix.forEach((row, i) => row.forEach((value, j) => (variance += basis[i] * value * basis[j])));
+  matrix.forEach((row, i) => row.forEach((entry, k) => (variance += basis[i] * entry * basis[i + k] * (k ? 2 : 1))));
   return Math.sqrt(Math.max(0, variance));
 }
 
@@ -61,7 +70,8 @@ function mixtureQuantile(values, deviations, weights, level) {
   let low = Math.min(...values.map((value, at) => value - 8 * deviations[at]));
   let high = Math.max(...values.map((value, at) => value + 8 * deviations[at]));
   if (below(low) >= level) return low;
-  for (let k = 0; k < 60 && high - low > 1e-9 * Math.max(Math.abs(low), Math.abs(high)); k++) {
+  const spread = high - low;
+  for (let k = 0; k < 60 && high - low > 1e-9 * Math.max(Math.abs(low), Math.abs(high), spread); k++) {
     const middle = (low + high) / 2;
     if (below(middle) >= level) high = middle;
     else low = middle;
@@ -69,22 +79,23 @@ function mixtureQuantile(values, deviations, weights, level) {
   return high;
 }
 
-// Median and 90 % interval over the near-best hypotheses, each a normal distribution around its own prediction with
-// the relative standard error of the model.
+// The value of a model and the 90 % interval over the near-best hypotheses, each with the relative standard error of the
+// model, which is multiplicative where all values are above 0.
 function predict(model, point) {
-  const value = evaluate(model, point);
+  const middle = evaluate(model, point);
   const error = standardError(model, point);
-  if (!model.alternatives.length) {
-    const low = value - NORMAL_90 * error;
-    return { middle: value, low: value >= 0 ? Math.max(0, low) : low, high: value + NORMAL_90 * error };
-  }
-  const relative = value ? error / Math.abs(value) : 0;
-  const values = [value, ...model.alternatives.map((other) => evaluate(other, point))];
-  const deviations = values.map((one) => Math.max(Math.abs(one) * relative, one === value ? error : 0));
+  const values = [middle, ...model.alternatives.map((other) => evaluate(other, point))];
   const weights = [1, ...model.alternatives.map((other) => other.weight)];
   for (const other of model.alternatives) weights[0] -= other.weight;
-  const [low, middle, high] = [0.05, 0.5, 0.95].map((level) => mixtureQuantile(values, deviations, weights, level));
-  return { middle, low: Math.min(...values) >= 0 ? Math.max(0, low) : low, high };
+  const relative = middle ? Math.min(error / Math.abs(middle), MOST_DEVIATION) : 0;
+  const positive = Math.min(...values) > 0;
+  const centres = positive ? values.map(Math.log) : values;
+  const deviations = values.map((one) => (positive ? relative : Math.max(Math.abs(one) * relative, one === middle ? error : 0)));
+  const ends = [0.05, 0.95].map((level) =>
+    values.length > 1 ? mixtureQuantile(centres, deviations, weights, level) : centres[0] + (level < 0.5 ? -1 : 1) * NORMAL_90 * deviations[0],
+  );
+  const [low, high] = positive ? ends.map(Math.exp) : ends;
+  return { middle, low: Math.min(middle, Math.min(...values) >= 0 ? Math.max(0, low) : low), high: Math.max(middle, high) };
 }
 
 // The prediction of a sum of independent parts: deviations add as squares.
