@@ -83,7 +83,7 @@ def test_standard_error_widens_the_interval() -> None:
     noisy = Model(("n",), 1.0, (_term(1.0, n=("1", 0)),), ranges=((1, 8),), covariance=((0.0, 0.0), (0.0, 0.01)))
     prediction = noisy.predict((9.0,))
     assert prediction.value == pytest.approx(10.0)
-    assert prediction.upper - prediction.value == pytest.approx(1.6449 * 0.9, rel=1e-3)
+    assert prediction.upper / prediction.value == pytest.approx(np.exp(1.6449 * 0.09), rel=1e-3)
     assert add([noisy, noisy]).standard_error((9.0,)) == pytest.approx(0.9 * 2**0.5)
 
 

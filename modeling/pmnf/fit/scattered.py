@@ -28,9 +28,9 @@ def varying_errors(
     design = np.concatenate([np.ones((len(points), 1)), logs], axis=1)
     slopes = np.log(size) @ np.linalg.pinv(design).T
     others = np.delete(np.arange(points.shape[1]), parameter)
-    trend = np.exp(slopes[:, 1 + others] @ logs[:, others].T)
+    trend = slopes[:, 1 + others] @ logs[:, others].T - np.log(size)
     basis = _polynomials(logs[:, others])
-    scaled = trend / size
+    scaled = np.exp(np.maximum(trend - trend.max(axis=1, keepdims=True), -300.0))
     scaled /= np.sqrt((scaled**2).mean(axis=1, keepdims=True))
     free = basis[None] * scaled[:, None]  # (N, B, C), relative
     target = np.ones((len(values), points.shape[0]))
