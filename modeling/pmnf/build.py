@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..experiment import FloatArray
-from .calibration import LARGE_SCATTER, LEAST_WEIGHT, SELECTION_VARIANCE
+from .calibration import LEAST_WEIGHT, SELECTION_VARIANCE
 from .criterion.evidence import posterior_weights
 from .data.noise import Repetitions
 from .data.preparation import ranges
+from .doubt import scatter_notes, split_notes
 from .fit.fitter import with_constant
 from .fit.weights import relative_weights
 from .hypotheses.pool import Pool
@@ -70,13 +72,25 @@ def build_models(
             first.append((constant, terms))
             others.append([])
     certain = exact & (len(open_parameters(points)) == 0)
-    matrices, own_notes = _matrices(covariance, pool, certain, len(names)), _scatter_notes(repetitions, effort)
-    return [
+    matrices = _matrices(covariance, pool, certain, len(names))
+    own_notes = scatter_notes(repetitions, pool.residual[:, 0], effort)
+    models = [
         Model(
             names, *first[own], quality[own], own_ranges, matrices[own], tuple(others[own]), (*notes, *own_notes[own])
         )
         for own in range(len(values))
     ]
+    far = _one_step_out(tables, pool.specification, unscaled)
+    for number, more in enumerate(split_notes(models, shares, far)):
+        if more:
+            models[number] = replace(models[number], notes=(*models[number].notes, *more))
+    return models
+
+
+def _one_step_out(tables: Tables, specification: Specification, coefficients: FloatArray) -> FloatArray:
+    """Return what hypotheses (N, P, K, m) with coefficients (N, P, 1 + K) predict at twice all values, (N, P)."""
+    result: FloatArray = coefficients[:, :, 0] + (coefficients[:, :, 1:] * tables.further(specification)).sum(axis=2)
+    return result
 
 
 def _whole(coefficients: FloatArray) -> FloatArray:
@@ -145,15 +159,3 @@ def qualities(values: FloatArray, fitted: FloatArray, left_out: FloatArray, widt
     crossed = np.where(np.isfinite(left_out), left_out, np.nan)
     rows = zip(*(a.tolist() for a in (smape, relative, r2, adjusted, crossed)), strict=True)
     return [Quality(a, b, c, d, e, points) for a, b, c, d, e in rows]
-
-
-def _scatter_notes(repetitions: Repetitions, effort: bool) -> list[tuple[str, ...]]:
-    """Return what the repetitions of each call path tell a reader."""
-    notes: list[tuple[str, ...]] = [()] * len(repetitions.scatter)
-    for path in np.flatnonzero(repetitions.differ if effort else repetitions.scatter > LARGE_SCATTER).tolist():
-        many = 100 * float(repetitions.scatter[path])
-        if effort:
-            notes[path] = (f"repetitions of this effort metric differ ({many:.2g} %): the work depends on chance",)
-        else:
-            notes[path] = (f"repetitions scatter by {many:.0f} %: measure more of them before you rely on this model",)
-    return notes

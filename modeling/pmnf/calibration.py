@@ -162,6 +162,11 @@ LEAST_VARIANCE = 1e-12
 # Logarithms of parameter values that differ by less than this part from a sum of others go together with them.
 TOGETHER = 1e-6
 
+# Residuals below this are not worth a note. A form is said to be as likely if it has this part of the weight of the best
+# one, and predicts something else one step out by this part.
+MISFIT_SAID = 0.01
+SPLIT_LEAST, SPLIT_APART = 0.5, 0.25
+
 # --- changes of behaviour: tests/modeling/test_pmnf_changes.py
 # A model of a range needs so many values of the parameter that is divided.
 CHANGE_LEAST_VALUES = 3

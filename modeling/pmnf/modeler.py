@@ -20,6 +20,7 @@ from .criterion.one_process import explains_more, needs_much, reproduces
 from .criterion.rules import LeftOutSmape, SampleSmape
 from .data.noise import Aggregation, Repetitions, combine
 from .data.preparation import check, extreme_exponents, join_duplicates, not_executed, ranges, take, without_one
+from .doubt import open_notes
 from .hypotheses.library import Library
 from .hypotheses.pool import Pool, merge, spread, to_pool
 from .hypotheses.tables import Tables, make_tables
@@ -155,6 +156,7 @@ class _Batch:
     def models(self) -> list[Model]:
         """Return the model of each call path."""
         points, repetitions, names, notes = self.points, self.repetitions, self.names, self.notes
+        notes = (*notes, *open_notes(names, points)) if len(points) > 1 else notes
         varying = [index for index in range(len(names)) if np.unique(points[:, index]).size > 1]
         noise = repetitions.scatter / np.sqrt(np.maximum(repetitions.count, 1.0))
         if points.shape[0] < 2 or not varying:
@@ -179,7 +181,7 @@ class _Batch:
         """Return constants: there is one configuration, or one value of each parameter."""
         points, repetitions, names = self.points, self.repetitions, self.names
         many = "one configuration" if points.shape[0] == 1 else f"{points.shape[0]} configurations"
-        notes = (*self.notes, f"constant by necessity: measured in {many}")
+        notes = (*self.notes, f"constant by necessity: measured in {many}, how it grows is not known")
         means = repetitions.centre.mean(axis=1, keepdims=True)
         design = np.ones((len(means), 1, points.shape[0]))
         variance = value_variance(np.zeros(len(means)), repetitions, points.shape[0], np.ones(len(means), dtype=np.int64))

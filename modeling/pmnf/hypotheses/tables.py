@@ -21,7 +21,7 @@ Specification = NDArray[np.int16]
 class Tables:
     """The terms of every parameter at the measured points.
 
-    columns[l] has shape (terms + 1, C); the last row is 1, so that term number -1 means "no factor". Each row is
+    twice[l] has the terms at twice the largest value. columns[l] has shape (terms + 1, C); the last row is 1, so that term number -1 means "no factor". Each row is
     divided by scale[l], its largest value, which keeps the fits well conditioned in any unit.
     """
 
@@ -29,6 +29,7 @@ class Tables:
     columns: tuple[FloatArray, ...]
     scale: tuple[FloatArray, ...]
     cost: tuple[FloatArray, ...]
+    twice: tuple[FloatArray, ...]
 
     def order(self, specification: Specification) -> FloatArray:
         """Return how fast the products of hypotheses grow, shape (..., K): exponents, logarithms a tenth each."""
@@ -57,6 +58,10 @@ class Tables:
         """Return by what the products were divided, shape (..., K)."""
         return reduce(np.multiply, self._of_terms(self.scale, specification))
 
+    def further(self, specification: Specification) -> FloatArray:
+        """Return the products of hypotheses at twice the largest value of each parameter, shape (..., K)."""
+        return reduce(np.multiply, self._of_terms(self.twice, specification))
+
     def complexity(self, specification: Specification) -> FloatArray:
         """Return the complexity of the terms of hypotheses, shape (...)."""
         total: FloatArray = reduce(np.add, self._of_terms(self.cost, specification)).sum(axis=-1)
@@ -68,7 +73,7 @@ class Tables:
 
 def make_tables(points: FloatArray, library: Library) -> Tables:
     """Return the tables of `library` at `points` (C, m)."""
-    terms, columns, scales, costs = [], [], [], []
+    terms, columns, scales, costs, twice = [], [], [], [], []
     for index in range(points.shape[1]):
         own = library.terms(points[:, index])
         distinct, place = np.unique(points[:, index], return_inverse=True)
@@ -80,7 +85,8 @@ def make_tables(points: FloatArray, library: Library) -> Tables:
         columns.append(table / scale[:, None])
         scales.append(scale)
         costs.append(np.array([*(term.cost for term in own), 0.0]))
-    return Tables(tuple(terms), tuple(columns), tuple(scales), tuple(costs))
+        twice.append(np.append(term_columns(own, 2.0 * distinct[-1:])[0], 1.0))
+    return Tables(tuple(terms), tuple(columns), tuple(scales), tuple(costs), tuple(twice))
 
 
 def tensor(terms: list[Specification], sizes: list[int]) -> Specification:

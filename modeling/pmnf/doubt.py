@@ -1,0 +1,70 @@
+"""What a reader must know of a model's doubt, in words: a form that misses, forms that are as likely, open parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..experiment import FloatArray
+from .calibration import LARGE_SCATTER, MISFIT, MISFIT_SAID, SPLIT_APART, SPLIT_LEAST
+from .data.noise import Repetitions
+from .model import Alternative, Model, text
+from .uncertainty import open_parameters
+
+Notes = list[tuple[str, ...]]
+
+
+def open_notes(names: Sequence[str], points: FloatArray) -> tuple[str, ...]:
+    """Return which parameters the points cannot tell apart, or have one value of."""
+    several = points.max(axis=0, initial=0.0) > points.min(axis=0, initial=np.inf)
+    unknown = open_parameters(points)
+    alone = [names[own] for own in unknown if not several[own]]
+    together = [names[own] for own in unknown if several[own]]
+    notes = [f"one value of {name}: how it matters is not known" for name in alone]
+    if together:
+        notes.append(f"{', '.join(together)} change together: their effects cannot be told apart")
+    return tuple(notes)
+
+
+def scatter_notes(repetitions: Repetitions, residual: FloatArray, effort: bool) -> Notes:
+    """Return what repetitions and residuals (N,) of each call path tell a reader."""
+    notes: Notes = [()] * len(repetitions.scatter)
+    for path in np.flatnonzero(repetitions.differ if effort else repetitions.scatter > LARGE_SCATTER).tolist():
+        many = 100 * float(repetitions.scatter[path])
+        if effort:
+            notes[path] = (f"repetitions of this effort metric differ ({many:.2g} %): the work depends on chance",)
+        else:
+            notes[path] = (f"repetitions scatter by {many:.0f} %: measure more of them before you rely on this model",)
+    noise = repetitions.scatter / np.sqrt(np.maximum(repetitions.count, 1.0))
+    known = repetitions.freedom > 0
+    missed = known & np.isfinite(residual) & (residual > np.maximum(MISFIT * noise, MISFIT_SAID)) & (not effort)
+    for path in np.flatnonzero(missed).tolist():
+        notes[path] += (
+            f"misses the measured values by {100 * residual[path]:.2g} %, repetitions explain {100 * noise[path]:.2g} %: "
+            "the behaviour is of another form",
+        )
+    return notes
+
+
+def split_notes(models: Sequence[Model], shares: FloatArray, far: FloatArray) -> Notes:
+    """Return for each model the form that is nearly as likely and predicts otherwise, if there is one.
+
+    shares: (N, P) posterior weights, the model first; far: (N, P) what these hypotheses predict one step out.
+    """
+    notes: Notes = [()] * len(models)
+    if shares.shape[1] < 2:
+        return notes
+    ratio = np.abs(far[:, 1:] - far[:, :1]) > SPLIT_APART * np.abs(far[:, :1])
+    rival = np.where(ratio, shares[:, 1:], 0.0)
+    place = rival.argmax(axis=1)
+    split = rival[np.arange(len(rival)), place] >= SPLIT_LEAST * shares[:, 0]
+    for path in np.flatnonzero(split).tolist():
+        number = int((shares[path, 1 : place[path] + 2] > 0).sum()) - 1
+        other: Alternative = models[path].alternatives[number]
+        form = text.plain(other.constant, other.terms)
+        weight = 1.0 - sum(own.weight for own in models[path].alternatives)
+        notes[path] = (
+            f"weight {100 * weight:.0f} %, and {100 * other.weight:.0f} % for {form}: predictions follow the first",
+        )
+    return notes
