@@ -133,16 +133,12 @@ RICHER_ORDER = 0.25
 # Extra-P gives up a term whose part in the value is smaller than this everywhere.
 EXTRAP_LEAST_PART = 5e-4
 
-# --- posterior weights and intervals: coverage in benchmarks/modeling_accuracy.py
+# --- posterior weights and intervals: coverage in benchmarks/modeling_layouts.py
 # Hypotheses per call path that are kept, of noisy values and of counts.
 NOISY_POOL, COUNT_POOL = 12, 4
 # Hypotheses per call path and short list that are fitted precisely, if their rough scores are so near to the best one
 # that they may have a posterior weight.
 FINALISTS, NEAR = 4, 25.0
-# Scores are divided by this before they become posterior weights. Near-best hypotheses share the deviations of the same
-# few points, so that the likelihood alone is too sure; with 2.5 the 90 % intervals of planted functions hold the truth
-# in about 90 % of the cases.
-SOFTNESS = 2.5
 # Hypotheses with a smaller posterior weight are not kept.
 LEAST_WEIGHT = 0.02
 # The best of many combinations fits better than the truth does; so much is added to the variance per parameter beyond

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...experiment import FloatArray
-from ..calibration import NOISY, NOISY_ROUNDING, SOFTNESS, Penalties
+from ..calibration import NOISY, NOISY_ROUNDING, Penalties
 from ..fit.subsets import Solution
 from ..fit.weights import relative_weights
 from ..hypotheses.pool import Fitted
@@ -130,7 +130,7 @@ def posterior_weights(scores: FloatArray) -> FloatArray:
     best = scores.min(axis=1, keepdims=True)
     finite = np.isfinite(best)
     difference = np.where(finite, scores, 0.0) - np.where(finite, best, 0.0)
-    shares = np.where(finite, np.exp(-0.5 / SOFTNESS * np.minimum(difference, 1400.0)), 0.0)
+    shares = np.where(finite, np.exp(-0.5 * np.minimum(difference, 1400.0)), 0.0)
     total = shares.sum(axis=1, keepdims=True)
     shares /= np.where(total > 0, total, 1.0)
     return shares
