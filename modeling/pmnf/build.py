@@ -128,8 +128,10 @@ def _terms(
     ]
 
 
-def _matrices(covariance: FloatArray, pool: Pool, exact: NDArray[np.bool_], parameters: int) -> list[tuple[tuple[float, ...], ...]]:
-    """Return the covariance of the best hypotheses as models have it, without rows of what is no term; () of exact ones."""
+def _matrices(
+    covariance: FloatArray, pool: Pool, exact: NDArray[np.bool_], parameters: int
+) -> list[tuple[tuple[float, ...], ...]]:
+    """Return the covariance of the best hypotheses without the rows of what is no term; () of exact ones."""
     used = np.ones((len(covariance), 1 + pool.specification.shape[2]), dtype=bool)
     used[:, 1:] = _real(pool.specification[:, 0], pool.coefficients[:, 0])
     blocks = (covariance.shape[1] - parameters) // used.shape[1]

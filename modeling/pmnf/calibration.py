@@ -128,6 +128,8 @@ SCATTERED_DEGREE, SCATTERED_POINTS = 4, 1.5
 # Richer sums where residuals are more than repetitions explain: how many are fitted precisely, how many products are
 # added, and how far beyond the measured values they must not be negative. modeling_layouts.py, shapes
 RICHER_FINALISTS, RICHER_TERMS, RICHER_BEYOND = 8, 2, (2.0, 4.0, 8.0, 16.0, 64.0)
+# Terms up to this complexity take part in sums of two; penalty of each order of growth where nothing fits.
+RICHER_COMPLEXITY, RICHER_GROWTH = 3.5, 5.0
 # Highest order (as in Tables.order) of sums with negative parts: log2².
 RICHER_ORDER = 0.25
 # Extra-P gives up a term whose part in the value is smaller than this everywhere.
@@ -158,8 +160,8 @@ LEAST_VARIANCE = 1e-12
 # Logarithms of parameter values that differ by less than this part from a sum of others go together with them.
 TOGETHER = 1e-6
 
-# Residuals below this are not worth a note. A form is said to be as likely if it has this part of the weight of the best
-# one, and predicts something else one step out by this part.
+# Residuals below this are not worth a note. A form is said to be as likely if it has this part of the weight of the
+# best one, and predicts something else one step out by this part.
 MISFIT_SAID = 0.01
 SPLIT_LEAST, SPLIT_APART = 0.5, 0.25
 

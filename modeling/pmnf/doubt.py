@@ -1,4 +1,4 @@
-"""What a reader must know of a model's doubt, in words: a form that misses, forms that are as likely, open parameters."""
+"""What a reader must know of the doubt about a model, in words: misfit, forms as likely, open parameters."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def scatter_notes(repetitions: Repetitions, residual: FloatArray, effort: bool) 
     missed = known & np.isfinite(residual) & (residual > np.maximum(MISFIT * noise, MISFIT_SAID)) & (not effort)
     for path in np.flatnonzero(missed).tolist():
         notes[path] += (
-            f"misses the measured values by {100 * residual[path]:.2g} %, repetitions explain {100 * noise[path]:.2g} %: "
-            "the behaviour is of another form",
+            f"misses the measured values by {100 * residual[path]:.2g} %, repetitions explain "
+            f"{100 * noise[path]:.2g} %: the behaviour is of another form",
         )
     return notes
 
@@ -58,7 +58,8 @@ def split_notes(models: Sequence[Model], shares: FloatArray, far: FloatArray) ->
     ratio = np.abs(far[:, 1:] - far[:, :1]) > SPLIT_APART * np.abs(far[:, :1])
     rival = np.where(ratio, shares[:, 1:], 0.0)
     place = rival.argmax(axis=1)
-    split = rival[np.arange(len(rival)), place] >= SPLIT_LEAST * shares[:, 0]
+    most = rival[np.arange(len(rival)), place]
+    split = (most > 0) & (most >= SPLIT_LEAST * shares[:, 0])
     for path in np.flatnonzero(split).tolist():
         number = int((shares[path, 1 : place[path] + 2] > 0).sum()) - 1
         other: Alternative = models[path].alternatives[number]

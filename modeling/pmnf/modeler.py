@@ -184,7 +184,9 @@ class _Batch:
         notes = (*self.notes, f"constant by necessity: measured in {many}, how it grows is not known")
         means = repetitions.centre.mean(axis=1, keepdims=True)
         design = np.ones((len(means), 1, points.shape[0]))
-        variance = value_variance(np.zeros(len(means)), repetitions, points.shape[0], np.ones(len(means), dtype=np.int64))
+        variance = value_variance(
+            np.zeros(len(means)), repetitions, points.shape[0], np.ones(len(means), dtype=np.int64)
+        )
         covariance = joint_covariance(design, means, points, variance, repetitions.centre)
         return [
             Model(names, mean, ranges=ranges(points), notes=notes, covariance=tuple(map(tuple, matrix)))

@@ -2,10 +2,10 @@
 
 The form of a model is one of a library, the truth need not be. So every part of it, the constant included, counts as
 c·x^i·log^j(x)·x^e with an unknown deviation e of the exponent of each parameter, of which nothing is known beforehand
-but that it is about EXPONENT_DEVIATION (Laplace's approximation of the posterior of c and e; MacKay, Information Theory,
-Inference, and Learning Algorithms, 2003, chapter 27). What measurements cannot tell apart stays open: the exponents of
-two parameters that always grow together, and that of a parameter with one value. Errors grow with the distance from
-the measurements, as those of exponents do.
+but that it is about EXPONENT_DEVIATION, or none; and the whole may be bent (Laplace's approximation of the posterior;
+MacKay, Information Theory, Inference, and Learning Algorithms, 2003, chapter 27). What measurements cannot tell apart
+stays open: the exponents of two parameters that always grow together, and that of a parameter with one value. Errors
+grow with the distance from the measurements, as those of exponents do.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def log_points(points: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def open_parameters(points: FloatArray) -> list[int]:
-    """Return the parameters whose effects points (C, m) cannot tell apart: one has a single value, or some go together."""
+    """Return the parameters with a single value at points (C, m), and those that go together with others."""
     logs, _ = log_points(points)
     size = np.abs(logs).max(axis=1, initial=0.0)
     alone = [int(own) for own in np.flatnonzero(size <= TOGETHER)]
@@ -126,8 +126,8 @@ def value_variance(
     """Return the relative variance (N,) of a value around its model, from residuals and repetitions.
 
     residual: (N,) root mean square relative error of the fits; coefficients: (N,) those and the exponents that were
-    chosen, each a degree of freedom. Where the residuals are larger than the repetitions explain, the form is wrong, and
-    the residuals count alone.
+    chosen, each a degree of freedom. Where the residuals are larger than the repetitions explain the form is wrong,
+    or configurations differ by more than repetitions do, and the residuals count alone.
     """
     open_points = np.maximum(points - coefficients, 0)
     freedom = np.minimum(repetitions.freedom, 4.0 * points)

@@ -21,8 +21,9 @@ Specification = NDArray[np.int16]
 class Tables:
     """The terms of every parameter at the measured points.
 
-    twice[l] has the terms at twice the largest value. columns[l] has shape (terms + 1, C); the last row is 1, so that term number -1 means "no factor". Each row is
-    divided by scale[l], its largest value, which keeps the fits well conditioned in any unit.
+    columns[l] has shape (terms + 1, C); the last row is 1, so that term number -1 means "no factor". Each row is
+    divided by scale[l], its largest value, which keeps the fits well conditioned in any unit. twice[l] has the terms at
+    twice the largest value, not divided.
     """
 
     terms: tuple[tuple[SimpleTerm, ...], ...]

@@ -57,8 +57,8 @@ def from_json(data: object, source: object = "model") -> Model:
     sizes = {len(model.covariance), *map(len, model.covariance)}
     parameters = len(model.parameters)
     if model.covariance and sizes not in ({size}, {size * (1 + parameters) + parameters}):
-        text = f"{size} rows, one per coefficient, with those of exponents and curvatures {size * (1 + parameters) + parameters}"
-        raise FormatError(source, f"covariance must be a square of {text}")
+        whole = f"or of {size * (1 + parameters) + parameters}, with exponents and curvatures"
+        raise FormatError(source, f"covariance must be a square of {size} rows, one per coefficient, {whole}")
     for term in (*model.terms, *(term for other in model.alternatives for term in other.terms)):
         names = [factor.parameter for factor in term.factors]
         if len(set(names)) != len(names):

@@ -97,7 +97,9 @@ class Search:
         part = self._part(np.repeat(np.arange(paths), number))
         own = starts.reshape(paths * number, 1, *starts.shape[2:])
         pool = part._swept(part._precise(own, np.ones(own.shape[:2], dtype=bool)), SPARSE_SWEEPS)
-        return merge([pool.rows((slice(start, None, number), slice(0, FINALISTS))) for start in range(number)], NOISY_POOL)
+        return merge(
+            [pool.rows((slice(start, None, number), slice(0, FINALISTS))) for start in range(number)], NOISY_POOL
+        )
 
     def _swept(self, pool: Pool, rounds: int) -> Pool:
         """Return the pool with the terms of each parameter tried in the best hypotheses, again where that helped."""
@@ -215,7 +217,9 @@ class Search:
                 for number in range(int(form.max()) + 1):
                     own = np.flatnonzero(form.reshape(-1) == number)
                     place = own[rough[:, own].argmin(axis=1)]
-                    by_form.append((specification[np.arange(paths)[:, None], subsets[place]], rough[np.arange(paths), place]))
+                    by_form.append(
+                        (specification[np.arange(paths)[:, None], subsets[place]], rough[np.arange(paths), place])
+                    )
         return _likely(found), _of_forms(by_form) if by_form else specification[:, :0, None]
 
     def _gram(self, specification: Specification) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -276,7 +280,7 @@ class Search:
 
 
 def _of_forms(lists: list[tuple[Specification, FloatArray]]) -> Specification:
-    """Return the likeliest SPARSE_FORMS of hypotheses (N, K, m) with rough scores (N,), (N, F, K, m), -1 for nothing."""
+    """Return the likeliest SPARSE_FORMS of hypotheses (N, K, m) with rough scores (N,), (N, F, K, m)."""
     rough = np.stack([own for _, own in lists], axis=1)
     width = max(own.shape[1] for own, _ in lists)
     padded = [np.pad(own, ((0, 0), (0, width - own.shape[1]), (0, 0)), constant_values=-1) for own, _ in lists]

@@ -7,6 +7,7 @@ for one parameter, and for several all products that differ from those of the be
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -18,7 +19,9 @@ from ..calibration import (
     NOISY_POOL,
     NOISY_ROUNDING,
     RICHER_BEYOND,
+    RICHER_COMPLEXITY,
     RICHER_FINALISTS,
+    RICHER_GROWTH,
     RICHER_ORDER,
     RICHER_TERMS,
 )
@@ -51,9 +54,7 @@ class Signed(Evidence):
     def of(criterion: Evidence, beyond: Tables) -> Signed:
         """Return the same for hypotheses whose parts may be negative."""
         own = criterion.values, criterion.noise, criterion.freedom, criterion.nonnegative
-        result = Signed(
-            criterion.tables, *own, criterion.penalties, criterion.growth_penalty, criterion.weights
-        )
+        result = Signed(criterion.tables, *own, criterion.penalties, criterion.growth_penalty, criterion.weights)
         result.beyond = beyond
         return result
 
@@ -84,13 +85,21 @@ class RicherSums:
         self.tables = criterion.tables
 
     def run(self) -> Pool:
-        """Return the pool with richer hypotheses that are better."""
-        if self.points.shape[1] == 1:
-            return merge([self.pool, choose(self._pairs(), self.criterion, NOISY_POOL)], NOISY_POOL)
+        """Return the pool with richer hypotheses that are better.
+
+        What none of them explains, as a change of behaviour, says little about growth: steep terms have a penalty then.
+        """
         pool = self.pool
-        for _ in range(RICHER_TERMS):
-            pool = merge([pool, choose(self._added(pool), self.criterion, NOISY_POOL)], NOISY_POOL)
-        return pool
+        if self.points.shape[1] == 1:
+            pool = merge([pool, choose(self._pairs(), self.criterion, NOISY_POOL)], NOISY_POOL)
+        else:
+            for _ in range(RICHER_TERMS):
+                pool = merge([pool, choose(self._added(pool), self.criterion, NOISY_POOL)], NOISY_POOL)
+        if not pool.specification.shape[2]:
+            return pool
+        order = np.maximum(self.tables.order(pool.specification).max(axis=2), 0.0)
+        missed = misfit(pool, self.criterion)[:, None]
+        return merge([replace(pool, score=pool.score + np.where(missed, RICHER_GROWTH * order, 0.0))], NOISY_POOL)
 
     @cached_property
     def _cost(self) -> FloatArray:
@@ -110,12 +119,15 @@ class RicherSums:
         if points < 4:
             return []
         values, weights = self.criterion.values, self.criterion.weights
-        pairs = all_subsets(len(columns), 2)
+        simple = np.flatnonzero(self.tables.cost[0][:-1] <= RICHER_COMPLEXITY)
+        pairs = simple[all_subsets(len(simple), 2) - 1] + 1
         table = np.broadcast_to(with_constant(columns), (len(values), len(columns) + 1, points))
         matrix, right, total = gram(table, values, weights)
         order = np.concatenate([[0.0], self.tables.order_of(0)])
         result = []
-        for constant, (coefficients, explained) in zip((True, False), solve_both(matrix, right, pairs[None]), strict=True):
+        for constant, (coefficients, explained) in zip(
+            (True, False), solve_both(matrix, right, pairs[None]), strict=True
+        ):
             width = len(coefficients)
             if width >= points:
                 continue
