@@ -120,11 +120,13 @@ NOISY_TERMS = {1: 0, 2: 4, 3: 2, 4: 2}
 NOISY_LINES = 1000
 # How often the terms of all parameters are tried again.
 NOISY_SWEEPS = 2
-# Points that are a smaller part of the grid of their values are sparse: so many forms are tried by themselves, and the
-# terms of their parameters so often again. benchmarks/modeling_layouts.py, scattered points
-SPARSE, SPARSE_FORMS, SPARSE_SWEEPS = 0.5, 16, 3
+# Of points on no lines so many forms are tried by themselves, and the terms of their parameters so often again:
+# benchmarks/modeling_layouts.py, scattered points.
+SCATTERED_FORMS, SCATTERED_SWEEPS = 16, 3
 # Highest degree of polynomials in the other parameters, and points that there must be for each of their coefficients.
 SCATTERED_DEGREE, SCATTERED_POINTS = 4, 1.5
+# Squares of residuals must be so many standard deviations above those of noise for richer sums to be tried.
+SIGNIFICANT_MISFIT = 10.0
 # Richer sums where residuals are more than repetitions explain: how many are fitted precisely, how many products are
 # added, and how far beyond the measured values they must not be negative. modeling_layouts.py, shapes
 RICHER_FINALISTS, RICHER_TERMS, RICHER_BEYOND = 8, 2, (2.0, 4.0, 8.0, 16.0, 64.0)
@@ -153,16 +155,15 @@ EXPONENT_DEVIATION = 1.0
 CURVATURE_DEVIATION = 0.3
 # Odds that the form is right where values say nothing.
 SPIKE_ODDS = 0.5
-# Residuals whose squares are so many times those that repetitions explain are a misfit.
-MISFIT = 2.0
 # Relative variances below this are rounding; what measurements leave open needs some to be seen.
 LEAST_VARIANCE = 1e-12
 # Logarithms of parameter values that differ by less than this part from a sum of others go together with them.
 TOGETHER = 1e-6
 
-# Residuals below this are not worth a note. A form is said to be as likely if it has this part of the weight of the
-# best one, and predicts something else one step out by this part.
-MISFIT_SAID = 0.01
+# Residuals so many times what repetitions explain are said to be a misfit, but for those below the second number.
+MISFIT, MISFIT_SAID = 2.0, 0.01
+# A form is said to be as likely if it has this part of the weight of the best one, and predicts something else one step
+# out by this part.
 SPLIT_LEAST, SPLIT_APART = 0.5, 0.25
 
 # --- changes of behaviour: tests/modeling/test_pmnf_changes.py

@@ -21,9 +21,8 @@ from ..calibration import (
     NOISY_POOL,
     NOISY_SWEEPS,
     NOISY_TERMS,
-    SPARSE,
-    SPARSE_FORMS,
-    SPARSE_SWEEPS,
+    SCATTERED_FORMS,
+    SCATTERED_SWEEPS,
 )
 from ..criterion.criterion import Candidates, Rows, choose
 from ..criterion.evidence import Evidence
@@ -63,8 +62,7 @@ class Search:
         self.penalties, self.growth_penalty = criterion.penalties, criterion.growth_penalty
         self.nonnegative = criterion.nonnegative
         self.parameters = points.shape[1]
-        grid = np.prod([np.unique(column).size for column in points.T])
-        self.sparse = len(points) < SPARSE * grid
+        self.scattered = not all(lines(points, parameter) for parameter in range(self.parameters))
 
     def run(self) -> Pool:
         """Return the best hypotheses of every call path."""
@@ -96,7 +94,7 @@ class Search:
         paths, number = starts.shape[:2]
         part = self._part(np.repeat(np.arange(paths), number))
         own = starts.reshape(paths * number, 1, *starts.shape[2:])
-        pool = part._swept(part._precise(own, np.ones(own.shape[:2], dtype=bool)), SPARSE_SWEEPS)
+        pool = part._swept(part._precise(own, np.ones(own.shape[:2], dtype=bool)), SCATTERED_SWEEPS)
         return merge(
             [pool.rows((slice(start, None, number), slice(0, FINALISTS))) for start in range(number)], NOISY_POOL
         )
@@ -185,7 +183,7 @@ class Search:
     def _combine(self, candidates: list[Specification]) -> tuple[list[_Likely], Specification]:
         """Return the likeliest hypotheses of the first candidates of each parameter, a list per number of products.
 
-        Also returned: the best hypotheses of different forms (N, F, K, m) where points are sparse, else none.
+        Also returned: the best hypotheses of different forms (N, F, K, m) where points are on no lines, else none.
         """
         paths = self.values.shape[0]
         depth = min([NOISY_TERMS.get(self.parameters, 1), *(own.shape[1] for own in candidates)])
@@ -211,7 +209,7 @@ class Search:
             best = lowest(rough, FINALISTS)
             chosen = specification[np.arange(paths)[:, None, None], subsets[best]]
             found.append((chosen, np.take_along_axis(rough, best, axis=1)))
-            if self.sparse:
+            if self.scattered:
                 patterns = (grid[subsets] >= 0).reshape(len(subsets), -1)
                 _, form = np.unique(patterns, axis=0, return_inverse=True)
                 for number in range(int(form.max()) + 1):
@@ -280,11 +278,11 @@ class Search:
 
 
 def _of_forms(lists: list[tuple[Specification, FloatArray]]) -> Specification:
-    """Return the likeliest SPARSE_FORMS of hypotheses (N, K, m) with rough scores (N,), (N, F, K, m)."""
+    """Return the likeliest SCATTERED_FORMS of hypotheses (N, K, m) with rough scores (N,), (N, F, K, m)."""
     rough = np.stack([own for _, own in lists], axis=1)
     width = max(own.shape[1] for own, _ in lists)
     padded = [np.pad(own, ((0, 0), (0, width - own.shape[1]), (0, 0)), constant_values=-1) for own, _ in lists]
-    best = lowest(rough, SPARSE_FORMS)
+    best = lowest(rough, SCATTERED_FORMS)
     result: Specification = np.stack(padded, axis=1)[np.arange(len(rough))[:, None], best]
     return result
 

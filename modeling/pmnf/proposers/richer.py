@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from ...experiment import FloatArray
 from ..calibration import (
-    MISFIT,
     NOISY_POOL,
     NOISY_ROUNDING,
     RICHER_BEYOND,
@@ -24,6 +23,7 @@ from ..calibration import (
     RICHER_GROWTH,
     RICHER_ORDER,
     RICHER_TERMS,
+    SIGNIFICANT_MISFIT,
 )
 from ..criterion.criterion import ALL, Candidates, Rows, choose
 from ..criterion.evidence import Evidence
@@ -36,8 +36,12 @@ from ..hypotheses.tables import Specification, Tables
 
 def misfit(pool: Pool, criterion: Evidence) -> NDArray[np.bool_]:
     """Return where (N,) the best hypothesis leaves more than repetitions explain, or nothing is known of the noise."""
+    points = criterion.tables.points
     squares = pool.residual[:, 0] ** 2
-    known = np.where(criterion.freedom > 0, MISFIT * criterion.noise**2, 0.0)
+    # of residuals that are noise alone, squares over its variance are χ² with about so many degrees of freedom
+    freedom = max(points - 2.0, 1.0)
+    most = (freedom + SIGNIFICANT_MISFIT * np.sqrt(2.0 * freedom)) / points
+    known = np.where(criterion.freedom > 0, most * criterion.noise**2, 0.0)
     return np.asarray(squares > np.maximum(known, NOISY_ROUNDING), dtype=bool)
 
 
