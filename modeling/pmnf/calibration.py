@@ -113,6 +113,8 @@ UNUSUAL_COMPLEXITY = 0.5
 # --- noisy values: benchmarks/modeling_accuracy.py; Extra-P's least part from Extra-P 4.2.5
 # A coefficient costs 3 where the Bayesian information criterion has log(points).
 NOISY = Penalties(coefficient=3.0, complexity=0.5, negative=5.0, parameter=5.0)
+# Left-out errors count with this power at least beside those in sample, however well repetitions say what noise is.
+LEAST_LEFT_OUT = 0.25
 # Counts that deviate, at points on no lines.
 SCATTERED = Penalties(coefficient=3.0, complexity=3.0, parameter=3.0)
 # Terms per parameter that are combined with each other, by number of parameters; lines that they come from.
@@ -126,7 +128,7 @@ SCATTERED_FORMS, SCATTERED_SWEEPS = 16, 3
 # Highest degree of polynomials in the other parameters, and points that there must be for each of their coefficients.
 SCATTERED_DEGREE, SCATTERED_POINTS = 4, 1.5
 # Squares of residuals must be so many standard deviations above those of noise for richer sums to be tried.
-SIGNIFICANT_MISFIT = 10.0
+SIGNIFICANT_MISFIT = 15.0
 # Richer sums where residuals are more than repetitions explain: how many are fitted precisely, how many products are
 # added, and how far beyond the measured values they must not be negative. modeling_layouts.py, shapes
 RICHER_FINALISTS, RICHER_TERMS, RICHER_BEYOND = 8, 2, (2.0, 4.0, 8.0, 16.0, 64.0)

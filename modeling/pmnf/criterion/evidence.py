@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...experiment import FloatArray
-from ..calibration import NOISY, NOISY_ROUNDING, Penalties
+from ..calibration import LEAST_LEFT_OUT, NOISY, NOISY_ROUNDING, Penalties
 from ..fit.subsets import Solution
 from ..fit.weights import relative_weights
 from ..hypotheses.pool import Fitted
@@ -100,12 +100,12 @@ def score(
 
     residual, left_out: (N, H) root mean square relative errors in sample and left out. Their geometric mean counts
     where nothing else is known of the noise: left-out errors punish hypotheses that bend to a single point. The more
-    repetitions say of it the more errors in sample count alone, which order hypotheses with less scatter.
+    repetitions say of it the more errors in sample count, which order hypotheses with less scatter.
     noise: (N,) relative standard deviation of the central values as the repetitions have it, known with `freedom`
     (N,) degrees of freedom; with few points this keeps a hypothesis that fits by luck from taking all weight
     (Student's t in place of a normal distribution whose deviation comes from the residuals alone).
     """
-    unknown = np.maximum(1.0 - freedom / points, 0.0)[:, None]
+    unknown = np.maximum(1.0 - freedom / points, LEAST_LEFT_OUT)[:, None]
     with np.errstate(invalid="ignore", divide="ignore"):
         ratio = np.where(residual > 0, np.minimum(left_out, 1e150) / np.maximum(residual, 1e-150), 1.0)
         squares = points * residual**2 * ratio**unknown
