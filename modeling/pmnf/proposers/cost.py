@@ -213,8 +213,8 @@ class Search:
                 patterns = (grid[subsets] >= 0).reshape(len(subsets), -1)
                 _, form = np.unique(patterns, axis=0, return_inverse=True)
                 for number in range(int(form.max()) + 1):
-                    own = np.flatnonzero(form.reshape(-1) == number)
-                    place = own[rough[:, own].argmin(axis=1)]
+                    alike = np.flatnonzero(form.reshape(-1) == number)
+                    place = alike[rough[:, alike].argmin(axis=1)]
                     by_form.append(
                         (specification[np.arange(paths)[:, None], subsets[place]], rough[np.arange(paths), place])
                     )
