@@ -1,8 +1,8 @@
 """How long headless Chromium takes to open and to use a report of 20,000 call paths.
 
-Every call path has a model of time with three near-best hypotheses and a covariance, so that its prediction is a mixture
-of normal distributions, and a model of blocks. The last line is one JSON object: `opening` (seconds until the page is
-drawn and every control is connected), `target` (until ranking and diagnosis stand for another point), `path` (until
+Every call path has a model of time with three near-best hypotheses and a covariance, so that its prediction is a
+mixture of normal distributions, and a model of blocks. The last line is one JSON object: `opening` (seconds until the
+page is drawn and every control is connected), `target` (until the ranking stands for another point), `path` (until
 another call path of the first level is drawn), `megabytes` of the file, `call_paths`.
 """
 
@@ -26,14 +26,22 @@ from quipu.report.views import PlacedModel
 _METRICS = {"time": Metric("time", "s"), "blocks": Metric("blocks", "1", "effort")}
 _SCRIPT = """
 const seen = document.documentElement.dataset;
-const timed = (work) => { const began = performance.now(); work(); return ((performance.now() - began) / 1e3).toFixed(3); };
-const began = performance.timing.navigationStart;
+const since = (began) => ((performance.now() - began) / 1e3).toFixed(3);
+const timed = (work) => {
+  const began = performance.now();
+  work();
+  document.body.offsetHeight;
+  return since(began);
+};
 setTimeout(() => {
-  seen.opening = ((Date.now() - began) / 1e3).toFixed(3);
+  seen.opening = since(0);
   const input = document.querySelector('#target input');
-  seen.target = timed(() => { input.value = '4096'; input.dispatchEvent(new Event('input')); document.body.offsetHeight; });
+  seen.target = timed(() => {
+    input.value = '4096';
+    input.dispatchEvent(new Event('input'));
+  });
   const row = document.querySelectorAll('#tree .row')[1];
-  seen.path = timed(() => { row.click(); document.body.offsetHeight; });
+  seen.path = timed(() => row.click());
 });
 """
 
@@ -41,9 +49,8 @@ setTimeout(() => {
 def planted(paths: int) -> tuple[Experiment, list[PlacedModel]]:
     """Return an experiment over p and n and a model of time and of blocks of each of its call paths."""
     random = np.random.default_rng(3)
-    regions = (Region("main", "main"), Region("MPI_Init", "MPI_Init", RegionKind.MPI)) + tuple(
-        Region(f"solver::step{number}", f"solver::step{number}(Grid<double>&, double)") for number in range(400)
-    )
+    steps = (Region(f"solver::step{k}", f"solver::step{k}(Grid<double>&, double)") for k in range(400))
+    regions = (Region("main", "main"), Region("MPI_Init", "MPI_Init", RegionKind.MPI), *steps)
     parent = np.array([-1, 0, *(int(max(0, at - 1 - random.geometric(0.02))) for at in range(2, paths))])
     parent[parent == 1] = 0
     tree = CallTree(regions, np.array([0, 1, *random.integers(2, len(regions), paths - 2)]), parent)

@@ -125,9 +125,9 @@ def ranking_json(title: str, point: dict[str, float], view: RankingView) -> dict
     """Return a ranking: "title", "metric", "point", "extrapolation" (of any row), "beyond", "notes", "ranking".
 
     Each entry: "path" (list of region names), "value", "low", "high", "share", "formula", "basis", "extrapolation",
-    "beyond" (parameter → how many times the point is beyond what was measured, empty within), "oversubscribed" (it rests
-    on runs with more ranks than processors). "program": the sum over the program; "start_and_end": entries of the start
-    and the end of MPI, which are no part of it, first their sum. "program" is null if the metric does not add up.
+    "beyond" (parameter → how many times the point is beyond what was measured, empty within), "oversubscribed" (it
+    rests on runs with more ranks than processors). "program": the sum over the program, null if the metric does not add
+    up; "start_and_end": entries of the start and the end of MPI, which are no part of it, first their sum.
     """
     return _document(
         "predict",

@@ -199,9 +199,10 @@ def oversubscription_notes(analysis: Analysis) -> list[str]:
     """Return a note on the measured points with more ranks than processors; none if there is no such point."""
     if not analysis.oversubscribed:
         return []
+    which = points_text(analysis.parameters, analysis.oversubscribed)
     return [
-        f"oversubscribed, with more ranks than processors, were {points_text(analysis.parameters, analysis.oversubscribed)}"
-        "; models of time leave them out where enough others were measured, and are marked where not"
+        f"oversubscribed (more ranks than processors): {which}; models of time leave them out where enough others were "
+        "measured, and are marked where not"
     ]
 
 

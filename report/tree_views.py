@@ -15,6 +15,8 @@ from .measuring import measuring_facts, measuring_notes
 from .text import point_text, points_text
 from .views import ConfigurationRow, Over, RunView, Statistics, TreeView, imbalance, statistics
 
+_OVERSUBSCRIBED = "had more ranks than processors (oversubscribed), so that its times contain waiting for one"
+
 
 def run_view(run: MeasuredRun, reported: str = "") -> RunView:
     """Return the outcome of a run, without the problems that the message `reported` names already."""
@@ -54,7 +56,7 @@ def run_tree_view(run: MeasuredRun, over: Over, costly: Sequence[CostlyPath] = (
         facts=run_facts(run, over),
         notes=(
             *run.metadata.problems,
-            *([f"this run {OVERSUBSCRIBED}"] if run.metadata.oversubscribed else []),
+            *([f"this run {_OVERSUBSCRIBED}"] if run.metadata.oversubscribed else []),
             *measuring_notes(run.tree, costly),
         ),
         spread=None if run.metadata.rank_columns else _spread(run, over),
@@ -126,7 +128,7 @@ def experiment_view(experiment: Experiment, at: Mapping[str, float]) -> TreeView
     oversubscribed = not experiment.dedicated[where]
     counted = max((column.shape[1] for column in values.values()), default=0)
     facts = (
-        ("experiment", points_text(experiment.parameters, experiment.points.tolist())),
+        ("experiment", _measured(experiment)),
         ("shown", f"{point_text(experiment.parameters, experiment.points[where])}, mean of {counted} repetitions"),
         ("values", f"{experiment.over_ranks} over ranks"),
     )
@@ -138,7 +140,7 @@ def experiment_view(experiment: Experiment, at: Mapping[str, float]) -> TreeView
         samples="repetitions",
         over="mean",
         facts=facts,
-        notes=(*experiment.notes, *([f"this configuration {OVERSUBSCRIBED}"] if oversubscribed else [])),
+        notes=(*experiment.notes, *([f"this configuration {_OVERSUBSCRIBED}"] if oversubscribed else [])),
         oversubscribed=oversubscribed,
     )
 
@@ -152,8 +154,12 @@ def _configuration(experiment: Experiment, at: Mapping[str, float]) -> int:
         if name in at:
             fits &= experiment.points[:, column] == at[name]
     if not fits.any():
-        raise UsageError(f"--at: this configuration was not measured; there are {points_text(experiment.parameters, experiment.points.tolist())}")
+        raise UsageError(f"--at: this configuration was not measured; there are {_measured(experiment)}")
     return int(np.flatnonzero(fits)[-1])
+
+
+def _measured(experiment: Experiment) -> str:
+    return points_text(experiment.parameters, experiment.points.tolist())
 
 
 def configuration_rows(experiment: Experiment) -> list[ConfigurationRow]:
@@ -176,6 +182,3 @@ def configuration_rows(experiment: Experiment) -> list[ConfigurationRow]:
         place, unit, shared = tuple(point.tolist()), experiment.metrics[name].unit, not experiment.dedicated[where]
         rows.append(ConfigurationRow(place, int(known.size), float(found.mean[0]), unit, spread, start, shared))
     return rows
-
-
-OVERSUBSCRIBED = "had more ranks than processors (oversubscribed), so that its times contain waiting for one"

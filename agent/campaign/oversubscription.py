@@ -56,5 +56,5 @@ def oversubscription_warning(
         f"warning: {len(crowded)} of {len(points)} points have more ranks than the {processors} processors of this "
         f"machine ({'; '.join(names)}{more}): their times will contain waiting for a processor, so that models of time "
         "leave them out or are marked; effort and messages are exact all the same. For time, measure at most "
-        f"{processors} ranks here, or simulate more: launcher = \"smpi\" (docs/simulation.md)"
+        f'{processors} ranks here, or simulate more: launcher = "smpi" (docs/simulation.md)'
     )

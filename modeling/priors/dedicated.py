@@ -75,5 +75,7 @@ def _enough(experiment: Experiment, where: _Flags, priors: Sequence[Prior], is_m
     remaining = where & experiment.dedicated
     if np.count_nonzero(remaining) < min(_LEAST_CONFIGURATIONS, np.count_nonzero(where)) or not remaining.any():
         return False
-    varied = (points for name, points in zip(experiment.parameters, experiment.points.T, strict=True) if name in parameters)
-    return all(np.unique(x[remaining]).size >= min(least, np.unique(x[where]).size) for x in varied)
+    for name, points in zip(experiment.parameters, experiment.points.T, strict=True):
+        if name in parameters and np.unique(points[remaining]).size < min(least, np.unique(points[where]).size):
+            return False
+    return True

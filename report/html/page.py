@@ -74,9 +74,8 @@ def html_report(
 
 def html_diagnosis(title: str, place: str, diagnosis: Diagnosis, notes: Sequence[str] = ()) -> str:
     """Return the findings at a point, which `place` names, as the text of one HTML file; notes: beside its own."""
-    facts = diagnosis_facts(place, diagnosis)
-    notes = [*notes, *diagnosis.notes]
-    return _page("diagnosis.html", _FINDINGS_STYLE, title=title, place=place, diagnosis=diagnosis, facts=facts, notes=notes)
+    content = {"facts": diagnosis_facts(place, diagnosis), "notes": [*notes, *diagnosis.notes]}
+    return _page("diagnosis.html", _FINDINGS_STYLE, title=title, place=place, diagnosis=diagnosis, **content)
 
 
 def _page(template: str, more_style: str = "", **content: Any) -> str:

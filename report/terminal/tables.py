@@ -69,8 +69,8 @@ def ranking_table(
         numbers = quantity(row.value, unit), percent(row.share) if inside else "", " .. ".join(ends)
         marks = beyond_text(row.beyond), "oversubscribed" if row.oversubscribed else ""
         texts.append((str(place) if inside else "", path_text(row.path), *numbers, *marks, row.formula))
-    headings = ("", "call path", "predicted", "share", "90 % interval", "beyond measured", "", "model")
-    return _elastic(headings, texts, (1, 7), (0, 2, 3), layout)
+    headings = ("", "call path", "predicted", "share", "90 % interval", "beyond", "", "model")
+    return _elastic(headings, texts, (1, 5, 7), (0, 2, 3), layout)
 
 
 def filter_table(selection: RegionSelection, dropped: int, layout: Layout) -> Table:

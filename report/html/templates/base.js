@@ -116,7 +116,7 @@ function mean(list) {
 const state = {
   metric: DATA.metrics.length ? DATA.metrics[0].name : "",
   scope: "inclusive",
-  configuration: DATA.points.length - 1,
+  configuration: Math.max(DATA.oversubscribed.lastIndexOf(false), DATA.oversubscribed.every(Boolean) ? DATA.points.length - 1 : 0),
   sort: "value",
   path: roots.length ? roots[0] : -1,
   axis: 0,

@@ -25,6 +25,9 @@ function drawRegion() {
   byId("region").replaceChildren(...facts.map(([label, text]) => element("div", {}, element("dt", {}, label), element("dd", {}, text))));
 }
 
+// Errors of sums over more call paths are filled in when the rest is drawn.
+const LATER = 2000;
+
 function drawModels() {
   const rows = [];
   for (const metric of DATA.metrics) {
@@ -43,10 +46,13 @@ function drawModels() {
     if (!summed && own.prior) basis.append(" ", element("span", { class: "tag prior", title: own.prior }, "prior"));
     if (!summed) for (const note of own.notes || []) basis.append(element("div", { class: "status" }, note));
     if (!summed) basis.append(...behaviourLines(metric.name, state.path));
-    const smape = summed ? errorOfSum(metric.name, state.path, model) : own.smape;
+    const smape = element("td", { class: "number" });
+    const fill = () => (smape.textContent = percent(((summed ? errorOfSum(metric.name, state.path, model) : own.smape) ?? NaN) / 100));
+    if (summed && subtreeSize(state.path) > LATER) setTimeout(fill);
+    else fill();
     const row = element("tr", { class: metric.name === state.metric ? "chosen" : "" });
     row.append(element("td", {}, metric.name + (metric.unit === "1" ? "" : ` [${metric.unit}]`)), element("td", {}, formulaNode(model)));
-    row.append(element("td", { class: "number" }, percent((smape ?? NaN) / 100)), basis);
+    row.append(smape, basis);
     rows.push(row);
   }
   if (!rows.length) rows.push(element("tr", {}, element("td", { colspan: 4 }, "no models of this call path")));
@@ -70,7 +76,7 @@ let drawFixed = () => {};
 
 function startPlotControls() {
   const values = DATA.parameters.map((_, at) => [...new Set(DATA.points.map((point) => point[at]))].sort((a, b) => a - b));
-  state.fixed = DATA.points.length ? DATA.points[DATA.points.length - 1].slice() : [];
+  state.fixed = DATA.points.length ? DATA.points[state.configuration].slice() : [];
   state.axis = Math.max(0, values.findIndex((list) => list.length === Math.max(...values.map((other) => other.length))));
   byId("axis").replaceChildren(...DATA.parameters.map((name, at) => option(at, name, at === state.axis)));
   byId("axis").disabled = DATA.parameters.length < 2;
@@ -106,7 +112,7 @@ function beyondTag(beyond) {
   if (!Object.keys(beyond).length) return [];
   const far = isFar(beyond);
   const title = `times beyond what the model was made from; predictions are checked up to ${DATA.far} times`;
-  return [" ", element("span", { class: far ? "tag far" : "tag", title }, `extrapolation: ${beyondText(beyond, far)}`)];
+  return [" ", element("span", { class: far ? "tag far" : "tag", title }, `${beyondText(beyond)} beyond${far ? " (far)" : ""}`)];
 }
 
 function extrapolationText(point) {

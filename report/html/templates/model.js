@@ -167,7 +167,7 @@ class ModelSet {
       else this.reasons.set(raw.path, raw.reason);
     }
     this.sums = new Map();
-    this.known = { point: "" };
+    this.known = { point: null };
   }
 
   // Inclusive models add up like terms; for metrics that combine by maximum there is no single formula.
@@ -263,7 +263,9 @@ class ModelSet {
 // SMAPE of a sum of models: mean of 2 |model - measured| / (|model| + |measured|), in percent.
 function errorOfSum(metric, path, model) {
   const errors = [];
+  const dedicated = metricByName.get(metric).kind === "cost" && DATA.oversubscribed.includes(false);
   DATA.points.forEach((point, configuration) => {
+    if (dedicated && DATA.oversubscribed[configuration]) return;
     const measured = mean(repetitionsOf(metric, "inclusive", path, configuration));
     const value = evaluate(model, point);
     const size = Math.abs(value) + Math.abs(measured);
