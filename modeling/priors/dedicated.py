@@ -73,7 +73,7 @@ def _enough(experiment: Experiment, where: _Flags, priors: Sequence[Prior], is_m
         parameters = {factor.parameter for column in columns for term in column.terms for factor in term.factors}
     least = _LEAST_VALUES_OF_PRIOR if priors else _LEAST_VALUES
     remaining = where & experiment.dedicated
-    if np.count_nonzero(remaining) < min(_LEAST_CONFIGURATIONS, np.count_nonzero(where)) or not remaining.any():
+    if not remaining.any() or int(remaining.sum()) < min(_LEAST_CONFIGURATIONS, int(where.sum())):
         return False
     for name, points in zip(experiment.parameters, experiment.points.T, strict=True):
         if name in parameters and np.unique(points[remaining]).size < min(least, np.unique(points[where]).size):
