@@ -114,6 +114,7 @@ function drawPlot() {
   if (new Set(column).size <= 12) x.ticks = [...new Set(column)].sort((a, b) => a - b).concat(reach > measuredHigh ? [reach] : []);
   drawAxes(svg, x, y, width, height, axis);
   drawCurve(svg, curve, x, y, measuredLow, measuredHigh, height);
+  drawBeyond(svg, x, axis, reach, width, measuredHigh);
   drawChange(svg, x, y, axis, state.fixed, height);
   for (const point of points) {
     for (const value of point.values)
@@ -121,7 +122,7 @@ function drawPlot() {
     const middle = mean(point.values);
     if (point.values.length > 1 && (!logY || middle > 0)) svg.append(shape("circle", { class: "mean", cx: x.place(point.x), cy: y.place(middle), r: 5.5 }));
   }
-  drawLegend(svg, {
+  drawLegend(svg, width, {
     dedicated: points.some((point) => !point.oversubscribed),
     oversubscribed: points.some((point) => point.oversubscribed),
     several: points.some((point) => point.values.length > 1),
@@ -176,15 +177,25 @@ function drawCurve(svg, curve, x, y, measuredLow, measuredHigh, height) {
     if (part.length > 1) svg.append(shape("path", { class: "curve beyond", d: path(part) }));
 }
 
-function drawLegend(svg, { dedicated, oversubscribed, several, model, band }) {
+// How many times the end of the axis is beyond what was measured, where it is.
+function drawBeyond(svg, x, axis, reach, width, measuredHigh) {
+  const [from, to] = [x.place(measuredHigh), width - FRAME.right];
+  if (!(reach > measuredHigh) || !(measuredHigh > 0)) return;
+  const text = `${factorText(reach / measuredHigh)} beyond`;
+  if (to - from > text.length * 6.5) svg.append(shape("text", { x: (from + to) / 2, y: FRAME.top + 14, "text-anchor": "middle" }, text));
+}
+
+function drawLegend(svg, width, { dedicated, oversubscribed, several, model, band }) {
   const entries = dedicated || !oversubscribed ? [[shape("circle", { class: "point", cx: 8, cy: 0, r: 3.5 }), "measured"]] : [];
   if (oversubscribed) entries.push([shape("circle", { class: "point oversubscribed", cx: 8, cy: 0, r: 3.5 }), "oversubscribed"]);
   if (several) entries.push([shape("circle", { class: "mean", cx: 8, cy: 0, r: 5 }), "mean"]);
   if (model) entries.push([shape("line", { class: "curve", x1: 0, x2: 17, y1: 0, y2: 0 }), "model"]);
   if (model && band) entries.push([shape("rect", { class: "band", x: 0, width: 17, y: -5, height: 10 }), "90 % interval"]);
-  let left = FRAME.left;
+  let [left, line] = [FRAME.left, 10];
   for (const [sample, text] of entries) {
-    svg.append(shape("g", { transform: `translate(${left},${12})` }, sample, shape("text", { x: 22, y: 4 }, text)));
-    left += 34 + text.length * 6.2;
+    const room = 34 + text.length * 6.2;
+    if (left + room > width + 10) [left, line] = [FRAME.left, line + 14];
+    svg.append(shape("g", { transform: `translate(${left},${line})` }, sample, shape("text", { x: 22, y: 4 }, text)));
+    left += room;
   }
 }
