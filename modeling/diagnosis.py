@@ -198,7 +198,7 @@ def slowdowns(experiment: Experiment, analysis: Analysis) -> list[Slowdown]:
     """Return where time of the program grows faster than effort. Raises ModelingError if there is no time."""
     if "time" not in experiment.values:
         raise ModelingError(f"{experiment.name}: there is no time to diagnose; measure without --effort-only")
-    ranks = _rank_parameters(experiment)
+    ranks = rank_parameters(experiment)
     measured = experiment.values["time"]
     time = np.full(measured.shape[:2], np.nan)
     known = np.isfinite(measured).any(axis=2)
@@ -340,7 +340,7 @@ def _fit(places: list[FloatArray], values: list[FloatArray], growth: int) -> tup
     return np.array(result), total
 
 
-def _rank_parameters(experiment: Experiment) -> set[str]:
+def rank_parameters(experiment: Experiment) -> set[str]:
     """Return the parameters that are the number of ranks: p, and those that a communicator has the size of."""
     names = {name for name in experiment.parameters if name in ("p", "ranks", "procs", "nprocs", "processes")}
     sizes = experiment.values.get("comm_size")
