@@ -63,7 +63,7 @@ def ranking_table(
     Each says how far it is beyond what was measured, and whether it rests on oversubscribed runs. start_and_end: lines
     below the ranking, which are no part of the program. Where there is no room, models and then shares are left out.
     """
-    texts = []
+    texts: list[tuple[str, ...]] = []
     for place, row in enumerate((*rows, *start_and_end), start=1):
         inside = place <= len(rows)
         ends = [quantity(end, unit) for end in (row.low, row.high) if end is not None]
