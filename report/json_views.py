@@ -20,6 +20,7 @@ from quipu.modeling.experiment import CallTree, Metric, Region
 from .views import ChangeRow, Check, ModelRow, NoiseRow, RankedRow, Scope, TreeOptions, TreeView, statistics, steps
 
 if TYPE_CHECKING:
+    from quipu.modeling.design.program import Budget, Search
     from quipu.modeling.diagnosis import Diagnosis
     from quipu.modeling.refine.selection import RegionSelection
 
@@ -140,6 +141,33 @@ def ranking_json(title: str, point: dict[str, float], view: RankingView) -> dict
         program=None if view.program is None else _ranked(view.program),
         ranking=[_ranked(row) for row in view.rows],
         start_and_end=[_ranked(row) for row in view.start_and_end],
+    )
+
+
+def search_json(title: str, search: Search, budget: Budget) -> dict[str, Any]:
+    """Return suggested runs: "budget", "spent" and "whole" in core hours, "target", "candidates", "suggestions".
+
+    Each suggestion: "point", "repetition", "core_hours", "gain" (the share by which the variance of the prediction is
+    expected to shrink; null if the strategy does not know), "reason".
+    """
+    return _document(
+        "suggest",
+        title,
+        budget=budget.hours(search.whole),
+        spent=search.spent,
+        whole=search.whole,
+        target=dict(zip(search.state.parameters, search.state.target.tolist(), strict=True)),
+        candidates=len(search.state.candidates),
+        suggestions=[
+            {
+                "point": search.point(one),
+                "repetition": one.repetition,
+                "core_hours": one.cost,
+                "gain": None if math.isnan(one.gain) else one.gain,
+                "reason": one.reason,
+            }
+            for one in search.suggestions
+        ],
     )
 
 

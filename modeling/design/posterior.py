@@ -19,7 +19,7 @@ import numpy as np
 from ..experiment import FloatArray
 from ..pmnf.model import Model, evaluate
 from ..pmnf.model.term import Term
-from .baseline import baseline, missing_of
+from .baseline import baseline, has_lines, missing_of
 from .state import State, Suggestion, in_order
 
 LEAST_NOISE = 1e-3
@@ -34,8 +34,8 @@ class Posterior:
 
     def suggest(self, state: State, budget: float, batch: int) -> list[Suggestion]:
         """Return the next runs: one repetition of the lines of each parameter first, then the best for their cost."""
-        first = baseline(state.candidates, state.costs)
-        if begun := missing_of(first, state.counts, 1):
+        if not has_lines(state.candidates, state.measured):
+            begun = missing_of(baseline(state.candidates, state.costs), state.counts, 1)
             return in_order(state, begun, "of the line of a parameter", budget, batch)
         doubts = doubts_of(state)
         total = sum(doubt.variance for doubt in doubts)

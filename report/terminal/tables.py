@@ -10,12 +10,13 @@ from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
-from ..text import START_AND_END, beyond_text, factor, number, path_text, percent, quantity
+from ..text import START_AND_END, beyond_text, core_hours, factor, number, path_text, percent, quantity
 from ..views import ChangeRow, Check, ConfigurationRow, ModelRow, NoiseRow, RankedRow
 from .glyphs import Layout, clean, elide
 from .names import shorten
 
 if TYPE_CHECKING:
+    from quipu.modeling.design.program import Search
     from quipu.modeling.diagnosis import Diagnosis
     from quipu.modeling.refine.selection import RegionSelection
 
@@ -75,6 +76,22 @@ def ranking_table(
         if texts and _least_width(headings, texts, (1, 7)) > layout.width:
             texts = [(*row[:least], "", *row[least + 1 :]) for row in texts]
     return _elastic(headings, texts, (1, 7), (0, 2, 3), layout)
+
+
+def search_table(search: Search, layout: Layout) -> Table:
+    """Return suggested runs: point, repetition, core hours, by how much each reduces the variance, reason."""
+    texts = [
+        (
+            str(place),
+            ", ".join(f"{name}={number(value)}" for name, value in search.point(one).items()),
+            str(one.repetition),
+            core_hours(one.cost),
+            percent(one.gain),
+            one.reason,
+        )
+        for place, one in enumerate(search.suggestions, start=1)
+    ]
+    return _elastic(("", "point", "repetition", "cost", "gain", "reason"), texts, (1, 5), (0, 2, 3, 4), layout)
 
 
 def filter_table(selection: RegionSelection, dropped: int, layout: Layout) -> Table:
