@@ -1,0 +1,103 @@
+"""Intervals and notes where measurements leave something open; models beyond one function per parameter."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from quipu.modeling.experiment import FloatArray, Metric
+from quipu.modeling.pmnf import Model, add, fit_models, from_json, to_json
+
+TIME = Metric("time", "s", "cost")
+BLOCKS = Metric("blocks", "1", "effort")
+P = np.array([2.0, 4, 8, 16, 32, 64])[:, None]
+
+
+def _model(points: FloatArray, exact: FloatArray, noise: float, names: tuple[str, ...] = ("p",)) -> Model:
+    random = np.random.default_rng(3)
+    values = exact[None, :, None] * (1 + noise * random.uniform(-1, 1, (1, len(exact), 5)))
+    (model,) = fit_models(points, values, TIME if noise else BLOCKS, names)
+    assert isinstance(model, Model)
+    return model
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.02])
+def test_parameters_that_change_together_are_not_told_apart(noise: float) -> None:
+    points = np.concatenate([P, 2 * P], axis=1)
+    model = _model(points, 3 * points[:, 1], noise, ("p", "n"))
+    assert any("p, n change together" in note for note in model.notes)
+    on, off = model.predict((128, 256)), model.predict((512, 5))
+    assert on.upper / on.lower < 1.5
+    assert off.lower < 15 and off.upper > 1536  # 3·n is 15, and what it is there, 6·p, is 3072
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.02])
+def test_a_parameter_with_one_value_is_open(noise: float) -> None:
+    points = np.concatenate([P, np.full_like(P, 100.0)], axis=1)
+    model = _model(points, 3 * points[:, 0] + 7, noise, ("p", "n"))
+    assert any("one value of n" in note for note in model.notes)
+    here, there = model.predict((64, 100)), model.predict((64, 200))
+    assert here.upper / here.lower < 1.2 and there.upper / there.lower > 3
+
+
+def test_one_configuration_says_nothing_of_growth() -> None:
+    model = _model(np.array([[4.0]]), np.array([0.271]), 0.02)
+    assert model.predict((4,)).upper < 0.3
+    assert model.predict((4096,)).upper > 271
+
+
+def test_a_form_that_misses_says_so_and_widens_its_interval() -> None:
+    model = _model(P, np.exp(P[:, 0] / 10), 0.005)
+    assert any("another form" in note for note in model.notes)
+    prediction = model.predict((128,))
+    assert prediction.upper / prediction.lower > 4
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda p: 1000 / p + 2 * p,
+        lambda p: 300 / p + 20 * np.log2(p),
+        lambda p: 5 - 4 / p,
+        lambda p: p**3 / 900 + 5 * p,
+    ],
+)
+def test_sums_of_two_functions_of_one_parameter(form: Callable[[float | FloatArray], FloatArray]) -> None:
+    prediction = _model(P, form(P[:, 0]), 0.01).predict((128,))
+    assert prediction.value == pytest.approx(form(128.0), rel=0.06)
+    assert prediction.lower <= form(128.0) <= prediction.upper
+
+
+def test_predictions_follow_the_printed_model() -> None:
+    random = np.random.default_rng(4)
+    values = 7 * (1 + 0.1 * random.uniform(-1, 1, (200, 6, 5)))
+    off = 0
+    for model in fit_models(P, values, TIME, ("p",)):
+        assert isinstance(model, Model)
+        prediction = model.predict((1024,))
+        assert prediction.value == model.at(p=1024)
+        assert prediction.lower <= prediction.value <= prediction.upper
+        off += abs(prediction.value / 7 - 1) > 0.2
+    assert off <= 4
+
+
+def test_sums_and_products_of_scattered_points() -> None:
+    random = np.random.default_rng(5)
+    points = np.round(np.exp(random.uniform(np.log([2, 10, 100]), np.log([64, 160, 1600]), (45, 3))))
+    p, n, s = points.T
+    exact = np.stack([3 * s + n * np.log2(p), n**1.5 * s + 40 * p**2, 5 * n + 0.1 * p * s, n**2 / p + s])
+    far = np.array([[128.0, 320, 3200]])
+    truth = [3 * 3200 + 320 * 7, 320**1.5 * 3200 + 40 * 128**2, 5 * 320 + 12.8 * 3200, 320**2 / 128 + 3200]
+    for model, true in zip(fit_models(points, exact[:, :, None], TIME, ("p", "n", "s")), truth, strict=True):
+        assert isinstance(model, Model)
+        assert model.evaluate(far)[0] == pytest.approx(true, rel=0.01)
+
+
+def test_open_exponents_survive_json_and_sums() -> None:
+    model = _model(P, 3 * P[:, 0] + 100, 0.05)
+    again = from_json(json.loads(json.dumps(to_json(model))))
+    assert again.predict((512,)) == model.predict((512,))
+    error = model.standard_error((512,))
+    assert add([model, model]).standard_error((512,)) == pytest.approx(2**0.5 * error, rel=1e-6)
