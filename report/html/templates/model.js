@@ -148,6 +148,7 @@ function mixtureQuantile(values, deviations, weights, level) {
 function predict(model, at, point) {
   const middle = sumOf(model, at);
   const error = standardError(model, at, point);
+  if (!error && !model.alternatives.length) return { middle, low: middle, high: middle };
   const values = [middle];
   const weights = [1];
   let least = middle;
