@@ -8,6 +8,7 @@ at all points together. Call paths are handled as one batch throughout.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,7 +63,11 @@ class Search:
         self.penalties, self.growth_penalty = criterion.penalties, criterion.growth_penalty
         self.nonnegative = criterion.nonnegative
         self.parameters = points.shape[1]
-        self.scattered = not all(lines(points, parameter) for parameter in range(self.parameters))
+
+    @cached_property
+    def scattered(self) -> bool:
+        """Whether there are parameters along which no points form a line."""
+        return not all(lines(self.points, parameter) for parameter in range(self.parameters))
 
     def run(self) -> Pool:
         """Return the best hypotheses of every call path."""
