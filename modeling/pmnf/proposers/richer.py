@@ -19,6 +19,7 @@ from ..calibration import (
     NOISY_ROUNDING,
     RICHER_BEYOND,
     RICHER_COMPLEXITY,
+    RICHER_EVIDENCE,
     RICHER_FINALISTS,
     RICHER_GROWTH,
     RICHER_ORDER,
@@ -61,6 +62,10 @@ class Signed(Evidence):
         result = Signed(criterion.tables, *own, criterion.penalties, criterion.growth_penalty, criterion.weights)
         result.beyond = beyond
         return result
+
+    def scores(self, fitted: Fitted, rows: Rows = ALL) -> FloatArray:
+        """Return scores (M, H): richer hypotheses need more evidence, as there are many more of them."""
+        return super().scores(fitted, rows) + RICHER_EVIDENCE
 
     def fit(self, specification: Specification, rows: Rows = ALL, constant: bool = True) -> Fitted:
         """Return hypotheses fitted without bounds; those that are negative somewhere, or in the end, are refused."""
