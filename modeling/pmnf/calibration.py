@@ -127,8 +127,8 @@ NOISY_SWEEPS = 2
 SCATTERED_FORMS, SCATTERED_SWEEPS = 16, 3
 # Highest degree of polynomials in the other parameters, and points that there must be for each of their coefficients.
 SCATTERED_DEGREE, SCATTERED_POINTS = 4, 1.5
-# Squares of residuals so many standard deviations above those of noise let richer sums be tried, which must have so much
-# evidence beyond their penalties: with less, noise of 5 % makes some of single functions (modeling_accuracy.py, p1).
+# Squares of residuals so many standard deviations above those of noise let richer sums be tried, which must have so
+# much evidence beyond their penalties: with less, noise of 5 % makes some of single functions (modeling_accuracy.py).
 SIGNIFICANT_MISFIT, RICHER_EVIDENCE = 3.0, 10.0
 # Richer sums where residuals are more than repetitions explain: how many are fitted precisely, how many products are
 # added, and how far beyond the measured values they must not be negative. modeling_layouts.py, shapes
