@@ -20,6 +20,7 @@ from pathlib import Path
 
 from quipu.modeling.errors import FormatError, UsageError
 from quipu.modeling.experiment import Region, RegionKind
+from quipu.modeling.limits import reading_file
 
 from .fnmatch import escape, matches
 
@@ -71,10 +72,12 @@ def _excluded(rules: tuple[Rule, ...], name: str, mangled: str) -> bool:
 def read_filter(path: str | Path) -> Filter:
     """Read a filter file. Raises FormatError with file and line for a syntax error, UsageError if it cannot be read."""
     try:
-        content = Path(path).read_bytes()
-    except OSError as error:
-        raise UsageError(f"{path}: cannot read the filter file: {error.strerror}") from error
-    return parse_filter(content.decode("utf-8", "surrogateescape"), path)
+        with reading_file(Path(path), special=True) as content:
+            return parse_filter(content.decode("utf-8", "surrogateescape"), path)
+    except FormatError as error:
+        if isinstance(error.__cause__, OSError):
+            raise UsageError(f"{path}: cannot read the filter file: {error.__cause__.strerror}") from error
+        raise
 
 
 def parse_filter(text: str, source: object = "filter") -> Filter:
