@@ -22,6 +22,7 @@ _LINE = re.compile(r"\(at line (\d+),")
 _OBJECT_BYTES, _ENTRY_BYTES = 72, 40
 _UNSTRUCTURED = bytes(sorted(set(range(256)) - set(b'[]{}"')))
 _PARAMETER = re.compile(r"[A-Za-z_]\w*")
+_DOTTED = re.compile(r"(?:[\w-]++[ \t]*+\.[ \t]*+)+")
 _NAMES = re.compile(rb'"[^"]*"')
 _PLAIN = {"object": "an object", "array": "a list", "str": "text", "int": "a whole number", "float": "a number"}
 _PLAIN |= {"int | float": "a finite number", "bool": "true or false", "null": "nothing"}
@@ -47,6 +48,8 @@ def typed(content: object, kind: type[Value], source: object) -> Value:
         where = _named(content, kind, path.removesuffix("`")).removeprefix(".") or "the document"
         what = f": {what[:1].lower()}{what[1:]}".replace(": expected", " must be").replace(", got ", ", not ")
         raise FormatError(source, where + what) from None
+    except UnicodeEncodeError as error:
+        raise FormatError(source, "holds half of a character (\\ud800 to \\udfff)") from error
 
 
 def is_parameter(name: str) -> bool:
@@ -75,6 +78,8 @@ def toml_of(content: bytes, source: object) -> dict[str, Any]:
     try:
         text = content.decode("utf-8")
         check_document(content)
+        if longest := max((found[0].count(".") for found in _DOTTED.finditer(text)), default=0):
+            current().check_depth(longest)  # tomllib takes the square of it
         return tomllib.loads(text)
     except UnicodeDecodeError as error:
         raise FormatError(source, "is not UTF-8 text") from error

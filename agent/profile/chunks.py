@@ -132,16 +132,26 @@ def read_chunks(
     return chunks
 
 
-def _filled_chunks(descriptor: int, first: int, size: int, chunk_size: int) -> Iterator[int]:
-    """Yield where chunks begin that are not holes of the file as a whole: of those there may be billions."""
-    begin, following = first, first
+def filled_bytes(descriptor: int) -> int:
+    """Return how many bytes of a file are not in holes."""
+    return sum(end - begin for begin, end in _filled(descriptor, 0, os.fstat(descriptor).st_size))
+
+
+def _filled(descriptor: int, begin: int, size: int) -> Iterator[tuple[int, int]]:
     while begin < size:
         try:
             begin = os.lseek(descriptor, begin, os.SEEK_DATA)
         except OSError:  # only a hole follows
             return
         end = min(size, os.lseek(descriptor, begin, os.SEEK_HOLE))
-        start = max(following, begin - (begin - first) % chunk_size)
-        yield from range(start, end, chunk_size)
-        following = start + -(-(end - start) // chunk_size) * chunk_size if end > start else following
+        yield begin, end
         begin = end
+
+
+def _filled_chunks(descriptor: int, first: int, size: int, chunk_size: int) -> Iterator[int]:
+    """Yield where chunks begin that are not holes of the file as a whole: of those there may be billions."""
+    following = first
+    for begin, end in _filled(descriptor, first, size):
+        start = max(following, begin - (begin - first) % chunk_size)
+        for following in range(start + chunk_size, end + chunk_size, chunk_size):
+            yield following - chunk_size
