@@ -44,12 +44,18 @@ def typed(content: object, kind: type[Value], source: object) -> Value:
     except msgspec.ValidationError as error:
         what, _, path = str(error).partition(" - at `$")
         what = re.sub(r"^Expected `float`( [<>]= \S+)?", "Expected `int | float`", what)
-        what = re.sub(r"`([\w |]+)`", lambda found: _PLAIN.get(found[1], found[0]), what)
+        what = re.sub(r"`([\w |]+)`", lambda found: _plain(found[1]), what)
         where = _named(content, kind, path.removesuffix("`")).removeprefix(".") or "the document"
         what = f": {what[:1].lower()}{what[1:]}".replace(": expected", " must be").replace(", got ", ", not ")
         raise FormatError(source, where + what) from None
     except UnicodeEncodeError as error:
         raise FormatError(source, "holds half of a character (\\ud800 to \\udfff)") from error
+
+
+def _plain(kind: str) -> str:
+    """Return a type as msgspec names it, for people: `array | null` is a list or nothing."""
+    kinds = [kind] if kind in _PLAIN else kind.split(" | ")
+    return " or ".join(_PLAIN.get(one, f"`{one}`") for one in kinds)
 
 
 def is_parameter(name: str) -> bool:
