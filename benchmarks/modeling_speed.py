@@ -2,7 +2,8 @@
 
     make bench-modeling_speed [ARGS="--data FOLDER"]
 
-Both modelers run on one core on the same sets, data already read: planted functions, or those of a folder. The last line is one JSON object:
+Both modelers run on one core on the same sets, data already read: planted functions, or those of a folder. The last
+line is one JSON object:
 `speed_ratio` {p1, p2, p3} (bound: 100), models per CPU second of each, `many` {models, seconds, megabytes}
 (bounds: 100,000 in 10 s below 1000 MB), `inexact` {call_paths, per_cpu_second, by_kind} of counts that no function
 reproduces (bound: 2000 call paths per CPU second). `--inexact-only` measures nothing but these.

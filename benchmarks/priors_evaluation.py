@@ -154,7 +154,9 @@ def table_ii(found: Mapping[str, dict[str, dict[float, Row]]]) -> None:
         print(f"  paper, {name:13} {work:8.3f}     {ranks:12.3f}            {size:.3f}")
 
 
-def result_of(found: Mapping[str, dict[str, dict[float, Row]]], costs: Mapping[str, tuple[float, float]]) -> dict[str, Any]:
+def result_of(
+    found: Mapping[str, dict[str, dict[float, Row]]], costs: Mapping[str, tuple[float, float]]
+) -> dict[str, Any]:
     """Return the JSON object of the last line."""
     names = list(found["computation"])
     share = {name: min(row["zero"] for kind in found.values() for row in kind[name].values()) for name in names}

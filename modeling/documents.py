@@ -99,7 +99,7 @@ def toml_of(content: bytes, source: object) -> dict[str, Any]:
 
 
 def check_document(content: bytes) -> None:
-    """Count the memory that a JSON or TOML text will take as objects. Raises FormatError if it is too much, or too deep.
+    """Count the memory that a JSON or TOML text will take as objects. Raises FormatError if that is too much or deep.
 
     It is counted from the characters that begin objects and separate entries, also those in names: rather too much.
     """

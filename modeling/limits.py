@@ -89,7 +89,7 @@ def reading_file(path: Path, special: bool = False) -> Iterator[bytes]:
     names. Raises FormatError if it cannot be read or is too large; it never waits for the writer of a pipe unasked.
     """
     try:
-        with open(path, "rb", opener=None if special else without_waiting) as file:  # noqa: PTH123 (has no opener)
+        with open(path, "rb", opener=None if special else without_waiting) as file:
             status = os.fstat(file.fileno())
             if not special and not stat.S_ISREG(status.st_mode):
                 raise FormatError(path, "is a folder" if stat.S_ISDIR(status.st_mode) else "is no regular file")

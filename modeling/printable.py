@@ -1,4 +1,4 @@
-"""Text from files of others as a terminal and a page may get it: the one place that takes away what could steer them."""
+"""Text from files of others as a terminal and a page may get it, without what could steer them: the one place."""
 
 from __future__ import annotations
 

@@ -58,17 +58,20 @@ class TableReader:
         texts = [name for name, kind in columns.items() if kind == "str"]
         try:
             size = path.stat().st_size
-            with open(path, "rb", opener=without_waiting) as raw, reading(path, size) as cost:  # noqa: PTH123
+            with (
+                open(path, "rb", opener=without_waiting) as raw,
+                reading(path, size) as cost,
                 # a text that many rows have is held once
-                with pq.ParquetFile(raw, read_dictionary=texts, page_checksum_verification=True) as file:
-                    self._check_types(file.schema_arrow, columns)
-                    rows = file.metadata.num_rows if content else 0
-                    self.require(rows >= 0, f"claims {rows} rows: it is damaged")
-                    cost.spend(rows * sum(_BYTES[kind] for kind in columns.values()))
-                    if content:
-                        count_pages(raw, file.metadata, [*columns], cost)
-                    table = file.read(columns=list(columns)) if content else file.schema_arrow.empty_table()
-                    cost.check_time()
+                pq.ParquetFile(raw, read_dictionary=texts, page_checksum_verification=True) as file,
+            ):
+                self._check_types(file.schema_arrow, columns)
+                rows = file.metadata.num_rows if content else 0
+                self.require(rows >= 0, f"claims {rows} rows: it is damaged")
+                cost.spend(rows * sum(_BYTES[kind] for kind in columns.values()))
+                if content:
+                    count_pages(raw, file.metadata, [*columns], cost)
+                table = file.read(columns=list(columns)) if content else file.schema_arrow.empty_table()
+                cost.check_time()
         except FileNotFoundError as error:
             raise FormatError(path, f"is missing: the archive is incomplete; {REMEDY}") from error
         except (OSError, ValueError, KeyError, IndexError, pa.ArrowException) as error:

@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from quipu.modeling.errors import FormatError
-from quipu.modeling.limits import current, reading_file
 from quipu.modeling.experiment import FloatArray, IntArray, Metric, Region
+from quipu.modeling.limits import current, reading_file
 
 from ..profile.overhead import EVENTS
 from ..profile.text import REGION, ProfileTexts, parse_metric_table

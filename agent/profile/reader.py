@@ -16,8 +16,8 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 from quipu.modeling.errors import FormatError
-from quipu.modeling.limits import reading, without_waiting
 from quipu.modeling.experiment import IntArray, Metric, Region
+from quipu.modeling.limits import reading, without_waiting
 
 from ..layout import LAYOUT
 from .chunks import LARGEST as LARGEST_CHUNK
@@ -119,7 +119,7 @@ def read_profile(
     path = Path(path)
     problems: list[str] = []
     try:
-        with open(path, "rb", buffering=0, opener=without_waiting) as file:  # noqa: PTH123 (has no opener)
+        with open(path, "rb", buffering=0, opener=without_waiting) as file:
             size = os.fstat(file.fileno()).st_size
             header = _read_header(path, file, size, problems)
             first, chunk_size = header.number("header_size"), header.number("chunk_size")

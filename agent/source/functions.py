@@ -69,7 +69,7 @@ def section(path: Path) -> bytes:
     """Return the section of a program, library or object file. Raises FormatError as `static_functions` does."""
     try:
         size = path.stat().st_size
-        with open(path, "rb", opener=without_waiting) as file, reading(path, size) as cost:  # noqa: PTH123
+        with open(path, "rb", opener=without_waiting) as file, reading(path, size) as cost:
             if not path.is_file():
                 raise FormatError(path, "is no regular file")
             found = [entry for entry in _sections(file, cost) if entry.name == SECTION]

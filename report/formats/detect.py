@@ -61,7 +61,9 @@ def read_experiment(path: Path | str, over_ranks: Over = "mean") -> Experiment:
         return read_cube_folder(path, over_ranks)
     with reading_file(path) as raw:
         if over_ranks != "mean":
-            raise UsageError(f"--over-ranks {over_ranks}: {path} has one value for all ranks; only mean means no change")
+            raise UsageError(
+                f"--over-ranks {over_ranks}: {path} has one value for all ranks; only mean means no change"
+            )
         return _experiment(path, unpacked(raw, path))
 
 

@@ -22,7 +22,7 @@ OTHERS = [minor for minor in (10, 11, 12, 13, 14) if minor != sys.version_info.m
 
 
 def interpreter(minor: int) -> str | None:
-    """Return Python 3.minor: that of PATH, or of pyenv, whose commands on PATH start only where a folder asks for them."""
+    """Return Python 3.minor: that of PATH, or of pyenv, whose commands on PATH start only where a folder asks so."""
     kept = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
     of_pyenv = sorted(kept.glob(f"versions/3.{minor}.*/bin/python3.{minor}"))
     found = shutil.which(f"python3.{minor}")

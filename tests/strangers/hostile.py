@@ -53,7 +53,9 @@ def experiment(folder: Path) -> Path:
         raw.mkdir(parents=True)
         for rank in (0, 1):
             rank_profile(rank, work=100 * p).write(raw)
-        merge_run(raw, folder, RunMetadata({"p": p}, command=("./app",), started="2026-01-02T03:04:05+00:00", exit_code=0))
+        merge_run(
+            raw, folder, RunMetadata({"p": p}, command=("./app",), started="2026-01-02T03:04:05+00:00", exit_code=0)
+        )
     return folder
 
 
@@ -157,7 +159,9 @@ def change_profile(profile: Profile, chance: random.Random) -> Profile:
         case 2:
             nodes[at] = Node(nodes[at].id, nodes[at].parent, nodes[at].region, [large] * 4, number % 1000)
         case 3:
-            key = chance.choice((*profile.attributes, "program", "library:/dev/zero", "mpi_wait_probe_seconds", "pair_ns"))
+            key = chance.choice(
+                (*profile.attributes, "program", "library:/dev/zero", "mpi_wait_probe_seconds", "pair_ns")
+            )
             profile.attributes = {**profile.attributes, key: text[:3000]}
         case 4:
             region = chance.choice(list(profile.regions))

@@ -19,7 +19,6 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-
 from quipu.agent.campaign.file import read_campaign
 from quipu.agent.merge.experiment import load_experiment
 from quipu.agent.profile.reader import read_profile
@@ -158,7 +157,7 @@ def test_a_limit_is_raised_by_the_variable_that_the_error_names(whole: Path, tmp
 def test_a_limit_that_is_no_number_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     for text in ("-1", "0", "many", "1" * 5000):
         monkeypatch.setenv("QUIPU_READ_MIB", text)
-        with pytest.raises(UsageError, match="QUIPU_READ_MIB=.*: give a whole number above 0"):
+        with pytest.raises(UsageError, match=r"QUIPU_READ_MIB=.*: give a whole number above 0"):
             current()
 
 
@@ -167,7 +166,7 @@ def test_a_file_that_takes_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) 
     with reading("x") as cost:
         cost.check_time()
         cost._end -= 2  # as if it had
-        with pytest.raises(FormatError, match="x: takes more than 1 s to read: .* a larger QUIPU_READ_SECONDS"):
+        with pytest.raises(FormatError, match=r"x: takes more than 1 s to read: .* a larger QUIPU_READ_SECONDS"):
             cost.check_time()
 
 

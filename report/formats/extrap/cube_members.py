@@ -40,7 +40,7 @@ def count_members(path: Path, cost: Reading) -> None:
                 cost.spend(_NUMBER_BYTES * member.size)
 
 
-def _count(content: IO[bytes], cost: Reading, element: int) -> None:
+def _count(content: IO[bytes] | gzip.GzipFile, cost: Reading, element: int) -> None:
     while piece := content.read(_CHUNK):
         cost.spend(len(piece) + element * piece.count(b"<"))
         cost.check_time()
