@@ -205,6 +205,8 @@ def hostile_experiment(whole: Path, folder: Path, chance: random.Random) -> Path
     name = chance.choice(("run.json", "run.json", *(f"{table}.parquet" for table in TABLES)))
     chosen: Callable[[Path, random.Random], None] = change_json if name == "run.json" else change_table
     (change_place if chance.random() < 0.08 else chosen)(run / name, chance)
+    if chance.random() < 0.2:  # damage, and not malice
+        return folder
     (run / SUMS).unlink()
     if chance.random() < 0.5 and (run / name).is_file() and not (run / name).is_symlink():
         write_checksums(run)

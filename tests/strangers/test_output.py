@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 from pathlib import Path
@@ -130,3 +131,29 @@ def test_reports_of_extreme_numbers(number: float, tmp_path: Path, capsys: pytes
         said = capsys.readouterr().err
         assert code == 0 or said.count("quipu: error: ") == 1, (words, said)
     assert np.isfinite(np.nan_to_num(number))
+
+
+@pytest.mark.parametrize("name", ["run.json", "SHA256SUMS", "values.parquet", "statistics.parquet", "regions.parquet"])
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder", "loop", "large"])
+def test_devices_and_pipes_are_not_read(
+    name: str, kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    raw = tmp_path / "raw"
+    raw.mkdir()
+    rank_profile(0).write(raw)
+    path = merge_run(raw, tmp_path, RunMetadata({"p": 2}, exit_code=0)).path / name
+    path.unlink()
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "device":
+        path.symlink_to("/dev/zero")
+    elif kind == "folder":
+        path.mkdir()
+    elif kind == "loop":
+        path.symlink_to(name)
+    else:
+        path.touch()
+        os.truncate(path, 1 << 42)
+    code = run_command_line(["show", str(path.parent), "--ranks"])
+    said = capsys.readouterr().err
+    assert (code, said.count("\n")) == (1, 1) or (name, kind) == ("SHA256SUMS", "loop"), said
