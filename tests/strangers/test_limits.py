@@ -19,6 +19,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from quipu.agent.archive.read import read_archive
 from quipu.agent.campaign.file import read_campaign
 from quipu.agent.merge.experiment import load_experiment
 from quipu.agent.profile.reader import read_profile
@@ -247,3 +248,11 @@ def test_exponents_of_models_are_short(exponent: str, whole: Path) -> None:
     assert '"exponent": "1"' in document
     with pytest.raises(FormatError, match="is no fraction such as 2/3"):
         from_document(json.loads(document.replace('"exponent": "1"', f'"exponent": "{exponent}"', 1)), "x")
+
+
+def test_call_paths_of_archives_are_not_endless(whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = whole / "p=2.r1"
+    assert len(read_archive(run).tree) > 2
+    monkeypatch.setenv("QUIPU_READ_DEPTH", "1")
+    with pytest.raises(FormatError, match=r"callpaths\.parquet: is nested more than 1 levels deep: .*QUIPU_READ_DEPTH"):
+        read_archive(run)
