@@ -117,7 +117,7 @@ def test_reading_back_gives_the_same_set(names: set[str], other: str) -> None:
     text = format_filter(names, ["x"])
     parsed = parse_filter(text)
     assert all(parsed.includes(Region(name, "display")) for name in names)
-    assert printable(text) == text
+    assert printable(text) == text.replace("\t", "?")
     if all(printable(name) == name for name in names):  # what could steer a terminal fits as any character would
         assert parsed.includes(Region(other, "display")) == (other in names)
 
