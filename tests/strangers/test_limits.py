@@ -19,9 +19,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from quipu.agent.archive.metadata import RunMetadata
 from quipu.agent.archive.read import read_archive
 from quipu.agent.campaign.file import read_campaign
 from quipu.agent.merge.experiment import load_experiment
+from quipu.agent.merge.run import merge_run
 from quipu.agent.profile.reader import read_profile
 from quipu.modeling.analysis import analyze
 from quipu.modeling.document import from_document, to_document
@@ -29,7 +31,7 @@ from quipu.modeling.errors import FormatError, UsageError
 from quipu.modeling.limits import current, reading
 from quipu.report.formats.detect import read_experiment
 
-from .hostile import experiment, rank_profile
+from .hostile import Node, experiment, rank_profile
 
 MEMORY_MIB, SECONDS = 900, 60
 COMMAND = """
@@ -250,9 +252,13 @@ def test_exponents_of_models_are_short(exponent: str, whole: Path) -> None:
         from_document(json.loads(document.replace('"exponent": "1"', f'"exponent": "{exponent}"', 1)), "x")
 
 
-def test_call_paths_of_archives_are_not_endless(whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = whole / "p=2.r1"
-    assert len(read_archive(run).tree) > 2
-    monkeypatch.setenv("QUIPU_READ_DEPTH", "1")
-    with pytest.raises(FormatError, match=r"callpaths\.parquet: is nested more than 1 levels deep: .*QUIPU_READ_DEPTH"):
+def test_call_paths_of_archives_are_not_endless(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    chain = [Node(1, 0, 0, (0, 7, 0, 0)), *(Node(number, number - 1, number % 4 + 1) for number in range(2, 10))]
+    (tmp_path / "raw").mkdir()
+    rank_profile(0, nodes=chain).write(tmp_path / "raw")
+    run = merge_run(tmp_path / "raw", tmp_path, RunMetadata({"p": 2}, exit_code=0)).path
+    assert run is not None
+    assert read_archive(run).tree.depth.max() == 7
+    monkeypatch.setenv("QUIPU_READ_DEPTH", "6")
+    with pytest.raises(FormatError, match=r"callpaths\.parquet: is nested more than 6 levels deep: .*QUIPU_READ_DEPTH"):
         read_archive(run)
