@@ -9,7 +9,7 @@ import pytest
 from .commands import check_case
 from .hostile import experiment
 
-CASES, BATCH, COMMANDS = 120, 20, 2
+CASES, BATCH, COMMANDS = 60, 15, 2
 
 
 @pytest.fixture(scope="module")
