@@ -1,7 +1,7 @@
 """Empirical models in performance model normal form (PMNF) of any number of parameters.
 
 data: preparation of values and points; hypotheses: which there are; fit: least squares over hypotheses × call paths;
-proposers: candidates; criterion: which of them to choose; uncertainty, doubt: what is left open, in numbers and in words;
+proposers: candidates; criterion: which of them to choose; uncertainty, doubt: what stays open, in numbers and words;
 calibration: all constants; counts, modeler: the pipeline.
 Models are plain values: evaluate, add, print, write as JSON.
 """
