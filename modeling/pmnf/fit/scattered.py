@@ -20,11 +20,11 @@ def varying_errors(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the relative squared errors (N, A) of a(z) + b(z)·term and of b(z)·term.
 
-    points: (C, m); terms: (A, C), functions of `parameter` at the points; values: (N, C), >= 0.
+    points: (C, m); terms: (A, C), functions of `parameter` at the points; values: (N, C), of which the sizes count.
     """
     logs = np.log(np.maximum(points, 1e-300))
-    top = np.maximum(values.max(axis=1, keepdims=True), 1e-300)
-    size = np.maximum(values / top, 1e-9)
+    top = np.maximum(np.abs(values).max(axis=1, keepdims=True), 1e-300)
+    size = np.maximum(np.abs(values) / top, 1e-9)
     design = np.concatenate([np.ones((len(points), 1)), logs], axis=1)
     slopes = np.log(size) @ np.linalg.pinv(design).T
     others = np.delete(np.arange(points.shape[1]), parameter)
