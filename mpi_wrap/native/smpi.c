@@ -3,6 +3,7 @@
  * The actor that runs tells the runtime whose call paths they are (quipu_share), and its time is simulated: the clock
  * of the simulation, which moves in calls of MPI, and since the last of them the time that passes here, at the speed
  * of the simulated host. What the simulator then makes of this computation is taken over at the next call.
+ * By effort (quipu_compute_by_effort) no time passes but what the simulator is asked to compute before each call.
  */
 #include "call.h"
 
@@ -10,6 +11,7 @@
 
 #include <simgrid/actor.h>
 #include <simgrid/engine.h>
+#include <simgrid/host.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +27,8 @@ static size_t room;
 static double told;
 static const struct quipu_mpi_rank *told_to;
 static uint64_t told_here;
+
+static bool by_effort;
 
 static bool make_room(size_t pid) {
     const size_t wanted = pid < 32 ? 64 : 2 * pid;
@@ -64,17 +68,37 @@ static uint64_t now(void) {
     const struct quipu_mpi_rank *rank = quipu_mpi_running();
     const double clock = simgrid_get_clock();
     const uint64_t nanoseconds = (uint64_t)(clock * 1e9);
-    if (rank == NULL || rank->speed == 0) /* not in MPI: nothing is simulated */
+    if (rank == NULL || rank->speed == 0 || by_effort) /* not in MPI: nothing is simulated */
         return nanoseconds;
     if (told != clock || told_to != rank)
         listen(rank, clock);
     return nanoseconds + (uint64_t)((double)(quipu_mpi_nanoseconds() - told_here) * rank->speed);
 }
 
+/* Other ranks run meanwhile. */
+static void compute_effort(double speed) {
+    const double seconds = quipu_computation(), begin = simgrid_get_clock();
+    if (seconds > 0)
+        smpi_execute_flops(seconds * speed * sg_host_get_speed(sg_host_self()));
+    quipu_computed(simgrid_get_clock() - begin);
+}
+
+void quipu_mpi_begin_computing(struct quipu_mpi_rank *rank, double speed) {
+    rank->speed = speed;
+    if (!by_effort)
+        return;
+    (void)quipu_computation(); /* what was before takes no time */
+    quipu_computed(0);
+}
+
 void quipu_mpi_compute(void) {
     struct quipu_mpi_rank *rank = quipu_mpi_running();
     if (rank == NULL || rank->active_wrapper != NULL || rank->speed == 0)
         return;
+    if (by_effort) {
+        compute_effort(rank->speed);
+        return;
+    }
     smpi_bench_end();
     smpi_bench_begin();
     listen(rank, simgrid_get_clock());
@@ -82,7 +106,7 @@ void quipu_mpi_compute(void) {
 
 void quipu_mpi_simulated(void) {
     const struct quipu_mpi_rank *rank = quipu_mpi_running();
-    if (rank == NULL)
+    if (rank == NULL || by_effort)
         return;
     /* Functions that communicate without stopping SMPI's timer (MPI_Cart_create) let it run while other ranks compute:
      * that is no computation of this one. */
@@ -94,6 +118,7 @@ void quipu_mpi_simulated(void) {
 void quipu_mpi_share(void) {
     static const struct quipu_ranks by_actor = {running, now};
     quipu_share(&by_actor);
+    by_effort = quipu_compute_by_effort() != 0;
 }
 
 #endif
