@@ -22,7 +22,7 @@ _PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
 _NAME = re.compile(r"[A-Za-z_]\w*\Z")
 _LINE = re.compile(r"\(at line (\d+),")
 _TABLES = {"experiment", "parameters", "environment"}
-_LAUNCHING = {"command", "launcher", "ranks", "platform"}
+_LAUNCHING = {"command", "launcher", "ranks", "platform", "compute", "rates"}
 _SETTINGS = {"name", "directory", "repetitions", "build", "timeout", "points", "clock", "filter", *_LAUNCHING}
 _LARGEST_GRID = 100_000
 
@@ -32,9 +32,9 @@ class Campaign:
     """An experiment as declared: what to run at which points, how often.
 
     command: words with {parameter} in them. launcher: starts the command on `ranks` (text with {parameter} in it) of a
-    `platform`, None if the command says how it is launched. points: in the order in which they run (ascending, first
-    parameter slowest). directory and filter_file are below the folder of the file; there the build and the programs
-    run, wherever the campaign is started from.
+    `platform`, None if the command says how it is launched. rates: a file, by which simulated ranks compute. points: in
+    the order in which they run (ascending, first parameter slowest). directory, filter_file and rates are below the
+    folder of the file; there the build and the programs run, wherever the campaign is started from.
     """
 
     path: Path
@@ -52,6 +52,7 @@ class Campaign:
     launcher: str | None = None
     ranks: str = ""
     platform: Path | None = None
+    rates: Path | None = None
 
     def values(self, point: Point) -> dict[str, float]:
         """Return the parameters at a point by name."""
@@ -93,6 +94,8 @@ def read_campaign(path: Path | str) -> Campaign:
     launcher = "smpi"                    # simulates the command, which is then the program alone; optional, as are
     ranks = "{p}"                        # its ranks and
     platform = "cluster.xml"             # the SimGrid platform
+    compute = "effort"                   # simulated computation takes effort times
+    rates = "heat.rates"                 # rates (quipu rates), and not as long as it takes here ("measured")
     timeout = 600                        # seconds for each run, optional
     [parameters]                         # all combinations; or points = [[1, 64], [2, 128]] in [experiment]
     p = [1, 2, 4, 8]
@@ -166,6 +169,7 @@ class _Declaration:
             launcher=launcher,
             ranks=self.ranks(),
             platform=platform,
+            rates=self.rates(),
         )
 
     def launching(self) -> tuple[str | None, Path | None]:
@@ -182,6 +186,14 @@ class _Declaration:
         if launcher is not None and place is None and "ranks" not in self.settings:
             raise self.error("launcher", 'needs ranks = "{p}" or a platform')
         return launcher, place
+
+    def rates(self) -> Path | None:
+        compute, rates = self.text_of("compute", "measured"), self.text_of("rates", "")
+        if compute not in ("measured", "effort"):
+            raise self.error("compute", 'should be "measured" or "effort"')
+        if (compute == "effort") != bool(rates):
+            raise self.error("rates" if rates else "compute", 'compute = "effort" and rates = "FILE" go together')
+        return self.path.parent / rates if rates else None
 
     def ranks(self) -> str:
         value = self.settings.get("ranks", "")

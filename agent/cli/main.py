@@ -14,7 +14,22 @@ from collections.abc import Sequence
 import typer
 from quipu.modeling.errors import QuipuError
 
-from . import campaign, diagnose, doctor, export, facts, filter, generate, merge, model, predict, report, run, show
+from . import (
+    campaign,
+    diagnose,
+    doctor,
+    export,
+    facts,
+    filter,
+    generate,
+    merge,
+    model,
+    predict,
+    rates,
+    report,
+    run,
+    show,
+)
 from .options import CONTEXT
 
 # Typer has its own copy of click since 0.26, and uses the installed one before: the base class is found by name.
@@ -70,6 +85,7 @@ def application() -> typer.Typer:
         report,
         export,
         generate,
+        rates,
         doctor,
         facts,
     ):
