@@ -42,9 +42,8 @@ class _Rows:
 def fit_rates(experiment: Experiment, alone: NDArray[np.bool_]) -> Rates:
     """Return the rates of the program of an experiment, fitted where one rank ran `alone`; shape (configurations,).
 
-    Of repetitions the shortest time of each call path is taken: what disturbs a computation makes it longer. Operations
-    of MPI have no rates, their time is that of the network. Functions without a time of their own count with their
-    callers.
+    Operations of MPI have no rates, their time is that of the network. Functions without a time of their own count with
+    their callers.
 
     Raises ModelingError if time or effort was not measured, or no rank ran alone.
     """
@@ -88,11 +87,11 @@ def fit_rates(experiment: Experiment, alone: NDArray[np.bool_]) -> Rates:
 
 
 def _rows(experiment: Experiment, metrics: Sequence[str], alone: NDArray[np.bool_]) -> _Rows:
-    times = np.nan_to_num(experiment.values["time"], nan=np.inf).min(axis=2)
+    times = _typical(experiment.values["time"])
     effort = np.stack([np.nan_to_num(experiment.values[name]).max(axis=2) for name in metrics], axis=2)
     tree = experiment.tree
     is_mpi = np.array([entry.kind is RegionKind.MPI for entry in tree.regions], dtype=bool)[tree.region]
-    times = np.where(np.isfinite(times) & ~is_mpi[:, None], times, 0.0)
+    times = np.where(is_mpi[:, None], 0.0, times)
     for path in range(len(tree) - 1, -1, -1):
         parent = int(tree.parent[path])
         if parent >= 0 and not is_mpi[path] and not times[path].any():
@@ -102,6 +101,18 @@ def _rows(experiment: Experiment, metrics: Sequence[str], alone: NDArray[np.bool
     use = (times > 0) & effort.any(axis=2) & alone
     path, point = np.nonzero(use)
     return _Rows(path, effort[path, point], times[path, point], times[path, point] / whole[point])
+
+
+def _typical(times: FloatArray) -> FloatArray:
+    """Return the lower quartile of repetitions (last axis); 0 where nothing was measured.
+
+    What disturbs a computation makes it longer; the shortest of many is luck with the clock of the processor.
+    """
+    finite = np.where(np.isfinite(times), times, np.nan)
+    measured = ~np.isnan(finite).all(axis=-1)
+    result = np.zeros(measured.shape)
+    result[measured] = np.nanquantile(finite[measured], 0.25, axis=-1)
+    return result
 
 
 def _chosen(rows: _Rows, which: NDArray[np.bool_]) -> _Rows:

@@ -6,6 +6,7 @@
  * By effort (quipu_compute_by_effort) no time passes but what the simulator is asked to compute before each call.
  */
 #include "call.h"
+#include "tables.h"
 
 #ifdef SMPI_H
 
@@ -15,10 +16,19 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
+#include <unistd.h>
 
 /* Of libsimgrid, in no header: how SMPI takes in what was computed since the last call. */
 extern void smpi_bench_begin(void);
 extern void smpi_bench_end(void);
+
+/* What SMPI makes of the functions without smpi_ in programs, in a header that only programs include. */
+extern int smpi_gettimeofday(struct timeval *time, struct timezone *zone);
+extern int smpi_clock_gettime(clockid_t clock, struct timespec *time);
+extern unsigned int smpi_sleep(unsigned int seconds);
+extern int smpi_usleep(useconds_t microseconds);
+extern int smpi_nanosleep(const struct timespec *time, struct timespec *rest);
 
 static struct quipu_mpi_rank **ranks; /* by the actor's id */
 static size_t room;
@@ -113,6 +123,53 @@ void quipu_mpi_simulated(void) {
     if (rank->speed != 0)
         smpi_bench_begin();
     listen(rank, simgrid_get_clock());
+}
+
+/* Functions that read the simulated clock or let it run, but are no operations of MPI: what was computed until then has
+ * to be simulated first. SMPI's timer, where that runs, sees to it by itself. */
+static double wtime(void) {
+    quipu_mpi_compute();
+    return MPI_Wtime();
+}
+
+static int time_of_day(struct timeval *time, struct timezone *zone) {
+    quipu_mpi_compute();
+    return smpi_gettimeofday(time, zone);
+}
+
+static int clock_time(clockid_t clock, struct timespec *time) {
+    quipu_mpi_compute();
+    return smpi_clock_gettime(clock, time);
+}
+
+static unsigned int sleep_seconds(unsigned int seconds) {
+    quipu_mpi_compute();
+    return smpi_sleep(seconds);
+}
+
+static int sleep_microseconds(useconds_t microseconds) {
+    quipu_mpi_compute();
+    return smpi_usleep(microseconds);
+}
+
+static int sleep_nanoseconds(const struct timespec *time, struct timespec *rest) {
+    quipu_mpi_compute();
+    return smpi_nanosleep(time, rest);
+}
+
+const void *quipu_mpi_clock_of(const char *name) {
+    static const struct quipu_mpi_replacement clocks[] = {
+        {"MPI_Wtime", (const void *)wtime},
+        {"smpi_gettimeofday", (const void *)time_of_day},
+        {"smpi_clock_gettime", (const void *)clock_time},
+        {"smpi_sleep", (const void *)sleep_seconds},
+        {"smpi_usleep", (const void *)sleep_microseconds},
+        {"smpi_nanosleep", (const void *)sleep_nanoseconds},
+    };
+    for (size_t i = 0; by_effort && i < sizeof clocks / sizeof *clocks; i++)
+        if (strcmp(name, clocks[i].name) == 0)
+            return clocks[i].function;
+    return NULL;
 }
 
 void quipu_mpi_share(void) {

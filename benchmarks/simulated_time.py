@@ -1,0 +1,263 @@
+"""Simulation driven by effort: two runs, native runs on 1 and 2 ranks, and models from few ranks, against it.
+
+    make bench-simulated_time ARGS="--quick"
+    python benchmarks/simulated_time.py --folder DIR      # keeps what was run, and goes on there
+
+The examples in C and C++, built for MPI and for SMPI. Rates are fitted to native runs of one rank (`quipu rates`); all
+else is simulated by them.
+
+reproducible: largest difference between the simulated times of a call path in two runs, in seconds.
+error_native: the program's time (without MPI_Init and MPI_Finalize, mean over the ranks) as simulated against native,
+with 1 and 2 ranks of the same size (weak scaling) and of half the size (strong): median over the configurations, and the
+worst. The simulated machine has latency and bandwidth as measured between two processes here. Native ranks run at
+real-time priority if that is permitted; of repetitions the lower quartile counts.
+prediction_error: models from simulations with 1 to 64 ranks of one size, against simulations with 512 and 1024: median
+over call paths with 1 % of the time or more, and the program's total, each the worst of the examples.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from priors_programs import ENVIRONMENT, EXAMPLES
+from quipu.agent.merge.experiment import load_experiment
+from quipu.modeling.analysis import analyze
+from quipu.modeling.evaluation import evaluate
+from quipu.modeling.experiment import CallTree, Experiment
+
+BEGIN_END = ("MPI_Init", "MPI_Init_thread", "MPI_Finalize")
+TARGETS = (512, 1024)
+MATTERS = 0.01
+Point = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Example:
+    """command: with p, n and perhaps m in braces. one: sizes of one rank that rates are fitted to. two: those of each of
+    two ranks; size: of a rank in simulations of many."""
+
+    name: str
+    command: str
+    one: tuple[Point, ...]
+    two: tuple[Point, ...]
+    size: Point
+    ranks: tuple[int, ...] = (1, 2, 4, 8, 16, 32, 64)
+    fortran_or_c: str = "MPICXX"
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        return ("p", "n", "m")[: 1 + len(self.size)]
+
+
+ALL = (
+    Example(
+        "heat", "./heat {m}x{n}x{n} 20 5", ((32, 32), (40, 40), (48, 24), (48, 48)), ((32, 32), (48, 24), (48, 48)),
+        (16, 16), fortran_or_c="MPICC",
+    ),
+    Example(
+        "cg", "./cg {n} 20 --planes {m}", ((16, 16), (24, 24), (32, 16), (32, 32)), ((24, 24), (32, 16), (32, 32)),
+        (10, 10),
+    ),
+    Example("samplesort", "./samplesort {n}", ((65536,), (131072,), (262144,)), ((65536,), (131072,), (262144,)), (4096,)),
+    Example("wavefront", "./wavefront {n} 5", ((8,), (12,), (16,), (20,)), ((12,), (16,), (20,)), (8,)),
+)  # fmt: skip
+
+
+def run(command: Sequence[str], folder: Path, **variables: str) -> str:
+    """Run a command and return what it printed; its messages if it failed."""
+    done = subprocess.run(
+        command, cwd=folder, env={**os.environ, **ENVIRONMENT, **variables}, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        sys.exit(
+            f"{' '.join(command)} in {folder} ended with {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-4000:]}"
+        )
+    return done.stdout
+
+
+def build(example: Example, folder: Path, simulated: bool) -> Path:
+    """Copy and build an example; return its folder."""
+    place = folder / ("simulated" if simulated else "native") / example.name
+    if not (place / example.name).exists():
+        ignored = shutil.ignore_patterns("*.o", "*.d", ".compiler", example.name, "*.runs")
+        shutil.copytree(EXAMPLES / example.name, place, ignore=ignored, dirs_exist_ok=True)
+        kinds = {"MPICC": ("quipu-mpicc", "quipu-smpicc"), "MPICXX": ("quipu-mpic++", "quipu-smpicxx")}
+        run(["make", "-s", f"{example.fortran_or_c}={kinds[example.fortran_or_c][simulated]}"], place)
+    return place
+
+
+def campaign(
+    example: Example, place: Path, name: str, points: Sequence[Point], settings: str, **variables: str
+) -> Path:
+    """Run a campaign in the folder of an example and return the folder of the runs."""
+    names = json.dumps(list(example.parameters))
+    rows = json.dumps([list(point) for point in points])
+    text = (
+        f'parameters = {names}\n[experiment]\nname = "{name}"\ndirectory = "{name}.runs"\npoints = {rows}\n{settings}\n'
+    )
+    (place / f"{name}.toml").write_text(text, encoding="utf-8")
+    run(["quipu", "campaign", "--quiet", f"{name}.toml"], place, **variables)
+    return place / f"{name}.runs"
+
+
+def real_time(folder: Path) -> tuple[dict[str, str], str]:
+    """Return variables and what to write before a program so that its ranks run at real-time priority, if permitted.
+
+    mpirun is above its ranks: its daemon has to answer them while they wait in busy loops.
+    """
+    launcher = shutil.which("mpirun")
+    if launcher is None or subprocess.run(["chrt", "-f", "6", "true"], capture_output=True, check=False).returncode:
+        return {}, ""
+    place = folder / "bin" / "mpirun"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(f'#!/bin/sh\nexec chrt -f 6 {launcher} "$@"\n', encoding="utf-8")
+    place.chmod(0o755)
+    return {"PATH": f"{place.parent}:{ENVIRONMENT['PATH']}"}, "chrt -f 5 "
+
+
+def platform(folder: Path, variables: dict[str, str], before: str) -> Path:
+    """Measure what messages take between two processes of this machine, and return it as a SimGrid platform."""
+    path = folder / "machine.xml"
+    if not path.exists():
+        run(["mpicc", "-O2", str(Path(__file__).parent / "programs" / "transfers.c"), "-o", "transfers"], folder)
+        lines = run(["mpirun", "-n", "2", *before.split(), "./transfers"], folder, **variables).splitlines()
+        (latency, speed), (own_latency, own_speed) = (map(float, line.split()) for line in lines[:2])
+        path.write_text(
+            "<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n"
+            '<platform version="4.1">\n  <cluster id="machine" prefix="core-" suffix="" radical="0-1" speed="10Gf" '
+            f'bw="{speed:.0f}Bps" lat="{latency / 2:.9f}s" loopback_bw="{own_speed:.0f}Bps" '
+            f'loopback_lat="{own_latency:.9f}s"/>\n</platform>\n',
+            encoding="utf-8",
+        )
+    return path
+
+
+def is_program(tree: CallTree) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Return which call paths belong to the program, and not to the start and end of MPI."""
+    return np.array([tree.region_of(path).name not in BEGIN_END for path in range(len(tree))])
+
+
+def totals(experiment: Experiment) -> dict[Point, float]:
+    """Return the time of the program at each configuration: the lower quartile of repetitions."""
+    whole = np.nansum(experiment.values["time"][is_program(experiment.tree)], axis=0)
+    whole = np.where(whole > 0, whole, np.nan)
+    return {
+        tuple(int(x) for x in point): float(np.nanquantile(times, 0.25))
+        for point, times in zip(experiment.points.tolist(), whole, strict=True)
+    }
+
+
+def against_native(example: Example, folder: Path, repetitions: int) -> tuple[Path, dict[str, float]]:
+    """Return the file of rates, and simulated over native time by configuration."""
+    variables, before = real_time(folder)
+    machine = platform(folder, variables, before)
+    native = build(example, folder, simulated=False)
+    points = [(1, *size) for size in example.one] + [(2, *size) for size in example.two]
+    points = sorted({*points, *((1, *size) for size in example.two)})
+    command = f'repetitions = {repetitions}\ncommand = "mpirun -n {{p}} {before}{example.command}"'
+    runs = campaign(example, native, "native", points, command, **variables)
+    rates = folder / f"{example.name}.rates"
+    run(["quipu", "rates", str(runs), "-o", str(rates), "--force"], folder)
+    network = "--cfg=smpi/lat-factor:0:1 --cfg=smpi/bw-factor:0:1 --log=root.thres:error"
+    command = f'compute = "effort"\nrates = "{rates}"\n'
+    command += f'command = "smpirun -np {{p}} -platform {machine} {network} {example.command}"'
+    simulated = campaign(example, build(example, folder, simulated=True), "few", points, command)
+    there, here = totals(load_experiment(simulated)), totals(load_experiment(runs))
+    return rates, {",".join(map(str, point)): there[point] / here[point] for point in points}
+
+
+def simulate(example: Example, folder: Path, rates: Path, name: str, ranks: Sequence[int]) -> Path:
+    """Simulate numbers of ranks of one size on the default platform; return the folder of the runs."""
+    command = (
+        f'compute = "effort"\nrates = "{rates}"\nlauncher = "smpi"\nranks = "{{p}}"\ncommand = "{example.command}"'
+    )
+    points = [(number, *example.size) for number in ranks]
+    return campaign(example, build(example, folder, simulated=True), name, points, command)
+
+
+def difference(first: Experiment, second: Experiment) -> float:
+    """Return the largest difference of the times of a call path."""
+    return float(np.nanmax(np.abs(first.values["time"] - second.values["time"])))
+
+
+def prediction(few: Experiment, many: Experiment) -> dict[str, dict[str, float]]:
+    """Return per target the errors of models: the median over call paths that matter, of the total, and the worst."""
+    analysis = analyze(few)
+    matters = is_program(many.tree)
+    place = {few.tree.key(path): path for path in range(len(few.tree))}
+    result = {}
+    for at, point in enumerate(many.points.tolist()):
+        simulated = np.where(matters, many.values["time"][:, at, 0], 0.0)
+        predicted = evaluate(analysis, dict(zip(many.parameters, point, strict=True))).exclusive
+        values = np.zeros(len(many.tree))
+        for path in np.flatnonzero(matters).tolist():
+            if (known := place.get(many.tree.key(path))) is not None:
+                values[path] = np.nan_to_num(predicted[known].value)
+        large = simulated >= MATTERS * simulated.sum()
+        errors = np.abs(values[large] / simulated[large] - 1)
+        result[f"{point[0]:.0f}"] = {
+            "median": float(np.median(errors)),
+            "worst": float(errors.max()),
+            "total": abs(float(values.sum() / simulated.sum()) - 1),
+            "paths": int(large.sum()),
+        }
+        for path in np.flatnonzero(large).tolist():
+            print(f"  {point[0]:.0f} {many.tree.label(path)}: {simulated[path]:.3g} s, {values[path]:.3g} s predicted")
+    return result
+
+
+def measure(example: Example, folder: Path, quick: bool) -> dict[str, Any]:
+    """Return all three of one example."""
+    rates, ratios = against_native(example, folder, 3 if quick else 7)
+    print(f"{example.name}: simulated over native", {key: round(ratio, 3) for key, ratio in ratios.items()}, flush=True)
+    few = load_experiment(simulate(example, folder, rates, "scaling", example.ranks))
+    again = load_experiment(simulate(example, folder, rates, "again", example.ranks))
+    targets = TARGETS[:1] if quick else TARGETS
+    many = load_experiment(simulate(example, folder, rates, "target", targets))
+    found = prediction(few, many)
+    print(f"{example.name}: models against simulation {found}", flush=True)
+    return {"difference": difference(few, again), "native": ratios, "prediction": found}
+
+
+def main() -> None:
+    """Run it all and print one line of JSON."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="two examples, 3 repetitions, and 512 ranks only")
+    parser.add_argument("--folder", type=Path, help="keeps programs and runs; runs that are there are not repeated")
+    parser.add_argument("--example", action="append", choices=[example.name for example in ALL], help="only this one")
+    options = parser.parse_args()
+    chosen = [example for example in ALL if example.name in (options.example or [e.name for e in ALL])]
+    if options.quick and not options.example:
+        chosen = chosen[:1] + chosen[-1:]
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = (options.folder or Path(temporary)).absolute()
+        folder.mkdir(parents=True, exist_ok=True)
+        found = {example.name: measure(example, folder, options.quick) for example in chosen}
+    native = [abs(ratio - 1) for entry in found.values() for ratio in entry["native"].values()]
+    predicted = [entry for example in found.values() for entry in example["prediction"].values()]
+    result = {
+        "reproducible": max(entry["difference"] for entry in found.values()),
+        "error_native": statistics.median(native),
+        "error_native_worst": max(native),
+        "prediction_error": max(entry["median"] for entry in predicted),
+        "prediction_error_total": max(entry["total"] for entry in predicted),
+        "part": "quick" if options.quick else "all",
+        "examples": found,
+    }
+    print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main()
