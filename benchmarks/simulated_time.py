@@ -8,8 +8,8 @@ else is simulated by them.
 
 reproducible: largest difference between the simulated times of a call path in two runs, in seconds.
 error_native: the program's time (without MPI_Init and MPI_Finalize, mean over the ranks) as simulated against native,
-with 1 and 2 ranks of the same size (weak scaling) and of half the size (strong): median over the configurations, and the
-worst. The simulated machine has latency and bandwidth as measured between two processes here. Native ranks run at
+with 1 and 2 ranks of the same size (weak scaling) and of half the size (strong): median over the configurations, and
+the worst. The simulated machine has latency and bandwidth as measured between two processes here. Native ranks run at
 real-time priority if that is permitted; of repetitions the lower quartile counts.
 prediction_error: models from simulations with 1 to 64 ranks of one size, against simulations with 512 and 1024: median
 over call paths with 1 % of the time or more, and the program's total, each the worst of the examples.
@@ -45,8 +45,11 @@ Point = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Example:
-    """command: with p, n and perhaps m in braces. one: sizes of one rank that rates are fitted to. two: those of each of
-    two ranks; size: of a rank in simulations of many."""
+    """An example, and what is run of it.
+
+    command: with p, n and perhaps m in braces. one: sizes of one rank that rates are fitted to. two: those of each of
+    two ranks. size: of a rank in simulations of many. compiler: the variable that the makefile has it in.
+    """
 
     name: str
     command: str
@@ -54,7 +57,7 @@ class Example:
     two: tuple[Point, ...]
     size: Point
     ranks: tuple[int, ...] = (1, 2, 4, 8, 16, 32, 64)
-    fortran_or_c: str = "MPICXX"
+    compiler: str = "MPICXX"
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -63,16 +66,29 @@ class Example:
 
 ALL = (
     Example(
-        "heat", "./heat {m}x{n}x{n} 20 5", ((32, 32), (40, 40), (48, 24), (48, 48)), ((32, 32), (48, 24), (48, 48)),
-        (16, 16), fortran_or_c="MPICC",
+        "heat",
+        "./heat {m}x{n}x{n} 100 20",
+        one=((24, 24), (32, 32), (40, 20), (40, 40)),
+        two=((24, 24), (32, 32), (40, 20), (40, 40)),
+        size=(12, 12),
+        compiler="MPICC",
     ),
     Example(
-        "cg", "./cg {n} 20 --planes {m}", ((16, 16), (24, 24), (32, 16), (32, 32)), ((24, 24), (32, 16), (32, 32)),
-        (10, 10),
+        "cg",
+        "./cg {n} 60 --planes {m}",
+        one=((16, 16), (24, 24), (32, 16), (32, 32)),
+        two=((24, 24), (32, 16), (32, 32)),
+        size=(10, 10),
     ),
-    Example("samplesort", "./samplesort {n}", ((65536,), (131072,), (262144,)), ((65536,), (131072,), (262144,)), (4096,)),
-    Example("wavefront", "./wavefront {n} 5", ((8,), (12,), (16,), (20,)), ((12,), (16,), (20,)), (8,)),
-)  # fmt: skip
+    Example(
+        "samplesort",
+        "./samplesort {n}",
+        one=((65536,), (131072,), (262144,)),
+        two=((65536,), (131072,), (262144,)),
+        size=(4096,),
+    ),
+    Example("wavefront", "./wavefront {n} 10", one=((10,), (13,), (16,), (20,)), two=((13,), (16,), (20,)), size=(8,)),
+)
 
 
 def run(command: Sequence[str], folder: Path, **variables: str) -> str:
@@ -81,9 +97,8 @@ def run(command: Sequence[str], folder: Path, **variables: str) -> str:
         command, cwd=folder, env={**os.environ, **ENVIRONMENT, **variables}, capture_output=True, text=True, check=False
     )
     if done.returncode:
-        sys.exit(
-            f"{' '.join(command)} in {folder} ended with {done.returncode}:\n{done.stdout[-2000:]}{done.stderr[-4000:]}"
-        )
+        printed = done.stdout[-2000:] + done.stderr[-4000:]
+        sys.exit(f"{' '.join(command)} in {folder} ended with {done.returncode}:\n{printed}")
     return done.stdout
 
 
@@ -94,7 +109,7 @@ def build(example: Example, folder: Path, simulated: bool) -> Path:
         ignored = shutil.ignore_patterns("*.o", "*.d", ".compiler", example.name, "*.runs")
         shutil.copytree(EXAMPLES / example.name, place, ignore=ignored, dirs_exist_ok=True)
         kinds = {"MPICC": ("quipu-mpicc", "quipu-smpicc"), "MPICXX": ("quipu-mpic++", "quipu-smpicxx")}
-        run(["make", "-s", f"{example.fortran_or_c}={kinds[example.fortran_or_c][simulated]}"], place)
+        run(["make", "-s", f"{example.compiler}={kinds[example.compiler][simulated]}"], place)
     return place
 
 

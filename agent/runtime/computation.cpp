@@ -319,8 +319,8 @@ void read_file(const char *path) {
 } // namespace
 
 void note_visit(quipu_thread *thread, Link *link) {
-    if (link->visits == &own(thread)->no_visits)
-        return; /* counts with the node that is active */
+    if (own(thread)->busy || link->visits == &own(thread)->no_visits)
+        return; /* of measure_overhead, or in a signal handler; or it counts with the node that is active */
     auto *node = reinterpret_cast<Node *>(reinterpret_cast<char *>(link->visits) - offsetof(Node, metrics) -
                                           sizeof(uint64_t) * QUIPU_VISITS);
     note_node(thread, node);
