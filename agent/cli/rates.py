@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
 import typer
 from quipu.modeling.errors import MeasurementError
 
@@ -34,9 +33,10 @@ def command(
     `quipu run --compute effort --rates FILE` simulates with the result.
 
     \b
-    Example: quipu run --rep 3 --param n=32 -o one -- ./heat 32
-             quipu rates one -o heat.rates
+    Example: quipu rates one -o heat.rates
+    with     quipu run --rep 5 --param n=32 -o one -- ./heat 32   (and other sizes)
     """
+    import numpy as np
     from quipu.modeling.rate_fit import fit_rates
     from quipu.modeling.rates import to_document
     from quipu.report.terminal import tables
