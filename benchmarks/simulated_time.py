@@ -35,9 +35,8 @@ from priors_programs import ENVIRONMENT, EXAMPLES
 from quipu.agent.merge.experiment import load_experiment
 from quipu.modeling.analysis import analyze
 from quipu.modeling.evaluation import evaluate
-from quipu.modeling.experiment import CallTree, Experiment
+from quipu.modeling.experiment import Experiment
 
-BEGIN_END = ("MPI_Init", "MPI_Init_thread", "MPI_Finalize")
 TARGETS = (512, 1024)
 MATTERS = 0.01
 Point = tuple[int, ...]
@@ -159,14 +158,9 @@ def platform(folder: Path, variables: dict[str, str], before: str) -> Path:
     return path
 
 
-def is_program(tree: CallTree) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Return which call paths belong to the program, and not to the start and end of MPI."""
-    return np.array([tree.region_of(path).name not in BEGIN_END for path in range(len(tree))])
-
-
 def totals(experiment: Experiment) -> dict[Point, float]:
     """Return the time of the program at each configuration: the lower quartile of repetitions."""
-    whole = np.nansum(experiment.values["time"][is_program(experiment.tree)], axis=0)
+    whole = np.nansum(experiment.values["time"][~experiment.tree.start_and_end], axis=0)
     whole = np.where(whole > 0, whole, np.nan)
     return {
         tuple(int(x) for x in point): float(np.nanquantile(times, 0.25))
@@ -210,7 +204,7 @@ def difference(first: Experiment, second: Experiment) -> float:
 def prediction(few: Experiment, many: Experiment) -> dict[str, dict[str, float]]:
     """Return per target the errors of models: the median over call paths that matter, of the total, and the worst."""
     analysis = analyze(few)
-    matters = is_program(many.tree)
+    matters = ~many.tree.start_and_end
     place = {few.tree.key(path): path for path in range(len(few.tree))}
     result = {}
     for at, point in enumerate(many.points.tolist()):

@@ -29,6 +29,7 @@ from . import (
     report,
     run,
     show,
+    suggest,
 )
 from .options import CONTEXT
 
@@ -54,6 +55,7 @@ Measure:   quipu run --param p=4 --param n=100 -o heat -- mpirun -n 4 ./heat 100
 Look:      quipu show heat
 Model:     quipu model heat
 Predict:   quipu predict heat --at p=1024,n=1e6
+Next:      quipu suggest heat --budget 10% --target p=1024,n=1e6
 Report:    quipu report heat -o heat.html
 Export:    quipu export heat --format extrap-json -o heat.json
 Generate:  quipu generate --functions 20 --seed 1 -o bench
@@ -81,6 +83,7 @@ def application() -> typer.Typer:
         model,
         predict,
         diagnose,
+        suggest,
         filter,
         report,
         export,

@@ -98,6 +98,7 @@ _COMMANDS = {
     "report",
     "export",
     "generate",
+    "suggest",
 }
 _COMMANDS |= {"doctor", "facts", "rates"}
 
