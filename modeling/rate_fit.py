@@ -99,8 +99,8 @@ def _rows(experiment: Experiment, metrics: Sequence[str], alone: NDArray[np.bool
             effort[path] = 0
     whole = times.sum(axis=0)
     use = (times > 0) & effort.any(axis=2) & alone
-    path, point = np.nonzero(use)
-    return _Rows(path, effort[path, point], times[path, point], times[path, point] / whole[point])
+    where, point = np.nonzero(use)
+    return _Rows(where, effort[where, point], times[where, point], times[where, point] / whole[point])
 
 
 def _typical(times: FloatArray) -> FloatArray:

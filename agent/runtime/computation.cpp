@@ -130,10 +130,10 @@ Rank &rank_of(const quipu_thread *thread) {
     const size_t location = thread->location;
     if (location >= ranks_room) {
         const size_t room = 2 * location + 64;
-        auto **more = static_cast<Rank **>(realloc(ranks_by_location, room * sizeof(Rank *)));
+        auto **more = static_cast<Rank **>(realloc(static_cast<void *>(ranks_by_location), room * sizeof(Rank *)));
         if (!more)
             no_memory();
-        memset(more + ranks_room, 0, (room - ranks_room) * sizeof(Rank *));
+        memset(static_cast<void *>(more + ranks_room), 0, (room - ranks_room) * sizeof(Rank *));
         ranks_by_location = more;
         ranks_room = room;
     }
@@ -210,9 +210,10 @@ void note(Rank &rank, Grown *node) {
     node->noted = rank.computation;
     if (rank.count == rank.room) {
         rank.room = rank.room ? 2 * rank.room : 64;
-        rank.list = static_cast<Grown **>(realloc(rank.list, rank.room * sizeof(Grown *)));
-        if (!rank.list)
+        auto **more = static_cast<Grown **>(realloc(static_cast<void *>(rank.list), rank.room * sizeof(Grown *)));
+        if (!more)
             no_memory();
+        rank.list = more;
     }
     rank.list[rank.count++] = node;
 }
