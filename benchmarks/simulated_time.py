@@ -141,21 +141,45 @@ def real_time(folder: Path) -> tuple[dict[str, str], str]:
     return {"PATH": f"{place.parent}:{ENVIRONMENT['PATH']}"}, "chrt -f 5 "
 
 
-def platform(folder: Path, variables: dict[str, str], before: str) -> Path:
-    """Measure what messages take between two processes of this machine, and return it as a SimGrid platform."""
-    path = folder / "machine.xml"
-    if not path.exists():
+def platform(folder: Path, variables: dict[str, str], before: str) -> tuple[Path, str]:
+    """Measure what messages take between two processes of this machine; return it as a SimGrid platform, and options.
+
+    Two lines through the times over the sizes: below and above 4096 bytes, where Open MPI goes from eager messages to
+    rendezvous. A send occupies its rank for a while. Measured under Quipu, as the native runs are.
+    """
+    path, options = folder / "machine.xml", folder / "machine.options"
+    if not options.exists():
         run(["mpicc", "-O2", str(Path(__file__).parent / "programs" / "transfers.c"), "-o", "transfers"], folder)
-        lines = run(["mpirun", "-n", "2", *before.split(), "./transfers"], folder, **variables).splitlines()
-        (latency, speed), (own_latency, own_speed) = (map(float, line.split()) for line in lines[:2])
+        command = ["mpirun", "-n", "2", *before.split(), "./transfers"]
+        lines = run(
+            ["quipu", "run", "--quiet", "-o", "transfers.runs", "--", *command], folder, **variables
+        ).splitlines()
+        other, itself = ([tuple(map(float, line.split())) for line in part] for part in (lines[:4], lines[4:8]))
+        busy, per_byte = other[0][2], max(0.0, (other[3][2] - other[0][2]) / other[3][0])
+        (latency, speed), (long_latency, long_speed) = _line(*other[:2], busy), _line(*other[2:], busy)
+        own_latency, own_speed = _line(*itself[2:], busy)
         path.write_text(
             "<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n"
             '<platform version="4.1">\n  <cluster id="machine" prefix="core-" suffix="" radical="0-1" speed="10Gf" '
-            f'bw="{speed:.0f}Bps" lat="{latency / 2:.9f}s" loopback_bw="{own_speed:.0f}Bps" '
-            f'loopback_lat="{own_latency:.9f}s"/>\n</platform>\n',
+            f'bw="{speed:.0f}Bps" lat="{latency / 2:.12f}s" loopback_bw="{own_speed * speed / long_speed:.0f}Bps" '
+            f'loopback_lat="{own_latency * latency / long_latency:.12f}s"/>\n</platform>\n',
             encoding="utf-8",
         )
-    return path
+        cfg = {
+            "lat-factor": f"0:1;4097:{long_latency / latency:.4g}",
+            "bw-factor": f"0:1;4097:{long_speed / speed:.4g}",
+            "os": f"0:{busy:.4g}:{per_byte:.4g}",
+            "ois": f"0:{busy:.4g}:{per_byte:.4g}",
+        }
+        text = " ".join(f"--cfg=smpi/{name}:{value}" for name, value in cfg.items())
+        options.write_text(text, encoding="utf-8")
+    return path, options.read_text(encoding="utf-8")
+
+
+def _line(short: tuple[float, ...], long: tuple[float, ...], busy: float) -> tuple[float, float]:
+    """Return latency and bytes per second of the line through two sizes; beyond what a send occupies its rank for."""
+    per_byte = max((long[1] - short[1]) / (long[0] - short[0]), 1e-12)
+    return max(short[1] - short[0] * per_byte - busy, 1e-8), 1 / per_byte
 
 
 def totals(experiment: Experiment) -> dict[Point, float]:
@@ -171,7 +195,7 @@ def totals(experiment: Experiment) -> dict[Point, float]:
 def against_native(example: Example, folder: Path, repetitions: int) -> tuple[Path, dict[str, float]]:
     """Return the file of rates, and simulated over native time by configuration."""
     variables, before = real_time(folder)
-    machine = platform(folder, variables, before)
+    machine, network = platform(folder, variables, before)
     native = build(example, folder, simulated=False)
     points = [(1, *size) for size in example.one] + [(2, *size) for size in example.two]
     points = sorted({*points, *((1, *size) for size in example.two)})
@@ -179,9 +203,8 @@ def against_native(example: Example, folder: Path, repetitions: int) -> tuple[Pa
     runs = campaign(example, native, "native", points, command, **variables)
     rates = folder / f"{example.name}.rates"
     run(["quipu", "rates", str(runs), "-o", str(rates), "--force"], folder)
-    network = "--cfg=smpi/lat-factor:0:1 --cfg=smpi/bw-factor:0:1 --log=root.thres:error"
     command = f'compute = "effort"\nrates = "{rates}"\n'
-    command += f'command = "smpirun -np {{p}} -platform {machine} {network} {example.command}"'
+    command += f'command = "smpirun -np {{p}} -platform {machine} --log=root.thres:error {network} {example.command}"'
     simulated = campaign(example, build(example, folder, simulated=True), "few", points, command)
     there, here = totals(load_experiment(simulated)), totals(load_experiment(runs))
     return rates, {",".join(map(str, point)): there[point] / here[point] for point in points}

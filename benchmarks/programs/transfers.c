@@ -1,50 +1,56 @@
-/* Between two ranks, and from a rank to itself: seconds of a message of one byte, and bytes per second of long ones.
- * The shortest of many, as two lines: latency and bandwidth. */
+/* Between two ranks, and from a rank to itself: the seconds of a message from the beginning of its send to the end of
+ * its receive, and of MPI_Isend alone. The lower quartile of many, one line for each size. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { SHORT = 1, LONG = 1 << 16, TIMES = 200, WARM = 20 };
+enum { TIMES = 400, WARM = 20, LONGEST = 1 << 16 };
+static const int sizes[] = {1, 2048, 8192, LONGEST};
 
-static char *out, *in;
+static char out[LONGEST], in[LONGEST];
+static double whole[TIMES], sends[TIMES];
 
-/* One way of a message to `peer` and back. */
-static double seconds(int bytes, int rank, int peer) {
-    double shortest = 1e9;
-    for (int i = 0; i < TIMES + WARM; i++) {
+static int ascending(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double quartile(double *values) {
+    qsort(values, TIMES, sizeof *values, ascending);
+    return values[TIMES / 4];
+}
+
+static void measure(int bytes, int rank, int peer) {
+    for (int i = -WARM; i < TIMES; i++) {
+        MPI_Request request;
         const double begin = MPI_Wtime();
-        if (rank == peer) {
-            MPI_Sendrecv(out, bytes, MPI_CHAR, peer, 0, in, bytes, MPI_CHAR, peer, 0, MPI_COMM_WORLD,
-                         MPI_STATUS_IGNORE);
-        } else if (rank == 0) {
-            MPI_Send(out, bytes, MPI_CHAR, peer, 0, MPI_COMM_WORLD);
+        double sent = begin;
+        if (rank != 0 && rank != peer)
             MPI_Recv(in, bytes, MPI_CHAR, peer, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        } else {
+        MPI_Isend(out, bytes, MPI_CHAR, peer, 0, MPI_COMM_WORLD, &request);
+        sent = MPI_Wtime();
+        if (rank == 0 || rank == peer)
             MPI_Recv(in, bytes, MPI_CHAR, peer, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-            MPI_Send(out, bytes, MPI_CHAR, peer, 0, MPI_COMM_WORLD);
-        }
-        const double took = (MPI_Wtime() - begin) / (rank == peer ? 1 : 2);
-        if (i >= WARM && took < shortest)
-            shortest = took;
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        if (i < 0)
+            continue;
+        whole[i] = (MPI_Wtime() - begin) / (rank == peer ? 1 : 2);
+        sends[i] = sent - begin;
     }
-    return shortest;
 }
 
 int main(int argc, char **argv) {
     int rank;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    out = calloc(LONG, 1);
-    in = calloc(LONG, 1);
     for (int to_itself = 0; to_itself < 2; to_itself++) {
-        const int peer = to_itself ? rank : 1 - rank;
-        const double latency = seconds(SHORT, rank, peer), whole = seconds(LONG, rank, peer);
-        if (rank == 0)
-            printf("%g %g\n", latency, LONG / (whole - latency));
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+            measure(sizes[i], rank, to_itself ? rank : 1 - rank);
+            if (rank == 0)
+                printf("%d %.9f %.9f\n", sizes[i], quartile(whole), quartile(sends));
+        }
         MPI_Barrier(MPI_COMM_WORLD);
     }
-    free(in);
-    free(out);
     MPI_Finalize();
     return 0;
 }
