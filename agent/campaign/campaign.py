@@ -171,6 +171,7 @@ def _options(campaign: Campaign, options: LaunchOptions | None, progress: Progre
         options,
         clock=options.clock or campaign.clock,
         filter_file=options.filter_file or campaign.filter_file,
+        rates=options.rates or campaign.rates,
         timeout=options.timeout or campaign.timeout,
         environment={**campaign.environment, **options.environment},
         folder=options.folder or campaign.path.parent,

@@ -24,7 +24,7 @@ Point = tuple[float, ...]
 
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
 _TABLES = {"experiment", "parameters", "environment", "search"}
-_LAUNCHING = {"command", "launcher", "ranks", "platform"}
+_LAUNCHING = {"command", "launcher", "ranks", "platform", "compute", "rates"}
 _SETTINGS = {"name", "directory", "repetitions", "build", "timeout", "points", "clock", "filter", *_LAUNCHING}
 _LARGEST_GRID = 100_000
 
@@ -34,9 +34,9 @@ class Campaign:
     """An experiment as declared: what to run at which points, how often.
 
     command: words with {parameter} in them. launcher: starts the command on `ranks` (text with {parameter} in it) of a
-    `platform`, None if the command says how it is launched. points: in the order in which they run (ascending, first
-    parameter slowest). directory and filter_file are below the folder of the file; there the build and the programs
-    run, wherever the campaign is started from.
+    `platform`, None if the command says how it is launched. rates: a file, by which simulated ranks compute. points: in
+    the order in which they run (ascending, first parameter slowest). directory, filter_file and rates are below the
+    folder of the file; there the build and the programs run, wherever the campaign is started from.
     """
 
     path: Path
@@ -54,6 +54,7 @@ class Campaign:
     launcher: str | None = None
     ranks: str = ""
     platform: Path | None = None
+    rates: Path | None = None
     search: SearchPlan | None = None
 
     def values(self, point: Point) -> dict[str, float]:
@@ -96,6 +97,8 @@ def read_campaign(path: Path | str) -> Campaign:
     launcher = "smpi"                    # simulates the command, which is then the program alone; optional, as are
     ranks = "{p}"                        # its ranks and
     platform = "cluster.xml"             # the SimGrid platform
+    compute = "effort"                   # simulated computation takes effort times
+    rates = "heat.rates"                 # rates (quipu rates), and not as long as it takes here ("measured")
     timeout = 600                        # seconds for each run, optional
     [parameters]                         # all combinations; or points = [[1, 64], [2, 128]] in [experiment]
     p = [1, 2, 4, 8]
@@ -163,6 +166,7 @@ class _Declaration:
             launcher=launcher,
             ranks=self.ranks(),
             platform=platform,
+            rates=self.rates(),
             search=self.search(parameters),
         )
 
@@ -187,6 +191,14 @@ class _Declaration:
         if launcher is not None and place is None and "ranks" not in self.settings:
             raise self.error("launcher", 'needs ranks = "{p}" or a platform')
         return launcher, place
+
+    def rates(self) -> Path | None:
+        compute, rates = self.text_of("compute", "measured"), self.text_of("rates", "")
+        if compute not in ("measured", "effort"):
+            raise self.error("compute", 'should be "measured" or "effort"')
+        if (compute == "effort") != bool(rates):
+            raise self.error("rates" if rates else "compute", 'compute = "effort" and rates = "FILE" go together')
+        return self.path.parent / rates if rates else None
 
     def ranks(self) -> str:
         value = self.settings.get("ranks", "")
