@@ -74,6 +74,19 @@ FEW_TOLERANCE = 1e-6
 # Parts of a coefficient that are less than this part of the counts are none.
 FEW_NOTHING = 1e-9
 
+# --- counts of process grids: benchmarks/process_grids.py
+# Lengths of descriptions: of a function of the grid, for each dimension in which it is about neighbours, and if not all
+# dimensions are alike; of p and log2(p), which grids make unlikely; of a coefficient that is no whole number, for each
+# bit of its odd part, and if it is negative; for each dimension that is not as the domain has it.
+GRID_FUNCTION, GRID_EDGE, GRID_ONE_SIDED, GRID_OF_PROCESSES = 1.0, 0.25, 0.5, 2.5
+GRID_FRACTION, GRID_BITS, GRID_NEGATIVE, GRID_VIOLATION = 1.5, 0.2, 1.0, 3.0
+# Sums that are longer than the shortest one by less than this have a posterior weight.
+GRID_DOUBT = 3.0
+# Functions of a grid in one coefficient; so many sets of functions of each size are tried, the shortest first.
+GRID_MOST_FUNCTIONS, GRID_MOST_SETS = 4, 8000
+# Alternatives of a model that are kept.
+GRID_ALTERNATIVES = 6
+
 # --- counts that are rounded: tests/modeling/test_pmnf_rounded.py, benchmarks/priors_evaluation.py
 # The magnitude of a coefficient may be anything between 1e-10 and 1e10.
 ROUNDED = Penalties(coefficient=7.5, complexity=1.0, negative=5.0)

@@ -1,0 +1,389 @@
+"""Exact models of counts that depend on the process grid: sums of functions of the other parameters and of its extents.
+
+At each number of processes the functions of the other parameters (n³, n², n, say) are known from lines of points. Their
+coefficients there are functions of the grid, which `proposers.grid_forms` finds, one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..experiment import FloatArray
+from ..process_grid import ProcessGrid, extents
+from .build import qualities
+from .calibration import FEW_NOTHING, GRID_ALTERNATIVES, GRID_DOUBT, LEAST_WEIGHT
+from .criterion.exactness import exact_weights, rounding_of
+from .criterion.one_process import reproduces
+from .data.preparation import ranges
+from .fit.fitter import fit, with_constant
+from .hypotheses.library import Library, SimpleTerm
+from .hypotheses.tables import Tables, make_tables, tensor
+from .model import Alternative, Factor, Model, Term, collect
+from .proposers.exact_terms import ExactLines
+from .proposers.grid_forms import EVERY, SHARE, Atom, Domain, Form, GridForms, beyond
+
+_Flags = NDArray[np.bool_]
+_Functions = tuple[tuple[SimpleTerm | None, ...], ...]  # products of one term (or none) per other parameter
+
+
+@dataclass(frozen=True, eq=False)
+class _Coefficients:
+    """The functions of the other parameters in a call path, their coefficients at each grid (K, G), and tolerances."""
+
+    functions: _Functions
+    values: FloatArray
+    tolerance: FloatArray
+
+    @cached_property
+    def orders(self) -> tuple[int | None, ...]:
+        """The total exponents of the functions; None where they are no whole powers."""
+        return tuple(_order(own) for own in self.functions)
+
+
+def _order(function: tuple[SimpleTerm | None, ...]) -> int | None:
+    terms = [term for term in function if term is not None]
+    total = sum((term.exponent for term in terms), Fraction(0))
+    return int(total) if total.denominator == 1 and total >= 0 and not any(term.log for term in terms) else None
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Models of call paths by one grid; None where there is none. length: of all descriptions together."""
+
+    models: list[Model | None]
+    length: float
+
+    @property
+    def count(self) -> int:
+        """How many models there are."""
+        return sum(model is not None for model in self.models)
+
+
+class GridCounts:
+    """Counts at `points` (C, m) of the parameters `names`, modeled by process grids."""
+
+    def __init__(self, points: FloatArray, names: tuple[str, ...], library: Library) -> None:
+        self.points, self.names, self.library = points, names, library
+
+    def models(self, values: FloatArray, grid: ProcessGrid) -> Found:
+        """Return exact models of counts (N, C), where there are such."""
+        place = self.names.index(grid.parameter)
+        processes = np.unique(self.points[:, place])
+        if processes.size < 2:
+            return Found([None] * len(values), 0.0)
+        others = np.delete(self.points, place, axis=1)
+        varying = [i for i in range(others.shape[1]) if np.unique(others[:, i]).size > 1]
+        where = [np.flatnonzero(self.points[:, place] == p) for p in processes]
+        known = _OtherParameters(others[:, varying], where, self.library).coefficients(values)
+        forms = GridForms(grid.extents(processes))
+        domain = _domain([own for own in known if own is not None], forms)
+        names = [name for name in self.names if name != grid.parameter]
+        written = _Writer(grid, [names[i] for i in varying], forms, processes)
+        models: list[Model | None] = []
+        total = 0.0
+        for number, own in enumerate(known):
+            found = None if own is None else written.sums(own, domain)
+            model = None
+            if found is not None:
+                model = self._checked(found[0], values[number])
+                total += found[1]
+            models.append(model)
+        return Found(models, total)
+
+    def _checked(self, model: Model, values: FloatArray) -> Model | None:
+        """Return the model with its quality if it reproduces the values (C,), else None."""
+        full = replace(model, parameters=self.names, ranges=ranges(self.points))
+        fitted = full.evaluate(self.points)
+        weights = exact_weights(values[None])
+        limit = np.maximum(rounding_of(values[None], weights)[0], 1e-9)
+        if (np.abs(fitted - values) * weights[0]).max() > limit:
+            return None
+        width = np.array([len(full.terms) + bool(full.constant)])
+        return replace(full, quality=qualities(values[None], fitted[None], np.zeros(1), width)[0])
+
+
+class _OtherParameters:
+    """The functions of the other parameters than the number of processes, at others (C, m-1).
+
+    where: the points of each number of processes.
+    """
+
+    def __init__(self, others: FloatArray, where: Sequence[NDArray[np.int64]], library: Library) -> None:
+        self.others, self.where = others, where
+        self.tables = make_tables(others, library) if others.shape[1] else None
+
+    def coefficients(self, values: FloatArray) -> list[_Coefficients | None]:
+        """Return the functions of call paths with `values` (N, C) and their coefficients; None where unknown."""
+        result: list[_Coefficients | None] = [None] * len(values)
+        if self.tables is None:
+            for number, own in enumerate(values):
+                centre = np.array([[own[place].mean() for place in self.where]])
+                result[number] = _Coefficients(((),), centre, np.array([1e-12 * np.abs(own).max()]))
+            return result
+        parameters = range(self.others.shape[1])
+        lines = ExactLines(_apart(self.others, self.where), _with_place(self.tables, self.where), values)
+        terms, known = zip(*(lines.propose(parameter) for parameter in parameters), strict=True)
+        sizes = np.stack([(own >= 0).sum(axis=1) for own in terms], axis=1)
+        all_known = np.logical_and.reduce(known)
+        for shape in np.unique(sizes[all_known], axis=0).tolist():
+            rows = np.flatnonzero(all_known & (sizes == shape).all(axis=1))
+            for row, products in zip(rows.tolist(), tensor([own[rows] for own in terms], shape), strict=True):
+                result[row] = self._fitted(values[row], products)
+        powers = self._powers
+        for row in [number for number, own in enumerate(result) if own is None]:
+            result[row] = next((own for own in (self._fitted(values[row], one) for one in powers) if own), None)
+        return result
+
+    @cached_property
+    def _powers(self) -> list[NDArray[np.int16]]:
+        """Polynomials of one parameter with few values, whose lines leave no freedom; coefficients are the evidence."""
+        if self.tables is None or self.others.shape[1] != 1:
+            return []
+        number = {(t.exponent, t.log): i for i, t in enumerate(self.tables.terms[0])}
+        wanted = [number[Fraction(power), 0] for power in (1, 2, 3) if (Fraction(power), 0) in number]
+        least = min(np.unique(self.others[place]).size for place in self.where)
+        chosen = [wanted[:count] for count in range(1, len(wanted) + 1) if count < least]
+        return [np.array(own, dtype=np.int16)[:, None] for own in chosen]
+
+    def _fitted(self, values: FloatArray, products: NDArray[np.int16]) -> _Coefficients | None:
+        """Return the coefficients of `products` (Q, m-1) at each number of processes, if they reproduce the values."""
+        assert self.tables is not None
+        columns = with_constant(self.tables.design(products))
+        if min(place.size for place in self.where) < len(columns):
+            return None
+        weights = exact_weights(values[None])
+        rounding = rounding_of(values[None], weights)[0]
+        found = [fit(columns[None][:, :, place], values[None, place], weights[:, place]) for place in self.where]
+        if not all(own.worst[0, 0] <= rounding for own in found):
+            return None
+        coefficients = np.stack([own.coefficients[0, 0] for own in found], axis=1)
+        scale = np.concatenate([np.ones(1), self.tables.divisor(products)])
+        top = np.abs(values).max()
+        used = (np.abs(coefficients).max(axis=1) * np.abs(columns * weights).max(axis=1)) > FEW_NOTHING * 1e-2
+        functions = [(None,) * products.shape[1]]
+        functions += [tuple(None if t < 0 else self.tables.terms[i][t] for i, t in enumerate(own)) for own in products]
+        chosen = np.flatnonzero(used)
+        if not chosen.size:
+            return None
+        tolerance = 1e-11 * top / scale[chosen]
+        return _Coefficients(
+            tuple(functions[i] for i in chosen), coefficients[chosen] / scale[chosen, None], tolerance
+        )
+
+
+def by_grid(
+    models: Sequence[Model | None],
+    grids: Sequence[ProcessGrid],
+    points: FloatArray,
+    values: FloatArray,
+    measured: _Flags,
+    names: tuple[str, ...],
+    library: Library,
+) -> dict[int, Model]:
+    """Return models of counts by the process grid, of the call paths whose `models` these explain more than.
+
+    values: (N, C), 0 where a call path was not executed, which says as much of the grid as any other count: one rank
+    has no neighbours. grids: what the grid may be; the one that most call paths follow is taken, the first of equals.
+    """
+    usable = [grid for grid in grids if grid.parameter in names]
+    known = bool(usable) and bool(usable[0].source)
+    open_paths = np.array([_is_open(model, usable[0].parameter, known) for model in models]) if usable else np.empty(0)
+    if not open_paths.any():
+        return {}
+    patterns, group = np.unique(measured, axis=0, return_inverse=True)
+    parts = []
+    for number, pattern in enumerate(patterns):
+        paths = np.flatnonzero((group.reshape(-1) == number) & open_paths)
+        if paths.size and pattern.any():
+            parts.append((paths, GridCounts(points[pattern], names, library), values[paths][:, pattern]))
+    best: list[Found] = []
+    for grid in usable:
+        found = [counts.models(own, grid) for _, counts, own in parts]
+        if not best or _better(found, best):
+            best = found
+    return {
+        path: model
+        for (paths, _, _), own in zip(parts, best, strict=True)
+        for path, model in zip(paths.tolist(), own.models, strict=True)
+        if model is not None
+    }
+
+
+def _better(found: Sequence[Found], best: Sequence[Found]) -> bool:
+    more = sum(own.count for own in found) - sum(own.count for own in best)
+    return more > 0 or (more == 0 and sum(own.length for own in found) < sum(own.length for own in best) - 1e-9)
+
+
+def _is_open(model: Model | None, parameter: str, known: bool) -> bool:
+    """Whether the process grid may explain the counts of a model better.
+
+    Those are counts that it does not reproduce, or only without numbers of processes where a call path was not
+    executed. Where the grid is known, roots and logarithms of the number of processes are doubted, too.
+    """
+    if model is None or model.quality is None:
+        return False
+    if not reproduces(model) or model.notes:
+        return True
+    factors = [f for term in model.terms for f in term.factors if f.parameter == parameter]
+    return known and any(f.log or f.exponent.denominator > 1 for f in factors)
+
+
+def _apart(others: FloatArray, where: Sequence[NDArray[np.int64]]) -> FloatArray:
+    """Return the points with a further parameter, so that lines stay within one number of processes."""
+    place = np.empty((len(others), 1))
+    for number, own in enumerate(where):
+        place[own] = number
+    return np.concatenate([others, place], axis=1)
+
+
+def _with_place(tables: Tables, where: Sequence[NDArray[np.int64]]) -> Tables:
+    """Return the tables with a further parameter without any terms."""
+    size = sum(own.size for own in where)
+    return Tables(
+        (*tables.terms, ()),
+        (*tables.columns, np.ones((1, size))),
+        (*tables.scale, np.ones(1)),
+        (*tables.cost, np.zeros(1)),
+    )
+
+
+def _domain(known: Sequence[_Coefficients], forms: GridForms) -> Domain | None:
+    """Return the domain that the program works on, from the terms of the highest order; None if it is unclear."""
+    highest = max((order for own in known for order in own.orders if order is not None), default=0)
+    if not highest:
+        return None
+    dimensions = forms.grids.shape[1]
+    share, every = Atom(((SHARE,) * dimensions,), 0.0), Atom(((EVERY,) * dimensions,), 0.0)
+    votes = {True: 0, False: 0}
+    for own in known:
+        for order, values, tolerance in zip(own.orders, own.values, own.tolerance, strict=True):
+            if order == highest:
+                for strong, atom in ((True, share), (False, every)):
+                    column = atom.evaluate(forms.grids)
+                    factor = float(column @ values / (column @ column))
+                    votes[strong] += bool(np.abs(values - factor * column).max() <= max(tolerance, 1e-9 * abs(factor)))
+    if votes[True] == votes[False]:
+        return None
+    return Domain(highest, votes[True] > votes[False])
+
+
+@dataclass(frozen=True, eq=False)
+class _Writer:
+    """Models as terms, from functions of the other parameters (`names`) and forms of the grid."""
+
+    grid: ProcessGrid
+    names: Sequence[str]
+    forms: GridForms
+    processes: FloatArray
+
+    def sums(self, known: _Coefficients, domain: Domain | None) -> tuple[Model, float] | None:
+        """Return the shortest sum, others that are nearly as short as its alternatives, and its length."""
+        choices: list[list[Form]] = []
+        for values, tolerance, order in zip(known.values, known.tolerance, known.orders, strict=True):
+            found = self._different(self.forms.propose(values, float(tolerance), order, domain))
+            if not found:
+                return None
+            choices.append(found)
+        best = [found[0] for found in choices]
+        length = sum(form.length for form in best)
+        constant, terms = self._written(known.functions, best)
+        others: list[tuple[float, list[Form]]] = []
+        for place, found in enumerate(choices):
+            for form in found[1:]:
+                others.append((form.length - best[place].length, [*best[:place], form, *best[place + 1 :]]))
+        others = sorted(others, key=lambda own: own[0])[:GRID_ALTERNATIVES]
+        weights = np.exp(-0.5 * np.array([0.0, *(own for own, _ in others)]))
+        weights /= weights.sum()
+        alternatives = tuple(
+            Alternative(float(weight), *self._written(known.functions, forms))
+            for weight, (_, forms) in zip(weights[1:], others, strict=True)
+            if weight >= LEAST_WEIGHT
+        )
+        parameters = (self.grid.parameter, *self.names)
+        notes = [f"{'grid' if self.grid.source else 'assumed grid'} {self.grid}"]
+        if alternatives:
+            notes.append(f"other functions of the grid have the same values: measure {self._advice}")
+        return Model(parameters, constant, terms, alternatives=alternatives, notes=tuple(notes)), length
+
+    @property
+    def _advice(self) -> str:
+        wanted = telling(self.grid, self.processes)
+        return f"{self.grid.parameter} = {', '.join(f'{p:g}' for p in wanted)}"
+
+    def _different(self, found: list[Form]) -> list[Form]:
+        """Return forms that differ at larger grids, the shortest of those that do not."""
+        if len(found) < 2:
+            return found
+        top = float(self.processes.max())
+        further = np.array([extents(self.grid.rule, top * by, self.grid.dimensions) for by in (2, 3, 4, 8)])
+        kept: list[tuple[Form, FloatArray]] = []
+        for form, values in zip(found, beyond(further, found, self.forms), strict=True):
+            if not any(np.allclose(values, own, rtol=1e-6, atol=1e-9) for _, own in kept):
+                kept.append((form, values))
+        return [form for form, _ in kept]
+
+    def _written(self, functions: _Functions, forms: Sequence[Form]) -> tuple[float, tuple[Term, ...]]:
+        terms = []
+        for function, form in zip(functions, forms, strict=True):
+            own = tuple(
+                term.factor(name) for name, term in zip(self.names, function, strict=True) if term is not None
+            )
+            for number, coefficient in zip(form.atoms, form.coefficients, strict=True):
+                terms += [
+                    Term(coefficient, (*self._factors(product_), *own)) for product_ in self._products(number)
+                ]
+        return collect(0.0, terms)
+
+    def _products(self, number: int) -> list[tuple[Factor, ...]]:
+        """Return the products of an atom as factors."""
+        atom = self.forms.atoms[number]
+        if atom.processes is not None:
+            exponent, log = atom.processes
+            return [(Factor(self.grid.parameter, Fraction(exponent), log),)]
+        axes = self.grid.axes
+        return [
+            tuple(
+                Factor(self.grid.parameter, Fraction(-1), axis=axis)
+                if kind == SHARE
+                else Factor(self.grid.parameter, shares=1, axis=axis)
+                for kind, axis in zip(own, axes, strict=True)
+                if kind != EVERY
+            )
+            for own in atom.products
+        ]
+
+    def _factors(self, factors: tuple[Factor, ...]) -> tuple[Factor, ...]:
+        """Return factors of all extents alike as one of the number of processes: 1/p instead of 1/(px·py)."""
+        if len(factors) == self.grid.dimensions and all(f.axis is not None and f.exponent == -1 for f in factors):
+            return (Factor(self.grid.parameter, Fraction(-1)),)
+        return factors
+
+
+def telling(grid: ProcessGrid, measured: FloatArray, number: int = 2) -> list[float]:
+    """Return the next numbers of processes whose grids tell the functions of their extents apart.
+
+    Those are the smallest, above what was measured, that raise the rank of the products of 1 and 1/x in all dimensions.
+    """
+    kinds = list(product((EVERY, SHARE), repeat=grid.dimensions))
+
+    def columns(processes: Sequence[float]) -> FloatArray:
+        grids = np.array([extents(grid.rule, p, grid.dimensions) for p in processes])
+        return np.stack([Atom((own,), 0.0).evaluate(grids) for own in kinds])
+
+    known = sorted({float(p) for p in measured})
+    found: list[float] = []
+    for p in range(2, 8 * int(max(known)) + 1):
+        rank = np.linalg.matrix_rank(columns(known))
+        if len(found) == number or rank == len(kinds):
+            break
+        if float(p) not in known and np.linalg.matrix_rank(columns([*known, float(p)])) > rank:
+            found.append(float(p))
+            known.append(float(p))
+    return found
