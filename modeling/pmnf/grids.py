@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ..experiment import FloatArray
 from ..process_grid import ProcessGrid, extents
 from .build import qualities
-from .calibration import FEW_NOTHING, GRID_ALTERNATIVES, GRID_DOUBT, LEAST_WEIGHT
+from .calibration import FEW_NOTHING, GRID_ALTERNATIVES, LEAST_WEIGHT
 from .criterion.exactness import exact_weights, rounding_of
 from .criterion.one_process import reproduces
 from .data.preparation import ranges
@@ -27,19 +27,25 @@ from .hypotheses.library import Library, SimpleTerm
 from .hypotheses.tables import Tables, make_tables, tensor
 from .model import Alternative, Factor, Model, Term, collect
 from .proposers.exact_terms import ExactLines
-from .proposers.grid_forms import EVERY, SHARE, Atom, Domain, Form, GridForms, beyond
+from .proposers.grid_forms import EVERY, SHARE, Atom, Domain, Form, GridForms
 
 _Flags = NDArray[np.bool_]
+# Sums of functions of the grid are different if they are at one of so many times the largest number of processes.
+_FURTHER = np.array([2.0, 3.0, 4.0, 8.0])
 _Functions = tuple[tuple[SimpleTerm | None, ...], ...]  # products of one term (or none) per other parameter
 
 
 @dataclass(frozen=True, eq=False)
 class _Coefficients:
-    """The functions of the other parameters in a call path, their coefficients at each grid (K, G), and tolerances."""
+    """The functions of the other parameters in a call path, their coefficients at each grid (K, G), and tolerances.
+
+    peak: (K,), the largest values of the functions.
+    """
 
     functions: _Functions
     values: FloatArray
     tolerance: FloatArray
+    peak: FloatArray
 
     @cached_property
     def orders(self) -> tuple[int | None, ...]:
@@ -82,7 +88,7 @@ class GridCounts:
         varying = [i for i in range(others.shape[1]) if np.unique(others[:, i]).size > 1]
         where = [np.flatnonzero(self.points[:, place] == p) for p in processes]
         known = _OtherParameters(others[:, varying], where, self.library).coefficients(values)
-        forms = GridForms(grid.extents(processes))
+        forms = GridForms(grid.extents(processes), grid.extents(processes.max() * _FURTHER))
         domain = _domain([own for own in known if own is not None], forms)
         names = [name for name in self.names if name != grid.parameter]
         written = _Writer(grid, [names[i] for i in varying], forms, processes)
@@ -125,7 +131,7 @@ class _OtherParameters:
         if self.tables is None:
             for number, own in enumerate(values):
                 centre = np.array([[own[place].mean() for place in self.where]])
-                result[number] = _Coefficients(((),), centre, np.array([1e-12 * np.abs(own).max()]))
+                result[number] = _Coefficients(((),), centre, np.array([1e-12 * np.abs(own).max()]), np.ones(1))
             return result
         parameters = range(self.others.shape[1])
         lines = ExactLines(_apart(self.others, self.where), _with_place(self.tables, self.where), values)
@@ -174,7 +180,7 @@ class _OtherParameters:
             return None
         tolerance = 1e-11 * top / scale[chosen]
         return _Coefficients(
-            tuple(functions[i] for i in chosen), coefficients[chosen] / scale[chosen, None], tolerance
+            tuple(functions[i] for i in chosen), coefficients[chosen] / scale[chosen, None], tolerance, scale[chosen]
         )
 
 
@@ -287,24 +293,25 @@ class _Writer:
         """Return the shortest sum, others that are nearly as short as its alternatives, and its length."""
         choices: list[list[Form]] = []
         for values, tolerance, order in zip(known.values, known.tolerance, known.orders, strict=True):
-            found = self._different(self.forms.propose(values, float(tolerance), order, domain))
+            found = self.forms.propose(values, float(tolerance), order, domain)
             if not found:
                 return None
             choices.append(found)
         best = [found[0] for found in choices]
         length = sum(form.length for form in best)
         constant, terms = self._written(known.functions, best)
-        others: list[tuple[float, list[Form]]] = []
+        others: list[tuple[float, float, list[Form]]] = []
         for place, found in enumerate(choices):
             for form in found[1:]:
-                others.append((form.length - best[place].length, [*best[:place], form, *best[place + 1 :]]))
-        others = sorted(others, key=lambda own: own[0])[:GRID_ALTERNATIVES]
-        weights = np.exp(-0.5 * np.array([0.0, *(own for own, _ in others)]))
-        weights /= weights.sum()
+                weight = float(np.exp(0.5 * (best[place].length - form.length)))
+                effect = weight * known.peak[place] * self._difference(form, best[place])
+                others.append((effect, weight, [*best[:place], form, *best[place + 1 :]]))
+        others = sorted(others, key=lambda own: -own[0])[:GRID_ALTERNATIVES]
+        total = 1.0 + sum(weight for _, weight, _ in others)
         alternatives = tuple(
-            Alternative(float(weight), *self._written(known.functions, forms))
-            for weight, (_, forms) in zip(weights[1:], others, strict=True)
-            if weight >= LEAST_WEIGHT
+            Alternative(weight / total, *self._written(known.functions, forms))
+            for _, weight, forms in others
+            if weight >= LEAST_WEIGHT * total
         )
         parameters = (self.grid.parameter, *self.names)
         notes = [f"{'grid' if self.grid.source else 'assumed grid'} {self.grid}"]
@@ -312,22 +319,15 @@ class _Writer:
             notes.append(f"other functions of the grid have the same values: measure {self._advice}")
         return Model(parameters, constant, terms, alternatives=alternatives, notes=tuple(notes)), length
 
+    def _difference(self, first: Form, second: Form) -> float:
+        """Return how far apart two forms are at larger grids."""
+        values = [np.array(own.coefficients) @ self.forms.beyond[list(own.atoms)] for own in (first, second)]
+        return float(np.abs(values[0] - values[1]).max())
+
     @property
     def _advice(self) -> str:
-        wanted = telling(self.grid, self.processes)
+        wanted = telling(self.grid, self.processes) or [2.0 * float(self.processes.max())]
         return f"{self.grid.parameter} = {', '.join(f'{p:g}' for p in wanted)}"
-
-    def _different(self, found: list[Form]) -> list[Form]:
-        """Return forms that differ at larger grids, the shortest of those that do not."""
-        if len(found) < 2:
-            return found
-        top = float(self.processes.max())
-        further = np.array([extents(self.grid.rule, top * by, self.grid.dimensions) for by in (2, 3, 4, 8)])
-        kept: list[tuple[Form, FloatArray]] = []
-        for form, values in zip(found, beyond(further, found, self.forms), strict=True):
-            if not any(np.allclose(values, own, rtol=1e-6, atol=1e-9) for _, own in kept):
-                kept.append((form, values))
-        return [form for form, _ in kept]
 
     def _written(self, functions: _Functions, forms: Sequence[Form]) -> tuple[float, tuple[Term, ...]]:
         terms = []

@@ -11,7 +11,6 @@ coefficients, and what domains of so many dimensions do not have. Those that are
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, permutations, product
@@ -102,18 +101,16 @@ class Form:
 
 
 class GridForms:
-    """Sums of functions of the grids (G, d)."""
+    """Sums of functions of the grids (G, d); beyond: larger grids, where sums are compared."""
 
-    def __init__(self, grids: FloatArray) -> None:
+    def __init__(self, grids: FloatArray, beyond: FloatArray) -> None:
         self.grids = grids
         self.atoms = _atoms(grids.shape[1])
-        self.columns = np.stack([atom.evaluate(grids) for atom in self.atoms])
+        self.columns, self.beyond = (np.stack([atom.evaluate(own) for atom in self.atoms]) for own in (grids, beyond))
 
     @cached_property
     def _families(self) -> list[tuple[NDArray[np.int64], FloatArray, FloatArray]]:
-        """Sets of 1, 2, … atoms with independent columns (S, k), their columns (S, G, k), and least squares (S, k, G).
-
-        """
+        """Sets of 1, 2, … atoms with independent columns (S, k), their columns (S, G, k), least squares (S, k, G)."""
         result = []
         for width in range(1, min(len(self.grids), GRID_MOST_FUNCTIONS) + 1):
             sets = np.array(list(combinations(range(len(self.atoms)), width)), dtype=np.int64)
@@ -129,40 +126,52 @@ class GridForms:
     def propose(self, values: FloatArray, tolerance: float, order: int | None, domain: Domain | None) -> list[Form]:
         """Return the sums that have the values (G,) at all grids, the shortest first; none if there are none.
 
+        Of sums that have the same values at larger grids, too, only the shortest is there.
         order: which power of n the values are the coefficients of, None if it is no whole power.
         """
         if np.abs(values).max() <= tolerance:
             return [Form((), (), 0.0)]
+        single = np.array([atom.length for atom in self.atoms])
+        if domain is not None and order is not None:
+            single = single + GRID_VIOLATION * np.array([domain.violations(atom, order) for atom in self.atoms])
         found: list[Form] = []
+        shortest = np.inf
+        further = np.zeros((0, self.beyond.shape[1]))
         for sets, design, inverse in self._families:
             coefficients = inverse @ values
             deviation = np.abs(np.einsum("sgk,sk->sg", design, coefficients) - values).max(axis=1)
-            for place in np.flatnonzero(deviation <= tolerance).tolist():
-                form = self._form(sets[place].tolist(), coefficients[place], tolerance, order, domain)
-                if form is not None:
-                    found.append(form)
+            parts, near = _loops(coefficients, tolerance)
+            length = single[sets].sum(axis=1) + self._of_coefficients(parts, sets)
+            length[~near | (deviation > tolerance)] = np.inf
+            shortest = min(shortest, float(length.min(initial=np.inf)))
+            for place in np.argsort(length, kind="stable").tolist():
+                if not length[place] <= shortest + GRID_DOUBT:
+                    break
+                own = parts[place] / LOOP_DENOMINATOR
+                there = own @ self.beyond[sets[place]]
+                if not (np.abs(further - there) <= 1e-6 * np.abs(there) + 1e-9).all(axis=1).any():
+                    further = np.concatenate([further, there[None]])
+                    found.append(Form(tuple(sets[place].tolist()), tuple(own.tolist()), float(length[place])))
         found.sort(key=lambda form: form.length)
-        return [form for form in found if form.length <= found[0].length + GRID_DOUBT]
+        return [form for form in found if form.length <= shortest + GRID_DOUBT]
 
-    def _form(
-        self, atoms: list[int], coefficients: FloatArray, tolerance: float, order: int | None, domain: Domain | None
-    ) -> Form | None:
-        near = np.maximum(20.0 * tolerance * LOOP_DENOMINATOR, 1e-7 * np.abs(LOOP_DENOMINATOR * coefficients))
-        parts = np.round(LOOP_DENOMINATOR * coefficients)
-        if (parts == 0).any() or (np.abs(LOOP_DENOMINATOR * coefficients - parts) > np.minimum(near, 0.2)).any():
-            return None
-        length = 0.0
-        for number, part in zip(atoms, parts.tolist(), strict=True):
-            atom, own = self.atoms[number], int(abs(part))
-            length += atom.length
-            if own % int(LOOP_DENOMINATOR):
-                length += GRID_FRACTION
-            odd = own // (own & -own)
-            length += GRID_BITS * odd.bit_length()
-            length += GRID_NEGATIVE * (part < 0 and not atom.is_share)
-            if domain is not None and order is not None:
-                length += GRID_VIOLATION * domain.violations(atom, order)
-        return Form(tuple(atoms), tuple((parts / LOOP_DENOMINATOR).tolist()), length)
+    def _of_coefficients(self, parts: FloatArray, sets: NDArray[np.int64]) -> FloatArray:
+        """Return the lengths of the descriptions of coefficients, parts (S, k) of LOOP_DENOMINATOR, of sets, (S,)."""
+        size = np.abs(parts).astype(np.int64)
+        odd = size // np.maximum(size & -size, 1)
+        share = np.array([atom.is_share for atom in self.atoms])
+        length = GRID_FRACTION * (size % int(LOOP_DENOMINATOR) != 0) + GRID_BITS * np.ceil(np.log2(odd + 1.0))
+        result: FloatArray = (length + GRID_NEGATIVE * ((parts < 0) & ~share[sets])).sum(axis=1)
+        return result
+
+
+def _loops(coefficients: FloatArray, tolerance: float) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """Return coefficients (S, k) as whole parts of LOOP_DENOMINATOR, and which sets have only such that are not 0."""
+    scaled = LOOP_DENOMINATOR * coefficients
+    parts = np.clip(np.round(scaled), -(2.0**60), 2.0**60)
+    near = np.maximum(20.0 * tolerance * LOOP_DENOMINATOR, 1e-7 * np.abs(scaled))
+    good = (parts != 0) & (np.abs(scaled - parts) <= np.minimum(near, 0.2))
+    return parts, np.asarray(good.all(axis=1), dtype=bool)
 
 
 def _atoms(dimensions: int) -> tuple[Atom, ...]:
@@ -177,8 +186,3 @@ def _atoms(dimensions: int) -> tuple[Atom, ...]:
     result += [Atom((), GRID_OF_PROCESSES, (1, 0)), Atom((), GRID_OF_PROCESSES, (0, 1))]
     return tuple(result)
 
-
-def beyond(grids: FloatArray, forms: Sequence[Form], proposer: GridForms) -> list[FloatArray]:
-    """Return the values of `forms` at other grids (G, d)."""
-    columns = np.stack([atom.evaluate(grids) for atom in proposer.atoms])
-    return [np.asarray(np.array(form.coefficients) @ columns[list(form.atoms)]) for form in forms]
