@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
-from .experiment import FloatArray, IntArray
+_Floats = NDArray[np.float64]
 
 LETTERS = "xyzuvw"
 MOST_DIMENSIONS = 3
@@ -89,11 +90,11 @@ class Axis:
     dimensions: int
     index: int
 
-    def extent(self, processes: FloatArray) -> FloatArray:
+    def extent(self, processes: _Floats) -> _Floats:
         """Return the extent at numbers of processes; same shape."""
         distinct, place = np.unique(processes, return_inverse=True)
         found = np.array([extents(self.rule, p, self.dimensions)[self.index] for p in distinct.tolist()])
-        result: FloatArray = found[place].reshape(processes.shape)
+        result: _Floats = found[place].reshape(processes.shape)
         return result
 
     def name(self, parameter: str) -> str:
@@ -118,7 +119,7 @@ class ProcessGrid:
         """All dimensions."""
         return tuple(Axis(self.rule, self.dimensions, index) for index in range(self.dimensions))
 
-    def extents(self, processes: FloatArray) -> FloatArray:
+    def extents(self, processes: _Floats) -> _Floats:
         """Return the grids of numbers of processes (C,), (C, dimensions)."""
         return np.stack([axis.extent(processes) for axis in self.axes], axis=1)
 
@@ -127,7 +128,7 @@ class ProcessGrid:
         return f"{' × '.join(axis.name(self.parameter) for axis in self.axes)}, {self.rule}"
 
 
-def infer(parameter: str, processes: Sequence[float], measured: IntArray, source: str) -> ProcessGrid | None:
+def infer(parameter: str, processes: Sequence[float], measured: NDArray[np.int64], source: str) -> ProcessGrid | None:
     """Return the first rule that gives the measured extents (C, d) of these numbers of processes; None if none does."""
     dimensions = measured.shape[1]
     for rule in RULES:
