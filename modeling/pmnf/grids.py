@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ..experiment import FloatArray
 from ..process_grid import ProcessGrid, extents
 from .build import qualities
-from .calibration import FEW_NOTHING, GRID_ALTERNATIVES, LEAST_WEIGHT
+from .calibration import FEW_NOTHING, GRID_ALTERNATIVES, GRID_MOST_DOUBT, LEAST_WEIGHT
 from .criterion.exactness import exact_weights, rounding_of
 from .criterion.one_process import reproduces
 from .data.preparation import ranges
@@ -209,36 +209,60 @@ def by_grid(
         paths = np.flatnonzero((group.reshape(-1) == number) & open_paths)
         if paths.size and pattern.any():
             parts.append((paths, GridCounts(points[pattern], names, library), values[paths][:, pattern]))
-    best: list[Found] = []
-    for grid in usable:
-        found = [counts.models(own, grid) for _, counts, own in parts]
-        if not best or _better(found, best):
-            best = found
-    return {
-        path: model
-        for (paths, _, _), own in zip(parts, best, strict=True)
-        for path, model in zip(paths.tolist(), own.models, strict=True)
-        if model is not None
-    }
+    found = [[counts.models(own, grid) for _, counts, own in parts] for grid in usable]
+    # the first of equals: sorted keeps their order
+    ranked = sorted(found, key=lambda own: (-sum(one.count for one in own), sum(one.length for one in own)))
+    result = {}
+    for place, (paths, _, _) in enumerate(parts):
+        for row, path in enumerate(paths.tolist()):
+            several = [model for own in ranked if (model := own[place].models[row]) is not None]
+            if several:
+                result[path] = _with_others(several, usable[0].parameter)
+    return result
 
 
-def _better(found: Sequence[Found], best: Sequence[Found]) -> bool:
-    more = sum(own.count for own in found) - sum(own.count for own in best)
-    return more > 0 or (more == 0 and sum(own.length for own in found) < sum(own.length for own in best) - 1e-9)
+def _with_others(models: Sequence[Model], parameter: str) -> Model:
+    """Return the first of models by different grids, with those that differ from it among its alternatives."""
+    best = models[0]
+    place = best.parameters.index(parameter)
+    top = np.array([high for _, high in best.ranges])
+    further = np.repeat(top[None], len(_FURTHER), axis=0)
+    further[:, place] *= _FURTHER
+    kept, values = [best], [best.evaluate(further)]
+    for model in models[1:]:
+        own = model.evaluate(further)
+        if not any(np.allclose(own, known, rtol=1e-6) for known in values):
+            kept.append(model)
+            values.append(own)
+    if len(kept) == 1:
+        return best
+    own_weight = 1.0 - sum(a.weight for a in best.alternatives)
+    others = [*best.alternatives, *(Alternative(own_weight, model.constant, model.terms) for model in kept[1:])]
+    note = f"other grids explain the counts as well: measure {parameter} = {2 * top[place]:g}"
+    return replace(best, alternatives=_limited(others, own_weight), notes=tuple(dict.fromkeys((*best.notes, note))))
+
+
+def _limited(alternatives: Sequence[Alternative], best: float) -> tuple[Alternative, ...]:
+    """Return alternatives with weights that are in proportion to theirs and to that of the best, which is the median."""
+    total = sum(other.weight for other in alternatives)
+    if not total:
+        return ()
+    scale = min(1.0 / (best + total), GRID_MOST_DOUBT / total)
+    return tuple(replace(own, weight=own.weight * scale) for own in alternatives if own.weight * scale >= LEAST_WEIGHT)
 
 
 def _is_open(model: Model | None, parameter: str, known: bool) -> bool:
     """Whether the process grid may explain the counts of a model better.
 
     Those are counts that it does not reproduce, or only without numbers of processes where a call path was not
-    executed. Where the grid is known, roots and logarithms of the number of processes are doubted, too.
+    executed. Where the grid is known, all functions of the number of processes but a share are doubted, too.
     """
     if model is None or model.quality is None:
         return False
     if not reproduces(model) or model.notes:
         return True
     factors = [f for term in model.terms for f in term.factors if f.parameter == parameter]
-    return known and any(f.log or f.exponent.denominator > 1 for f in factors)
+    return known and any(f.log or f.exponent != -1 for f in factors)
 
 
 def _apart(others: FloatArray, where: Sequence[NDArray[np.int64]]) -> FloatArray:
@@ -292,8 +316,9 @@ class _Writer:
     def sums(self, known: _Coefficients, domain: Domain | None) -> tuple[Model, float] | None:
         """Return the shortest sum, others that are nearly as short as its alternatives, and its length."""
         choices: list[list[Form]] = []
+        highest = max((order for order in known.orders if order is not None), default=0)
         for values, tolerance, order in zip(known.values, known.tolerance, known.orders, strict=True):
-            found = self.forms.propose(values, float(tolerance), order, domain)
+            found = self.forms.propose(values, float(tolerance), order, order == highest, domain)
             if not found:
                 return None
             choices.append(found)
@@ -307,11 +332,8 @@ class _Writer:
                 effect = weight * known.peak[place] * self._difference(form, best[place])
                 others.append((effect, weight, [*best[:place], form, *best[place + 1 :]]))
         others = sorted(others, key=lambda own: -own[0])[:GRID_ALTERNATIVES]
-        total = 1.0 + sum(weight for _, weight, _ in others)
-        alternatives = tuple(
-            Alternative(weight / total, *self._written(known.functions, forms))
-            for _, weight, forms in others
-            if weight >= LEAST_WEIGHT * total
+        alternatives = _limited(
+            [Alternative(weight, *self._written(known.functions, forms)) for _, weight, forms in others], 1.0
         )
         parameters = (self.grid.parameter, *self.names)
         notes = [f"{'grid' if self.grid.source else 'assumed grid'} {self.grid}"]

@@ -23,6 +23,7 @@ from ..calibration import (
     GRID_BITS,
     GRID_DOUBT,
     GRID_EDGE,
+    GRID_EDGE_OF_DOMAIN,
     GRID_FRACTION,
     GRID_FUNCTION,
     GRID_MOST_FUNCTIONS,
@@ -82,13 +83,17 @@ class Domain:
     dimensions: int
     strong: bool
 
-    def violations(self, atom: Atom, order: int) -> int:
-        """Return how many dimensions are not as in such a domain in the coefficient of n^order."""
+    def length(self, atom: Atom, order: int, highest: bool) -> float:
+        """Return what a function in the coefficient of n^order, the highest of a call path or not, adds to the length.
+
+        That is for each dimension that is not as in such a domain, and for what only edges of the domain have.
+        """
         if atom.processes is not None:
-            return 0
+            return 0.0
         wrong = SHARE if self.strong else EVERY
         most = max(sum(kind != wrong for kind in own) for own in atom.products)
-        return max(0, most - (self.dimensions - order))
+        edge = highest and self.strong and order < self.dimensions and atom.is_share
+        return GRID_VIOLATION * max(0, most - (self.dimensions - order)) + GRID_EDGE_OF_DOMAIN * edge
 
 
 @dataclass(frozen=True)
@@ -123,17 +128,19 @@ class GridForms:
             result.append((sets[kept], design, np.linalg.solve(gram, design.transpose(0, 2, 1))))
         return result
 
-    def propose(self, values: FloatArray, tolerance: float, order: int | None, domain: Domain | None) -> list[Form]:
+    def propose(
+        self, values: FloatArray, tolerance: float, order: int | None, highest: bool, domain: Domain | None
+    ) -> list[Form]:
         """Return the sums that have the values (G,) at all grids, the shortest first; none if there are none.
 
         Of sums that have the same values at larger grids, too, only the shortest is there.
-        order: which power of n the values are the coefficients of, None if it is no whole power.
+        order: which power of n the values are the coefficients of, None if it is no whole power; highest: of all.
         """
         if np.abs(values).max() <= tolerance:
             return [Form((), (), 0.0)]
         single = np.array([atom.length for atom in self.atoms])
         if domain is not None and order is not None:
-            single = single + GRID_VIOLATION * np.array([domain.violations(atom, order) for atom in self.atoms])
+            single = single + np.array([domain.length(atom, order, highest) for atom in self.atoms])
         found: list[Form] = []
         shortest = np.inf
         further = np.zeros((0, self.beyond.shape[1]))
