@@ -16,19 +16,16 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
-for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-    os.environ.setdefault(_variable, "1")
-
 import numpy as np
 from quipu.modeling.experiment import FloatArray, Metric
 from quipu.modeling.pmnf import Model, NoModel, Options, fit_models
 from quipu.modeling.process_grid import ProcessGrid, extents
+from quipu.modeling.process_grid import assumed as candidates
 
 EFFORT = Metric("blocks", "1", "effort")
 MEASURED, TARGETS = (1, 2, 4), (8, 16)
@@ -182,10 +179,8 @@ def known(kind: Kind) -> tuple[ProcessGrid, ...]:
     return (ProcessGrid("p", kind.rule, kind.grid, "MPI_Cart_create"),)
 
 
-def assumed(kind: Kind) -> tuple[ProcessGrid, ...]:
-    """Return the grids that are tried where nothing is known."""
-    from quipu.modeling.process_grid import assumed as candidates
-
+def assumed(_kind: Kind) -> tuple[ProcessGrid, ...]:
+    """Return the grids that are tried where nothing is known of that of a kind."""
     return candidates("p")
 
 

@@ -119,6 +119,10 @@ class ProcessGrid:
         """All dimensions."""
         return tuple(Axis(self.rule, self.dimensions, index) for index in range(self.dimensions))
 
+    def at(self, processes: float) -> tuple[float, ...]:
+        """Return the grid of a number of processes."""
+        return extents(self.rule, processes, self.dimensions)
+
     def extents(self, processes: _Floats) -> _Floats:
         """Return the grids of numbers of processes (C,), (C, dimensions)."""
         return np.stack([axis.extent(processes) for axis in self.axes], axis=1)
@@ -144,3 +148,30 @@ def assumed(parameter: str) -> tuple[ProcessGrid, ...]:
     """Return the grids that a program may have of which nothing is known, the likeliest first."""
     rules = ("balanced", "balanced, smallest first")
     return tuple(ProcessGrid(parameter, rule, dimensions) for dimensions in (2, 3) for rule in rules)
+
+
+def telling(grid: ProcessGrid, measured: Sequence[float], number: int = 2) -> list[int]:
+    """Return the next numbers of processes to measure so that the extents of a grid can be told apart.
+
+    Those are the smallest, up to eight times what was measured, that raise the rank of the products of 1 and 1/x of all
+    dimensions; none if these can be told apart already.
+    """
+    known = sorted({int(p) for p in measured})
+    found: list[int] = []
+    for p in range(2, 8 * max(known, default=1) + 1):
+        if p in known:
+            continue
+        if len(found) == number or _rank(grid, known) == 2**grid.dimensions:
+            break
+        if _rank(grid, [*known, p]) > _rank(grid, known):
+            found.append(p)
+            known.append(p)
+    return found
+
+
+def _rank(grid: ProcessGrid, processes: Sequence[int]) -> int:
+    shares = 1.0 / grid.extents(np.array(processes, dtype=np.float64))
+    columns = np.ones((len(processes), 1))
+    for share in shares.T:
+        columns = np.concatenate([columns, columns * share[:, None]], axis=1)
+    return int(np.linalg.matrix_rank(columns))

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from quipu.modeling.errors import FormatError, MeasurementError
+from quipu.modeling.process_grid import MOST_DIMENSIONS, RULES, ProcessGrid
 
 from ..launch.launchers import launch_command
 
@@ -21,7 +22,8 @@ Point = tuple[float, ...]
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
 _NAME = re.compile(r"[A-Za-z_]\w*\Z")
 _LINE = re.compile(r"\(at line (\d+),")
-_TABLES = {"experiment", "parameters", "environment"}
+_TABLES = {"experiment", "parameters", "environment", "grid"}
+_GRID = {"parameter", "dimensions", "rule"}
 _LAUNCHING = {"command", "launcher", "ranks", "platform"}
 _SETTINGS = {"name", "directory", "repetitions", "build", "timeout", "points", "clock", "filter", *_LAUNCHING}
 _LARGEST_GRID = 100_000
@@ -34,7 +36,7 @@ class Campaign:
     command: words with {parameter} in them. launcher: starts the command on `ranks` (text with {parameter} in it) of a
     `platform`, None if the command says how it is launched. points: in the order in which they run (ascending, first
     parameter slowest). directory and filter_file are below the folder of the file; there the build and the programs
-    run, wherever the campaign is started from.
+    run, wherever the campaign is started from. grid: the process grid, if the file declares it.
     """
 
     path: Path
@@ -52,6 +54,13 @@ class Campaign:
     launcher: str | None = None
     ranks: str = ""
     platform: Path | None = None
+    grid: ProcessGrid | None = None
+
+    def extents_at(self, point: Point) -> tuple[int, ...]:
+        """Return the extents of the declared process grid at a point, () if there is none."""
+        if self.grid is None:
+            return ()
+        return tuple(map(int, self.grid.at(self.values(point)[self.grid.parameter])))
 
     def values(self, point: Point) -> dict[str, float]:
         """Return the parameters at a point by name."""
@@ -99,6 +108,10 @@ def read_campaign(path: Path | str) -> Campaign:
     n = [64, 128, 256]
     [environment]                        # for the program, optional
     OMP_NUM_THREADS = "1"
+    [grid]                               # how the program arranges its ranks, if MPI_Cart_create does not; optional
+    parameter = "p"
+    dimensions = 2
+    rule = "balanced"                    # a name of process_grid.RULES
     """
     path = Path(path)
     try:
@@ -166,7 +179,27 @@ class _Declaration:
             launcher=launcher,
             ranks=self.ranks(),
             platform=platform,
+            grid=self.grid(parameters),
         )
+
+    def grid(self, parameters: tuple[str, ...]) -> ProcessGrid | None:
+        table = self.content.get("grid")
+        if table is None:
+            return None
+        if not isinstance(table, dict):
+            raise self.error("grid", 'should be a table: [grid] with parameter = "p" and dimensions = 2')
+        for key in table:
+            if key not in _GRID:
+                raise self.error(key, f"is unknown; [grid] has {_listed(_GRID)}")
+        parameter, dimensions = table.get("parameter"), table.get("dimensions")
+        rule = table.get("rule", next(iter(RULES)))
+        if parameter not in parameters:
+            raise self.error("parameter", f"should be the number of ranks, one of: {_listed(set(parameters))}")
+        if not isinstance(dimensions, int) or not 2 <= dimensions <= MOST_DIMENSIONS:
+            raise self.error("dimensions", f"should be a whole number from 2 to {MOST_DIMENSIONS}")
+        if rule not in RULES:
+            raise self.error("rule", f"should be one of: {', '.join(map(repr, RULES))}")
+        return ProcessGrid(str(parameter), rule, dimensions, "declared")
 
     def launching(self) -> tuple[str | None, Path | None]:
         launcher = self.text_of("launcher", "") or None

@@ -131,7 +131,7 @@ def combine(
         nodes=thinned(raw.nodes),
         rank_columns=found.values is not None,
         overhead=totals(costs, raw.nodes),
-        grid=_grid(processes),
+        grid=metadata.grid or _grid(processes),
     )
     return RunArchive(complete, found.tree, found.values, found.statistics, tuple(records))
 

@@ -10,13 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..experiment import FloatArray
-from ..process_grid import ProcessGrid, extents
+from ..process_grid import ProcessGrid, telling
 from .build import qualities
 from .calibration import FEW_NOTHING, GRID_ALTERNATIVES, GRID_MOST_DOUBT, LEAST_WEIGHT
 from .criterion.exactness import exact_weights, rounding_of
@@ -243,7 +242,7 @@ def _with_others(models: Sequence[Model], parameter: str) -> Model:
 
 
 def _limited(alternatives: Sequence[Alternative], best: float) -> tuple[Alternative, ...]:
-    """Return alternatives with weights that are in proportion to theirs and to that of the best, which is the median."""
+    """Return alternatives with weights in proportion to theirs and to that of the best, which is the median."""
     total = sum(other.weight for other in alternatives)
     if not total:
         return ()
@@ -348,19 +347,15 @@ class _Writer:
 
     @property
     def _advice(self) -> str:
-        wanted = telling(self.grid, self.processes) or [2.0 * float(self.processes.max())]
-        return f"{self.grid.parameter} = {', '.join(f'{p:g}' for p in wanted)}"
+        wanted = telling(self.grid, self.processes.tolist()) or [2 * int(self.processes.max())]
+        return f"{self.grid.parameter} = {', '.join(map(str, wanted))}"
 
     def _written(self, functions: _Functions, forms: Sequence[Form]) -> tuple[float, tuple[Term, ...]]:
         terms = []
         for function, form in zip(functions, forms, strict=True):
-            own = tuple(
-                term.factor(name) for name, term in zip(self.names, function, strict=True) if term is not None
-            )
+            own = tuple(term.factor(name) for name, term in zip(self.names, function, strict=True) if term is not None)
             for number, coefficient in zip(form.atoms, form.coefficients, strict=True):
-                terms += [
-                    Term(coefficient, (*self._factors(product_), *own)) for product_ in self._products(number)
-                ]
+                terms += [Term(coefficient, (*self._factors(product_), *own)) for product_ in self._products(number)]
         return collect(0.0, terms)
 
     def _products(self, number: int) -> list[tuple[Factor, ...]]:
@@ -386,26 +381,3 @@ class _Writer:
         if len(factors) == self.grid.dimensions and all(f.axis is not None and f.exponent == -1 for f in factors):
             return (Factor(self.grid.parameter, Fraction(-1)),)
         return factors
-
-
-def telling(grid: ProcessGrid, measured: FloatArray, number: int = 2) -> list[float]:
-    """Return the next numbers of processes whose grids tell the functions of their extents apart.
-
-    Those are the smallest, above what was measured, that raise the rank of the products of 1 and 1/x in all dimensions.
-    """
-    kinds = list(product((EVERY, SHARE), repeat=grid.dimensions))
-
-    def columns(processes: Sequence[float]) -> FloatArray:
-        grids = np.array([extents(grid.rule, p, grid.dimensions) for p in processes])
-        return np.stack([Atom((own,), 0.0).evaluate(grids) for own in kinds])
-
-    known = sorted({float(p) for p in measured})
-    found: list[float] = []
-    for p in range(2, 8 * int(max(known)) + 1):
-        rank = np.linalg.matrix_rank(columns(known))
-        if len(found) == number or rank == len(kinds):
-            break
-        if float(p) not in known and np.linalg.matrix_rank(columns([*known, float(p)])) > rank:
-            found.append(float(p))
-            known.append(float(p))
-    return found

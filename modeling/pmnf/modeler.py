@@ -21,10 +21,10 @@ from .criterion.one_process import explains_more, needs_much, reproduces
 from .criterion.rules import LeftOutSmape, SampleSmape
 from .data.noise import Aggregation, Repetitions, combine
 from .data.preparation import check, extreme_exponents, join_duplicates, not_executed, ranges, take, without_one
+from .grids import by_grid
 from .hypotheses.library import Library
 from .hypotheses.pool import Pool, to_pool
 from .hypotheses.tables import Tables, make_tables
-from .grids import by_grid
 from .model import Model
 from .proposers.cost import Search
 from .proposers.extra_p import ExtraPForms

@@ -192,4 +192,3 @@ def _atoms(dimensions: int) -> tuple[Atom, ...]:
             result.append(Atom(alike, length))
     result += [Atom((), GRID_OF_PROCESSES, (1, 0)), Atom((), GRID_OF_PROCESSES, (0, 1))]
     return tuple(result)
-
