@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..experiment import FloatArray
 from ..process_grid import ProcessGrid, telling
 from .build import qualities
-from .calibration import FEW_NOTHING, GRID_ALTERNATIVES, GRID_MOST_DOUBT, LEAST_WEIGHT
+from .calibration import FEW_NOTHING, GRID_ALTERNATIVES, GRID_FEW_PROCESSES, GRID_MOST_DOUBT, LEAST_WEIGHT
 from .criterion.exactness import exact_weights, rounding_of
 from .criterion.one_process import reproduces
 from .data.preparation import ranges
@@ -198,25 +198,53 @@ def by_grid(
     has no neighbours. grids: what the grid may be; the one that most call paths follow is taken, the first of equals.
     """
     usable = [grid for grid in grids if grid.parameter in names]
-    known = bool(usable) and bool(usable[0].source)
-    open_paths = np.array([_is_open(model, usable[0].parameter, known) for model in models]) if usable else np.empty(0)
-    if not open_paths.any():
+    if not usable:
         return {}
+    parameter, known = usable[0].parameter, bool(usable[0].source)
+    few = np.unique(points[:, names.index(parameter)]).size <= GRID_FEW_PROCESSES
+    unexplained = np.array([_is_unexplained(model) for model in models], dtype=bool)
+    doubted = np.array([_is_doubted(model, parameter) for model in models], dtype=bool) & ~unexplained
+
+    def found(paths: _Flags) -> dict[int, list[Model]]:
+        return _by_each(usable, points, values, measured, paths, names, library)
+
+    result = {
+        path: _with_others(several, parameter)
+        for path, several in found(unexplained).items()
+        if _has_extents(several[0].terms) or not _reproduced(models[path])
+    }
+    if known or (few and any(_has_extents(model.terms) for model in result.values())):
+        for path, several in found(doubted).items():
+            former = models[path]
+            result[path] = _with_others(several if known or former is None else [*several, former], parameter)
+    return result
+
+
+def _by_each(
+    grids: Sequence[ProcessGrid],
+    points: FloatArray,
+    values: FloatArray,
+    measured: _Flags,
+    paths: _Flags,
+    names: tuple[str, ...],
+    library: Library,
+) -> dict[int, list[Model]]:
+    """Return the models of call paths by each of the grids, that by which most have a model first."""
     patterns, group = np.unique(measured, axis=0, return_inverse=True)
     parts = []
     for number, pattern in enumerate(patterns):
-        paths = np.flatnonzero((group.reshape(-1) == number) & open_paths)
-        if paths.size and pattern.any():
-            parts.append((paths, GridCounts(points[pattern], names, library), values[paths][:, pattern]))
-    found = [[counts.models(own, grid) for _, counts, own in parts] for grid in usable]
+        own = np.flatnonzero((group.reshape(-1) == number) & paths)
+        if own.size and pattern.any():
+            parts.append((own, GridCounts(points[pattern], names, library), values[own][:, pattern]))
+    found = [[counts.models(own, grid) for _, counts, own in parts] for grid in grids]
     # the first of equals: sorted keeps their order
     ranked = sorted(found, key=lambda own: (-sum(one.count for one in own), sum(one.length for one in own)))
     result = {}
-    for place, (paths, _, _) in enumerate(parts):
-        for row, path in enumerate(paths.tolist()):
-            several = [model for own in ranked if (model := own[place].models[row]) is not None]
+    for place, (own, _, _) in enumerate(parts):
+        for row, path in enumerate(own.tolist()):
+            several = [model for one in ranked if (model := one[place].models[row]) is not None]
             if several:
-                result[path] = _with_others(several, usable[0].parameter)
+                result[path] = several
     return result
 
 
@@ -250,18 +278,23 @@ def _limited(alternatives: Sequence[Alternative], best: float) -> tuple[Alternat
     return tuple(replace(own, weight=own.weight * scale) for own in alternatives if own.weight * scale >= LEAST_WEIGHT)
 
 
-def _is_open(model: Model | None, parameter: str, known: bool) -> bool:
-    """Whether the process grid may explain the counts of a model better.
+def _has_extents(terms: Sequence[Term]) -> bool:
+    return any(factor.axis is not None for term in terms for factor in term.factors)
 
-    Those are counts that it does not reproduce, or only without numbers of processes where a call path was not
-    executed. Where the grid is known, all functions of the number of processes but a share are doubted, too.
-    """
-    if model is None or model.quality is None:
-        return False
-    if not reproduces(model) or model.notes:
-        return True
-    factors = [f for term in model.terms for f in term.factors if f.parameter == parameter]
-    return known and any(f.log or f.exponent != -1 for f in factors)
+
+def _reproduced(model: Model | None) -> bool:
+    return model is not None and reproduces(model)
+
+
+def _is_unexplained(model: Model | None) -> bool:
+    """Whether a model does not reproduce the counts, or only without numbers of ranks that do not execute anything."""
+    return model is not None and model.quality is not None and (not reproduces(model) or bool(model.notes))
+
+
+def _is_doubted(model: Model | None, parameter: str) -> bool:
+    """Whether a model has functions of the number of processes that are no share, which grids may explain."""
+    factors = [f for term in model.terms for f in term.factors if f.parameter == parameter] if model else []
+    return any(f.log or f.exponent != -1 for f in factors)
 
 
 def _apart(others: FloatArray, where: Sequence[NDArray[np.int64]]) -> FloatArray:
@@ -335,7 +368,14 @@ class _Writer:
             [Alternative(weight, *self._written(known.functions, forms)) for _, weight, forms in others], 1.0
         )
         parameters = (self.grid.parameter, *self.names)
-        notes = [f"{'grid' if self.grid.source else 'assumed grid'} {self.grid}"]
+        notes = []
+        if any(
+            factor.axis is not None
+            for own in (terms, *(a.terms for a in alternatives))
+            for t in own
+            for factor in t.factors
+        ):
+            notes.append(f"{'grid' if self.grid.source else 'assumed grid'} {self.grid}")
         if alternatives:
             notes.append(f"other functions of the grid have the same values: measure {self._advice}")
         return Model(parameters, constant, terms, alternatives=alternatives, notes=tuple(notes)), length

@@ -89,7 +89,7 @@ class Domain:
         That is for each dimension that is not as in such a domain, and for what only edges of the domain have.
         """
         if atom.processes is not None:
-            return 0.0
+            return GRID_VIOLATION * (order > 0)
         wrong = SHARE if self.strong else EVERY
         most = max(sum(kind != wrong for kind in own) for own in atom.products)
         edge = highest and self.strong and order < self.dimensions and atom.is_share

@@ -1,15 +1,16 @@
 // Models: evaluation, prediction with interval, sums over subtrees, formulas as document nodes.
 // A model is {constant, terms}; a term is {c, factors}; a factor is {p, i, text, j, s}:
-// x^i log2^j(x) ((x-1)/x)^s of parameter number p, with i also as text such as "2/3".
+// x^i log2^j(x) ((x-1)/x)^s of parameter number p, with i also as text such as "2/3"; or of an extent of the grid of x
+// processes, [rule, dimensions, index, name] (modeling/process_grid.py).
 
 const NORMAL_90 = 1.6449; // half the width of a 90 % interval in standard deviations
 
 function unpackTerms(terms) {
   return terms.map(([c, factors]) => ({
     c,
-    factors: factors.map(([p, text, j, s]) => {
+    factors: factors.map(([p, text, j, s, axis]) => {
       const [above, below] = text.split("/").map(Number);
-      return { p, i: below ? above / below : above, text, j, s };
+      return { p, i: below ? above / below : above, text, j, s, axis };
     }),
   }));
 }
@@ -22,12 +23,43 @@ function unpackModel(raw) {
   };
 }
 
+// Extents as near to each other as possible, largest first, as MPI_Dims_create chooses them.
+function balancedExtents(processes, dimensions) {
+  if (dimensions === 1) return [processes];
+  const sum = (list) => list.reduce((a, b) => a + b, 0);
+  const divisors = [];
+  for (let d = 1; d * d <= processes; d++) if (processes % d === 0) divisors.push(d, processes / d);
+  let best = [processes, ...Array(dimensions - 1).fill(1)];
+  for (const first of divisors.sort((a, b) => a - b)) {
+    const rest = balancedExtents(processes / first, dimensions - 1);
+    const better = sum(rest) + first - sum(best) || first - best[0];
+    if (rest[0] <= first && better < 0) best = [first, ...rest];
+  }
+  return best;
+}
+
+// Each prime factor, largest first, to the smallest extent.
+function extentsOfFactors(processes, dimensions) {
+  const factors = [];
+  for (let d = 2; d * d <= processes; d++) while (processes % d === 0) { factors.push(d); processes /= d; }
+  if (processes > 1) factors.push(processes);
+  const extents = Array(dimensions).fill(1);
+  for (const factor of factors.sort((a, b) => b - a)) extents[extents.indexOf(Math.min(...extents))] *= factor;
+  return extents.sort((a, b) => b - a);
+}
+
+function extentOf([rule, dimensions, index], processes) {
+  if (!Number.isInteger(processes) || processes < 1 || processes > 2 ** 40) return processes ** (1 / dimensions);
+  const extents = (rule.startsWith("balanced") ? balancedExtents : extentsOfFactors)(processes, dimensions);
+  return extents[rule.endsWith("smallest first") ? dimensions - 1 - index : index];
+}
+
 function evaluate(model, point) {
   let sum = model.constant;
   for (const term of model.terms) {
     let product = term.c;
     for (const f of term.factors) {
-      const x = point[f.p];
+      const x = f.axis ? extentOf(f.axis, point[f.p]) : point[f.p];
       if (f.i) product *= x ** f.i;
       if (f.j) product *= Math.log2(x) ** f.j;
       if (f.s) product *= ((x - 1) / x) ** f.s;
@@ -129,7 +161,7 @@ class ModelSet {
       any = true;
       constant += model.constant;
       for (const term of model.terms) {
-        const key = term.factors.map((f) => [f.p, f.text, f.j, f.s].join(":")).sort().join("|");
+        const key = term.factors.map((f) => [f.p, f.text, f.j, f.s, f.axis].join(":")).sort().join("|");
         const known = like.get(key);
         if (known) known.c += term.c;
         else like.set(key, { c: term.c, factors: term.factors });
@@ -229,7 +261,7 @@ function join(out, parts, started) {
 
 // The parts of one factor, each a list of text and elements.
 function factorParts(f) {
-  const name = DATA.parameters[f.p];
+  const name = f.axis ? f.axis[3] : DATA.parameters[f.p];
   const parts = [];
   if (f.i) parts.push([name, ...(f.i === 1 ? [] : [element("sup", {}, f.text)])]);
   if (f.j) parts.push(["log₂", ...(f.j === 1 ? [] : [element("sup", {}, String(f.j))]), `(${name})`]);
