@@ -21,8 +21,8 @@ void quipu_mpi_process_grid(int dimensions, const int *extents) {
         if (extents[dimension] < 1 || extents[dimension] > world.all)
             return;
         ranks *= extents[dimension];
-        length += (size_t)snprintf(text + length, sizeof text - length, "%s%d", dimension > 0 ? "x" : "",
-                                   extents[dimension]);
+        length +=
+            (size_t)snprintf(text + length, sizeof text - length, "%s%d", dimension > 0 ? "x" : "", extents[dimension]);
     }
     if (ranks != world.all)
         return;
