@@ -20,6 +20,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import multiprocessing
 import os
 import re
 import time
@@ -32,7 +33,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from modeling_extrap import ask, interpreter
+from modeling_extrap import ONE_THREAD, ask, interpreter
 from modeling_sets import Floats
 from quipu.modeling.design import STRATEGIES, State
 from quipu.modeling.experiment import Metric
@@ -197,7 +198,8 @@ def run(tasks: Iterable[Task], file: Path, jobs: int) -> dict[str, list[dict[str
     known = known_results(file)
     left = [task for task in tasks if task.key not in known]
     file.parent.mkdir(parents=True, exist_ok=True)
-    with file.open("a") as out, ProcessPoolExecutor(jobs) as pool:
+    os.environ.update(ONE_THREAD)  # read when the workers load their libraries
+    with file.open("a") as out, ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
         for number, (key, result) in enumerate(pool.map(done, left), 1):
             known[key] = result
             out.write(json.dumps([key, result]) + "\n")

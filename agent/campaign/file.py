@@ -10,19 +10,22 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from quipu.modeling.errors import FormatError, MeasurementError
 from quipu.modeling.process_grid import MOST_DIMENSIONS, RULES, ProcessGrid
 
 from ..launch.launchers import launch_command
 
+if TYPE_CHECKING:
+    from .search import SearchPlan
+
 Point = tuple[float, ...]
 
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
 _NAME = re.compile(r"[A-Za-z_]\w*\Z")
 _LINE = re.compile(r"\(at line (\d+),")
-_TABLES = {"experiment", "parameters", "environment", "grid"}
+_TABLES = {"experiment", "parameters", "environment", "search", "grid"}
 _GRID = {"parameter", "dimensions", "rule"}
 _LAUNCHING = {"command", "launcher", "ranks", "platform"}
 _SETTINGS = {"name", "directory", "repetitions", "build", "timeout", "points", "clock", "filter", *_LAUNCHING}
@@ -54,6 +57,7 @@ class Campaign:
     launcher: str | None = None
     ranks: str = ""
     platform: Path | None = None
+    search: SearchPlan | None = None
     grid: ProcessGrid | None = None
 
     def extents_at(self, point: Point) -> tuple[int, ...]:
@@ -112,6 +116,9 @@ def read_campaign(path: Path | str) -> Campaign:
     parameter = "p"
     dimensions = 2
     rule = "balanced"                    # a name of process_grid.RULES
+    [search]                             # measures what a prediction needs instead of all points; see read_search
+
+    Values of a parameter may also be {from = 10, to = 100, step = 10} or {from = 1, to = 64, factor = 2}.
     """
     path = Path(path)
     try:
@@ -180,6 +187,7 @@ class _Declaration:
             ranks=self.ranks(),
             platform=platform,
             grid=self.grid(parameters),
+            search=self.search(parameters),
         )
 
     def grid(self, parameters: tuple[str, ...]) -> ProcessGrid | None:
@@ -200,6 +208,13 @@ class _Declaration:
         if rule not in RULES:
             raise self.error("rule", f"should be one of: {', '.join(map(repr, RULES))}")
         return ProcessGrid(str(parameter), rule, dimensions, "declared")
+
+    def search(self, parameters: tuple[str, ...]) -> SearchPlan | None:
+        if "search" not in self.content:
+            return None
+        from .search import read_search  # models and strategies: not needed to run all points
+
+        return read_search(self.content["search"], parameters, self.path)
 
     def launching(self) -> tuple[str | None, Path | None]:
         launcher = self.text_of("launcher", "") or None
@@ -286,13 +301,31 @@ class _Declaration:
         names = tuple(given)
         if explicit is not None:
             return names, self.explicit_points(names, explicit)
-        for name, values in given.items():
-            if not isinstance(values, list) or not values or not all(_is_number(value) for value in values):
-                raise self.error(name, "should be a list of numbers, like [1, 2, 4]")
+        given = {name: self.series(name, values) for name, values in given.items()}
         if math.prod(len(values) for values in given.values()) > _LARGEST_GRID:
             raise self.error("parameters", f"make more than {_LARGEST_GRID} points")
         grid = itertools.product(*(sorted(set(values)) for values in given.values()))
         return names, tuple(grid)
+
+    def series(self, name: str, values: object) -> list[float]:
+        """Return the values of a parameter, from a list or a range whose end counts."""
+        if isinstance(values, list) and values and all(_is_number(value) for value in values):
+            return values
+        if not isinstance(values, dict):
+            raise self.error(name, "should be a list of numbers, like [1, 2, 4], or {from = 1, to = 64, factor = 2}")
+        kind = "factor" if "factor" in values else "step"
+        if set(values) != {"from", "to", kind} or not all(_is_number(value) for value in values.values()):
+            raise self.error(name, "a range needs numbers from and to, and step or factor")
+        low, high, width = values["from"], values["to"], values[kind]
+        if low > high or width <= (kind == "factor") or (kind == "factor" and low <= 0):
+            raise self.error(name, "a range goes up: from below to, step above 0, factor above 1")
+        result, value = [], low
+        while value <= high * (1 + 1e-12):
+            result.append(value)
+            value = value * width if kind == "factor" else low + len(result) * width
+            if len(result) > _LARGEST_GRID:
+                raise self.error(name, f"makes more than {_LARGEST_GRID} values")
+        return result
 
     def explicit_points(self, names: tuple[str, ...], rows: object) -> tuple[Point, ...]:
         if not isinstance(rows, list) or not rows:

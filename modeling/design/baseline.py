@@ -48,6 +48,19 @@ def _lines(candidates: FloatArray, costs: FloatArray, parameter: int) -> list[li
     return [line[:VALUES].tolist() for line in np.split(order, edges)]
 
 
+def has_lines(candidates: FloatArray, measured: IntArray) -> bool:
+    """Whether models can be made of what was measured: a line of each parameter, with all values but one."""
+    if not len(measured):
+        return False
+    known = candidates[measured]
+    for parameter in range(candidates.shape[1]):
+        enough = min(VALUES, len(np.unique(candidates[:, parameter]))) - 1
+        _, sizes = np.unique(np.delete(known, parameter, axis=1), axis=0, return_counts=True)
+        if sizes.max() < enough:
+            return False
+    return True
+
+
 def missing_of(baseline_points: list[int], counts: IntArray, repetitions: int) -> list[int]:
     """Return what of the baseline is still to be measured, a repetition of all points after the other."""
     return [point for count in range(repetitions) for point in baseline_points if counts[point] <= count]

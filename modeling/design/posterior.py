@@ -19,7 +19,7 @@ import numpy as np
 from ..experiment import FloatArray
 from ..pmnf.model import Model, evaluate
 from ..pmnf.model.term import Term
-from .baseline import baseline, missing_of
+from .baseline import baseline, has_lines, missing_of
 from .state import State, Suggestion, in_order
 
 LEAST_NOISE = 1e-3
@@ -34,8 +34,8 @@ class Posterior:
 
     def suggest(self, state: State, budget: float, batch: int) -> list[Suggestion]:
         """Return the next runs: one repetition of the lines of each parameter first, then the best for their cost."""
-        first = baseline(state.candidates, state.costs)
-        if begun := missing_of(first, state.counts, 1):
+        if not has_lines(state.candidates, state.measured):
+            begun = missing_of(baseline(state.candidates, state.costs), state.counts, 1)
             return in_order(state, begun, "of the line of a parameter", budget, batch)
         doubts = doubts_of(state)
         total = sum(doubt.variance for doubt in doubts)
@@ -150,9 +150,11 @@ def relative_noise(model: Model, values: FloatArray, points: FloatArray) -> floa
 
     values: (C, R) of one call path, NaN where there are fewer repetitions; points: (C, m).
     """
-    counts = (~np.isnan(values)).sum(axis=1)
     means = np.nanmean(values, axis=1)
-    size = np.maximum(np.abs(means), 1e-300)
+    happened = np.abs(means) > 1e-12 * np.abs(means).max()
+    values, points, means = values[happened], points[happened], means[happened]
+    counts = (~np.isnan(values)).sum(axis=1)
+    size = np.abs(means)
     repeated = np.nansum(((values - means[:, None]) / size[:, None]) ** 2)
     residuals = (((means - model.evaluate(points)) / size) ** 2 * counts).sum()
     freedom = float((counts - 1).sum()) + max(len(values) - len(model.terms) - 1, 0)

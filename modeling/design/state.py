@@ -87,7 +87,8 @@ class Strategy(Protocol):
 
 def in_order(state: State, order: Sequence[int] | IntArray, reason: str, budget: float, batch: int) -> list[Suggestion]:
     """Return the first runs of an order of candidates that may repeat a point; the first that does not fit ends it."""
-    counts, chosen = state.counts.copy(), []
+    counts = state.counts.copy()
+    chosen: list[Suggestion] = []
     for candidate in map(int, order):
         cost = float(state.costs[candidate])
         if len(chosen) == batch or cost > budget:

@@ -248,21 +248,25 @@ class _Writer:
                 effect = weight * known.peak[place] * self._difference(form, best[place])
                 others.append((effect, weight, [*best[:place], form, *best[place + 1 :]]))
         others = sorted(others, key=lambda own: -own[0])[:GRID_ALTERNATIVES]
+        if len(others) > 1:
+            # all coefficients may be another function at once
+            ends = [[pick(found, key=self._there) for found in choices] for pick in (min, max)]
+            most = max(weight for _, weight, _ in others)
+            others += [(0.0, most, forms) for forms in ends if forms != best]
         alternatives = _limited(
             [Alternative(weight, *self._written(known.functions, forms)) for _, weight, forms in others], 1.0
         )
         parameters = (self.grid.parameter, *self.names)
         notes = []
-        if any(
-            factor.axis is not None
-            for own in (terms, *(a.terms for a in alternatives))
-            for t in own
-            for factor in t.factors
-        ):
+        if any(_has_extents(own) for own in (terms, *(other.terms for other in alternatives))):
             notes.append(f"{'grid' if self.grid.source else 'assumed grid'} {self.grid}")
         if alternatives:
             notes.append(f"other functions of the grid have the same values: measure {self._advice}")
         return Model(parameters, constant, terms, alternatives=alternatives, notes=tuple(notes)), length
+
+    def _there(self, form: Form) -> float:
+        """Return the mean of a form at larger grids."""
+        return float((np.array(form.coefficients) @ self.forms.beyond[list(form.atoms)]).mean()) if form.atoms else 0.0
 
     def _difference(self, first: Form, second: Form) -> float:
         """Return how far apart two forms are at larger grids."""
