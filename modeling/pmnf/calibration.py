@@ -84,6 +84,9 @@ GRID_FRACTION, GRID_BITS, GRID_NEGATIVE, GRID_VIOLATION = 1.5, 0.2, 1.0, 6.0
 GRID_EDGE_OF_DOMAIN = 1.0
 # Sums that are longer than the shortest one by less than this have a posterior weight.
 GRID_DOUBT = 4.0
+# Layers of cells that a loop may have more or less than the domain on both sides together; the weight of such doubts
+# about extents that were always 1, where that of the shortest sum is 1.
+GRID_GHOSTS, GRID_UNSEEN = 2.0, 1.0
 # Up to so many numbers of processes, exact functions of them are doubted in programs that have a grid.
 GRID_FEW_PROCESSES = 3
 # Functions of a grid in one coefficient; so many sets of functions of each size are tried, the shortest first.

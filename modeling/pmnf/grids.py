@@ -16,7 +16,14 @@ from numpy.typing import NDArray
 from ..experiment import FloatArray
 from ..process_grid import ProcessGrid, telling
 from .build import qualities
-from .calibration import GRID_ALTERNATIVES, GRID_FEW_PROCESSES, GRID_MOST_DOUBT, LEAST_WEIGHT
+from .calibration import (
+    GRID_ALTERNATIVES,
+    GRID_FEW_PROCESSES,
+    GRID_GHOSTS,
+    GRID_MOST_DOUBT,
+    GRID_UNSEEN,
+    LEAST_WEIGHT,
+)
 from .criterion.exactness import exact_weights, rounding_of
 from .criterion.one_process import reproduces
 from .data.preparation import ranges
@@ -106,7 +113,8 @@ def by_grid(
     parameter, known = usable[0].parameter, bool(usable[0].source)
     few = np.unique(points[:, names.index(parameter)]).size <= GRID_FEW_PROCESSES
     unexplained = np.array([_is_unexplained(model) for model in models], dtype=bool)
-    doubted = np.array([_is_doubted(model, parameter) for model in models], dtype=bool) & ~unexplained
+    unseen = known and bool((np.ptp(usable[0].extents(points[:, names.index(parameter)]), axis=0) == 0).any())
+    doubted = np.array([_is_doubted(model, parameter, unseen) for model in models], dtype=bool) & ~unexplained
 
     def found(paths: _Flags) -> dict[int, list[Model]]:
         return _by_each(usable, points, values, measured, paths, names, library)
@@ -194,10 +202,13 @@ def _is_unexplained(model: Model | None) -> bool:
     return model is not None and model.quality is not None and (not reproduces(model) or bool(model.notes))
 
 
-def _is_doubted(model: Model | None, parameter: str) -> bool:
-    """Whether a model has functions of the number of processes that are no share, which grids may explain."""
+def _is_doubted(model: Model | None, parameter: str, unseen: bool) -> bool:
+    """Whether a model has functions of the number of processes that are no share, which grids may explain.
+
+    unseen: an extent of the grid was always 1, so that shares are doubted, too.
+    """
     factors = [f for term in model.terms for f in term.factors if f.parameter == parameter] if model else []
-    return any(f.log or f.exponent != -1 for f in factors)
+    return any(unseen or f.log or f.exponent != -1 for f in factors)
 
 
 def _domain(known: Sequence[Coefficients], forms: GridForms) -> Domain | None:
@@ -247,15 +258,19 @@ class _Writer:
                 weight = float(np.exp(0.5 * (best[place].length - form.length)))
                 effect = weight * known.peak[place] * self._difference(form, best[place])
                 others.append((effect, weight, [*best[:place], form, *best[place + 1 :]]))
-        others = sorted(others, key=lambda own: -own[0])[:GRID_ALTERNATIVES]
+        unseen = self._unseen(terms, highest, domain)
+        # few enough that each end of the interval has its weight
+        others = sorted(others, key=lambda own: -own[0])[: GRID_ALTERNATIVES // 3 if unseen else GRID_ALTERNATIVES]
         if len(others) > 1:
             # all coefficients may be another function at once
             ends = [[pick(found, key=self._there) for found in choices] for pick in (min, max)]
             most = max(weight for _, weight, _ in others)
             others += [(0.0, most, forms) for forms in ends if forms != best]
-        alternatives = _limited(
-            [Alternative(weight, *self._written(known.functions, forms)) for _, weight, forms in others], 1.0
-        )
+        written = [Alternative(weight, *self._written(known.functions, forms)) for _, weight, forms in others]
+        for factor in (GRID_GHOSTS, -GRID_GHOSTS) if unseen else ():
+            more = [*terms, *(term.scaled(factor) for term in unseen)]
+            written.append(Alternative(GRID_UNSEEN, *collect(constant, more)))
+        alternatives = _limited(written, 1.0)
         parameters = (self.grid.parameter, *self.names)
         notes = []
         if any(_has_extents(own) for own in (terms, *(other.terms for other in alternatives))):
@@ -263,6 +278,27 @@ class _Writer:
         if alternatives:
             notes.append(f"other functions of the grid have the same values: measure {self._advice}")
         return Model(parameters, constant, terms, alternatives=alternatives, notes=tuple(notes)), length
+
+    def _unseen(self, terms: Sequence[Term], order: int, domain: Domain | None) -> list[Term]:
+        """Return what layers of one cell add to the terms of the whole domain where an extent was always 1.
+
+        There n/pz + a + b/pz has the value n + a + b, so that b may be anything that layers of cells make it: the terms
+        are those of the highest order with 1 - 1/pz in place of n/pz, or of n if n is the size of a rank.
+        """
+        if domain is None or order != domain.dimensions or len(self.names) != 1:
+            return []
+        (name,), found = self.names, []
+        for axis, seen in zip(self.grid.axes, self.forms.grids.T, strict=True):
+            if np.ptp(seen) > 0:
+                continue
+            rest = Factor(self.grid.parameter, Fraction(int(domain.strong)), shares=1, axis=axis)
+            fewer = Term(1.0, (rest, Factor(name, Fraction(-1))))
+            found += [
+                term.times(fewer)
+                for term in terms
+                if sum(f.exponent for f in term.factors if f.parameter == name) == order
+            ]
+        return found
 
     def _there(self, form: Form) -> float:
         """Return the mean of a form at larger grids."""

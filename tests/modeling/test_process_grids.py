@@ -70,6 +70,16 @@ def test_functions_that_the_grids_do_not_tell_apart_are_in_the_interval() -> Non
     assert any("measure p = " in note for note in model.notes)
 
 
+def test_an_extent_that_was_always_one_may_have_ghost_layers() -> None:
+    grid = ProcessGrid("p", "balanced", 3, "declared")
+    counts: Counts = lambda n, x: 26 * (n / x[0]) * (n / x[1]) * (n / x[2] + 2)  # noqa: E731
+    (model,) = _models(3, [counts], (1, 2, 4), (grid,))
+    assert isinstance(model, Model)
+    for p in (8, 16):
+        prediction = model.predict((p, 64.0))
+        assert prediction.lower <= counts(64.0, np.array(grid.at(p))) <= prediction.upper
+
+
 def test_an_unknown_grid_is_said_to_be_assumed() -> None:
     counts = PLANTED["bytes in 2D"][1]
     (model,) = _models(2, [counts], (1, 2, 4, 8), assumed("p"))
