@@ -6,13 +6,14 @@ import itertools
 import math
 import re
 import shlex
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from quipu.modeling.documents import is_parameter, toml_of
 from quipu.modeling.errors import FormatError, MeasurementError
+from quipu.modeling.limits import reading_file
 from quipu.modeling.process_grid import MOST_DIMENSIONS, RULES, ProcessGrid
 
 from ..launch.launchers import launch_command
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 Point = tuple[float, ...]
 
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
-_NAME = re.compile(r"[A-Za-z_]\w*\Z")
-_LINE = re.compile(r"\(at line (\d+),")
 _TABLES = {"experiment", "parameters", "environment", "search", "grid"}
 _GRID = {"parameter", "dimensions", "rule"}
 _LAUNCHING = {"command", "launcher", "ranks", "platform"}
@@ -121,17 +120,8 @@ def read_campaign(path: Path | str) -> Campaign:
     Values of a parameter may also be {from = 10, to = 100, step = 10} or {from = 1, to = 64, factor = 2}.
     """
     path = Path(path)
-    try:
-        text = path.read_text(encoding="utf-8")
-        content = tomllib.loads(text)
-    except OSError as error:
-        raise FormatError(path, f"cannot be read: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        raise FormatError(path, "is not UTF-8 text") from error
-    except tomllib.TOMLDecodeError as error:
-        line = _LINE.search(str(error))
-        raise FormatError(path, f"is not TOML: {error}", int(line.group(1)) if line else None) from error
-    return _Declaration(path, text, content).campaign()
+    with reading_file(path, special=True) as content:
+        return _Declaration(path, content.decode("utf-8", "replace"), toml_of(content, path)).campaign()
 
 
 class _Declaration:
@@ -158,7 +148,7 @@ class _Declaration:
 
     def error(self, key: str, message: str) -> FormatError:
         """Return the error for a key, with the line where the key stands."""
-        found = re.search(rf"^[ \t]*(\[)?[ \t]*[\"']?{re.escape(key)}[\"']?[ \t]*(=|\])", self.text, re.MULTILINE)
+        found = re.search(rf"^[ \t]*+(\[[ \t]*+)?[\"']?{re.escape(key)}[\"']?[ \t]*+(=|\])", self.text, re.MULTILINE)
         line = self.text.count("\n", 0, found.start()) + 1 if found else None
         return FormatError(self.path, f"{key}: {message}", line)
 
@@ -296,7 +286,7 @@ class _Declaration:
         if not isinstance(given, dict):
             raise self.error("parameters", "should be a table: [parameters] with lines like p = [1, 2, 4]")
         for name in given:
-            if not _NAME.match(name):
+            if not is_parameter(name):
                 raise self.error(name, "is not usable as a parameter name (letters, digits and _)")
         names = tuple(given)
         if explicit is not None:
