@@ -218,7 +218,7 @@ def _nothing() -> Any:
 def main() -> None:
     """Measure, and print the result."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--programs", type=int, default=20, help="programs of each kind")
+    parser.add_argument("--programs", type=int, default=3, help="programs of each kind")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--kind", default="", help="only kinds whose name contains this")
     parser.add_argument("--verbose", action="store_true", help="print what is not within 1 %%")
