@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from quipu.modeling.documents import is_parameter, toml_of
 from quipu.modeling.errors import FormatError, MeasurementError
 from quipu.modeling.limits import reading_file
+from quipu.modeling.process_grid import MOST_DIMENSIONS, RULES, ProcessGrid
 
 from ..launch.launchers import launch_command
 
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 Point = tuple[float, ...]
 
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
-_TABLES = {"experiment", "parameters", "environment", "search"}
+_TABLES = {"experiment", "parameters", "environment", "search", "grid"}
+_GRID = {"parameter", "dimensions", "rule"}
 _LAUNCHING = {"command", "launcher", "ranks", "platform", "compute", "rates"}
 _SETTINGS = {"name", "directory", "repetitions", "build", "timeout", "points", "clock", "filter", *_LAUNCHING}
 _LARGEST_GRID = 100_000
@@ -36,7 +38,8 @@ class Campaign:
     command: words with {parameter} in them. launcher: starts the command on `ranks` (text with {parameter} in it) of a
     `platform`, None if the command says how it is launched. rates: a file, by which simulated ranks compute. points: in
     the order in which they run (ascending, first parameter slowest). directory, filter_file and rates are below the
-    folder of the file; there the build and the programs run, wherever the campaign is started from.
+    folder of the file; there the build and the programs run, wherever the campaign is started from. grid:
+    the process grid, if the file declares it.
     """
 
     path: Path
@@ -56,6 +59,13 @@ class Campaign:
     platform: Path | None = None
     rates: Path | None = None
     search: SearchPlan | None = None
+    grid: ProcessGrid | None = None
+
+    def extents_at(self, point: Point) -> tuple[int, ...]:
+        """Return the extents of the declared process grid at a point, () if there is none."""
+        if self.grid is None:
+            return ()
+        return tuple(map(int, self.grid.at(self.values(point)[self.grid.parameter])))
 
     def values(self, point: Point) -> dict[str, float]:
         """Return the parameters at a point by name."""
@@ -105,6 +115,10 @@ def read_campaign(path: Path | str) -> Campaign:
     n = [64, 128, 256]
     [environment]                        # for the program, optional
     OMP_NUM_THREADS = "1"
+    [grid]                               # how the program arranges its ranks, if MPI_Cart_create does not; optional
+    parameter = "p"
+    dimensions = 2
+    rule = "balanced"                    # a name of process_grid.RULES
     [search]                             # measures what a prediction needs instead of all points; see read_search
 
     Values of a parameter may also be {from = 10, to = 100, step = 10} or {from = 1, to = 64, factor = 2}.
@@ -167,8 +181,28 @@ class _Declaration:
             ranks=self.ranks(),
             platform=platform,
             rates=self.rates(),
+            grid=self.grid(parameters),
             search=self.search(parameters),
         )
+
+    def grid(self, parameters: tuple[str, ...]) -> ProcessGrid | None:
+        table = self.content.get("grid")
+        if table is None:
+            return None
+        if not isinstance(table, dict):
+            raise self.error("grid", 'should be a table: [grid] with parameter = "p" and dimensions = 2')
+        for key in table:
+            if key not in _GRID:
+                raise self.error(key, f"is unknown; [grid] has {_listed(_GRID)}")
+        parameter, dimensions = table.get("parameter"), table.get("dimensions")
+        rule = table.get("rule", next(iter(RULES)))
+        if parameter not in parameters:
+            raise self.error("parameter", f"should be the number of ranks, one of: {_listed(set(parameters))}")
+        if not isinstance(dimensions, int) or not 2 <= dimensions <= MOST_DIMENSIONS:
+            raise self.error("dimensions", f"should be a whole number from 2 to {MOST_DIMENSIONS}")
+        if rule not in RULES:
+            raise self.error("rule", f"should be one of: {', '.join(map(repr, RULES))}")
+        return ProcessGrid(str(parameter), rule, dimensions, "declared")
 
     def search(self, parameters: tuple[str, ...]) -> SearchPlan | None:
         if "search" not in self.content:

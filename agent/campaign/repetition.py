@@ -43,6 +43,7 @@ class LaunchOptions:
     python: functions of Python programs become regions. mpi_reduce: the ranks reduce their profiles in MPI_Finalize
     (None: $QUIPU_MPI_REDUCE, else if all ranks run the same program). rank_columns: up to so many ranks the archive has
     the values of each, above statistics (None: `merge.column_ranks_wanted`).
+    grid: the extents of the process grid, if the user says them.
     folder: the working folder of the program (None: the current one). say: takes one line of text for the user.
     """
 
@@ -57,6 +58,7 @@ class LaunchOptions:
     python: bool = False
     mpi_reduce: bool | None = None
     rank_columns: int | None = None
+    grid: tuple[int, ...] = ()
     folder: Path | None = None
     node_agent: bool = True
     say: Callable[[str], None] = lambda text: print(f"quipu: {text}", file=sys.stderr)
@@ -120,6 +122,7 @@ def run(
         },
         environment_added={**options.environment, **plan.settings},
         quipu_version=quipu_version(),
+        grid=options.grid,
     )
     try:
         raw.mkdir(parents=True)
