@@ -18,7 +18,8 @@ import time
 import traceback
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[1] / "tests" / "agent")]
+sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "agent"))
 
 from tests.strangers.commands import OF_EXPERIMENTS, check_case
 from tests.strangers.hostile import experiment

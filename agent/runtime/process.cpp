@@ -26,7 +26,6 @@ quipu_costs event_costs;
 bool forked;
 int opened; /* the profile was made (1) or could not be (-1) */
 
-/* FNV-1a */
 uint64_t hash_more(const void *data, size_t bytes, uint64_t hash) {
     for (size_t i = 0; i < bytes; i++)
         hash = (hash ^ static_cast<const unsigned char *>(data)[i]) * 1099511628211u;
