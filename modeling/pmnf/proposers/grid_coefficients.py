@@ -134,4 +134,5 @@ def _with_place(tables: Tables, where: Sequence[NDArray[np.int64]]) -> Tables:
         (*tables.columns, np.ones((1, size))),
         (*tables.scale, np.ones(1)),
         (*tables.cost, np.zeros(1)),
+        (*tables.twice, np.ones(1)),
     )
