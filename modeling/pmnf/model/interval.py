@@ -21,7 +21,7 @@ def interval(values: Sequence[float], weights: Sequence[float], error: float) ->
     relative = min(error / abs(first), _MOST_DEVIATION) if first else 0.0
     if len(values) == 1 and not error:
         return first, first
-    if min(values) > 0.0:
+    if relative and min(values) > 0.0:
         centres = [log(value) for value in values]
         low, high = mixture_quantiles(centres, [relative] * len(values), weights, LEVELS)
         lower, upper = exp(low), exp(min(high, _LARGEST))

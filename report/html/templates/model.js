@@ -192,12 +192,13 @@ function predict(model, at, point) {
     least = Math.min(least, one);
   }
   const relative = middle ? Math.min(error / Math.abs(middle), MOST_DEVIATION) : 0;
-  const centres = least > 0 ? values.map(Math.log) : values;
-  const deviations = values.map((one) => (least > 0 ? relative : Math.max(Math.abs(one) * relative, one === middle ? error : 0)));
+  const multiplicative = relative > 0 && least > 0;
+  const centres = multiplicative ? values.map(Math.log) : values;
+  const deviations = values.map((one) => (multiplicative ? relative : Math.max(Math.abs(one) * relative, one === middle ? error : 0)));
   const end = (level, side) => {
     const found = values.length > 1 ? mixtureQuantile(centres, deviations, weights, level) : centres[0] + side * NORMAL_90 * deviations[0];
-    if (least > 0) return Math.exp(found);
-    return least === 0 ? Math.max(0, found) : found;
+    if (multiplicative) return Math.exp(found);
+    return least >= 0 ? Math.max(0, found) : found;
   };
   return { middle, low: Math.min(middle, end(0.05, -1)), high: Math.max(middle, end(0.95, 1)) };
 }
