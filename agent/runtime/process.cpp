@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -54,6 +53,9 @@ namespace {
 
 Filter filter;
 
+constexpr size_t page_of_regions = 1024, most_pages = 4096;
+const RegionRecord **region_pages[most_pages];
+
 struct KnownRegion : RegionRecord {
     uint64_t hash;
     KnownRegion *next;
@@ -81,10 +83,11 @@ double set_nanoseconds(const char *key, double value) {
 
 /* CPUs that the process may use, as a list like 0-3,7. */
 void affinity_list(char *text, size_t size) {
-    cpu_set_t *set = CPU_ALLOC(4096);
-    size_t bytes = CPU_ALLOC_SIZE(4096);
+    static unsigned long bits[4096 / (8 * sizeof(unsigned long))];
+    auto *set = reinterpret_cast<cpu_set_t *>(bits);
+    constexpr size_t bytes = sizeof bits;
     text[0] = '\0';
-    if (set && sched_getaffinity(0, bytes, set) == 0) {
+    if (sched_getaffinity(0, bytes, set) == 0) {
         size_t used = 0;
         for (int cpu = 0; cpu < 4096 && used < size; cpu++) {
             if (!CPU_ISSET_S(cpu, bytes, set))
@@ -99,7 +102,6 @@ void affinity_list(char *text, size_t size) {
             cpu = last;
         }
     }
-    CPU_FREE(set);
 }
 
 void resource_use() {
@@ -111,19 +113,59 @@ void resource_use() {
     set_number("involuntary_switches", use.ru_nivcsw);
 }
 
-/* The record of a region that a profile keeps; null if there is no memory. */
+/* A name as it is kept: names that do not fit into a chunk are cut, and get their hash for an end. */
+struct KeptName {
+    int length; /* of the part that is kept */
+    char end[24];
+};
+
+KeptName kept_name(const char *name, size_t most) {
+    KeptName kept = {0, ""};
+    size_t length = strlen(name);
+    if (length > most) {
+        snprintf(kept.end, sizeof kept.end, "...#%016llx", static_cast<unsigned long long>(hash_of(name)));
+        length = most;
+        while (length > 0 && (name[length] & 0xc0) == 0x80) /* not within a character */
+            length--;
+    }
+    kept.length = static_cast<int>(length);
+    return kept;
+}
+
+/* Together they fit into a chunk. */
+constexpr size_t longest_name = size_t{32} << 10, longest_display = size_t{16} << 10, longest_file = size_t{8} << 10;
+static_assert(longest_name + longest_display + longest_file + 256 < chunk_room);
+
+/* The record of a region that a profile keeps; null if there is no memory. Under the lock. */
 char *record_of(const quipu_region *region, const char *display, const char *file) {
-    size_t size = strlen(region->name) + strlen(display) + strlen(file) + 40;
-    auto *text = static_cast<char *>(malloc(size));
+    const KeptName name = kept_name(region->name, longest_name), shown = kept_name(display, longest_display),
+                   place = kept_name(file, longest_file);
+    const size_t size = static_cast<size_t>(name.length + shown.length + place.length) + 128;
+    auto *text = static_cast<char *>(keep(size));
     if (text)
-        snprintf(text, size, "%s\x1f%s\x1f%s\x1f%u\x1f%u\x1f%d", region->name, display, file, region->line,
-                 region->kind, region->quiet ? 1 : 0);
+        snprintf(text, size, "%.*s%s\x1f%.*s%s\x1f%.*s%s\x1f%u\x1f%u\x1f%d", name.length, region->name, name.end,
+                 shown.length, display, shown.end, place.length, file, place.end, region->line, region->kind,
+                 region->quiet ? 1 : 0);
     return text;
 }
 
 bool names(const char *record, const char *name) {
-    size_t length = strlen(name);
-    return strncmp(record, name, length) == 0 && record[length] == '\x1f';
+    const KeptName kept = kept_name(name, longest_name);
+    const size_t length = static_cast<size_t>(kept.length), end = strlen(kept.end);
+    return strncmp(record, name, length) == 0 && strncmp(record + length, kept.end, end) == 0 &&
+           record[length + end] == '\x1f';
+}
+
+/* False if there is no room. */
+bool remember_region(uint64_t id, const RegionRecord *record) {
+    if (id / page_of_regions >= most_pages)
+        return false;
+    const RegionRecord **&page = region_pages[id / page_of_regions];
+    if (!page)
+        page = static_cast<const RegionRecord **>(keep(sizeof(RegionRecord *) * page_of_regions));
+    if (page)
+        page[id % page_of_regions] = record;
+    return page != nullptr;
 }
 
 /* Both clocks at one moment: of several readings the quickest, which nothing came between. */
@@ -141,7 +183,7 @@ void read_clock_pair(uint64_t *tick, uint64_t *ns) {
 }
 
 void flush(uint32_t state) {
-    if (!ranks || state == QUIPU_ENDED) { /* thousands of ranks say the same */
+    if ((!ranks || state == QUIPU_ENDED) && may_call_system()) { /* thousands of ranks say the same */
         const Locked locked;
         resource_use();
     }
@@ -149,42 +191,33 @@ void flush(uint32_t state) {
     profile.header->state = state;
 }
 
-/* Shared by a process and its next child: the child has its own copy of what is mapped. */
-int *detached;
-
+/* The lock is held during a fork. The parent goes on at once: what of its call tree it changes, the child does not use,
+ * but for what is noted here. */
 QUIPU_BARE void before_fork() {
     lock();
-    if (detached)
-        return;
-    void *page = mmap(nullptr, sizeof *detached, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    detached = page == MAP_FAILED ? nullptr : static_cast<int *>(page);
+    if (active && opened > 0) {
+        profile.before_fork();
+        note_this_thread();
+    }
 }
 
-/* The parent must not change the call tree before the child has copied it; a child that cannot run is not awaited long.
- */
 QUIPU_BARE void parent_after_fork() {
-    constexpr uint64_t patience_ns = 1000000000;
-    const uint64_t start = nanoseconds(CLOCK_MONOTONIC);
-    while (active && detached && !__atomic_load_n(detached, __ATOMIC_ACQUIRE) &&
-           nanoseconds(CLOCK_MONOTONIC) - start < patience_ns)
-        sched_yield();
-    if (detached)
-        *detached = 0;
+    profile.after_fork();
     unlock();
 }
 
 /* The child of fork counts in a profile of its own, which is made when it next enters or leaves a region. */
 QUIPU_BARE void child_after_fork() {
     if (active && opened > 0) {
-        profile.detach();
+        active = profile.detach();
         keep_one_thread();
         forget_reduction();
         forked = true;
         opened = 0;
+        if (!active)
+            say("quipu: no memory to measure a forked process\n");
     }
-    if (detached)
-        __atomic_store_n(detached, 1, __ATOMIC_RELEASE);
-    detached = nullptr; /* the parent's */
+    profile.after_fork();
     unlock();
 }
 
@@ -242,9 +275,24 @@ void read_run_filter() {
     _exit(1);
 }
 
+/* Bytes; QUIPU_PROFILE_LIMIT is in MiB, 0: no limit. */
+uint64_t profile_limit() {
+    constexpr uint64_t usual = 256, most = uint64_t{1} << 40;
+    const char *text = getenv("QUIPU_PROFILE_LIMIT");
+    char *end = nullptr;
+    if (!text || !*text)
+        return usual << 20;
+    const unsigned long long mebibytes = strtoull(text, &end, 10);
+    if (*end || *text < '0' || *text > '9' || mebibytes > most) {
+        say("quipu: error: QUIPU_PROFILE_LIMIT=%s: it must be a number of MiB, 0 for no limit\n", text);
+        _exit(1);
+    }
+    return mebibytes << 20;
+}
+
 bool make_profile() {
     read_run_filter();
-    if (!profile.create(getenv("QUIPU_DIR"), sizeof(Node), QUIPU_METRIC_COUNT, metric_table()))
+    if (!profile.create(getenv("QUIPU_DIR"), profile_limit(), sizeof(Node), QUIPU_METRIC_COUNT, metric_table()))
         return false;
     clock_kind = choose_clock(getenv("QUIPU_CLOCK"));
     profile.header->clock = clock_kind;
@@ -259,8 +307,8 @@ bool make_profile() {
 }
 
 __attribute__((constructor(200))) void start() {
-    const char *folder = getenv("QUIPU_DIR");
     decided = true;
+    const char *folder = secure_getenv("QUIPU_DIR"); /* a program with more rights than its caller is not measured */
     if (!folder || !*folder)
         return;
     active = true; /* the file is made at first use: shells and wrappers in between leave none */
@@ -312,27 +360,31 @@ void register_region(quipu_region *region) {
             return;
         }
     }
-    auto *entry = static_cast<KnownRegion *>(malloc(sizeof(KnownRegion)));
-    const uint64_t id = ++regions;
+    auto *entry = static_cast<KnownRegion *>(keep(sizeof(KnownRegion)));
     const size_t weight_bytes = sizeof(int64_t) * QUIPU_WEIGHTED * rows;
-    char *text = record_of(region, display, file); /* the descriptor goes away with its library */
-    auto *weights = static_cast<int64_t *>(malloc(weight_bytes + 1));
-    if (!entry || !text || !weights || !profile.add_weights(id, region->weights, rows, QUIPU_BLOCKS, QUIPU_WEIGHTED) ||
-        !profile.add_text(QUIPU_TEXT_REGION, id, &text, 1)) {
-        free(weights);
-        free(entry);
-        free(text);
+    char *text = entry ? record_of(region, display, file) : nullptr; /* the descriptor goes away with its library */
+    auto *weights = text ? static_cast<int64_t *>(keep(weight_bytes + 1)) : nullptr;
+    const uint64_t id = regions + 1;
+    if (!weights || !remember_region(id, entry)) {
         profile.note_lost();
-        __atomic_store_n(&region->id, no_room, __ATOMIC_RELEASE);
-        return;
+        return; /* it is tried again */
     }
-    if (const char *library = region->weights ? new_library_of(region->weights) : nullptr)
-        set_attribute(library, "");
+    regions = id;
     if (rows)
         memcpy(weights, region->weights, weight_bytes);
-    *entry = {{id, text, weights, rows, region->quiet != 0}, hash, *bucket, newest};
+    const bool in_file = profile.add_weights(id, region->weights, rows, QUIPU_BLOCKS, QUIPU_WEIGHTED) &&
+                         profile.add_text(QUIPU_TEXT_REGION, id, &text, 1);
+    const char *library = region->weights ? new_library_of(region->weights) : nullptr;
+    if (library)
+        set_attribute(library, "");
+    *entry = {{id, text, weights, rows, region->quiet != 0, in_file}, hash, *bucket, newest};
     *bucket = newest = entry;
     __atomic_store_n(&region->id, entry->id, __ATOMIC_RELEASE);
+}
+
+const RegionRecord *region_of(uint64_t id) {
+    const RegionRecord **page = id <= regions ? region_pages[id / page_of_regions] : nullptr;
+    return page ? page[id % page_of_regions] : nullptr;
 }
 
 void each_region(void (*visit)(const RegionRecord *)) {
