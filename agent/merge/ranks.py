@@ -70,7 +70,7 @@ def judge(processes: list[RankedProcess], files: Iterable[RankFile]) -> Judgemen
             early[end].append(process.rank)
         for text in profile.problems:
             ranks_by_text[f": {text}"].append(process.rank)
-        partial = partial or bool(end) or profile.damaged or bool(profile.error)
+        partial = partial or bool(end) or profile.damaged or bool(profile.error) or profile.lost > 0
     measured = {process.rank for process in processes}
     missing = {
         file.rank: RankRecord(file.rank, file.host, file.pid, ranges_text(file.affinity), state="no profile")

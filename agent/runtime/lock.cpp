@@ -39,6 +39,9 @@ QUIPU_BARE uint64_t change_signals(int how, uint64_t set) {
 /* More than what is done under the lock needs. */
 constexpr size_t stack_needed = size_t{24} << 10;
 
+/* For call paths that come when there are no system calls any more. */
+constexpr size_t kept_for_later = size_t{1} << 20;
+
 /* A stack for signals may be as small as it likes: what has always fitted there will fit. */
 QUIPU_BARE __attribute__((noinline)) void touch_stack() {
     constexpr size_t page = 4096;
@@ -81,7 +84,10 @@ bool may_call_system() { return !frozen; }
 
 void forgo_system_calls() {
     const Locked locked;
+    if (frozen)
+        return;
     profile.freeze();
+    keep_more(kept_for_later);
     change_signals(SIG_SETMASK, signals);
     frozen = true;
 }

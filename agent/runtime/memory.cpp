@@ -10,20 +10,23 @@ void *reserve(size_t bytes) {
     return memory == MAP_FAILED ? nullptr : memory;
 }
 
-void *keep(size_t bytes) {
+static char *at, *end; /* what is left of the latest block */
+
+bool keep_more(size_t bytes) {
     constexpr size_t block = size_t{256} << 10;
-    static char *at, *end;
+    const size_t size = bytes > block ? bytes : block;
+    auto *fresh = may_call_system() ? static_cast<char *>(reserve(size)) : nullptr;
+    if (!fresh)
+        return false;
+    at = fresh;
+    end = fresh + size;
+    return true;
+}
+
+void *keep(size_t bytes) {
     bytes = (bytes + 15) & ~size_t{15};
-    if (static_cast<size_t>(end - at) < bytes) {
-        if (!may_call_system())
-            return nullptr;
-        const size_t size = bytes > block ? bytes : block;
-        auto *fresh = static_cast<char *>(reserve(size));
-        if (!fresh)
-            return nullptr;
-        at = fresh;
-        end = fresh + size;
-    }
+    if (static_cast<size_t>(end - at) < bytes && !keep_more(bytes))
+        return nullptr;
     void *memory = at;
     at += bytes;
     return memory;

@@ -177,6 +177,12 @@ bool Profile::add_extent() {
     return false;
 }
 
+void Profile::freeze() {
+    if (header && !sealed && !frozen)
+        add_extent();
+    frozen = true;
+}
+
 /* Names and attributes may always be written: they say what the numbers mean. */
 bool Profile::is_beyond_limit(uint32_t type) const {
     const uint64_t used = sizeof(quipu_profile_header) + uint64_t{chunk_count()} * chunk_size;
@@ -190,7 +196,7 @@ quipu_profile_chunk *Profile::add_chunk(uint32_t type, uint32_t location) {
         note_limit();
         return nullptr;
     }
-    if ((count == 0 || begun == extents[count - 1].bytes) && !add_extent())
+    if ((count == 0 || begun == extents[count - 1].bytes) && (frozen || !add_extent()))
         return nullptr;
     auto *chunk = reinterpret_cast<quipu_profile_chunk *>(extents[count - 1].address + begun);
     begun += chunk_size;
@@ -313,7 +319,7 @@ class Checksum {
 } // namespace
 
 void Profile::seal() {
-    if (sealed) /* or no system calls are left */
+    if (sealed || frozen)
         return;
     sealed = true;
     const int fd = file.descriptor();

@@ -77,8 +77,8 @@ class Profile {
     /* At the end of the process: the file is final and gets its checksums. Threads that still count, and whatever runs
      * after this, do so in private copies of what was mapped. */
     void seal();
-    /* The file does not change its size any more: no system calls. */
-    void freeze() { sealed = true; }
+    /* The file does not change its size after this: no system calls. */
+    void freeze();
     /* Notes that events were lost, or that a call path found no room and counts with its caller. */
     void note_lost();
     void note_folded();
@@ -106,6 +106,7 @@ class Profile {
     uint64_t size = 0;
     uint64_t limit = 0;
     bool sealed = false;
+    bool frozen = false;
     bool full = false; /* the disk, or the limit on file sizes; it stays so */
     quipu_profile_chunk *text = nullptr;
     quipu_profile_chunk *weights = nullptr;

@@ -162,6 +162,8 @@ extern __thread size_t thread_stack;
  * have interrupted the malloc of the program, and what only the mapped file points to would be a leak to tools that
  * look for leaks in the program. */
 void *keep(size_t bytes);
+/* Makes room for the next calls of keep() now. False if there is none. */
+bool keep_more(size_t bytes);
 
 /* Counters that nobody reads, for code that runs unmeasured on this thread. */
 uint64_t *idle_counters();
