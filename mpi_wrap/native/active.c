@@ -78,6 +78,9 @@ void quipu_mpi_initialized(void) {
     quipu_mpi_concurrent = PMPI_Query_thread(&level) != MPI_SUCCESS || level == MPI_THREAD_MULTIPLE;
     quipu_mpi_choose_waits(true);
     tell_place(world.rank, world.all);
+    MPI_Comm parent = MPI_COMM_NULL;
+    if (PMPI_Comm_get_parent(&parent) == MPI_SUCCESS && parent != MPI_COMM_NULL)
+        quipu_attribute("spawned", "1"); /* these are ranks of another world */
 }
 
 void quipu_mpi_finalized(void) {

@@ -2,6 +2,10 @@
  *
  * Nothing here may hang a program that would end without it. The arrival is a barrier that is tested: ranks that do
  * not run under these wrappers never come to it, so it completes nowhere, and their profiles are missing in the folder.
+ * So a rank that has waited long, and misses profiles, goes on without a reduction.
+ *
+ * A profile is also missing if its rank could not write it, and that rank comes, perhaps after others went on. A second
+ * barrier follows therefore: if anybody went on, it completes nowhere, and the others go on, too.
  */
 #include "active.h"
 
@@ -20,6 +24,8 @@
 void quipu_mpi_reduce_at_end(void) {}
 #else
 enum { COLUMN_RANKS = 256, PATIENCE_SECONDS = 30, YIELDS = 1000 };
+/* How often profiles must be missing in a row: folders that are shared show new files later. */
+enum { LOOKS_AT_ARRIVAL = 2, LOOKS_TOGETHER = 4 };
 
 static bool all_have_profiles(const char *folder, int ranks) {
     DIR *entries = opendir(folder);
@@ -32,13 +38,14 @@ static bool all_have_profiles(const char *folder, int ranks) {
     return profiles >= ranks;
 }
 
-static bool all_arrive(const char *folder) {
+static bool all_arrive(const char *folder, int looks) {
     MPI_Request barrier;
     if (PMPI_Ibarrier(MPI_COMM_WORLD, &barrier) != MPI_SUCCESS)
         return false;
     struct timespec begin, now;
     clock_gettime(CLOCK_MONOTONIC, &begin);
     time_t next_look = PATIENCE_SECONDS;
+    int missed = 0;
     for (long tests = 0;; tests++) {
         int done = 0;
         if (PMPI_Test(&barrier, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS)
@@ -52,7 +59,8 @@ static bool all_arrive(const char *folder) {
         nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
         clock_gettime(CLOCK_MONOTONIC, &now);
         if (now.tv_sec - begin.tv_sec >= next_look) {
-            if (!all_have_profiles(folder, quipu_mpi_world.all))
+            missed = all_have_profiles(folder, quipu_mpi_world.all) ? 0 : missed + 1;
+            if (missed == looks)
                 return false;
             next_look += PATIENCE_SECONDS;
         }
@@ -76,7 +84,7 @@ void quipu_mpi_reduce_at_end(void) {
                *limit = getenv("QUIPU_RANK_COLUMNS");
     if (wanted == NULL || strcmp(wanted, "1") != 0 || folder == NULL || quipu_mpi_world.all < 2)
         return;
-    if (!all_arrive(folder))
+    if (!all_arrive(folder, LOOKS_AT_ARRIVAL) || !all_arrive(folder, LOOKS_TOGETHER))
         return;
     const struct quipu_snapshot *mine = quipu_take_snapshot();
     struct quipu_reduction reduction = {
