@@ -311,8 +311,11 @@ __attribute__((constructor(200))) void start() {
     const char *folder = secure_getenv("QUIPU_DIR"); /* a program with more rights than its caller is not measured */
     if (!folder || !*folder)
         return;
+    if (pthread_atfork(before_fork, parent_after_fork, child_after_fork) != 0) {
+        say("quipu: no memory; this process is not measured\n"); /* a child would count for its parent */
+        return;
+    }
     active = true; /* the file is made at first use: shells and wrappers in between leave none */
-    pthread_atfork(before_fork, parent_after_fork, child_after_fork);
 }
 
 __attribute__((destructor(200))) void end() {

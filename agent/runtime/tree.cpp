@@ -11,6 +11,7 @@ namespace {
 
 Thread *threads;
 pthread_key_t end_key;
+bool has_end_key; /* else threads that end leave their locations behind */
 uint32_t locations;
 uint32_t nodes;
 quipu_profile_chunk *thread_records;
@@ -58,7 +59,7 @@ void end_thread(void *state) {
 }
 
 /* Before main, so that a thread has room for its value without malloc. */
-__attribute__((constructor(150))) void make_key() { pthread_key_create(&end_key, end_thread); }
+__attribute__((constructor(150))) void make_key() { has_end_key = pthread_key_create(&end_key, end_thread) == 0; }
 
 /* As many frames as fit onto the stack of the thread: a call that keeps its frame needs 32 bytes at least (return
  * address, the frame, alignment to 16). Where stacks have no limit, recursion has to end somewhere. */
@@ -231,7 +232,7 @@ quipu_thread *begin_thread() {
         put(thread->frames->node, outside_of(thread, path));
         put(thread->shared->here, thread->frames->node);
     }
-    if (!ranks)
+    if (!ranks && has_end_key)
         pthread_setspecific(end_key, thread);
     return thread->shared;
 }
