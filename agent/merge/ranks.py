@@ -89,7 +89,11 @@ def judge(
             early[end].append(process.rank)
         for text in profile.problems:
             ranks_by_text[f": {text}"].append(process.rank)
-        partial = partial or bool(end) or profile.damaged or bool(profile.error) or profile.lost > 0
+        mpi_problem = profile.attributes.get("mpi_problem", "")
+        if mpi_problem:
+            ranks_by_text[f": {mpi_problem}"].append(process.rank)
+        lost = profile.damaged or bool(profile.error) or profile.lost > 0 or bool(mpi_problem)
+        partial = partial or bool(end) or lost
     measured = {process.rank for process in processes}
     missing = {
         file.rank: RankRecord(file.rank, file.host, file.pid, ranges_text(file.affinity), state="no profile")

@@ -62,17 +62,26 @@ QUIPU_INLINE struct quipu_link *quipu_known_link(const struct quipu_thread *thre
     return __builtin_expect(link->from == thread->here && link->region == id, 1) ? link : NULL;
 }
 
+QUIPU_INLINE void quipu_fill(struct quipu_frame *frame, struct quipu_node *node, uint64_t *counters) {
+    __atomic_store_n(&frame->counters, counters, __ATOMIC_RELAXED);
+    __atomic_store_n(&frame->node, node, __ATOMIC_RELAXED);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
 QUIPU_INLINE void quipu_activate(struct quipu_thread *thread, struct quipu_frame *top, struct quipu_node *node) {
     __atomic_store_n(&thread->top, top, __ATOMIC_RELAXED);
     __atomic_store_n(&thread->here, node, __ATOMIC_RELAXED);
 }
 
-/* Activates a call path in a new frame; there must be room for it. */
+/* Activates a call path in a new frame; there must be room for it. Until the frame is the innermost one, a signal handler
+ * that is measured takes its place: it is filled before, for handlers that come right after, and then again. */
 QUIPU_INLINE struct quipu_frame *quipu_push(struct quipu_thread *thread, struct quipu_node *node, uint64_t *counters) {
     struct quipu_frame *frame = thread->top + 1;
-    frame->counters = counters;
-    __atomic_store_n(&frame->node, node, __ATOMIC_RELAXED);
-    quipu_activate(thread, frame, node);
+    quipu_fill(frame, node, counters);
+    __atomic_store_n(&thread->top, frame, __ATOMIC_RELAXED);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    quipu_fill(frame, node, counters);
+    __atomic_store_n(&thread->here, node, __ATOMIC_RELAXED);
     return frame;
 }
 

@@ -23,6 +23,7 @@ uint64_t simulated_ticks() { return ranks->now(); }
 uint64_t regions;
 quipu_costs event_costs;
 bool forked;
+bool may_fork; /* the runtime is asked */
 int opened; /* the profile was made (1) or could not be (-1) */
 
 /* FNV-1a */
@@ -291,6 +292,10 @@ uint64_t profile_limit() {
 }
 
 bool make_profile() {
+    if (!may_fork) { /* a child would count for its parent */
+        say("quipu: no memory; this process is not measured\n");
+        return false;
+    }
     read_run_filter();
     if (!profile.create(getenv("QUIPU_DIR"), profile_limit(), sizeof(Node), QUIPU_METRIC_COUNT, metric_table()))
         return false;
@@ -311,11 +316,8 @@ __attribute__((constructor(200))) void start() {
     const char *folder = secure_getenv("QUIPU_DIR"); /* a program with more rights than its caller is not measured */
     if (!folder || !*folder)
         return;
-    if (pthread_atfork(before_fork, parent_after_fork, child_after_fork) != 0) {
-        say("quipu: no memory; this process is not measured\n"); /* a child would count for its parent */
-        return;
-    }
     active = true; /* the file is made at first use: shells and wrappers in between leave none */
+    may_fork = pthread_atfork(before_fork, parent_after_fork, child_after_fork) == 0;
 }
 
 __attribute__((destructor(200))) void end() {

@@ -40,8 +40,10 @@ static bool is_our_mpi(void) {
     quipu_mpi_check_family();
     char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
     int length = 0;
-    if (PMPI_Get_library_version(version, &length) != MPI_SUCCESS)
+    if (PMPI_Get_library_version(version, &length) != MPI_SUCCESS) {
+        quipu_attribute("mpi_problem", "MPI did not say which one it is");
         return false;
+    }
     version[strcspn(version, "\n,")] = '\0';
     for (char *tab = version; (tab = strchr(tab, '\t')) != NULL;)
         *tab = ' ';

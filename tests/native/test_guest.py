@@ -318,3 +318,24 @@ def test_an_allocator_that_is_measured_itself(workshop, tmp_path: Path) -> None:
     done, (profile,) = profiles_of(raw_folder(workshop), program, QUIPU_FILTER=str(selection))
     assert (done.returncode, done.stdout) == (0, "allocated\n")
     assert tree_of(profile)[("main", "malloc", "take")]["visits"] >= 1
+
+
+@pytest.mark.parametrize("way", ["return", "jump", "fork", "exit"])
+@pytest.mark.parametrize("level", ["-O0", "-O2"])
+def test_a_signal_at_any_instruction(workshop, level: str, way: str) -> None:
+    """Nothing that handlers do goes to a call path of others, nor the other way round."""
+    windows = 60
+    program = workshop.build("stepped.c", level, "--quipu-all")
+    done, profiles = profiles_of(raw_folder(workshop), program, way, str(windows), "1")
+    assert done.returncode == 0
+    handled = int(done.stdout)
+    assert handled == 1 if way == "exit" else handled > windows // 2
+    child = max(profiles, key=lambda profile: visits_of(profile, "f"))
+    assert child.problems == ()
+    assert visits_of(child, "in_handler_then") == handled
+    assert visits_of(child, "in_handler") == 3 * handled
+    if way in ("return", "fork"):
+        assert visits_of(child, "f") == 2 * windows
+        places = [path for path in tree_of(child) if path and path[-1].startswith("f")]
+        assert {path[:-1] for path in places} == {("main", "stepped", "window")}
+        assert len({tree_of(child)[path]["blocks"] for path in places}) == 1

@@ -59,7 +59,6 @@
     F(setenv, -1, int, (const char *name, const char *value, int replace), (name, value, replace))                     \
     F(PMPI_Ibarrier, 1, int, (void *comm, void *request), (comm, request))                                             \
     F(PMPI_Comm_group, 1, int, (void *comm, void *group), (comm, group))                                               \
-    F(PMPI_Comm_create, 1, int, (void *comm, void *group, void *made), (comm, group, made))                            \
     F(PMPI_Comm_get_attr, 1, int, (void *comm, int key, void *value, int *there), (comm, key, value, there))           \
     F(PMPI_Comm_get_parent, 1, int, (void *comm), (comm))                                                              \
     F(PMPI_Comm_create_keyval, 1, int, (void *copy, void *end, int *key, void *state), (copy, end, key, state))        \
