@@ -46,12 +46,12 @@ class RunMetadata:
         """Whether the run ended well and every rank is in it."""
         return self.exit_code == 0 and not self.partial
 
-
-def is_oversubscribed(metadata: RunMetadata) -> bool:
-    """Whether ranks of a run shared processors, so that its times contain waiting for one. Simulated time does not."""
-    if metadata.launcher.get("family") == "smpi":
-        return False
-    return any(len(node.get("ranks") or ()) > (node.get("cpus") or math.inf) for node in metadata.nodes)
+    @property
+    def oversubscribed(self) -> bool:
+        """Whether ranks shared processors, so that times contain waiting for one. Simulated time does not."""
+        if self.launcher.get("family") == "smpi":
+            return False
+        return any(len(node.get("ranks") or ()) > (node.get("cpus") or math.inf) for node in self.nodes)
 
 
 def configuration_name(parameters: Mapping[str, float]) -> str:

@@ -23,6 +23,7 @@ from ..launch.raw_folder import PREFIX, RankFile, read_launch, read_rank_file
 from ..merge.experiment import scan_runs
 from ..merge.run import merge_run
 from .file import Campaign, Point
+from .oversubscription import oversubscription_warning
 from .repetition import LaunchOptions, RunFailed, RunInterrupted, run
 
 LOCK_FILE = ".campaign.lock"
@@ -121,7 +122,8 @@ def run_campaign(
     """Run what of a campaign is not complete on the disk yet; the points of a repetition in ascending order.
 
     Runs that failed or are partial are done again, once per invocation; a failing run does not stop the others unless
-    `stop_on_failure`. Raw folders that an interruption left are merged first.
+    `stop_on_failure`. Raw folders that an interruption left are merged first. Points with more ranks than processors
+    are named before the first run.
 
     Raises MeasurementError if another campaign works in the folder, the build fails, or the folder holds runs with
     other parameters; EnvironmentProblem if a part of Quipu is missing.
@@ -138,6 +140,8 @@ def run_campaign(
         progress.planned(tasks, finished)
         if tasks and campaign.build:
             _build(campaign)
+        if warning := oversubscription_warning(campaign, sorted({task.point for task in tasks})):
+            progress.note(warning)
         how = _options(campaign, options, progress)
         outcomes: list[Outcome] = []
         interrupted = False

@@ -41,6 +41,25 @@ def parse_assignments(option: str, texts: Sequence[str]) -> dict[str, float]:
     return values
 
 
+def parse_values(option: str, texts: Sequence[str], parameters: Sequence[str]) -> dict[str, list[float]]:
+    """Return lists of values from texts such as `p=1,2,4`, one a parameter.
+
+    Raises UsageError, naming the option and the text, for what is not NAME=NUMBER,NUMBER,… or repeats a name.
+    """
+    values: dict[str, list[float]] = {}
+    for text in texts:
+        name, _, numbers = (piece.strip() for piece in text.partition("="))
+        if name not in parameters:
+            known = ", ".join(parameters) or "none"
+            raise UsageError(f"{option} {text!r}: write NAME=NUMBER,NUMBER,… with a parameter of: {known}")
+        if name in values:
+            raise UsageError(f"{option} {text!r}: parameter {name} is given twice")
+        values[name] = [_number(option, text, number.strip()) for number in numbers.split(",")]
+        if low := [number for number in values[name] if number <= 0]:
+            raise UsageError(f"{option} {text!r}: {low[0]:g} is not above 0")
+    return values
+
+
 def _number(option: str, text: str, number: str) -> float:
     if _INTEGER.match(number):
         return int(number)

@@ -12,7 +12,7 @@ import numpy as np
 from quipu.modeling.errors import FormatError, MeasurementError, UsageError
 from quipu.modeling.experiment import Experiment, FloatArray, IntArray, Metric
 
-from ..archive.metadata import RunMetadata, is_oversubscribed
+from ..archive.metadata import RunMetadata
 from ..archive.read import read_archive, read_metadata
 from ..archive.run import RunArchive
 from ..profile.overhead import OVERHEAD
@@ -122,7 +122,7 @@ def load_experiment(folder: Path | str, over_ranks: OverRanks = "mean") -> Exper
         notes=tuple(notes),
         oversubscribed=np.isin(
             np.arange(points.shape[0]),
-            [where for run, where in zip(usable, configuration, strict=True) if is_oversubscribed(run.metadata)],
+            [where for run, where in zip(usable, configuration, strict=True) if run.metadata.oversubscribed],
         ),
     )
 

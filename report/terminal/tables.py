@@ -10,12 +10,13 @@ from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
-from ..text import factor, number, path_text, percent, quantity
+from ..text import START_AND_END, beyond_text, core_hours, factor, number, path_text, percent, quantity
 from ..views import ChangeRow, Check, ConfigurationRow, ModelRow, NoiseRow, RankedRow
 from .glyphs import Layout, clean, elide
 from .names import shorten
 
 if TYPE_CHECKING:
+    from quipu.modeling.design.program import Search
     from quipu.modeling.diagnosis import Diagnosis
     from quipu.modeling.refine.selection import RegionSelection
 
@@ -24,10 +25,16 @@ _NAMES = ("call path", "region", "function")
 
 
 def model_table(rows: Sequence[ModelRow], layout: Layout) -> Table:
-    """Return models as a table: call path, metric, formula, fit error (SMAPE), what the model rests on, notes."""
+    """Return models as a table: call path, metric, formula, fit error (SMAPE), what the model rests on, notes.
+
+    Those of the start and the end of MPI come last, below a line that says so.
+    """
     texts = [
-        (path_text(row.path), row.metric, row.formula, percent(row.error / 100), row.basis, row.note) for row in rows
+        (path_text(row.path), row.metric, row.formula, percent(row.error / 100), row.basis, row.note)
+        for row in sorted(rows, key=lambda row: row.start_and_end)
     ]
+    if outside := sum(row.start_and_end for row in rows):
+        texts.insert(len(rows) - outside, (f"{START_AND_END}:", "", "", "", "", ""))
     return _elastic(("call path", "metric", "model", "SMAPE", "basis", "note"), texts, (0, 2, 5), (3,), layout)
 
 
@@ -48,16 +55,39 @@ def noise_table(rows: Sequence[NoiseRow], layout: Layout) -> Table:
     return _elastic(headings, texts, (0, 7), (2, 3, 4, 5), layout)
 
 
-def ranking_table(rows: Sequence[RankedRow], unit: str, layout: Layout) -> Table:
-    """Return a ranking of call paths at a point: predicted value, share, interval, formula, extrapolation flag."""
+def ranking_table(
+    rows: Sequence[RankedRow], unit: str, layout: Layout, start_and_end: Sequence[RankedRow] = ()
+) -> Table:
+    """Return a ranking of call paths at a point: predicted value, share, interval, formula.
+
+    Each says how far it is beyond what was measured, and whether it rests on oversubscribed runs. start_and_end: lines
+    below the ranking, which are no part of the program.
+    """
     texts = []
-    for place, row in enumerate(rows, start=1):
+    for place, row in enumerate((*rows, *start_and_end), start=1):
+        inside = place <= len(rows)
         ends = [quantity(end, unit) for end in (row.low, row.high) if end is not None]
-        flag = "extrapolation" if row.extrapolation else ""
-        value = quantity(row.value, unit)
-        texts.append((str(place), path_text(row.path), value, percent(row.share), " .. ".join(ends), flag, row.formula))
-    headings = ("", "call path", "predicted", "share", "90 % interval", "", "model")
-    return _elastic(headings, texts, (1, 6), (0, 2, 3), layout)
+        numbers = quantity(row.value, unit), percent(row.share) if inside else "", " .. ".join(ends)
+        marks = beyond_text(row.beyond), "oversubscribed" if row.oversubscribed else ""
+        texts.append((str(place) if inside else "", path_text(row.path), *numbers, *marks, row.formula))
+    headings = ("", "call path", "predicted", "share", "90 % interval", "beyond", "", "model")
+    return _elastic(headings, texts, (1, 5, 7), (0, 2, 3), layout)
+
+
+def search_table(search: Search, layout: Layout) -> Table:
+    """Return suggested runs: point, repetition, core hours, by how much each reduces the variance, reason."""
+    texts = [
+        (
+            str(place),
+            ", ".join(f"{name}={number(value)}" for name, value in search.point(one).items()),
+            str(one.repetition),
+            core_hours(one.cost),
+            percent(one.gain),
+            one.reason,
+        )
+        for place, one in enumerate(search.suggestions, start=1)
+    ]
+    return _elastic(("", "point", "repetition", "cost", "gain", "reason"), texts, (1, 5), (0, 2, 3, 4), layout)
 
 
 def filter_table(selection: RegionSelection, dropped: int, layout: Layout) -> Table:
@@ -99,12 +129,21 @@ def generated_table(rows: Sequence[tuple[str, str, str, str]], layout: Layout) -
 
 def configuration_table(parameters: Sequence[str], rows: Sequence[ConfigurationRow], layout: Layout) -> Table:
     """Return the measured configurations of an experiment: parameter values, repetitions, total of a metric."""
-    headings = (*(clean(name, layout.glyphs) for name in parameters), "repetitions", "total", "spread")
+    names = [clean(name, layout.glyphs) for name in parameters]
+    outside = any(row.start_and_end for row in rows)
+    headings = (*names, "repetitions", "program", "spread", START_AND_END, "")
     texts = [
-        (*map(number, row.point), str(row.repetitions), quantity(row.total, row.unit), percent(row.spread))
+        (
+            *map(number, row.point),
+            str(row.repetitions),
+            quantity(row.total, row.unit),
+            percent(row.spread),
+            quantity(row.start_and_end, row.unit) if outside else "",
+            "oversubscribed" if row.oversubscribed else "",
+        )
         for row in rows
     ]
-    return _elastic(headings, texts, (), tuple(range(len(headings))), layout)
+    return _elastic(headings, texts, (), tuple(range(len(headings) - 1)), layout)
 
 
 def check_table(checks: Sequence[Check], layout: Layout) -> Table:
