@@ -3,12 +3,12 @@
     make bench-faults
     make bench-faults ARGS='--most 3 --alarms 1000'
 
-Lets the n-th call that the runtime, quipu-exec and the MPI library make of each function (tests/native/programs/faults.c)
-fail, for every n that the examples reach; then ends what is going on by handlers of a timer at random moments, most of
-them in the making of call paths: they leave by siglongjmp, fork, or end the process. Messages between ranks are not lost,
-and ranks come to collective operations: without that no program ends. The last line is one JSON object: `injected`, how many faults and alarms there were, and how
-many of them had which consequence (bound: 0 for all): `different_output`, `hangs`, `crashes`, and `unsaid`: other numbers
-than without the fault, and no word about it.
+Lets the n-th call that the runtime, quipu-exec and the MPI library make of each function fail
+(tests/native/programs/faults.c), for every n that the examples reach; then ends what is going on by handlers of a timer
+at random moments, most of them in the making of call paths: they leave by siglongjmp, fork, or end the process. No
+message between ranks is lost, and ranks come to collective operations: without that no program ends. The last line is one
+JSON object: `injected`, how many faults and alarms there were, and how many of them had which consequence (bound: 0 for
+all): `different_output`, `hangs`, `crashes`, and `unsaid`: other numbers than without the fault, and no word about it.
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ def examples(folder: Path) -> Iterator[tuple[str, Example]]:
     program = built(TESTS / "mpi" / "programs" / "reduction.c", folder, "quipu-mpicc")
     for rank in (0, 1):
         measured = f"env LD_PRELOAD={mpi_library()}"
-        script = f"if [ $OMPI_COMM_WORLD_RANK = {rank} ]; then exec FAULTS {program} plain; else exec {measured} {program} plain; fi"
+        others = f"if [ $OMPI_COMM_WORLD_RANK != {rank} ]; then exec {measured} {program} plain; fi"
+        script = f"{others}; exec FAULTS {program} plain"
         settings = {**LAUNCH, "LD_PRELOAD": str(mpi_library()), "QUIPU_MPI_REDUCE": "1", "QUIPU_MPI_WAIT": "sample"}
         yield f"MPI, rank {rank}", Example(["mpirun", "-n", "2", "bash", "-c", script], settings)
 

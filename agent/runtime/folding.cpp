@@ -1,9 +1,9 @@
 /* Call paths that found no room in the file: what they do counts with their callers, exactly.
  *
- * Their region has counters in memory, one set in a thread. What these hold belongs to the call of the region that runs,
- * the innermost; it is multiplied by the weights of the region and added to the caller before another one begins, and
- * when it ends. Such a frame has two more above it: code that ends a frame inline finds another on top, and calls the
- * runtime.
+ * Their region has counters in memory, one set in a thread. What these hold belongs to the call of the region that
+ * runs, the innermost; it is multiplied by the weights of the region and added to the caller before another one begins,
+ * and when it ends. Such a frame has two more above it: code that ends a frame inline finds another on top, and calls
+ * the runtime.
  *
  *   the frame: counters of the region, the caller
  *   mark:      no counters, for whom the counters of the region were used before

@@ -73,8 +73,8 @@ QUIPU_INLINE void quipu_activate(struct quipu_thread *thread, struct quipu_frame
     __atomic_store_n(&thread->here, node, __ATOMIC_RELAXED);
 }
 
-/* Activates a call path in a new frame; there must be room for it. Until the frame is the innermost one, a signal handler
- * that is measured takes its place: it is filled before, for handlers that come right after, and then again. */
+/* Activates a call path in a new frame; there must be room for it. Until the frame is the innermost one, a signal
+ * handler that is measured takes its place: it is filled before, for handlers that come right after, and then again. */
 QUIPU_INLINE struct quipu_frame *quipu_push(struct quipu_thread *thread, struct quipu_node *node, uint64_t *counters) {
     struct quipu_frame *frame = thread->top + 1;
     quipu_fill(frame, node, counters);

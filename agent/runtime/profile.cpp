@@ -134,8 +134,8 @@ void Profile::adopt() {
         Extent &extent = extents[i];
         int failure = file.grow(size, extent.bytes);
         for (size_t done = 0; failure == 0 && done < extent.bytes;) {
-            const ssize_t wrote = pwrite(file.descriptor(), extent.address + done, extent.bytes - done,
-                                         static_cast<off_t>(size + done));
+            const ssize_t wrote =
+                pwrite(file.descriptor(), extent.address + done, extent.bytes - done, static_cast<off_t>(size + done));
             if (wrote <= 0)
                 failure = wrote < 0 ? errno : EIO;
             else

@@ -112,7 +112,7 @@ class Profile {
     quipu_profile_chunk *weights = nullptr;
     Extent extents[most_extents] = {};
     size_t count = 0;
-    size_t begun = 0; /* bytes of the last extent that chunks were made of */
+    size_t begun = 0;           /* bytes of the last extent that chunks were made of */
     uint32_t *filled = nullptr; /* by number of the chunk, while the process forks */
     size_t filled_bytes = 0;
 };

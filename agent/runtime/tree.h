@@ -63,7 +63,7 @@ struct Thread {
     Folded *folded;
     uint64_t folding[2]; /* see folding.cpp */
     Node folder;         /* links from here lead to what is folded, by region */
-    Thread *next; /* all threads of the process */
+    Thread *next;        /* all threads of the process */
     struct Copy {
         const Node *of;
         Node *node;
@@ -130,6 +130,8 @@ void note_this_thread();
 void keep_one_thread();
 /* Makes the profile file at first use. False: nothing is measured. */
 bool open_profile();
+/* What QUIPU_FILTER names; a mistake in it ends the process. Under the lock. */
+void read_run_filter();
 /* Gives the region its id; regions that the filter leaves out become quiet. Under the lock. */
 void register_region(quipu_region *region);
 

@@ -116,8 +116,7 @@ static void set_up(void) {
         chosen = strcmp(function, names[i]) ? chosen : i;
     const long fd = path ? syscall(SYS_open, path, O_RDWR | O_CREAT, 0644) : -1;
     if (fd >= 0 && syscall(SYS_ftruncate, fd, sizeof private_counts) == 0) {
-        const long memory =
-            syscall(SYS_mmap, NULL, sizeof private_counts, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        const long memory = syscall(SYS_mmap, NULL, sizeof private_counts, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
         if (memory > 0)
             counts = (void *)memory;
     }

@@ -78,7 +78,9 @@ int main(int argc, char **argv) {
     while (WIFSTOPPED(status)) {
         int signal = is_stop(status, SIGUSR1) ? SIGUSR1 : 0; /* it had to wait */
         if (is_stop(status, SIGSTOP)) { /* a window begins; those without a signal show how long they are */
-            const int late = length * 7 / 8 - rand() % 200, at = length == 0 ? 1 << 30 : rand() % 2 ? rand() % length : late;
+            const int late = length * 7 / 8 - rand() % 200, at = length == 0  ? 1 << 30
+                                                                 : rand() % 2 ? rand() % length
+                                                                              : late;
             int steps = 0;
             do {
                 ptrace(PTRACE_SINGLESTEP, child, 0, 0);
