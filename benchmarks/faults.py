@@ -6,9 +6,11 @@
 Lets the n-th call that the runtime, quipu-exec and the MPI library make of each function fail
 (tests/native/programs/faults.c), for every n that the examples reach; then ends what is going on by handlers of a timer
 at random moments, most of them in the making of call paths: they leave by siglongjmp, fork, or end the process. No
-message between ranks is lost, and ranks come to collective operations: without that no program ends. The last line is one
-JSON object: `injected`, how many faults and alarms there were, and how many of them had which consequence (bound: 0 for
-all): `different_output`, `hangs`, `crashes`, and `unsaid`: other numbers than without the fault, and no word about it.
+message between ranks is lost, and ranks come to collective operations: without that no program ends.
+
+The last line is one JSON object: `injected`, how many faults and alarms there were, and how many of them had which
+consequence (bound: 0 for all): `different_output`, `hangs`, `crashes`, and `unsaid`: other numbers than without the
+fault, and no word about it.
 """
 
 from __future__ import annotations

@@ -104,7 +104,7 @@ QUIPU_BARE static bool copy_in_place(char *address, size_t bytes, bool content) 
             return true;
         munmap(copy, bytes);
     }
-    mmap(address, bytes, may, how | MAP_FIXED, -1, 0);
+    [[maybe_unused]] const void *empty = mmap(address, bytes, may, how | MAP_FIXED, -1, 0);
     return false;
 }
 

@@ -1,6 +1,7 @@
 #include "bytes.h"
 
 #include "mpi_at_hand.h"
+#include "quipu_runtime.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -63,6 +63,12 @@ def few_descriptors() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
 
 
+@pytest.fixture
+def without_sanitizers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For programs that leave no room for what a sanitizer needs: its address space, its own malloc."""
+    monkeypatch.delenv("QUIPU_HOME", raising=False)
+
+
 @pytest.mark.parametrize("way", ["open", "close"])
 def test_files_of_a_program_that_closes_all_descriptors(workshop, way: str) -> None:
     """The program's files get the numbers that ours had; the profile grows all the same, or says that it cannot."""
@@ -192,7 +198,7 @@ def test_a_program_with_more_rights_than_its_caller_is_not_measured(workshop) ->
         assert list(raw.iterdir()) == []
 
 
-def test_threads_need_little_address_space(workshop) -> None:
+def test_threads_need_little_address_space(workshop, without_sanitizers: None) -> None:
     """pthreads.c with as many threads as their stacks of 8 MiB allow, and 12 MiB for each besides."""
     program = workshop.build("pthreads.c", "-O2")
     plain = workshop.run(program, "4")
@@ -307,7 +313,7 @@ int main(void) {
 """
 
 
-def test_an_allocator_that_is_measured_itself(workshop, tmp_path: Path) -> None:
+def test_an_allocator_that_is_measured_itself(workshop, tmp_path: Path, without_sanitizers: None) -> None:
     source = workshop.folder / "allocator.c"
     source.write_text(ALLOCATOR)
     program = workshop.build(source, "-O1", "--quipu-all", "-fno-builtin")
