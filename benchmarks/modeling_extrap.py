@@ -88,8 +88,3 @@ def ask(tasks: str, python: Path) -> dict[str, Any]:
         )
         found: dict[str, Any] = json.loads(answer.read_text())
     return found
-
-
-def arguments_folder() -> Path:
-    """Return where the reference sets are unless --data says otherwise: next to the repository."""
-    return HERE.parent.parent / "shared" / "reference" / "modeling-speed"

@@ -11,6 +11,7 @@ from .analysis import Analysis
 from .documents import Real, Whole, typed
 from .errors import FormatError, ModelingError
 from .experiment import CallTree, Metric, Region, RegionKind
+from .limits import reading
 from .pmnf import from_json, to_json
 from .pmnf.modeler import NoModel
 from .priors.effort_time import PathModel
@@ -142,9 +143,12 @@ def _tree(document: _Document, source: object) -> CallTree:
         np.array([getattr(own, name) for own in document.callpaths], dtype=np.int64) for name in ("region", "parent")
     )
     try:
-        return CallTree(regions, region, parent)
+        tree = CallTree(regions, region, parent)
     except ModelingError as error:
         raise FormatError(source, str(error)) from None
+    with reading(source) as cost:
+        cost.check_depth(int(tree.depth.max(initial=0)))
+    return tree
 
 
 def _path_model(entry: _Entry, source: object) -> PathModel:

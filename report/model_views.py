@@ -133,7 +133,7 @@ def ranking_view(
         if outside:
             whole, marked = evaluation.start_and_end, any(row.oversubscribed for row in outside)
             ends = (whole.lower, whole.upper, evaluation.beyond)
-            outside.insert(0, RankedRow((START_AND_END,), whole.value, math.nan, "", *ends, "sum", marked))
+            outside.insert(0, RankedRow(("start and end",), whole.value, math.nan, "", *ends, "sum", marked))
     notes = extrapolation_notes(analysis, point)
     if not evaluation.metric.is_effort:
         notes += oversubscription_notes(analysis)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from quipu.modeling.extrapolation import is_far
-
 START_AND_END = "start and end of MPI"
 
 _PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
@@ -66,8 +64,7 @@ def factor(value: float) -> str:
 
 def beyond_text(beyond: Mapping[str, float]) -> str:
     """Return how many times something is beyond the measured range, by parameter: `p 512×, n 4×`; empty within."""
-    text = ", ".join(f"{name} {factor(x)}" for name, x in beyond.items())
-    return f"{text} (far)" if is_far(beyond) else text
+    return ", ".join(f"{name} {factor(x)}" for name, x in beyond.items())
 
 
 def number(value: float) -> str:

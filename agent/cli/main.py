@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 import typer
 from quipu.modeling.errors import QuipuError
+from quipu.modeling.printable import printable
 
 from . import (
     campaign,
@@ -146,7 +147,7 @@ def main() -> None:
 
 def _complain(message: str, code: int) -> int:
     try:
-        print(f"quipu: error: {message}", file=sys.stderr, flush=True)
+        print(f"quipu: error: {printable(message)}", file=sys.stderr, flush=True)
     except BrokenPipeError:
         return _quiet_pipe()
     return code

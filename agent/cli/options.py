@@ -7,13 +7,13 @@ import re
 from collections.abc import Sequence
 from typing import Any, Literal, cast
 
+from quipu.modeling.documents import is_parameter
 from quipu.modeling.errors import UsageError
 
 # A width of 110 columns for help texts; -h as well as --help.
 CONTEXT: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
-_INTEGER = re.compile(r"[+-]?[0-9]+\Z")
+_INTEGER = re.compile(r"[+-]?[0-9]{1,18}\Z")
 OVER_RANKS = ("mean", "max", "sum")
 JOBS = "Processes that work: a number of this machine, or mpi for those of the MPI job that mpirun started."
 RANK_COLUMNS = (
@@ -33,7 +33,7 @@ def parse_assignments(option: str, texts: Sequence[str]) -> dict[str, float]:
             name, equals, number = (piece.strip() for piece in part.partition("="))
             if not equals or not number:
                 raise UsageError(f"{option} {text!r}: write NAME=NUMBER, such as {option} p=4")
-            if not _NAME.match(name):
+            if not is_parameter(name):
                 raise UsageError(f"{option} {text!r}: {name!r} is no name of a parameter: letters, digits and _ only")
             if name in values:
                 raise UsageError(f"{option} {text!r}: parameter {name} is given twice")

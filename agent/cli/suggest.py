@@ -43,6 +43,7 @@ def command(
     from quipu.modeling.design.space import search_space
     from quipu.modeling.errors import UsageError
     from quipu.report.json_views import search_json
+    from quipu.report.model_views import oversubscription_notes
     from quipu.report.terminal import head, tables
     from quipu.report.text import core_hours, number, percent
 
@@ -58,8 +59,9 @@ def command(
         name: given.get(name) or measured.points[:, number].tolist() for number, name in enumerate(measured.parameters)
     }
     candidates = search_space(columns, constraints)
+    analysis = analyze(measured)
     found = search(
-        measured, analyze(measured), candidates, point, STRATEGIES[strategy](), limit, batch, ranks or None, repetitions
+        measured, analysis, candidates, point, STRATEGIES[strategy](), limit, batch, ranks or None, repetitions
     )
     if as_json:
         show_json(search_json(measured.name, found, limit))
@@ -73,6 +75,7 @@ def command(
         ("suggested", core_hours(sum(one.cost for one in found.suggestions))),
     ]
     room = layout()
-    show([head(measured.name, shown, measured.notes, room), tables.search_table(found, room)])
+    notes = [*oversubscription_notes(analysis), *measured.notes]
+    show([head(measured.name, shown, notes, room), tables.search_table(found, room)])
     if not found.suggestions:
         say(f"nothing fits the {core_hours(max(allowed - found.spent, 0.0))} that are left of the budget")

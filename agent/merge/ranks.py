@@ -43,7 +43,7 @@ def assign_ranks(profiles: Iterable[ProcessProfile], files: Iterable[RankFile]) 
         host, text = profile.attributes.get("host", ""), profile.attributes.get("rank", "")
         if profile.attributes.get("spawned") == "1":
             continue
-        if text.isascii() and text.isdigit() and int(text[:20]) < 1 << 31:
+        if text.isascii() and text.isdigit() and len(text) < 20 and int(text) < 1 << 31:
             known.append(RankedProcess(int(text), host, profile))
             by_process.setdefault((host, profile.pid), int(text))
         else:

@@ -49,7 +49,7 @@ def _lines(candidates: FloatArray, costs: FloatArray, parameter: int) -> list[li
 
 
 def has_lines(candidates: FloatArray, measured: IntArray) -> bool:
-    """Whether models can be made of what was measured: a line of each parameter, of all values but one that it needs."""
+    """Whether models can be made of what was measured: a line of each parameter, with all values but one."""
     if not len(measured):
         return False
     known = candidates[measured]

@@ -150,9 +150,11 @@ def relative_noise(model: Model, values: FloatArray, points: FloatArray) -> floa
 
     values: (C, R) of one call path, NaN where there are fewer repetitions; points: (C, m).
     """
-    counts = (~np.isnan(values)).sum(axis=1)
     means = np.nanmean(values, axis=1)
-    size = np.maximum(np.abs(means), 1e-300)
+    happened = np.abs(means) > 1e-12 * np.abs(means).max()
+    values, points, means = values[happened], points[happened], means[happened]
+    counts = (~np.isnan(values)).sum(axis=1)
+    size = np.abs(means)
     repeated = np.nansum(((values - means[:, None]) / size[:, None]) ** 2)
     residuals = (((means - model.evaluate(points)) / size) ** 2 * counts).sum()
     freedom = float((counts - 1).sum()) + max(len(values) - len(model.terms) - 1, 0)

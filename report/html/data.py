@@ -122,7 +122,7 @@ def _values(values: FloatArray, metric: Metric) -> list[Any]:
 def _rounded(values: FloatArray) -> FloatArray:
     with np.errstate(divide="ignore", invalid="ignore"):
         digits = np.floor(np.log10(np.abs(values)))
-    scale = 10.0 ** (8 - np.where(np.isfinite(digits), digits, 0))
+    scale = 10.0 ** (8 - np.maximum(np.where(np.isfinite(digits), digits, 0), -300))
     return np.asarray(np.round(values * scale) / scale)
 
 

@@ -14,6 +14,7 @@ from markupsafe import Markup
 from quipu.modeling.behaviour import Behaviour
 from quipu.modeling.diagnosis import Diagnosis, Slowdown
 from quipu.modeling.experiment import Experiment
+from quipu.modeling.printable import printable
 
 from ..model_views import diagnosis_facts
 from ..text import factor, number, percent, quantity
@@ -83,7 +84,7 @@ def _page(template: str, more_style: str = "", **content: Any) -> str:
     environment.filters |= {"factor": factor, "percent": percent, "quantity": quantity}
     style = Markup("\n" + read_template("report.css") + more_style)
     page = environment.from_string(read_template(template))
-    return page.render(style=style, style_hash=content_hash(style), **content)
+    return printable(page.render(style=style, style_hash=content_hash(style), **content))
 
 
 def script_json(data: Any) -> str:

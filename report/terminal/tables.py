@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from quipu.modeling.refine.selection import RegionSelection
 
 _GAP = 2
+_NARROWEST = 12  # columns of a text that is cut
 _NAMES = ("call path", "region", "function")
 
 
@@ -61,9 +62,9 @@ def ranking_table(
     """Return a ranking of call paths at a point: predicted value, share, interval, formula.
 
     Each says how far it is beyond what was measured, and whether it rests on oversubscribed runs. start_and_end: lines
-    below the ranking, which are no part of the program.
+    below the ranking, which are no part of the program. Where there is no room, models and then shares are left out.
     """
-    texts = []
+    texts: list[tuple[str, ...]] = []
     for place, row in enumerate((*rows, *start_and_end), start=1):
         inside = place <= len(rows)
         ends = [quantity(end, unit) for end in (row.low, row.high) if end is not None]
@@ -71,7 +72,10 @@ def ranking_table(
         marks = beyond_text(row.beyond), "oversubscribed" if row.oversubscribed else ""
         texts.append((str(place) if inside else "", path_text(row.path), *numbers, *marks, row.formula))
     headings = ("", "call path", "predicted", "share", "90 % interval", "beyond", "", "model")
-    return _elastic(headings, texts, (1, 5, 7), (0, 2, 3), layout)
+    for least in (7, 3):
+        if texts and _least_width(headings, texts, (1, 7)) > layout.width:
+            texts = [(*row[:least], "", *row[least + 1 :]) for row in texts]
+    return _elastic(headings, texts, (1, 7), (0, 2, 3), layout)
 
 
 def search_table(search: Search, layout: Layout) -> Table:
@@ -170,6 +174,16 @@ def function_table(rows: Sequence[Sequence[str]], layout: Layout) -> Table:
     return _elastic(("function", "source", "blocks", "instructions", "calls", ""), rows, (0, 1), (2, 3, 4), layout)
 
 
+def _least_width(headings: Sequence[str], rows: Sequence[Sequence[str]], elastic: Sequence[int]) -> int:
+    """Return the least width of a table as `_elastic` makes it."""
+    widths = []
+    for at, heading in enumerate(headings):
+        if any(row[at] for row in rows):
+            natural = max([cell_len(heading), *(cell_len(row[at]) for row in rows)])
+            widths.append(min(natural, _NARROWEST) if at in elastic else natural)
+    return sum(widths) + _GAP * (len(widths) - 1)
+
+
 def _elastic(
     headings: Sequence[str], rows: Sequence[Sequence[str]], elastic: Sequence[int], right: Sequence[int], layout: Layout
 ) -> Table:
@@ -194,9 +208,9 @@ def _elastic(
 
 
 def _share(natural: list[int], room: int) -> list[int]:
-    """Divide `room` columns between texts of these widths: no more than each needs, at least 12."""
+    """Divide `room` columns between texts of these widths: no more than each needs, at least `_NARROWEST`."""
     widths = [0] * len(natural)
     for place, at in enumerate(sorted(range(len(natural)), key=lambda at: natural[at])):
-        widths[at] = max(min(natural[at], 12), min(natural[at], room // (len(natural) - place)))
+        widths[at] = max(min(natural[at], _NARROWEST), min(natural[at], room // (len(natural) - place)))
         room -= widths[at]
     return widths

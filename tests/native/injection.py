@@ -81,7 +81,7 @@ def ending_of(example: Example, library: Path, faults: Mapping[str, str]) -> End
             except FormatError:
                 said = True
                 continue
-            said = said or bool(profile.problems)
+            said = said or bool(profile.problems) or "mpi_problem" in profile.attributes
             for metric in profile.metrics:
                 if metric.is_effort and metric.over_locations == "sum":
                     effort[metric.name] = effort.get(metric.name, 0) + int(profile.values[metric.name].sum())

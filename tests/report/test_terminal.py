@@ -150,9 +150,9 @@ main         blocks                         -  measured  not measured
     ]
     outside = [RankedRow(("start and end of MPI",), 60.0, float("nan"))]
     assert lines(plain_text(ranking_table(ranked, "s", Layout(120), outside))) == lines("""
-   call path             predicted  share  90 % interval     beyond                              model
-1  main->sweep              12.5 s  90.0%  11.0 s .. 14.0 s  p 512×, n 4× (far)                  2e-8·n³/p
-2  main->wait              1.00 ms  10.0%                    p 2×                oversubscribed
+   call path             predicted  share  90 % interval     beyond                        model
+1  main->sweep              12.5 s  90.0%  11.0 s .. 14.0 s  p 512×, n 4×                  2e-8·n³/p
+2  main->wait              1.00 ms  10.0%                    p 2×          oversubscribed
 3  main                    1.00 ms  10.0%
    start and end of MPI     60.0 s
 """)
