@@ -47,9 +47,13 @@ QUIPU_INLINE void quipu_max_alone(struct quipu_node *node, enum quipu_metric met
         __atomic_store_n(&node->metrics[metric], value, __ATOMIC_RELAXED);
 }
 
-/* Adds the time since the latest event to the active node. now: a reading of the thread's clock. */
+/* Adds the time since the latest event to the active node. now: a reading of the thread's clock; a signal handler may
+ * have been measured since that reading. */
 QUIPU_INLINE void quipu_charge(struct quipu_thread *thread, uint64_t now) {
-    quipu_add_alone(thread->here, QUIPU_TIME, now - __atomic_load_n(&thread->last, __ATOMIC_RELAXED));
+    const uint64_t last = __atomic_load_n(&thread->last, __ATOMIC_RELAXED);
+    if (__builtin_expect(now <= last, 0))
+        return;
+    quipu_add_alone(thread->here, QUIPU_TIME, now - last);
     __atomic_store_n(&thread->last, now, __ATOMIC_RELAXED);
 }
 
@@ -114,8 +118,7 @@ QUIPU_INLINE void quipu_exit_inline(struct quipu_frame *frame, uint64_t now) {
     }
     if (now == 0)
         now = quipu_cycles();
-    if (now > thread->last) /* a signal handler may have been measured since that reading */
-        quipu_charge(thread, now);
+    quipu_charge(thread, now);
     quipu_activate(thread, frame - 1, frame[-1].node);
 }
 

@@ -65,7 +65,7 @@ def few_descriptors() -> None:
 
 @pytest.fixture
 def without_sanitizers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For programs that leave no room for what a sanitizer needs: its address space, its own malloc."""
+    """For programs that leave no room for what a sanitizer needs: address space, a malloc of its own, system calls."""
     monkeypatch.delenv("QUIPU_HOME", raising=False)
 
 
@@ -255,7 +255,7 @@ int main(void) {
 
 
 @pytest.mark.parametrize("options", [(), ("-static",)], ids=["shared", "static"])
-def test_a_program_that_gives_up_its_system_calls(workshop, options: tuple[str, ...]) -> None:
+def test_a_program_that_gives_up_its_system_calls(workshop, options: tuple[str, ...], without_sanitizers: None) -> None:
     source = workshop.folder / "sandbox.c"
     source.write_text(SANDBOX)
     program = workshop.build(source, "-O1", "--quipu-all", f"-I{Path(__file__).parent / 'programs'}", *options)
