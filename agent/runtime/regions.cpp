@@ -11,14 +11,13 @@ namespace quipu {
 
 uint64_t regions;
 
-namespace {
-
-/* FNV-1a */
 uint64_t hash_more(const void *data, size_t bytes, uint64_t hash) {
     for (size_t i = 0; i < bytes; i++)
         hash = (hash ^ static_cast<const unsigned char *>(data)[i]) * 1099511628211u;
     return hash;
 }
+
+namespace {
 
 uint64_t hash_of(const char *text, uint64_t hash = 14695981039346656037u) {
     return hash_more(text, strlen(text), hash);
