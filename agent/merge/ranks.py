@@ -30,32 +30,51 @@ class Judgement:
 
 
 def assign_ranks(profiles: Iterable[ProcessProfile], files: Iterable[RankFile]) -> list[RankedProcess]:
-    """Return the processes in order of rank, start and pid.
+    """Return the processes in order of rank, start and pid; those that are no ranks of the run are left out.
 
-    The rank is what the process itself says (attribute "rank"), else what the shim wrote for its pid and host; the
-    rest are numbered after those, in order of host and pid.
+    The rank is what the process itself says (attribute "rank"), else what the shim wrote for its pid and host, else
+    that of the process that it was forked from. If others say how many ranks there are, the rest are no ranks, as
+    processes that MPI_Comm_spawn started; else they are numbered in order of host and pid.
     """
     by_process = {(file.host, file.pid): file.rank for file in files}
     known: list[RankedProcess] = []
     unknown: list[ProcessProfile] = []
     for profile in profiles:
-        host = profile.attributes.get("host", "")
-        text = profile.attributes.get("rank", "")
+        host, text = profile.attributes.get("host", ""), profile.attributes.get("rank", "")
+        if profile.attributes.get("spawned") == "1":
+            continue
         if text.isascii() and text.isdigit() and len(text) < 20 and int(text) < 1 << 31:
             known.append(RankedProcess(int(text), host, profile))
-        elif (host, profile.pid) in by_process:
-            known.append(RankedProcess(by_process[host, profile.pid], host, profile))
+            by_process.setdefault((host, profile.pid), int(text))
         else:
             unknown.append(profile)
-    following = max((process.rank for process in known), default=-1) + 1
-    unknown.sort(key=lambda profile: (profile.attributes.get("host", ""), profile.pid, profile.path.name))
-    for number, profile in enumerate(unknown, start=following):
-        known.append(RankedProcess(number, profile.attributes.get("host", ""), profile))
+    unknown.sort(key=lambda profile: (profile.started_epoch_ns, profile.pid))
+    rest = []
+    for profile in unknown:  # parents begin before their children
+        host, parent = profile.attributes.get("host", ""), profile.attributes.get("forked_from", "")
+        rank = by_process.get((host, profile.pid))
+        if rank is None and parent.isascii() and parent.isdigit():
+            rank = by_process.get((host, int(parent[:20])))
+        if rank is None:
+            rest.append(profile)
+            continue
+        by_process.setdefault((host, profile.pid), rank)
+        known.append(RankedProcess(rank, host, profile))
+    if not any(profile.profile.attributes.get("ranks") for profile in known):
+        following = max((process.rank for process in known), default=-1) + 1
+        rest.sort(key=lambda profile: (profile.attributes.get("host", ""), profile.pid, profile.path.name))
+        for number, profile in enumerate(rest, start=following):
+            known.append(RankedProcess(number, profile.attributes.get("host", ""), profile))
     return sorted(known, key=lambda p: (p.rank, p.profile.started_epoch_ns, p.profile.pid, p.profile.path.name))
 
 
-def judge(processes: list[RankedProcess], files: Iterable[RankFile]) -> Judgement:
-    """Return what is doubtful: ranks that were ended early, that left no profile, or whose profile is damaged."""
+def judge(
+    processes: list[RankedProcess], files: Iterable[RankFile], foreign: Iterable[ProcessProfile] = ()
+) -> Judgement:
+    """Return what is doubtful: ranks that were ended early, that left no profile, or whose profile is damaged.
+
+    foreign: profiles that were left out, which is doubtful, too.
+    """
     early: dict[str, list[int]] = defaultdict(list)
     ranks_by_text: dict[str, list[int]] = defaultdict(list)
     partial = False
@@ -70,7 +89,11 @@ def judge(processes: list[RankedProcess], files: Iterable[RankFile]) -> Judgemen
             early[end].append(process.rank)
         for text in profile.problems:
             ranks_by_text[f": {text}"].append(process.rank)
-        partial = partial or bool(end) or profile.damaged or bool(profile.error)
+        mpi_problem = profile.attributes.get("mpi_problem", "")
+        if mpi_problem:
+            ranks_by_text[f": {mpi_problem}"].append(process.rank)
+        lost = profile.damaged or bool(profile.error) or profile.lost > 0 or bool(mpi_problem)
+        partial = partial or bool(end) or lost
     measured = {process.rank for process in processes}
     missing = {
         file.rank: RankRecord(file.rank, file.host, file.pid, ranges_text(file.affinity), state="no profile")
@@ -82,10 +105,16 @@ def judge(processes: list[RankedProcess], files: Iterable[RankFile]) -> Judgemen
         ranks_by_text[text].extend(missing)
     problems = [f"{_ranks(ranks)}{text}: {_until_then(ranks)}" for text, ranks in early.items()]
     problems += [f"{_ranks(ranks)}{text}" for text, ranks in ranks_by_text.items()]
+    pids = sorted(profile.pid for profile in foreign)
+    if pids:
+        problems.append(
+            f"{len(pids)} processes are no ranks of this run (started by MPI_Comm_spawn or beside it) and were left "
+            f"out: {', '.join(map(str, pids[:10]))}{' ...' if len(pids) > 10 else ''}"
+        )
     unseen = expected - len(measured) - len(missing)
     if unseen > 0:
         problems.append(f"{unseen} of {expected} ranks left nothing at all")
-    return Judgement(tuple(problems), tuple(missing.values()), partial or bool(missing) or unseen > 0)
+    return Judgement(tuple(problems), tuple(missing.values()), partial or bool(missing) or unseen > 0 or bool(pids))
 
 
 def _early_end(profile: ProcessProfile) -> str:

@@ -110,6 +110,8 @@ def combine(
     by `workers`. The result does not depend on how many there are. column_ranks: as in `merge_run`.
     """
     processes = assign_ranks(raw.profiles, raw.rank_files)
+    ranked = {id(process.profile) for process in processes}
+    foreign = [profile for profile in raw.profiles if id(profile) not in ranked]
     ends = ends_of([process.profile for process in processes], ends_by_host(raw.nodes, raw.alive), launch_end(metadata))
     metrics, conflicts = common_metrics(raw.profiles)
     ranks = len({process.rank for process in processes})
@@ -117,7 +119,7 @@ def combine(
     found, costs, doubts = _reduced(raw, processes, ranks <= limit)
     if found is None:
         found, processes, costs = _from_profiles(processes, ends, metrics, workers, ranks <= limit)
-    judgement = judge(processes, raw.rank_files)
+    judgement = judge(processes, raw.rank_files, foreign)
     problems = (*metadata.problems, *raw.problems, *doubts, *conflicts, *judgement.problems)
     records = [*(_record(process) for process in processes), *judgement.missing]
     records.sort(key=lambda record: (record.rank, record.pid))

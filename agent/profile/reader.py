@@ -211,6 +211,8 @@ def _assemble(
     lost = header.number("lost")
     if lost:
         problems.append(f"{lost} events found no room in the profile and are not counted")
+    if folded := header.number("folded"):
+        problems.append(f"{folded} call paths found no room in the profile and count with their callers")
     error = bytes(header.fields["error"]).split(b"\0", 1)[0].decode("utf-8", "replace")
     if error:
         problems.append(error)

@@ -148,7 +148,7 @@ Rank &rank_of(const quipu_thread *thread) {
 /* The record of a region; null for the root and for regions that found no room. */
 const RegionRecord *record(uint64_t id) {
     static Map records;
-    if (!id || id == no_room)
+    if (!id)
         return nullptr;
     if (!records.find(id)) {
         const Locked locked;
@@ -320,7 +320,7 @@ void read_file(const char *path) {
 } // namespace
 
 void note_visit(quipu_thread *thread, Link *link) {
-    if (own(thread)->busy || link->visits == &own(thread)->no_visits)
+    if (is_locked_here() || link->folded || link->visits == &own(thread)->no_visits)
         return; /* of measure_overhead, or in a signal handler; or it counts with the node that is active */
     auto *node = reinterpret_cast<Node *>(reinterpret_cast<char *>(link->visits) - offsetof(Node, metrics) -
                                           sizeof(uint64_t) * QUIPU_VISITS);

@@ -47,9 +47,13 @@ QUIPU_INLINE void quipu_max_alone(struct quipu_node *node, enum quipu_metric met
         __atomic_store_n(&node->metrics[metric], value, __ATOMIC_RELAXED);
 }
 
-/* Adds the time since the latest event to the active node. now: a reading of the thread's clock. */
+/* Adds the time since the latest event to the active node. now: a reading of the thread's clock; a signal handler may
+ * have been measured since that reading. */
 QUIPU_INLINE void quipu_charge(struct quipu_thread *thread, uint64_t now) {
-    quipu_add_alone(thread->here, QUIPU_TIME, now - __atomic_load_n(&thread->last, __ATOMIC_RELAXED));
+    const uint64_t last = __atomic_load_n(&thread->last, __ATOMIC_RELAXED);
+    if (__builtin_expect(now <= last, 0))
+        return;
+    quipu_add_alone(thread->here, QUIPU_TIME, now - last);
     __atomic_store_n(&thread->last, now, __ATOMIC_RELAXED);
 }
 
@@ -62,17 +66,26 @@ QUIPU_INLINE struct quipu_link *quipu_known_link(const struct quipu_thread *thre
     return __builtin_expect(link->from == thread->here && link->region == id, 1) ? link : NULL;
 }
 
+QUIPU_INLINE void quipu_fill(struct quipu_frame *frame, struct quipu_node *node, uint64_t *counters) {
+    __atomic_store_n(&frame->counters, counters, __ATOMIC_RELAXED);
+    __atomic_store_n(&frame->node, node, __ATOMIC_RELAXED);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
 QUIPU_INLINE void quipu_activate(struct quipu_thread *thread, struct quipu_frame *top, struct quipu_node *node) {
     __atomic_store_n(&thread->top, top, __ATOMIC_RELAXED);
     __atomic_store_n(&thread->here, node, __ATOMIC_RELAXED);
 }
 
-/* Activates a call path in a new frame; there must be room for it. */
+/* Activates a call path in a new frame; there must be room for it. Until the frame is the innermost one, a signal
+ * handler that is measured takes its place: it is filled before, for handlers that come right after, and then again. */
 QUIPU_INLINE struct quipu_frame *quipu_push(struct quipu_thread *thread, struct quipu_node *node, uint64_t *counters) {
     struct quipu_frame *frame = thread->top + 1;
-    frame->counters = counters;
-    __atomic_store_n(&frame->node, node, __ATOMIC_RELAXED);
-    quipu_activate(thread, frame, node);
+    quipu_fill(frame, node, counters);
+    __atomic_store_n(&thread->top, frame, __ATOMIC_RELAXED);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    quipu_fill(frame, node, counters);
+    __atomic_store_n(&thread->here, node, __ATOMIC_RELAXED);
     return frame;
 }
 
@@ -105,8 +118,7 @@ QUIPU_INLINE void quipu_exit_inline(struct quipu_frame *frame, uint64_t now) {
     }
     if (now == 0)
         now = quipu_cycles();
-    if (now > thread->last) /* a signal handler may have been measured since that reading */
-        quipu_charge(thread, now);
+    quipu_charge(thread, now);
     quipu_activate(thread, frame - 1, frame[-1].node);
 }
 

@@ -22,6 +22,7 @@ struct Idle {
 
 pthread_key_t key;
 pthread_once_t once = PTHREAD_ONCE_INIT;
+bool has_key;
 uint64_t shared_counters[QUIPU_MOST_COUNTERS]; /* without memory */
 
 /* When a thread ends. */
@@ -31,16 +32,20 @@ void end(void *idle) {
     munmap(idle, sizeof(Idle));
 }
 
-void make_key() { pthread_key_create(&key, end); }
+void make_key() { has_key = pthread_key_create(&key, end) == 0; }
 
 /* Null if there is no memory. */
 Idle *idle_state() {
     pthread_once(&once, make_key);
+    if (!has_key)
+        return nullptr;
     if (void *known = pthread_getspecific(key))
         return static_cast<Idle *>(known);
     void *memory = reserve(sizeof(Idle));
-    if (memory)
-        pthread_setspecific(key, memory);
+    if (memory && pthread_setspecific(key, memory) != 0) {
+        munmap(memory, sizeof(Idle));
+        memory = nullptr;
+    }
     return static_cast<Idle *>(memory);
 }
 

@@ -13,7 +13,7 @@ struct quipu_link {
     struct quipu_node *to; /* the node that is active then */
     uint64_t *counters;    /* of the call path; of nobody if there was no room for it */
     uint64_t *visits;
-    struct quipu_link *next; /* from the same node */
+    struct quipu_folded *folded; /* NULL; else the region counts with its caller, and the link is not in the table */
 };
 
 /* In the mapped file; begins as quipu_profile_node. */
@@ -23,10 +23,8 @@ struct quipu_node {
     uint64_t region;
     struct quipu_node *up;
     uint64_t salt; /* see quipu_thread.table */
-    struct quipu_link *links;
     uint64_t *counters;
-    struct quipu_node *outside; /* active in threads that begin here, while they are outside of all regions */
-    uint64_t hidden[1];
+    uint64_t hidden[3];
     uint64_t metrics[QUIPU_METRIC_COUNT];
 };
 

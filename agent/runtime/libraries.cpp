@@ -51,7 +51,8 @@ const char *new_library_of(const void *address) {
             return nullptr;
     if (count == most)
         return nullptr;
-    Search search = {number, {number, number + 1}, ""};
+    static Search search; /* under the lock; the stack may be small */
+    search = {number, {number, number + 1}, ""};
     /* Not dladdr: another thread may hold its lock while the constructors of a library enter regions and wait for ours.
      */
     dl_iterate_phdr(look, &search);

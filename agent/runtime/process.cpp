@@ -1,6 +1,5 @@
 /* The life of a measured process: start, regions, attributes, flush, end, fork. */
 #include "clock.h"
-#include "filter.h"
 #include "tree.h"
 
 #include <pthread.h>
@@ -8,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -21,20 +19,10 @@ const quipu_ranks *ranks;
 
 uint64_t simulated_ticks() { return ranks->now(); }
 
-uint64_t regions;
 quipu_costs event_costs;
 bool forked;
-int opened; /* the profile was made (1) or could not be (-1) */
-
-uint64_t hash_more(const void *data, size_t bytes, uint64_t hash) {
-    for (size_t i = 0; i < bytes; i++)
-        hash = (hash ^ static_cast<const unsigned char *>(data)[i]) * 1099511628211u;
-    return hash;
-}
-
-uint64_t hash_of(const char *text, uint64_t hash = 14695981039346656037u) {
-    return hash_more(text, strlen(text), hash);
-}
+bool may_fork; /* the runtime is asked */
+int opened;    /* the profile was made (1) or could not be (-1) */
 
 const char *metric_table() {
     return
@@ -50,18 +38,6 @@ void set_attribute(const char *key, const char *value, uint64_t owner) {
 }
 
 namespace {
-
-Filter filter;
-
-struct KnownRegion : RegionRecord {
-    uint64_t hash;
-    KnownRegion *next;
-    KnownRegion *older;
-};
-
-constexpr size_t buckets = 1024;
-KnownRegion *known[buckets];
-KnownRegion *newest;
 
 void set_number(const char *key, long long value) {
     char text[32];
@@ -80,10 +56,11 @@ double set_nanoseconds(const char *key, double value) {
 
 /* CPUs that the process may use, as a list like 0-3,7. */
 void affinity_list(char *text, size_t size) {
-    cpu_set_t *set = CPU_ALLOC(4096);
-    size_t bytes = CPU_ALLOC_SIZE(4096);
+    static unsigned long bits[4096 / (8 * sizeof(unsigned long))];
+    auto *set = reinterpret_cast<cpu_set_t *>(bits);
+    constexpr size_t bytes = sizeof bits;
     text[0] = '\0';
-    if (set && sched_getaffinity(0, bytes, set) == 0) {
+    if (sched_getaffinity(0, bytes, set) == 0) {
         size_t used = 0;
         for (int cpu = 0; cpu < 4096 && used < size; cpu++) {
             if (!CPU_ISSET_S(cpu, bytes, set))
@@ -98,7 +75,6 @@ void affinity_list(char *text, size_t size) {
             cpu = last;
         }
     }
-    CPU_FREE(set);
 }
 
 void resource_use() {
@@ -108,21 +84,6 @@ void resource_use() {
     set_number("max_rss_bytes", static_cast<long long>(use.ru_maxrss) * 1024);
     set_number("voluntary_switches", use.ru_nvcsw);
     set_number("involuntary_switches", use.ru_nivcsw);
-}
-
-/* The record of a region that a profile keeps; null if there is no memory. */
-char *record_of(const quipu_region *region, const char *display, const char *file) {
-    size_t size = strlen(region->name) + strlen(display) + strlen(file) + 40;
-    auto *text = static_cast<char *>(malloc(size));
-    if (text)
-        snprintf(text, size, "%s\x1f%s\x1f%s\x1f%u\x1f%u\x1f%d", region->name, display, file, region->line,
-                 region->kind, region->quiet ? 1 : 0);
-    return text;
-}
-
-bool names(const char *record, const char *name) {
-    size_t length = strlen(name);
-    return strncmp(record, name, length) == 0 && record[length] == '\x1f';
 }
 
 /* Both clocks at one moment: of several readings the quickest, which nothing came between. */
@@ -140,7 +101,7 @@ void read_clock_pair(uint64_t *tick, uint64_t *ns) {
 }
 
 void flush(uint32_t state) {
-    if (!ranks || state == QUIPU_ENDED) { /* thousands of ranks say the same */
+    if ((!ranks || state == QUIPU_ENDED) && may_call_system()) { /* thousands of ranks say the same */
         const Locked locked;
         resource_use();
     }
@@ -148,42 +109,33 @@ void flush(uint32_t state) {
     profile.header->state = state;
 }
 
-/* Shared by a process and its next child: the child has its own copy of what is mapped. */
-int *detached;
-
+/* The lock is held during a fork. The parent goes on at once: what of its call tree it changes, the child does not use,
+ * but for what is noted here. */
 QUIPU_BARE void before_fork() {
     lock();
-    if (detached)
-        return;
-    void *page = mmap(nullptr, sizeof *detached, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    detached = page == MAP_FAILED ? nullptr : static_cast<int *>(page);
+    if (active && opened > 0) {
+        profile.before_fork();
+        note_this_thread();
+    }
 }
 
-/* The parent must not change the call tree before the child has copied it; a child that cannot run is not awaited long.
- */
 QUIPU_BARE void parent_after_fork() {
-    constexpr uint64_t patience_ns = 1000000000;
-    const uint64_t start = nanoseconds(CLOCK_MONOTONIC);
-    while (active && detached && !__atomic_load_n(detached, __ATOMIC_ACQUIRE) &&
-           nanoseconds(CLOCK_MONOTONIC) - start < patience_ns)
-        sched_yield();
-    if (detached)
-        *detached = 0;
+    profile.after_fork();
     unlock();
 }
 
 /* The child of fork counts in a profile of its own, which is made when it next enters or leaves a region. */
 QUIPU_BARE void child_after_fork() {
     if (active && opened > 0) {
-        profile.detach();
+        active = profile.detach();
         keep_one_thread();
         forget_reduction();
         forked = true;
         opened = 0;
+        if (!active)
+            say("quipu: no memory to measure a forked process\n");
     }
-    if (detached)
-        __atomic_store_n(detached, 1, __ATOMIC_RELEASE);
-    detached = nullptr; /* the parent's */
+    profile.after_fork();
     unlock();
 }
 
@@ -226,24 +178,28 @@ void first_calibration() {
     } while (header->flush_ns - header->start_ns < span_ns);
 }
 
-void read_run_filter() {
-    const char *path = getenv("QUIPU_FILTER");
-    if (!path || !*path)
-        return;
-    FilterError error;
-    if (read_filter(path, filter, error))
-        return;
-    /* As Score-P does: a filter that means something else than its author thinks would spoil the measurement. */
-    if (error.line)
-        fprintf(stderr, "quipu: error: %s:%u: %s (from QUIPU_FILTER)\n", path, error.line, error.message);
-    else
-        fprintf(stderr, "quipu: error: %s: %s (from QUIPU_FILTER)\n", path, error.message);
-    _exit(1);
+/* Bytes; QUIPU_PROFILE_LIMIT is in MiB, 0: no limit. */
+uint64_t profile_limit() {
+    constexpr uint64_t usual = 256, most = uint64_t{1} << 40;
+    const char *text = getenv("QUIPU_PROFILE_LIMIT");
+    char *end = nullptr;
+    if (!text || !*text)
+        return usual << 20;
+    const unsigned long long mebibytes = strtoull(text, &end, 10);
+    if (*end || *text < '0' || *text > '9' || mebibytes > most) {
+        say("quipu: error: QUIPU_PROFILE_LIMIT=%s: it must be a number of MiB, 0 for no limit\n", text);
+        _exit(1);
+    }
+    return mebibytes << 20;
 }
 
 bool make_profile() {
+    if (!may_fork) { /* a child would count for its parent */
+        say("quipu: no memory; this process is not measured\n");
+        return false;
+    }
     read_run_filter();
-    if (!profile.create(getenv("QUIPU_DIR"), sizeof(Node), QUIPU_METRIC_COUNT, metric_table()))
+    if (!profile.create(getenv("QUIPU_DIR"), profile_limit(), sizeof(Node), QUIPU_METRIC_COUNT, metric_table()))
         return false;
     clock_kind = choose_clock(getenv("QUIPU_CLOCK"));
     profile.header->clock = clock_kind;
@@ -258,12 +214,12 @@ bool make_profile() {
 }
 
 __attribute__((constructor(200))) void start() {
-    const char *folder = getenv("QUIPU_DIR");
     decided = true;
+    const char *folder = secure_getenv("QUIPU_DIR"); /* a program with more rights than its caller is not measured */
     if (!folder || !*folder)
         return;
     active = true; /* the file is made at first use: shells and wrappers in between leave none */
-    pthread_atfork(before_fork, parent_after_fork, child_after_fork);
+    may_fork = pthread_atfork(before_fork, parent_after_fork, child_after_fork) == 0;
 }
 
 __attribute__((destructor(200))) void end() {
@@ -288,55 +244,6 @@ bool open_profile() {
         __atomic_store_n(&opened, made ? 1 : -1, __ATOMIC_RELEASE);
     }
     return active;
-}
-
-void register_region(quipu_region *region) {
-    const char *display = region->display ? region->display : region->name;
-    const char *file = region->file ? region->file : "";
-    if (region->kind != QUIPU_MPI && !filter.includes(region->file, region->name, display))
-        region->quiet = 1;
-    if (!region->hash)
-        __atomic_store_n(&region->hash, hash_of(region->name), __ATOMIC_RELAXED);
-    /* Static functions of one name may be many; copies of one inline function may have been optimized differently. */
-    const uint32_t rows = region->weights ? region->counters + 1 : 0;
-    uint64_t hash = hash_of(region->name);
-    hash = hash_of(file, hash + region->kind);
-    hash = hash_more(&region->line, sizeof region->line, hash);
-    hash = hash_more(&region->quiet, sizeof region->quiet, hash);
-    hash = hash_more(region->weights, sizeof(int64_t) * QUIPU_WEIGHTED * rows, hash);
-    KnownRegion **bucket = &known[hash % buckets];
-    for (KnownRegion *entry = *bucket; entry; entry = entry->next) {
-        if (entry->hash == hash && names(entry->text, region->name)) {
-            __atomic_store_n(&region->id, entry->id, __ATOMIC_RELEASE);
-            return;
-        }
-    }
-    auto *entry = static_cast<KnownRegion *>(malloc(sizeof(KnownRegion)));
-    const uint64_t id = ++regions;
-    const size_t weight_bytes = sizeof(int64_t) * QUIPU_WEIGHTED * rows;
-    char *text = record_of(region, display, file); /* the descriptor goes away with its library */
-    auto *weights = static_cast<int64_t *>(malloc(weight_bytes + 1));
-    if (!entry || !text || !weights || !profile.add_weights(id, region->weights, rows, QUIPU_BLOCKS, QUIPU_WEIGHTED) ||
-        !profile.add_text(QUIPU_TEXT_REGION, id, &text, 1)) {
-        free(weights);
-        free(entry);
-        free(text);
-        profile.note_lost();
-        __atomic_store_n(&region->id, no_room, __ATOMIC_RELEASE);
-        return;
-    }
-    if (const char *library = region->weights ? new_library_of(region->weights) : nullptr)
-        set_attribute(library, "");
-    if (rows)
-        memcpy(weights, region->weights, weight_bytes);
-    *entry = {{id, text, weights, rows, region->quiet != 0}, hash, *bucket, newest};
-    *bucket = newest = entry;
-    __atomic_store_n(&region->id, entry->id, __ATOMIC_RELEASE);
-}
-
-void each_region(void (*visit)(const RegionRecord *)) {
-    for (const KnownRegion *entry = newest; entry; entry = entry->older)
-        visit(entry);
 }
 
 } // namespace quipu

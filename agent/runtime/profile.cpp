@@ -2,9 +2,7 @@
 #include "interface.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -26,40 +24,22 @@ QUIPU_BARE static void *map(int fd, uint64_t offset, size_t bytes, int how, void
     return mapped == MAP_FAILED ? nullptr : mapped;
 }
 
-bool Profile::create(const char *folder, uint32_t node_size, uint32_t metric_count, const char *metric_table) {
-    char host[128] = "unknown";
-    gethostname(host, sizeof host - 1);
-    char path[4096];
-    int length = snprintf(path, sizeof path, "%s/profile-%s-%ld.quipu", folder, host, static_cast<long>(getpid()));
-    int failure = ENAMETOOLONG;
-    if (length > 0 && static_cast<size_t>(length) < sizeof path) {
-        /* A program that calls exec keeps its pid: the profile of each stage has a name of its own. */
-        for (int stage = 1; (fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644)) < 0; stage++) {
-            failure = errno;
-            if (failure != EEXIST || stage > 1000)
-                break;
-            snprintf(path + length - strlen(".quipu"), sizeof path - static_cast<size_t>(length), "-%d.quipu", stage);
-        }
-    }
+bool Profile::create(const char *folder, uint64_t most, uint32_t node_size, uint32_t metric_count,
+                     const char *metric_table) {
+    int failure = file.create(folder);
     void *mapped = nullptr;
-    if (fd >= 0) {
-        /* posix_fallocate reserves the space: a full disk is an error here, not a SIGBUS at some later store. */
-        failure = posix_fallocate(fd, 0, sizeof(quipu_profile_header));
-        if (failure == 0) {
-            mapped = map(fd, 0, sizeof(quipu_profile_header), MAP_SHARED);
-            failure = errno;
-        }
+    if (failure == 0 && (failure = file.grow(0, sizeof(quipu_profile_header))) == 0) {
+        mapped = map(file.descriptor(), 0, sizeof(quipu_profile_header), MAP_SHARED);
+        failure = errno;
     }
     if (!mapped) {
-        fprintf(stderr, "quipu: cannot write %s: %s; this process is not measured\n", path, strerror(failure));
-        if (fd >= 0) {
-            unlink(path);
-            close(fd);
-        }
-        fd = -1;
+        say("quipu: cannot write %s: %s; this process is not measured\n", file.name(), strerror(failure));
+        file.remove();
         return false;
     }
     size = sizeof(quipu_profile_header);
+    limit = most;
+    full = sealed = false;
     header = static_cast<quipu_profile_header *>(mapped);
     header->version = QUIPU_PROFILE_VERSION;
     header->header_size = sizeof(quipu_profile_header);
@@ -70,23 +50,7 @@ bool Profile::create(const char *folder, uint32_t node_size, uint32_t metric_cou
     header->pid = static_cast<uint32_t>(getpid());
     snprintf(header->metrics, sizeof header->metrics, "%s", metric_table);
     memcpy(header->magic, QUIPU_PROFILE_MAGIC, sizeof header->magic);
-    if (count == 0)
-        return remember(header, sizeof(quipu_profile_header));
-    mappings[0].address = header; /* after a fork */
     adopt();
-    return true;
-}
-
-bool Profile::remember(void *address, size_t bytes) {
-    if (count == room) {
-        size_t more = room ? 2 * room : 64;
-        auto *larger = static_cast<Mapping *>(realloc(mappings, more * sizeof(Mapping)));
-        if (!larger)
-            return false;
-        mappings = larger;
-        room = more;
-    }
-    mappings[count++] = {address, size - bytes, bytes};
     return true;
 }
 
@@ -107,62 +71,140 @@ QUIPU_BARE static void forget_values(quipu_profile_chunk *chunk, uint32_t node_s
     }
 }
 
-QUIPU_BARE void Profile::detach() {
-    if (!header)
-        return;
-    const uint32_t node_size = header->node_size;
-    for (size_t i = 0; i < count; i++) {
-        if (!map(fd, mappings[i].offset, mappings[i].size, MAP_PRIVATE, mappings[i].address))
-            continue; /* it stays shared with the parent */
-        /* A page of a private mapping follows the file until it is written to. */
-        constexpr size_t smallest_page = 4096;
-        for (size_t at = 0; at < mappings[i].size; at += smallest_page) {
-            volatile char *page = static_cast<char *>(mappings[i].address) + at;
-            *page = *page;
-        }
-        if (i > 0)
-            forget_values(static_cast<quipu_profile_chunk *>(mappings[i].address), node_size);
+uint32_t Profile::chunk_count() const {
+    size_t bytes = 0;
+    for (size_t i = 0; i < count; i++)
+        bytes += i + 1 < count ? extents[i].bytes : begun;
+    return static_cast<uint32_t>(bytes / chunk_size);
+}
+
+void Profile::before_fork() {
+    filled_bytes = sizeof(uint32_t) * (chunk_count() + 1);
+    void *memory = mmap(nullptr, filled_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    filled = memory == MAP_FAILED ? nullptr : static_cast<uint32_t *>(memory);
+    uint32_t *next = filled;
+    for (size_t i = 0; filled && i < count; i++)
+        for (size_t at = 0; at < (i + 1 < count ? extents[i].bytes : begun); at += chunk_size)
+            *next++ = reinterpret_cast<quipu_profile_chunk *>(extents[i].address + at)->used;
+}
+
+void Profile::after_fork() {
+    if (filled)
+        munmap(filled, filled_bytes);
+    filled = nullptr;
+}
+
+/* A private copy of an extent in its place. Null-filled memory if nothing can be copied: what runs counts into it. */
+QUIPU_BARE static bool copy_in_place(char *address, size_t bytes, bool content) {
+    constexpr int how = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, may = PROT_READ | PROT_WRITE;
+    void *copy = content ? mmap(nullptr, bytes, may, how | MAP_POPULATE, -1, 0) : MAP_FAILED;
+    if (copy != MAP_FAILED) {
+        memcpy(copy, address, bytes);
+        if (mremap(copy, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, address) != MAP_FAILED)
+            return true;
+        munmap(copy, bytes);
     }
-    close(fd);
-    fd = -1;
-    size = 0;
+    [[maybe_unused]] const void *empty = mmap(address, bytes, may, how | MAP_FIXED, -1, 0);
+    return false;
+}
+
+QUIPU_BARE bool Profile::detach() {
+    if (!header)
+        return false;
+    const uint32_t node_size = header->node_size;
+    bool whole = filled != nullptr;
+    const uint32_t *next = filled;
+    for (size_t i = 0; i < count; i++) {
+        whole = copy_in_place(extents[i].address, extents[i].bytes, whole) && whole;
+        for (size_t at = 0; whole && at < (i + 1 < count ? extents[i].bytes : begun); at += chunk_size) {
+            auto *chunk = reinterpret_cast<quipu_profile_chunk *>(extents[i].address + at);
+            chunk->used = *next++;
+            forget_values(chunk, node_size);
+        }
+    }
+    munmap(header, sizeof(quipu_profile_header));
     header = nullptr;
+    file.forget();
+    size = 0;
+    return whole;
 }
 
 void Profile::adopt() {
-    for (size_t i = 1; i < count; i++) {
-        Mapping &mapping = mappings[i];
-        int failure = posix_fallocate(fd, static_cast<off_t>(size), static_cast<off_t>(mapping.size));
-        if (failure == 0 &&
-            pwrite(fd, mapping.address, mapping.size, static_cast<off_t>(size)) != static_cast<ssize_t>(mapping.size))
-            failure = errno ? errno : EIO;
-        if (failure == 0 && !map(fd, size, mapping.size, MAP_SHARED, mapping.address))
+    for (size_t i = 0; i < count; i++) {
+        Extent &extent = extents[i];
+        int failure = file.grow(size, extent.bytes);
+        for (size_t done = 0; failure == 0 && done < extent.bytes;) {
+            const ssize_t wrote =
+                pwrite(file.descriptor(), extent.address + done, extent.bytes - done, static_cast<off_t>(size + done));
+            if (wrote <= 0)
+                failure = wrote < 0 ? errno : EIO;
+            else
+                done += static_cast<size_t>(wrote);
+        }
+        if (failure == 0 && !map(file.descriptor(), size, extent.bytes, MAP_SHARED, extent.address))
             failure = errno;
-        if (failure != 0)
-            return note_error("the profile of a forked process is not complete", failure);
-        mapping.offset = size;
-        size += mapping.size;
+        if (failure != 0) {
+            note_error("the profile of a forked process is not complete", failure);
+            count = i; /* the rest stays in memory, for what runs */
+            begun = i ? extents[i - 1].bytes : 0;
+            full = true;
+            return;
+        }
+        extent.offset = size;
+        size += extent.bytes;
     }
+}
+
+bool Profile::add_extent() {
+    constexpr size_t smallest = size_t{4} * chunk_size, largest = size_t{1024} * chunk_size;
+    int failure = ENOSPC;
+    size_t bytes = (size / 4 + chunk_size - 1) / chunk_size * chunk_size;
+    bytes = bytes < smallest ? smallest : bytes > largest ? largest : bytes;
+    for (; !full && count < most_extents && bytes >= chunk_size; bytes = bytes / 2 / chunk_size * chunk_size) {
+        failure = file.grow(size, bytes);
+        if (failure != 0)
+            continue;
+        if (void *mapped = map(file.descriptor(), size, bytes, MAP_SHARED)) {
+            extents[count++] = {static_cast<char *>(mapped), size, bytes};
+            begun = 0;
+            size += bytes;
+            return true;
+        }
+        failure = errno;
+    }
+    full = true;
+    note_error("the profile could not grow", failure);
+    return false;
+}
+
+void Profile::freeze() {
+    if (header && !sealed && !frozen)
+        add_extent();
+    frozen = true;
+}
+
+/* Names and attributes may always be written: they say what the numbers mean. */
+bool Profile::is_beyond_limit(uint32_t type) const {
+    const uint64_t used = sizeof(quipu_profile_header) + uint64_t{chunk_count()} * chunk_size;
+    return limit && used + chunk_size > limit && (type == QUIPU_CHUNK_NODES || type == QUIPU_CHUNK_COUNTERS);
 }
 
 quipu_profile_chunk *Profile::add_chunk(uint32_t type, uint32_t location) {
     if (!header || sealed)
         return nullptr;
-    int failure = posix_fallocate(fd, static_cast<off_t>(size), chunk_size);
-    if (failure == 0) {
-        auto *chunk = static_cast<quipu_profile_chunk *>(map(fd, size, chunk_size, MAP_SHARED));
-        size += chunk ? chunk_size : 0;
-        if (chunk && remember(chunk, chunk_size)) {
-            chunk->location = location;
-            chunk->used = 0;
-            chunk->address = reinterpret_cast<uint64_t>(chunk);
-            chunk->type = type;
-            return chunk;
-        }
-        failure = errno;
+    if (is_beyond_limit(type)) {
+        note_limit();
+        return nullptr;
     }
-    note_error("the profile could not grow", failure);
-    return nullptr;
+    if ((count == 0 || begun == extents[count - 1].bytes) && (frozen || !add_extent()))
+        return nullptr;
+    auto *chunk = reinterpret_cast<quipu_profile_chunk *>(extents[count - 1].address + begun);
+    begun += chunk_size;
+    chunk->location = location;
+    chunk->used = 0;
+    chunk->address = reinterpret_cast<uint64_t>(chunk);
+    chunk->type = type;
+    return chunk;
 }
 
 void *Profile::room_for(quipu_profile_chunk *&chunk, uint32_t type, uint32_t location, size_t bytes) {
@@ -217,17 +259,36 @@ bool Profile::add_text(uint32_t type, uint64_t id, const char *const *parts, siz
 }
 
 void Profile::for_each_chunk(void (*visit)(quipu_profile_chunk *)) const {
-    for (size_t i = 1; i < count; i++)
-        visit(static_cast<quipu_profile_chunk *>(mappings[i].address));
+    for (size_t i = 0; i < count; i++)
+        for (size_t at = 0; at < (i + 1 < count ? extents[i].bytes : begun); at += chunk_size)
+            visit(reinterpret_cast<quipu_profile_chunk *>(extents[i].address + at));
 }
 
-void Profile::note_lost() { __atomic_fetch_add(&header->lost, 1, __ATOMIC_RELAXED); }
+void Profile::note_lost() {
+    if (header)
+        __atomic_fetch_add(&header->lost, 1, __ATOMIC_RELAXED);
+}
+
+void Profile::note_folded() {
+    if (header)
+        __atomic_fetch_add(&header->folded, 1, __ATOMIC_RELAXED);
+}
 
 void Profile::note_error(const char *what, int code) {
     if (header->error[0])
         return;
     snprintf(header->error, sizeof header->error, "%s: %s", what, strerror(code));
-    fprintf(stderr, "quipu: %s: %s; later call paths are counted with their callers\n", what, strerror(code));
+    say("quipu: %s: %s; later call paths are counted with their callers\n", what, strerror(code));
+}
+
+void Profile::note_limit() {
+    if (header->error[0])
+        return;
+    const auto mebibytes = static_cast<unsigned long long>(limit >> 20);
+    snprintf(header->error, sizeof header->error, "the profile has reached its limit of %llu MiB", mebibytes);
+    say("quipu: the profile has reached its limit of %llu MiB (QUIPU_PROFILE_LIMIT); later call paths are counted with "
+        "their callers\n",
+        mebibytes);
 }
 
 namespace {
@@ -258,14 +319,20 @@ class Checksum {
 } // namespace
 
 void Profile::seal() {
+    if (sealed || frozen)
+        return;
     sealed = true;
+    const int fd = file.descriptor();
+    if (fd < 0 || !map(fd, 0, sizeof(quipu_profile_header), MAP_PRIVATE, header))
+        return;
     /* Threads that go on counting must not spoil the checksums: where that cannot be, there are none. */
     for (size_t i = 0; i < count; i++)
-        if (!map(fd, mappings[i].offset, mappings[i].size, MAP_PRIVATE, mappings[i].address))
+        if (!map(fd, extents[i].offset, extents[i].bytes, MAP_PRIVATE, extents[i].address))
             return;
     const Checksum checksum;
-    uint32_t chunks = 0;
-    for (uint64_t offset = sizeof(quipu_profile_header); offset < size; offset += chunk_size, chunks++) {
+    const uint32_t chunks = chunk_count();
+    for (uint32_t i = 0; i < chunks; i++) {
+        const uint64_t offset = sizeof(quipu_profile_header) + uint64_t{i} * chunk_size;
         auto *chunk = static_cast<quipu_profile_chunk *>(map(fd, offset, chunk_size, MAP_SHARED));
         if (!chunk)
             return; /* without the checksum of the header the others do not count */
@@ -273,11 +340,15 @@ void Profile::seal() {
         chunk->crc = checksum.of(chunk, sizeof(quipu_profile_chunk) + chunk->used);
         munmap(chunk, chunk_size);
     }
-    if (auto *whole = static_cast<quipu_profile_header *>(map(fd, 0, sizeof(quipu_profile_header), MAP_SHARED))) {
-        whole->chunks = chunks;
-        whole->crc = checksum.of(whole, sizeof(quipu_profile_header));
-        munmap(whole, sizeof(quipu_profile_header));
-    }
+    auto *whole = static_cast<quipu_profile_header *>(map(fd, 0, sizeof(quipu_profile_header), MAP_SHARED));
+    if (!whole)
+        return;
+    whole->chunks = chunks;
+    whole->crc = checksum.of(whole, sizeof(quipu_profile_header));
+    munmap(whole, sizeof(quipu_profile_header));
+    /* What was reserved and not used; the private copies of chunks that were used are not affected. */
+    [[maybe_unused]] const int cut =
+        ftruncate(fd, static_cast<off_t>(sizeof(quipu_profile_header) + uint64_t{chunks} * chunk_size));
 }
 
 } // namespace quipu

@@ -8,6 +8,7 @@ using namespace quipu;
 
 __thread quipu_thread *quipu_current;
 __thread Node *quipu::thread_origin;
+__thread size_t quipu::thread_stack;
 
 namespace {
 
@@ -23,7 +24,7 @@ inline quipu_thread *this_thread() {
             idle_thread();
         return nullptr;
     }
-    return ranks ? running_rank() : quipu_current = begin_thread();
+    return ranks ? running_rank() : begin_thread();
 }
 
 inline void charge_time(quipu_thread *thread) {
@@ -46,6 +47,8 @@ __attribute__((noinline)) Frame *idle_frame() {
 /* Ends frames above `frame`: their code never returned here. */
 __attribute__((noinline)) void unwind_to(quipu_thread *thread, Frame *frame) {
     charge_time(thread);
+    if (own(thread)->folded)
+        end_folded(own(thread), frame + 1);
     quipu_activate(thread, frame, frame->node);
 }
 
@@ -60,10 +63,12 @@ struct quipu_frame *quipu_enter(struct quipu_region *region) {
     if (__builtin_expect(!thread, 0))
         return idle_frame();
     Link *link = follow(thread, region);
-    if (__builtin_expect(!link || thread->top == thread->limit, 0)) {
-        if (thread->top == thread->limit)
+    const bool folds = link && link->folded;
+    if (__builtin_expect(!link || thread->top == thread->limit || folds, 0)) {
+        Frame *frame = folds ? enter_folded(thread, link) : nullptr;
+        if (link && !frame)
             profile.note_lost();
-        return idle_frame();
+        return frame ? frame : idle_frame();
     }
     if (link->to != thread->here)
         charge_time(thread);
@@ -76,8 +81,11 @@ void quipu_exit(struct quipu_frame *frame) {
     quipu_thread *thread = frame == &idle ? nullptr : this_thread();
     if (__builtin_expect(!thread || !belongs(thread, frame), 0))
         return end_idle(frame - 1);
-    if (__builtin_expect(thread->top != frame, 0))
+    if (__builtin_expect(thread->top != frame, 0)) {
+        if (own(thread)->folded)
+            end_folded(own(thread), frame);
         unwind_to(thread, frame);
+    }
     if (frame == own(thread)->frames)
         return; /* the root stays */
     Node *back = (frame - 1)->node;
@@ -104,8 +112,8 @@ struct quipu_frame *quipu_attach(struct quipu_node *path) {
 uint64_t *quipu_count(struct quipu_region *region) {
     quipu_thread *thread = this_thread();
     Link *link = thread ? follow(thread, region) : nullptr;
-    if (__builtin_expect(!link, 0))
-        return idle_frame()->counters;
+    if (__builtin_expect(!link || link->folded, 0))
+        return link ? count_folded(thread, link) : idle_frame()->counters;
     if (__builtin_expect(by_effort, 0))
         note_visit(thread, link);
     quipu_increase(link->visits, 1);
@@ -116,8 +124,8 @@ void quipu_unwind(struct quipu_frame *frame) {
     quipu_thread *thread = frame == &idle ? nullptr : this_thread();
     if (!thread)
         end_idle(frame);
-    else if (belongs(thread, frame) && thread->top != frame)
-        unwind_to(thread, frame);
+    else if (belongs(thread, frame) && thread->top != last_of(own(thread), frame))
+        unwind_to(thread, last_of(own(thread), frame));
 }
 
 struct quipu_frame *quipu_top(void) {

@@ -188,7 +188,8 @@ bool copy_all() {
     /* Other threads go on meanwhile: what they enter now is not marked, and found out at the end. */
     for_each_thread([](quipu_thread *thread) {
         for (const Frame *frame = own(thread)->frames; thread->in_use && frame <= get(thread->top); frame++) {
-            const Node *node = get(frame->node);
+            Node *active_node = get(frame->node);
+            const Node *node = active_node ? counted(active_node) : nullptr;
             if (node && node->id <= list.count && index_of[node->id - 1] != UINT32_MAX)
                 owned(snapshot.open)[index_of[node->id - 1]] = 1;
         }

@@ -5,7 +5,6 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
-#include <stdlib.h>
 
 using namespace quipu;
 
@@ -18,6 +17,7 @@ struct Start {
     Function function;
     void *argument;
     Node *origin;
+    size_t stack;
     bool taken; /* by the new thread: free for others */
     Start *next;
 };
@@ -29,7 +29,7 @@ Start *take_start() {
     for (Start *start = __atomic_load_n(&starts, __ATOMIC_ACQUIRE); start; start = start->next)
         if (__atomic_exchange_n(&start->taken, false, __ATOMIC_ACQ_REL))
             return start;
-    auto *start = static_cast<Start *>(calloc(1, sizeof(Start)));
+    auto *start = static_cast<Start *>(reserve(sizeof(Start)));
     if (!start)
         return nullptr;
     start->next = __atomic_load_n(&starts, __ATOMIC_ACQUIRE);
@@ -44,6 +44,7 @@ QUIPU_BARE void *begin(void *argument) {
     Function function = start->function;
     void *own = start->argument;
     thread_origin = start->origin;
+    thread_stack = start->stack;
     __atomic_store_n(&start->taken, true, __ATOMIC_RELEASE);
     return function(own);
 }
@@ -60,6 +61,8 @@ int create(Create real, pthread_t *thread, const pthread_attr_t *attributes, Fun
     start->function = function;
     start->argument = argument;
     start->origin = origin;
+    if (!attributes || pthread_attr_getstacksize(attributes, &start->stack) != 0)
+        start->stack = 0;
     const int failure = real(thread, attributes, begin, start);
     if (failure)
         __atomic_store_n(&start->taken, true, __ATOMIC_RELEASE);

@@ -2,79 +2,49 @@
 #include "clock.h"
 
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 namespace quipu {
 namespace {
 
 Thread *threads;
-pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 pthread_key_t end_key;
-pthread_once_t key_once = PTHREAD_ONCE_INIT;
+bool has_end_key; /* else threads that end leave their locations behind */
 uint32_t locations;
 uint32_t nodes;
 quipu_profile_chunk *thread_records;
 quipu_thread *forked; /* see keep_one_thread() */
+quipu_thread at_fork; /* the state of the thread that forks */
 Link no_link;         /* leads from nowhere */
 
-/* Address space for frames is reserved, memory is used as the stack grows. */
-constexpr size_t frame_bytes = size_t{256} << 20;
-constexpr size_t frame_bytes_small = size_t{4} << 20;
 constexpr size_t counter_bytes = sizeof(uint64_t) * QUIPU_MOST_COUNTERS;
 static_assert(counter_bytes + sizeof(quipu_profile_counters) <= chunk_room);
 
-Node *new_node(Thread *thread, Node *up, uint64_t region) {
-    auto *node =
-        static_cast<Node *>(profile.room_for(thread->nodes, QUIPU_CHUNK_NODES, thread->shared->location, sizeof(Node)));
-    if (!node)
+/* A node, with counters in the file if its region has some; null if there is no room for both. */
+Node *new_node(Thread *thread, Node *up, uint64_t region, uint32_t count) {
+    const size_t bytes = sizeof(quipu_profile_counters) + sizeof(uint64_t) * count;
+    const uint32_t location = thread->shared->location;
+    auto *node = static_cast<Node *>(profile.room_for(thread->nodes, QUIPU_CHUNK_NODES, location, sizeof(Node)));
+    auto *record = node && count ? static_cast<quipu_profile_counters *>(
+                                       profile.room_for(thread->counters, QUIPU_CHUNK_COUNTERS, location, bytes))
+                                 : nullptr;
+    if (!node || (count && !record))
         return nullptr;
     node->id = ++nodes;
     node->parent = up ? up->id : 0;
     node->region = region;
     node->up = up;
     node->salt = uint64_t{node->id} * 0x9e3779b97f4a7c15u >> 40;
+    node->counters = count ? reinterpret_cast<uint64_t *>(record + 1) : thread->nowhere;
     profile.publish(thread->nodes, sizeof(Node));
+    if (count) {
+        record->node = node->id;
+        record->count = count;
+        profile.publish(thread->counters, bytes);
+    }
     return node;
-}
-
-/* Counters in the file for a node; null if there is no room. */
-uint64_t *new_counters(Thread *thread, const Node *node, uint32_t count) {
-    size_t bytes = sizeof(quipu_profile_counters) + sizeof(uint64_t) * count;
-    auto *record = static_cast<quipu_profile_counters *>(
-        profile.room_for(thread->counters, QUIPU_CHUNK_COUNTERS, thread->shared->location, bytes));
-    if (!record)
-        return nullptr;
-    record->node = node->id;
-    record->count = count;
-    profile.publish(thread->counters, bytes);
-    return reinterpret_cast<uint64_t *>(record + 1);
-}
-
-/* The lock, in a thread whose signal handlers must not wait for it. */
-class Slow {
-  public:
-    explicit Slow(Thread *of) : thread(of) {
-        thread->busy = true;
-        lock();
-    }
-    ~Slow() {
-        unlock();
-        thread->busy = false;
-    }
-    Slow(const Slow &) = delete;
-    Slow &operator=(const Slow &) = delete;
-
-  private:
-    Thread *thread;
-};
-
-Link *link_to(const Node *from, uint64_t region) {
-    Link *link = from->links;
-    while (link && link->region != region)
-        link = link->next;
-    return link;
 }
 
 /* Runs when a thread ends: what is still active ends now, the state waits for the next thread. */
@@ -88,10 +58,24 @@ void end_thread(void *state) {
     quipu_current = nullptr;
 }
 
-void make_key() { pthread_key_create(&end_key, end_thread); }
+/* Before main, so that a thread has room for its value without malloc. */
+__attribute__((constructor(150))) void make_key() { has_end_key = pthread_key_create(&end_key, end_thread) == 0; }
+
+/* As many frames as fit onto the stack of the thread: a call that keeps its frame needs 32 bytes at least (return
+ * address, the frame, alignment to 16). Where stacks have no limit, recursion has to end somewhere. */
+size_t frame_bytes() {
+    constexpr size_t most = size_t{64} << 20, smallest_call = 32;
+    struct rlimit limit;
+    size_t stack = thread_stack;
+    if (!stack && getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+        stack = limit.rlim_cur;
+    const size_t bytes = (stack / smallest_call * sizeof(Frame) + 4095) & ~size_t{4095};
+    return stack && bytes < most ? bytes : most;
+}
 
 Frame *reserve_frames(size_t *bytes) {
-    for (*bytes = frame_bytes; *bytes >= frame_bytes_small; *bytes /= 8)
+    constexpr size_t smallest = size_t{64} << 10;
+    for (*bytes = frame_bytes() + smallest; *bytes >= smallest; *bytes = *bytes / 2 & ~size_t{4095})
         if (void *memory = reserve(*bytes))
             return static_cast<Frame *>(memory);
     return nullptr;
@@ -99,7 +83,7 @@ Frame *reserve_frames(size_t *bytes) {
 
 /* Under the lock. */
 Thread *new_thread() {
-    auto *thread = static_cast<Thread *>(calloc(1, sizeof(Thread)));
+    auto *thread = may_call_system() ? static_cast<Thread *>(keep(sizeof(Thread))) : nullptr;
     auto *shared =
         static_cast<quipu_thread *>(profile.room_for(thread_records, QUIPU_CHUNK_THREADS, 0, sizeof(quipu_thread)));
     size_t bytes = 0;
@@ -116,12 +100,11 @@ Thread *new_thread() {
         /* A record of no counters, and where they would follow. */
         auto *record = static_cast<quipu_profile_counters *>(reserve(sizeof(quipu_profile_counters) + counter_bytes));
         thread->nowhere = record ? reinterpret_cast<uint64_t *>(record + 1) : nullptr;
-        thread->root = thread->nowhere ? new_node(thread, nullptr, 0) : nullptr;
+        thread->root = thread->nowhere ? new_node(thread, nullptr, 0, 0) : nullptr;
     }
     if (!thread || !thread->root) {
         if (frames)
             munmap(frames, bytes);
-        free(thread);
         profile.note_lost();
         return nullptr;
     }
@@ -132,105 +115,76 @@ Thread *new_thread() {
     return thread;
 }
 
-/* Makes a link from the active node. Under the lock. */
-Link *new_link(Thread *thread, Node *from, const quipu_region *region) {
+Link *keep_link(Thread *thread, const Link &made) {
     auto *link = static_cast<Link *>(keep(sizeof(Link)));
     if (!link)
         return nullptr;
+    *link = made;
+    return thread->links.add(link) ? link : nullptr;
+}
+
+/* Makes a link from the active node. Under the lock. */
+Link *new_link(Thread *thread, Node *from, const quipu_region *region) {
+    if (Link *known = thread->links.find(from, region->id))
+        return known;
     if (!from->id) {
-        const Link *inner = link_to(from->up, region->id);
-        if (!inner && !(inner = new_link(thread, from->up, region)))
+        const Link *inner = new_link(thread, from->up, region);
+        if (!inner)
             return nullptr;
-        *link = *inner;
-        link->from = from;
-        link->next = from->links;
-        if (region->quiet || link->visits == &thread->no_visits)
-            link->to = from;
-        from->links = link;
-        return link;
+        Link link = *inner;
+        link.from = from;
+        if (region->quiet || link.folded || link.visits == &thread->no_visits)
+            link.to = from;
+        return keep_link(thread, link);
     }
-    *link = {from, region->id, from, thread->nowhere, &thread->no_visits, from->links};
     /* A region that is active already leads back to its node: recursion folds. */
     Node *target = region->quiet ? nullptr : from;
     while (target && target->region != region->id)
         target = target->up;
-    const bool fresh = !target;
     /* A region that was left out has a place of its own only for its counters. */
-    const bool wanted = region->id != no_room && (!region->quiet || region->weights);
-    if (fresh && wanted)
-        target = new_node(thread, from, region->id);
-    uint64_t *counters = thread->nowhere;
-    if (target && region->counters) {
-        counters = fresh ? new_counters(thread, target, region->counters) : target->counters;
-    }
-    if (target && counters) {
-        target->counters = counters;
-        link->to = region->quiet ? from : target;
-        link->counters = counters;
-        link->visits = &target->metrics[QUIPU_VISITS];
-    } else if (wanted) {
-        profile.note_lost();
-    }
-    from->links = link;
-    return link;
+    if (!target && region->quiet && !region->weights)
+        return keep_link(thread, {from, region->id, from, thread->nowhere, &thread->no_visits, nullptr});
+    const RegionRecord *record = region_of(region->id);
+    if (!target && record && record->in_file)
+        target = new_node(thread, from, region->id, region->counters);
+    if (target)
+        return keep_link(thread, {from, region->id, region->quiet ? from : target, target->counters,
+                                  &target->metrics[QUIPU_VISITS], nullptr});
+    Folded *folded = folded_of(thread, region->id);
+    if (!folded)
+        return nullptr;
+    profile.note_folded();
+    return keep_link(thread, {from, region->id, from, folded->counters, &thread->no_visits, folded});
 }
 
 /* Makes a link to a copy of `path`, whose parent is a copy of the parent of that. Under the lock. */
 Link *copy_link(Thread *thread, Node *up, const Node *path) {
+    if (Link *known = thread->links.find(up, path->region))
+        return known;
     const auto *record = reinterpret_cast<const quipu_profile_counters *>(path->counters) - 1;
-    const uint32_t count = path->counters ? record->count : 0;
-    auto *link = static_cast<Link *>(keep(sizeof(Link)));
-    Node *node = link ? new_node(thread, up, path->region) : nullptr;
-    uint64_t *counters = node && count ? new_counters(thread, node, count) : thread->nowhere;
-    if (!node || !counters) {
-        profile.note_lost();
+    Node *node = new_node(thread, up, path->region, record->count);
+    if (!node) {
+        profile.note_folded();
         return nullptr;
     }
-    node->counters = counters;
-    *link = {up, path->region, node, counters, &node->metrics[QUIPU_VISITS], up->links};
-    up->links = link;
-    return link;
+    return keep_link(thread, {up, path->region, node, node->counters, &node->metrics[QUIPU_VISITS], nullptr});
 }
 
 /* What is active in a thread that `path` started, outside of all regions. Under the lock. */
-Node *outside_of(Node *path) {
-    if (!path->outside) {
-        auto *outside = static_cast<Node *>(keep(sizeof(Node)));
-        if (!outside)
-            return path;
-        outside->up = path;
-        outside->salt = path->salt + QUIPU_TABLE_ENTRIES / 2;
-        path->outside = outside;
-    }
-    return path->outside;
+Node *outside_of(Thread *thread, Node *path) {
+    constexpr uint64_t nobody = ~uint64_t{0}; /* no region */
+    if (const Link *known = thread->links.find(path, nobody))
+        return known->to;
+    auto *outside = static_cast<Node *>(keep(sizeof(Node)));
+    if (!outside)
+        return path;
+    outside->up = path;
+    outside->salt = path->salt + QUIPU_TABLE_ENTRIES / 2;
+    const Link *link = keep_link(thread, {path, nobody, outside, thread->nowhere, &thread->no_visits, nullptr});
+    return link ? outside : path;
 }
 
 } // namespace
-
-void *reserve(size_t bytes) {
-    void *memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return memory == MAP_FAILED ? nullptr : memory;
-}
-
-void *keep(size_t bytes) {
-    constexpr size_t block = size_t{256} << 10;
-    static char *at, *end;
-    bytes = (bytes + 15) & ~size_t{15};
-    if (static_cast<size_t>(end - at) < bytes) {
-        const size_t size = bytes > block ? bytes : block;
-        auto *fresh = static_cast<char *>(reserve(size));
-        if (!fresh)
-            return nullptr;
-        at = fresh;
-        end = fresh + size;
-    }
-    void *memory = at;
-    at += bytes;
-    return memory;
-}
-
-QUIPU_BARE void lock() { pthread_mutex_lock(&mutex); }
-QUIPU_BARE void unlock() { pthread_mutex_unlock(&mutex); }
 
 /* A thread that nobody uses, or a new one. Under the lock. */
 static Thread *take_thread() {
@@ -254,28 +208,31 @@ static Thread *take_thread() {
 }
 
 quipu_thread *begin_thread() {
-    if (!open_profile())
+    if (is_locked_here() || !open_profile())
         return nullptr;
-    pthread_once(&key_once, make_key);
     Thread *thread;
     {
         const Locked locked;
+        if (quipu_current && !ranks) /* a signal handler has been here */
+            return quipu_current;
         if (quipu_thread *left = forked) {
             forked = nullptr;
             put(left->last, ticks(clock_kind));
-            return left;
+            return quipu_current = left;
         }
         thread = take_thread();
+        if (thread && !ranks)
+            quipu_current = thread->shared;
     }
     if (!thread)
         return nullptr;
     if (thread_origin && !ranks) {
         Node *path = copy_path(thread->shared, thread_origin);
         const Locked locked;
-        put(thread->frames->node, outside_of(path));
+        put(thread->frames->node, outside_of(thread, path));
         put(thread->shared->here, thread->frames->node);
     }
-    if (!ranks)
+    if (!ranks && has_end_key)
         pthread_setspecific(end_key, thread);
     return thread->shared;
 }
@@ -295,18 +252,19 @@ Link *find_link(quipu_thread *shared, quipu_region *region) {
     Thread *thread = own(shared);
     Node *from = shared->here;
     if (id_of(region) == 0) {
-        if (thread->busy)
+        if (is_locked_here())
             return nullptr;
-        const Slow slow(thread);
+        const Locked locked;
         if (id_of(region) == 0)
             register_region(region);
     }
-    Link *link = link_to(from, id_of(region));
-    if (!link && !thread->busy) {
-        const Slow slow(thread);
-        link = new_link(thread, from, region);
+    Link *link = thread->links.find(from, id_of(region));
+    if (!link && !is_locked_here()) {
+        const Locked locked;
+        if (!(link = new_link(thread, from, region)))
+            profile.note_lost();
     }
-    if (link)
+    if (link && !link->folded)
         shared->table[QUIPU_TABLE_INDEX(from->salt, hash_of(region))] = link;
     return link;
 }
@@ -319,14 +277,12 @@ Node *copy_path(quipu_thread *shared, Node *path) {
     if (known.of == path)
         return known.node;
     Node *up = copy_path(shared, path->up);
-    const Link *link = link_to(up, path->region);
-    if (!link && thread->busy)
-        return up;
-    if (!link) {
-        const Slow slow(thread);
+    const Link *link = thread->links.find(up, path->region);
+    if (!link && !is_locked_here()) {
+        const Locked locked;
         link = copy_link(thread, up, path);
     }
-    if (!link)
+    if (!link || link->folded)
         return up;
     known = {path, link->to};
     return link->to;
@@ -344,6 +300,7 @@ void settle(quipu_thread *thread) {
      * last call of MPI. */
     if (get(thread->top) > own(thread)->frames && (!ranks || thread == running_rank()))
         charge_any_time(thread);
+    settle_folded(own(thread));
 }
 
 void for_each_thread(void (*visit)(quipu_thread *)) {
@@ -351,12 +308,22 @@ void for_each_thread(void (*visit)(quipu_thread *)) {
         visit(thread->shared);
 }
 
+QUIPU_BARE void note_this_thread() {
+    if (quipu_current)
+        at_fork = *quipu_current;
+}
+
 QUIPU_BARE void keep_one_thread() {
-    for (Thread *thread = threads; thread; thread = thread->next)
+    for (Thread *thread = threads; thread; thread = thread->next) {
         if (thread->shared != quipu_current)
             thread->shared->in_use = 0;
-    if (quipu_current)
+        for (Folded *folded = thread->folded; folded; folded = folded->next)
+            memset(folded->counters, 0, sizeof(uint64_t) * folded->region->rows);
+    }
+    if (quipu_current) {
         forked = quipu_current;
+        *forked = at_fork;
+    }
     quipu_current = nullptr;
 }
 

@@ -16,21 +16,54 @@ namespace quipu {
 using Node = quipu_node;
 using Link = quipu_link;
 using Frame = quipu_frame;
+using Folded = quipu_folded;
 
 static_assert(sizeof(Node) == sizeof(quipu_profile_node) + size_t{8} * QUIPU_METRIC_COUNT);
 static_assert(sizeof(quipu_thread) == sizeof(quipu_profile_thread));
+
+/* All links of a thread by node and region. Its thread looks for links without the lock, also in a signal handler that
+ * interrupts one that is added: places are filled once, and places that were outgrown stay. */
+struct Links {
+    struct Places {
+        size_t mask;
+        Link *place[1]; /* mask + 1 */
+    } *places;
+    size_t count;
+
+    Link *find(const Node *from, uint64_t region) const;
+    /* Under the lock. False if there is no memory. */
+    bool add(Link *link);
+};
+
+struct RegionRecord;
+
+/* The counters of a region, in a thread, on call paths that found no room in the file. Their effort is added to the
+ * call paths that they count with. */
+} // namespace quipu
+
+struct quipu_folded {
+    const quipu::RegionRecord *region;
+    quipu_node *caller; /* for which it was counted since they were 0 */
+    quipu_folded *next;
+    uint64_t counters[1]; /* as many as the region has */
+};
+
+namespace quipu {
 
 /* What is private of a thread; kept for the next thread when it ends. */
 struct Thread {
     quipu_thread *shared;
     Frame *frames; /* frames[0] belongs to the root and is always there */
     Node *root;
-    bool busy; /* inside of a slow path: a signal handler must not enter it again */
     quipu_profile_chunk *nodes;
     quipu_profile_chunk *counters;
-    uint64_t *nowhere; /* counters of call paths that found no room */
+    uint64_t *nowhere; /* counters that nobody reads */
     uint64_t no_visits;
-    Thread *next; /* all threads of the process */
+    Links links;
+    Folded *folded;
+    uint64_t folding[2]; /* see folding.cpp */
+    Node folder;         /* links from here lead to what is folded, by region */
+    Thread *next;        /* all threads of the process */
     struct Copy {
         const Node *of;
         Node *node;
@@ -68,21 +101,37 @@ quipu_thread *measured_thread();
 void charge_any_time(quipu_thread *thread);
 /* The state of the calling thread, made at first use; null when there is no memory for it. */
 quipu_thread *begin_thread();
-/* The link to follow from the active node for `region`, made at first use and put into the table. Null: inside of a
- * signal handler that interrupted the making of another, or no memory. */
+/* The link to follow from the active node for `region`, made at first use and put into the table, unless it counts with
+ * its caller. Null: inside of what holds the lock, or no memory. */
 Link *find_link(quipu_thread *thread, quipu_region *region);
+/* The counters of a region that finds no room; null if there is no memory. Under the lock. */
+Folded *folded_of(Thread *thread, uint64_t region);
+/* What is entered by a link to such a region (folding.cpp): its frame, null if there is none left; for a visit of a
+ * quiet region its counters. */
+Frame *enter_folded(quipu_thread *thread, const Link *link);
+uint64_t *count_folded(quipu_thread *thread, const Link *link);
+/* Before the frames from `frame` on end. */
+void end_folded(Thread *thread, const Frame *frame);
+/* The last of the frames that belong to this one. */
+Frame *last_of(Thread *thread, Frame *frame);
+/* Adds what was counted so far to the callers. */
+void settle_folded(Thread *thread);
+/* The region with this id; null: not known. */
+const RegionRecord *region_of(uint64_t id);
 /* The node of `thread` for a call path of any thread, made without a visit. */
 Node *copy_path(quipu_thread *thread, Node *path);
 /* Adds the time since the latest event to the active node. */
 void settle(quipu_thread *thread);
 /* Calls `visit` for every thread that was ever measured. */
 void for_each_thread(void (*visit)(quipu_thread *));
+/* Before a fork: notes the state of this thread, because the parent goes on meanwhile. */
+void note_this_thread();
 /* In the child of a fork: of the threads only this one goes on. Its state is given back by the next begin_thread(). */
 void keep_one_thread();
 /* Makes the profile file at first use. False: nothing is measured. */
 bool open_profile();
-/* The id of regions that found no room in the file: they have no node, what they call counts with their caller. */
-constexpr uint64_t no_room = ~uint64_t{0};
+/* What QUIPU_FILTER names; a mistake in it ends the process. Under the lock. */
+void read_run_filter();
 /* Gives the region its id; regions that the filter leaves out become quiet. Under the lock. */
 void register_region(quipu_region *region);
 
@@ -97,6 +146,7 @@ struct RegionRecord {
     const int64_t *weights;
     uint32_t rows; /* of weights */
     bool quiet;
+    bool in_file; /* else it found no room, and has no call paths */
 };
 /* Calls `visit` with every region. Under the lock. */
 void each_region(void (*visit)(const RegionRecord *));
@@ -111,9 +161,14 @@ void write_rests();
 void forget_reduction();
 /* Zeroed address space, which takes memory where it is used; null if there is none. */
 void *reserve(size_t bytes);
-/* Zeroed memory for the rest of the process; null if there is none. Under the lock. Not of malloc: what only the mapped
- * file points to would be a leak to tools that look for leaks in the program. */
+/* How many bytes of the stack a new thread will have; 0: not known. */
+extern __thread size_t thread_stack;
+/* Zeroed memory for the rest of the process; null if there is none. Under the lock. Not of malloc: a signal handler may
+ * have interrupted the malloc of the program, and what only the mapped file points to would be a leak to tools that
+ * look for leaks in the program. */
 void *keep(size_t bytes);
+/* Makes room for the next calls of keep() now. False if there is none. */
+bool keep_more(size_t bytes);
 
 /* Counters that nobody reads, for code that runs unmeasured on this thread. */
 uint64_t *idle_counters();
@@ -149,7 +204,7 @@ inline uint64_t id_of(const quipu_region *region) { return __atomic_load_n(&regi
 inline uint64_t hash_of(const quipu_region *region) { return __atomic_load_n(&region->hash, __ATOMIC_RELAXED); }
 
 /* One lock for everything that happens rarely: regions, chunks, threads, attributes. Held as long as this lives; by
- * hand only around a fork. */
+ * hand only around a fork. Signals wait meanwhile, and errno stays as it was. */
 void lock();
 void unlock();
 class Locked {
@@ -159,6 +214,12 @@ class Locked {
     Locked(const Locked &) = delete;
     Locked &operator=(const Locked &) = delete;
 };
+/* Whether this thread holds it: an allocator of the program that was called from there, or the handler of a signal that
+ * cannot wait, must not take it again. */
+bool is_locked_here();
+bool may_call_system();
+/* No system calls from here on: the program gave up the right to them. */
+void forgo_system_calls();
 
 } // namespace quipu
 

@@ -7,6 +7,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,6 +86,7 @@ static void note_rank(const char *folder, const char *host, long rank, long rank
         fprintf(stderr, "quipu-exec: cannot write %s: %s\n", temporary, strerror(errno));
         return;
     }
+    void (*const at_limit)(int) = signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error here */
     fprintf(file, "{\"rank\":%ld,\"ranks\":%ld,\"pid\":%ld,\"host\":", rank, ranks, (long)getpid());
     write_json_string(file, host);
     fputs(",\"affinity\":", file);
@@ -92,6 +96,7 @@ static void note_rank(const char *folder, const char *host, long rank, long rank
     fputs("}\n", file);
     int failed = fflush(file) != 0;
     failed |= fclose(file) != 0;
+    signal(SIGXFSZ, at_limit);
     if (failed || rename(temporary, path) != 0) {
         fprintf(stderr, "quipu-exec: cannot write %s: %s\n", path, strerror(errno));
         unlink(temporary);
@@ -170,8 +175,48 @@ static void put_before(const char *variable, const char *path) {
     }
 }
 
+/* Where the dynamic linker ends an entry of LD_PRELOAD; there is no way to quote. */
+static bool is_one_entry(const char *path) { return !strpbrk(path, " :\t\n"); }
+
+/* A link of ours to this file, which may be there already. */
+static bool have_link(const char *file, const char *path) {
+    char target[4096];
+    struct stat status;
+    if (symlink(file, path) == 0)
+        return true;
+    if (errno != EEXIST || lstat(path, &status) != 0 || !S_ISLNK(status.st_mode) || status.st_uid != geteuid())
+        return false;
+    const ssize_t length = readlink(path, target, sizeof target);
+    return length > 0 && (size_t)length == strlen(file) && memcmp(target, file, (size_t)length) == 0;
+}
+
+/* Puts a library in front of the program, by a link if its own path cannot be an entry. */
+static void preload(const char *folder, const char *library) {
+    if (is_one_entry(library)) {
+        put_before("LD_PRELOAD", library);
+        return;
+    }
+    uint64_t hash = 14695981039346656037u; /* FNV-1a */
+    for (const char *c = library; *c; c++)
+        hash = (hash ^ (unsigned char)*c) * 1099511628211u;
+    const char *const places[] = {folder, "/tmp", NULL};
+    for (const char *const *place = places; *place; place++) {
+        char path[4200];
+        snprintf(path, sizeof path, "%s/quipu-%ld-%016llx.so", *place, (long)geteuid(), (unsigned long long)hash);
+        if (**place == '/' && is_one_entry(path) && have_link(library, path)) {
+            put_before("LD_PRELOAD", path);
+            return;
+        }
+    }
+    fprintf(stderr,
+            "quipu-exec: error: the path %s has a space or a colon, which LD_PRELOAD cannot name, and there is no "
+            "folder for a link to it: set XDG_CACHE_HOME to a folder without them\n",
+            library);
+    exit(1);
+}
+
 /* Python functions as regions: the parts lie in ../lib/quipu, seen from this program. */
-static void measure_python(void) {
+static void measure_python(const char *folder) {
     char self[4096], path[8300];
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
     if (length <= 0)
@@ -185,7 +230,7 @@ static void measure_python(void) {
     snprintf(path, sizeof path, "%s/lib/quipu/python", self);
     put_before("PYTHONPATH", path);
     snprintf(path, sizeof path, "%s/lib/quipu/libquipu_python.so", self);
-    put_before("LD_PRELOAD", path);
+    preload(folder, path);
 }
 
 int main(int argc, char **argv) {
@@ -207,12 +252,12 @@ int main(int argc, char **argv) {
             start_node_agent(folder, host);
         const char *library = getenv("QUIPU_PRELOAD");
         if (library && *library)
-            put_before("LD_PRELOAD", library);
+            preload(folder, library);
         const char *python = getenv("QUIPU_PYTHON");
         if (python && *python && strcmp(python, "0") != 0)
-            measure_python();
+            measure_python(folder);
 #ifdef QUIPU_SANITIZER_LIBRARY
-        put_before("LD_PRELOAD", QUIPU_SANITIZER_LIBRARY); /* it must be the first of all */
+        preload(folder, QUIPU_SANITIZER_LIBRARY); /* it must be the first of all */
 #endif
         free(folder);
     }

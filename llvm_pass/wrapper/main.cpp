@@ -73,7 +73,7 @@ std::vector<std::string> plainCommand(const quipu::Wrapper &wrapper, const Comma
             command.push_back(argument);
     if (line.links) {
         command.push_back("-L" + library);
-        command.push_back(line.isStatic ? "-Wl,--wrap=pthread_create" : "-Wl,-rpath," + library);
+        command.push_back(line.isStatic ? "-Wl,--wrap=pthread_create,--wrap=prctl" : "-Wl,-rpath," + library);
         command.push_back("-lquipu");
         command.insert(command.end(), mpi.link.begin(), mpi.link.end());
     }

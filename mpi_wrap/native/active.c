@@ -40,8 +40,10 @@ static bool is_our_mpi(void) {
     quipu_mpi_check_family();
     char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
     int length = 0;
-    if (PMPI_Get_library_version(version, &length) != MPI_SUCCESS)
+    if (PMPI_Get_library_version(version, &length) != MPI_SUCCESS) {
+        quipu_attribute("mpi_problem", "MPI did not say which one it is");
         return false;
+    }
     version[strcspn(version, "\n,")] = '\0';
     for (char *tab = version; (tab = strchr(tab, '\t')) != NULL;)
         *tab = ' ';
@@ -78,6 +80,9 @@ void quipu_mpi_initialized(void) {
     quipu_mpi_concurrent = PMPI_Query_thread(&level) != MPI_SUCCESS || level == MPI_THREAD_MULTIPLE;
     quipu_mpi_choose_waits(true);
     tell_place(world.rank, world.all);
+    MPI_Comm parent = MPI_COMM_NULL;
+    if (PMPI_Comm_get_parent(&parent) == MPI_SUCCESS && parent != MPI_COMM_NULL)
+        quipu_attribute("spawned", "1"); /* these are ranks of another world */
 }
 
 void quipu_mpi_finalized(void) {

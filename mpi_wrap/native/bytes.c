@@ -1,11 +1,23 @@
 #include "bytes.h"
 
 #include "mpi_at_hand.h"
+#include "quipu_runtime.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
 
 _Thread_local struct quipu_mpi_known_type quipu_mpi_known_type __attribute__((tls_model("initial-exec")));
+
+/* What MPI does not say is not counted. */
+static uint64_t known_size(int result, int64_t size) {
+    static atomic_flag said = ATOMIC_FLAG_INIT;
+    if (result == MPI_SUCCESS)
+        return size > 0 ? (uint64_t)size : 0;
+    if (!atomic_flag_test_and_set(&said))
+        quipu_attribute("mpi_problem", "MPI did not say the size of a message: bytes are missing");
+    return 0;
+}
 
 static uint64_t type_size(MPI_Datatype datatype) {
 #ifdef QUIPU_MPI_HAVE_Type_size_x
@@ -15,7 +27,7 @@ static uint64_t type_size(MPI_Datatype datatype) {
     int size = 0;
     int result = PMPI_Type_size(datatype, &size);
 #endif
-    return result == MPI_SUCCESS && size > 0 ? (uint64_t)size : 0;
+    return known_size(result, size);
 }
 
 uint64_t quipu_mpi_ask_type_size(MPI_Datatype datatype) {
@@ -62,7 +74,7 @@ uint64_t quipu_mpi_status_bytes(const MPI_Status *status) {
     int bytes = 0;
     int result = PMPI_Get_count((MPI_Status *)status, MPI_BYTE, &bytes);
 #endif
-    return result == MPI_SUCCESS && bytes > 0 ? (uint64_t)bytes : 0;
+    return known_size(result, bytes);
 }
 
 /* Whether neighbours -1 and +1 of one dimension of a Cartesian topology exist. */

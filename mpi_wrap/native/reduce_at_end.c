@@ -2,6 +2,11 @@
  *
  * Nothing here may hang a program that would end without it. The arrival is a barrier that is tested: ranks that do
  * not run under these wrappers never come to it, so it completes nowhere, and their profiles are missing in the folder.
+ * So a rank that has waited long, and misses profiles, goes on without a reduction.
+ *
+ * A profile is also missing if its rank could not write it, and that rank comes, perhaps after others went on. A second
+ * barrier follows therefore: if anybody went on, it completes nowhere, and the others go on, too. Who goes on leaves a
+ * mark in the folder, so that the others need not wait as long.
  */
 #include "active.h"
 
@@ -10,7 +15,9 @@
 #include "wait.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -20,6 +27,8 @@
 void quipu_mpi_reduce_at_end(void) {}
 #else
 enum { COLUMN_RANKS = 256, PATIENCE_SECONDS = 30, YIELDS = 1000 };
+/* How often profiles must be missing in a row: folders that are shared show new files later. */
+enum { LOOKS_AT_ARRIVAL = 2, LOOKS_TOGETHER = 4 };
 
 static bool all_have_profiles(const char *folder, int ranks) {
     DIR *entries = opendir(folder);
@@ -32,13 +41,32 @@ static bool all_have_profiles(const char *folder, int ranks) {
     return profiles >= ranks;
 }
 
-static bool all_arrive(const char *folder) {
+static bool mark_of(const char *folder, char *path, size_t size) {
+    const int length = snprintf(path, size, "%s/.no-reduction", folder);
+    return length > 0 && (size_t)length < size;
+}
+
+/* For a rank that will not come to a barrier, or has left one. */
+static void go_on(const char *folder) {
+    char path[4200];
+    const int mark = mark_of(folder, path, sizeof path) ? open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644) : -1;
+    if (mark >= 0)
+        close(mark);
+}
+
+static bool anybody_went_on(const char *folder) {
+    char path[4200];
+    return mark_of(folder, path, sizeof path) && access(path, F_OK) == 0;
+}
+
+static bool all_arrive(const char *folder, int looks) {
     MPI_Request barrier;
     if (PMPI_Ibarrier(MPI_COMM_WORLD, &barrier) != MPI_SUCCESS)
         return false;
     struct timespec begin, now;
     clock_gettime(CLOCK_MONOTONIC, &begin);
-    time_t next_look = PATIENCE_SECONDS;
+    time_t seconds = 0, next_look = PATIENCE_SECONDS;
+    int missed = 0;
     for (long tests = 0;; tests++) {
         int done = 0;
         if (PMPI_Test(&barrier, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS)
@@ -51,8 +79,14 @@ static bool all_arrive(const char *folder) {
         }
         nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
         clock_gettime(CLOCK_MONOTONIC, &now);
-        if (now.tv_sec - begin.tv_sec >= next_look) {
-            if (!all_have_profiles(folder, quipu_mpi_world.all))
+        if (now.tv_sec - begin.tv_sec > seconds) {
+            seconds = now.tv_sec - begin.tv_sec;
+            if (anybody_went_on(folder))
+                return false;
+        }
+        if (seconds >= next_look) {
+            missed = all_have_profiles(folder, quipu_mpi_world.all) ? 0 : missed + 1;
+            if (missed == looks)
                 return false;
             next_look += PATIENCE_SECONDS;
         }
@@ -60,30 +94,35 @@ static bool all_arrive(const char *folder) {
 }
 
 /* A communicator of our own; a duplicate would run the attribute callbacks of the program. */
-static MPI_Comm own_communicator(void) {
-    MPI_Group everybody;
+static MPI_Comm own_communicator(MPI_Group everybody) {
     MPI_Comm comm = MPI_COMM_NULL;
-    if (PMPI_Comm_group(MPI_COMM_WORLD, &everybody) != MPI_SUCCESS)
-        return MPI_COMM_NULL;
-    if (PMPI_Comm_create(MPI_COMM_WORLD, everybody, &comm) != MPI_SUCCESS)
-        comm = MPI_COMM_NULL;
-    PMPI_Group_free(&everybody);
-    return comm;
+    return PMPI_Comm_create(MPI_COMM_WORLD, everybody, &comm) == MPI_SUCCESS ? comm : MPI_COMM_NULL;
 }
 
 void quipu_mpi_reduce_at_end(void) {
     const char *wanted = getenv("QUIPU_MPI_REDUCE"), *folder = getenv("QUIPU_DIR"),
                *limit = getenv("QUIPU_RANK_COLUMNS");
-    if (wanted == NULL || strcmp(wanted, "1") != 0 || folder == NULL || quipu_mpi_world.all < 2)
+    if (wanted == NULL || strcmp(wanted, "1") != 0 || folder == NULL || quipu_mpi_world.all == 1)
         return;
-    if (!all_arrive(folder))
+    if (quipu_mpi_world.all == 0) { /* not known */
+        go_on(folder);
         return;
+    }
+    MPI_Group everybody = MPI_GROUP_NULL;
+    if (PMPI_Comm_group(MPI_COMM_WORLD, &everybody) != MPI_SUCCESS || !all_arrive(folder, LOOKS_AT_ARRIVAL) ||
+        !all_arrive(folder, LOOKS_TOGETHER)) {
+        go_on(folder);
+        if (everybody != MPI_GROUP_NULL)
+            PMPI_Group_free(&everybody);
+        return;
+    }
     const struct quipu_snapshot *mine = quipu_take_snapshot();
     struct quipu_reduction reduction = {
         .folder = folder, .column_ranks = COLUMN_RANKS, .pid = (uint32_t)getpid(), .waits = quipu_mpi_wait_mode_is_on};
     if (limit != NULL && *limit != '\0')
         reduction.column_ranks = (uint32_t)strtoul(limit, NULL, 10);
-    MPI_Comm comm = own_communicator();
+    MPI_Comm comm = own_communicator(everybody);
+    PMPI_Group_free(&everybody);
     bool reduced = false;
     if (comm != MPI_COMM_NULL) {
         PMPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);

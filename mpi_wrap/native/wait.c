@@ -9,6 +9,8 @@
 
 #ifndef SMPI_H
 
+#include "group.h"
+
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +32,7 @@ uint64_t quipu_mpi_wait_floor = 0;
 static double ticks_per_ns = 0;
 static _Atomic double ticks_per_byte = 0;
 static int arrivals_key = MPI_KEYVAL_INVALID;
+static int largest_tag = 32767; /* the least that the standard allows */
 static _Atomic uint64_t probes, probe_cost;
 
 /* What is known of the collectives of a communicator; the program calls them one after the other. */
@@ -87,6 +90,9 @@ void quipu_mpi_choose_waits(bool world) {
         quipu_mpi_probe_one_of = all ? 1 : SAMPLED_ONE_OF;
     if (quipu_ticks() == 0)
         return;
+    int *bound = NULL, known = 0;
+    if (world && PMPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, (void *)&bound, &known) == MPI_SUCCESS && known)
+        largest_tag = *bound;
     calibrate();
     quipu_mpi_tell_waits = true;
 }
@@ -113,13 +119,23 @@ void quipu_mpi_waited(struct quipu_node *node, uint64_t ticks, uint64_t bytes) {
         add_wait(node, ticks - (uint64_t)transfer);
 }
 
-void quipu_mpi_await_message(struct quipu_node *node, int source, int tag, MPI_Comm comm) {
+/* Arguments that a probe refuses would go to the error handler of the program, and again from the receive. */
+static bool can_probe(int source, int tag, MPI_Comm comm) {
+    if (comm == MPI_COMM_NULL || (tag != MPI_ANY_TAG && (tag < 0 || tag > largest_tag)))
+        return false;
+    return source == MPI_ANY_SOURCE || (source >= 0 && source < quipu_mpi_group_of(comm).size);
+}
+
+bool quipu_mpi_await_message(struct quipu_node *node, int source, int tag, MPI_Comm comm) {
+    if (!can_probe(source, tag, comm))
+        return false;
     const uint64_t begin = quipu_ticks();
     if (PMPI_Probe(source, tag, comm, MPI_STATUS_IGNORE) != MPI_SUCCESS)
-        return;
+        return false;
     const uint64_t ticks = quipu_ticks() - begin;
     if (ticks > quipu_mpi_wait_floor)
         add_wait(node, ticks);
+    return true;
 }
 
 void quipu_mpi_learn_rate(uint64_t ticks, uint64_t bytes) {

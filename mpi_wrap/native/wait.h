@@ -26,8 +26,8 @@ QUIPU_MPI_VARIABLE uint64_t quipu_mpi_wait_floor; /* ticks */
 void quipu_mpi_report_waits(void);
 /* A call took so long while it moved these bytes: the rest is waiting. */
 void quipu_mpi_waited(struct quipu_node *node, uint64_t ticks, uint64_t bytes);
-/* Wait until a message is there to receive. */
-void quipu_mpi_await_message(struct quipu_node *node, int source, int tag, MPI_Comm comm);
+/* Wait until a message is there to receive. False: not known whether it is; the call itself will find out why. */
+bool quipu_mpi_await_message(struct quipu_node *node, int source, int tag, MPI_Comm comm);
 /* A message that was there took so long to receive. */
 void quipu_mpi_learn_rate(uint64_t ticks, uint64_t bytes);
 /* Wait until all processes have come to a collective operation, if this call is one of those that are probed. */
@@ -52,8 +52,7 @@ static inline bool quipu_mpi_before_receive(struct quipu_node *node, uint64_t by
                                             MPI_Comm comm) {
     if (bytes < QUIPU_MPI_LONG_MESSAGE || !quipu_mpi_tell_waits || source == MPI_PROC_NULL)
         return false;
-    quipu_mpi_await_message(node, source, tag, comm);
-    return true;
+    return quipu_mpi_await_message(node, source, tag, comm);
 }
 
 static inline void quipu_mpi_after_receive(struct quipu_node *node, bool awaited, uint64_t begin, uint64_t end,

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 uint32_t quipu_crc32(uint32_t crc, const void *bytes, size_t size) { /* of zlib and Ethernet, four bits at a time */
@@ -25,9 +26,18 @@ void quipu_file_open(struct quipu_reduced_file *file, const char *folder, const 
     file->file = fopen(file->temporary, "wbex");
 }
 
+/* A write beyond the limit on file sizes is a signal. */
+static bool is_within_limit(const struct quipu_reduced_file *file, size_t size) {
+    struct rlimit limit;
+    return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+           file->size + size <= limit.rlim_cur;
+}
+
 void quipu_file_bytes(struct quipu_reduced_file *file, const void *bytes, size_t size) {
-    if (file->file != NULL && size > 0)
-        fwrite(bytes, 1, size, file->file); /* errors stay with the stream, quipu_file_close asks */
+    if (file->file == NULL || size == 0 || file->refused)
+        return;
+    file->refused = !is_within_limit(file, size) || fwrite(bytes, 1, size, file->file) != size;
+    file->size += size;
 }
 
 void quipu_file_head(struct quipu_reduced_file *file, const char *tag, uint32_t crc, uint64_t length) {
@@ -72,7 +82,7 @@ static void sync_folder(const char *path) {
 bool quipu_file_close(struct quipu_reduced_file *file, bool complete) {
     if (file->file != NULL) {
         quipu_file_section(file, "DONE", NULL, 0);
-        complete = fflush(file->file) == 0 && !ferror(file->file) && fsync(fileno(file->file)) == 0 && complete;
+        complete = !file->refused && fflush(file->file) == 0 && fsync(fileno(file->file)) == 0 && complete;
         complete = fclose(file->file) == 0 && complete;
         complete = complete && rename(file->temporary, file->path) == 0;
         if (complete)

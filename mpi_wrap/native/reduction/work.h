@@ -38,6 +38,8 @@ bool quipu_agreed(struct quipu_member *member);
 /* The file: sections with checksums (docs/design/reduction.md). */
 struct quipu_reduced_file {
     FILE *file; /* NULL: nothing can be written */
+    uint64_t size;
+    bool refused; /* a part of it could not be written */
     char temporary[4200], path[4200];
 };
 

@@ -1,0 +1,119 @@
+/* Call paths that found no room in the file: what they do counts with their callers, exactly.
+ *
+ * Their region has counters in memory, one set in a thread. What these hold belongs to the call of the region that
+ * runs, the innermost; it is multiplied by the weights of the region and added to the caller before another one begins,
+ * and when it ends. Such a frame has two more above it: code that ends a frame inline finds another on top, and calls
+ * the runtime.
+ *
+ *   the frame: counters of the region, the caller
+ *   mark:      no counters, for whom the counters of the region were used before
+ *   cover:     no counters, the caller
+ */
+#include "hot.h"
+#include "tree.h"
+
+#include <stddef.h>
+
+namespace quipu {
+namespace {
+
+constexpr uint32_t frames_of_one = 3;
+
+/* Without the lock: a signal handler may do the same at any point. */
+void add_to_caller(Folded *folded) {
+    Node *caller = folded->caller ? counted(folded->caller) : nullptr;
+    const RegionRecord *region = folded->region;
+    for (uint32_t row = 1; row < region->rows; row++) {
+        if (!get(folded->counters[row - 1]))
+            continue;
+        const uint64_t times = __atomic_exchange_n(&folded->counters[row - 1], 0, __ATOMIC_RELAXED);
+        const int64_t *weights = region->weights + size_t{row} * QUIPU_WEIGHTED;
+        for (uint32_t column = 0; caller && column < QUIPU_WEIGHTED; column++)
+            quipu_add(caller, static_cast<quipu_metric>(QUIPU_BLOCKS + column),
+                      times * static_cast<uint64_t>(weights[column]));
+    }
+}
+
+/* The effort that each visit has, whatever its counters say. */
+void add_visit(const Folded *folded) {
+    const RegionRecord *region = folded->region;
+    for (uint32_t column = 0; region->rows && column < QUIPU_WEIGHTED; column++)
+        quipu_add(counted(folded->caller), static_cast<quipu_metric>(QUIPU_BLOCKS + column),
+                  static_cast<uint64_t>(region->weights[column]));
+}
+
+Folded *of_counters(uint64_t *counters) {
+    return reinterpret_cast<Folded *>(reinterpret_cast<char *>(counters) - offsetof(Folded, counters));
+}
+
+/* What tells these frames from others: counters that are none. */
+uint64_t *mark_of(Thread *thread) { return &thread->folding[0]; }
+uint64_t *cover_of(Thread *thread) { return &thread->folding[1]; }
+
+} // namespace
+
+Folded *folded_of(Thread *thread, uint64_t region) {
+    const RegionRecord *record = region_of(region);
+    if (!record)
+        return nullptr;
+    if (const Link *known = thread->links.find(&thread->folder, region))
+        return known->folded;
+    auto *fresh = static_cast<Folded *>(keep(sizeof(Folded) + sizeof(uint64_t) * (record->rows + 1)));
+    auto *link = static_cast<Link *>(keep(sizeof(Link)));
+    if (!fresh || !link)
+        return nullptr;
+    fresh->region = record;
+    fresh->next = thread->folded;
+    *link = {&thread->folder, region, &thread->folder, fresh->counters, &thread->no_visits, fresh};
+    if (!thread->links.add(link))
+        return nullptr;
+    __atomic_store_n(&thread->folded, fresh, __ATOMIC_RELEASE);
+    return fresh;
+}
+
+Frame *enter_folded(quipu_thread *shared, const Link *link) {
+    Thread *thread = own(shared);
+    Folded *folded = link->folded;
+    if (shared->limit - shared->top < frames_of_one)
+        return nullptr;
+    add_to_caller(folded);
+    Node *before = folded->caller, *caller = shared->here;
+    folded->caller = caller;
+    add_visit(folded);
+    Frame *frame = quipu_push(shared, caller, folded->counters);
+    quipu_push(shared, before, mark_of(thread));
+    quipu_push(shared, caller, cover_of(thread));
+    return frame;
+}
+
+uint64_t *count_folded(quipu_thread *shared, const Link *link) {
+    Folded *folded = link->folded;
+    add_to_caller(folded);
+    folded->caller = shared->here;
+    add_visit(folded);
+    return folded->counters;
+}
+
+void end_folded(Thread *thread, const Frame *frame) {
+    for (const Frame *top = get(thread->shared->top); top >= frame; top--) {
+        if (top->counters != cover_of(thread) || top[-1].counters != mark_of(thread))
+            continue;
+        Folded *folded = of_counters(top[-2].counters);
+        add_to_caller(folded);
+        folded->caller = top[-1].node;
+        top -= 2;
+    }
+}
+
+Frame *last_of(Thread *thread, Frame *frame) {
+    const bool covered = thread->shared->top - frame >= 2 && frame[1].counters == mark_of(thread) &&
+                         frame[2].counters == cover_of(thread);
+    return covered ? frame + 2 : frame;
+}
+
+void settle_folded(Thread *thread) {
+    for (Folded *folded = __atomic_load_n(&thread->folded, __ATOMIC_ACQUIRE); folded; folded = folded->next)
+        add_to_caller(folded);
+}
+
+} // namespace quipu

@@ -1,0 +1,346 @@
+"""What a program does to the runtime inside of it, and what the runtime must not do to the program."""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import subprocess
+import tempfile
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from quipu.agent.installation import native_file
+from quipu.agent.profile.reader import ProcessProfile, ProfileState, read_profile
+
+from .conftest import Tree, Workshop, tree_of
+
+LIBRARIES = native_file("libquipu.so").parent
+MANY = 60 * 41
+"""Calls of `walk(40)` in programs/many_paths.h."""
+
+
+def visits_of(profile: ProcessProfile, initial: str) -> float:
+    """Visits of all functions whose names begin so."""
+    return sum(values["visits"] for path, values in tree_of(profile).items() if path and path[-1].startswith(initial))
+
+
+def raw_folder(workshop: Workshop) -> Path:
+    return Path(tempfile.mkdtemp(prefix="raw-", dir=workshop.folder))
+
+
+def profiles_of(
+    raw: Path, *command: str | Path, limit: Callable[[], None] | None = None, **environment: str
+) -> tuple[subprocess.CompletedProcess[str], list[ProcessProfile]]:
+    """Run a measured program, with the limits that `limit` sets, and read the profiles that it leaves."""
+    done = subprocess.run(
+        command,
+        env={**os.environ, "QUIPU_DIR": str(raw), **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+        preexec_fn=limit,
+    )
+    return done, [read_profile(path) for path in sorted(raw.glob("profile-*.quipu"))]
+
+
+def totals(profile: ProcessProfile) -> dict[str, float]:
+    """Effort of all call paths together, but for visits."""
+    effort = [metric.name for metric in profile.metrics if metric.is_effort and metric.name != "visits"]
+    return {name: float(profile.values[name].sum()) for name in effort}
+
+
+def built_by_hand(workshop: Workshop) -> Path:
+    """regions.c, which calls the runtime itself."""
+    include = LIBRARIES / "include"
+    return workshop.build("regions.c", "-O2", f"-I{include}")
+
+
+def few_descriptors() -> None:
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
+
+
+@pytest.fixture
+def without_sanitizers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For programs that leave no room for what a sanitizer needs: address space, a malloc of its own, system calls."""
+    monkeypatch.delenv("QUIPU_HOME", raising=False)
+
+
+@pytest.mark.parametrize("way", ["open", "close"])
+def test_files_of_a_program_that_closes_all_descriptors(workshop, way: str) -> None:
+    """The program's files get the numbers that ours had; the profile grows all the same, or says that it cannot."""
+    program = workshop.build("descriptors.c", "-O1", "--quipu-all")
+    mine = workshop.folder / "mine"
+    done, (profile,) = profiles_of(raw_folder(workshop), program, mine, way, limit=few_descriptors)
+    assert (done.returncode, mine.read_bytes()) == (0, b"mine\n")
+    if way == "close":
+        assert profile.problems == ()
+        assert visits_of(profile, "f") == 60 + MANY
+    else:  # no descriptor is left to grow with
+        assert "could not grow" in profile.error
+
+
+def test_a_child_of_a_program_that_closed_all_descriptors_counts_its_own(workshop) -> None:
+    program = workshop.build("descriptors.c", "-O1", "--quipu-all")
+    done, profiles = profiles_of(raw_folder(workshop), program, workshop.folder / "mine", "fork", limit=few_descriptors)
+    assert done.returncode == 0
+    child, parent = sorted(profiles, key=lambda profile: "forked_from" not in profile.attributes)
+    assert visits_of(child, "f") == 120
+    assert visits_of(parent, "f") == 60 + MANY
+    assert child.problems == parent.problems == ()
+
+
+@pytest.mark.parametrize("way", ["jump", "exit", "fork", "overflow"])
+def test_handlers_that_do_not_return_to_what_they_interrupted(workshop, way: str) -> None:
+    program = workshop.build("left_by_handlers.c", "-O1", "--quipu-all")
+    done, profiles = profiles_of(raw_folder(workshop), program, way, "40" if way == "fork" else "300")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == ("" if way == "exit" else "1\n")
+    assert {profile.state for profile in profiles} == {ProfileState.ENDED}
+    assert {profile.problems for profile in profiles} == {()}
+
+
+def test_the_file_size_limit_is_no_signal(workshop) -> None:
+    """As a shell with `ulimit -f` starts programs: nobody ignores SIGXFSZ for them."""
+    program = workshop.build("folded.cpp", "-O1", "--quipu-all")
+    raw = raw_folder(workshop)
+    _, (whole,) = profiles_of(raw, program)
+    bytes_ = 700 << 10
+    done, profiles = profiles_of(
+        raw_folder(workshop), program, limit=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (bytes_, bytes_))
+    )
+    assert done.returncode == 0
+    assert done.stderr.count("the profile could not grow") == 1
+    (profile,) = profiles
+    assert "could not grow" in profile.error
+    assert totals(profile) == totals(whole)
+
+
+@pytest.mark.parametrize("level", ["-O0", "-O2"])
+def test_call_paths_beyond_the_limit_count_with_their_callers(workshop, level: str) -> None:
+    """The effort of every function that has call paths below the limit is the same or larger, the sum is the same."""
+    program = workshop.build("folded.cpp", level)
+    _, (whole,) = profiles_of(raw_folder(workshop), program, "24")
+    done, (limited,) = profiles_of(raw_folder(workshop), program, "24", QUIPU_PROFILE_LIMIT="1")
+    assert done.returncode == 0
+    assert "limit of 1 MiB" in done.stderr
+    assert any("count with their callers" in problem for problem in limited.problems)
+    assert limited.lost == 0
+    assert limited.path.stat().st_size <= (1 << 20) + (1 << 18)
+    assert len(limited.parent) < len(whole.parent) / 2
+    assert totals(limited) == totals(whole)
+    inclusive_of = [inclusive(tree_of(profile), "blocks") for profile in (whole, limited)]
+    assert all(value >= inclusive_of[0][path] for path, value in inclusive_of[1].items())
+
+
+def inclusive(tree: Tree, metric: str) -> dict[tuple[str, ...], float]:
+    sums: dict[tuple[str, ...], float] = defaultdict(float)
+    for path, values in tree.items():
+        for length in range(len(path) + 1):
+            sums[path[:length]] += values[metric]
+    return sums
+
+
+def test_a_limit_that_is_no_number_is_refused(workshop) -> None:
+    program = workshop.build("folded.cpp", "-O2")
+    done, profiles = profiles_of(raw_folder(workshop), program, QUIPU_PROFILE_LIMIT="many")
+    assert (done.returncode, profiles) == (1, [])
+    assert done.stderr == "quipu: error: QUIPU_PROFILE_LIMIT=many: it must be a number of MiB, 0 for no limit\n"
+
+
+@pytest.mark.parametrize("length", [20_000, 70_000])
+def test_names_that_are_longer_than_a_chunk(workshop, length: int) -> None:
+    source = workshop.folder / "long.c"
+    names = [f"g{'x' * length}{i}" for i in range(2)]
+    source.write_text(
+        "volatile int sink;\n#define KEEP __attribute__((noinline, optnone))\n"
+        + "\n".join(f"KEEP void {name}(int n) {{ for (int i = 0; i < n; i++) sink++; }}" for name in names)
+        + f"\nint main(void) {{ {names[0]}(1000); {names[1]}(3000); }}\n"
+    )
+    _, (profile,) = profiles_of(raw_folder(workshop), workshop.build(source, "-O0"))
+    assert profile.problems == ()
+    blocks = {path[-1]: values["blocks"] for path, values in tree_of(profile).items() if len(path) == 2}
+    assert sorted(blocks.values()) == [3003, 9003]
+    if length > 32768:
+        assert all(name.startswith("gxxx") and "...#" in name for name in blocks)
+    else:
+        assert all("...#" in profile.regions[number].display for number in profile.regions if number > 1)
+
+
+def test_a_program_with_more_rights_than_its_caller_is_not_measured(workshop) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can make a program that belongs to another user")
+    program = workshop.build("folded.cpp", "-O2", "-static")
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        place.chmod(0o777)
+        of_root = place / "of_root"
+        shutil.copy(program, of_root)
+        of_root.chmod(0o4755)
+        secret = place / "secret"
+        secret.write_text("a line of a file that only root may read\n")
+        secret.chmod(0o600)
+        raw = place / "raw"
+        raw.mkdir()
+        raw.chmod(0o777)
+        done = subprocess.run(
+            [of_root],
+            env={"QUIPU_DIR": str(raw), "QUIPU_FILTER": str(secret), "QUIPU_PROFILE_LIMIT": "x"},
+            user=65534,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        assert list(raw.iterdir()) == []
+
+
+def test_threads_need_little_address_space(workshop, without_sanitizers: None) -> None:
+    """pthreads.c with as many threads as their stacks of 8 MiB allow, and 12 MiB for each besides."""
+    program = workshop.build("pthreads.c", "-O2")
+    plain = workshop.run(program, "4")
+    limit = 400 << 20
+    done, (profile,) = profiles_of(
+        raw_folder(workshop),
+        program,
+        "4",
+        limit=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, plain.stdout, "")
+    assert profile.problems == ()
+
+
+def test_many_callees_of_one_caller(workshop) -> None:
+    """A walk through a list of 32,000 callees at each call would take minutes."""
+    rounds, callees = 30, 32_000
+    done, (profile,) = profiles_of(raw_folder(workshop), built_by_hand(workshop), "callees", str(callees), str(rounds))
+    assert done.returncode == 0
+    assert visits_of(profile, "r") == 1 + rounds * callees
+    assert profile.problems == ()
+
+
+@pytest.mark.parametrize("depth", [30_000, 120_000])
+def test_recursion_to_the_bottom_of_the_stack(workshop, depth: int) -> None:
+    done, (profile,) = profiles_of(raw_folder(workshop), built_by_hand(workshop), "deep", str(depth))
+    assert done.returncode == 0
+    assert visits_of(profile, "r") == depth + 1
+    assert profile.problems == ()
+
+
+def test_children_of_a_large_profile(workshop) -> None:
+    done, profiles = profiles_of(raw_folder(workshop), built_by_hand(workshop), "fork", "400", "4")
+    assert done.returncode == 0
+    (profile,) = profiles
+    assert profile.path.stat().st_size > 24 << 20
+    assert visits_of(profile, "r") == 400 + 400 * 400
+
+
+SANDBOX = """#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <linux/seccomp.h>
+#include "many_paths.h"
+int main(void) {
+    walk(1);
+    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) != 0)
+        return 1;
+    walk(40);
+    write(1, "done\\n", 5);
+    syscall(SYS_exit, 0);
+}
+"""
+
+
+@pytest.mark.parametrize("options", [(), ("-static",)], ids=["shared", "static"])
+def test_a_program_that_gives_up_its_system_calls(workshop, options: tuple[str, ...], without_sanitizers: None) -> None:
+    source = workshop.folder / "sandbox.c"
+    source.write_text(SANDBOX)
+    program = workshop.build(source, "-O1", "--quipu-all", f"-I{Path(__file__).parent / 'programs'}", *options)
+    done, (profile,) = profiles_of(raw_folder(workshop), program)
+    assert (done.returncode, done.stdout) == (0, "done\n")
+    assert totals(profile)["blocks"] > 60 * 41
+
+
+ERRNO = """#include <errno.h>
+#include <stdio.h>
+#include "many_paths.h"
+int main(void) {
+    errno = 77;
+    for (int depth = 0; depth < 60; depth++) {
+        walk(depth);
+        if (errno != 77)
+            return printf("%d\\n", errno);
+    }
+}
+"""
+
+
+def test_errno_stays_as_it_was(workshop) -> None:
+    source = workshop.folder / "errno.c"
+    source.write_text(ERRNO)
+    program = workshop.build(source, "-O1", "--quipu-all", f"-I{Path(__file__).parent / 'programs'}")
+    few = 900 << 10
+    for limit in (None, lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (few, few))):
+        done, _ = profiles_of(raw_folder(workshop), program, limit=limit)
+        assert (done.returncode, done.stdout) == (0, "")
+
+
+ALLOCATOR = """#include <stddef.h>
+#include <stdio.h>
+static char memory[1 << 24];
+static size_t used;
+__attribute__((noinline, optnone)) static void *take(size_t bytes) {
+    void *found = memory + used;
+    used += (bytes + 31) / 32 * 32;
+    return found;
+}
+__attribute__((noinline, optnone)) void *malloc(size_t bytes) { return take(bytes + 32); }
+__attribute__((noinline, optnone)) void free(void *place) { (void)place; }
+__attribute__((noinline, optnone)) void *calloc(size_t number, size_t each) { return take(number * each + 32); }
+__attribute__((noinline, optnone)) void *realloc(void *old, size_t bytes) {
+    char *fresh = take(bytes + 32);
+    for (size_t i = 0; old && i < bytes; i++)
+        fresh[i] = ((char *)old)[i];
+    return fresh;
+}
+int main(void) {
+    puts(malloc(5) ? "allocated" : "");
+    return 0;
+}
+"""
+
+
+def test_an_allocator_that_is_measured_itself(workshop, tmp_path: Path, without_sanitizers: None) -> None:
+    source = workshop.folder / "allocator.c"
+    source.write_text(ALLOCATOR)
+    program = workshop.build(source, "-O1", "--quipu-all", "-fno-builtin")
+    selection = tmp_path / "some.filter"
+    selection.write_text("SCOREP_REGION_NAMES_BEGIN\n EXCLUDE nothing\nSCOREP_REGION_NAMES_END\n")
+    done, (profile,) = profiles_of(raw_folder(workshop), program, QUIPU_FILTER=str(selection))
+    assert (done.returncode, done.stdout) == (0, "allocated\n")
+    assert tree_of(profile)[("main", "malloc", "take")]["visits"] >= 1
+
+
+@pytest.mark.parametrize(
+    ("level", "way"), [("-O0", "return"), ("-O2", "return"), ("-O2", "jump"), ("-O2", "fork"), ("-O2", "exit")]
+)
+def test_a_signal_at_any_instruction(workshop, level: str, way: str) -> None:
+    """Nothing that handlers do goes to a call path of others, nor the other way round."""
+    windows = 20
+    program = workshop.build("stepped.c", level, "--quipu-all")
+    done, profiles = profiles_of(raw_folder(workshop), program, way, str(windows), "1")
+    assert done.returncode == 0
+    handled = int(done.stdout)
+    assert handled == 1 if way == "exit" else handled > windows // 2
+    child = max(profiles, key=lambda profile: visits_of(profile, "f"))
+    assert child.problems == ()
+    assert visits_of(child, "in_handler_then") == handled
+    assert visits_of(child, "in_handler") == 3 * handled
+    if way in ("return", "fork"):
+        assert visits_of(child, "f") == 2 * windows
+        places = [path for path in tree_of(child) if path and path[-1].startswith("f")]
+        assert {path[:-1] for path in places} == {("main", "stepped", "window")}
+        assert len({tree_of(child)[path]["blocks"] for path in places}) == 1
