@@ -100,9 +100,9 @@ def main() -> None:
             print(f"{title:14} {found.total():5} faults: {found['as before']} without a consequence", flush=True)
             total += found.total()
             consequences += found
-        for alarms, verdict in alarmed(folder, library, arguments.alarms):
+        for alarms, ending in alarmed(folder, library, arguments.alarms):
             total += alarms
-            consequences[verdict] += 1
+            consequences[ending] += 1
         print(f"{'handlers':14} {arguments.alarms:5} alarms and more", flush=True)
     print(json.dumps({"injected": total, **{key: consequences[text] for text, key in KEYS.items()}}))
 

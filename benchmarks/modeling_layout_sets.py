@@ -80,7 +80,8 @@ def arranged(random: Random, layout: str, own: list[Floats]) -> Floats:
     count = SCATTERED * len(own) if len(own) > 1 else SCATTERED_ALONE
     low, high = (np.log([edge(column) for column in own]) for edge in (min, max))
     points = np.round(np.exp(random.uniform(low, high, (4 * count, len(own)))))
-    return np.unique(points, axis=0)[random.permutation(len(np.unique(points, axis=0)))[:count]]
+    different: Floats = np.unique(points, axis=0)
+    return different[random.permutation(len(different))[:count]]
 
 
 def factor(x: Floats, power: float, log: int) -> Floats:

@@ -146,8 +146,8 @@ class Benchmark:
         for own in (one for several in sets for one in several):
             mine = model_with_quipu(own)
             theirs = None if own.name in ("gemm", "geqrf") else self.extrap(own)
-            others = None if theirs is None else (theirs / own.truth).ravel()
-            rows[own.name].append(((mine.value / own.truth).ravel(), others, mine.holds(own.truth).ravel()))
+            ratios = None if theirs is None else (theirs / own.truth).ravel()
+            rows[own.name].append(((mine.value / own.truth).ravel(), ratios, mine.holds(own.truth).ravel()))
         found = {}
         for name, parts in rows.items():
             others = [other for _, other, _ in parts if other is not None]

@@ -156,8 +156,8 @@ def platform(folder: Path, variables: dict[str, str], before: str) -> tuple[Path
         ).splitlines()
         other, itself = ([tuple(map(float, line.split())) for line in part] for part in (lines[:4], lines[4:8]))
         busy, per_byte = other[0][2], max(0.0, (other[3][2] - other[0][2]) / other[3][0])
-        (latency, speed), (long_latency, long_speed) = _line(*other[:2], busy), _line(*other[2:], busy)
-        own_latency, own_speed = _line(*itself[2:], busy)
+        (latency, speed), (long_latency, long_speed) = _line(other[0], other[1], busy), _line(other[2], other[3], busy)
+        own_latency, own_speed = _line(itself[2], itself[3], busy)
         path.write_text(
             "<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n"
             '<platform version="4.1">\n  <cluster id="machine" prefix="core-" suffix="" radical="0-1" speed="10Gf" '

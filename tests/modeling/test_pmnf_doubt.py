@@ -85,7 +85,8 @@ def test_predictions_follow_the_printed_model() -> None:
 
 def test_sums_and_products_of_scattered_points() -> None:
     random = np.random.default_rng(5)
-    points = np.round(np.exp(random.uniform(np.log([2, 10, 100]), np.log([64, 160, 1600]), (45, 3))))
+    logarithms = random.uniform(np.log([2.0, 10.0, 100.0]), np.log([64.0, 160.0, 1600.0]), (45, 3))
+    points: FloatArray = np.round(np.exp(logarithms)).astype(np.float64)
     p, n, s = points.T
     exact = np.stack([3 * s + n * np.log2(p), n**1.5 * s + 40 * p**2, 5 * n + 0.1 * p * s, n**2 / p + s])
     far = np.array([[128.0, 320, 3200]])

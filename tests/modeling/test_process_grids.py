@@ -10,6 +10,7 @@ import pytest
 from quipu.modeling.errors import FormatError
 from quipu.modeling.experiment import FloatArray, Metric
 from quipu.modeling.pmnf import Model, Options, fit_models, from_json, to_json
+from quipu.modeling.pmnf.modeler import NoModel
 from quipu.modeling.process_grid import (
     RULES,
     ProcessGrid,
@@ -37,7 +38,9 @@ PLANTED: dict[str, tuple[int, Counts]] = {
 }
 
 
-def _models(dimensions: int, counts: list[Counts], processes: tuple[int, ...], grids: tuple[ProcessGrid, ...]) -> list:
+def _models(
+    dimensions: int, counts: list[Counts], processes: tuple[int, ...], grids: tuple[ProcessGrid, ...]
+) -> list[Model | NoModel]:
     points = np.array(list(product(processes, SIZES)), dtype=np.float64)
     places = ProcessGrid("p", "balanced", dimensions).extents(points[:, 0])
     values = np.array([[own(n, x) for (_, n), x in zip(points, places, strict=True)] for own in counts])

@@ -27,8 +27,8 @@ def instrumented(tmp_path_factory: pytest.TempPathFactory) -> Program:
 
     def build(name: str) -> Path:
         folder = tmp_path_factory.mktemp(name)
-        command = [native_file("quipu-mpicc"), "-O1", "--quipu-all", PROGRAMS / f"{name}.c", "-pthread", "-o"]
-        subprocess.run([*command, folder / name], check=True)
+        options = ["-O1", "--quipu-all", str(PROGRAMS / f"{name}.c"), "-pthread", "-o", str(folder / name)]
+        subprocess.run([native_file("quipu-mpicc"), *options], check=True)
         return folder / name
 
     return build
