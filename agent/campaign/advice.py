@@ -34,6 +34,8 @@ def advice(campaign: Campaign, directory: Path | None = None) -> str:
 
 def _made(campaign: Campaign, directory: Path) -> ProcessGrid | None:
     runs = [run.metadata for run in scan_runs(directory)[0] if run.metadata.complete]
+    if not runs:
+        return None
     points = np.array([[run.parameters[name] for name in campaign.parameters] for run in runs], dtype=np.float64)
     grids, _ = process_grids(campaign.parameters, points, runs, range(len(runs)))
     return grids[0] if grids and grids[0].source else None

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from quipu.modeling.errors import FormatError
+from quipu.modeling.limits import reading
 from quipu.report.formats.detect import read_experiment
 from quipu.report.formats.extrap import parse_archive
 
@@ -127,13 +128,19 @@ def test_kept_values_are_read() -> None:
         (archive(_EXPERIMENT.replace(b"[0, 1]", b"[7, 0]")), r"without values/7\.indx"),
         (archive(_EXPERIMENT.replace(b"[0, 1]", b'["../x", 0]')), r'"values" is not \[chunk, index\]'),
         (archive(_EXPERIMENT.replace(b'"mean": 9.0', b'"mea": 9.0')), '"mean" is missing'),
-        (archive(b"[" + b" " * (300 << 20)), "expands to more than"),
         (archive(b"[]"), '"measurements" is missing'),
         (archive()[:-10], "damaged .extra-p file"),
     ],
 )
 def test_archives_that_are_not_as_they_should(content: bytes, words: str) -> None:
     with pytest.raises(FormatError, match=words):
+        parse_archive(content, "x.extra-p", "x")
+
+
+def test_an_archive_that_expands_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QUIPU_READ_EXPANSION", "20")  # 256 MiB, which any file may take, is more for this one
+    content = archive(b"[" + b" " * (300 << 20))
+    with reading("x.extra-p", len(content)), pytest.raises(FormatError, match="expands to more than 20 times its size"):
         parse_archive(content, "x.extra-p", "x")
 
 
