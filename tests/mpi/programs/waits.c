@@ -43,9 +43,7 @@ static void begin(void) {
     stamps[operation][rank][0] = now();
 }
 
-static void end(void) {
-    stamps[operation++][rank][1] = now();
-}
+static void end(void) { stamps[operation++][rank][1] = now(); }
 
 /* A message from the sender to the other rank. */
 static void message(int sender, int length) {
