@@ -5,7 +5,7 @@ import js from "@eslint/js";
 import { ESLint } from "eslint";
 
 const FOLDER = "report/html/templates/";
-const BROWSER = ["document", "window", "matchMedia", "requestAnimationFrame", "getComputedStyle"];
+const BROWSER = ["document", "window", "matchMedia", "requestAnimationFrame", "getComputedStyle", "setTimeout"];
 
 const names = [...readFileSync("report/html/page.py", "utf8").match(/^_SCRIPTS = \(([^)]*)\)/m)[1].matchAll(/"(.+?)"/g)];
 const lines = names.flatMap(([, name]) => {

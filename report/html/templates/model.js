@@ -7,17 +7,17 @@ const NORMAL_90 = 1.6449; // half the width of a 90 % interval in standard devia
 const MOST_DEVIATION = 20; // larger relative errors are as good as unlimited
 
 // Every factor that occurs has a number, so that all models of a page share its values at a point.
-const factors = [];
+const allFactors = [];
 const factorNumbers = new Map();
 
 function factorOf([p, text, j, s, axis]) {
   const key = [p, text, j, s, axis].join(":");
   if (!factorNumbers.has(key)) {
     const [above, below] = text.split("/").map(Number);
-    factorNumbers.set(key, factors.length);
-    factors.push({ p, i: below ? above / below : above, text, j, s, axis, number: factors.length });
+    factorNumbers.set(key, allFactors.length);
+    allFactors.push({ p, i: below ? above / below : above, text, j, s, axis, number: allFactors.length });
   }
-  return factors[factorNumbers.get(key)];
+  return allFactors[factorNumbers.get(key)];
 }
 
 function unpackTerms(terms) {
@@ -71,10 +71,10 @@ let lastValues = new Float64Array(0);
 
 // The values of all factors at a point; those of the last point are kept.
 function factorsAt(point) {
-  const same = lastPoint !== null && lastValues.length === factors.length && point.every((x, at) => x === lastPoint[at]);
+  const same = lastPoint !== null && lastValues.length === allFactors.length && point.every((x, at) => x === lastPoint[at]);
   if (same) return lastValues;
   lastPoint = point.slice();
-  lastValues = Float64Array.from(factors, (f) => {
+  lastValues = Float64Array.from(allFactors, (f) => {
     const x = f.axis ? extentOf(f.axis, point[f.p]) : point[f.p];
     let value = f.i ? x ** f.i : 1;
     if (f.j) value *= Math.log2(x) ** f.j;

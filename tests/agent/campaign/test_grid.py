@@ -1,0 +1,61 @@
+"""Process grids that a campaign file declares, and what to measure to tell their extents apart."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from quipu.agent.campaign.advice import advice
+from quipu.agent.campaign.file import Campaign, read_campaign
+from quipu.modeling.errors import FormatError
+
+WITHOUT = """
+[experiment]
+name = "heat"
+repetitions = 2
+command = "mpirun -n {p} ./heat --size={n} '{p} {n}'"
+timeout = 60
+[parameters]
+p = [4, 2, 1]
+n = [100, 50.5]
+[environment]
+OMP_NUM_THREADS = 1
+"""
+GRID = (
+    WITHOUT
+    + """
+[grid]
+parameter = "p"
+dimensions = 2
+rule = "balanced, smallest first"
+"""
+)
+
+
+def declare(folder: Path, text: str) -> Campaign:
+    path = folder / "heat.toml"
+    path.write_text(text)
+    return read_campaign(path)
+
+
+def test_a_declared_process_grid(tmp_path: Path) -> None:
+    campaign = declare(tmp_path, GRID)
+    assert [campaign.extents_at((p, 100)) for p in (1, 2, 8)] == [(1, 1), (1, 2), (2, 4)]
+    assert declare(tmp_path, WITHOUT).extents_at((2, 100)) == ()
+    assert "measure p = 6 (2×3), too" in advice(campaign)
+    assert advice(declare(tmp_path, GRID.replace("[4, 2, 1]", "[1, 2, 4, 6]"))) == ""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('parameter = "p"', 'parameter = "q"', "parameter: should be the number of ranks, one of: n, p"),
+        ("dimensions = 2", "dimensions = 4", "dimensions: should be a whole number from 2 to 3"),
+        ("smallest first", "by hand", "rule: should be one of: 'balanced'"),
+        ("rule", "rules", "rules: is unknown; [grid] has dimensions, parameter, rule"),
+    ],
+)
+def test_mistakes_in_a_process_grid(tmp_path: Path, old: str, new: str, message: str) -> None:
+    with pytest.raises(FormatError, match=r"heat\.toml:1[4-9]: ") as caught:
+        declare(tmp_path, GRID.replace(old, new))
+    assert message in str(caught.value)
