@@ -37,7 +37,7 @@ def oversubscription_warning(
             answers[path] = ask(path, environment)
         return answers[path]
 
-    crowded = []
+    oversubscribed = []
     shim, variables = native_file("quipu-exec"), {"QUIPU_DIR": str(campaign.directory)}
     for point in points:
         try:
@@ -47,13 +47,13 @@ def oversubscription_warning(
         except QuipuError:
             continue
         if ranks is not None and ranks > processors:
-            crowded.append(point)
-    if not crowded:
+            oversubscribed.append(point)
+    if not oversubscribed:
         return ""
-    names = [configuration_name(campaign.values(point)) for point in crowded[:_MOST_NAMED]]
-    more = " …" if len(crowded) > _MOST_NAMED else ""
+    names = [configuration_name(campaign.values(point)) for point in oversubscribed[:_MOST_NAMED]]
+    more = " …" if len(oversubscribed) > _MOST_NAMED else ""
     return (
-        f"warning: {len(crowded)} of {len(points)} points have more ranks than the {processors} processors of this "
+        f"warning: {len(oversubscribed)} of {len(points)} points have more ranks than the {processors} processors of this "
         f"machine ({'; '.join(names)}{more}): their times will contain waiting for a processor, so that models of time "
         "leave them out or are marked; effort and messages are exact all the same. For time, measure at most "
         f'{processors} ranks here, or simulate more: launcher = "smpi" (docs/simulation.md)'
