@@ -176,6 +176,9 @@ SELECTION_VARIANCE = 0.2
 EXPONENT_DEVIATION = 1.0
 # Likewise of the curvature: exponents change so much with each power of e of a parameter.
 CURVATURE_DEVIATION = 0.3
+# The same of a time whose form is that of an effort, as part of both: caches and contention make time grow by tenths of
+# an exponent beyond effort (benchmarks/priors_applications.py), and not by whole ones.
+BEYOND_EFFORT = 0.1
 # Odds that the form is right where values say nothing.
 SPIKE_ODDS = 0.5
 # Relative variances below this are rounding; what measurements leave open needs some to be seen.

@@ -27,13 +27,19 @@ from .fit.weights import model_weights
 
 
 def joint_covariance(
-    design: FloatArray, best: FloatArray, points: FloatArray, variance: FloatArray, values: FloatArray
+    design: FloatArray,
+    best: FloatArray,
+    points: FloatArray,
+    variance: FloatArray,
+    values: FloatArray,
+    doubt: float = 1.0,
 ) -> FloatArray:
     """Return the covariance of coefficients `best` (N, K) of `design` (N, K, C), (N, P, P) with P = K·(1 + m) + m.
 
     The first K rows are those of the coefficients; then come, for each parameter, those of coefficients times the
     deviations of their exponents of it; then, for each parameter, that of the curvature of the whole. points: (C, m);
-    values: (N, C), fitted; variance: (N,) relative, of one value. Rows of coefficients that are 0 are 0.
+    values: (N, C), fitted; variance: (N,) relative, of one value. Rows of coefficients that are 0 are 0. doubt:
+    how large deviations are expected to be, as part of those of a form of which nothing is known beforehand.
     """
     logs, centre = log_points(points)
     width, parameters = best.shape[1], len(logs)
@@ -43,7 +49,7 @@ def joint_covariance(
     share = design * (best[:, :, None] * weights[:, None, :])
     bent = (fitted * weights)[:, None] * logs**2
     others = np.concatenate([*(share * own for own in logs), bent], axis=1)
-    deviations = np.repeat([EXPONENT_DEVIATION, CURVATURE_DEVIATION], [width * parameters, parameters])
+    deviations = doubt * np.repeat([EXPONENT_DEVIATION, CURVATURE_DEVIATION], [width * parameters, parameters])
     variance = np.maximum(variance, LEAST_VARIANCE)[:, None, None]
 
     normal = share @ share.transpose(0, 2, 1)

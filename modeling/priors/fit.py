@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..experiment import FloatArray
 from ..pmnf.build import qualities
-from ..pmnf.calibration import NOISY
+from ..pmnf.calibration import BEYOND_EFFORT, NOISY
 from ..pmnf.criterion.evidence import score
 from ..pmnf.data.noise import Repetitions
 from ..pmnf.fit.fitter import fit
@@ -227,7 +227,7 @@ def _build(
     design = _columns(prior, parameters, points)[None]
     used = np.array([(coefficients > 0).sum()])
     variance = value_variance(np.array([residual]), repetitions, len(points), used)
-    covariance = joint_covariance(design, coefficients[None], points, variance, repetitions.centre)[0]
+    covariance = joint_covariance(design, coefficients[None], points, variance, repetitions.centre, BEYOND_EFFORT)[0]
     place = {term.shape: index + 1 for index, term in enumerate(terms)}
     mapping = np.zeros((len(terms) + 1, len(prior.columns)))
     for number, (c, column) in enumerate(zip(coefficients.tolist(), prior.columns, strict=True)):

@@ -8,7 +8,7 @@ from math import erfc, exp, log, sqrt
 SQRT_2 = sqrt(2.0)
 LEVELS = (0.05, 0.95)
 # Errors of more than this many powers of e are as good as unlimited.
-_MOST_DEVIATION, _LARGEST = 20.0, 700.0
+_MOST_DEVIATION, _LARGEST = 5.0, 700.0
 
 
 def interval(values: Sequence[float], weights: Sequence[float], error: float) -> tuple[float, float]:

@@ -4,7 +4,7 @@
 // processes, [rule, dimensions, index, name] (modeling/process_grid.py).
 
 const NORMAL_90 = 1.6449; // half the width of a 90 % interval in standard deviations
-const MOST_DEVIATION = 20; // larger relative errors are as good as unlimited
+const MOST_DEVIATION = 5; // larger relative errors are as good as unlimited
 
 // Every factor that occurs has a number, so that all models of a page share its values at a point.
 const allFactors = [];
