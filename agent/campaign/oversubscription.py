@@ -54,7 +54,7 @@ def oversubscription_warning(
     more = " …" if len(oversubscribed) > _MOST_NAMED else ""
     return (
         f"warning: {len(oversubscribed)} of {len(points)} points have more ranks than the {processors} processors of "
-        f"this machine ({'; '.join(names)}{more}): their times will contain waiting for a processor, so that models of time "
-        "leave them out or are marked; effort and messages are exact all the same. For time, measure at most "
+        f"this machine ({'; '.join(names)}{more}): their times will contain waiting for a processor, so that models of "
+        "time leave them out or are marked; effort and messages are exact all the same. For time, measure at most "
         f'{processors} ranks here, or simulate more: launcher = "smpi" (docs/simulation.md)'
     )
