@@ -9,9 +9,9 @@ import numpy as np
 from scipy.stats import norm
 
 from ..experiment import FloatArray
-from .baseline import baseline, missing_of
+from .baseline import baseline
 from .orders import CheapestFirst
-from .state import State, Suggestion, in_order
+from .state import State, Suggestion, in_order, of_lines
 
 BASELINE_REPETITIONS = 2
 """Of each point of the baseline, "to enable an analysis of the system noise" (section III)."""
@@ -25,9 +25,8 @@ class GaussianProcess:
 
     def suggest(self, state: State, budget: float, batch: int) -> list[Suggestion]:
         """Return the next runs."""
-        first = baseline(state.candidates, state.costs)
-        if begun := missing_of(first, state.counts, BASELINE_REPETITIONS):
-            return in_order(state, begun, "of the line of a parameter", budget, batch)
+        if (begun := of_lines(state, BASELINE_REPETITIONS, budget, batch)) is not None:
+            return begun
         possible = state.affordable(budget)
         _, deviation = surrogate(state)
         repetitions = state.counts + 1
@@ -60,9 +59,8 @@ class ExpectedImprovement:
 
     def suggest(self, state: State, budget: float, batch: int) -> list[Suggestion]:
         """Return the next runs."""
-        first = baseline(state.candidates, state.costs)
-        if begun := missing_of(first, state.counts, BASELINE_REPETITIONS):
-            return in_order(state, begun, "of the line of a parameter", budget, batch)
+        if (begun := of_lines(state, BASELINE_REPETITIONS, budget, batch)) is not None:
+            return begun
         possible = state.affordable(budget)
         mean, deviation = surrogate(state)
         least = float(_means(state).min())

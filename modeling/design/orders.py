@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..experiment import IntArray
-from .baseline import baseline, missing_of
-from .state import REPETITIONS, State, Suggestion, in_order
+from .baseline import missing_of
+from .state import REPETITIONS, State, Suggestion, in_order, of_lines
 
 
 @dataclass(frozen=True)
@@ -31,9 +31,8 @@ class CheapestFirst:
 
     def suggest(self, state: State, budget: float, batch: int) -> list[Suggestion]:
         """Return the next runs."""
-        first = baseline(state.candidates, state.costs)
-        if begun := missing_of(first, state.counts, self.repetitions):
-            return in_order(state, begun, "of the line of a parameter", budget, batch)
+        if (begun := of_lines(state, self.repetitions, budget, batch)) is not None:
+            return begun
         order = np.argsort(state.costs, kind="stable").tolist()
         return in_order(state, _repeated(state, order, self.repetitions), "the cheapest point", budget, batch)
 
@@ -44,9 +43,8 @@ class SingleRuns:
 
     def suggest(self, state: State, budget: float, batch: int) -> list[Suggestion]:
         """Return the next runs."""
-        first = baseline(state.candidates, state.costs)
-        if begun := missing_of(first, state.counts, 1):
-            return in_order(state, begun, "of the line of a parameter", budget, batch)
+        if (begun := of_lines(state, 1, budget, batch)) is not None:
+            return begun
         order = np.argsort(state.costs, kind="stable").tolist()
         rest = missing_of(order, state.counts, state.repetitions)
         return in_order(state, rest, "the cheapest point with the fewest repetitions", budget, batch)
@@ -60,9 +58,8 @@ class RandomRuns:
 
     def suggest(self, state: State, budget: float, batch: int) -> list[Suggestion]:
         """Return the next runs."""
-        first = baseline(state.candidates, state.costs)
-        if begun := missing_of(first, state.counts, 1):
-            return in_order(state, begun, "of the line of a parameter", budget, batch)
+        if (begun := of_lines(state, 1, budget, batch)) is not None:
+            return begun
         draws = np.random.default_rng((self.seed, int(state.counts.sum())))
         left = np.repeat(np.arange(len(state.costs)), np.maximum(state.repetitions - state.counts, 0))
         return in_order(state, draws.permutation(left), "drawn at random", budget, batch)
@@ -74,9 +71,8 @@ class GridRuns:
 
     def suggest(self, state: State, budget: float, batch: int) -> list[Suggestion]:
         """Return the next runs."""
-        first = baseline(state.candidates, state.costs)
-        if begun := missing_of(first, state.counts, 1):
-            return in_order(state, begun, "of the line of a parameter", budget, batch)
+        if (begun := of_lines(state, 1, budget, batch)) is not None:
+            return begun
         order: IntArray = np.lexsort(state.candidates.T[::-1])
         rest = _repeated(state, order.tolist(), state.repetitions)
         return in_order(state, rest, "the next point of the grid", budget, batch)

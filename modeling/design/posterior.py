@@ -19,8 +19,8 @@ import numpy as np
 from ..experiment import FloatArray
 from ..pmnf.model import Model, evaluate
 from ..pmnf.model.term import Term
-from .baseline import baseline, has_lines, missing_of
-from .state import State, Suggestion, in_order
+from .baseline import has_lines, missing_of
+from .state import State, Suggestion, in_order, of_lines
 
 LEAST_NOISE = 1e-3
 """Relative noise of one run that is always expected: times of a program are not known better than that."""
@@ -34,9 +34,9 @@ class Posterior:
 
     def suggest(self, state: State, budget: float, batch: int) -> list[Suggestion]:
         """Return the next runs: one repetition of the lines of each parameter first, then the best for their cost."""
-        if not has_lines(state.candidates, state.measured):
-            begun = missing_of(baseline(state.candidates, state.costs), state.counts, 1)
-            return in_order(state, begun, "of the line of a parameter", budget, batch)
+        missing = not has_lines(state.candidates, state.measured)
+        if missing and (begun := of_lines(state, 1, budget, batch)) is not None:
+            return begun
         doubts = doubts_of(state)
         total = sum(doubt.variance for doubt in doubts)
         if not total > 0.0:

@@ -14,6 +14,7 @@ from ..errors import ModelingError
 from ..experiment import FloatArray, IntArray
 from ..pmnf.model import Model
 from ..pmnf.modeler import NoModel
+from .baseline import baseline, missing_of
 
 REPETITIONS = 4
 """Most repetitions of a point: the fifth "provided only marginal benefits" (Ritter et al., section II)."""
@@ -98,3 +99,9 @@ def in_order(state: State, order: Sequence[int] | IntArray, reason: str, budget:
             budget -= cost
             chosen.append(Suggestion(candidate, int(counts[candidate]), cost, reason))
     return chosen
+
+
+def of_lines(state: State, repetitions: int, budget: float, batch: int) -> list[Suggestion] | None:
+    """Return the next runs of the lines of all parameters; None when those have so many repetitions."""
+    missing = missing_of(baseline(state.candidates, state.costs), state.counts, repetitions)
+    return in_order(state, missing, "of the line of a parameter", budget, batch) if missing else None
