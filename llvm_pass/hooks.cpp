@@ -49,8 +49,8 @@ Runtime::Runtime(Module &M) : M(M) {
     Count = M.getOrInsertFunction("quipu_count", Plain, Pointer, Pointer);
     Unwind = M.getOrInsertFunction("quipu_unwind", Plain, Void, Pointer);
     Top = M.getOrInsertFunction("quipu_top", Plain, Pointer);
-    Effort = M.getOrInsertFunction("quipu_effort", Plain, Void, Pointer);
-    Moved = M.getOrInsertFunction("quipu_moved", Plain, Void, I64, I64);
+    Effort = M.getOrInsertFunction("quipu_effort", Plain, Void, Pointer, I64, Pointer);
+    Moved = M.getOrInsertFunction("quipu_moved", Plain, Void, Pointer, I64, I64, I64);
     // Only the x86-64 has its clock in an instruction that LLVM knows, and the structs are those of 64-bit processors.
     if (Triple(M.getTargetTriple()).getArch() != Triple::x86_64 || M.getDataLayout().getPointerSize() != 8)
         return;

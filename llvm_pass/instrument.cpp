@@ -2,9 +2,11 @@
 
 #include "counting.h"
 #include "hooks.h"
+#include "marks.h"
 #include "modules.h"
 #include "names.h"
 #include "regions.h"
+#include "scopes.h"
 
 #include "llvm/Analysis/GlobalsModRef.h"
 #include "llvm/IR/DebugInfoMetadata.h"
@@ -43,41 +45,44 @@ void forgetMemoryFacts(Function &F) {
 /// Inserts counting, and enter and exit if it is a region, into one function.
 class FunctionInstrumenter {
   public:
-    FunctionInstrumenter(Function &F, Runtime &RT, RegionFacts &Facts, bool Region, bool HandleExceptions)
-        : F(F), RT(RT), Facts(Facts), Region(Region), HandleExceptions(HandleExceptions) {}
+    FunctionInstrumenter(Function &F, Runtime &RT, RegionFacts &Facts, quipu_hook Hook, const Scopes &Within,
+                         bool HandleExceptions)
+        : F(F), RT(RT), Facts(Facts), Hook(Hook), Within(Within), HandleExceptions(HandleExceptions) {}
 
-    /// The reference: the effort of every block is added to the active call path.
-    void runNaively(const BlockEfforts &Efforts) {
+    /// The reference: what every block does is added to its call path.
+    void runNaively() {
         std::vector<Instruction *> Twice = returningTwice();
-        countNaively(F, Efforts, RT.Effort, RT.Moved);
-        Value *Frame = nullptr;
-        if (Region)
-            Frame = atEntry(RT.Enter, {createDescriptor(F, Facts, false, {})}, "quipu.frame");
-        finish(Twice, Frame);
+        GlobalVariable *Descriptor = createDescriptor(F, Facts, Hook, Within, {});
+        countNaively(F, Within, Descriptor, RT.Effort, RT.Moved);
+        CallInst *Begin = atEntry(isRegion() ? RT.Enter : RT.Count, {Descriptor}, "quipu.frame");
+        finish(Twice, isRegion() ? Begin : nullptr);
     }
 
     void run(FunctionAnalysisManager &FAM, bool PerLine) {
         std::vector<Instruction *> Twice = returningTwice();
-        Counting Counters(F, FAM);
+        Counting Counters(F, FAM, Within);
         if (Counters.counters() > QUIPU_MOST_COUNTERS)
-            return runNaively(Counters.efforts());
+            return runNaively();
         if (PerLine) {
             Facts.Counters = Counters.counters();
             Facts.Lines = Counters.lines();
         }
-        GlobalVariable *Descriptor = createDescriptor(F, Facts, !Region, Counters.weights());
+        GlobalVariable *Descriptor = createDescriptor(F, Facts, Hook, Within, Counters.weights());
         CallInst *Begin =
-            atEntry(Region ? RT.Enter : RT.Count, {Descriptor}, Region ? "quipu.frame" : "quipu.counters");
+            atEntry(isRegion() ? RT.Enter : RT.Count, {Descriptor}, isRegion() ? "quipu.frame" : "quipu.counters");
         Hooks.push_back(Begin);
         if (Counters.counters() > 0) {
             IRBuilder<> Builder(Begin->getNextNode());
-            Counters.insert(
-                Region ? static_cast<Value *>(Builder.CreateLoad(Builder.getPtrTy(), Begin, "quipu.counters")) : Begin);
+            Counters.insert(isRegion()
+                                ? static_cast<Value *>(Builder.CreateLoad(Builder.getPtrTy(), Begin, "quipu.counters"))
+                                : Begin);
         }
-        finish(Twice, Region ? Begin : nullptr);
+        finish(Twice, isRegion() ? Begin : nullptr);
     }
 
   private:
+    bool isRegion() const { return Hook == QUIPU_HOOKED; }
+
     std::vector<Instruction *> returningTwice() {
         std::vector<Instruction *> Twice;
         for (BasicBlock &BB : F)
@@ -131,7 +136,8 @@ class FunctionInstrumenter {
     Function &F;
     Runtime &RT;
     RegionFacts &Facts;
-    bool Region;
+    quipu_hook Hook;
+    const Scopes &Within;
     bool HandleExceptions;
     SmallVector<CallInst *, 4> Hooks;
 };
@@ -166,20 +172,31 @@ PreservedAnalyses InstrumentPass::run(Module &M, ModuleAnalysisManager &AM) {
     for (Function &F : M)
         if (isCountable(F))
             Functions.push_back(&F);
+    Marks Marked(M);
+    std::vector<Identity> Selves;
+    Selves.reserve(Functions.size());
+    std::vector<Scopes> Within;
+    for (Function *F : Functions) {
+        Selves.push_back(identify(*F));
+        Within.emplace_back(*F, Selves.back(), Marked,
+                            [&](const Identity &Function) { return isShown(Function, Selection); });
+    }
+    Marked.remove(M);
     if (Functions.empty())
-        return PreservedAnalyses::all();
+        return Marked.empty() ? PreservedAnalyses::all() : PreservedAnalyses::none();
 
     Runtime RT(M);
     std::vector<std::string> Lines;
-    for (Function *F : Functions) {
+    for (size_t I = 0; I < Functions.size(); I++) {
+        Function *F = Functions[I];
         RegionFacts Facts = describe(*F);
-        bool Region = isRegion(Facts, Selection, All);
-        FunctionInstrumenter Instrumenter(*F, RT, Facts, Region, HandleExceptions);
+        const quipu_hook Hook = hookOf(Facts, Selection, All);
+        FunctionInstrumenter Instrumenter(*F, RT, Facts, Hook, Within[I], HandleExceptions);
         if (Naive)
-            Instrumenter.runNaively(effortsOf(*F));
+            Instrumenter.runNaively();
         else
             Instrumenter.run(FAM, PerLine);
-        Lines.push_back(factsLine(Facts, Region));
+        Lines.push_back(factsLine(Facts, Hook == QUIPU_HOOKED));
         FAM.invalidate(*F, PreservedAnalyses::none());
     }
     emitFacts(M, Lines);

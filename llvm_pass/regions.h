@@ -5,6 +5,7 @@
 #include "effort.h"
 #include "filter.h"
 #include "lines.h"
+#include "scopes.h"
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/IR/GlobalVariable.h"
@@ -19,11 +20,7 @@ class Module;
 namespace quipu {
 
 /// What a profile and a static report say about a function.
-struct RegionFacts {
-    std::string Name;    ///< linker name
-    std::string Display; ///< as the user wrote it
-    std::string File;
-    unsigned Line = 0;
+struct RegionFacts : Identity {
     size_t Blocks = 0;
     size_t Instructions = 0;
     llvm::SetVector<const llvm::Function *> Calls; ///< functions that it calls by name
@@ -39,12 +36,15 @@ RegionFacts describe(const llvm::Function &F);
 /// Whether code of this function may be counted at all.
 bool isCountable(const llvm::Function &F);
 
-/// Whether the function gets enter and exit: it is selected and worth it, or `All` are, or the filter names it.
-bool isRegion(const RegionFacts &Facts, const Filter &Selection, bool All);
+/// Whether the function gets enter and exit, and what becomes of its counts if not.
+quipu_hook hookOf(const RegionFacts &Facts, const Filter &Selection, bool All);
 
-/// The struct quipu_region of quipu.h for `F`, with these rows of weights.
-llvm::GlobalVariable *createDescriptor(llvm::Function &F, const RegionFacts &Facts, bool Quiet,
-                                       llvm::ArrayRef<Effort> Weights);
+/// Whether a function that may have been inlined is a call path of its own, as far as filter and language say.
+bool isShown(const Identity &Function, const Filter &Selection);
+
+/// The struct quipu_region of quipu.h for `F`, with the scopes in it, and these rows of weights.
+llvm::GlobalVariable *createDescriptor(llvm::Function &F, const Identity &Self, quipu_hook Hook, const Scopes &Within,
+                                       llvm::ArrayRef<ScopedWork> Weights);
 
 /// One line of JSON about a function, for the section .quipu.facts.
 std::string factsLine(const RegionFacts &Facts, bool Hook);

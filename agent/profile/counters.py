@@ -47,14 +47,14 @@ def keep_counters(
     known: Mapping[int, Region],
     metrics: Sequence[Metric],
 ) -> KeptCounters | None:
-    """Return the counters of the regions in the first of the tables of weights; None if there are none.
+    """Return the counters of the regions in the first table of weights of effort; None if there are none.
 
     nodes, counters, tables: before quiet regions were folded; owner: per node the index of where its effort is after.
     """
     names = [metric.name for metric in metrics]
-    if not tables or "visits" not in names:
+    table = next((table for table in tables if names[table.metric] != "visits"), None)
+    if table is None or "visits" not in names:
         return None
-    table = tables[0]
     ids, number = np.unique(nodes.region, return_inverse=True)
     weighted, first = np.unique(table.key >> _ROW_BITS, return_index=True)
     rows = np.diff(np.append(first, table.key.size))

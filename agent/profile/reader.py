@@ -22,7 +22,7 @@ from ..layout import LAYOUT
 from .chunks import LARGEST as LARGEST_CHUNK
 from .chunks import ChunkType, Seal, is_intact, read_chunks
 from .counters import KeptCounters, keep_counters
-from .effort import add_effort, fold_quiet, read_counters, read_weights, signed
+from .effort import add_effort, fold_left_out, read_counters, read_weights, signed
 from .nodes import FIXED_SIZE, ActiveThreads, NodeArrays, read_nodes, read_threads
 from .overhead import EVENTS, OVERHEAD, are_mpi, event_costs, seconds_of_nodes, with_events
 from .text import ProfileTexts, ResidualCounts, parse_metric_table
@@ -63,6 +63,7 @@ class ProcessProfile:
     residuals: what was counted after the reduction over MPI.
     damaged: parts of the file could not be used, so that numbers are missing.
     location_attributes: by location; those that have any are ranks (profile_ranks.py).
+    pairs: how often each node was entered and left, which is less than its visits where they are known otherwise.
     counters: those of the nodes, if they were asked for.
     """
 
@@ -85,6 +86,7 @@ class ProcessProfile:
     location: IntArray
     values: Mapping[str, NDArray[np.int64] | NDArray[np.float64]]
     residuals: tuple[ResidualCounts, ...]
+    pairs: NDArray[np.uint64]
     threads: ActiveThreads
     problems: tuple[str, ...]
     damaged: bool
@@ -132,13 +134,12 @@ def read_profile(
     threads = read_threads(chunks[ChunkType.THREADS], nodes)
     counters = read_counters(chunks[ChunkType.COUNTERS], nodes, problems)
     weights = read_weights(chunks[ChunkType.WEIGHTS], nodes, len(header.metrics), problems)
-    nodes, is_weighted = add_effort(nodes, counters, weights, header.metrics, problems)
-    nodes = with_events(nodes, counters, texts.quiet, header.metrics)
-    all_nodes = nodes
-    nodes, index = fold_quiet(nodes, texts.quiet, (*header.metrics, *EVENTS))
+    read = with_events(nodes, counters, texts.without_hook, header.metrics)
+    nodes, is_weighted = add_effort(read, counters, weights, header.metrics, problems)
+    nodes, index = fold_left_out(nodes, texts.left_out, (*header.metrics, *EVENTS))
     kept = None
     if wants_counters(texts.attributes):
-        kept = keep_counters(all_nodes, counters, weights, index, texts.regions, header.metrics)
+        kept = keep_counters(read, counters, weights, index, texts.regions, header.metrics)
     counts = signed(nodes.counts[:, : -len(EVENTS)], is_weighted, problems)
     threads = replace(threads, node=np.where(threads.node >= 0, index[threads.node], -1)) if index.size else threads
     return replace(_assemble(path, header, nodes, counts, threads, texts, problems), counters=kept)
@@ -201,9 +202,7 @@ def _assemble(
     costs = event_costs(texts.attributes)
     if costs is not None and "visits" in values and OVERHEAD.name not in values:
         events = nodes.counts[:, -len(EVENTS) :]
-        values[OVERHEAD.name] = seconds_of_nodes(
-            costs, are_mpi(regions, nodes.region), np.asarray(values["visits"], dtype=np.int64), events
-        )
+        values[OVERHEAD.name] = seconds_of_nodes(costs, are_mpi(regions, nodes.region), events)
         metrics = (*metrics, OVERHEAD)
     lost = header.number("lost")
     if lost:
@@ -231,6 +230,7 @@ def _assemble(
         location=nodes.location,
         values=values,
         residuals=tuple(texts.residuals),
+        pairs=nodes.counts[:, -len(EVENTS)],
         threads=threads,
         problems=tuple(problems),
         damaged=damaged,

@@ -26,7 +26,7 @@ struct quipu_node {
     struct quipu_link *links;
     uint64_t *counters;
     struct quipu_node *outside; /* active in threads that begin here, while they are outside of all regions */
-    uint64_t hidden[1];
+    uint64_t owner;
     uint64_t metrics[QUIPU_METRIC_COUNT];
 };
 

@@ -1,6 +1,5 @@
 /* The life of a measured process: start, regions, attributes, flush, end, fork. */
 #include "clock.h"
-#include "filter.h"
 #include "tree.h"
 
 #include <pthread.h>
@@ -21,21 +20,9 @@ const quipu_ranks *ranks;
 
 uint64_t simulated_ticks() { return ranks->now(); }
 
-uint64_t regions;
 quipu_costs event_costs;
 bool forked;
 int opened; /* the profile was made (1) or could not be (-1) */
-
-/* FNV-1a */
-uint64_t hash_more(const void *data, size_t bytes, uint64_t hash) {
-    for (size_t i = 0; i < bytes; i++)
-        hash = (hash ^ static_cast<const unsigned char *>(data)[i]) * 1099511628211u;
-    return hash;
-}
-
-uint64_t hash_of(const char *text, uint64_t hash = 14695981039346656037u) {
-    return hash_more(text, strlen(text), hash);
-}
 
 const char *metric_table() {
     return
@@ -51,18 +38,6 @@ void set_attribute(const char *key, const char *value, uint64_t owner) {
 }
 
 namespace {
-
-Filter filter;
-
-struct KnownRegion : RegionRecord {
-    uint64_t hash;
-    KnownRegion *next;
-    KnownRegion *older;
-};
-
-constexpr size_t buckets = 1024;
-KnownRegion *known[buckets];
-KnownRegion *newest;
 
 void set_number(const char *key, long long value) {
     char text[32];
@@ -109,21 +84,6 @@ void resource_use() {
     set_number("max_rss_bytes", static_cast<long long>(use.ru_maxrss) * 1024);
     set_number("voluntary_switches", use.ru_nvcsw);
     set_number("involuntary_switches", use.ru_nivcsw);
-}
-
-/* The record of a region that a profile keeps; null if there is no memory. */
-char *record_of(const quipu_region *region, const char *display, const char *file) {
-    size_t size = strlen(region->name) + strlen(display) + strlen(file) + 40;
-    auto *text = static_cast<char *>(malloc(size));
-    if (text)
-        snprintf(text, size, "%s\x1f%s\x1f%s\x1f%u\x1f%u\x1f%d", region->name, display, file, region->line,
-                 region->kind, region->quiet ? 1 : 0);
-    return text;
-}
-
-bool names(const char *record, const char *name) {
-    size_t length = strlen(name);
-    return strncmp(record, name, length) == 0 && record[length] == '\x1f';
 }
 
 /* Both clocks at one moment: of several readings the quickest, which nothing came between. */
@@ -227,21 +187,6 @@ void first_calibration() {
     } while (header->flush_ns - header->start_ns < span_ns);
 }
 
-void read_run_filter() {
-    const char *path = getenv("QUIPU_FILTER");
-    if (!path || !*path)
-        return;
-    FilterError error;
-    if (read_filter(path, filter, error))
-        return;
-    /* As Score-P does: a filter that means something else than its author thinks would spoil the measurement. */
-    if (error.line)
-        fprintf(stderr, "quipu: error: %s:%u: %s (from QUIPU_FILTER)\n", path, error.line, error.message);
-    else
-        fprintf(stderr, "quipu: error: %s: %s (from QUIPU_FILTER)\n", path, error.message);
-    _exit(1);
-}
-
 bool make_profile() {
     read_run_filter();
     if (!profile.create(getenv("QUIPU_DIR"), sizeof(Node), QUIPU_METRIC_COUNT, metric_table()))
@@ -289,55 +234,6 @@ bool open_profile() {
         __atomic_store_n(&opened, made ? 1 : -1, __ATOMIC_RELEASE);
     }
     return active;
-}
-
-void register_region(quipu_region *region) {
-    const char *display = region->display ? region->display : region->name;
-    const char *file = region->file ? region->file : "";
-    if (region->kind != QUIPU_MPI && !filter.includes(region->file, region->name, display))
-        region->quiet = 1;
-    if (!region->hash)
-        __atomic_store_n(&region->hash, hash_of(region->name), __ATOMIC_RELAXED);
-    /* Static functions of one name may be many; copies of one inline function may have been optimized differently. */
-    const uint32_t rows = region->weights ? region->counters + 1 : 0;
-    uint64_t hash = hash_of(region->name);
-    hash = hash_of(file, hash + region->kind);
-    hash = hash_more(&region->line, sizeof region->line, hash);
-    hash = hash_more(&region->quiet, sizeof region->quiet, hash);
-    hash = hash_more(region->weights, sizeof(int64_t) * QUIPU_WEIGHTED * rows, hash);
-    KnownRegion **bucket = &known[hash % buckets];
-    for (KnownRegion *entry = *bucket; entry; entry = entry->next) {
-        if (entry->hash == hash && names(entry->text, region->name)) {
-            __atomic_store_n(&region->id, entry->id, __ATOMIC_RELEASE);
-            return;
-        }
-    }
-    auto *entry = static_cast<KnownRegion *>(malloc(sizeof(KnownRegion)));
-    const uint64_t id = ++regions;
-    const size_t weight_bytes = sizeof(int64_t) * QUIPU_WEIGHTED * rows;
-    char *text = record_of(region, display, file); /* the descriptor goes away with its library */
-    auto *weights = static_cast<int64_t *>(malloc(weight_bytes + 1));
-    if (!entry || !text || !weights || !profile.add_weights(id, region->weights, rows, QUIPU_BLOCKS, QUIPU_WEIGHTED) ||
-        !profile.add_text(QUIPU_TEXT_REGION, id, &text, 1)) {
-        free(weights);
-        free(entry);
-        free(text);
-        profile.note_lost();
-        __atomic_store_n(&region->id, no_room, __ATOMIC_RELEASE);
-        return;
-    }
-    if (const char *library = region->weights ? new_library_of(region->weights) : nullptr)
-        set_attribute(library, "");
-    if (rows)
-        memcpy(weights, region->weights, weight_bytes);
-    *entry = {{id, text, weights, rows, region->quiet != 0}, hash, *bucket, newest};
-    *bucket = newest = entry;
-    __atomic_store_n(&region->id, entry->id, __ATOMIC_RELEASE);
-}
-
-void each_region(void (*visit)(const RegionRecord *)) {
-    for (const KnownRegion *entry = newest; entry; entry = entry->older)
-        visit(entry);
 }
 
 } // namespace quipu

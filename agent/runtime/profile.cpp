@@ -175,7 +175,8 @@ void *Profile::room_for(quipu_profile_chunk *&chunk, uint32_t type, uint32_t loc
     return reinterpret_cast<char *>(chunk + 1) + chunk->used;
 }
 
-bool Profile::add_weights(uint64_t region, const int64_t *values, uint32_t rows, uint32_t metric, uint32_t columns) {
+bool Profile::add_weights(uint64_t region, const int64_t *values, uint32_t start, uint32_t rows, uint32_t metric,
+                          uint32_t columns) {
     constexpr uint32_t slice = 256; /* rows of a record: it must fit into a chunk */
     for (uint32_t first = 0; first < rows; first += slice) {
         const uint32_t part = rows - first < slice ? rows - first : slice;
@@ -184,7 +185,7 @@ bool Profile::add_weights(uint64_t region, const int64_t *values, uint32_t rows,
         auto *record = static_cast<quipu_profile_weights *>(room_for(weights, QUIPU_CHUNK_WEIGHTS, 0, bytes));
         if (!record)
             return false;
-        *record = {region, first, part, metric, columns};
+        *record = {region, start + first, part, metric, columns};
         memcpy(record + 1, values + size_t{first} * columns, values_size);
         publish(weights, bytes);
     }

@@ -29,9 +29,10 @@ class Profile {
     }
     /* Appends a text record made of `count` parts joined by \x1f. Returns false when there is no room. */
     bool add_text(uint32_t type, uint64_t id, const char *const *parts, size_t count);
-    /* The weights of a region, `rows` of `columns`, the first of them for `metric`. Returns false when there is no
-     * room. */
-    bool add_weights(uint64_t region, const int64_t *weights, uint32_t rows, uint32_t metric, uint32_t columns);
+    /* The weights of a region from row `start` on, `rows` of `columns`, the first of them for `metric`. Returns false
+     * when there is no room. */
+    bool add_weights(uint64_t region, const int64_t *weights, uint32_t start, uint32_t rows, uint32_t metric,
+                     uint32_t columns);
     /* Calls `visit` with every chunk. */
     void for_each_chunk(void (*visit)(quipu_profile_chunk *)) const;
     /* In the child of a fork: what is mapped becomes a private copy at the same addresses, with all values 0. The next

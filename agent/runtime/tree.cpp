@@ -25,20 +25,6 @@ constexpr size_t frame_bytes_small = size_t{4} << 20;
 constexpr size_t counter_bytes = sizeof(uint64_t) * QUIPU_MOST_COUNTERS;
 static_assert(counter_bytes + sizeof(quipu_profile_counters) <= chunk_room);
 
-Node *new_node(Thread *thread, Node *up, uint64_t region) {
-    auto *node =
-        static_cast<Node *>(profile.room_for(thread->nodes, QUIPU_CHUNK_NODES, thread->shared->location, sizeof(Node)));
-    if (!node)
-        return nullptr;
-    node->id = ++nodes;
-    node->parent = up ? up->id : 0;
-    node->region = region;
-    node->up = up;
-    node->salt = uint64_t{node->id} * 0x9e3779b97f4a7c15u >> 40;
-    profile.publish(thread->nodes, sizeof(Node));
-    return node;
-}
-
 /* Counters in the file for a node; null if there is no room. */
 uint64_t *new_counters(Thread *thread, const Node *node, uint32_t count) {
     size_t bytes = sizeof(quipu_profile_counters) + sizeof(uint64_t) * count;
@@ -69,13 +55,6 @@ class Slow {
   private:
     Thread *thread;
 };
-
-Link *link_to(const Node *from, uint64_t region) {
-    Link *link = from->links;
-    while (link && link->region != region)
-        link = link->next;
-    return link;
-}
 
 /* Runs when a thread ends: what is still active ends now, the state waits for the next thread. */
 void end_thread(void *state) {
@@ -144,19 +123,20 @@ Link *new_link(Thread *thread, Node *from, const quipu_region *region) {
         *link = *inner;
         link->from = from;
         link->next = from->links;
-        if (region->quiet || link->visits == &thread->no_visits)
+        if (region->hook != QUIPU_HOOKED || link->visits == &thread->no_visits)
             link->to = from;
         from->links = link;
         return link;
     }
     *link = {from, region->id, from, thread->nowhere, &thread->no_visits, from->links};
     /* A region that is active already leads back to its node: recursion folds. */
-    Node *target = region->quiet ? nullptr : from;
+    Node *target = region->hook == QUIPU_HOOKED ? from : nullptr;
     while (target && target->region != region->id)
         target = target->up;
     const bool fresh = !target;
     /* A region that was left out has a place of its own only for its counters. */
-    const bool wanted = region->id != no_room && (!region->quiet || region->weights);
+    const bool wanted = region->id != no_room &&
+                        (region->hook != QUIPU_LEFT_OUT || region->weights || region->scope_count);
     if (fresh && wanted)
         target = new_node(thread, from, region->id);
     uint64_t *counters = thread->nowhere;
@@ -165,7 +145,9 @@ Link *new_link(Thread *thread, Node *from, const quipu_region *region) {
     }
     if (target && counters) {
         target->counters = counters;
-        link->to = region->quiet ? from : target;
+        if (fresh)
+            add_scopes(thread, target);
+        link->to = region->hook == QUIPU_HOOKED ? target : from;
         link->counters = counters;
         link->visits = &target->metrics[QUIPU_VISITS];
     } else if (wanted) {
@@ -178,7 +160,7 @@ Link *new_link(Thread *thread, Node *from, const quipu_region *region) {
 /* Makes a link to a copy of `path`, whose parent is a copy of the parent of that. Under the lock. */
 Link *copy_link(Thread *thread, Node *up, const Node *path) {
     const auto *record = reinterpret_cast<const quipu_profile_counters *>(path->counters) - 1;
-    const uint32_t count = path->counters ? record->count : 0;
+    const uint32_t count = path->counters && !path->owner ? record->count : 0;
     auto *link = static_cast<Link *>(keep(sizeof(Link)));
     Node *node = link ? new_node(thread, up, path->region) : nullptr;
     uint64_t *counters = node && count ? new_counters(thread, node, count) : thread->nowhere;
@@ -187,6 +169,8 @@ Link *copy_link(Thread *thread, Node *up, const Node *path) {
         return nullptr;
     }
     node->counters = counters;
+    if (!path->owner)
+        add_scopes(thread, node);
     *link = {up, path->region, node, counters, &node->metrics[QUIPU_VISITS], up->links};
     up->links = link;
     return link;
@@ -206,6 +190,27 @@ Node *outside_of(Node *path) {
 }
 
 } // namespace
+
+Node *new_node(Thread *thread, Node *up, uint64_t region) {
+    auto *node =
+        static_cast<Node *>(profile.room_for(thread->nodes, QUIPU_CHUNK_NODES, thread->shared->location, sizeof(Node)));
+    if (!node)
+        return nullptr;
+    node->id = ++nodes;
+    node->parent = up ? up->id : 0;
+    node->region = region;
+    node->up = up;
+    node->salt = uint64_t{node->id} * 0x9e3779b97f4a7c15u >> 40;
+    profile.publish(thread->nodes, sizeof(Node));
+    return node;
+}
+
+Link *link_to(const Node *from, uint64_t region) {
+    Link *link = from->links;
+    while (link && link->region != region)
+        link = link->next;
+    return link;
+}
 
 void *reserve(size_t bytes) {
     void *memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -45,7 +45,7 @@ inline Node *counted(Node *here) { return here->id ? here : here->up; }
 /* The call path that started this thread; null if it is not known. */
 extern __thread Node *thread_origin;
 
-inline Thread *own(quipu_thread *thread) { return static_cast<Thread *>(thread->own); }
+inline Thread *own(const quipu_thread *thread) { return static_cast<Thread *>(thread->own); }
 
 /* For what a thread writes about itself (hot.h). */
 template <typename T> inline T get(const T &place) { return __atomic_load_n(&place, __ATOMIC_RELAXED); }
@@ -71,6 +71,14 @@ quipu_thread *begin_thread();
 /* The link to follow from the active node for `region`, made at first use and put into the table. Null: inside of a
  * signal handler that interrupted the making of another, or no memory. */
 Link *find_link(quipu_thread *thread, quipu_region *region);
+/* Makes a node; null if there is no room. Under the lock. */
+Node *new_node(Thread *thread, Node *up, uint64_t region);
+/* The link that leads from a node into a region; null if nothing did so far. */
+Link *link_to(const Node *from, uint64_t region);
+/* Makes the nodes of the functions that were inlined into that of `owner`. Under the lock. */
+void add_scopes(Thread *thread, Node *owner);
+/* Where a scope of a function counts that was entered last; null: with what is active. */
+Node *find_scope(const quipu_thread *thread, const quipu_region *function, uint64_t scope);
 /* The node of `thread` for a call path of any thread, made without a visit. */
 Node *copy_path(quipu_thread *thread, Node *path);
 /* Adds the time since the latest event to the active node. */
@@ -83,7 +91,9 @@ void keep_one_thread();
 bool open_profile();
 /* The id of regions that found no room in the file: they have no node, what they call counts with their caller. */
 constexpr uint64_t no_room = ~uint64_t{0};
-/* Gives the region its id; regions that the filter leaves out become quiet. Under the lock. */
+/* Reads the filter of the run, if there is one; a mistake in it ends the process. */
+void read_run_filter();
+/* Gives the region its id, and the scopes in it the following ones. Under the lock. */
 void register_region(quipu_region *region);
 
 /* How many regions there are; their ids count from 1. */
@@ -93,10 +103,14 @@ struct RegionRecord {
     const char *text; /* the record in the profile, which begins with the name */
     const int64_t *weights;
     uint32_t rows; /* of weights */
-    bool quiet;
+    quipu_hook hook;
+    const int64_t *scope_rows; /* see quipu_scope */
+    uint32_t scope_row_count;
+    uint32_t parent; /* of a scope */
+    uint32_t scopes; /* how many regions from this one on are the scopes of one function; 0: it is no such function */
 };
-/* Calls `visit` with every region. Under the lock. */
-void each_region(void (*visit)(const RegionRecord *));
+/* The region with this id; null if it found no room. Under the lock. */
+const RegionRecord *record_of_region(uint64_t id);
 /* As it goes into the header of the profile. */
 const char *metric_table();
 extern quipu_costs event_costs;
