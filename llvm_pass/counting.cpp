@@ -60,7 +60,7 @@ void countNaively(Function &F, const Scopes &Within, GlobalVariable *Region, Fun
         Builder.SetInsertPoint(I);
         Locate();
         Value *Length = Builder.CreateZExtOrTrunc(Found.Length, Builder.getInt64Ty());
-        Builder.CreateCall(Moved, {Region, Builder.getInt64(Within.scopeOfTransfer(*I)),
+        Builder.CreateCall(Moved, {Region, Builder.getInt64(Within.scopeOf(*I)),
                                    Found.Loads ? Length : Builder.getInt64(0), Length});
     }
 }
@@ -122,7 +122,7 @@ void Counting::planTransfers(ArrayRef<Instruction *> Transfers) {
     DenseMap<std::pair<unsigned, unsigned>, unsigned> Counter;
     for (Instruction *I : Transfers) {
         const Transfer Found = transferOf(*I);
-        const unsigned Scope = Within.scopeOfTransfer(*I);
+        const unsigned Scope = Within.scopeOf(*I);
         auto [Entry, Fresh] = Counter.try_emplace({Scope, Found.Loads ? 1 : 0}, counters());
         Sites.push_back({Entry->second, I, Found.Length});
         if (!Fresh)
@@ -135,17 +135,14 @@ void Counting::planTransfers(ArrayRef<Instruction *> Transfers) {
 }
 
 std::vector<LineEffort> Counting::lines() const {
-    LineTable Table(F, Plan.Shares);
-    auto Whole = [&](unsigned Row) {
-        Effort Sum{};
-        for (const auto &[Scope, Done] : Plan.Weights[Row])
-            quipu::accumulate(Sum, Done.Code, 1);
-        return Sum;
-    };
-    for (const Site &S : Sites)
-        Table.addTransfer(S.Counter + 1, *S.Where, Whole(S.Counter + 1));
+    LineTable Table(F, Within, Plan.Shares);
+    for (const Site &S : Sites) {
+        const unsigned Scope = Within.scopeOf(*S.Where), Row = S.Counter + 1;
+        Table.addTransfer(Row, *S.Where, Plan.Weights[Row].lookup(Scope).Code);
+    }
     for (unsigned Row = 0; Row < Plan.Weights.size(); Row++)
-        Table.complete(Row, Whole(Row));
+        for (const auto &[Scope, Done] : Plan.Weights[Row])
+            Table.complete(Row, Scope, Done.Code);
     return Table.lines();
 }
 

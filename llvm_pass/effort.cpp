@@ -111,8 +111,10 @@ void accumulate(ScopedWork &Target, const ScopedWork &Other, int64_t Factor) {
     }
 }
 
+bool isNothing(const Work &Done) { return !Done.Visits && Done.Code == Effort{}; }
+
 bool isNothing(const ScopedWork &Done) {
-    return all_of(Done, [](const auto &Entry) { return !Entry.second.Visits && Entry.second.Code == Effort{}; });
+    return all_of(Done, [](const auto &Entry) { return isNothing(Entry.second); });
 }
 
 void addEffort(Effort &E, const Instruction &I) {

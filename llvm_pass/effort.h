@@ -64,6 +64,7 @@ bool mayNotReturn(const llvm::Instruction &I);
 void accumulate(Effort &Target, const Effort &Other, int64_t Factor);
 void accumulate(ScopedWork &Target, const ScopedWork &Other, int64_t Factor);
 
+bool isNothing(const Work &Done);
 /// Whether nothing is done in any scope.
 bool isNothing(const ScopedWork &Done);
 

@@ -35,6 +35,19 @@ void increment(IRBuilder<> &Builder, Value *Address, Value *By) {
     Builder.CreateAlignedStore(Builder.CreateAdd(Before, By), Address, Align(8));
 }
 
+/// The hash in the descriptor of a region, which may be that of a scope.
+Constant *hashOf(const Value *Region, const DataLayout &Layout) {
+    APInt Offset(Layout.getIndexTypeSizeInBits(Region->getType()), 0);
+    const auto *Global =
+        cast<GlobalVariable>(Region->stripAndAccumulateConstantOffsets(Layout, Offset, /*AllowNonInbounds=*/true));
+    Constant *Whole = const_cast<GlobalVariable *>(Global)->getInitializer();
+    if (auto *Array = dyn_cast<ArrayType>(Whole->getType())) {
+        const uint64_t Size = Layout.getTypeAllocSize(Array->getElementType()).getFixedValue();
+        Whole = Whole->getAggregateElement(Offset.getZExtValue() / Size)->getAggregateElement(0U);
+    }
+    return Whole->getAggregateElement(9U);
+}
+
 } // namespace
 
 Runtime::Runtime(Module &M) : M(M) {
@@ -101,8 +114,8 @@ Runtime::Ways Runtime::split(CallInst *Call) const {
 
 /// quipu_enter, or quipu_count if `Quiet`.
 void Runtime::inlineEnter(CallInst *Call, bool Quiet) {
-    auto *Region = cast<GlobalVariable>(Call->getArgOperand(0));
-    auto *Hash = cast<ConstantInt>(cast<ConstantStruct>(Region->getInitializer())->getOperand(9));
+    Value *Region = Call->getArgOperand(0);
+    Constant *Hash = hashOf(Region, M.getDataLayout());
     Ways Way = split(Call);
     Value *Thread = Way.Thread;
     IRBuilder<> Builder(Way.Known);

@@ -10,6 +10,7 @@
 
 #include "llvm/Analysis/GlobalsModRef.h"
 #include "llvm/IR/DebugInfoMetadata.h"
+#include "llvm/IR/Dominators.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstrTypes.h"
 #include "llvm/IR/Instructions.h"
@@ -17,6 +18,7 @@
 #include "llvm/IR/Module.h"
 #include "llvm/Support/Process.h"
 #include "llvm/Transforms/Utils/EscapeEnumerator.h"
+#include "llvm/Transforms/Utils/PromoteMemToReg.h"
 
 #include <vector>
 
@@ -52,10 +54,10 @@ class FunctionInstrumenter {
     /// The reference: what every block does is added to its call path.
     void runNaively() {
         std::vector<Instruction *> Twice = returningTwice();
-        GlobalVariable *Descriptor = createDescriptor(F, Facts, Hook, Within, {});
-        countNaively(F, Within, Descriptor, RT.Effort, RT.Moved);
-        CallInst *Begin = atEntry(isRegion() ? RT.Enter : RT.Count, {Descriptor}, "quipu.frame");
-        finish(Twice, isRegion() ? Begin : nullptr);
+        const Descriptors Descriptor = createDescriptors(F, Facts, Hook, Within, {});
+        countNaively(F, Within, Descriptor.Whole, RT.Effort, RT.Moved);
+        CallInst *Begin = atEntry(isRegion() ? RT.Enter : RT.Count, {Descriptor.Whole}, "quipu.frame");
+        finish(Twice, isRegion() ? Begin : nullptr, Descriptor.Inner);
     }
 
     void run(FunctionAnalysisManager &FAM, bool PerLine) {
@@ -64,12 +66,17 @@ class FunctionInstrumenter {
         if (Counters.counters() > QUIPU_MOST_COUNTERS)
             return runNaively();
         if (PerLine) {
-            Facts.Counters = Counters.counters();
+            Facts.Counters.assign(Within.scopes().size(), 0);
+            Facts.Counters[0] = Counters.counters();
+            for (unsigned Row = 0; Row < Counters.weights().size(); Row++)
+                for (const auto &Entry : Counters.weights()[Row])
+                    if (Entry.first > 0 && !isNothing(Entry.second))
+                        Facts.Counters[Entry.first] = Row + 1;
             Facts.Lines = Counters.lines();
         }
-        GlobalVariable *Descriptor = createDescriptor(F, Facts, Hook, Within, Counters.weights());
+        const Descriptors Descriptor = createDescriptors(F, Facts, Hook, Within, Counters.weights());
         CallInst *Begin =
-            atEntry(isRegion() ? RT.Enter : RT.Count, {Descriptor}, isRegion() ? "quipu.frame" : "quipu.counters");
+            atEntry(isRegion() ? RT.Enter : RT.Count, {Descriptor.Whole}, isRegion() ? "quipu.frame" : "quipu.counters");
         Hooks.push_back(Begin);
         if (Counters.counters() > 0) {
             IRBuilder<> Builder(Begin->getNextNode());
@@ -77,7 +84,7 @@ class FunctionInstrumenter {
                                 ? static_cast<Value *>(Builder.CreateLoad(Builder.getPtrTy(), Begin, "quipu.counters"))
                                 : Begin);
         }
-        finish(Twice, isRegion() ? Begin : nullptr);
+        finish(Twice, isRegion() ? Begin : nullptr, Descriptor.Inner);
     }
 
   private:
@@ -99,7 +106,8 @@ class FunctionInstrumenter {
     }
 
     /// What follows the counting: the exits of the region, and the ends of frames that control came back over.
-    void finish(const std::vector<Instruction *> &Twice, Value *Frame) {
+    void finish(const std::vector<Instruction *> &Twice, Value *Frame, GlobalVariable *Inner) {
+        placeHooks(Frame, Inner);
         if (!Twice.empty())
             resume(Twice, Frame ? Frame : atEntry(RT.Top, {}, "quipu.frame"));
         if (Frame) {
@@ -113,6 +121,55 @@ class FunctionInstrumenter {
         }
         RT.inlineHooks(F, Hooks);
         forgetMemoryFacts(F);
+    }
+
+    /// The hooks of functions that were inlined, where they were placed before optimization.
+    void placeHooks(Value *Frame, GlobalVariable *Inner) {
+        if (Within.hooks().empty())
+            return;
+        IRBuilder<> Builder(&F.getEntryBlock(), F.getEntryBlock().begin());
+        DenseMap<Scopes::Instance, AllocaInst *> Slots;
+        for (const Scopes::Hook &H : Within.hooks()) {
+            AllocaInst *&Slot = Slots[H.Of];
+            if (Slot)
+                continue;
+            Slot = Builder.CreateAlloca(Builder.getPtrTy(), nullptr, "quipu.frame");
+            Builder.CreateStore(ConstantPointerNull::get(Builder.getPtrTy()), Slot);
+        }
+        for (const Scopes::Hook &H : Within.hooks()) {
+            IRBuilder<> Here(H.Place);
+            Here.SetCurrentDebugLocation(H.Place->getDebugLoc());
+            setLocation(Here);
+            AllocaInst *Slot = Slots.lookup(H.Of);
+            if (H.IsExit) {
+                Hooks.push_back(Here.CreateCall(RT.Exit, {Here.CreateLoad(Here.getPtrTy(), Slot)}));
+            } else {
+                Value *Zero = Here.getInt32(0);
+                Value *Region = Here.CreateInBoundsGEP(Inner->getValueType(), Inner, {Zero, Here.getInt32(H.Scope), Zero});
+                CallInst *Enter = Here.CreateCall(RT.Enter, {Region});
+                Here.CreateStore(Enter, Slot);
+                Hooks.push_back(Enter);
+            }
+            H.Place->eraseFromParent();
+        }
+        // What an exception ended does not come to its exit.
+        for (BasicBlock &BB : F) {
+            if (!BB.isLandingPad())
+                continue;
+            IRBuilder<> Here(BB.getLandingPadInst()->getNextNode());
+            setLocation(Here);
+            Value *Left = Frame;
+            if (std::optional<Scopes::Instance> Around = Within.hookedAround(BB))
+                Left = Here.CreateLoad(Here.getPtrTy(), Slots.lookup(*Around));
+            else if (!Left)
+                Left = Frame = atEntry(RT.Top, {}, "quipu.frame");
+            Here.CreateCall(RT.Unwind, {Left});
+        }
+        SmallVector<AllocaInst *, 8> Frames;
+        for (const auto &Entry : Slots)
+            Frames.push_back(Entry.second);
+        DominatorTree DT(F);
+        PromoteMemToReg(Frames, DT);
     }
 
     /// Where control may come back a second time, the frames above end.
@@ -142,25 +199,14 @@ class FunctionInstrumenter {
     SmallVector<CallInst *, 4> Hooks;
 };
 
-/// The filter that the compiler wrapper passes on, if there is one; a mistake in it is an error of the compilation.
-bool readSelection(Module &M, Filter &Selection) {
-    std::optional<std::string> Path = sys::Process::GetEnv("QUIPU_FILTER");
-    if (!Path || Path->empty())
-        return true;
-    FilterError Error;
-    if (read_filter(Path->c_str(), Selection, Error))
-        return true;
-    std::string Where = Error.line ? *Path + ":" + std::to_string(Error.line) : *Path;
-    M.getContext().emitError("quipu: " + Where + ": " + Error.message + " (from QUIPU_FILTER)");
-    return false;
-}
-
 } // namespace
 
 PreservedAnalyses InstrumentPass::run(Module &M, ModuleAnalysisManager &AM) {
     Filter Selection;
-    if (!readSelection(M, Selection))
+    if (std::string Problem = readSelection(Selection); !Problem.empty()) {
+        M.getContext().emitError("quipu: " + Problem);
         return PreservedAnalyses::all();
+    }
     auto &FAM = AM.getResult<FunctionAnalysisManagerModuleProxy>(M).getManager();
     // Fortran has no exceptions; the functions of flang do not say so.
     bool HandleExceptions = !isFortran(M);
@@ -182,8 +228,10 @@ PreservedAnalyses InstrumentPass::run(Module &M, ModuleAnalysisManager &AM) {
                             [&](const Identity &Function) { return isShown(Function, Selection); });
     }
     Marked.remove(M);
-    if (Functions.empty())
+    if (Functions.empty()) {
+        Marks::removePlaces(M);
         return Marked.empty() ? PreservedAnalyses::all() : PreservedAnalyses::none();
+    }
 
     Runtime RT(M);
     std::vector<std::string> Lines;
@@ -196,9 +244,10 @@ PreservedAnalyses InstrumentPass::run(Module &M, ModuleAnalysisManager &AM) {
             Instrumenter.runNaively();
         else
             Instrumenter.run(FAM, PerLine);
-        Lines.push_back(factsLine(Facts, Hook == QUIPU_HOOKED));
+        addFacts(Lines, Facts, Hook == QUIPU_HOOKED, Within[I]);
         FAM.invalidate(*F, PreservedAnalyses::none());
     }
+    Marks::removePlaces(M);
     emitFacts(M, Lines);
     emitCheck(M);
     Selection.clear();

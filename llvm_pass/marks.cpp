@@ -1,6 +1,7 @@
 #include "marks.h"
 
 #include "regions.h"
+#include "worth.h"
 
 #include "llvm/BinaryFormat/Dwarf.h"
 #include "llvm/IR/Constants.h"
@@ -9,6 +10,7 @@
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Support/Process.h"
 #include "llvm/Support/xxhash.h"
 
 using namespace llvm;
@@ -22,6 +24,17 @@ constexpr const char *Producer = "quipu";
 
 bool isOurs(const DISubprogram *Scope) {
     return Scope && Scope->getUnit() && Scope->getUnit()->getProducer() == Producer;
+}
+
+/// Places of hooks are annotations of nothing, with these numbers.
+enum Place : uint32_t { EnterPlace = 0x71757001, ExitPlace = 0x71757002 };
+
+bool isPlace(const Instruction &I, Place Kind) {
+    const auto *Call = dyn_cast<IntrinsicInst>(&I);
+    if (!Call || Call->getIntrinsicID() != Intrinsic::var_annotation)
+        return false;
+    const auto *Number = dyn_cast<ConstantInt>(Call->getArgOperand(3));
+    return Number && Number->getZExtValue() == Kind && isa<ConstantPointerNull>(Call->getArgOperand(0));
 }
 
 uint64_t numberOf(StringRef Name) { return xxHash64(Name); }
@@ -118,7 +131,28 @@ void removeScopes(Module &M) {
 
 } // namespace
 
-PreservedAnalyses MarkPass::run(Module &M, ModuleAnalysisManager &) {
+static void placeHooks(Function &F, Instruction *Entry) {
+    Type *Pointer = PointerType::getUnqual(F.getContext());
+    Function *Annotation = Intrinsic::getDeclaration(F.getParent(), Intrinsic::var_annotation, {Pointer, Pointer});
+    Constant *None = ConstantPointerNull::get(cast<PointerType>(Pointer));
+    auto Put = [&](Instruction *Where, Place Kind) {
+        IRBuilder<> Builder(Where);
+        Builder.SetCurrentDebugLocation(Entry->getDebugLoc());
+        CallInst *Call = Builder.CreateCall(Annotation, {None, None, None, Builder.getInt32(Kind), None});
+        Call->addFnAttr(Attribute::NoMerge); // two ends may look the same, and are not
+    };
+    Put(Entry, EnterPlace);
+    for (BasicBlock &BB : F)
+        if (isa<ReturnInst, ResumeInst>(BB.getTerminator()))
+            Put(BB.getTerminator(), ExitPlace);
+}
+
+PreservedAnalyses MarkPass::run(Module &M, ModuleAnalysisManager &AM) {
+    const std::string Kept = sys::Process::GetEnv("QUIPU_INLINED").value_or("time");
+    if (Kept == "off")
+        return PreservedAnalyses::all();
+    Filter Selection; // a mistake in it is told where it is applied
+    readSelection(Selection);
     LLVMContext &Context = M.getContext();
     Function *Probe = Intrinsic::getDeclaration(&M, Intrinsic::pseudoprobe);
     Type *I64 = Type::getInt64Ty(Context);
@@ -130,6 +164,9 @@ PreservedAnalyses MarkPass::run(Module &M, ModuleAnalysisManager &) {
         return PreservedAnalyses::all();
     NamedMDNode *Marked = M.getOrInsertNamedMetadata(MarkedFunctions);
     ScopeMaker Scopes(M);
+    SmallPtrSet<Function *, 32> Timed;
+    if (Kept == "time")
+        Timed = worthTiming(M, AM.getResult<FunctionAnalysisManagerModuleProxy>(M).getManager());
     for (auto &[F, Known] : Functions) {
         if (!F->getSubprogram())
             Scopes.describe(*F);
@@ -139,9 +176,12 @@ PreservedAnalyses MarkPass::run(Module &M, ModuleAnalysisManager &) {
                                                  ConstantAsMetadata::get(ConstantInt::get(I64, Known.Line))}));
         IRBuilder<> Builder(&*F->getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
         Builder.SetCurrentDebugLocation(DILocation::get(Context, Known.Line, 0, F->getSubprogram()));
-        Builder.CreateCall(Probe, {Builder.getInt64(numberOf(Known.Name)), Builder.getInt64(1), Builder.getInt32(0),
+        Instruction *Mark = Builder.CreateCall(Probe, {Builder.getInt64(numberOf(Known.Name)), Builder.getInt64(1), Builder.getInt32(0),
                                    Builder.getInt64(~uint64_t{0})});
+        if (Timed.contains(F) && isShown(Known, Selection))
+            placeHooks(*F, Mark);
     }
+    Selection.clear();
     return PreservedAnalyses::none();
 }
 
@@ -175,6 +215,17 @@ const Identity *Marks::identityOf(const DISubprogram *Scope) const {
 const Identity *Marks::markedBy(const Instruction &I) const {
     const auto *Probe = dyn_cast<PseudoProbeInst>(&I);
     return Probe ? ByNumber.lookup(Probe->getFuncGuid()->getZExtValue()) : nullptr;
+}
+
+bool Marks::isEnter(const Instruction &I) { return isPlace(I, EnterPlace); }
+bool Marks::isExit(const Instruction &I) { return isPlace(I, ExitPlace); }
+
+void Marks::removePlaces(Module &M) {
+    for (Function &F : M)
+        for (BasicBlock &BB : F)
+            for (Instruction &I : make_early_inc_range(BB))
+                if (isEnter(I) || isExit(I))
+                    I.eraseFromParent();
 }
 
 void Marks::remove(Module &M) {

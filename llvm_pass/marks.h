@@ -22,7 +22,8 @@ namespace quipu {
 
 /// Runs on the code as the compiler's front end wrote it. Every function gets debug information of its scopes if it has
 /// none, which the inliner keeps up; a mark at its entry (a pseudo probe, which optimization passes look through); and
-/// its identity, under the name that it has before optimization, in the metadata of the module.
+/// its identity, under the name that it has before optimization, in the metadata of the module. Functions that are worth
+/// being timed (worth.h) also get places of hooks, which cost the inliner nothing.
 class MarkPass : public llvm::PassInfoMixin<MarkPass> {
   public:
     llvm::PreservedAnalyses run(llvm::Module &M, llvm::ModuleAnalysisManager &AM);
@@ -38,9 +39,14 @@ class Marks {
     const Identity *identityOf(const llvm::DISubprogram *Scope) const;
     /// The function whose entry this instruction marks; null if it is no mark.
     const Identity *markedBy(const llvm::Instruction &I) const;
+    /// Whether a hook was placed here, and which: an enter or an exit.
+    static bool isEnter(const llvm::Instruction &I);
+    static bool isExit(const llvm::Instruction &I);
     bool empty() const { return ByName.empty(); }
-    /// Removes marks, and debug information that is there for them only: the module is as it would be without.
+    /// Removes marks, and debug information that is there for them only.
     void remove(llvm::Module &M);
+    /// Removes places of hooks that nobody made use of.
+    static void removePlaces(llvm::Module &M);
 
   private:
     llvm::StringMap<Identity> ByName;

@@ -2,6 +2,7 @@
 
 #include "names.h"
 
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Analysis/CFG.h"
@@ -12,7 +13,7 @@
 #include "llvm/IR/Module.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
-#include "llvm/Support/Path.h"
+#include "llvm/Support/Process.h"
 #include "llvm/Support/xxhash.h"
 
 using namespace llvm;
@@ -82,6 +83,15 @@ quipu_hook hookOf(const RegionFacts &Facts, const Filter &Selection, bool All) {
     return QUIPU_QUIET;
 }
 
+std::string readSelection(Filter &Selection) {
+    std::optional<std::string> Path = sys::Process::GetEnv("QUIPU_FILTER");
+    FilterError Error;
+    if (!Path || Path->empty() || read_filter(Path->c_str(), Selection, Error))
+        return "";
+    std::string Where = Error.line ? *Path + ":" + std::to_string(Error.line) : *Path;
+    return Where + ": " + Error.message + " (from QUIPU_FILTER)";
+}
+
 bool isShown(const Identity &Function, const Filter &Selection) {
     // With full debug information clang puts a function around the body of OpenMP constructs.
     return !StringRef(Function.Name).contains(".omp_outlined_debug__") &&
@@ -145,7 +155,7 @@ class DescriptorMaker {
             Any |= !Rows.empty();
             const size_t Count = Rows.size() / (2 + QUIPU_WEIGHTED);
             Constant *None = ConstantPointerNull::get(cast<PointerType>(Pointer));
-            Constant *Head = I > 0 ? region(*All[I].Function, QUIPU_INLINED, None, 0, None, 0)
+            Constant *Head = I > 0 ? region(*All[I].Function, All[I].Hooked ? QUIPU_HOOKED : QUIPU_INLINED, None, 0, None, 0)
                                    : static_cast<Constant *>(ConstantAggregateZero::get(Region));
             Entries.push_back(ConstantStruct::get(Inner, {Head, number(I32, All[I].Parent), number(I32, Count),
                                                           numbersConstant(M, Rows, "quipu.rows")}));
@@ -169,7 +179,7 @@ class DescriptorMaker {
 
 } // namespace
 
-GlobalVariable *createDescriptor(Function &F, const Identity &Self, quipu_hook Hook, const Scopes &Within,
+Descriptors createDescriptors(Function &F, const Identity &Self, quipu_hook Hook, const Scopes &Within,
                                  ArrayRef<ScopedWork> Weights) {
     Module &M = *F.getParent();
     DescriptorMaker Maker(M);
@@ -185,18 +195,28 @@ GlobalVariable *createDescriptor(Function &F, const Identity &Self, quipu_hook H
     auto *Descriptor = new GlobalVariable(M, Whole->getType(), false, GlobalValue::PrivateLinkage, Whole,
                                           "quipu.region." + Self.Name);
     Descriptor->setAlignment(Align(8));
-    return Descriptor;
+    return {Descriptor, dyn_cast<GlobalVariable>(Inner)};
 }
 
-std::string factsLine(const RegionFacts &Facts, bool Hook) {
+static void writeIdentity(json::OStream &Json, const Identity &Known) {
+    Json.attribute("name", json::fixUTF8(Known.Name));
+    Json.attribute("display", json::fixUTF8(Known.Display));
+    Json.attribute("file", json::fixUTF8(Known.File));
+    Json.attribute("line", Known.Line);
+}
+
+static std::string jsonLine(function_ref<void(json::OStream &)> Write) {
     std::string Line;
     raw_string_ostream Stream(Line);
     json::OStream Json(Stream);
-    Json.object([&] {
-        Json.attribute("name", json::fixUTF8(Facts.Name));
-        Json.attribute("display", json::fixUTF8(Facts.Display));
-        Json.attribute("file", json::fixUTF8(Facts.File));
-        Json.attribute("line", Facts.Line);
+    Json.object([&] { Write(Json); });
+    Stream.flush();
+    return Line;
+}
+
+void addFacts(std::vector<std::string> &Lines, const RegionFacts &Facts, bool Hook, const Scopes &Within) {
+    Lines.push_back(jsonLine([&](json::OStream &Json) {
+        writeIdentity(Json, Facts);
         Json.attribute("blocks", static_cast<int64_t>(Facts.Blocks));
         Json.attribute("instructions", static_cast<int64_t>(Facts.Instructions));
         Json.attribute("hook", Hook);
@@ -206,12 +226,18 @@ std::string factsLine(const RegionFacts &Facts, bool Hook) {
         });
         Json.attribute("indirect_calls", static_cast<int64_t>(Facts.IndirectCalls));
         if (!Facts.Lines.empty()) {
-            Json.attribute("counters", Facts.Counters);
-            writeLines(Json, Facts.Lines);
+            Json.attribute("counters", Facts.Counters[0]);
+            writeLines(Json, Facts.Lines, 0, 0);
         }
-    });
-    Stream.flush();
-    return Line;
+    }));
+    for (unsigned Scope = 1; !Facts.Lines.empty() && Scope < Within.scopes().size(); Scope++)
+        Lines.push_back(jsonLine([&](json::OStream &Json) {
+            writeIdentity(Json, *Within.scopes()[Scope].Function);
+            Json.attribute("inlined", true);
+            // The visits of the whole function are its first counter.
+            Json.attribute("counters", Facts.Counters[Scope]);
+            writeLines(Json, Facts.Lines, Scope, 1);
+        }));
 }
 
 void emitFacts(Module &M, ArrayRef<std::string> Lines) {

@@ -25,7 +25,7 @@ struct RegionFacts : Identity {
     size_t Instructions = 0;
     llvm::SetVector<const llvm::Function *> Calls; ///< functions that it calls by name
     size_t IndirectCalls = 0;
-    unsigned Counters = 0;         ///< of the region, if source lines are described
+    std::vector<unsigned> Counters; ///< of the region and its scopes, if source lines are described
     std::vector<LineEffort> Lines; ///< empty unless they are asked for
     bool IsSmall = false;          ///< a hook would cost more than it is worth: no loop, no call, few instructions
 };
@@ -39,15 +39,24 @@ bool isCountable(const llvm::Function &F);
 /// Whether the function gets enter and exit, and what becomes of its counts if not.
 quipu_hook hookOf(const RegionFacts &Facts, const Filter &Selection, bool All);
 
+/// The filter that the compiler wrapper passes on, if there is one. Returns what is wrong with it, or nothing.
+std::string readSelection(Filter &Selection);
+
 /// Whether a function that may have been inlined is a call path of its own, as far as filter and language say.
 bool isShown(const Identity &Function, const Filter &Selection);
 
-/// The struct quipu_region of quipu.h for `F`, with the scopes in it, and these rows of weights.
-llvm::GlobalVariable *createDescriptor(llvm::Function &F, const Identity &Self, quipu_hook Hook, const Scopes &Within,
+/// A struct quipu_region of quipu.h, and the array of the struct quipu_scope in it; null if there is none.
+struct Descriptors {
+    llvm::GlobalVariable *Whole;
+    llvm::GlobalVariable *Inner;
+};
+
+/// Those of `F`, with these rows of weights.
+Descriptors createDescriptors(llvm::Function &F, const Identity &Self, quipu_hook Hook, const Scopes &Within,
                                        llvm::ArrayRef<ScopedWork> Weights);
 
-/// One line of JSON about a function, for the section .quipu.facts.
-std::string factsLine(const RegionFacts &Facts, bool Hook);
+/// A line of JSON about a function, for the section .quipu.facts; and about each scope in it that has source lines.
+void addFacts(std::vector<std::string> &Lines, const RegionFacts &Facts, bool Hook, const Scopes &Within);
 
 /// Puts lines into the section .quipu.facts of the object file; nothing of it is loaded when the program runs.
 void emitFacts(llvm::Module &M, llvm::ArrayRef<std::string> Lines);

@@ -66,7 +66,7 @@ def add_effort(
         entry, row = _rows(table, number[found.node] * _ROWS + found.row)
         weighted[entry] = True
         visited, first = _rows(table, np.where(nodes.owner < 0, number, -1) * _ROWS)
-        scopes, scope_row = _of_owners(nodes, found, table, number, visits)
+        scopes, scope_row = counters_of_owners(nodes, found, table, number, visits)
         starts = np.flatnonzero(np.diff(found.node[entry], prepend=-1))
         for column in range(table.values.shape[1]):
             total = counts[:, table.metric + column]
@@ -83,7 +83,7 @@ def add_effort(
     return replace(nodes, counts=counts), is_weighted
 
 
-def _of_owners(
+def counters_of_owners(
     nodes: NodeArrays, found: Counters, table: Weights, number: IntArray, visits: Words
 ) -> tuple[Counters, IntArray]:
     """Return what the visits and counters of owners are for the nodes that count with them, and the rows of the table.

@@ -29,6 +29,7 @@ from .text import ProfileTexts, ResidualCounts, parse_metric_table
 
 _MAGIC = LAYOUT.texts["PROFILE_MAGIC"].encode()
 _VERSION = LAYOUT.numbers["PROFILE_VERSION"]
+_OLDEST = 2  # which knew no owners: what nodes have there now was 0
 _HEADER = np.dtype(LAYOUT.record("profile_header"))
 _TEXT = frozenset({ChunkType.TEXT})
 
@@ -153,10 +154,10 @@ def _read_header(path: Path, file: BinaryIO, size: int, problems: list[str]) -> 
         raise FormatError(path, f"is truncated: {size} bytes, less than the header of {_HEADER.itemsize} bytes")
     fields = np.frombuffer(raw, dtype=_HEADER)[0]
     version = int(fields["version"])
-    if version != _VERSION:
+    if not _OLDEST <= version <= _VERSION:
         raise FormatError(
             path,
-            f"has profile version {version}, this Quipu reads version {_VERSION}: "
+            f"has profile version {version}, this Quipu reads versions {_OLDEST} to {_VERSION}: "
             "merge it with the Quipu that the program was built with",
         )
     table = bytes(fields["metrics"])

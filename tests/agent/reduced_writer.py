@@ -26,7 +26,7 @@ def reduced_rank(rank: int) -> Profile:
     more = {"reduction": ID, "rests": "2", **COSTS}
     profile.attributes = {**profile.attributes, **more}
     profile.regions = {**profile.regions, 5: "release\x1frelease\x1fapp.c\x1f30\x1f0\x1f0"}
-    profile.rests = ((0, "1\x1f0 500 3 0 0 1"), (0, "1 5\x1f2 50 7 0 4 5"))
+    profile.rests = ((0, "1\x1f0 500 3 0 0 0 1"), (0, "1 5\x1f2 50 7 0 2 4 5"))
     return profile
 
 
