@@ -60,8 +60,8 @@ void countNaively(Function &F, const Scopes &Within, GlobalVariable *Region, Fun
         Builder.SetInsertPoint(I);
         Locate();
         Value *Length = Builder.CreateZExtOrTrunc(Found.Length, Builder.getInt64Ty());
-        Builder.CreateCall(Moved, {Region, Builder.getInt64(Within.scopeOf(*I)),
-                                   Found.Loads ? Length : Builder.getInt64(0), Length});
+        Builder.CreateCall(
+            Moved, {Region, Builder.getInt64(Within.scopeOf(*I)), Found.Loads ? Length : Builder.getInt64(0), Length});
     }
 }
 

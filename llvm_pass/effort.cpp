@@ -162,9 +162,7 @@ bool isVariableTransfer(const Instruction &I) {
     return Memory && !isa<ConstantInt>(Memory->getLength());
 }
 
-Transfer transferOf(Instruction &I) {
-    return {cast<AnyMemIntrinsic>(I).getLength(), isa<AnyMemTransferInst>(I)};
-}
+Transfer transferOf(Instruction &I) { return {cast<AnyMemIntrinsic>(I).getLength(), isa<AnyMemTransferInst>(I)}; }
 
 bool isRealCall(const Instruction &I) {
     const auto *Call = dyn_cast<CallBase>(&I);

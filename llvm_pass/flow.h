@@ -43,8 +43,8 @@ BlockSet endlessBlocks(const llvm::Function &F);
 /// the `Endless` ones: they have an edge to the exit of the graph, which is on the tree. Blocks without an entry in
 /// `Done` weigh nothing. `IsCheap` says which blocks have a closed form of their count: they are rather counted than
 /// followed from others.
-CountingPlan planEdges(llvm::Function &F, const BlockWork &Done, const BlockSet &Endless,
-                       const llvm::LoopInfo &LI, llvm::function_ref<bool(const llvm::BasicBlock *)> IsCheap);
+CountingPlan planEdges(llvm::Function &F, const BlockWork &Done, const BlockSet &Endless, const llvm::LoopInfo &LI,
+                       llvm::function_ref<bool(const llvm::BasicBlock *)> IsCheap);
 
 /// A counter for every block, for flow graphs with edges that cannot be counted, or whose blocks are resumed.
 CountingPlan planBlocks(llvm::Function &F, const BlockWork &Done);

@@ -75,8 +75,8 @@ class FunctionInstrumenter {
             Facts.Lines = Counters.lines();
         }
         const Descriptors Descriptor = createDescriptors(F, Facts, Hook, Within, Counters.weights());
-        CallInst *Begin =
-            atEntry(isRegion() ? RT.Enter : RT.Count, {Descriptor.Whole}, isRegion() ? "quipu.frame" : "quipu.counters");
+        CallInst *Begin = atEntry(isRegion() ? RT.Enter : RT.Count, {Descriptor.Whole},
+                                  isRegion() ? "quipu.frame" : "quipu.counters");
         Hooks.push_back(Begin);
         if (Counters.counters() > 0) {
             IRBuilder<> Builder(Begin->getNextNode());
@@ -145,7 +145,8 @@ class FunctionInstrumenter {
                 Hooks.push_back(Here.CreateCall(RT.Exit, {Here.CreateLoad(Here.getPtrTy(), Slot)}));
             } else {
                 Value *Zero = Here.getInt32(0);
-                Value *Region = Here.CreateInBoundsGEP(Inner->getValueType(), Inner, {Zero, Here.getInt32(H.Scope), Zero});
+                Value *Region =
+                    Here.CreateInBoundsGEP(Inner->getValueType(), Inner, {Zero, Here.getInt32(H.Scope), Zero});
                 CallInst *Enter = Here.CreateCall(RT.Enter, {Region});
                 Here.CreateStore(Enter, Slot);
                 Hooks.push_back(Enter);

@@ -23,7 +23,7 @@ namespace quipu {
 /// What a source line adds to each row of a region's weights. Code that was inlined is at the line and in the function
 /// that it came from.
 struct LineEffort {
-    unsigned Scope; ///< of the function (scopes.h)
+    unsigned Scope;                     ///< of the function (scopes.h)
     const llvm::DISubprogram *Function; ///< null: code without a location
     std::string Display;                ///< the function as its users know it
     unsigned Line;
@@ -37,8 +37,8 @@ class LineTable {
 
     LineTable(const llvm::Function &F, const Scopes &Within, llvm::ArrayRef<llvm::SmallVector<Share, 4>> Shares);
     void addTransfer(unsigned Row, const llvm::Instruction &I, const Effort &Weight);
-    /// Gives what the lines of a scope lack of a row to a line of it: code that was moved between blocks meanwhile, such
-    /// as the landing pads that loops share with their surroundings.
+    /// Gives what the lines of a scope lack of a row to a line of it: code that was moved between blocks meanwhile,
+    /// such as the landing pads that loops share with their surroundings.
     void complete(unsigned Row, unsigned Scope, const Effort &Weight);
     std::vector<LineEffort> lines() const;
 

@@ -171,13 +171,13 @@ PreservedAnalyses MarkPass::run(Module &M, ModuleAnalysisManager &AM) {
         if (!F->getSubprogram())
             Scopes.describe(*F);
         locateCalls(*F);
-        Marked->addOperand(MDNode::get(Context, {F->getSubprogram(), MDString::get(Context, Known.Name),
-                                                 MDString::get(Context, Known.Display), MDString::get(Context, Known.File),
-                                                 ConstantAsMetadata::get(ConstantInt::get(I64, Known.Line))}));
+        Marked->addOperand(MDNode::get(
+            Context, {F->getSubprogram(), MDString::get(Context, Known.Name), MDString::get(Context, Known.Display),
+                      MDString::get(Context, Known.File), ConstantAsMetadata::get(ConstantInt::get(I64, Known.Line))}));
         IRBuilder<> Builder(&*F->getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
         Builder.SetCurrentDebugLocation(DILocation::get(Context, Known.Line, 0, F->getSubprogram()));
-        Instruction *Mark = Builder.CreateCall(Probe, {Builder.getInt64(numberOf(Known.Name)), Builder.getInt64(1), Builder.getInt32(0),
-                                   Builder.getInt64(~uint64_t{0})});
+        Instruction *Mark = Builder.CreateCall(Probe, {Builder.getInt64(numberOf(Known.Name)), Builder.getInt64(1),
+                                                       Builder.getInt32(0), Builder.getInt64(~uint64_t{0})});
         if (Timed.contains(F) && isShown(Known, Selection))
             placeHooks(*F, Mark);
     }

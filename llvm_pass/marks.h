@@ -22,8 +22,8 @@ namespace quipu {
 
 /// Runs on the code as the compiler's front end wrote it. Every function gets debug information of its scopes if it has
 /// none, which the inliner keeps up; a mark at its entry (a pseudo probe, which optimization passes look through); and
-/// its identity, under the name that it has before optimization, in the metadata of the module. Functions that are worth
-/// being timed (worth.h) also get places of hooks, which cost the inliner nothing.
+/// its identity, under the name that it has before optimization, in the metadata of the module. Functions that are
+/// worth being timed (worth.h) also get places of hooks, which cost the inliner nothing.
 class MarkPass : public llvm::PassInfoMixin<MarkPass> {
   public:
     llvm::PreservedAnalyses run(llvm::Module &M, llvm::ModuleAnalysisManager &AM);

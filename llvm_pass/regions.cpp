@@ -144,7 +144,8 @@ class DescriptorMaker {
             SmallVector<uint64_t, 64> Rows;
             for (size_t Row = 0; Row < Weights.size(); Row++) {
                 auto Found = Weights[Row].find(I); // NOLINT(llvm-qualified-auto)
-                if (Found == Weights[Row].end() || (!Found->second.Visits && (I == 0 || Found->second.Code == Effort{})))
+                if (Found == Weights[Row].end() ||
+                    (!Found->second.Visits && (I == 0 || Found->second.Code == Effort{})))
                     continue;
                 Rows.append({Row, static_cast<uint64_t>(Found->second.Visits)});
                 if (I > 0)
@@ -155,10 +156,11 @@ class DescriptorMaker {
             Any |= !Rows.empty();
             const size_t Count = Rows.size() / (2 + QUIPU_WEIGHTED);
             Constant *None = ConstantPointerNull::get(cast<PointerType>(Pointer));
-            Constant *Head = I > 0 ? region(*All[I].Function, All[I].Hooked ? QUIPU_HOOKED : QUIPU_INLINED, None, 0, None, 0)
-                                   : static_cast<Constant *>(ConstantAggregateZero::get(Region));
-            Entries.push_back(ConstantStruct::get(Inner, {Head, number(I32, All[I].Parent), number(I32, Count),
-                                                          numbersConstant(M, Rows, "quipu.rows")}));
+            Constant *Head =
+                I > 0 ? region(*All[I].Function, All[I].Hooked ? QUIPU_HOOKED : QUIPU_INLINED, None, 0, None, 0)
+                      : static_cast<Constant *>(ConstantAggregateZero::get(Region));
+            Entries.push_back(ConstantStruct::get(
+                Inner, {Head, number(I32, All[I].Parent), number(I32, Count), numbersConstant(M, Rows, "quipu.rows")}));
         }
         if (!Any)
             return {ConstantPointerNull::get(cast<PointerType>(Pointer)), 0};
@@ -180,7 +182,7 @@ class DescriptorMaker {
 } // namespace
 
 Descriptors createDescriptors(Function &F, const Identity &Self, quipu_hook Hook, const Scopes &Within,
-                                 ArrayRef<ScopedWork> Weights) {
+                              ArrayRef<ScopedWork> Weights) {
     Module &M = *F.getParent();
     DescriptorMaker Maker(M);
     auto [Inner, Count] = Maker.scopes(Within.scopes(), Weights);
@@ -192,8 +194,8 @@ Descriptors createDescriptors(Function &F, const Identity &Self, quipu_hook Hook
     }
     Constant *Whole = Maker.region(Self, Hook, numbersConstant(M, Numbers, "quipu.weights"),
                                    Weights.empty() ? 0 : Weights.size() - 1, Inner, Count);
-    auto *Descriptor = new GlobalVariable(M, Whole->getType(), false, GlobalValue::PrivateLinkage, Whole,
-                                          "quipu.region." + Self.Name);
+    auto *Descriptor =
+        new GlobalVariable(M, Whole->getType(), false, GlobalValue::PrivateLinkage, Whole, "quipu.region." + Self.Name);
     Descriptor->setAlignment(Align(8));
     return {Descriptor, dyn_cast<GlobalVariable>(Inner)};
 }

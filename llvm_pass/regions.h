@@ -26,8 +26,8 @@ struct RegionFacts : Identity {
     llvm::SetVector<const llvm::Function *> Calls; ///< functions that it calls by name
     size_t IndirectCalls = 0;
     std::vector<unsigned> Counters; ///< of the region and its scopes, if source lines are described
-    std::vector<LineEffort> Lines; ///< empty unless they are asked for
-    bool IsSmall = false;          ///< a hook would cost more than it is worth: no loop, no call, few instructions
+    std::vector<LineEffort> Lines;  ///< empty unless they are asked for
+    bool IsSmall = false;           ///< a hook would cost more than it is worth: no loop, no call, few instructions
 };
 
 /// Reads the facts before anything is inserted.
@@ -53,7 +53,7 @@ struct Descriptors {
 
 /// Those of `F`, with these rows of weights.
 Descriptors createDescriptors(llvm::Function &F, const Identity &Self, quipu_hook Hook, const Scopes &Within,
-                                       llvm::ArrayRef<ScopedWork> Weights);
+                              llvm::ArrayRef<ScopedWork> Weights);
 
 /// A line of JSON about a function, for the section .quipu.facts; and about each scope in it that has source lines.
 void addFacts(std::vector<std::string> &Lines, const RegionFacts &Facts, bool Hook, const Scopes &Within);

@@ -83,7 +83,8 @@ void Scopes::readHooks(Function &F) {
         All[H.Scope].Hooked = true;
     }
     for (const BasicBlock &BB : F) {
-        const DILocation *Place = BB.isLandingPad() && !Hooks.empty() ? BB.getLandingPadInst()->getDebugLoc().get() : nullptr;
+        const DILocation *Place =
+            BB.isLandingPad() && !Hooks.empty() ? BB.getLandingPadInst()->getDebugLoc().get() : nullptr;
         for (; Place && Place->getInlinedAt() && !Around.count(&BB); Place = Place->getInlinedAt())
             if (const Instance Here{Place->getInlinedAt(), Place->getScope()->getSubprogram()}; Hooked.count(Here))
                 Around[&BB] = Here;

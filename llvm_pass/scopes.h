@@ -27,8 +27,7 @@ class Scopes {
   public:
     /// Reads the function before the marks are removed. IsShown: which functions are call paths of their own; the work
     /// of others is their callers'.
-    Scopes(llvm::Function &F, const Identity &Self, const Marks &M,
-           llvm::function_ref<bool(const Identity &)> IsShown);
+    Scopes(llvm::Function &F, const Identity &Self, const Marks &M, llvm::function_ref<bool(const Identity &)> IsShown);
 
     /// The first is the function itself; parents come before children.
     llvm::ArrayRef<Scope> scopes() const { return All; }
@@ -43,7 +42,9 @@ class Scopes {
     };
     llvm::ArrayRef<Hook> hooks() const { return Hooks; }
     /// The innermost call with hooks that the exceptions which a block catches may leave; none: the function itself.
-    std::optional<Instance> hookedAround(const llvm::BasicBlock &LandingPad) const { return Around.lookup(&LandingPad); }
+    std::optional<Instance> hookedAround(const llvm::BasicBlock &LandingPad) const {
+        return Around.lookup(&LandingPad);
+    }
 
     /// One execution of each block.
     const BlockWork &work() const { return Work; }

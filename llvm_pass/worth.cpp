@@ -53,8 +53,8 @@ bool takesHooks(const Function &F) {
         // A call of itself at its end would no longer become a loop.
         for (const Instruction &I : BB)
             if (const auto *Call = dyn_cast<CallBase>(&I);
-                Call && (Call->getCalledFunction() == &F || Call->hasFnAttr(Attribute::ReturnsTwice) ||
-                         Call->isMustTailCall()))
+                Call &&
+                (Call->getCalledFunction() == &F || Call->hasFnAttr(Attribute::ReturnsTwice) || Call->isMustTailCall()))
                 return false;
         if (isa<IndirectBrInst, CallBrInst>(BB.getTerminator()) || (BB.isEHPad() && !BB.isLandingPad()))
             return false;

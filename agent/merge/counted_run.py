@@ -58,7 +58,7 @@ def counted_run(
 
 def _happened(tree: CallTree, statistics: RankCells) -> NDArray[np.bool_]:
     """Return which call paths have any value that is not zero, or are above such ones."""
-    happened = ~(statistics.cells["max"] == 0).all(axis=1)  # NaN: not known
+    happened: NDArray[np.bool_] = ~(statistics.cells["max"] == 0).all(axis=1)  # NaN: not known
     for path in np.flatnonzero(happened).tolist():
         above = int(tree.parent[path])
         while above >= 0 and not happened[above]:

@@ -46,8 +46,8 @@ char *record_of(const quipu_region *region) {
     size_t size = strlen(region->name) + strlen(display) + strlen(file) + 40;
     auto *text = static_cast<char *>(malloc(size));
     if (text)
-        snprintf(text, size, "%s\x1f%s\x1f%s\x1f%u\x1f%u\x1f%u", region->name, display, file, region->line, region->kind,
-                 region->hook);
+        snprintf(text, size, "%s\x1f%s\x1f%s\x1f%u\x1f%u\x1f%u", region->name, display, file, region->line,
+                 region->kind, region->hook);
     return text;
 }
 

@@ -34,8 +34,12 @@ void add_scopes(Thread *thread, Node *owner) {
         }
         node->owner = owner->id;
         node->counters = owner->counters;
-        *link = {up, region->id, region->hook == QUIPU_HOOKED ? node : up, thread->nowhere,
-                 &node->metrics[QUIPU_VISITS], up->links};
+        *link = {up,
+                 region->id,
+                 region->hook == QUIPU_HOOKED ? node : up,
+                 thread->nowhere,
+                 &node->metrics[QUIPU_VISITS],
+                 up->links};
         up->links = link;
         made[i] = node;
     }

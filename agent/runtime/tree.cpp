@@ -135,8 +135,8 @@ Link *new_link(Thread *thread, Node *from, const quipu_region *region) {
         target = target->up;
     const bool fresh = !target;
     /* A region that was left out has a place of its own only for its counters. */
-    const bool wanted = region->id != no_room &&
-                        (region->hook != QUIPU_LEFT_OUT || region->weights || region->scope_count);
+    const bool wanted =
+        region->id != no_room && (region->hook != QUIPU_LEFT_OUT || region->weights || region->scope_count);
     if (fresh && wanted)
         target = new_node(thread, from, region->id);
     uint64_t *counters = thread->nowhere;

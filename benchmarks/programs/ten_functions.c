@@ -1,4 +1,5 @@
-/* Ten small functions with loops, static and called from one place: an optimizing compiler makes one function of them. */
+/* Ten small functions with loops, static and called from one place: an optimizing compiler makes one function of them.
+ */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
