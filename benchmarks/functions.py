@@ -87,8 +87,10 @@ def main() -> None:
     shares, ratios = [], []
     with tempfile.TemporaryDirectory() as name:
         for program in (*PROGRAMS, *(code(*words) for words in options.code)):
-            built = {kind.name: build(kind, program, Path(name) / program.name / kind.name)[0]
-                     for kind in (plain, full, unoptimized)}
+            built = {
+                kind.name: build(kind, program, Path(name) / program.name / kind.name)[0]
+                for kind in (plain, full, unoptimized)
+            }
             before, _ = profile_of(built["O0"], program.arguments, preload)
             after, visits = profile_of(built["full"], program.arguments, preload)
             pairs = []

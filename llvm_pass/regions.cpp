@@ -93,8 +93,9 @@ std::string readSelection(Filter &Selection) {
 }
 
 bool isShown(const Identity &Function, const Filter &Selection) {
-    // With full debug information clang puts a function around the body of OpenMP constructs.
-    return !StringRef(Function.Name).contains(".omp_outlined_debug__") &&
+    // What clang makes of an OpenMP construct in several functions is one.
+    const StringRef Name = Function.Name;
+    return !Name.starts_with(".omp_") && !Name.contains(".omp_outlined_debug__") &&
            Selection.includes(Function.File.c_str(), Function.Name.c_str(), Function.Display.c_str());
 }
 

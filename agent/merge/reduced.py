@@ -43,8 +43,8 @@ class RankRows:
 
 
 class RankEvents(NamedTuple):
-    """Sums over all nodes of a rank; ticks: time outside of the roots of its locations; pairs, quiet, counters: `EVENTS`,
-    and of_mpi: pairs of MPI functions."""
+    """Sums over all nodes of a rank; ticks: time outside of the roots of its locations; pairs, quiet, counters:
+    `EVENTS`; of_mpi: pairs of MPI functions."""
 
     pairs: int
     of_mpi: int

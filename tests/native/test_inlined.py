@@ -38,8 +38,10 @@ def test_call_paths_are_those_of_the_source(workshop, level: str, options: tuple
 @pytest.mark.parametrize("llvm", INSTALLED_LLVMS)
 @pytest.mark.parametrize("level", ["-O2", "-O3"])
 def test_scopes_split_what_is_counted_and_change_nothing(workshop, llvm: str, level: str) -> None:
-    trees = [workshop.run(workshop.build("forces.c", level, *kept, name=f"p{len(kept)}")).tree
-             for kept in ((), ("--quipu-inlined=off",))]
+    trees = [
+        workshop.run(workshop.build("forces.c", level, *kept, name=f"p{len(kept)}")).tree
+        for kept in ((), ("--quipu-inlined=off",))
+    ]
     assert (*MAIN, "forces") not in trees[1]
     for metric in METRICS[1:]:
         with_scopes, without = (sum(values[metric] for values in tree.values()) for tree in trees)
@@ -69,7 +71,9 @@ def test_a_filter_makes_a_function_part_of_its_caller(workshop, when: str) -> No
     rules = workshop.folder / "filter"
     rules.write_text("SCOREP_REGION_NAMES_BEGIN\nEXCLUDE forces find\nSCOREP_REGION_NAMES_END\n")
     whole = workshop.run(workshop.build("forces.c", "-O2", name="whole")).tree
-    options, environment = ((f"--quipu-filter={rules}",), {}) if when == "compile" else ((), {"QUIPU_FILTER": str(rules)})
+    options, environment = (
+        ((f"--quipu-filter={rules}",), {}) if when == "compile" else ((), {"QUIPU_FILTER": str(rules)})
+    )
     tree = workshop.run(workshop.build("forces.c", "-O2", *options), **environment).tree
     assert (*MAIN, "forces") not in tree
     assert tree[(*MAIN, "pair")]["visits"] == 60 * 60
