@@ -8,7 +8,6 @@ that was trained on values about 1000 takes every line of microseconds for a con
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -135,10 +134,8 @@ def train(network: Network | None, chunks: Iterator[Chunk], rate: float, seed: i
 
 
 def _classifier(rate: float, seed: int) -> Any:
-    try:
-        from sklearn.neural_network import MLPClassifier
-    except ImportError:
-        sys.exit("training needs scikit-learn: pip install 'quipu[dnn]'")
+    from sklearn.neural_network import MLPClassifier
+
     training = {"solver": "adam", "alpha": 0.0, "batch_size": _BATCH, "learning_rate_init": rate, "random_state": seed}
     return MLPClassifier(HIDDEN, activation="tanh", **training)
 

@@ -1,6 +1,5 @@
 """Train the network of the DNN-based modeler on synthetic noisy lines: a peer in the evaluation of priors.
 
-    pip install 'quipu[dnn]'
     make bench-dnn_training [ARGS="--lines 400000"]
 
 Its weights are made here and not shipped; benchmarks/priors_evaluation.py finds them in build/dnn. Networks for the

@@ -17,7 +17,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
-from modeling_extrap import Answers, arguments_folder, interpreter, model_with_extrap
+from modeling_extrap import Answers, interpreter, model_with_extrap
 from modeling_sets import Exponents, Floats, PlantedSet, fresh_set, reference_sets
 from quipu.modeling.experiment import Metric
 from quipu.modeling.pmnf import Model, fit_models
@@ -52,7 +52,7 @@ def model_with_quipu(own: PlantedSet) -> tuple[Answers, float]:
 
 def sets_of(options: argparse.Namespace) -> Iterable[PlantedSet]:
     """Generate the sets, one at a time."""
-    if not options.no_reference:
+    if options.data:
         for own in reference_sets(options.data):
             yield own
             if len(own.parameters) > 1:
@@ -67,8 +67,7 @@ def sets_of(options: argparse.Namespace) -> Iterable[PlantedSet]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=arguments_folder(), help="folder of the reference sets")
-    parser.add_argument("--no-reference", action="store_true", help="fresh sets only")
+    parser.add_argument("--data", type=Path, help="folder of sets to take before the fresh ones")
     parser.add_argument("--functions", type=int, default=1000, help="functions per fresh set")
     parser.add_argument("--parameters", type=int, default=4, help="fresh sets of up to so many parameters")
     parser.add_argument("--seed", type=int, default=20240817, help="seed of the fresh sets")

@@ -60,7 +60,7 @@ def model_with_extrap(sets: Sequence[PlantedSet], python: Path, kept: Path | Non
     }
     text = json.dumps(tasks)
     known = kept / f"{hashlib.sha256(text.encode()).hexdigest()[:32]}.json" if kept is not None else None
-    found = json.loads(known.read_text()) if known is not None and known.exists() else _ask(text, python)
+    found = json.loads(known.read_text()) if known is not None and known.exists() else ask(text, python)
     if known is not None and not known.exists():
         known.parent.mkdir(parents=True, exist_ok=True)
         part = known.with_suffix(f".{os.getpid()}")
@@ -76,7 +76,8 @@ def model_with_extrap(sets: Sequence[PlantedSet], python: Path, kept: Path | Non
     }
 
 
-def _ask(tasks: str, python: Path) -> dict[str, Any]:
+def ask(tasks: str, python: Path) -> dict[str, Any]:
+    """Return what Extra-P answers to sets as JSON text, by name; see modeling_extrap_worker.py."""
     with tempfile.TemporaryDirectory() as name:
         question, answer = Path(name) / "sets.json", Path(name) / "answers.json"
         question.write_text(tasks)
@@ -87,8 +88,3 @@ def _ask(tasks: str, python: Path) -> dict[str, Any]:
         )
         found: dict[str, Any] = json.loads(answer.read_text())
     return found
-
-
-def arguments_folder() -> Path:
-    """Return where the reference sets are unless --data says otherwise: next to the repository."""
-    return HERE.parent.parent / "shared" / "reference" / "modeling-speed"

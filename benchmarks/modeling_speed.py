@@ -2,7 +2,8 @@
 
     make bench-modeling_speed [ARGS="--data FOLDER"]
 
-Both modelers run on one core on the reference sets, data already read. The last line is one JSON object:
+Both modelers run on one core on the same sets, data already read: planted functions, or those of a folder. The last
+line is one JSON object:
 `speed_ratio` {p1, p2, p3} (bound: 100), models per CPU second of each, `many` {models, seconds, megabytes}
 (bounds: 100,000 in 10 s below 1000 MB), `inexact` {call_paths, per_cpu_second, by_kind} of counts that no function
 reproduces (bound: 2000 call paths per CPU second). `--inexact-only` measures nothing but these.
@@ -20,10 +21,11 @@ import json  # noqa: E402
 import resource  # noqa: E402
 import time  # noqa: E402
 from collections.abc import Callable  # noqa: E402
+from dataclasses import replace  # noqa: E402
 from pathlib import Path  # noqa: E402
 
 import numpy as np  # noqa: E402
-from modeling_extrap import arguments_folder, interpreter, model_with_extrap  # noqa: E402
+from modeling_extrap import interpreter, model_with_extrap  # noqa: E402
 from modeling_sets import Floats, PlantedSet, fresh_set, reference_sets  # noqa: E402
 from quipu.modeling.experiment import Metric  # noqa: E402
 from quipu.modeling.pmnf import fit_models  # noqa: E402
@@ -32,6 +34,7 @@ TIME = Metric("time", "s", "cost")
 BLOCKS = Metric("blocks", "1", "effort")
 EACH = 5
 MANY = 100_000
+PLANTED = {1: 1000, 2: 100, 3: 100}  # functions by their number of parameters
 INEXACT = 1000  # call paths of each kind
 Counts = Callable[..., Floats]
 # Counts of p processes and n elements with two coefficients; work that depends on data deviates from them by 1 %.
@@ -61,6 +64,11 @@ def seconds(own: PlantedSet) -> float:
     passed = time.process_time() - started
     assert len(models) == len(own.far)
     return passed
+
+
+def planted_sets(seed: int) -> list[PlantedSet]:
+    """Return sets of one, two and three parameters, five values of each, with noise of 5 %."""
+    return [replace(fresh_set(m, 0.05, count, seed), name=f"p{m}") for m, count in PLANTED.items()]
 
 
 def inexact_counts() -> dict[str, tuple[Floats, Floats]]:
@@ -95,7 +103,8 @@ def measure_inexact() -> dict[str, object]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=arguments_folder(), help="folder of the reference sets")
+    parser.add_argument("--data", type=Path, help="folder of sets to take instead of planted ones")
+    parser.add_argument("--seed", type=int, default=1, help="of the planted sets")
     parser.add_argument("--extrap-python", type=Path, help="Python of an environment with Extra-P")
     parser.add_argument("--rounds", type=int, default=3, help="runs of Extra-P, each with some of Quipu")
     parser.add_argument("--inexact-only", action="store_true", help="only counts that are not exact")
@@ -105,7 +114,7 @@ def main() -> None:
     if options.inexact_only:
         print(json.dumps({"inexact": inexact}))
         return
-    sets = reference_sets(options.data)
+    sets = reference_sets(options.data) if options.data else planted_sets(options.seed)
     python = options.extrap_python or interpreter()
     rates: dict[str, dict[str, float]] = {}
     for own in sets:

@@ -154,7 +154,9 @@ def table_ii(found: Mapping[str, dict[str, dict[float, Row]]]) -> None:
         print(f"  paper, {name:13} {work:8.3f}     {ranks:12.3f}            {size:.3f}")
 
 
-def result_of(found: Mapping[str, dict[str, dict[float, Row]]], costs: Mapping[str, float]) -> dict[str, Any]:
+def result_of(
+    found: Mapping[str, dict[str, dict[float, Row]]], costs: Mapping[str, tuple[float, float]]
+) -> dict[str, Any]:
     """Return the JSON object of the last line."""
     names = list(found["computation"])
     share = {name: min(row["zero"] for kind in found.values() for row in kind[name].values()) for name in names}
@@ -163,11 +165,8 @@ def result_of(found: Mapping[str, dict[str, dict[float, Row]]], costs: Mapping[s
         result[f"re_{kind}"] = {name: round(by_name[name][0.0]["re"], 2) for name in names}
         result[f"re_{kind}_75"] = {name: round(by_name[name][0.75]["re"], 2) for name in names}
     if costs:
-        one = float(np.mean(list(costs.values())))
-        result["cost_plain_runs"] = {
-            "quipu": round(one, 3),
-            **{name: round(5 * one, 3) for name in names if name != "quipu"},
-        }
+        one, five = (round(float(np.mean(column)), 3) for column in zip(*costs.values(), strict=True))
+        result["cost_plain_runs"] = {name: one if name == "quipu" else five for name in names}
     for key, values in result.items():
         values["paper"] = PAPER[key]["quipu"]
         if "classic" in PAPER[key]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,6 +11,7 @@ from .experiment import CallTree, Experiment, Metric
 from .pmnf.model import Model, add
 from .pmnf.modeler import DEFAULT, NoModel, Options, fit_models
 from .priors.choices import time_priors
+from .priors.dedicated import dedicated_times
 from .priors.effort_time import PathModel, model_time
 
 MEASURED, SUM = "measured", "sum"
@@ -21,6 +22,7 @@ class Analysis:
     """The models of an experiment.
 
     exclusive: per metric one entry per call path, as in `tree`. ranges: per parameter the measured range.
+    oversubscribed: the measured points with more ranks than processors.
     """
 
     name: str
@@ -31,6 +33,7 @@ class Analysis:
     exclusive: dict[str, tuple[PathModel, ...]]
     over_ranks: str = "mean"
     notes: tuple[str, ...] = ()
+    oversubscribed: tuple[tuple[float, ...], ...] = ()
 
     def models(self, metric: str, inclusive: bool = False) -> tuple[PathModel, ...]:
         """Return the models of a metric for all call paths; ModelingError that lists the metrics if unknown."""
@@ -62,16 +65,17 @@ class Analysis:
                 model = Model(
                     self.parameters, total.constant, total.terms, None, self.ranges, total.covariance, (), notes
                 )
-                result.append(PathModel(model, SUM))
+                shared = any(exclusive[number].oversubscribed for number in below)
+                result.append(PathModel(model, SUM, oversubscribed=shared))
         return tuple(result)
 
     def _subtree(self, path: int) -> tuple[int, ...]:
-        """Return the call path and all below it."""
-        found, stack = [], [path]
+        """Return the call path and all below it, without the start and the end of MPI unless it is part of them."""
+        found, stack, outside = [], [path], self.tree.start_and_end
         while stack:
             node = stack.pop()
             found.append(node)
-            stack.extend(self.tree.children[node])
+            stack.extend(child for child in self.tree.children[node] if outside[child] == outside[path])
         return tuple(sorted(found))
 
 
@@ -86,7 +90,7 @@ def analyze(experiment: Experiment, options: Options = DEFAULT) -> Analysis:
     with_priors = options.selector == "evidence" and "time" in experiment.values
     alone = [name for name in experiment.metrics if name in experiment.values and not (with_priors and name == "time")]
     models = fit_metrics(experiment, alone, options)
-    exclusive = {name: tuple(PathModel(model, MEASURED) for model in found) for name, found in models.items()}
+    exclusive = {name: _measured(experiment, name, found) for name, found in models.items()}
     if with_priors:
         exclusive["time"] = model_time(experiment, time_priors(experiment, models, options), options)
     ranges = tuple(
@@ -102,15 +106,32 @@ def analyze(experiment: Experiment, options: Options = DEFAULT) -> Analysis:
         exclusive,
         experiment.over_ranks,
         experiment.notes,
+        tuple(tuple(point) for point in experiment.points[~experiment.dedicated].tolist()),
     )
 
 
 def fit_metrics(
     experiment: Experiment, metrics: Iterable[str], options: Options = DEFAULT
 ) -> dict[str, list[Model | NoModel]]:
-    """Return the models that the exclusive values of each of these metrics make alone, one per call path."""
+    """Return the models that the exclusive values of each of these metrics make alone, one per call path.
+
+    Costs of oversubscribed configurations are left out where the others are enough.
+    """
     points, parameters, executed = experiment.points, experiment.parameters, experiment.executed
-    return {
-        name: fit_models(points, experiment.values[name], experiment.metrics[name], parameters, options, executed)
-        for name in metrics
-    }
+    result = {}
+    for name in metrics:
+        metric = experiment.metrics[name]
+        values = experiment.values[name] if metric.is_effort else dedicated_times(experiment, name)[0]
+        result[name] = fit_models(points, values, metric, parameters, options, executed)
+    return result
+
+
+def _measured(experiment: Experiment, metric: str, models: Sequence[Model | NoModel]) -> tuple[PathModel, ...]:
+    """Return what `fit_metrics` made of a metric as models of call paths."""
+    if experiment.metrics[metric].is_effort:
+        return tuple(PathModel(model, MEASURED) for model in models)
+    flags = dedicated_times(experiment, metric)[1].tolist()
+    return tuple(
+        PathModel(model, MEASURED, oversubscribed=flag and isinstance(model, Model))
+        for model, flag in zip(models, flags, strict=True)
+    )

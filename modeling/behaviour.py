@@ -47,7 +47,7 @@ def behaviour(
     """Return per metric what the measured exclusive values say of every call path, as in the tree of both.
 
     metrics: which of those with models; all of them by default. Changes are looked for where the model of `analysis`
-    is no exact function.
+    is no exact function; those of costs not at oversubscribed configurations, where waiting for a processor begins.
     """
     result: dict[str, list[Behaviour]] = {}
     for name, entries in analysis.exclusive.items():
@@ -56,7 +56,9 @@ def behaviour(
         metric, values = experiment.metrics[name], experiment.values[name]
         found: list[Change | None] = [None] * len(entries)
         open_paths = [path for path, entry in enumerate(entries) if _is_open(entry.model)]
-        changes = find_changes(experiment.points, values[open_paths], metric, experiment.parameters, options)
+        where = slice(None) if metric.is_effort else experiment.dedicated
+        measured, points = values[open_paths][:, where], experiment.points[where]
+        changes = find_changes(points, measured, metric, experiment.parameters, options)
         for path, change in zip(open_paths, changes, strict=True):
             found[path] = change
         noise: list[Deviation | None] = [None] * len(entries)
@@ -70,15 +72,16 @@ def behaviour(
 def noise_levels(experiment: Experiment, metric: str) -> list[float]:
     """Return the noise levels of a program: (largest - smallest)/mean of the repetitions of each configuration.
 
-    One number for each call path and configuration where it has LEAST_SHARE of the total and two repetitions
-    (GPR paper, figure 8).
+    One number for each call path and configuration where it has LEAST_SHARE of the program's total and two repetitions
+    (GPR paper, figure 8); the start and the end of MPI are no part of the program.
     """
     values = experiment.values[metric]
     known = np.isfinite(values)
     count = known.sum(axis=2)
     mean = np.where(known, values, 0.0).sum(axis=2) / np.maximum(count, 1)
-    total = np.abs(mean).sum(axis=0)
-    use = (count > 1) & (np.abs(mean) >= LEAST_SHARE * total) & (mean != 0)
+    total = experiment.tree.program_total(np.abs(mean))
+    program = ~experiment.tree.start_and_end[:, None]
+    use = (count > 1) & (np.abs(mean) >= LEAST_SHARE * total) & (mean != 0) & program
     high = np.where(known, values, -np.inf).max(axis=2, initial=-np.inf)
     low = np.where(known, values, np.inf).min(axis=2, initial=np.inf)
     levels: list[float] = ((high[use] - low[use]) / np.abs(mean[use])).tolist()

@@ -15,7 +15,6 @@ from enum import Enum
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
 from .analysis import Analysis
@@ -96,11 +95,17 @@ class Finding:
 class Diagnosis:
     """Findings by lost time at a point, largest first.
 
-    total: time of the whole program there, predicted from effort. notes: what could not be looked at, and why.
+    total: time of the program there, predicted from effort; start_and_end: time of the start and the end of MPI, which
+    is no part of it. beyond: how many times the point is beyond the measured range, by parameter. oversubscribed_share:
+    which part of `total` is predicted from runs with more ranks than processors. notes: what could not be looked at,
+    and why.
     """
 
     point: dict[str, float]
     total: float
+    start_and_end: float
+    beyond: dict[str, float]
+    oversubscribed_share: float
     findings: tuple[Finding, ...]
     notes: tuple[str, ...] = ()
 
@@ -167,7 +172,7 @@ def scale_of(experiment: Experiment, chosen: Mapping[str, float]) -> tuple[float
 
 def blind_spots(experiment: Experiment) -> tuple[str, ...]:
     """Return what a diagnosis cannot see, as sentences: oversubscribed configurations, parameters with few values."""
-    usable = _usable(experiment)
+    usable = experiment.dedicated
     notes = []
     if not usable.all():
         notes.append(
@@ -189,25 +194,21 @@ def blind_spots(experiment: Experiment) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _usable(experiment: Experiment) -> NDArray[np.bool_]:
-    nothing = np.zeros(experiment.configurations, dtype=bool)
-    return np.asarray(~(nothing if experiment.oversubscribed is None else experiment.oversubscribed), dtype=bool)
-
-
 def slowdowns(experiment: Experiment, analysis: Analysis) -> list[Slowdown]:
-    """Return where time grows faster than effort. Raises ModelingError if there is no time."""
+    """Return where time of the program grows faster than effort. Raises ModelingError if there is no time."""
     if "time" not in experiment.values:
         raise ModelingError(f"{experiment.name}: there is no time to diagnose; measure without --effort-only")
-    ranks = _rank_parameters(experiment)
+    ranks = rank_parameters(experiment)
     measured = experiment.values["time"]
     time = np.full(measured.shape[:2], np.nan)
     known = np.isfinite(measured).any(axis=2)
     time[known] = np.nanmean(np.where(np.isfinite(measured), measured, np.nan)[known], axis=1)
-    usable = _usable(experiment)
+    usable = experiment.dedicated
     found: list[tuple[int, int, int, tuple[Line, ...], float]] = []
     tests = 0
     for path, entry in enumerate(analysis.models("time")):
-        if not isinstance(entry.model, Model) or entry.basis == TIME_ONLY:
+        outside = bool(experiment.tree.start_and_end[path])
+        if outside or not isinstance(entry.model, Model) or entry.basis == TIME_ONLY:
             continue
         expected = np.maximum(entry.model.evaluate(experiment.points), 0.0)
         for column in range(len(experiment.parameters)):
@@ -264,7 +265,15 @@ def diagnose(experiment: Experiment, analysis: Analysis, point: Mapping[str, flo
     found.sort(key=lambda finding: (-finding.lost, finding.path, finding.parameter))
     total = time.total.value
     least = _LEAST_LOSS * (total + sum(finding.lost for finding in found))
-    return Diagnosis(time.point, total, tuple(one for one in found if one.lost >= least), blind_spots(experiment))
+    return Diagnosis(
+        time.point,
+        total,
+        time.start_and_end.value,
+        time.beyond,
+        time.oversubscribed_share,
+        tuple(one for one in found if one.lost >= least),
+        blind_spots(experiment),
+    )
 
 
 def _factor(name: str, growth: int) -> Factor:
@@ -331,7 +340,7 @@ def _fit(places: list[FloatArray], values: list[FloatArray], growth: int) -> tup
     return np.array(result), total
 
 
-def _rank_parameters(experiment: Experiment) -> set[str]:
+def rank_parameters(experiment: Experiment) -> set[str]:
     """Return the parameters that are the number of ranks: p, and those that a communicator has the size of."""
     names = {name for name in experiment.parameters if name in ("p", "ranks", "procs", "nprocs", "processes")}
     sizes = experiment.values.get("comm_size")

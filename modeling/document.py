@@ -11,6 +11,7 @@ from .analysis import Analysis
 from .documents import Real, Whole, typed
 from .errors import FormatError, ModelingError
 from .experiment import CallTree, Metric, Region, RegionKind
+from .limits import reading
 from .pmnf import from_json, to_json
 from .pmnf.modeler import NoModel
 from .priors.effort_time import PathModel
@@ -35,6 +36,7 @@ def to_document(analysis: Analysis) -> dict[str, Any]:
         ],
         "over_ranks": analysis.over_ranks,
         "notes": list(analysis.notes),
+        "oversubscribed": [list(point) for point in analysis.oversubscribed],
         "metrics": [asdict(metric) for metric in analysis.metrics.values()],
         "regions": [
             {"name": r.name, "display": r.display, "kind": r.kind.name.lower(), "file": r.file, "line": r.line}
@@ -52,6 +54,8 @@ def _to_json(entry: PathModel) -> dict[str, Any]:
     data: dict[str, Any] = {"basis": entry.basis}
     if entry.prior:
         data["prior"] = entry.prior
+    if entry.oversubscribed:
+        data["oversubscribed"] = True
     if isinstance(entry.model, NoModel):
         data["no_model"] = entry.model.reason
     else:
@@ -85,6 +89,7 @@ class _Path:
 class _Entry:
     basis: str
     prior: str = ""
+    oversubscribed: bool = False
     model: dict[str, Any] | None = None
     no_model: str | None = None
 
@@ -99,6 +104,7 @@ class _Document:
     models: dict[str, list[_Entry]]
     over_ranks: str = "mean"
     notes: tuple[str, ...] = ()
+    oversubscribed: tuple[tuple[Real, ...], ...] = ()
 
 
 def from_document(data: object, source: object = "models") -> Analysis:
@@ -113,6 +119,8 @@ def from_document(data: object, source: object = "models") -> Analysis:
     for name, entries in document.models.items():
         if name not in metrics or len(entries) != len(tree):
             raise FormatError(source, f"models of {name!r}: unknown metric, or not one entry per call path")
+    if any(len(point) != len(document.parameters) for point in document.oversubscribed):
+        raise FormatError(source, "oversubscribed: a point does not have one number for each parameter")
     return Analysis(
         document.name,
         tuple(own.name for own in document.parameters),
@@ -122,6 +130,7 @@ def from_document(data: object, source: object = "models") -> Analysis:
         {name: tuple(_path_model(own, source) for own in entries) for name, entries in document.models.items()},
         document.over_ranks,
         document.notes,
+        document.oversubscribed,
     )
 
 
@@ -134,11 +143,14 @@ def _tree(document: _Document, source: object) -> CallTree:
         np.array([getattr(own, name) for own in document.callpaths], dtype=np.int64) for name in ("region", "parent")
     )
     try:
-        return CallTree(regions, region, parent)
+        tree = CallTree(regions, region, parent)
     except ModelingError as error:
         raise FormatError(source, str(error)) from None
+    with reading(source) as cost:
+        cost.check_depth(int(tree.depth.max(initial=0)))
+    return tree
 
 
 def _path_model(entry: _Entry, source: object) -> PathModel:
     model = from_json(entry.model, source) if entry.no_model is None else NoModel(entry.no_model)
-    return PathModel(model, entry.basis, entry.prior)
+    return PathModel(model, entry.basis, entry.prior, entry.oversubscribed)

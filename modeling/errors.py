@@ -6,6 +6,8 @@ alone and exits with `exit_code`; anything else that escapes is a defect of Quip
 
 from __future__ import annotations
 
+from .printable import one_line
+
 
 class QuipuError(Exception):
     """Base of all errors that a user can meet."""
@@ -27,7 +29,7 @@ class FormatError(QuipuError):
         self.message = message
         self.line = line
         where = self.source if line is None else f"{self.source}:{line}"
-        super().__init__(f"{where}: {message}")
+        super().__init__(one_line(f"{where}: {message}"))  # both may come from the file
 
     def __reduce__(self) -> tuple[type[FormatError], tuple[str, str, int | None]]:
         return type(self), (self.source, self.message, self.line)  # it comes back from the processes that read

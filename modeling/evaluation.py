@@ -1,29 +1,37 @@
-"""The models of one metric at one point: what ranking, region selection and diagnosis share."""
+"""The models of one metric at one point: what ranking, region selection and diagnosis share.
+
+The program is all that it does between the start and the end of MPI: shares are of it, and so are totals and rankings.
+Start and end have a total and a ranking of their own.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .analysis import Analysis
 from .errors import ModelingError
 from .experiment import FloatArray, Metric
+from .extrapolation import times_beyond
 from .pmnf.model import Model, Prediction
 from .pmnf.modeler import NoModel
 
-_UNKNOWN, _NOTHING = (Prediction(value, value, value, False) for value in (math.nan, 0.0))
+_UNKNOWN = Prediction(math.nan, math.nan, math.nan, False)
 
 
 @dataclass(frozen=True)
 class Ranked:
     """One call path in a ranking.
 
-    share: part of the predicted value of the whole program, 0 to 1. model: its model as text; empty if there is
-    none, in which case the value is NaN and the reason is in `note`.
+    share: part of the predicted value of the program, 0 to 1; NaN for the start and the end of MPI. beyond: how many
+    times the point is beyond what its model was made from, by parameter; empty within. model: its model as text;
+    empty if there is none, in which case the value is NaN and the reason is in `note`. oversubscribed: the model rests
+    on runs with more ranks than processors.
     """
 
     path: int
@@ -32,10 +40,16 @@ class Ranked:
     lower: float
     upper: float
     share: float
-    extrapolates: bool
+    beyond: dict[str, float]
     model: str
     basis: str
     note: str = ""
+    oversubscribed: bool = False
+
+    @property
+    def extrapolates(self) -> bool:
+        """Whether the point lies outside of the measured range."""
+        return bool(self.beyond)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,17 +78,31 @@ class Evaluation:
 
     @cached_property
     def total(self) -> Prediction:
-        """The whole program: the sum over all call paths with a prediction; of what does not add up, the largest."""
-        if self.metric.over_locations == "max":
-            return max(self.exclusive, key=lambda prediction: np.nan_to_num(prediction.value, nan=-1.0))
-        return self._sum(*np.nansum(self._parts, axis=0).tolist())
+        """The program: the sum over all its call paths with a prediction; of what does not add up, the largest."""
+        return self._total(~self.analysis.tree.start_and_end)
+
+    @cached_property
+    def start_and_end(self) -> Prediction:
+        """The start and the end of MPI, as `total`; 0 if there is none."""
+        return self._total(self.analysis.tree.start_and_end)
+
+    @cached_property
+    def beyond(self) -> dict[str, float]:
+        """How many times the point lies beyond the measured range, by parameter; empty if it lies within."""
+        return times_beyond(self.point, self.analysis.ranges)
 
     @property
     def extrapolates(self) -> bool:
         """Whether the point lies outside of the measured range."""
-        return any(
-            not low <= x <= high for x, (low, high) in zip(self.point.values(), self.analysis.ranges, strict=True)
-        )
+        return bool(self.beyond)
+
+    @property
+    def oversubscribed_share(self) -> float:
+        """Which part of the program is predicted from runs with more ranks than processors, 0 to 1."""
+        entries = self.analysis.models(self.metric.name)
+        flags = np.array([entry.oversubscribed for entry in entries], dtype=bool)
+        total, shared = self.total, self._total(flags & ~self.analysis.tree.start_and_end)
+        return shared.value / total.value if total.value > 0 else 0.0
 
     @property
     def _parts(self) -> FloatArray:
@@ -82,25 +110,33 @@ class Evaluation:
         parts = [(p.value, (p.value - p.lower) ** 2, (p.upper - p.value) ** 2) for p in self.exclusive]
         return np.array(parts, dtype=np.float64).reshape(-1, 3)
 
+    def _total(self, paths: NDArray[np.bool_]) -> Prediction:
+        if self.metric.over_locations == "max":
+            chosen = [self.exclusive[path] for path in np.flatnonzero(paths)]
+            nothing = Prediction(0.0, 0.0, 0.0, False)
+            return max(chosen, key=lambda prediction: np.nan_to_num(prediction.value, nan=-1.0), default=nothing)
+        return self._sum(*np.nansum(self._parts[paths], axis=0).tolist())
+
     def _sum(self, value: float, below: float, above: float) -> Prediction:
         return Prediction(value, max(value - math.sqrt(below), 0.0), value + math.sqrt(above), self.extrapolates)
 
     def share(self, prediction: Prediction) -> float:
-        """Return a prediction as part of the whole program, 0 if there is none."""
+        """Return a prediction as part of the program, 0 if there is none."""
         total = self.total.value
         return prediction.value / total if total > 0 and not math.isnan(prediction.value) else 0.0
 
-    def without(self, paths: Collection[int]) -> Evaluation:
-        """Return the same of a program in which these call paths take nothing."""
-        exclusive = (_NOTHING if path in paths else known for path, known in enumerate(self.exclusive))
-        return replace(self, exclusive=tuple(exclusive))
+    def ranking(self, inclusive: bool = False, start_and_end: bool = False) -> tuple[Ranked, ...]:
+        """Return call paths by predicted value, largest first; call paths without a prediction come last.
 
-    def ranking(self, inclusive: bool = False) -> tuple[Ranked, ...]:
-        """Return call paths by predicted value, largest first; call paths without a prediction come last."""
+        They are those of the program, or those of the start and the end of MPI.
+        """
+        tree = self.analysis.tree
         predictions = self.inclusive if inclusive else self.exclusive
         models = self.analysis.models(self.metric.name, inclusive)
+        beyond = self._factors(inclusive)
         entries = []
-        for path, (prediction, entry) in enumerate(zip(predictions, models, strict=True)):
+        for path in np.flatnonzero(tree.start_and_end == start_and_end).tolist():
+            prediction, entry = predictions[path], models[path]
             if isinstance(entry.model, NoModel):
                 formula, note = "", entry.model.reason
             elif math.isnan(prediction.value):
@@ -110,18 +146,29 @@ class Evaluation:
             entries.append(
                 Ranked(
                     path,
-                    self.analysis.tree.label(path),
+                    tree.label(path),
                     prediction.value,
                     prediction.lower,
                     prediction.upper,
-                    self.share(prediction),
-                    prediction.extrapolates,
+                    math.nan if start_and_end else self.share(prediction),
+                    {name: x for name, x in zip(self.point, beyond[path].tolist(), strict=True) if x > 1.0},
                     formula,
                     entry.basis,
                     note,
+                    entry.oversubscribed,
                 )
             )
         return tuple(sorted(entries, key=lambda e: (math.isnan(e.value), -np.nan_to_num(e.value), e.path)))
+
+    def _factors(self, inclusive: bool) -> FloatArray:
+        """Return how many times the point is beyond what each model was made from, (call paths, parameters), from 1."""
+        factors = np.ones((len(self.exclusive), len(self.point)))
+        for path, entry in enumerate(self.analysis.models(self.metric.name)):
+            if isinstance(entry.model, Model):
+                ranges = entry.model.ranges
+                beyond = times_beyond(self.point, ranges if len(ranges) == len(self.point) else self.analysis.ranges)
+                factors[path] = [beyond.get(name, 1.0) for name in self.point]
+        return self.analysis.tree.inclusive(factors, "max") if inclusive else factors
 
 
 def evaluate(analysis: Analysis, point: Mapping[str, float], metric: str = "time") -> Evaluation:

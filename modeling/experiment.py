@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import ModelingError
+from .mpi_operations import operation_of
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -132,6 +133,19 @@ class CallTree:
                 lists[int(parent)].append(node)
         return tuple(tuple(entry) for entry in lists)
 
+    @cached_property
+    def start_and_end(self) -> NDArray[np.bool_]:
+        """Call paths that are the start or the end of MPI, or below such; they are no part of the program.
+
+        They happen once, however long the program runs, and grow with the ranks. Shape (paths,).
+        """
+        operations = [operation_of(region.name) for region in self.regions]
+        flags = np.array([found is not None and found.begins_or_ends for found in operations], dtype=bool)
+        result = flags[self.region] if self.region.size else np.zeros(0, dtype=bool)
+        for node, parent in enumerate(self.parent):
+            result[node] |= parent >= 0 and result[parent]
+        return result
+
     @property
     def roots(self) -> tuple[int, ...]:
         """Node indices of the roots."""
@@ -140,15 +154,20 @@ class CallTree:
     def inclusive(self, exclusive: FloatArray, over: Literal["sum", "max"] = "sum") -> FloatArray:
         """Return inclusive values of `exclusive`, whose first axis runs over call paths.
 
-        NaN (not measured) counts as nothing unless a node and all below it are NaN.
+        NaN (not measured) counts as nothing unless a node and all below it are NaN. The start and the end of MPI
+        have inclusive values of their own, and are in those of no caller.
         """
         result = np.array(exclusive, dtype=np.float64, copy=True)
         combine = np.fmax if over == "max" else _add_measured
         for node in range(len(self) - 1, -1, -1):
             parent = int(self.parent[node])
-            if parent >= 0:
+            if parent >= 0 and self.start_and_end[node] == self.start_and_end[parent]:
                 result[parent] = combine(result[parent], result[node])
         return result
+
+    def program_total(self, exclusive: FloatArray) -> FloatArray:
+        """Return the sum over all call paths but the start and the end of MPI; NaN counts as nothing."""
+        return np.asarray(np.nansum(exclusive[~self.start_and_end], axis=0))
 
 
 def _add_measured(a: FloatArray, b: FloatArray) -> FloatArray:
@@ -207,6 +226,13 @@ class Experiment:
         if visits is None:
             return None
         return np.asarray(np.isnan(visits).all(axis=2) | (np.nan_to_num(visits) > 0).any(axis=2), dtype=bool)
+
+    @cached_property
+    def dedicated(self) -> NDArray[np.bool_]:
+        """Configurations whose ranks had a processor each, as far as is known; shape (configurations,)."""
+        if self.oversubscribed is None:
+            return np.ones(self.configurations, dtype=bool)
+        return np.asarray(~self.oversubscribed, dtype=bool)
 
     def metric(self, name: str) -> Metric:
         """Return the metric of this name, or raise ModelingError that lists the names there are."""

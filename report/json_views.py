@@ -3,12 +3,15 @@
 Every view has "format" (which view) and "schema" (its version; keys are added without a new version, and never
 change their meaning within one). Numbers that were not measured are null. Call paths are numbered from 0, parents
 before children; "path" is the list of displayed region names from the root.
+
+Inclusive values, totals, shares and rankings are of the program, which the start and the end of MPI are no part of;
+those are marked, or stand beside it (schema 2).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
@@ -17,19 +20,22 @@ from quipu.modeling.experiment import CallTree, Metric, Region
 from .views import ChangeRow, Check, ModelRow, NoiseRow, RankedRow, Scope, TreeOptions, TreeView, statistics, steps
 
 if TYPE_CHECKING:
+    from quipu.modeling.design.program import Budget, Search
     from quipu.modeling.diagnosis import Diagnosis
     from quipu.modeling.refine.selection import RegionSelection
 
+    from .model_views import RankingView
     from .source_listing import SourceListing
 
-SCHEMA = 1
+SCHEMA = 2
 _SCOPES: tuple[Scope, ...] = ("inclusive", "exclusive")
 
 
 def show_json(view: TreeView, options: TreeOptions) -> dict[str, Any]:
-    """Return a call tree: "title", "facts", "notes", "samples", "over", "metrics", "call_paths".
+    """Return a call tree: "title", "facts", "notes", "samples", "over", "oversubscribed", "metrics", "call_paths".
 
-    Each call path: "id", "parent" (null for roots), "depth", "path", "region", and "values": per metric and scope
+    "oversubscribed": whether it was measured with more ranks than processors. Each call path: "id", "parent" (null for
+    roots), "depth", "path", "region", "start_and_end" (whether it is part of that), and "values": per metric and scope
     ("inclusive", "exclusive") "value", "min", "mean", "max", "imbalance", and with `options.spread` "samples",
     the list over ranks or repetitions. Of a run that has statistics over ranks only, inclusive values have "value"
     only, and there are no "samples". `options.metrics`, `scope` and `depth` limit what is listed.
@@ -62,13 +68,14 @@ def show_json(view: TreeView, options: TreeOptions) -> dict[str, Any]:
         notes=list(view.notes),
         samples=view.samples,
         over=view.over,
+        oversubscribed=view.oversubscribed,
         metrics=[metric_json(view.metrics[name]) for name in names],
         call_paths=paths,
     )
 
 
 def path_json(tree: CallTree, node: int) -> dict[str, Any]:
-    """Return "id", "parent", "depth", "path" and "region" of a call path."""
+    """Return "id", "parent", "depth", "path", "region" and "start_and_end" of a call path."""
     parent = int(tree.parent[node])
     return {
         "id": node,
@@ -76,6 +83,7 @@ def path_json(tree: CallTree, node: int) -> dict[str, Any]:
         "depth": int(tree.depth[node]),
         "path": list(steps(tree, node)),
         "region": region_json(tree.region_of(node)),
+        "start_and_end": bool(tree.start_and_end[node]),
     }
 
 
@@ -114,36 +122,83 @@ def _document(name: str, title: str, **content: Any) -> dict[str, Any]:
     return {"format": f"quipu-{name}", "schema": SCHEMA, "title": title, **content}
 
 
-def ranking_json(title: str, metric: Metric, point: dict[str, float], rows: Sequence[RankedRow]) -> dict[str, Any]:
-    """Return a ranking: "title", "metric", "point", "extrapolation" (of any row) and "ranking".
+def ranking_json(title: str, point: dict[str, float], view: RankingView) -> dict[str, Any]:
+    """Return a ranking: "title", "metric", "point", "extrapolation" (of any row), "beyond", "notes", "ranking".
 
-    Each entry: "path" (list of region names), "value", "low", "high", "share", "formula", "basis", "extrapolation".
+    Each entry: "path" (list of region names), "value", "low", "high", "share", "formula", "basis", "extrapolation",
+    "beyond" (parameter → how many times the point is beyond what was measured, empty within), "oversubscribed" (it
+    rests on runs with more ranks than processors). "program": the sum over the program, null if the metric does not add
+    up; "start_and_end": entries of the start and the end of MPI, which are no part of it, first their sum.
     """
     return _document(
         "predict",
         title,
-        metric=metric_json(metric),
+        metric=metric_json(view.metric),
         point=point,
-        extrapolation=any(row.extrapolation for row in rows),
-        ranking=[_entry(row, "path value low high share formula basis extrapolation") for row in rows],
+        extrapolation=bool(view.beyond) or any(row.extrapolation for row in view.rows),
+        beyond=_factors(view.beyond),
+        notes=list(view.notes),
+        program=None if view.program is None else _ranked(view.program),
+        ranking=[_ranked(row) for row in view.rows],
+        start_and_end=[_ranked(row) for row in view.start_and_end],
     )
+
+
+def search_json(title: str, search: Search, budget: Budget) -> dict[str, Any]:
+    """Return suggested runs: "budget", "spent" and "whole" in core hours, "target", "candidates", "suggestions".
+
+    Each suggestion: "point", "repetition", "core_hours", "gain" (the share by which the variance of the prediction is
+    expected to shrink; null if the strategy does not know), "reason".
+    """
+    return _document(
+        "suggest",
+        title,
+        budget=budget.hours(search.whole),
+        spent=search.spent,
+        whole=search.whole,
+        target=dict(zip(search.state.parameters, search.state.target.tolist(), strict=True)),
+        candidates=len(search.state.candidates),
+        suggestions=[
+            {
+                "point": search.point(one),
+                "repetition": one.repetition,
+                "core_hours": one.cost,
+                "gain": None if math.isnan(one.gain) else one.gain,
+                "reason": one.reason,
+            }
+            for one in search.suggestions
+        ],
+    )
+
+
+def _ranked(row: RankedRow) -> dict[str, Any]:
+    keys = "path value low high share formula basis extrapolation oversubscribed"
+    return {**_entry(row, keys), "beyond": _factors(row.beyond)}
+
+
+def _factors(beyond: Mapping[str, float]) -> dict[str, Any]:
+    return {name: json_number(times) for name, times in beyond.items()}
 
 
 def models_json(title: str, rows: Sequence[ModelRow]) -> dict[str, Any]:
     """Return models: "title" and "models".
 
-    Each: "path" (list of region names), "metric", "text", "smape" (percent), "basis", "note", and "model": the terms
-    as in a file of models, null if there is none.
+    Each: "path" (list of region names), "metric", "text", "smape" (percent), "basis", "note", "oversubscribed" (it
+    rests on runs with more ranks than processors), "start_and_end" (the call path is part of that), and "model": the
+    terms as in a file of models, null if there is none.
     """
     from quipu.modeling.pmnf.model.serialize import to_json
 
-    keys = "path metric text=formula smape=error basis note"
+    keys = "path metric text=formula smape=error basis note oversubscribed start_and_end"
     models = [{**_entry(row, keys), "model": None if row.model is None else to_json(row.model)} for row in rows]
     return _document("model-list", title, models=models)
 
 
 def diagnosis_json(title: str, diagnosis: Diagnosis) -> dict[str, Any]:
-    """Return a diagnosis: "title", "point", "total" (seconds), "notes" and "findings", the largest loss first.
+    """Return a diagnosis: "title", "point", "total", "start_and_end" (seconds), "beyond", "notes" and "findings".
+
+    "total": of the program; "oversubscribed_share": which part of it is predicted from runs with more ranks than
+    processors. "beyond": as in `ranking_json`. The largest loss comes first.
 
     Each finding: "id" (of the call path), "label", "cause" ("waiting", "contention", "cache effects"), "parameter",
     "growth", "predicted" and "lost" in seconds at the point, "slowdown_measured", "slowdown", "significance",
@@ -158,23 +213,27 @@ def diagnosis_json(title: str, diagnosis: Diagnosis) -> dict[str, Any]:
         title,
         point=diagnosis.point,
         total=json_number(diagnosis.total),
+        start_and_end=json_number(diagnosis.start_and_end),
+        oversubscribed_share=json_number(diagnosis.oversubscribed_share),
+        beyond=_factors(diagnosis.beyond),
         notes=list(diagnosis.notes),
         findings=[_entry(finding, keys) for finding in diagnosis.findings],
     )
 
 
 def filter_json(title: str, point: dict[str, float], selection: RegionSelection) -> dict[str, Any]:
-    """Return what a filter keeps and drops: "title", "point", "regions".
+    """Return what a filter keeps and drops: "title", "point", "total", "start_and_end" (seconds), "regions".
 
-    Each region: "region" (linker name), "kept", "share" (of the program without the start and the end of MPI),
-    "visits", "overhead" (seconds), "reason".
+    Each region: "region" (linker name), "kept", "share" (of the program, which takes "total"), "visits", "overhead"
+    (seconds), "reason".
     """
     regions = [
         {"region": one.region.display, "kept": kept, **_entry(one, "share visits overhead reason")}
         for choices, kept in ((selection.kept, True), (selection.dropped, False))
         for one in choices
     ]
-    return _document("filter", title, point=point, regions=regions)
+    times = {"total": json_number(selection.total), "start_and_end": json_number(selection.start_and_end)}
+    return _document("filter", title, point=point, **times, regions=regions)
 
 
 def checks_json(checks: Sequence[Check]) -> dict[str, Any]:

@@ -5,17 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from quipu.modeling.analysis import Analysis
 from quipu.modeling.behaviour import Behaviour, behaviour
-from quipu.modeling.evaluation import evaluate
+from quipu.modeling.evaluation import Ranked, evaluate
 from quipu.modeling.experiment import Experiment, Metric
+from quipu.modeling.extrapolation import FAR, is_far, times_beyond
 from quipu.modeling.pmnf.model import Model
 from quipu.modeling.refine.selection import RegionSelection
 
 from .formats.fnmatch import matches
-from .text import number, percent, point_text, quantity, ranges_text
+from .text import START_AND_END, factor, number, percent, point_text, points_text, quantity, ranges_text
 from .views import ModelRow, RankedRow, steps
+
+if TYPE_CHECKING:
+    from quipu.modeling.diagnosis import Diagnosis
 
 _FIRST = ("time", "blocks", "bytes_sent")
 
@@ -36,17 +41,20 @@ def model_rows(
 ) -> tuple[list[tuple[int, ModelRow]], int]:
     """Return call paths with their models in the order of the tree, and how many models were left out as empty.
 
+    Those of the start and the end of MPI come last.
+
     glob: call paths or names of regions. everything: also models that are 0, and what has no model.
     """
     entries = {name: analysis.models(name, inclusive) for name in metrics}
     rows: list[tuple[int, ModelRow]] = []
     hidden = 0
-    for node in _depth_first(analysis):
+    outside = analysis.tree.start_and_end
+    for node in sorted(_depth_first(analysis), key=lambda node: bool(outside[node])):
         label = analysis.tree.label(node)
         if glob is not None and not matches(glob, label) and not matches(glob, analysis.tree.name(node)):
             continue
         for name, of_metric in entries.items():
-            model, basis = of_metric[node].model, of_metric[node].basis
+            model, basis, shared = of_metric[node].model, of_metric[node].basis, of_metric[node].oversubscribed
             if not everything and (not isinstance(model, Model) or (model.is_constant and model.constant == 0)):
                 hidden += 1
                 continue
@@ -54,10 +62,11 @@ def model_rows(
             if isinstance(model, Model):
                 error = model.quality.smape if model.quality is not None else math.nan
                 warning = observed[name][node].warning if name in observed and not inclusive else ""
-                notes = "; ".join(filter(None, (*model.notes, warning)))
-                rows.append((node, ModelRow(path, name, str(model), error, basis, notes, model)))
+                notes = "; ".join(filter(None, ("oversubscribed" if shared else "", *model.notes, warning)))
+                row = ModelRow(path, name, str(model), error, basis, notes, model, shared, bool(outside[node]))
             else:
-                rows.append((node, ModelRow(path, name, "", math.nan, basis, model.reason)))
+                row = ModelRow(path, name, "", math.nan, basis, model.reason, None, shared, bool(outside[node]))
+            rows.append((node, row))
     return rows, hidden
 
 
@@ -82,10 +91,18 @@ def model_facts(analysis: Analysis, inclusive: bool) -> list[tuple[str, str]]:
 
 @dataclass(frozen=True)
 class RankingView:
-    """A ranking of call paths at a point. left_out: lines on what is not in it."""
+    """A ranking of call paths at a point.
+
+    program: the sum over all call paths, None of a metric that does not add up. start_and_end: the start and the end of
+    MPI, which are no part of the program; first their sum, if there is one. beyond: how many times the point is beyond
+    the measured range, by parameter. left_out: lines on what is not in the ranking.
+    """
 
     metric: Metric
     rows: tuple[RankedRow, ...]
+    program: RankedRow | None
+    start_and_end: tuple[RankedRow, ...]
+    beyond: Mapping[str, float]
     facts: tuple[tuple[str, str], ...]
     notes: tuple[str, ...]
     left_out: tuple[str, ...]
@@ -98,35 +115,95 @@ def ranking_view(
     evaluation = evaluate(analysis, point, metric)
     ranking = evaluation.ranking(inclusive)
     known = [entry for entry in ranking if not math.isnan(entry.value)]
-    tree, outside_range = analysis.tree, evaluation.extrapolates
-    rows = [
-        RankedRow(
-            steps(tree, one.path), one.value, one.share, one.model, one.lower, one.upper, outside_range, one.basis
-        )
-        for one in known[:top]
-    ]
+    rows = [_row(analysis, one) for one in known[:top]]
+    outside = [_row(analysis, one) for one in evaluation.ranking(inclusive, True) if not math.isnan(one.value)]
     scope = "inclusive" if inclusive else "exclusive"
     facts = [
         ("point", point_text(analysis.parameters, point.values())),
         ("metric", f"{metric}, {scope}, {analysis.over_ranks} over ranks"),
     ]
+    program = None
     if evaluation.metric.over_locations == "sum":  # maxima of call paths have no sum
-        total = evaluation.total
-        value, low, high = (quantity(x, evaluation.metric.unit) for x in (total.value, total.lower, total.upper))
-        facts.append(("whole program", f"{value}, 90 % interval {low} .. {high}"))
-    outside = [
-        f"{name} was measured from {number(low)} to {number(high)}"
-        for name, (low, high) in zip(analysis.parameters, analysis.ranges, strict=True)
-        if not low <= point[name] <= high
-    ]
-    notes = [f"extrapolation: {'; '.join(outside)}"] if outside else []
+        total, shared = evaluation.total, evaluation.oversubscribed_share
+        ends = (total.lower, total.upper, evaluation.beyond)
+        program = RankedRow(("program",), total.value, 1.0, "", *ends, "sum", shared > 0)
+        facts.append(("program", _with_interval(program, evaluation.metric.unit)))
+        if shared > 0:
+            facts[-1] = ("program", f"{facts[-1][1]}, {percent(shared, 0)} of it from oversubscribed runs")
+        if outside:
+            whole, marked = evaluation.start_and_end, any(row.oversubscribed for row in outside)
+            ends = (whole.lower, whole.upper, evaluation.beyond)
+            outside.insert(0, RankedRow(("start and end",), whole.value, math.nan, "", *ends, "sum", marked))
+    notes = extrapolation_notes(analysis, point)
+    if not evaluation.metric.is_effort:
+        notes += oversubscription_notes(analysis)
     if experiment is not None and not inclusive:
         notes += _changes(analysis, experiment, metric, point, [entry.path for entry in known[:top]])
     further, without = len(known) - len(rows), len(ranking) - len(known)
     left_out = [f"{further} further call paths are not shown (--top)"] if further else []
     if without:
         left_out.append(f"{without} call paths have no model of {metric} (quipu model --all says why)")
-    return RankingView(evaluation.metric, tuple(rows), tuple(facts), (*notes, *analysis.notes), tuple(left_out))
+    return RankingView(
+        evaluation.metric,
+        tuple(rows),
+        program,
+        tuple(outside),
+        evaluation.beyond,
+        tuple(facts),
+        (*notes, *analysis.notes),
+        tuple(left_out),
+    )
+
+
+def _row(analysis: Analysis, one: Ranked) -> RankedRow:
+    path = steps(analysis.tree, one.path)
+    ends = (one.lower, one.upper, one.beyond)
+    return RankedRow(path, one.value, one.share, one.model, *ends, one.basis, one.oversubscribed)
+
+
+def _with_interval(row: RankedRow, unit: str) -> str:
+    value, low, high = (quantity(math.nan if x is None else x, unit) for x in (row.value, row.low, row.high))
+    return f"{value}, 90 % interval {low} .. {high}"
+
+
+def diagnosis_facts(place: str, diagnosis: Diagnosis) -> list[tuple[str, str]]:
+    """Return (label, text) pairs for the head of a diagnosis; place: the point as text."""
+    program = f"{quantity(diagnosis.total, 's')} from effort"
+    if diagnosis.oversubscribed_share > 0:
+        program += f", {percent(diagnosis.oversubscribed_share, 0)} of it from oversubscribed runs"
+    facts = [("point", place), ("program", program)]
+    if diagnosis.start_and_end > 0:
+        facts.append((START_AND_END, f"{quantity(diagnosis.start_and_end, 's')}, no part of the program"))
+    return facts
+
+
+def extrapolation_notes(analysis: Analysis, point: Mapping[str, float]) -> list[str]:
+    """Return a note on how far a point is beyond the measured range; none if it lies within."""
+    beyond = times_beyond(point, analysis.ranges)
+    if not beyond:
+        return []
+    parts = [
+        f"{name}={number(point[name])} is {factor(beyond[name])} beyond the measured {number(low)} to {number(high)}"
+        for name, (low, high) in zip(analysis.parameters, analysis.ranges, strict=True)
+        if name in beyond
+    ]
+    if not is_far(beyond):
+        return [f"extrapolation: {', '.join(parts)}"]
+    return [
+        f"far extrapolation: {', '.join(parts)}; predictions and their intervals are checked up to {FAR:g} times "
+        "beyond, measure nearer to the point if you can"
+    ]
+
+
+def oversubscription_notes(analysis: Analysis) -> list[str]:
+    """Return a note on the measured points with more ranks than processors; none if there is no such point."""
+    if not analysis.oversubscribed:
+        return []
+    which = points_text(analysis.parameters, analysis.oversubscribed)
+    return [
+        f"oversubscribed (more ranks than processors): {which}; models of time leave them out where enough others were "
+        "measured, and are marked where not"
+    ]
 
 
 def _changes(
@@ -145,16 +222,16 @@ def _changes(
 def filter_comments(
     analysis: Analysis, selection: RegionSelection, point: dict[str, float], threshold: float
 ) -> list[str]:
-    """Return what the head of a filter file says: two lines, and a third if the start of MPI is left out."""
+    """Return what the head of a filter file says: two lines, and one each on what else a reader must know."""
     place = point_text(analysis.parameters, point.values())
     comments = [
         f"{analysis.name} at {place}: regions with at least {percent(threshold)} of the time",
         f"{len(selection.kept)} regions kept, {len(selection.dropped)} dropped, "
         f"predicted overhead {percent(selection.overhead_share)}",
     ]
-    if selection.startup > 0:
+    if selection.start_and_end > 0:
         comments.append(
-            f"shares are of {selection.total:.3g} s, the program without the start and the end of MPI, "
-            f"which take {selection.startup:.3g} s"
+            f"shares are of {selection.total:.3g} s, the program without the {START_AND_END}, "
+            f"which take {selection.start_and_end:.3g} s"
         )
-    return comments
+    return comments + extrapolation_notes(analysis, point) + oversubscription_notes(analysis)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+
+START_AND_END = "start and end of MPI"
 
 _PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
@@ -37,6 +39,11 @@ def quantity(value: float, unit: str = "1") -> str:
     return f"{_three(value / factor)} {prefix}{suffix}"
 
 
+def core_hours(hours: float) -> str:
+    """Return core hours, small ones as core seconds: `1.23 core h`, `45.6 core s`."""
+    return quantity(hours, "core h") if hours >= 0.1 else f"{_three(3600.0 * hours)} core s"
+
+
 def _three(value: float) -> str:
     """Three significant digits without an exponent where that is short."""
     magnitude = abs(value)
@@ -51,8 +58,13 @@ def percent(fraction: float, decimals: int = 1) -> str:
 
 
 def factor(value: float) -> str:
-    """Return by how much something grows, with up to three digits: `1.5×`."""
-    return f"{value:.3g}×"
+    """Return by how much something grows: `1.5×`, `4096×`, `1.23e+07×`."""
+    return f"{value:.0f}×" if 999.5 <= value < 1e6 else f"{value:.3g}×"
+
+
+def beyond_text(beyond: Mapping[str, float]) -> str:
+    """Return how many times something is beyond the measured range, by parameter: `p 512×, n 4×`; empty within."""
+    return ", ".join(f"{name} {factor(x)}" for name, x in beyond.items())
 
 
 def number(value: float) -> str:
@@ -70,6 +82,21 @@ def ranges_text(parameters: Sequence[str], ranges: Iterable[tuple[float, float]]
     """Return between which values parameters were measured: `p = 1 to 16, n = 32 to 160`."""
     pairs = zip(parameters, ranges, strict=True)
     return ", ".join(f"{name} = {number(low)} to {number(high)}" for name, (low, high) in pairs) or "no parameters"
+
+
+def points_text(parameters: Sequence[str], points: Sequence[Sequence[float]]) -> str:
+    """Return measured points in short, their number and the values of every parameter.
+
+    Such as `10 configurations: p = 4, 8; n = 16, 24, 32, 48, 64`.
+    """
+    count = f"{len(points)} configuration{'' if len(points) == 1 else 's'}"
+    columns = (sorted({float(point[at]) for point in points}) for at in range(len(parameters)))
+    values = [f"{name} = {_listed(list(map(number, x)))}" for name, x in zip(parameters, columns, strict=True)]
+    return f"{count}: {'; '.join(values)}" if values else count
+
+
+def _listed(texts: list[str]) -> str:
+    return ", ".join(texts) if len(texts) <= 10 else f"{', '.join(texts[:8])}, … {texts[-1]} ({len(texts)} values)"
 
 
 def path_text(path: Sequence[str]) -> str:

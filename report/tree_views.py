@@ -12,8 +12,10 @@ from quipu.modeling.experiment import Experiment, FloatArray, Metric
 
 from .measured_run import CostlyPath, MeasuredRun, RankValues
 from .measuring import measuring_facts, measuring_notes
-from .text import number, point_text
+from .text import point_text, points_text
 from .views import ConfigurationRow, Over, RunView, Statistics, TreeView, imbalance, statistics
+
+_OVERSUBSCRIBED = "had more ranks than processors (oversubscribed), so that its times contain waiting for one"
 
 
 def run_view(run: MeasuredRun, reported: str = "") -> RunView:
@@ -52,8 +54,13 @@ def run_tree_view(run: MeasuredRun, over: Over, costly: Sequence[CostlyPath] = (
         samples="ranks",
         over=over,
         facts=run_facts(run, over),
-        notes=(*run.metadata.problems, *measuring_notes(run.tree, costly)),
+        notes=(
+            *run.metadata.problems,
+            *([f"this run {_OVERSUBSCRIBED}"] if run.metadata.oversubscribed else []),
+            *measuring_notes(run.tree, costly),
+        ),
         spread=None if run.metadata.rank_columns else _spread(run, over),
+        oversubscribed=run.metadata.oversubscribed,
     )
 
 
@@ -118,9 +125,10 @@ def experiment_view(experiment: Experiment, at: Mapping[str, float]) -> TreeView
     for name, array in experiment.values.items():
         column = array[:, where, :]
         values[name] = column[:, np.count_nonzero(~np.isnan(column), axis=0) > 0]
+    oversubscribed = not experiment.dedicated[where]
     counted = max((column.shape[1] for column in values.values()), default=0)
     facts = (
-        ("experiment", configurations_text(experiment)),
+        ("experiment", _measured(experiment)),
         ("shown", f"{point_text(experiment.parameters, experiment.points[where])}, mean of {counted} repetitions"),
         ("values", f"{experiment.over_ranks} over ranks"),
     )
@@ -132,7 +140,8 @@ def experiment_view(experiment: Experiment, at: Mapping[str, float]) -> TreeView
         samples="repetitions",
         over="mean",
         facts=facts,
-        notes=experiment.notes,
+        notes=(*experiment.notes, *([f"this configuration {_OVERSUBSCRIBED}"] if oversubscribed else [])),
+        oversubscribed=oversubscribed,
     )
 
 
@@ -145,22 +154,12 @@ def _configuration(experiment: Experiment, at: Mapping[str, float]) -> int:
         if name in at:
             fits &= experiment.points[:, column] == at[name]
     if not fits.any():
-        raise UsageError(f"--at: this configuration was not measured; there are {configurations_text(experiment)}")
+        raise UsageError(f"--at: this configuration was not measured; there are {_measured(experiment)}")
     return int(np.flatnonzero(fits)[-1])
 
 
-def configurations_text(experiment: Experiment) -> str:
-    """Return the measured configurations in one line: their number, and the values of every parameter."""
-    count = experiment.configurations
-    values = [
-        f"{name} = {_listed([number(float(value)) for value in np.unique(column)])}"
-        for name, column in zip(experiment.parameters, experiment.points.T, strict=True)
-    ]
-    return f"{count} configuration{'' if count == 1 else 's'}" + (f": {'; '.join(values)}" if values else "")
-
-
-def _listed(texts: list[str]) -> str:
-    return ", ".join(texts) if len(texts) <= 10 else f"{', '.join(texts[:8])}, … {texts[-1]} ({len(texts)} values)"
+def _measured(experiment: Experiment) -> str:
+    return points_text(experiment.parameters, experiment.points.tolist())
 
 
 def configuration_rows(experiment: Experiment) -> list[ConfigurationRow]:
@@ -171,14 +170,15 @@ def configuration_rows(experiment: Experiment) -> list[ConfigurationRow]:
     values = experiment.values[name]
     if name == "time" and not np.any(np.nan_to_num(values)) and "blocks" in experiment.values:
         name, values = "blocks", experiment.values["blocks"]
-    roots = list(experiment.tree.roots)
-    totals = np.nansum(experiment.inclusive(name)[roots], axis=0)
+    totals = experiment.tree.program_total(values)
+    outside = np.nansum(values[experiment.tree.start_and_end], axis=0)
     measured = np.count_nonzero(~np.isnan(values), axis=0) > 0
     rows = []
     for where, point in enumerate(experiment.points):
         known = totals[where][measured[where]]
         found = statistics(known.reshape(1, -1), "mean")
         spread = float((found.max[0] - found.min[0]) / found.mean[0]) if known.size > 1 and found.mean[0] else 0.0
-        unit = experiment.metrics[name].unit
-        rows.append(ConfigurationRow(tuple(point.tolist()), int(known.size), float(found.mean[0]), unit, spread))
+        start = float(outside[where][measured[where]].mean()) if known.size else 0.0
+        place, unit, shared = tuple(point.tolist()), experiment.metrics[name].unit, not experiment.dedicated[where]
+        rows.append(ConfigurationRow(place, int(known.size), float(found.mean[0]), unit, spread, start, shared))
     return rows

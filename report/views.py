@@ -31,6 +31,7 @@ class TreeView:
     over:    how samples become one value.
     facts:   (label, text) pairs for the head of the view.
     spread:  per metric statistics over samples of exclusive values, where those of the single samples were not kept.
+    oversubscribed: it was measured with more ranks than processors, so that times contain waiting for one.
     """
 
     title: str
@@ -42,6 +43,7 @@ class TreeView:
     facts: tuple[tuple[str, str], ...] = field(default=())
     notes: tuple[str, ...] = field(default=())
     spread: Mapping[str, Statistics] | None = None
+    oversubscribed: bool = False
 
     def metric(self, name: str) -> Metric:
         """Return a metric that has values, or raise ModelingError that lists the names there are."""
@@ -118,7 +120,8 @@ class ModelRow:
     """A model of one metric of one call path, as text.
 
     path: displayed region names from the root. error: SMAPE of the fit in percent, NaN if it has none. basis: what
-    the model rests on. note: what a reader must know, or why there is no model.
+    the model rests on. note: what a reader must know, or why there is no model. oversubscribed: it rests on runs with
+    more ranks than processors. start_and_end: the call path is the start or the end of MPI, no part of the program.
     """
 
     path: tuple[str, ...]
@@ -128,6 +131,8 @@ class ModelRow:
     basis: str = ""
     note: str = ""
     model: Model | None = None
+    oversubscribed: bool = False
+    start_and_end: bool = False
 
 
 @dataclass(frozen=True)
@@ -162,9 +167,11 @@ class NoiseRow:
 
 @dataclass(frozen=True)
 class RankedRow:
-    """A call path in a ranking at a point: predicted value and interval in the metric's unit, share of the whole.
+    """A call path in a ranking at a point: predicted value and interval in the metric's unit, share of the program.
 
-    path: displayed region names from the root.
+    path: displayed region names from the root. beyond: how many times the point is beyond what the model was made from,
+    by parameter. oversubscribed: the model rests on runs with more ranks than processors. share: NaN for the start and
+    the end of MPI, which are no part of the program.
     """
 
     path: tuple[str, ...]
@@ -173,19 +180,31 @@ class RankedRow:
     formula: str = ""
     low: float | None = None
     high: float | None = None
-    extrapolation: bool = False
+    beyond: Mapping[str, float] = field(default_factory=dict)
     basis: str = ""
+    oversubscribed: bool = False
+
+    @property
+    def extrapolation(self) -> bool:
+        """Whether the point is beyond what the model was made from."""
+        return bool(self.beyond)
 
 
 @dataclass(frozen=True)
 class ConfigurationRow:
-    """A measured configuration: total of a metric over all call paths, and its relative spread over repetitions."""
+    """A measured configuration: total of a metric over the program, and its relative spread over repetitions.
+
+    start_and_end: the same metric of the start and the end of MPI, mean over repetitions. oversubscribed: it had more
+    ranks than processors.
+    """
 
     point: tuple[float, ...]
     repetitions: int
     total: float
     unit: str
     spread: float
+    start_and_end: float = 0.0
+    oversubscribed: bool = False
 
 
 @dataclass(frozen=True)
@@ -220,6 +239,7 @@ class PlacedModel:
     """A model of the exclusive values of one metric of one call path; None with the `reason` why there is none.
 
     basis: what it was fitted to, in words. prior: its form without coefficients, if that comes from effort.
+    oversubscribed: that were runs with more ranks than processors.
     """
 
     path: int
@@ -228,6 +248,7 @@ class PlacedModel:
     basis: str = ""
     prior: str = ""
     reason: str = ""
+    oversubscribed: bool = False
 
 
 @dataclass(frozen=True)

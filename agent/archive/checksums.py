@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
 
 from quipu.modeling.errors import FormatError
+from quipu.modeling.limits import reading, reading_file
 
 from .tables import REMEDY, fsync
 
@@ -26,7 +28,7 @@ def write_checksums(folder: Path) -> None:
 def check_files(folder: Path, names: Iterable[str]) -> None:
     """Raise FormatError that names the first of these files that is not as it was written.
 
-    An archive without checksums is not checked. Files that are missing are left to their readers.
+    An archive without checksums is not checked. Files that are missing, or no regular ones, are left to their readers.
     """
     sums = _sums(folder / NAME)
     if sums is None:
@@ -34,7 +36,7 @@ def check_files(folder: Path, names: Iterable[str]) -> None:
     for name in names:
         path = folder / name
         try:
-            changed = path.exists() and sums.get(name) != _sum(path)
+            changed = path.is_file() and sums.get(name) != _sum(path)
         except OSError as error:
             raise FormatError(path, f"cannot be read: {error.strerror or error}") from error
         if changed:
@@ -45,18 +47,17 @@ def check_files(folder: Path, names: Iterable[str]) -> None:
 
 
 def _sums(path: Path) -> dict[str, str] | None:
-    try:
-        if path.stat().st_size > _LARGEST:
-            raise FormatError(path, f"is no list of checksums; remove it to read the archive without; {REMEDY}")
-        text = path.read_text(encoding="ascii", errors="replace")
-    except FileNotFoundError:
+    if not path.exists():
         return None
-    except OSError as error:
-        raise FormatError(path, f"cannot be read: {error.strerror or error}") from error
+    with reading_file(path) as content:
+        if len(content) > _LARGEST:
+            raise FormatError(path, f"is no list of checksums; remove it to read the archive without; {REMEDY}")
+        text = content.decode("ascii", "replace")
     matches = [_LINE.fullmatch(line) for line in text.splitlines()]
     return {match.group(2): match.group(1) for match in matches if match}
 
 
 def _sum(path: Path) -> str:
-    with path.open("rb") as file:
+    with path.open("rb") as file, reading(path) as cost:
+        cost.spend(os.fstat(file.fileno()).st_size)  # not of memory, but of time
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -5,13 +5,39 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
-from quipu.modeling.documents import Count, Number, Positive, Whole
+import msgspec
+from quipu.modeling.documents import Count, Number, Positive, Whole, is_parameter
+from quipu.modeling.errors import MeasurementError
 from quipu.modeling.experiment import Metric
 
 RESERVED = frozenset({"callpath", "rank", "thread"})
 """Names of columns beside the metrics: no metric may be called so."""
+
+
+Bytes = Annotated[int, msgspec.Meta(ge=0, lt=1 << 62)]
+
+
+class NodeFacts(TypedDict, total=False):
+    """What a node agent wrote of its host, as far as anything reads it; other keys may be there."""
+
+    host: str
+    ended: bool
+    cpus: Count | None
+    cores: Count | None
+    memory_bytes: Bytes | None
+    agent_seconds: Number | None
+    ranks: list[Any] | None
+    samples: list[Any] | None
+    processes: list[Any] | None
+
+
+class LauncherFacts(TypedDict, total=False):
+    """What is known of a launcher, as far as anything reads it; other keys may be there."""
+
+    family: str
+    version: str
 
 
 @dataclass(frozen=True)
@@ -46,16 +72,21 @@ class RunMetadata:
         """Whether the run ended well and every rank is in it."""
         return self.exit_code == 0 and not self.partial
 
-
-def is_oversubscribed(metadata: RunMetadata) -> bool:
-    """Whether ranks of a run shared processors, so that its times contain waiting for one. Simulated time does not."""
-    if metadata.launcher.get("family") == "smpi":
-        return False
-    return any(len(node.get("ranks") or ()) > (node.get("cpus") or math.inf) for node in metadata.nodes)
+    @property
+    def oversubscribed(self) -> bool:
+        """Whether ranks shared processors, so that times contain waiting for one. Simulated time does not."""
+        if self.launcher.get("family") == "smpi":
+            return False
+        return any(len(node.get("ranks") or ()) > (node.get("cpus") or math.inf) for node in self.nodes)
 
 
 def configuration_name(parameters: Mapping[str, float]) -> str:
-    """Return the name of a configuration as in folder names: "p=4,n=100000"; "run" if there are no parameters."""
+    """Return the name of a configuration as in folder names: "p=4,n=100000"; "run" if there are no parameters.
+
+    Raises MeasurementError if a parameter is called as none may be: what else would the path lead to?
+    """
+    if strange := [name for name in parameters if not is_parameter(name)]:
+        raise MeasurementError(f"{strange[0]!r} is no name of a parameter: letters, digits and _ only")
     return ",".join(f"{name}={number_text(value)}" for name, value in parameters.items()) or "run"
 
 

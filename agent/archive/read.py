@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from quipu.modeling.errors import FormatError, ModelingError
 from quipu.modeling.experiment import CallTree, Region, RegionKind
+from quipu.modeling.limits import reading
 
 from .checksums import check_files
 from .columns import RANKS, SKETCHES, STATISTICS, value_type
@@ -70,9 +71,12 @@ def _read_tree(path: Path) -> CallTree:
     in_order = bool(np.array_equal(table.integers("callpath"), np.arange(table.rows)))
     table.require(in_order, "call paths are not in order")
     try:
-        return CallTree(regions, table.integers("region"), table.integers("parent"))
+        tree = CallTree(regions, table.integers("region"), table.integers("parent"))
     except ModelingError as error:
         raise FormatError(path / "callpaths.parquet", str(error)) from error
+    with reading(path / "callpaths.parquet") as cost:
+        cost.check_depth(int(tree.depth.max(initial=0)))  # names of call paths take the square of it
+    return tree
 
 
 def _read_values(path: Path, metadata: RunMetadata, tree: CallTree, content: bool) -> RunValues | None:

@@ -5,21 +5,29 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from quipu.modeling.documents import typed
+from quipu.modeling.documents import check_document, is_parameter, json_of, typed
 from quipu.modeling.errors import FormatError
 from quipu.modeling.experiment import Metric
+from quipu.modeling.limits import reading_file
 
-from .metadata import RESERVED, RunMetadata
+from .metadata import RESERVED, LauncherFacts, NodeFacts, RunMetadata
 
 RUN_FORMAT = "quipu-run"
 LAUNCH_FORMAT = "quipu-launch"
 SCHEMA = 1
-LARGEST_JSON = 64 << 20
-_METRIC = tuple(field.name for field in fields(Metric))
+_METRIC = tuple(entry.name for entry in fields(Metric))
+
+
+@dataclass(frozen=True)
+class _Facts:
+    """What is kept as it is but for these types."""
+
+    launcher: LauncherFacts = field(default_factory=LauncherFacts)
+    nodes: tuple[NodeFacts, ...] = ()
 
 
 def to_json(metadata: RunMetadata, format_name: str = RUN_FORMAT) -> dict[str, Any]:
@@ -30,19 +38,13 @@ def to_json(metadata: RunMetadata, format_name: str = RUN_FORMAT) -> dict[str, A
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Return the JSON object in a file; FormatError if it is something else or absurdly large."""
-    try:
-        if path.stat().st_size > LARGEST_JSON:
-            raise FormatError(path, f"is larger than {LARGEST_JSON >> 20} MiB: not a file of Quipu")
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise FormatError(path, "is missing") from error
-    except OSError as error:
-        raise FormatError(path, f"cannot be read: {error.strerror or error}") from error
-    except json.JSONDecodeError as error:
-        raise FormatError(path, f"is not JSON (truncated?): {error.msg}", error.lineno) from error
-    except (UnicodeDecodeError, RecursionError, ValueError) as error:
-        raise FormatError(path, "is not JSON text") from error
+    """Return the JSON object in a file; FormatError if it is something else or beyond the limits."""
+    with reading_file(path) as raw:
+        check_document(raw)
+        try:
+            content = json_of(raw.decode("utf-8"), path)
+        except UnicodeDecodeError as error:
+            raise FormatError(path, "is not JSON text") from error
     if not isinstance(content, dict):
         raise FormatError(path, "is not a JSON object")
     return content
@@ -78,6 +80,9 @@ def from_json(path: Path, content: Mapping[str, Any], format_name: str = RUN_FOR
             "read it with the Quipu version that wrote it, or measure again",
         )
     metadata = typed(content, RunMetadata, path)
+    typed(content, _Facts, path)
+    if strange := [name for name in metadata.parameters if not is_parameter(name)]:
+        raise FormatError(path, f"parameters: {strange[0]!r} is no name of one: letters, digits and _ only")
     whole = all(entry.keys() >= {*_METRIC} for entry in content.get("metrics", ()))
     names = [metric.name for metric in metadata.metrics]
     if not whole or len({*names}) != len(names) or not all(names) or RESERVED.intersection(names):

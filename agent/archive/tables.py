@@ -12,12 +12,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from quipu.modeling.errors import FormatError
+from quipu.modeling.limits import reading, without_waiting
+
+from .pages import count_pages
 
 Column = NDArray[Any] | Sequence[str]
 
-# A table may not hold more rows than this for its size on disk: a lying file must not fill the memory.
-_FREE_ROWS = 1 << 20
-_ROWS_PER_BYTE = 4096
 _TYPES = {
     "int8": pa.int8(),
     "int32": pa.int32(),
@@ -25,6 +25,8 @@ _TYPES = {
     "float64": pa.float64(),
     "str": pa.string(),
 }
+# Memory for a row: its value in the table, and as the readers take it (int64, float64, a place in a list).
+_BYTES = {"int8": 9, "int32": 12, "int64": 16, "float64": 16, "str": 20}
 REMEDY = "restore it from a copy, merge the raw folder again if it still exists, or measure again"
 
 
@@ -53,14 +55,23 @@ class TableReader:
         Without `content` only its end is read, which a truncated file does not have; the table seems empty then.
         """
         self.path = path
+        texts = [name for name, kind in columns.items() if kind == "str"]
         try:
             size = path.stat().st_size
-            with pq.ParquetFile(path, page_checksum_verification=True) as file:
-                rows = file.metadata.num_rows
-                if not 0 <= rows <= _FREE_ROWS + _ROWS_PER_BYTE * size:
-                    raise FormatError(path, f"claims {rows} rows in {size} bytes: it is damaged; {REMEDY}")
+            with (
+                open(path, "rb", opener=without_waiting) as raw,
+                reading(path, size) as cost,
+                # a text that many rows have is held once
+                pq.ParquetFile(raw, read_dictionary=texts, page_checksum_verification=True) as file,
+            ):
                 self._check_types(file.schema_arrow, columns)
+                rows = file.metadata.num_rows if content else 0
+                self.require(rows >= 0, f"claims {rows} rows: it is damaged")
+                cost.spend(rows * sum(_BYTES[kind] for kind in columns.values()))
+                if content:
+                    count_pages(raw, file.metadata, [*columns], cost)
                 table = file.read(columns=list(columns)) if content else file.schema_arrow.empty_table()
+                cost.check_time()
         except FileNotFoundError as error:
             raise FormatError(path, f"is missing: the archive is incomplete; {REMEDY}") from error
         except (OSError, ValueError, KeyError, IndexError, pa.ArrowException) as error:
@@ -76,7 +87,8 @@ class TableReader:
             found = schema.get_all_field_indices(name)
             if len(found) != 1:
                 raise FormatError(self.path, f"has no column {name}: it is not a table of this Quipu version; {REMEDY}")
-            if schema.field(found[0]).type != _TYPES[kind]:
+            expected = pa.dictionary(pa.int32(), pa.string()) if kind == "str" else _TYPES[kind]
+            if schema.field(found[0]).type != expected:
                 raise FormatError(
                     self.path, f"column {name} is {schema.field(found[0]).type}, expected {kind}; {REMEDY}"
                 )
@@ -97,8 +109,11 @@ class TableReader:
 
     def texts(self, name: str) -> list[str]:
         """Return a text column."""
+        column: list[str] = []
         try:
-            column: list[str] = self._table.column(name).to_pylist()
+            for chunk in self._table.column(name).chunks:
+                known = chunk.dictionary.to_pylist()
+                column += [known[place] for place in chunk.indices.to_numpy().tolist()]
         except UnicodeDecodeError as error:
             raise FormatError(self.path, f"column {name} is not UTF-8; {REMEDY}") from error
         return column

@@ -23,6 +23,7 @@ from ..launch.raw_folder import PREFIX, RankFile, read_launch, read_rank_file
 from ..merge.experiment import scan_runs
 from ..merge.run import merge_run
 from .file import Campaign, Point
+from .oversubscription import oversubscription_warning
 from .repetition import LaunchOptions, RunFailed, RunInterrupted, run
 
 LOCK_FILE = ".campaign.lock"
@@ -108,6 +109,7 @@ class CampaignResult:
 
 
 Launch = Callable[[Sequence[str], Mapping[str, float], int | None, Path, LaunchOptions], RunArchive]
+Choose = Callable[[Campaign, Progress], Iterator[list[Task]]]
 
 
 def run_campaign(
@@ -117,11 +119,13 @@ def run_campaign(
     *,
     stop_on_failure: bool = False,
     launch: Launch = run,
+    choose: Choose | None = None,
 ) -> CampaignResult:
     """Run what of a campaign is not complete on the disk yet; the points of a repetition in ascending order.
 
     Runs that failed or are partial are done again, once per invocation; a failing run does not stop the others unless
-    `stop_on_failure`. Raw folders that an interruption left are merged first.
+    `stop_on_failure`. Raw folders that an interruption left are merged first. Points with more ranks than processors
+    are named before the first run. choose: says which runs to do, a batch after the other, instead of all points.
 
     Raises MeasurementError if another campaign works in the folder, the build fails, or the folder holds runs with
     other parameters; EnvironmentProblem if a part of Quipu is missing.
@@ -135,20 +139,22 @@ def run_campaign(
     with locked(directory):
         recover(directory, progress)
         tasks, finished = remaining(campaign, progress)
-        progress.planned(tasks, finished)
         if tasks and campaign.build:
             _build(campaign)
+        if warning := oversubscription_warning(campaign, sorted({task.point for task in tasks})):
+            progress.note(warning)
         how = _options(campaign, options, progress)
         outcomes: list[Outcome] = []
-        interrupted = False
-        for number, task in enumerate(tasks, start=1):
-            progress.started(task, number)
-            outcome, interrupted = _outcome(campaign, task, how, launch)
-            outcomes.append(outcome)
-            progress.ended(outcome)
-            if interrupted or (stop_on_failure and outcome.error):
-                break
-        return CampaignResult(directory, finished, tuple(outcomes), len(tasks) - len(outcomes), interrupted)
+        for batch in iter([tasks]) if choose is None else choose(campaign, progress):
+            progress.planned(batch, finished + len(outcomes))
+            for number, task in enumerate(batch, start=1):
+                progress.started(task, number)
+                outcome, interrupted = _outcome(campaign, task, how, launch)
+                outcomes.append(outcome)
+                progress.ended(outcome)
+                if interrupted or (stop_on_failure and outcome.error):
+                    return CampaignResult(directory, finished, tuple(outcomes), len(batch) - number, interrupted)
+        return CampaignResult(directory, finished, tuple(outcomes))
 
 
 def _options(campaign: Campaign, options: LaunchOptions | None, progress: Progress) -> LaunchOptions:

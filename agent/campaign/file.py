@@ -6,22 +6,24 @@ import itertools
 import math
 import re
 import shlex
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from quipu.modeling.documents import is_parameter, toml_of
 from quipu.modeling.errors import FormatError, MeasurementError
+from quipu.modeling.limits import reading_file
 
 from ..launch.launchers import launch_command
+
+if TYPE_CHECKING:
+    from .search import SearchPlan
 
 Point = tuple[float, ...]
 
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
-_NAME = re.compile(r"[A-Za-z_]\w*\Z")
-_LINE = re.compile(r"\(at line (\d+),")
-_TABLES = {"experiment", "parameters", "environment"}
+_TABLES = {"experiment", "parameters", "environment", "search"}
 _LAUNCHING = {"command", "launcher", "ranks", "platform"}
 _SETTINGS = {"name", "directory", "repetitions", "build", "timeout", "points", "clock", "filter", *_LAUNCHING}
 _LARGEST_GRID = 100_000
@@ -52,6 +54,7 @@ class Campaign:
     launcher: str | None = None
     ranks: str = ""
     platform: Path | None = None
+    search: SearchPlan | None = None
 
     def values(self, point: Point) -> dict[str, float]:
         """Return the parameters at a point by name."""
@@ -99,19 +102,13 @@ def read_campaign(path: Path | str) -> Campaign:
     n = [64, 128, 256]
     [environment]                        # for the program, optional
     OMP_NUM_THREADS = "1"
+    [search]                             # measures what a prediction needs instead of all points; see read_search
+
+    Values of a parameter may also be {from = 10, to = 100, step = 10} or {from = 1, to = 64, factor = 2}.
     """
     path = Path(path)
-    try:
-        text = path.read_text(encoding="utf-8")
-        content = tomllib.loads(text)
-    except OSError as error:
-        raise FormatError(path, f"cannot be read: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        raise FormatError(path, "is not UTF-8 text") from error
-    except tomllib.TOMLDecodeError as error:
-        line = _LINE.search(str(error))
-        raise FormatError(path, f"is not TOML: {error}", int(line.group(1)) if line else None) from error
-    return _Declaration(path, text, content).campaign()
+    with reading_file(path, special=True) as content:
+        return _Declaration(path, content.decode("utf-8", "replace"), toml_of(content, path)).campaign()
 
 
 class _Declaration:
@@ -138,7 +135,7 @@ class _Declaration:
 
     def error(self, key: str, message: str) -> FormatError:
         """Return the error for a key, with the line where the key stands."""
-        found = re.search(rf"^[ \t]*(\[)?[ \t]*[\"']?{re.escape(key)}[\"']?[ \t]*(=|\])", self.text, re.MULTILINE)
+        found = re.search(rf"^[ \t]*+(\[[ \t]*+)?[\"']?{re.escape(key)}[\"']?[ \t]*+(=|\])", self.text, re.MULTILINE)
         line = self.text.count("\n", 0, found.start()) + 1 if found else None
         return FormatError(self.path, f"{key}: {message}", line)
 
@@ -166,7 +163,15 @@ class _Declaration:
             launcher=launcher,
             ranks=self.ranks(),
             platform=platform,
+            search=self.search(parameters),
         )
+
+    def search(self, parameters: tuple[str, ...]) -> SearchPlan | None:
+        if "search" not in self.content:
+            return None
+        from .search import read_search  # models and strategies: not needed to run all points
+
+        return read_search(self.content["search"], parameters, self.path)
 
     def launching(self) -> tuple[str | None, Path | None]:
         launcher = self.text_of("launcher", "") or None
@@ -248,18 +253,36 @@ class _Declaration:
         if not isinstance(given, dict):
             raise self.error("parameters", "should be a table: [parameters] with lines like p = [1, 2, 4]")
         for name in given:
-            if not _NAME.match(name):
+            if not is_parameter(name):
                 raise self.error(name, "is not usable as a parameter name (letters, digits and _)")
         names = tuple(given)
         if explicit is not None:
             return names, self.explicit_points(names, explicit)
-        for name, values in given.items():
-            if not isinstance(values, list) or not values or not all(_is_number(value) for value in values):
-                raise self.error(name, "should be a list of numbers, like [1, 2, 4]")
+        given = {name: self.series(name, values) for name, values in given.items()}
         if math.prod(len(values) for values in given.values()) > _LARGEST_GRID:
             raise self.error("parameters", f"make more than {_LARGEST_GRID} points")
         grid = itertools.product(*(sorted(set(values)) for values in given.values()))
         return names, tuple(grid)
+
+    def series(self, name: str, values: object) -> list[float]:
+        """Return the values of a parameter, from a list or a range whose end counts."""
+        if isinstance(values, list) and values and all(_is_number(value) for value in values):
+            return values
+        if not isinstance(values, dict):
+            raise self.error(name, "should be a list of numbers, like [1, 2, 4], or {from = 1, to = 64, factor = 2}")
+        kind = "factor" if "factor" in values else "step"
+        if set(values) != {"from", "to", kind} or not all(_is_number(value) for value in values.values()):
+            raise self.error(name, "a range needs numbers from and to, and step or factor")
+        low, high, width = values["from"], values["to"], values[kind]
+        if low > high or width <= (kind == "factor") or (kind == "factor" and low <= 0):
+            raise self.error(name, "a range goes up: from below to, step above 0, factor above 1")
+        result, value = [], low
+        while value <= high * (1 + 1e-12):
+            result.append(value)
+            value = value * width if kind == "factor" else low + len(result) * width
+            if len(result) > _LARGEST_GRID:
+                raise self.error(name, f"makes more than {_LARGEST_GRID} values")
+        return result
 
     def explicit_points(self, names: tuple[str, ...], rows: object) -> tuple[Point, ...]:
         if not isinstance(rows, list) or not rows:

@@ -12,7 +12,7 @@ import typer
 from .output import say
 
 if TYPE_CHECKING:
-    from ..campaign.campaign import CampaignResult, Outcome, Task
+    from ..campaign.campaign import CampaignResult, Choose, Outcome, Task
 
 _LONG = 5.0  # seconds; longer runs are announced
 
@@ -37,12 +37,22 @@ def command(
         [parameters]
         p = [1, 2, 4, 8]
         n = [32, 48, 64, 96, 128]
+    \b
+    With a table [search] only those points are run that the prediction of a target needs:
+        [search]
+        target = {p = 64, n = 512}
+        budget = "10%"
     """
     from ..campaign.campaign import Silent, run_campaign
     from ..campaign.file import read_campaign
 
     campaign = read_campaign(file)
-    result = run_campaign(campaign, Silent() if quiet else Lines(), stop_on_failure=stop_on_error)
+    choose: Choose | None = None
+    if campaign.search is not None:
+        from ..campaign.adaptive import chosen_batches
+
+        choose = chosen_batches
+    result = run_campaign(campaign, Silent() if quiet else Lines(), stop_on_failure=stop_on_error, choose=choose)
     if not quiet:
         _conclude(result)
     if result.exit_code:

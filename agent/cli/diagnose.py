@@ -32,8 +32,9 @@ def command(
     from quipu.modeling.diagnosis import diagnose, scale_of
     from quipu.report.html import html_diagnosis
     from quipu.report.json_views import diagnosis_json
+    from quipu.report.model_views import diagnosis_facts, extrapolation_notes
     from quipu.report.terminal import head, tables
-    from quipu.report.text import point_text, quantity
+    from quipu.report.text import point_text
 
     from .measurements import load
 
@@ -44,18 +45,20 @@ def command(
         if "p" not in data.parameters:
             raise UsageError("--at: say which scale counts, such as " + ",".join(f"{x}=1e6" for x in data.parameters))
         target = dict(zip(data.parameters, scale_of(data, {}), strict=True))
-    found = diagnose(data, analyze(data), target)
+    analysis = analyze(data)
+    found = diagnose(data, analysis, target)
     place = point_text(data.parameters, found.point.values())
     if output is not None:
-        page = html_diagnosis(data.name, place, found)
+        page = html_diagnosis(data.name, place, found, extrapolation_notes(analysis, found.point))
         write_own(output, page, lambda old: "quipu-diagnosis" in old, "diagnosis", force)
         say(f"wrote {output}")
     if as_json:
         show_json(diagnosis_json(data.name, found))
         return
     room = layout()
-    facts = [("point", place), ("predicted", f"{quantity(found.total, 's')} from effort, whole program")]
-    shown = head(f"{data.name}: what will hurt at {place}", facts, [*data.notes, *found.notes], room)
+    facts = diagnosis_facts(place, found)
+    notes = [*extrapolation_notes(analysis, found.point), *data.notes, *found.notes]
+    shown = head(f"{data.name}: what will hurt at {place}", facts, notes, room)
     if not found.findings:
         show([shown])
         say("no call path takes longer per effort as a parameter grows")

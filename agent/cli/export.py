@@ -36,6 +36,7 @@ def command(
     Example: quipu export heat --format extrap-jsonl -o heat.jsonl
     """
     from quipu.report.formats.extrap import format_json, format_json_lines
+    from quipu.report.text import points_text
 
     from .measurements import load
 
@@ -44,6 +45,9 @@ def command(
     target = Path(f"{data.name}{_SUFFIXES[chosen]}") if output is None else output
     written = (format_json if chosen == "extrap-json" else format_json_lines)(data, inclusive)
     write_own(target, written.text, lambda old: _OWN.match(old) is not None, "export of measurements", force)
+    if not data.dedicated.all():
+        which = points_text(data.parameters, data.points[~data.dedicated].tolist())
+        say(f"oversubscribed (more ranks than processors), which the file cannot say: {which}")
     for text in written.left_out:
         say(f"left out, because Extra-P needs every metric at every point: {text}")
     say(f"wrote {target}")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
-from quipu.modeling.errors import FormatError, UsageError
+from quipu.modeling.errors import UsageError
 
 from .options import parse_assignments, split_names
 from .output import layout, say, show, write_own
@@ -68,15 +67,14 @@ def command(
 
 
 def _read(path: Path) -> list[Function]:
+    from quipu.modeling.documents import toml_of
     from quipu.modeling.generator import functions_of
+    from quipu.modeling.limits import reading_file
 
     if not path.is_file():
         raise UsageError(f"--spec {path}: there is no such file")
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise FormatError(path, str(error)) from None
-    return functions_of(content, path)
+    with reading_file(path) as content:
+        return functions_of(toml_of(content, path), path)
 
 
 def _choices(

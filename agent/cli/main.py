@@ -13,8 +13,24 @@ from collections.abc import Sequence
 
 import typer
 from quipu.modeling.errors import QuipuError
+from quipu.modeling.printable import printable
 
-from . import campaign, diagnose, doctor, export, facts, filter, generate, merge, model, predict, report, run, show
+from . import (
+    campaign,
+    diagnose,
+    doctor,
+    export,
+    facts,
+    filter,
+    generate,
+    merge,
+    model,
+    predict,
+    report,
+    run,
+    show,
+    suggest,
+)
 from .options import CONTEXT
 
 # Typer has its own copy of click since 0.26, and uses the installed one before: the base class is found by name.
@@ -39,6 +55,7 @@ Measure:   quipu run --param p=4 --param n=100 -o heat -- mpirun -n 4 ./heat 100
 Look:      quipu show heat
 Model:     quipu model heat
 Predict:   quipu predict heat --at p=1024,n=1e6
+Next:      quipu suggest heat --budget 10% --target p=1024,n=1e6
 Report:    quipu report heat -o heat.html
 Export:    quipu export heat --format extrap-json -o heat.json
 Generate:  quipu generate --functions 20 --seed 1 -o bench
@@ -66,6 +83,7 @@ def application() -> typer.Typer:
         model,
         predict,
         diagnose,
+        suggest,
         filter,
         report,
         export,
@@ -129,7 +147,7 @@ def main() -> None:
 
 def _complain(message: str, code: int) -> int:
     try:
-        print(f"quipu: error: {message}", file=sys.stderr, flush=True)
+        print(f"quipu: error: {printable(message)}", file=sys.stderr, flush=True)
     except BrokenPipeError:
         return _quiet_pipe()
     return code

@@ -48,7 +48,7 @@ def command(
     from quipu.modeling.behaviour import behaviour
     from quipu.report.behaviour import change_rows, noise_facts, noise_rows, unrepeated
     from quipu.report.json_views import changes_json, models_json, noise_json
-    from quipu.report.model_views import metrics_of, model_facts, model_rows
+    from quipu.report.model_views import metrics_of, model_facts, model_rows, oversubscription_notes
     from quipu.report.terminal import head, tables
 
     from .measurements import load_both
@@ -83,7 +83,8 @@ def command(
         facts.append(("selector", f"{selector}, for comparison: time without effort, no alternatives"))
     if noise and experiment is not None:
         facts += noise_facts(experiment)
-    parts = [head(analysis.name, facts, [*analysis.notes, *unrepeated(observed)], room), tables.model_table(rows, room)]
+    notes = [*oversubscription_notes(analysis), *analysis.notes, *unrepeated(observed)]
+    parts = [head(analysis.name, facts, notes, room), tables.model_table(rows, room)]
     parts += [tables.change_table(changes, room)] if changes else []
     show([*parts, tables.noise_table(noises, room)] if noises else parts)
     if not rows:

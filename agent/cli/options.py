@@ -7,13 +7,13 @@ import re
 from collections.abc import Sequence
 from typing import Any, Literal, cast
 
+from quipu.modeling.documents import is_parameter
 from quipu.modeling.errors import UsageError
 
 # A width of 110 columns for help texts; -h as well as --help.
 CONTEXT: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
-_INTEGER = re.compile(r"[+-]?[0-9]+\Z")
+_INTEGER = re.compile(r"[+-]?[0-9]{1,18}\Z")
 OVER_RANKS = ("mean", "max", "sum")
 JOBS = "Processes that work: a number of this machine, or mpi for those of the MPI job that mpirun started."
 RANK_COLUMNS = (
@@ -33,11 +33,30 @@ def parse_assignments(option: str, texts: Sequence[str]) -> dict[str, float]:
             name, equals, number = (piece.strip() for piece in part.partition("="))
             if not equals or not number:
                 raise UsageError(f"{option} {text!r}: write NAME=NUMBER, such as {option} p=4")
-            if not _NAME.match(name):
+            if not is_parameter(name):
                 raise UsageError(f"{option} {text!r}: {name!r} is no name of a parameter: letters, digits and _ only")
             if name in values:
                 raise UsageError(f"{option} {text!r}: parameter {name} is given twice")
             values[name] = _number(option, text, number)
+    return values
+
+
+def parse_values(option: str, texts: Sequence[str], parameters: Sequence[str]) -> dict[str, list[float]]:
+    """Return lists of values from texts such as `p=1,2,4`, one a parameter.
+
+    Raises UsageError, naming the option and the text, for what is not NAME=NUMBER,NUMBER,… or repeats a name.
+    """
+    values: dict[str, list[float]] = {}
+    for text in texts:
+        name, _, numbers = (piece.strip() for piece in text.partition("="))
+        if name not in parameters:
+            known = ", ".join(parameters) or "none"
+            raise UsageError(f"{option} {text!r}: write NAME=NUMBER,NUMBER,… with a parameter of: {known}")
+        if name in values:
+            raise UsageError(f"{option} {text!r}: parameter {name} is given twice")
+        values[name] = [_number(option, text, number.strip()) for number in numbers.split(",")]
+        if low := [number for number in values[name] if number <= 0]:
+            raise UsageError(f"{option} {text!r}: {low[0]:g} is not above 0")
     return values
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from quipu.modeling.errors import ModelingError, UsageError
+from quipu.modeling.printable import printable, printable_json
 
 if TYPE_CHECKING:
     from quipu.report.terminal import Layout
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 def say(message: str) -> None:
     """Print one line for the user on stderr."""
-    print(f"quipu: {message}", file=sys.stderr, flush=True)
+    print(f"quipu: {printable(message)}", file=sys.stderr, flush=True)
 
 
 def layout() -> Layout:
@@ -56,7 +57,7 @@ def json_text(data: Any, indent: int, ascii_only: bool = False) -> str:
         text = json.dumps(data, indent=indent, ensure_ascii=ascii_only, allow_nan=False)
     except ValueError as error:
         raise ModelingError("a number is too large for JSON: the measured values span too many orders") from error
-    return text.encode("utf-8", "replace").decode("utf-8")
+    return printable_json(text)
 
 
 def write_own(path: Path, text: str, is_own: Callable[[str], bool], kind: str, force: bool) -> None:

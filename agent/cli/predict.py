@@ -35,9 +35,10 @@ def command(
     point = point_of("--at", at, analysis.parameters)
     view = ranking_view(analysis, measured, point, metric, inclusive, top)
     if as_json:
-        show_json(ranking_json(analysis.name, view.metric, point, view.rows))
+        show_json(ranking_json(analysis.name, point, view))
         return
     room = layout()
-    show([head(analysis.name, view.facts, view.notes, room), tables.ranking_table(view.rows, view.metric.unit, room)])
+    table = tables.ranking_table(view.rows, view.metric.unit, room, view.start_and_end)
+    show([head(analysis.name, view.facts, view.notes, room), table])
     for line in view.left_out:
         say(line)

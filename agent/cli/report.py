@@ -29,6 +29,7 @@ def command(
     from quipu.modeling.behaviour import behaviour
     from quipu.modeling.diagnosis import slowdowns
     from quipu.report.html import html_report, placed_models
+    from quipu.report.model_views import oversubscription_notes
     from quipu.report.provenance import provenance
 
     from ..installation import quipu_version
@@ -47,6 +48,7 @@ def command(
         data,
         placed_models(models),
         facts=facts,
+        notes=oversubscription_notes(models),
         target=target,
         observed=behaviour(data, models),
         slow=slowdowns(data, models) if "time" in data.values and data.parameters else None,

@@ -14,7 +14,7 @@ from quipu.modeling.documents import Count, typed
 from quipu.modeling.errors import FormatError
 from quipu.modeling.parallel import ALONE, Workers
 
-from ..archive.metadata import RunMetadata
+from ..archive.metadata import NodeFacts, RunMetadata
 from ..archive.run_json import LAUNCH_FORMAT, from_json, read_json, to_json, write_json
 from ..profile.ranks import split_ranks, without_nodes
 from ..profile.reader import ProcessProfile, read_profile
@@ -126,7 +126,9 @@ def read_raw_folder(raw: Path, workers: Workers = ALONE) -> RawFolder:
             if name.startswith("rank-") and name.endswith(".json"):
                 rank_files.append(read_rank_file(raw / name))
             elif name.startswith("node-") and name.endswith(".json"):
-                nodes.append(read_json(raw / name))
+                node = read_json(raw / name)
+                typed(node, NodeFacts, raw / name)
+                nodes.append(node)
             elif name.startswith(ALIVE):
                 alive.update(_alive(raw / name))
         except FormatError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -11,8 +12,9 @@ from typing import Literal
 import numpy as np
 from quipu.modeling.errors import FormatError, MeasurementError, UsageError
 from quipu.modeling.experiment import Experiment, FloatArray, IntArray, Metric
+from quipu.modeling.limits import reading
 
-from ..archive.metadata import RunMetadata, is_oversubscribed
+from ..archive.metadata import RunMetadata
 from ..archive.read import read_archive, read_metadata
 from ..archive.run import RunArchive
 from ..profile.overhead import OVERHEAD
@@ -103,6 +105,8 @@ def load_experiment(folder: Path | str, over_ranks: OverRanks = "mean") -> Exper
     points, configuration, repetition = _layout(names, usable)
     metrics = _metrics(archives)
     shape = (len(tree), points.shape[0], int(repetition.max()) + 1)
+    with reading(folder, sum(file.stat().st_size for run in usable for file in run.path.glob("*.parquet"))) as cost:
+        cost.spend(8 * math.prod(shape) * len(metrics))
     values = {}
     for name, metric in metrics.items():
         column = np.full(shape, np.nan)
@@ -122,7 +126,7 @@ def load_experiment(folder: Path | str, over_ranks: OverRanks = "mean") -> Exper
         notes=tuple(notes),
         oversubscribed=np.isin(
             np.arange(points.shape[0]),
-            [where for run, where in zip(usable, configuration, strict=True) if is_oversubscribed(run.metadata)],
+            [where for run, where in zip(usable, configuration, strict=True) if run.metadata.oversubscribed],
         ),
     )
 

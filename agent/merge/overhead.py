@@ -116,7 +116,7 @@ class Dominated:
 def dominated(
     tree: CallTree, time: FloatArray, overhead: FloatArray, visits: FloatArray, costs: Mapping[str, float]
 ) -> list[Dominated]:
-    """Return the call paths of which measuring is more than `DOMINATED`, and that take `MATTERS` of the whole time.
+    """Return the call paths of which measuring is more than `DOMINATED`, and that take `MATTERS` of the program's time.
 
     time, overhead, visits: exclusive values per call path, ranks added up; costs: `totals`. Of a call path's own pairs
     only that part counts which is inside of its time. The gravest come first.
@@ -125,7 +125,7 @@ def dominated(
     inclusive = tree.inclusive(time)
     inside = tree.inclusive(overhead) - visits * costs.get("outside", 0.0)
     share = np.divide(inside, inclusive, out=np.zeros_like(inside), where=inclusive > 0)
-    concerned = (share > DOMINATED) & (inclusive >= MATTERS * float(time.sum()))
+    concerned = (share > DOMINATED) & (inclusive >= MATTERS * float(tree.program_total(time)))
     worst = np.arange(len(tree))
     for path in range(len(tree) - 1, 0, -1):  # parents come before children
         above = int(tree.parent[path])

@@ -41,7 +41,7 @@ def assign_ranks(profiles: Iterable[ProcessProfile], files: Iterable[RankFile]) 
     for profile in profiles:
         host = profile.attributes.get("host", "")
         text = profile.attributes.get("rank", "")
-        if text.isascii() and text.isdigit() and int(text[:20]) < 1 << 31:
+        if text.isascii() and text.isdigit() and len(text) < 20 and int(text) < 1 << 31:
             known.append(RankedProcess(int(text), host, profile))
         elif (host, profile.pid) in by_process:
             known.append(RankedProcess(by_process[host, profile.pid], host, profile))

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from quipu.modeling.errors import FormatError
 from quipu.modeling.experiment import FloatArray, IntArray, Metric, Region
+from quipu.modeling.limits import current, reading_file
 
 from ..profile.overhead import EVENTS
 from ..profile.text import REGION, ProfileTexts, parse_metric_table
@@ -91,14 +92,11 @@ class Reduced:
 
 def read_reduced(path: Path) -> Reduced:
     """Read a reduced file. Raises FormatError if anything about it is not as it should be."""
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise FormatError(path, f"cannot be read: {error.strerror or error}") from error
-    try:
-        return _Parser(path, content).parse()
-    except (ValueError, struct.error, OverflowError) as error:
-        raise FormatError(path, f"is damaged: {error}") from error
+    with reading_file(path) as content:
+        try:
+            return _Parser(path, content).parse()
+        except (ValueError, struct.error, OverflowError) as error:
+            raise FormatError(path, f"is damaged: {error}") from error
 
 
 class _Parser:
@@ -203,6 +201,7 @@ class _Parser:
             first, count = struct.unpack_from("<II", block)
             if first != next_cell or count * SMALLEST_CELL > len(block):
                 raise self.wrong("its statistics are not in order")
+            current().spend(count * CELL.itemsize)
             pieces.append(unpacked_cells(block[8:], count))
             next_cell += count
         return np.concatenate(pieces).reshape(nodes, metrics)

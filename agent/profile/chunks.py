@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import BinaryIO
 
 import numpy as np
+from quipu.modeling.limits import current
 
 from ..layout import LAYOUT
 
@@ -92,18 +93,22 @@ def read_chunks(
     """
     chunks: dict[ChunkType, list[Chunk]] = {kind: [] for kind in ChunkType}
     damage = _Damage()
-    count = 0
-    for offset in range(first, size, chunk_size):
+    whole = max(0, size - first) // chunk_size + (max(0, size - first) % chunk_size >= _CHUNK.itemsize)
+    damage.truncated += 0 < max(0, size - first) % chunk_size < _CHUNK.itemsize
+    filled = 0
+    cost = current()
+    for offset in _filled_chunks(file.fileno(), first, size, chunk_size):
         raw = os.pread(file.fileno(), _CHUNK.itemsize, offset)
         if len(raw) < _CHUNK.itemsize:
-            damage.truncated += 1
             break
-        count += 1
+        filled += 1
+        cost.check_time()
         header = np.frombuffer(raw, dtype=_CHUNK)[0]
         kind, used = int(header["type"]), int(header["used"])
         if wanted is not None and kind in _TYPES - wanted:
             continue
         begin, room = offset + _CHUNK.itemsize, chunk_size - _CHUNK.itemsize
+        cost.spend(min(used, room, max(0, size - begin)))
         content = os.pread(file.fileno(), min(used, room, max(0, size - begin)), begin)
         truncated = len(content) < min(used, room)
         if seal is not None and not truncated and not is_intact(raw + content, _CHUNK):
@@ -120,7 +125,33 @@ def read_chunks(
         damage.oversized += used > room
         address = int(header["address"]) + _CHUNK.itemsize
         chunks[ChunkType(kind)].append(Chunk(int(header["location"]), address, content))
-    if seal is not None and count < seal.chunks:
-        damage.truncated += 1
+    if seal is not None:
+        damage.truncated += whole < seal.chunks
+        damage.changed += whole - filled  # a chunk that was sealed is no hole
     problems.extend(damage.texts())
     return chunks
+
+
+def filled_bytes(descriptor: int) -> int:
+    """Return how many bytes of a file are not in holes."""
+    return sum(end - begin for begin, end in _filled(descriptor, 0, os.fstat(descriptor).st_size))
+
+
+def _filled(descriptor: int, begin: int, size: int) -> Iterator[tuple[int, int]]:
+    while begin < size:
+        try:
+            begin = os.lseek(descriptor, begin, os.SEEK_DATA)
+        except OSError:  # only a hole follows
+            return
+        end = min(size, os.lseek(descriptor, begin, os.SEEK_HOLE))
+        yield begin, end
+        begin = end
+
+
+def _filled_chunks(descriptor: int, first: int, size: int, chunk_size: int) -> Iterator[int]:
+    """Yield where chunks begin that are not holes of the file as a whole: of those there may be billions."""
+    following = first
+    for begin, end in _filled(descriptor, first, size):
+        start = max(following, begin - (begin - first) % chunk_size)
+        for following in range(start + chunk_size, end + chunk_size, chunk_size):
+            yield following - chunk_size

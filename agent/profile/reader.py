@@ -17,10 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 from quipu.modeling.errors import FormatError
 from quipu.modeling.experiment import IntArray, Metric, Region
+from quipu.modeling.limits import reading, without_waiting
 
 from ..layout import LAYOUT
 from .chunks import LARGEST as LARGEST_CHUNK
-from .chunks import ChunkType, Seal, is_intact, read_chunks
+from .chunks import ChunkType, Seal, filled_bytes, is_intact, read_chunks
 from .counters import KeptCounters, keep_counters
 from .effort import add_effort, fold_left_out, read_counters, read_weights, signed
 from .nodes import FIXED_SIZE, ActiveThreads, NodeArrays, read_nodes, read_threads
@@ -121,11 +122,13 @@ def read_profile(
     path = Path(path)
     problems: list[str] = []
     try:
-        with path.open("rb", buffering=0) as file:
+        with open(path, "rb", buffering=0, opener=without_waiting) as file:
             size = os.fstat(file.fileno()).st_size
             header = _read_header(path, file, size, problems)
             first, chunk_size = header.number("header_size"), header.number("chunk_size")
-            chunks = read_chunks(file, first, size, chunk_size, header.seal, problems, None if call_paths else _TEXT)
+            wanted = None if call_paths else _TEXT
+            with reading(path, filled_bytes(file.fileno())):
+                chunks = read_chunks(file, first, size, chunk_size, header.seal, problems, wanted)
     except OSError as error:
         raise FormatError(path, f"cannot be read: {error.strerror or error}") from error
     texts = ProfileTexts()

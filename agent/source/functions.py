@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, BinaryIO, TypeVar
 
 import msgspec
 from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 from quipu.modeling.errors import FormatError
+from quipu.modeling.limits import Reading, reading, without_waiting
 
 SECTION = ".quipu.facts"
 Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 62)]
@@ -70,12 +71,15 @@ def entries(path: Path, text: bytes, kind: type[_Entry]) -> Iterator[tuple[int, 
 def section(path: Path) -> bytes:
     """Return the section of a program, library or object file. Raises FormatError as `static_functions` does."""
     try:
-        with path.open("rb") as file:
-            size = path.stat().st_size
-            found = [entry for entry in ELFFile(file).iter_sections() if entry.name == SECTION]
+        size = path.stat().st_size
+        with open(path, "rb", opener=without_waiting) as file, reading(path, size) as cost:
+            if not path.is_file():
+                raise FormatError(path, "is no regular file")
+            found = [entry for entry in _sections(file, cost) if entry.name == SECTION]
             for entry in found:
                 if entry["sh_flags"] & _COMPRESSED or entry["sh_offset"] + entry["sh_size"] > size:
                     raise FormatError(path, f"section {SECTION} is damaged: build the program again")
+                cost.spend(entry["sh_size"])
             pieces = [bytes(entry.data()) for entry in found]
     except OSError as error:
         raise FormatError(path, f"cannot be read: {error.strerror or error}") from error
@@ -87,6 +91,12 @@ def section(path: Path) -> bytes:
             path, f"holds no section {SECTION}: build it with the Quipu compiler wrappers, and do not strip it"
         )
     return b"\n".join(pieces)
+
+
+def _sections(file: BinaryIO, cost: Reading) -> Iterator[Any]:
+    for entry in ELFFile(file).iter_sections():
+        cost.check_time()  # a header may claim billions of them
+        yield entry
 
 
 def damaged(path: Path, number: int) -> FormatError:

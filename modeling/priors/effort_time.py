@@ -13,6 +13,7 @@ from ..pmnf.data.preparation import not_executed
 from ..pmnf.hypotheses.library import SLOW_GROWTH
 from ..pmnf.model import Model
 from ..pmnf.modeler import DEFAULT, NoModel, Options, fit_models
+from .dedicated import dedicated_times
 from .fit import Prior, fit_priors, take
 
 TIME_ONLY = "time only"
@@ -27,11 +28,14 @@ class PathModel:
     basis: "effort" (time from the block model), "table I: MPI_Bcast" (from a communication model), "time only" or
     "measured" (from the values of the metric alone) or "sum" (inclusive, from the call paths below).
     prior: the prior as a formula, empty without one.
+    oversubscribed: it is a model of time that rests on runs with more ranks than processors, because too few others
+    were measured.
     """
 
     model: Model | NoModel
     basis: str
     prior: str = ""
+    oversubscribed: bool = False
 
 
 def model_time(
@@ -44,7 +48,7 @@ def model_time(
     """
     found = fit_time(experiment, choices, options)
     rest = [path for path in range(len(experiment.tree)) if path not in found]
-    found |= {path: PathModel(model, TIME_ONLY) for path, model in _time_only(experiment, rest, options).items()}
+    found |= _time_only(experiment, rest, options)
     return tuple(found[path] for path in range(len(experiment.tree)))
 
 
@@ -54,9 +58,10 @@ def fit_time(
     """Return the models that the priors of call paths (`choices.time_priors`) make of measured time.
 
     Call paths without a prior, or without a measurement, are left out. Those that were executed at the same
-    configurations are fitted together.
+    configurations are fitted together. Oversubscribed configurations are left out where the others are enough.
     """
-    values, executed = experiment.values["time"], experiment.executed
+    values, oversubscribed = dedicated_times(experiment, "time", choices)
+    executed = experiment.executed
     repetitions = combine(np.where(np.isinf(values), np.nan, values), options.aggregation)
     measured = ~np.isnan(repetitions.centre)
     repetitions = replace(repetitions, centre=np.where(measured, repetitions.centre, 0.0))
@@ -76,11 +81,12 @@ def fit_time(
         fits = fit_priors(priors, experiment.parameters, experiment.points[pattern], part, notes)
         for path, found in zip(paths.tolist(), fits, strict=True):
             if found is not None:
-                result[path] = PathModel(found.model, found.prior.basis, found.prior.text)
+                basis, prior = found.prior.basis, found.prior.text
+                result[path] = PathModel(found.model, basis, prior, bool(oversubscribed[path]))
     return result
 
 
-def _time_only(experiment: Experiment, paths: Sequence[int], options: Options) -> dict[int, Model | NoModel]:
+def _time_only(experiment: Experiment, paths: Sequence[int], options: Options) -> dict[int, PathModel]:
     """Model time without effort; of MPI (setting up, communicators) only slow growth is considered.
 
     Such operations take long and scatter widely, and nothing measured says how they grow: the constant must be
@@ -88,13 +94,16 @@ def _time_only(experiment: Experiment, paths: Sequence[int], options: Options) -
     """
     is_mpi = {path: experiment.tree.region_of(path).kind is RegionKind.MPI for path in paths}
     cautious = replace(options, library=SLOW_GROWTH, growth_penalty=_GROWTH_PENALTY)
-    result: dict[int, Model | NoModel] = {}
+    times, oversubscribed = dedicated_times(experiment, "time")
+    result: dict[int, PathModel] = {}
     for rows, how in (
         ([path for path in paths if not is_mpi[path]], options),
         ([path for path in paths if is_mpi[path]], cautious),
     ):
         executed = None if experiment.executed is None else experiment.executed[rows]
-        values, metric = experiment.values["time"][rows], experiment.metric("time")
-        models = fit_models(experiment.points, values, metric, experiment.parameters, how, executed)
-        result |= dict(zip(rows, models, strict=True))
+        metric = experiment.metric("time")
+        models = fit_models(experiment.points, times[rows], metric, experiment.parameters, how, executed)
+        for path, model in zip(rows, models, strict=True):
+            shared = bool(oversubscribed[path]) and isinstance(model, Model)
+            result[path] = PathModel(model, TIME_ONLY, oversubscribed=shared)
     return result

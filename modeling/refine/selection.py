@@ -10,14 +10,13 @@ from ..analysis import Analysis
 from ..errors import ModelingError
 from ..evaluation import Evaluation, evaluate
 from ..experiment import Region, RegionKind
-from ..mpi_operations import operation_of
 
 
 @dataclass(frozen=True)
 class Choice:
     """A region and why it is kept or dropped.
 
-    share: largest inclusive share among its call paths, of the program without the start and the end of MPI.
+    share: largest inclusive share among its call paths, of the program (as in `evaluation`).
     visits, overhead: predicted calls per rank, and the seconds that measuring them takes, summed over its call paths;
     NaN: unknown.
     """
@@ -33,8 +32,8 @@ class Choice:
 class RegionSelection:
     """The regions to instrument and those not to, at `point`.
 
-    overhead: predicted seconds of measuring the kept regions; total: predicted seconds of the program without the
-    start and the end of MPI, which take `startup`.
+    overhead: predicted seconds of measuring the kept regions; total: predicted seconds of the program; start_and_end:
+    those of the start and the end of MPI, which are no part of it.
     """
 
     point: dict[str, float]
@@ -42,7 +41,7 @@ class RegionSelection:
     dropped: tuple[Choice, ...]
     overhead: float
     total: float
-    startup: float
+    start_and_end: float
 
     @property
     def overhead_share(self) -> float:
@@ -63,17 +62,15 @@ def select(
     the point, with every region on the paths from main to it. A region is dropped in spite of that if measuring it
     (visits × cost_per_visit, in seconds) takes more than `most_overhead` of the time inside of it; regions on the
     way to others that are kept stay. `main` is always kept. MPI regions and regions of interpreters are no part of
-    a filter. The start and the end of MPI happen once however long the program runs; they count nowhere, or on many
-    ranks they would hide everything else. Raises ModelingError for arguments out of range or without models of time.
+    a filter. Shares are of the program, without the start and the end of MPI. Raises ModelingError for arguments out of
+    range or without models of time.
     """
     if not 0.0 <= threshold <= 1.0:
         raise ModelingError(f"threshold must be a share between 0 and 1, not {threshold:g}")
     if not cost_per_visit >= 0.0 or not most_overhead > 0.0:
         raise ModelingError("the cost of a visit must be 0 or more, the share of overhead above 0")
     tree = analysis.tree
-    everything = evaluate(analysis, point)
-    operations = {path: operation_of(tree.region_of(path).name) for path in range(len(tree))}
-    time = everything.without({path for path, found in operations.items() if found and found.begins_or_ends})
+    time = evaluate(analysis, point)
     visits = evaluate(analysis, point, "visits") if "visits" in analysis.exclusive else None
     candidates = _candidates(time, visits, cost_per_visit)
     kept, dropped = _decide(candidates, threshold, most_overhead)
@@ -90,7 +87,7 @@ def select(
         _choices(candidates, {region: reason for region, reason in dropped.items() if region not in kept}),
         sum(choice.overhead for choice in chosen if not math.isnan(choice.overhead)),
         time.total.value,
-        everything.total.value - time.total.value,
+        time.start_and_end.value,
     )
 
 

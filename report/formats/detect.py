@@ -8,12 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from quipu.modeling.documents import check_document
 from quipu.modeling.errors import FormatError, UsageError
 from quipu.modeling.experiment import Experiment
+from quipu.modeling.limits import reading_file
 
 from ..views import Over
 from .extrap import parse_archive, parse_json, parse_json_lines, parse_talpas, parse_text, read_cube_folder
-from .extrap.content import decode, read_content
+from .extrap.content import decode, unpacked
 from .extrap.cube_folders import holds_profiles
 from .extrap.json_lines import as_json
 from .extrap.text import KEYWORDS
@@ -57,9 +59,15 @@ def read_experiment(path: Path | str, over_ranks: Over = "mean") -> Experiment:
     path = Path(path)
     if path.is_dir():
         return read_cube_folder(path, over_ranks)
-    content = read_content(path)
-    if over_ranks != "mean":
-        raise UsageError(f"--over-ranks {over_ranks}: {path} has one value for all ranks; only mean means no change")
+    with reading_file(path) as raw:
+        if over_ranks != "mean":
+            raise UsageError(
+                f"--over-ranks {over_ranks}: {path} has one value for all ranks; only mean means no change"
+            )
+        return _experiment(path, unpacked(raw, path))
+
+
+def _experiment(path: Path, content: bytes) -> Experiment:
     name = _stem(path)
     if content.startswith(_ZIP):
         return _with_note(parse_archive(content, path, name), "Extra-P experiment")
@@ -69,6 +77,7 @@ def read_experiment(path: Path | str, over_ranks: Over = "mean") -> Experiment:
         )
     if path.suffix == ".extra-p":
         raise FormatError(path, "is no ZIP file (cut off?): save it again with extrap --save-experiment")
+    check_document(content)
     text = decode(content, path)
     kind = format_of(text, path.name)
     if kind is None:

@@ -20,6 +20,8 @@ from pathlib import Path
 
 from quipu.modeling.errors import FormatError, UsageError
 from quipu.modeling.experiment import Region, RegionKind
+from quipu.modeling.limits import reading_file
+from quipu.modeling.printable import printable
 
 from .fnmatch import escape, matches
 
@@ -71,10 +73,12 @@ def _excluded(rules: tuple[Rule, ...], name: str, mangled: str) -> bool:
 def read_filter(path: str | Path) -> Filter:
     """Read a filter file. Raises FormatError with file and line for a syntax error, UsageError if it cannot be read."""
     try:
-        content = Path(path).read_bytes()
-    except OSError as error:
-        raise UsageError(f"{path}: cannot read the filter file: {error.strerror}") from error
-    return parse_filter(content.decode("utf-8", "surrogateescape"), path)
+        with reading_file(Path(path), special=True) as content:
+            return parse_filter(content.decode("utf-8", "surrogateescape"), path)
+    except FormatError as error:
+        if isinstance(error.__cause__, OSError):
+            raise UsageError(f"{path}: cannot read the filter file: {error.__cause__.strerror}") from error
+        raise
 
 
 def parse_filter(text: str, source: object = "filter") -> Filter:
@@ -171,14 +175,21 @@ def exclusion(name: str) -> str:
     return f"EXCLUDE MANGLED {_token(name)}"
 
 
+def _shown(character: str) -> str:
+    """Return a character of a pattern as a filter file has it; one that could steer a terminal fits as any would."""
+    if character in " \t#":
+        return "\\" + character
+    if printable(character) == character:
+        return character
+    return "?" * (1 if "\udc80" <= character <= "\udcff" else len(character.encode("utf-8", "surrogatepass")))
+
+
 def _token(name: str) -> str:
     if not name or any(character in name for character in "\n\0"):
         raise UsageError(f"region name {name!r}: a filter file cannot hold an empty name, a line break or a NUL")
     if name in KEYWORDS:
         return "\\" + name
-    pattern = "".join("\\" + character if character in " \t#" else character for character in escape(name))
+    pattern = "".join(map(_shown, escape(name)))
     if name.endswith("\\"):  # a backslash before a line end is a syntax error, in brackets it is not the last
         return pattern[:-2] + "[\\\\]"
-    if name.endswith("\r"):
-        return pattern[:-1] + "[\r]"
     return pattern

@@ -1,8 +1,11 @@
 """The data inside of a report: an experiment and its models as JSON data for the page.
 
-Keys: "parameters"; "points" (rows of the configurations, in rising order); "repetitions" per metric and configuration;
+Keys: "parameters"; "points" (rows of the configurations, in rising order); "oversubscribed" (flags of those);
+"ranges" (lowest and highest value of each parameter); "far" (times beyond these from which a prediction is no longer
+checked); "repetitions" per metric and configuration;
 "target" and "scale" (one number per parameter: where the ranking and the diagnosis start); "slowdowns" (null: no
 diagnosis) and "blind" (what the diagnosis cannot see); "metrics"; "regions"; "region" and "parent" per call path;
+"start_and_end" (call paths that are no part of the program);
 "values" per metric and call path; "models"; "noise" and "changes" (report/behaviour.py). Values of a call path are one
 number if they are the same everywhere, null if nothing was measured, else a list over configurations of one number,
 null, or the list of repetitions (null: not measured).
@@ -20,6 +23,7 @@ from quipu.modeling.analysis import Analysis
 from quipu.modeling.behaviour import Behaviour
 from quipu.modeling.diagnosis import Slowdown, blind_spots, scale_of
 from quipu.modeling.experiment import Experiment, FloatArray, Metric
+from quipu.modeling.extrapolation import FAR
 from quipu.modeling.pmnf.changes import Change
 from quipu.modeling.pmnf.model import Model, Term
 
@@ -53,6 +57,9 @@ def report_data(
     return {
         "parameters": list(experiment.parameters),
         "points": [[json_number(float(value)) for value in row] for row in points],
+        "oversubscribed": (~experiment.dedicated[order]).tolist(),
+        "ranges": _ranges(points),
+        "far": json_number(FAR),
         "repetitions": {name: repetitions(experiment.values[name][:, order, :]).sum(axis=1).tolist() for name in names},
         "target": [
             json_number(float(target.get(name, 4 * column.max() if column.size else 1.0)))
@@ -67,8 +74,9 @@ def report_data(
         ],
         "region": experiment.tree.region.tolist(),
         "parent": experiment.tree.parent.tolist(),
+        "start_and_end": np.flatnonzero(experiment.tree.start_and_end).tolist(),
         "values": {name: _values(experiment.values[name][:, order, :], experiment.metrics[name]) for name in names},
-        "models": [_model(entry, experiment.parameters) for entry in models],
+        "models": [_model(entry, experiment.parameters, _ranges(points)) for entry in models],
         "noise": beside["noise"],
         "changes": [_change(entry, experiment.parameters) for entry in beside["changes"]],
     }
@@ -77,7 +85,7 @@ def report_data(
 def placed_models(analysis: Analysis) -> list[PlacedModel]:
     """Return the models of an analysis for the report; call paths that a metric never touches are left out."""
     return [
-        PlacedModel(path, metric, entry.model, entry.basis, entry.prior)
+        PlacedModel(path, metric, entry.model, entry.basis, entry.prior, "", entry.oversubscribed)
         if isinstance(entry.model, Model)
         else PlacedModel(path, metric, None, entry.basis, entry.prior, entry.model.reason)
         for metric, entries in analysis.exclusive.items()
@@ -126,7 +134,12 @@ def _cell(cell: FloatArray) -> Any:
     return [json_number(float(value)) for value in cell]
 
 
-def _model(entry: PlacedModel, parameters: tuple[str, ...]) -> dict[str, Any]:
+def _ranges(points: FloatArray) -> list[list[float | int | None]]:
+    """Return the lowest and the highest value of each parameter."""
+    return [[json_number(float(column.min())), json_number(float(column.max()))] for column in points.T if column.size]
+
+
+def _model(entry: PlacedModel, parameters: tuple[str, ...], ranges: list[list[float | int | None]]) -> dict[str, Any]:
     model = entry.model
     data: dict[str, Any] = {"path": entry.path, "metric": entry.metric, "basis": entry.basis, "prior": entry.prior}
     if model is None:
@@ -134,6 +147,11 @@ def _model(entry: PlacedModel, parameters: tuple[str, ...]) -> dict[str, Any]:
     places = {name: parameters.index(name) for name in model.parameters}
     quality = model.quality
     data["constant"] = model.constant
+    if entry.oversubscribed:
+        data["oversubscribed"] = True
+    own = [[json_number(low), json_number(high)] for low, high in model.ranges]
+    if len(own) == len(ranges) and own != ranges:
+        data["ranges"] = own
     data["terms"] = _terms(model.terms, places)
     data["smape"] = None if quality is None else json_number(quality.smape)
     if model.covariance and all(math.isfinite(value) for row in model.covariance for value in row):

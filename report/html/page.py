@@ -14,7 +14,9 @@ from markupsafe import Markup
 from quipu.modeling.behaviour import Behaviour
 from quipu.modeling.diagnosis import Diagnosis, Slowdown
 from quipu.modeling.experiment import Experiment
+from quipu.modeling.printable import printable
 
+from ..model_views import diagnosis_facts
 from ..text import factor, number, percent, quantity
 from ..views import PlacedModel
 from .data import report_data
@@ -51,7 +53,8 @@ def html_report(
     script = Markup('\n(() => {\n"use strict";\n' + "".join(read_template(name) for name in _SCRIPTS) + "})();\n")
     counts = [max(column) for column in zip(*data["repetitions"].values(), strict=True)] or [0] * len(data["points"])
     points = [
-        ([number(float(value)) for value in point], count) for point, count in zip(data["points"], counts, strict=True)
+        ([number(float(value)) for value in point], count, shared)
+        for point, count, shared in zip(data["points"], counts, data["oversubscribed"], strict=True)
     ]
     return _page(
         "report.html",
@@ -61,6 +64,7 @@ def html_report(
         notes=[*experiment.notes, *notes],
         parameters=experiment.parameters,
         points=points,
+        oversubscribed=any(data["oversubscribed"]),
         data=Markup(script_json(data)),
         script=script,
         script_hash=content_hash(script),
@@ -69,9 +73,10 @@ def html_report(
     )
 
 
-def html_diagnosis(title: str, place: str, diagnosis: Diagnosis) -> str:
-    """Return the findings at a point, which `place` names, as the text of one HTML file."""
-    return _page("diagnosis.html", _FINDINGS_STYLE, title=title, place=place, diagnosis=diagnosis)
+def html_diagnosis(title: str, place: str, diagnosis: Diagnosis, notes: Sequence[str] = ()) -> str:
+    """Return the findings at a point, which `place` names, as the text of one HTML file; notes: beside its own."""
+    content = {"facts": diagnosis_facts(place, diagnosis), "notes": [*notes, *diagnosis.notes]}
+    return _page("diagnosis.html", _FINDINGS_STYLE, title=title, place=place, diagnosis=diagnosis, **content)
 
 
 def _page(template: str, more_style: str = "", **content: Any) -> str:
@@ -79,7 +84,7 @@ def _page(template: str, more_style: str = "", **content: Any) -> str:
     environment.filters |= {"factor": factor, "percent": percent, "quantity": quantity}
     style = Markup("\n" + read_template("report.css") + more_style)
     page = environment.from_string(read_template(template))
-    return page.render(style=style, style_hash=content_hash(style), **content)
+    return printable(page.render(style=style, style_hash=content_hash(style), **content))
 
 
 def script_json(data: Any) -> str:

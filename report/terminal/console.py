@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TextIO
 
-from rich.console import Console, RenderableType
+from quipu.modeling.printable import printable
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 
 from .glyphs import ASCII, UNICODE, Layout
 
 _NARROWEST = 60
 _PLAIN_WIDTH = 120
+
+
+class _Console(Console):
+    """A console that takes what could steer a terminal out of all that it shows; its own colours stay."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        for text, style, control in super().render(renderable, options):
+            yield Segment(text if control else printable(text), style, control)
 
 
 def console_for(stream: TextIO, environment: Mapping[str, str] = os.environ) -> Console:
@@ -26,7 +36,7 @@ def console_for(stream: TextIO, environment: Mapping[str, str] = os.environ) -> 
     width = None
     if not terminal:
         width = max(80, int(columns)) if columns.isdigit() and int(columns) else _PLAIN_WIDTH
-    return Console(
+    return _Console(
         file=stream,
         width=width,
         no_color=True if environment.get("NO_COLOR") or not terminal else None,
@@ -48,7 +58,7 @@ def layout_of(console: Console) -> Layout:
 def plain_text(renderable: RenderableType, width: int = 200) -> str:
     """Return a view as plain text without colour and without blanks at the ends of lines."""
     stream = io.StringIO()
-    console = Console(
+    console = _Console(
         file=stream, width=width, no_color=True, force_terminal=False, highlight=False, markup=False, emoji=False
     )
     console.print(renderable)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from dataclasses import dataclass
 
+from quipu.modeling.printable import one_line
 from rich.cells import cell_len
 
 
@@ -47,7 +47,7 @@ def clean(text: str, glyphs: Glyphs = UNICODE) -> str:
     With ASCII glyphs formulas are spelled out (`n^3*log2(p)`), and what is left outside of ASCII becomes `?` too.
     """
     if glyphs.unicode:
-        return "".join("?" if unicodedata.category(character)[0] == "C" else character for character in text)
+        return one_line(text)
     spelled = _POWER.sub(lambda power: "^" + power.group().translate(_DIGITS), text).translate(_SPELLED)
     return "".join(character if " " <= character <= "~" else "?" for character in spelled)
 

@@ -14,6 +14,7 @@ _OPERATOR = re.compile(r"\boperator\s*(\(\)|\[\]|->\*?|[^\w\s(]+)")
 _SUFFIX = re.compile(r" \((?:omp|lambda|line)[^()]*\)$")
 _CLOSING = {"(": ")", "<": ">"}
 _NARROWEST = 8
+_LONGEST = 10_000
 
 
 def shorten(text: str, width: int, glyphs: Glyphs = UNICODE) -> str:
@@ -25,6 +26,8 @@ def shorten(text: str, width: int, glyphs: Glyphs = UNICODE) -> str:
     """
     if cell_len(text) <= width:
         return text
+    if len(text) > _LONGEST:  # the steps below take the square of it
+        text = elide(text, _LONGEST, glyphs)
     names = _ARROW.split(text)
     for step in _STEPS:
         names = [step(name, glyphs.ellipsis) for name in names]

@@ -10,24 +10,32 @@ from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
-from ..text import factor, number, path_text, percent, quantity
+from ..text import START_AND_END, beyond_text, core_hours, factor, number, path_text, percent, quantity
 from ..views import ChangeRow, Check, ConfigurationRow, ModelRow, NoiseRow, RankedRow
 from .glyphs import Layout, clean, elide
 from .names import shorten
 
 if TYPE_CHECKING:
+    from quipu.modeling.design.program import Search
     from quipu.modeling.diagnosis import Diagnosis
     from quipu.modeling.refine.selection import RegionSelection
 
 _GAP = 2
+_NARROWEST = 12  # columns of a text that is cut
 _NAMES = ("call path", "region", "function")
 
 
 def model_table(rows: Sequence[ModelRow], layout: Layout) -> Table:
-    """Return models as a table: call path, metric, formula, fit error (SMAPE), what the model rests on, notes."""
+    """Return models as a table: call path, metric, formula, fit error (SMAPE), what the model rests on, notes.
+
+    Those of the start and the end of MPI come last, below a line that says so.
+    """
     texts = [
-        (path_text(row.path), row.metric, row.formula, percent(row.error / 100), row.basis, row.note) for row in rows
+        (path_text(row.path), row.metric, row.formula, percent(row.error / 100), row.basis, row.note)
+        for row in sorted(rows, key=lambda row: row.start_and_end)
     ]
+    if outside := sum(row.start_and_end for row in rows):
+        texts.insert(len(rows) - outside, (f"{START_AND_END}:", "", "", "", "", ""))
     return _elastic(("call path", "metric", "model", "SMAPE", "basis", "note"), texts, (0, 2, 5), (3,), layout)
 
 
@@ -48,16 +56,42 @@ def noise_table(rows: Sequence[NoiseRow], layout: Layout) -> Table:
     return _elastic(headings, texts, (0, 7), (2, 3, 4, 5), layout)
 
 
-def ranking_table(rows: Sequence[RankedRow], unit: str, layout: Layout) -> Table:
-    """Return a ranking of call paths at a point: predicted value, share, interval, formula, extrapolation flag."""
-    texts = []
-    for place, row in enumerate(rows, start=1):
+def ranking_table(
+    rows: Sequence[RankedRow], unit: str, layout: Layout, start_and_end: Sequence[RankedRow] = ()
+) -> Table:
+    """Return a ranking of call paths at a point: predicted value, share, interval, formula.
+
+    Each says how far it is beyond what was measured, and whether it rests on oversubscribed runs. start_and_end: lines
+    below the ranking, which are no part of the program. Where there is no room, models and then shares are left out.
+    """
+    texts: list[tuple[str, ...]] = []
+    for place, row in enumerate((*rows, *start_and_end), start=1):
+        inside = place <= len(rows)
         ends = [quantity(end, unit) for end in (row.low, row.high) if end is not None]
-        flag = "extrapolation" if row.extrapolation else ""
-        value = quantity(row.value, unit)
-        texts.append((str(place), path_text(row.path), value, percent(row.share), " .. ".join(ends), flag, row.formula))
-    headings = ("", "call path", "predicted", "share", "90 % interval", "", "model")
-    return _elastic(headings, texts, (1, 6), (0, 2, 3), layout)
+        numbers = quantity(row.value, unit), percent(row.share) if inside else "", " .. ".join(ends)
+        marks = beyond_text(row.beyond), "oversubscribed" if row.oversubscribed else ""
+        texts.append((str(place) if inside else "", path_text(row.path), *numbers, *marks, row.formula))
+    headings = ("", "call path", "predicted", "share", "90 % interval", "beyond", "", "model")
+    for least in (7, 3):
+        if texts and _least_width(headings, texts, (1, 7)) > layout.width:
+            texts = [(*row[:least], "", *row[least + 1 :]) for row in texts]
+    return _elastic(headings, texts, (1, 7), (0, 2, 3), layout)
+
+
+def search_table(search: Search, layout: Layout) -> Table:
+    """Return suggested runs: point, repetition, core hours, by how much each reduces the variance, reason."""
+    texts = [
+        (
+            str(place),
+            ", ".join(f"{name}={number(value)}" for name, value in search.point(one).items()),
+            str(one.repetition),
+            core_hours(one.cost),
+            percent(one.gain),
+            one.reason,
+        )
+        for place, one in enumerate(search.suggestions, start=1)
+    ]
+    return _elastic(("", "point", "repetition", "cost", "gain", "reason"), texts, (1, 5), (0, 2, 3, 4), layout)
 
 
 def filter_table(selection: RegionSelection, dropped: int, layout: Layout) -> Table:
@@ -99,12 +133,21 @@ def generated_table(rows: Sequence[tuple[str, str, str, str]], layout: Layout) -
 
 def configuration_table(parameters: Sequence[str], rows: Sequence[ConfigurationRow], layout: Layout) -> Table:
     """Return the measured configurations of an experiment: parameter values, repetitions, total of a metric."""
-    headings = (*(clean(name, layout.glyphs) for name in parameters), "repetitions", "total", "spread")
+    names = [clean(name, layout.glyphs) for name in parameters]
+    outside = any(row.start_and_end for row in rows)
+    headings = (*names, "repetitions", "program", "spread", START_AND_END, "")
     texts = [
-        (*map(number, row.point), str(row.repetitions), quantity(row.total, row.unit), percent(row.spread))
+        (
+            *map(number, row.point),
+            str(row.repetitions),
+            quantity(row.total, row.unit),
+            percent(row.spread),
+            quantity(row.start_and_end, row.unit) if outside else "",
+            "oversubscribed" if row.oversubscribed else "",
+        )
         for row in rows
     ]
-    return _elastic(headings, texts, (), tuple(range(len(headings))), layout)
+    return _elastic(headings, texts, (), tuple(range(len(headings) - 1)), layout)
 
 
 def check_table(checks: Sequence[Check], layout: Layout) -> Table:
@@ -131,6 +174,16 @@ def function_table(rows: Sequence[Sequence[str]], layout: Layout) -> Table:
     return _elastic(("function", "source", "blocks", "instructions", "calls", ""), rows, (0, 1), (2, 3, 4), layout)
 
 
+def _least_width(headings: Sequence[str], rows: Sequence[Sequence[str]], elastic: Sequence[int]) -> int:
+    """Return the least width of a table as `_elastic` makes it."""
+    widths = []
+    for at, heading in enumerate(headings):
+        if any(row[at] for row in rows):
+            natural = max([cell_len(heading), *(cell_len(row[at]) for row in rows)])
+            widths.append(min(natural, _NARROWEST) if at in elastic else natural)
+    return sum(widths) + _GAP * (len(widths) - 1)
+
+
 def _elastic(
     headings: Sequence[str], rows: Sequence[Sequence[str]], elastic: Sequence[int], right: Sequence[int], layout: Layout
 ) -> Table:
@@ -155,9 +208,9 @@ def _elastic(
 
 
 def _share(natural: list[int], room: int) -> list[int]:
-    """Divide `room` columns between texts of these widths: no more than each needs, at least 12."""
+    """Divide `room` columns between texts of these widths: no more than each needs, at least `_NARROWEST`."""
     widths = [0] * len(natural)
     for place, at in enumerate(sorted(range(len(natural)), key=lambda at: natural[at])):
-        widths[at] = max(min(natural[at], 12), min(natural[at], room // (len(natural) - place)))
+        widths[at] = max(min(natural[at], _NARROWEST), min(natural[at], room // (len(natural) - place)))
         room -= widths[at]
     return widths

@@ -13,13 +13,14 @@ from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
-from ..text import percent, quantity
+from ..text import START_AND_END, percent, quantity
 from ..views import Scope, Statistics, TreeOptions, TreeView, statistics
 from .glyphs import Layout, clean, elide
 from .names import shorten
 
 _FIRST = ("time", "visits", "blocks", "bytes_sent", "bytes_received")
 _COLUMN_GAP = 2
+START_AND_END_LINE = -1  # in place of a call path: the line above the start and the end of MPI, their sum
 _NARROWEST_PATH = 24
 _STYLES = {RegionKind.MPI: "cyan", RegionKind.OPENMP: "magenta", RegionKind.PYTHON: "yellow", RegionKind.USER: "green"}
 
@@ -75,21 +76,39 @@ def _scopes(view: TreeView, name: str, options: TreeOptions) -> tuple[Scope, ...
 def ordered_paths(tree: CallTree, weight: FloatArray, depth: int | None) -> list[tuple[int, tuple[bool, ...]]]:
     """Return call paths in the order of the view, depth first, heavier siblings first.
 
-    With each comes, for every level from the roots to itself, whether it is the last of its siblings.
+    With each comes, for every level from the roots to itself, whether it is the last of its siblings. The start and the
+    end of MPI come last, below `START_AND_END_LINE`.
     """
     order: list[tuple[int, tuple[bool, ...]]] = []
-    heavy = np.nan_to_num(weight, nan=-1.0)
-    stack: list[tuple[int, tuple[bool, ...]]] = [
-        (node, (True,)) for node in sorted(tree.roots, key=lambda node: (heavy[node], -node))
-    ]
-    while stack:
-        node, last = stack.pop()
-        order.append((node, last))
-        if depth is not None and len(last) > depth:
-            continue
-        below = sorted(tree.children[node], key=lambda child: (heavy[child], -child))
-        stack.extend((child, (*last, at == 0)) for at, child in enumerate(below))
+    heavy, outside = np.nan_to_num(weight, nan=-1.0), tree.start_and_end
+
+    def add(heads: Sequence[int], above: tuple[bool, ...]) -> None:
+        lightest_first = sorted(heads, key=lambda node: (heavy[node], -node))
+        stack = [(node, (*above, at == 0)) for at, node in enumerate(lightest_first)]
+        while stack:
+            node, last = stack.pop()
+            order.append((node, last))
+            if depth is None or len(last) <= depth:
+                below = [child for child in tree.children[node] if outside[child] == outside[node]]
+                below.sort(key=lambda child: (heavy[child], -child))
+                stack.extend((child, (*last, at == 0)) for at, child in enumerate(below))
+
+    for root in sorted((node for node in tree.roots if not outside[node]), key=lambda node: (-heavy[node], node)):
+        add([root], ())
+    heads = start_and_end_heads(tree)
+    if heads:
+        order.append((START_AND_END_LINE, (True,)))
+        if depth is None or depth > 0:
+            add(heads, (True,))
     return order
+
+
+def start_and_end_heads(tree: CallTree) -> list[int]:
+    """Return the call paths of the start and the end of MPI that the program calls."""
+    outside = tree.start_and_end
+    return [
+        node for node in np.flatnonzero(outside).tolist() if tree.parent[node] < 0 or not outside[tree.parent[node]]
+    ]
 
 
 def call_tree(view: TreeView, options: TreeOptions, layout: Layout) -> Table:
@@ -102,9 +121,13 @@ def call_tree(view: TreeView, options: TreeOptions, layout: Layout) -> Table:
     share = _shares(view, columns)
     numeric = list(zip(chain(*headings), chain(*cells), strict=True))
     if share is not None:
-        numeric.insert(len(headings[0]), ("share", [percent(share[node]) for node, _ in rows]))
+        outside = view.tree.start_and_end
+        texts = ["" if node < 0 or outside[node] else percent(share[node]) for node, _ in rows]
+        numeric.insert(len(headings[0]), ("share", texts))
     labels = [_guides(last, 3, layout) for _, last in rows]
-    names = [clean(view.tree.name(node), layout.glyphs) for node, _ in rows]
+    names = [
+        START_AND_END if node == START_AND_END_LINE else clean(view.tree.name(node), layout.glyphs) for node, _ in rows
+    ]
     natural = max((cell_len(guide + name) for guide, name in zip(labels, names, strict=True)), default=9)
     # Metrics that were asked for have precedence over long names, those that were not have not.
     narrowest = _NARROWEST_PATH if options.metrics else max(_NARROWEST_PATH, layout.width * 2 // 5)
@@ -122,7 +145,7 @@ def call_tree(view: TreeView, options: TreeOptions, layout: Layout) -> Table:
         table.add_column(head, justify="right", no_wrap=True)
     for row, (node, _) in enumerate(rows):
         label = Text().append(labels[row], style="dim")
-        label.append(names[row], style=_STYLES.get(view.tree.region_of(node).kind, ""))
+        label.append(names[row], style="dim" if node < 0 else _STYLES.get(view.tree.region_of(node).kind, ""))
         table.add_row(label, *(Text(body[row]) for _, body in kept))
     if len(kept) < len(numeric):
         hidden = ", ".join(dict.fromkeys(head.split("\n")[0] for head, _ in numeric[len(kept) :]))
@@ -158,26 +181,31 @@ def _headings(view: TreeView, column: Column, spread: bool) -> list[str]:
 
 
 def _cells(view: TreeView, column: Column, nodes: list[int], spread: bool, layout: Layout) -> list[list[str]]:
+    """Return the texts of a column: one, or min, mean, max and imbalance; sums of the start and the end in its line."""
     metric = view.metrics[column.metric]
     found = column.statistics
+    heads = start_and_end_heads(view.tree) if metric.over_locations == "sum" and column.metric != "visits" else []
 
     def texts(values: FloatArray) -> list[str]:
-        return [clean(quantity(float(values[node]), metric.unit), layout.glyphs) for node in nodes]
+        numbers = (float(np.nansum(values[heads])) if node < 0 and heads else float(values[node]) for node in nodes)
+        shown = (clean(quantity(x, metric.unit), layout.glyphs) for x in numbers)
+        return ["" if node < 0 and not heads else text for node, text in zip(nodes, shown, strict=True)]
 
     if not spread:
         return [texts(found.value)]
-    imbalance = [percent(float(found.imbalance[node])) for node in nodes]
+    imbalance = ["" if node < 0 else percent(float(found.imbalance[node])) for node in nodes]
     return [texts(found.min), texts(found.mean), texts(found.max), imbalance]
 
 
 def _shares(view: TreeView, columns: Sequence[Column]) -> FloatArray | None:
-    """Return the share of the whole that the first column stands for, if its metric adds up over call paths."""
+    """Return the share of the program that the first column stands for, if its metric adds up over call paths."""
     if not columns or view.metrics[columns[0].metric].over_locations != "sum":
         return None
     first = columns[0]
-    total = float(np.nansum(statistics(view.scoped(first.metric, "exclusive"), view.over).value))
+    total = float(view.tree.program_total(statistics(view.scoped(first.metric, "exclusive"), view.over).value))
     if view.over == "max":  # maxima of call paths do not add up; those of the roots are the whole
-        total = float(np.nansum(statistics(view.scoped(first.metric, "inclusive"), "max").value[list(view.tree.roots)]))
+        roots = [root for root in view.tree.roots if not view.tree.start_and_end[root]]
+        total = float(np.nansum(statistics(view.scoped(first.metric, "inclusive"), "max").value[roots]))
     return first.statistics.value / total if total > 0 else None
 
 

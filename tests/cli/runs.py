@@ -47,9 +47,11 @@ def _column(rows: list[dict[str, list[float]]], metric: Metric) -> NDArray[np.in
     return np.array(values, dtype=np.float64) if metric.unit == "s" else np.array(values, dtype=np.int64)
 
 
-def write_run(folder: Path, p: int, n: int, repetition: int = 1, **changes: object) -> RunArchive:
-    """Write one run archive into an experiment folder."""
+def write_run(folder: Path, p: int, n: int, repetition: int = 1, slower: float = 1.0, **changes: object) -> RunArchive:
+    """Write one run archive into an experiment folder; slower: factor of all times."""
     rows = [rank_values(p, n, repetition, rank) for rank in range(p)]
+    for row in rows:
+        row["time"] = [slower * time for time in row["time"]]
     values = RunValues(
         callpath=np.repeat(np.arange(len(TREE)), p),
         rank=np.tile(np.arange(p), len(TREE)),

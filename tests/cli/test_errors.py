@@ -91,6 +91,7 @@ _COMMANDS = {
     "report",
     "export",
     "generate",
+    "suggest",
 }
 _COMMANDS |= {"doctor", "facts"}
 

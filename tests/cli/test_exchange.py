@@ -90,7 +90,7 @@ def test_the_suffix_chooses_the_format(quipu_here: Quipu, runs: Path, tmp_path: 
         (["export", "{runs}", "-o", "precious.txt"], 2, "precious.txt exists and is no export of measurements"),
         (["export", "{runs}", "--over-ranks", "max"], 2, "--over-ranks max: "),
         (["export", "empty"], 1, "empty: holds no run archive"),
-        (["model", "broken.json"], 1, "broken.json:2: is no JSON"),
+        (["model", "broken.json"], 1, "broken.json:2: is not JSON"),
         (["model", "broken.txt"], 1, "broken.txt:2: POINTS before any PARAMETER"),
         (["show", "cubes"], 1, "profile.cubex: is no Cube profile"),
         (["predict", "precious.txt", "--at", "p=1"], 1, "precious.txt: holds no measurements"),

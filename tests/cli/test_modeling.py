@@ -11,6 +11,7 @@ from quipu.modeling.experiment import Region
 from quipu.report.formats import read_filter
 
 from .conftest import Quipu
+from .runs import write_run
 
 
 def test_models_have_the_planted_form(quipu_here: Quipu, heat: Path) -> None:
@@ -129,14 +130,80 @@ def test_a_filter_says_which_program_shares_are_of(quipu_here: Quipu, tmp_path: 
     for path, time in times.items():
         lines += [f"REGION {path}", "METRIC time", *(f"DATA {time.format(p=p)}" for p in (2, 4, 8, 16, 32))]
     (tmp_path / "start.txt").write_text("\n".join(lines) + "\n")
-    ranking = json.loads(quipu_here("predict", "start.txt", "--at", "p=4096", "--json").out)["ranking"]
-    shares = {entry["path"][-1]: entry["share"] for entry in ranking}
-    assert shares["MPI_Init"] > 0.99 and shares["work"] < 0.01
+    data = json.loads(quipu_here("predict", "start.txt", "--at", "p=4096", "--json").out)
+    shares = {entry["path"][-1]: entry["share"] for entry in data["ranking"]}
+    assert set(shares) == {"main", "work"}
+    assert data["program"]["value"] == pytest.approx(0.0501, rel=0.01)
+    assert [entry["path"][-1] for entry in data["start_and_end"]] == ["start and end", "MPI_Init"]
+    assert data["start_and_end"][0]["value"] == pytest.approx(4096, rel=0.01)
     answer = quipu_here("filter", "start.txt", "--at", "p=4096", "--json")
-    note = "shares are of 0.0501 s, the program without the start and the end of MPI, which take 4.1e+03 s"
+    note = "shares are of 0.0501 s, the program without the start and end of MPI, which take 4.1e+03 s"
     assert note in answer.err and f"# {note}" in (tmp_path / "score-p.filter").read_text()
     regions = {entry["region"]: entry["share"] for entry in json.loads(answer.out)["regions"]}
-    assert regions["work"] == pytest.approx(0.998, abs=0.001)
+    assert regions["work"] == pytest.approx(0.998, abs=0.001) == shares["work"]
+    for command in (["model", "start.txt"], ["diagnose", "start.txt", "--at", "p=4096"]):
+        assert "start and end of MPI" in quipu_here(*command).out
+    predicted = quipu_here("predict", "start.txt", "--at", "p=4096").out.splitlines()
+    assert next(line.split() for line in predicted if line.startswith("program"))[1:3] == ["50.1", "ms,"]
+    assert predicted[-2].split()[:3] == ["start", "and", "end"]
+
+
+def test_a_prediction_says_how_far_it_is_beyond(quipu_here: Quipu, heat: Path) -> None:
+    near, far = (quipu_here("predict", heat, "--at", f"p={p},n=64").out for p in (32, 16 * 512))
+    assert "note: extrapolation: p=32 is 2× beyond the measured 1 to 16" in near
+    assert "note: far extrapolation: p=8192 is 512× beyond the measured 1 to 16" in far
+    assert next(line for line in near.splitlines() if "main->sweep" in line).count("p 2× ") == 1
+    assert next(line for line in far.splitlines() if "main->sweep" in line).count("p 512× ") == 1
+    data = json.loads(quipu_here("predict", heat, "--at", "p=32,n=640", "--json").out)
+    assert data["beyond"] == data["ranking"][0]["beyond"] == {"p": 2, "n": 4}
+    assert "beyond" not in quipu_here("predict", heat, "--at", "p=4,n=64").out
+
+
+@pytest.fixture(scope="module")
+def crowded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An experiment on a node of two processors: 4 and 8 ranks shared them, and took twice and four times as long."""
+    folder = tmp_path_factory.mktemp("crowded") / "runs"
+    for p in (1, 2, 4, 8):
+        node = {"host": "node1", "cpus": 2, "ranks": [{"rank": rank} for rank in range(p)]}
+        for n in (32, 64, 96, 128):
+            write_run(folder, p, n, slower=max(1.0, p / 2), nodes=(node,))
+    return folder
+
+
+def test_oversubscribed_runs_are_marked_in_every_view(quipu_here: Quipu, crowded: Path, tmp_path: Path) -> None:
+    points = "8 configurations: p = 4, 8; n = 32, 64, 96, 128"
+    data = json.loads(quipu_here("predict", crowded, "--at", "p=64,n=128", "--json").out)
+    marked = {entry["path"][-1]: entry["oversubscribed"] for entry in data["ranking"]}
+    assert marked == {"main": False, "sweep": False, "exchange": False, "MPI_Sendrecv": True, "MPI_Allreduce": True}
+    sweep = next(entry for entry in data["ranking"] if entry["path"][-1] == "sweep")
+    assert sweep["value"] == pytest.approx(2e-8 * 128**3 / 64, rel=0.05)
+    assert sweep["beyond"] == {"p": 32}  # of the two values of p that its model rests on
+    table = quipu_here("predict", crowded, "--at", "p=64,n=128").out
+    assert points in table.replace("\n", " ")
+    assert table.count("  oversubscribed  ") == 2
+    effort = quipu_here("predict", crowded, "--at", "p=64,n=128", "-m", "bytes_sent").out
+    assert "oversubscribed" not in effort
+    models = json.loads(quipu_here("model", crowded, "--metric", "time,blocks", "--json").out)["models"]
+    assert {(one["path"][-1], one["metric"]) for one in models if one["oversubscribed"]} == {
+        ("MPI_Sendrecv", "time"),
+        ("MPI_Allreduce", "time"),
+    }
+    for command in (["show"], ["model"], ["diagnose", "--at", "p=64,n=128"], ["filter", "--at", "p=64,n=128"]):
+        answer = quipu_here(command[0], crowded, *command[1:])
+        assert "more ranks than" in (answer.out + answer.err).replace("\n", " "), command
+    assert "this run had more ranks than processors" in quipu_here("show", crowded / "p=8,n=64.r1").out
+    assert json.loads(quipu_here("show", crowded, "--json").out)["oversubscribed"] is True
+    assert json.loads(quipu_here("show", crowded, "--at", "p=2", "--json").out)["oversubscribed"] is False
+    assert quipu_here("report", crowded, "-o", "report.html").code == 0
+    page = json.loads((tmp_path / "report.html").read_text().split('id="quipu-data">')[1].split("</script>")[0])
+    assert page["oversubscribed"] == [False] * 8 + [True] * 8
+    assert "oversubscribed" in quipu_here("export", crowded, "-o", "crowded.json").err
+
+
+def test_a_file_of_models_keeps_what_is_oversubscribed(quipu_here: Quipu, crowded: Path) -> None:
+    assert quipu_here("model", crowded, "-o", "models.json").code == 0
+    answers = [quipu_here("predict", of, "--at", "p=64,n=128", "--json").out for of in (crowded, "models.json")]
+    assert answers[0] == answers[1]
 
 
 def test_a_report(quipu_here: Quipu, heat: Path, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from quipu.modeling.document import from_document, to_document
 from quipu.modeling.errors import FormatError, ModelingError
 from quipu.modeling.evaluation import evaluate
 from quipu.modeling.experiment import CallTree, Experiment, Metric, Region, RegionKind
+from quipu.modeling.extrapolation import is_far, times_beyond
 from quipu.modeling.pmnf.model import Model
 from quipu.modeling.refine.selection import select
 
@@ -138,7 +139,28 @@ def test_the_start_of_mpi_counts_nowhere(start: str) -> None:
     selection = select(analysis, {"p": 4096.0})
     assert {choice.region.name for choice in selection.kept} == {"main", "work"}
     assert selection.total == pytest.approx(0.0501, rel=0.05)
-    assert selection.total + selection.startup == pytest.approx(evaluate(analysis, {"p": 4096.0}).total.value)
+    evaluation = evaluate(analysis, {"p": 4096.0})
+    assert (selection.total, selection.start_and_end) == (evaluation.total.value, evaluation.start_and_end.value)
+    assert [one.label for one in evaluation.ranking(inclusive=True)] == ["main", "main->work"]
+    assert evaluation.ranking()[0].share == pytest.approx(0.998, abs=0.001)
+    (outside,) = evaluation.ranking(start_and_end=True)
+    assert outside.value == evaluation.start_and_end.value == pytest.approx(0.3 * 4096, rel=0.01)
+    assert np.isnan(outside.share)
+    inclusive = {one.path: one.value for one in evaluation.ranking(inclusive=True)}
+    assert inclusive[0] == pytest.approx(evaluation.total.value)
+    assert "p" not in str(analysis.models("time", inclusive=True)[0].model)
+    assert np.allclose(experiment.inclusive("time")[0], 0.0501)
+
+
+def test_how_far_a_prediction_is_beyond_the_measurements(analysis: Analysis) -> None:
+    largest = {name: high for name, (_, high) in zip(analysis.parameters, analysis.ranges, strict=True)}
+    near = evaluate(analysis, {"p": 2 * largest["p"], "n": largest["n"]})
+    far = evaluate(analysis, {"p": 512 * largest["p"], "n": 3 * largest["n"]})
+    assert (near.beyond, far.beyond) == ({"p": 2.0}, {"p": 512.0, "n": 3.0})
+    assert (is_far(near.beyond), is_far(far.beyond)) == (False, True)
+    assert all(one.beyond == {"p": 512.0, "n": 3.0} for one in far.ranking() if one.model)
+    assert times_beyond({"p": 0.5, "n": 3}, [(2, 8), (1, 4)]) == {"p": 4.0}
+    assert evaluate(analysis, largest).ranking()[0].beyond == {}
 
 
 def test_selection_keeps_the_way_to_main(analysis: Analysis) -> None:

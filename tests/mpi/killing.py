@@ -84,19 +84,25 @@ def is_at_work(folder: Path, rank: int, operations: int) -> bool:
     return progress is not None and progress[-1] >= operations
 
 
+def wait_until_at_work(folder: Path, operations: int) -> None:
+    """Return when all ranks of a run have finished so many operations. Raises AssertionError if they never do."""
+    end = time.monotonic() + PATIENCE
+    while not all(is_at_work(folder, rank, operations) for rank in range(RANKS)):
+        assert time.monotonic() < end, f"the ranks did not begin within {PATIENCE} s"
+        time.sleep(PAUSE)
+
+
 def kill_after(folder: Path, seconds: float, operations: int, moments: Moments) -> None:
     """SIGKILL for all ranks of a run, so long after the last of them has finished so many operations."""
-    end = time.monotonic() + PATIENCE
-    pause = threading.Event()
-    while time.monotonic() < end:
-        if all(is_at_work(folder, rank, operations) for rank in range(RANKS)):  # their notes were written before
-            pause.wait(seconds)
-            moments.killed = time.monotonic_ns()
-            for note in folder.glob(".raw-*/rank-*.json"):
-                os.kill(int(json.loads(note.read_text())["pid"]), signal.SIGKILL)
-            return
-        pause.wait(PAUSE)
-    moments.told.append(f"the ranks did not begin within {PATIENCE} s")
+    try:
+        wait_until_at_work(folder, operations)  # their notes were written before
+    except AssertionError as error:
+        moments.told.append(str(error))
+        return
+    time.sleep(seconds)
+    moments.killed = time.monotonic_ns()
+    for note in folder.glob(".raw-*/rank-*.json"):
+        os.kill(int(json.loads(note.read_text())["pid"]), signal.SIGKILL)
 
 
 def killed_run(

@@ -17,13 +17,17 @@ from quipu.agent.profile.reader import ProcessProfile, read_profile
 FUNCTIONS = PROGRAMS / "functions.py"
 
 
-def interpreters() -> list[str]:
-    """This Python and the others of PATH, those with sys.monitoring among them."""
-    found = [sys.executable]
-    for minor in (10, 12, 13, 14):
-        path = shutil.which(f"python3.{minor}")
-        if path and subprocess.run([path, "-c", ""], capture_output=True, check=False).returncode == 0:
-            found.append(path)
+# With the profile function of 3.11 and before, and with sys.monitoring.
+OTHERS = [minor for minor in (10, 11, 12, 13, 14) if minor != sys.version_info.minor]
+
+
+def interpreter(minor: int) -> str | None:
+    """Return Python 3.minor: that of PATH, or of pyenv, whose commands on PATH start only where a folder asks so."""
+    kept = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
+    of_pyenv = sorted(kept.glob(f"versions/3.{minor}.*/bin/python3.{minor}"))
+    found = shutil.which(f"python3.{minor}")
+    if found is None or Path(found).parent == kept / "shims":
+        return str(of_pyenv[-1]) if of_pyenv else None
     return found
 
 
@@ -51,9 +55,16 @@ def visits_of(profile: ProcessProfile) -> Counter[tuple[str, ...]]:
     return visits
 
 
-@pytest.mark.parametrize("python", interpreters())
-def test_functions_are_regions(python: str, tmp_path: Path) -> None:
-    profile = measure([python, str(FUNCTIONS)], tmp_path, {"QUIPU_PYTHON": "1"})
+@pytest.mark.parametrize("minor", [sys.version_info.minor, *OTHERS])
+def test_functions_are_regions(minor: int, tmp_path: Path) -> None:
+    python = sys.executable if minor == sys.version_info.minor else interpreter(minor)
+    if python is None:
+        pytest.skip(f"Python 3.{minor} is not installed: its functions were not measured")
+    check_functions(measure([python, str(FUNCTIONS)], tmp_path, {"QUIPU_PYTHON": "1"}))
+
+
+def check_functions(profile: ProcessProfile) -> None:
+    """Check the visits of what functions.py calls."""
     visits = visits_of(profile)
     above = ("<module>", "main")
     old = not any("<locals>" in path[-1] for path in visits)  # names of Python 3.10 and older

@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 from measured import Run, launch
 
-LATE = 0.25  # as in waits.c: long compared with what a busy machine keeps a process from running
-ATTEMPTS = 4
+LATE = 0.25  # as in waits.c
+# The operations of waits.c by the function that rank 0 waits in.
+OPERATIONS = {"MPI_Recv": (0, 1), "MPI_Send": (2,), "MPI_Wait": (3,), "MPI_Allreduce": (4,), "MPI_Bcast": (5,)}
+RESOLUTION = 2e-3  # seconds that clocks calibrated over a run this short may be apart
 
 
 def seconds(run: Run, rank: int, metric: str) -> dict[str, float]:
@@ -30,53 +32,39 @@ def waits(program: Path, folder: Path, library: Path, mode: str) -> Run:
     return launch([str(program)], 2, folder, variables)
 
 
-def undisturbed(program: Path, folder: Path, library: Path, mode: str, check: Callable[[Run], None]) -> Run:
-    """Return the first run that passes: ranks wait for each other, too, when the machine stops one of them."""
-    for attempt in range(ATTEMPTS):
-        place = folder / str(attempt)
-        place.mkdir()
-        run = waits(program, place, library, mode)
-        try:
-            check(run)
-        except AssertionError:
-            if attempt == ATTEMPTS - 1:
-                raise
-        else:
-            break
-    return run
+def least_wait(run: Run, name: str) -> float:
+    """Return how long rank 0 waited in a function at least, whenever the machine let the ranks run.
+
+    What of its time in the function is after rank 1 began need not be waiting; all before is.
+    """
+    stamps = np.fromfile(run.folder / "stamps").reshape(-1, 2, 2)
+    assert (stamps[:, 1, 0] - stamps[:, 0, 0] >= LATE).all()
+    later = sum(stamps[number, 0, 1] - stamps[number, 1, 0] for number in OPERATIONS[name])
+    return float(seconds(run, 0, "time")[name] - later - RESOLUTION)
 
 
 @pytest.mark.parametrize("mode", ["sample", "all"])
 def test_the_rank_that_comes_first_waits(
     program: Callable[[str], Path], library: Path, tmp_path: Path, mode: str
 ) -> None:
-    def check(run: Run) -> None:
-        early, late = (seconds(run, rank, "wait_time") for rank in (0, 1))
-        time = seconds(run, 0, "time")
-        for name, times in {"MPI_Recv": 2, "MPI_Send": 1, "MPI_Wait": 1, "MPI_Allreduce": 1, "MPI_Bcast": 1}.items():
-            assert 0.8 * times * LATE < early[name], (name, early)
-            # The long message of the late rank goes in pieces: on a busy machine it waits for the receiver at each.
-            assert name == "MPI_Send" or late[name] < 0.5 * LATE, (name, late)
-        assert early["MPI_Bcast"] > 0.8 * time["MPI_Bcast"]
-
-    run = undisturbed(program("waits"), tmp_path, library, mode, check)
+    run = waits(program("waits"), tmp_path, library, mode)
+    early = seconds(run, 0, "wait_time")
+    for name in OPERATIONS:
+        assert early[name] >= least_wait(run, name), (name, early)
     for rank in (0, 1):
         wait, time = seconds(run, rank, "wait_time"), seconds(run, rank, "time")
         assert all(wait[name] <= time[name] for name in wait), (rank, wait, time)
-    for rank in (0, 1):
         assert run.profiles[rank].attributes["mpi_wait"] == mode
         assert int(run.profiles[rank].attributes["mpi_wait_probes"]) >= 2
-        assert 0 < float(run.profiles[rank].attributes["mpi_wait_probe_seconds"]) < 5
+        assert float(run.profiles[rank].attributes["mpi_wait_probe_seconds"]) > 0
 
 
 def test_without_probes_only_point_to_point_waits(
     program: Callable[[str], Path], library: Path, tmp_path: Path
 ) -> None:
-    def check(run: Run) -> None:
-        assert seconds(run, 0, "wait_time")["MPI_Recv"] > 1.6 * LATE
-
-    run = undisturbed(program("waits"), tmp_path, library, "local", check)
+    run = waits(program("waits"), tmp_path, library, "local")
     early = seconds(run, 0, "wait_time")
+    assert early["MPI_Recv"] >= least_wait(run, "MPI_Recv")
     assert early["MPI_Allreduce"] == early["MPI_Bcast"] == 0
 
 

@@ -20,6 +20,9 @@ PROGRAMS = Path(__file__).parent / "programs"
 # LLVMs with a clang here that the pass supports; the first is the wrappers' default.
 INSTALLED_LLVMS = [version for version in ("19", "16") if shutil.which(f"clang-{version}")]
 
+ENDS_WITH = {"control_flow.cpp": 7}
+"""Exit codes of those of tests/native/programs whose main returns another one than 0."""
+
 Tree = dict[tuple[str, ...], dict[str, float]]
 
 
@@ -85,13 +88,13 @@ class Workshop:
     def _compile(self, command: list[str], program: Path) -> None:
         subprocess.run([*command, "-o", program], check=True, env=self.environment, cwd=self.folder)
 
-    def run(self, program: Path, *arguments: str, **environment: str) -> Measured:
-        """Run a program and read the one profile that it leaves."""
-        (measured,) = self.run_all(program, *arguments, **environment)
+    def run(self, program: Path, *arguments: str, ends_with: int = 0, **environment: str) -> Measured:
+        """Run a program that ends with this exit code and read the one profile that it leaves."""
+        (measured,) = self.run_all(program, *arguments, ends_with=ends_with, **environment)
         return measured
 
-    def run_all(self, program: Path, *arguments: str, **environment: str) -> list[Measured]:
-        """Run a program and read the profiles that it and its children leave."""
+    def run_all(self, program: Path, *arguments: str, ends_with: int = 0, **environment: str) -> list[Measured]:
+        """Run a program that ends with this exit code and read the profiles that it and its children leave."""
         raw = self.folder / f"raw-{len(list(self.folder.iterdir()))}"
         raw.mkdir()
         done = subprocess.run(
@@ -102,6 +105,7 @@ class Workshop:
             timeout=120,
             check=False,
         )
+        assert done.returncode == ends_with, done.stderr
         return [
             Measured(done.stdout, done.stderr, done.returncode, read_profile(profile))
             for profile in sorted(raw.glob("profile-*.quipu"))

@@ -16,9 +16,8 @@ OPTIMIZATION = ["-O0", "-O1", "-O2", "-O3"]
 
 @pytest.mark.parametrize("level", OPTIMIZATION)
 def test_every_way_out_of_a_function(workshop, level: str) -> None:
-    run = workshop.run(workshop.build("control_flow.cpp", level, "--quipu-all"))
+    run = workshop.run(workshop.build("control_flow.cpp", level, "--quipu-all"), ends_with=7)
     tree = run.tree
-    assert run.returncode == 7
     assert run.stdout == "55 0 1 3\n"
     assert run.profile.state == ProfileState.ENDED
     main = ("main",)
@@ -37,7 +36,7 @@ def test_every_way_out_of_a_function(workshop, level: str) -> None:
 
 def test_blocks_of_frames_that_never_return(workshop) -> None:
     """inner_jump(k) executes 3k + 3 blocks before longjmp; main and leaves() end in exit()."""
-    tree = workshop.run(workshop.build("control_flow.cpp", "-O0", "--quipu-all")).tree
+    tree = workshop.run(workshop.build("control_flow.cpp", "-O0", "--quipu-all"), ends_with=7).tree
     inner = ("main", "jumps()", "outer_jump(int)", "inner_jump(int)")
     assert tree[inner]["blocks"] == sum(3 * k + 3 for k in (1, 2, 3))
     assert tree[("main", "leaves()")]["blocks"] == 1

@@ -8,10 +8,12 @@ from pathlib import Path
 
 from quipu.agent.profile.reader import ProfileState, read_profile
 
+from .conftest import ENDS_WITH
+
 
 def sealed_profile(workshop, source: str, **environment: str) -> Path:
     program = workshop.build(source, "-O1", "--quipu-all")
-    workshop.run(program, **environment)
+    workshop.run(program, ends_with=ENDS_WITH.get(source, 0), **environment)
     (path,) = workshop.folder.glob("raw-*/profile-*.quipu")
     return path
 

@@ -127,7 +127,7 @@ def test_kept_values_are_read() -> None:
         (archive(_EXPERIMENT.replace(b"[0, 1]", b"[7, 0]")), r"without values/7\.indx"),
         (archive(_EXPERIMENT.replace(b"[0, 1]", b'["../x", 0]')), r'"values" is not \[chunk, index\]'),
         (archive(_EXPERIMENT.replace(b'"mean": 9.0', b'"mea": 9.0')), '"mean" is missing'),
-        (archive(b"[" + b" " * (100 << 20)), "expands to more than"),
+        (archive(b"[" + b" " * (300 << 20)), "expands to more than"),
         (archive(b"[]"), '"measurements" is missing'),
         (archive()[:-10], "damaged .extra-p file"),
     ],

@@ -11,15 +11,19 @@ from fractions import Fraction
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from quipu.modeling.behaviour import Behaviour
 from quipu.modeling.diagnosis import Cause, Line, Slowdown
+from quipu.modeling.experiment import CallTree, Experiment, Metric, Region
 from quipu.modeling.pmnf import Change, Deviation
+from quipu.modeling.pmnf.model import Alternative, Factor, Model, Term
 from quipu.report.html import html_report
 from quipu.report.html.page import script_json
 from quipu.report.text import quantity
+from quipu.report.views import PlacedModel
 
 from .browser import document, instrumented
 from .planted import HOSTILE, TEMPLATE, model, planted
@@ -134,8 +138,76 @@ def test_alive_in_a_browser(tmp_path: Path) -> None:
     assert 'class="curve"' in dom
     assert "&lt;/script&gt;&lt;img src=x onerror=alert(1)&gt;" in dom
     assert "<img" not in dom
-    assert "extrapolation: p, n outside of the measured range" in dom
+    assert "far extrapolation: p=1024 is 64× beyond the measured 1 to 16, n=4096 is 16× beyond" in dom
+    assert ">p 64×, n 16× beyond (far)</span>" in dom
     assert "Table I: allreduce" not in dom.split("<script")[0]  # main is chosen, not the reduction
+
+
+def test_the_start_of_mpi_and_oversubscribed_points_in_a_browser(tmp_path: Path) -> None:
+    """MPI_Init in place of the reduction: it has a line of its own, below the program and below the ranking."""
+    experiment, models = planted()
+    regions = tuple(
+        Region("MPI_Init", "MPI_Init", region.kind) if region.name == "MPI_Allreduce" else region
+        for region in experiment.tree.regions
+    )
+    tree = CallTree(regions, experiment.tree.region, experiment.tree.parent)
+    experiment = replace(experiment, tree=tree, oversubscribed=experiment.points[:, 0] > 8)
+    models = [replace(one, oversubscribed=one.path == 5) for one in models]
+    page = tmp_path / "report.html"
+    script = "const c=document.getElementById('configuration');c.value='16';c.dispatchEvent(new Event('change'));"
+    page.write_text(instrumented(html_report(experiment, models, target={"p": 32, "n": 256}), script), "utf-8")
+    dom, console = document(page, tmp_path / "profile")
+    assert console == ""
+    rows = dom[dom.index('<div id="rows"') : dom.index('id="tree-status"')]
+    labels = re.findall(r'class="label">([^<]*)<|class="name">(start and end of MPI)<', rows)
+    assert ["".join(pair) for pair in labels][-2:] == ["start and end of MPI", "MPI_Init"]
+    assert "8 of 8 call paths shown" not in dom and re.search(r"\d of 8 call paths shown", dom)
+    ranking = dom[dom.index('<table id="ranked"') : dom.index('id="diagnosis"')]
+    body, foot = ranking.split("<tfoot>")
+    assert "MPI_Init" not in body and "MPI_Init" in foot and ">oversubscribed</span>" in foot
+    assert ">p 2× beyond</span>" in foot
+    total = sum(m.model.predict((32, 256)).value for m in models if m.metric == "time" and m.model and m.path != 5)
+    assert f"<dt>program, time</dt><dd>{quantity(total, 's')}</dd>" in dom
+    assert '<option value="15">' in dom and "p=16, n=256 (oversubscribed)</option>" in dom
+    plot = dom[dom.index('<div id="plot">') : dom.index('<table id="models">')]
+    assert plot.count('class="point oversubscribed"') > 1 and plot.count('class="point"') > 1
+
+
+def test_quantiles_of_mixtures_in_the_page_are_those_of_the_models(tmp_path: Path) -> None:
+    """Three hundred call paths with two to four hypotheses: point masses, narrow and wide errors, far apart or not."""
+    random = np.random.default_rng(5)
+    paths, parameters = 300, ("p",)
+    tree = CallTree((Region("main", "main"),), np.zeros(paths, dtype=int), np.arange(paths) - 1)
+    points = np.array([[2.0], [4.0], [8.0]])
+    models = []
+    for path in range(paths):
+        others = [random.lognormal(0, 1.5) for _ in range(random.integers(1, 4))]
+        weights = random.dirichlet(np.ones(len(others) + 1) * random.choice([0.3, 3]))
+        scatter = random.choice([0.0, 1e-4, 0.02, 0.5])
+        terms = [(Term(size, (Factor("p", Fraction(int(random.integers(1, 4)), 2)),)),) for size in (1.0, *others)]
+        alternatives = tuple(
+            Alternative(float(weight), 0.1, term) for weight, term in zip(weights[1:], terms[1:], strict=True)
+        )
+        covariance = ((0.0, 0.0), (0.0, float(scatter) ** 2)) if scatter else ()
+        form = Model(parameters, 0.1, terms[0], None, ((2.0, 8.0),), covariance, alternatives)
+        models.append(PlacedModel(path, "time", form, "effort"))
+    values = {"time": np.ones((paths, 3, 1))}
+    experiment = Experiment("mixtures", parameters, points, tree, {"time": Metric("time", "s")}, values)
+    script = "const s=document.getElementById('scope');s.value='exclusive';s.dispatchEvent(new Event('change'));"
+    page = tmp_path / "report.html"
+    page.write_text(instrumented(html_report(experiment, models, target={"p": 64}), script), "utf-8")
+    dom, console = document(page, tmp_path / "profile")
+    assert console == ""
+    table = dom[dom.index('<table id="ranked"') :]
+    shown = re.findall(r'<tr data-path="(\d+)".*?"number">([^<]*)</td><td class="number interval">([^<]*)<', table)
+    assert len(shown) == 25
+    for path, middle, interval in shown:
+        form = models[int(path)].model
+        assert form is not None
+        expected = form.predict((64.0,))
+        assert middle == quantity(expected.value, "s")
+        ends = f"{quantity(expected.lower, 's')} .. {quantity(expected.upper, 's')}"
+        assert interval == (ends if expected.upper > expected.lower else "-")
 
 
 def test_noise_and_changes_of_behaviour_in_a_browser(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from quipu.modeling.errors import FormatError, UsageError
 from quipu.modeling.experiment import Region, RegionKind
+from quipu.modeling.printable import printable
 from quipu.report.formats.fnmatch import escape, matches
 from quipu.report.formats.scorep_filter import format_filter, parse_filter, read_filter
 
@@ -113,9 +114,12 @@ _TRICKY = st.text(st.sampled_from(list("ab\\[]*?# \t\r!^-")), min_size=1, max_si
 
 @given(st.sets(_NAMES | _TRICKY, max_size=8), _NAMES | _TRICKY)
 def test_reading_back_gives_the_same_set(names: set[str], other: str) -> None:
-    parsed = parse_filter(format_filter(names, ["x"]))
+    text = format_filter(names, ["x"])
+    parsed = parse_filter(text)
     assert all(parsed.includes(Region(name, "display")) for name in names)
-    assert parsed.includes(Region(other, "display")) == (other in names)
+    assert printable(text) == text.replace("\t", "?")
+    if all(printable(name) == name for name in names):  # what could steer a terminal fits as any character would
+        assert parsed.includes(Region(other, "display")) == (other in names)
 
 
 _PIECES = st.sampled_from([*"abcz[]!^-\\*?/ ", "[:alpha:]", "[:digit:]", "[a-c]", "[!a]", "\\[", "é"])

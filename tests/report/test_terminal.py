@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from quipu.modeling.errors import ModelingError
 from quipu.modeling.experiment import CallTree, Metric, Region, RegionKind
 from quipu.report.json_views import checks_json, ranking_json, show_json
+from quipu.report.model_views import RankingView
 from quipu.report.terminal import (
     ASCII,
     UNICODE,
@@ -69,6 +70,29 @@ main                       1.72 s  100.0%     100 ms       1       1.00 G
 """)
 
 
+def test_the_start_and_the_end_of_mpi_stand_apart() -> None:
+    """Below a line with their sum; inclusive values, shares and the total of the program are without them."""
+    names = ("main", "MPI_Init", "solve", "MPI_Finalize", "start")
+    regions = tuple(Region(name, name, RegionKind.MPI if "MPI" in name else RegionKind.FUNCTION) for name in names)
+    tree = CallTree(regions, np.array([0, 4, 1, 2, 3]), np.array([-1, 0, 1, 0, 0]))
+    times = {"time": np.array([[0.1], [0.2], [60.0], [0.7], [3.0]])}
+    view = TreeView("run", tree, METRICS, times)
+    assert lines(plain_text(call_tree(view, TreeOptions(), Layout(92)))) == lines("""
+call path             time incl   share  time excl
+main                     1.00 s  100.0%     100 ms
+├─ solve                 700 ms   70.0%     700 ms
+└─ start                 200 ms   20.0%     200 ms
+start and end of MPI     63.0 s             63.0 s
+├─ MPI_Init              60.0 s             60.0 s
+└─ MPI_Finalize          3.00 s             3.00 s
+""")
+    shallow = plain_text(call_tree(view, TreeOptions(depth=0), Layout(92)))
+    assert [line.split()[0] for line in lines(shallow)[1:]] == ["main", "start"]
+    data = show_json(view, TreeOptions())
+    assert [path["start_and_end"] for path in data["call_paths"]] == [False, False, True, False, True]
+    assert data["call_paths"][0]["values"]["time"]["inclusive"]["value"] == pytest.approx(1.0)
+
+
 def test_tree_ascii_exclusive_sorted_and_cut_at_a_depth() -> None:
     selection = TreeOptions(metrics=("blocks", "comm_size"), scope="exclusive", depth=1, sort="visits")
     text = plain_text(call_tree(VIEW, selection, Layout(80, ASCII)))
@@ -98,7 +122,7 @@ def test_an_unknown_metric_lists_those_there_are() -> None:
 def test_no_line_is_wider_than_asked_for(width: int, glyphs: object) -> None:
     layout = Layout(width, ASCII if glyphs is ASCII else UNICODE)
     rows = [ModelRow(("main",) * 30, "time", "1.2e-8·n³·log2(p) + " * 9, 12.3, "25 configurations")]
-    ranked = [RankedRow(("main",) * 30, 1.5, 0.75, "3·n³" * 40, 1.2, 1.9, True)]
+    ranked = [RankedRow(("main",) * 30, 1.5, 0.75, "3·n³" * 40, 1.2, 1.9, {"p": 2.0})]
     for table in (
         call_tree(VIEW, TreeOptions(), layout),
         call_tree(VIEW, TreeOptions(spread=True), layout),
@@ -119,11 +143,18 @@ call path    metric  model              SMAPE  basis     note
 main->sweep  time    2e-8·n³/p + 0.001   3.4%  effort
 main         blocks                         -  measured  not measured
 """)
-    ranked = [RankedRow(("main", "sweep"), 12.5, 0.9, "2e-8·n³/p", 11.0, 14.0, True), RankedRow(("main",), 0.001, 0.1)]
-    assert lines(plain_text(ranking_table(ranked, "s", Layout(110)))) == lines("""
-   call path    predicted  share  90 % interval                    model
-1  main->sweep     12.5 s  90.0%  11.0 s .. 14.0 s  extrapolation  2e-8·n³/p
-2  main           1.00 ms  10.0%
+    ranked = [
+        RankedRow(("main", "sweep"), 12.5, 0.9, "2e-8·n³/p", 11.0, 14.0, {"p": 512.0, "n": 4.0}),
+        RankedRow(("main", "wait"), 0.001, 0.1, beyond={"p": 2.0}, oversubscribed=True),
+        RankedRow(("main",), 0.001, 0.1),
+    ]
+    outside = [RankedRow(("start and end of MPI",), 60.0, float("nan"))]
+    assert lines(plain_text(ranking_table(ranked, "s", Layout(120), outside))) == lines("""
+   call path             predicted  share  90 % interval     beyond                        model
+1  main->sweep              12.5 s  90.0%  11.0 s .. 14.0 s  p 512×, n 4×                  2e-8·n³/p
+2  main->wait              1.00 ms  10.0%                    p 2×          oversubscribed
+3  main                    1.00 ms  10.0%
+   start and end of MPI     60.0 s
 """)
 
 
@@ -288,8 +319,13 @@ def test_json_of_a_tree() -> None:
 
 
 def test_json_of_a_ranking() -> None:
-    rows = [RankedRow(("main",), 2.0, 1.0, "n", None, None, True)]
-    data = ranking_json("heat", METRICS["time"], {"n": 10.0}, rows)
+    row = RankedRow(("main",), 2.0, 1.0, "n", None, None, {"n": 2.5})
+    start = RankedRow(("MPI_Init",), 3.0, float("nan"))
+    view = RankingView(METRICS["time"], (row,), row, (start,), {"n": 2.5}, (), ("far",), ())
+    data = ranking_json("heat", {"n": 10.0}, view)
     assert data["extrapolation"] is True
+    assert data["beyond"] == data["ranking"][0]["beyond"] == {"n": 2.5}
+    assert data["program"]["value"] == 2
+    assert [entry["share"] for entry in data["start_and_end"]] == [None]
     assert data["ranking"][0]["value"] == 2
     assert data["ranking"][0]["low"] is None

@@ -39,7 +39,8 @@ class LaunchPlan:
     settings: the part of `environment` that Quipu added for the MPI's sake; notes: one line on each.
     ranks: how many processes, None if the command does not say. programs: the executables that were found.
     files: what must be there before the start, in the folder for raw profiles. details: more about the launch, kept
-    with the run. rank_processes: whether each rank is a process.
+    with the run. rank_processes: whether each rank is a process. local_ranks: how many run on processors of this
+    machine, None if that is not known; simulated ranks need none.
     """
 
     argv: tuple[str, ...]
@@ -54,6 +55,7 @@ class LaunchPlan:
     files: Mapping[Path, str] = field(default_factory=dict)
     details: Mapping[str, str] = field(default_factory=dict)
     rank_processes: bool = True
+    local_ranks: int | None = None
 
 
 class Launcher(ABC):

@@ -41,6 +41,7 @@ class Direct(Launcher):
             family=self.family,
             version=self.version,
             is_mpi=False,
+            local_ranks=1,
         )
 
 
@@ -66,16 +67,11 @@ class OpenMPI(Launcher):
         if remote:
             for name in (*request.variables, *added.settings):
                 forwarded += ["-x", name]
-        return _assembled(self, request, programs, ranks, added=added, forwarded=forwarded)
+        return _assembled(self, request, programs, ranks, remote=remote, added=added, forwarded=forwarded)
 
     def _several_nodes(self, programs: list[Context], request: LaunchRequest) -> bool:
         named = ("H", "host", "hostfile", "machinefile", "default-hostfile")
-        nodes = request.environment.get("SLURM_JOB_NUM_NODES", "1")
-        return (
-            any(context.has(*named) for context in programs)
-            or (nodes.isdigit() and int(nodes) > 1)
-            or "PBS_NODEFILE" in request.environment
-        )
+        return any(context.has(*named) for context in programs) or _in_a_job(request)
 
     def _oversubscribe(self, programs: list[Context], why: str, added: _Additions) -> None:
         if not any(context.has("oversubscribe") for context in programs):
@@ -102,7 +98,9 @@ class Hydra(Launcher):
         if any(context.has("genvnone", "genvlist", "envnone", "envlist") for context in programs):
             for name, value in request.variables.items():
                 forwarded += ["-env", name, value]
-        return _assembled(self, request, programs, ranks, forwarded=forwarded)
+        remote = any(context.has("f", "host", "hosts", "hostfile", "machinefile") for context in programs)
+        remote = remote or _in_a_job(request)
+        return _assembled(self, request, programs, ranks, remote=remote, forwarded=forwarded)
 
 
 class Slurm(Launcher):
@@ -122,7 +120,13 @@ class Slurm(Launcher):
                     f"srun --export={exported}: the ranks would not see the variables that switch measuring on; "
                     f"use --export=ALL{'' if exported == 'NONE' else ',' + exported}"
                 )
-        return _assembled(self, request, programs, _ranks(programs, ("n", "ntasks")))
+        return _assembled(self, request, programs, _ranks(programs, ("n", "ntasks")), remote=True)
+
+
+def _in_a_job(request: LaunchRequest) -> bool:
+    """Whether a batch system gave this launch several nodes, or may have."""
+    nodes = request.environment.get("SLURM_JOB_NUM_NODES", "1")
+    return (nodes.isdigit() and int(nodes) > 1) or "PBS_NODEFILE" in request.environment
 
 
 def _exists(request: LaunchRequest) -> Callable[[str], bool]:
@@ -152,10 +156,14 @@ def _assembled(
     programs: list[Context],
     ranks: int | None,
     *,
+    remote: bool,
     added: _Additions | None = None,
     forwarded: list[str] | None = None,
 ) -> LaunchPlan:
-    """Return the command with `forwarded` options and the shim before every program."""
+    """Return the command with `forwarded` options and the shim before every program.
+
+    remote: ranks may run on other nodes.
+    """
     command = request.command
     added = added or _Additions(request)
     argv = [command[0]]
@@ -178,4 +186,5 @@ def _assembled(
         family=launcher.family,
         version=launcher.version,
         is_mpi=True,
+        local_ranks=None if remote else ranks,
     )

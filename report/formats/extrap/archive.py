@@ -14,11 +14,13 @@ import zlib
 from typing import Any
 
 import numpy as np
+from quipu.modeling.documents import check_document, json_of
 from quipu.modeling.errors import FormatError
 from quipu.modeling.experiment import Experiment, FloatArray
+from quipu.modeling.limits import current
 
 from .collect import Collector, number
-from .content import check_expansion, decode, load_json
+from .content import decode
 from .json_experiment import entries_of, parameter_names
 
 DATA = "experiment.json"
@@ -28,6 +30,7 @@ _ARRAY_MAGIC = b"\x93NUMPY\x01\x00"
 _HEADER = re.compile(
     rb"\{'descr': '([<>|=][fiu][1248])', 'fortran_order': (?:False|True), 'shape': \(([0-9, ]*)\),? *\} *\n?"
 )
+_CHUNK = 1 << 20
 # What the standard library raises for ZIP files that are damaged, encrypted, or of a kind that it does not know.
 _DAMAGE = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, RuntimeError, ValueError)
 _NOTE = "only means over repetitions are in the file: extrap --keep-values keeps the single values"
@@ -61,9 +64,13 @@ class _Members:
             raise FormatError(self.source, f"is a ZIP file without {member}: no experiment of Extra-P 4") from None
         if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise FormatError(self.source, f"{member} is compressed in a way that Extra-P does not use")
-        check_expansion(self.source, info.file_size, info.compress_size)
+        parts = []
         with self.archive.open(info) as file:
-            return file.read(info.file_size + 1)
+            while part := file.read(_CHUNK):  # whatever size the archive claims
+                current().spend(len(part))
+                current().check_time()
+                parts.append(part)
+        return b"".join(parts)
 
     def array(self, place: Any, what: str) -> FloatArray:
         """Return the array at [chunk, index]; FormatError names the measurement that asks for it."""
@@ -97,12 +104,15 @@ def _array(content: bytes, start: int) -> FloatArray | None:
     size = math.prod(shape)
     if begin + size * kind.itemsize > len(content):
         return None
+    current().spend(8 * size)  # many measurements may name the same array
     return np.frombuffer(content, kind, size, begin).astype(np.float64).reshape(shape)
 
 
 def _collect(members: _Members, source: object) -> Collector:
     where = f"{source}: {DATA}"
-    content = load_json(decode(members.read(DATA), where), where)
+    raw = members.read(DATA)
+    check_document(raw)
+    content = json_of(decode(raw, where), where)
     if not isinstance(content, dict) or not isinstance(content.get("measurements"), dict):
         raise FormatError(where, '"measurements" is missing or no object')
     collector = Collector(where, parameter_names(content, where))

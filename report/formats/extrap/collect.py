@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from quipu.modeling.errors import FormatError
 from quipu.modeling.experiment import CallTree, Experiment, FloatArray, Region, RegionKind
+from quipu.modeling.limits import current
 from quipu.modeling.metrics import metric_named
 
 DEFAULT_CALLPATH = "<root>"
@@ -18,8 +20,8 @@ DEFAULT_METRIC = "<default>"
 
 # The arrow between the regions of a call path, but not the one in the name of a C++ operator.
 _ARROW = re.compile(r"(?<!operator)->")
-_LARGEST_ARRAY = 1 << 28
 _MOST_VALUES = 1 << 20
+_ENTRY_BYTES, _NUMBER_BYTES = 300, 32  # of a dictionary's entry with key and value, and of a number in a list
 
 
 def number(value: Any, source: object, what: str, line: int | None = None) -> float:
@@ -102,6 +104,7 @@ class Collector:
         self._points: dict[tuple[float, ...], int] = {}
         self._nodes: dict[str, int] = {}
         self._tree = TreeBuilder()
+        self._cost = current()
 
     def _parameter_names(self, given: Sequence[str], line: int | None) -> tuple[str, ...]:
         """Return names that can be typed in a shell: letters, digits and underscores."""
@@ -114,7 +117,7 @@ class Collector:
             names.append(typed)
         if not names:
             raise FormatError(self.source, "names no parameter: measurements need at least one", line)
-        if twice := sorted({name for name in names if names.count(name) > 1}):
+        if twice := sorted(name for name, count in Counter(names).items() if count > 1):
             raise FormatError(self.source, f"parameter {', '.join(twice)} is named twice", line)
         return tuple(names)
 
@@ -131,6 +134,8 @@ class Collector:
         place = tuple(number(entry, self.source, f"{what}: point", line) for entry in entries)
         if any(map(math.isnan, place)):
             raise FormatError(self.source, f"{what}: a parameter value of the point is no number", line)
+        if place not in self._points:
+            self._cost.spend(_ENTRY_BYTES + _NUMBER_BYTES * len(place))
         return self._points.setdefault(place, len(self._points))
 
     def add(self, callpath: str, metric: str, point: int, values: list[float]) -> None:
@@ -140,6 +145,7 @@ class Collector:
         node = self._nodes.get(callpath)
         if node is None:
             node = self._nodes[callpath] = self._node(callpath)
+        self._cost.spend(_ENTRY_BYTES + _NUMBER_BYTES * len(values))
         places = self.values.setdefault(metric or DEFAULT_METRIC, {}).setdefault(node, {})
         if point in places:
             places[point].extend(values)
@@ -148,7 +154,11 @@ class Collector:
 
     def _node(self, callpath: str) -> int:
         node = -1
-        for name in _ARROW.split(callpath):
+        names = _ARROW.split(callpath)
+        self._cost.check_depth(len(names))
+        self._cost.check_time()
+        for name in names:
+            self._cost.spend(_ENTRY_BYTES)
             region = name.strip() or (DEFAULT_CALLPATH if not callpath.strip() else "<unnamed>")
             node = self._tree.node(node, Region(region, region, _kind(region)))
         return node
@@ -178,12 +188,8 @@ class Collector:
         places = self.values[metric]
         most = max(len(values) for by_point in places.values() for values in by_point.values())
         shape = (len(self._tree), place.size, most)
-        if math.prod(shape) * len(self.values) > _LARGEST_ARRAY:
-            raise FormatError(
-                self.source,
-                f"{shape[0]} call paths at {shape[1]} points with {shape[2]} repetitions are more than memory is "
-                "meant for: split the file by call paths",
-            )
+        self._cost.spend(8 * math.prod(shape))
+        self._cost.check_time()
         dense = np.full(shape, np.nan)
         for node, by_point in places.items():
             for point, values in by_point.items():

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import re
 import struct
 import tarfile
 import warnings
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
@@ -15,12 +17,13 @@ from xml.etree.ElementTree import ParseError
 import numpy as np
 from quipu.modeling.errors import EnvironmentProblem, FormatError
 from quipu.modeling.experiment import Experiment, FloatArray, IntArray, Metric, Region, RegionKind
+from quipu.modeling.limits import reading
 from quipu.modeling.metrics import METRICS
 
 from ...views import Over
 from .collect import TreeBuilder
-from .content import LARGEST
 from .cube_folders import Profile, find_profiles
+from .cube_members import count_members
 
 _UNITS = {"sec": "s", "occ": "1", "#": "1", "": "1", "bytes": "B"}
 _PLAIN = re.compile(r"(MAX)?DOUBLE|FLOAT|U?INT(8|16|32|64)?|((UN)?SIGNED )?(SHORT )?INT(EGER)?")
@@ -68,10 +71,9 @@ class _Reader:
         from pycubexr.utils.exceptions import CorruptIndexError
 
         try:
-            if path.stat().st_size > LARGEST:
-                raise FormatError(path, f"is larger than {LARGEST >> 20} MiB: select regions with a filter file")
-            with warnings.catch_warnings():
+            with reading(path, path.stat().st_size) as cost, warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of checksums that CubeWriter 4.8 got wrong
+                count_members(path, cost)
                 with CubexParser(str(path)) as parser:
                     self.values.append(dict(self._metrics_of(parser)))
         except (*_DAMAGED_FILE, *_DAMAGED_CONTENT, CorruptIndexError) as error:
@@ -129,11 +131,18 @@ class _Reader:
         points = sorted(set(keys))
         if not self.metrics:
             raise FormatError(folder, "the Cube profiles hold no values")
-        repetition = [keys[:place].count(key) for place, key in enumerate(keys)]
+        seen: Counter[tuple[float, ...]] = Counter()
+        repetition = []
+        for key in keys:
+            repetition.append(seen[key])
+            seen[key] += 1
         shape = (len(self.tree), len(points), max(repetition) + 1)
+        with reading(folder, sum(profile.path.stat().st_size for profile in profiles)) as cost:
+            cost.spend(8 * math.prod(shape) * len(self.metrics))
+        where_is = {key: place for place, key in enumerate(points)}
         values = {metric: np.full(shape, np.nan) for metric in self.metrics}
         for key, count, measured in zip(keys, repetition, self.values, strict=True):
-            where = points.index(key)
+            where = where_is[key]
             for metric, by_node in measured.items():
                 values[metric][:, where, count] = 0.0
                 values[metric][list(by_node), where, count] = list(by_node.values())

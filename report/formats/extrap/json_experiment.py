@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from quipu.modeling.documents import json_of
 from quipu.modeling.errors import FormatError
 from quipu.modeling.experiment import Experiment
 
 from .collect import Collector, repetitions, text_of
-from .content import load_json
 from .json_numbered import collect_numbered
 
 
@@ -19,7 +19,7 @@ def parse_json(text: str, source: object, name: str) -> Experiment:
     The form of today is {"parameters": ["p"], "measurements": {"main->foo": {"time": [{"point": [4],
     "values": [1.0, 1.1]}]}}}. Raises FormatError naming the entry at fault.
     """
-    content = load_json(text, source)
+    content = json_of(text, source)
     if not isinstance(content, dict):
         raise FormatError(source, 'is JSON, but no object: Extra-P JSON is {"parameters": [...], "measurements": ...}')
     collector = collect_numbered(content, source) if "callpaths" in content else _collect(content, source)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from quipu.modeling.documents import json_of
 from quipu.modeling.errors import FormatError
 from quipu.modeling.experiment import Experiment
 
 from .collect import DEFAULT_CALLPATH, DEFAULT_METRIC, Collector, repetitions, text_of
-from .content import load_json
 
-# Strings as they are, so that a semicolon in the name of a call path stays.
-_STRING_OR_SEMICOLON = re.compile(r'"(?:[^"\\]|\\.)*"|;')
+# Strings as they are, so that a semicolon in the name of a call path stays. One without an end goes on to that of the
+# line: what it holds is not looked through for others.
+_STRING_OR_SEMICOLON = re.compile(r'"(?:[^"\\]|\\.)*+"?|;')
 
 
 def parse_json_lines(text: str, source: object, name: str) -> Experiment:
@@ -44,7 +45,7 @@ def _experiment(text: str, key: str, spelled: Callable[[str], str], source: obje
     for count, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
-        record = load_json(spelled(line), source, count)
+        record = json_of(spelled(line), source, count)
         if not isinstance(record, dict):
             raise FormatError(source, "is no object {...} with a measurement", count)
         values = record.get(key)

@@ -12,16 +12,19 @@ function filled(node, attributes, content) {
 const element = (name, attributes = {}, ...content) => filled(document.createElement(name), attributes, content);
 const shape = (name, attributes = {}, ...content) => filled(document.createElementNS(SVG, name), attributes, content);
 
-// ---- the call tree ----
+// ---- the call tree: the start and the end of MPI are no part of the program, and have no caller ----
+const START_AND_END = "start and end of MPI";
+const isStartOrEnd = DATA.parent.map(() => false);
+for (const node of DATA.start_and_end) isStartOrEnd[node] = true;
 const childrenOf = DATA.parent.map(() => []);
 const roots = [];
+const startAndEnd = [];
 const depthOf = DATA.parent.map(() => 0);
-DATA.parent.forEach((parent, node) => {
-  if (parent < 0) roots.push(node);
-  else {
-    childrenOf[parent].push(node);
-    depthOf[node] = depthOf[parent] + 1;
-  }
+const callerOf = DATA.parent.map((parent, node) => (parent >= 0 && isStartOrEnd[parent] === isStartOrEnd[node] ? parent : -1));
+callerOf.forEach((caller, node) => {
+  if (caller >= 0) childrenOf[caller].push(node);
+  else (isStartOrEnd[node] ? startAndEnd : roots).push(node);
+  depthOf[node] = caller >= 0 ? depthOf[caller] + 1 : isStartOrEnd[node] ? 1 : 0;
 });
 const regionOf = (path) => DATA.regions[DATA.region[path]];
 const metricByName = new Map(DATA.metrics.map((metric) => [metric.name, metric]));
@@ -39,6 +42,15 @@ function* subtree(path) {
     yield node;
     stack.push(...childrenOf[node]);
   }
+}
+
+const sizes = [];
+function subtreeSize(path) {
+  if (!sizes.length) {
+    sizes.push(...DATA.parent.map(() => 1));
+    for (let node = sizes.length - 1; node >= 0; node--) if (callerOf[node] >= 0) sizes[callerOf[node]] += sizes[node];
+  }
+  return sizes[path];
 }
 
 // ---- values: per metric and scope, for one configuration: the list of repetitions ----
@@ -78,14 +90,21 @@ function valuesAt(metric, scope, configuration) {
   if (scope === "inclusive") {
     const largest = metricByName.get(metric).over_locations === "max";
     for (let node = values.length - 1; node >= 0; node--) {
-      const parent = DATA.parent[node];
-      if (parent < 0) continue;
-      combineInto(values[parent], values[node], largest);
+      if (callerOf[node] >= 0) combineInto(values[callerOf[node]], values[node], largest);
     }
   }
   if (inclusiveCache.size > 8) inclusiveCache.clear();
   inclusiveCache.set(key, values);
   return values;
+}
+
+const meansCache = new WeakMap();
+
+// The means of what `valuesAt` returns.
+function meansAt(metric, scope, configuration) {
+  const values = valuesAt(metric, scope, configuration);
+  if (!meansCache.has(values)) meansCache.set(values, values.map(mean));
+  return meansCache.get(values);
 }
 
 function mean(list) {
@@ -97,7 +116,7 @@ function mean(list) {
 const state = {
   metric: DATA.metrics.length ? DATA.metrics[0].name : "",
   scope: "inclusive",
-  configuration: DATA.points.length - 1,
+  configuration: Math.max(DATA.oversubscribed.lastIndexOf(false), DATA.oversubscribed.every(Boolean) ? DATA.points.length - 1 : 0),
   sort: "value",
   path: roots.length ? roots[0] : -1,
   axis: 0,

@@ -16,13 +16,17 @@ function drawRegion() {
   if (state.path < 0) return byId("region").replaceChildren();
   const region = regionOf(state.path);
   const unit = metricByName.get(state.metric).unit;
-  const at = (scope) => quantity(mean(valuesAt(state.metric, scope, state.configuration)[state.path]), unit);
+  const at = (scope) => quantity(meansAt(state.metric, scope, state.configuration)[state.path], unit);
   const facts = [["kind", region.kind]];
   if (region.file) facts.push(["source", region.file + (region.line ? ":" + region.line : "")]);
   if (region.name !== region.display) facts.push(["linker name", region.name]);
   facts.push([`${state.metric} inclusive`, at("inclusive")], [`${state.metric} exclusive`, at("exclusive")]);
+  if (isStartOrEnd[state.path]) facts.push(["part of", START_AND_END + ", not of the program"]);
   byId("region").replaceChildren(...facts.map(([label, text]) => element("div", {}, element("dt", {}, label), element("dd", {}, text))));
 }
+
+// Errors of sums over more call paths are filled in when the rest is drawn.
+const LATER = 2000;
 
 function drawModels() {
   const rows = [];
@@ -38,13 +42,17 @@ function drawModels() {
     }
     const summed = state.scope === "inclusive" && childrenOf[state.path].length > 0;
     const basis = element("td", {}, summed ? "sum over callees" : own.basis || "");
+    if (set.oversubscribed(state.path, state.scope)) basis.append(" ", oversubscribedTag());
     if (!summed && own.prior) basis.append(" ", element("span", { class: "tag prior", title: own.prior }, "prior"));
     if (!summed) for (const note of own.notes || []) basis.append(element("div", { class: "status" }, note));
     if (!summed) basis.append(...behaviourLines(metric.name, state.path));
-    const smape = summed ? errorOfSum(metric.name, state.path, model) : own.smape;
+    const smape = element("td", { class: "number" });
+    const fill = () => (smape.textContent = percent(((summed ? errorOfSum(metric.name, state.path, model) : own.smape) ?? NaN) / 100));
+    if (summed && subtreeSize(state.path) > LATER) setTimeout(fill);
+    else fill();
     const row = element("tr", { class: metric.name === state.metric ? "chosen" : "" });
     row.append(element("td", {}, metric.name + (metric.unit === "1" ? "" : ` [${metric.unit}]`)), element("td", {}, formulaNode(model)));
-    row.append(element("td", { class: "number" }, percent((smape ?? NaN) / 100)), basis);
+    row.append(smape, basis);
     rows.push(row);
   }
   if (!rows.length) rows.push(element("tr", {}, element("td", { colspan: 4 }, "no models of this call path")));
@@ -68,7 +76,7 @@ let drawFixed = () => {};
 
 function startPlotControls() {
   const values = DATA.parameters.map((_, at) => [...new Set(DATA.points.map((point) => point[at]))].sort((a, b) => a - b));
-  state.fixed = DATA.points.length ? DATA.points[DATA.points.length - 1].slice() : [];
+  state.fixed = DATA.points.length ? DATA.points[state.configuration].slice() : [];
   state.axis = Math.max(0, values.findIndex((list) => list.length === Math.max(...values.map((other) => other.length))));
   byId("axis").replaceChildren(...DATA.parameters.map((name, at) => option(at, name, at === state.axis)));
   byId("axis").disabled = DATA.parameters.length < 2;
@@ -98,42 +106,70 @@ function startPlotControls() {
 }
 
 // ---- ranking ----
+const oversubscribedTag = () => element("span", { class: "tag", title: "made from runs with more ranks than processors, whose times contain waiting for one" }, "oversubscribed");
+
+function beyondTag(beyond) {
+  if (!Object.keys(beyond).length) return [];
+  const far = isFar(beyond);
+  const title = `times beyond what the model was made from; predictions are checked up to ${DATA.far} times`;
+  return [" ", element("span", { class: far ? "tag far" : "tag", title }, `${beyondText(beyond)} beyond${far ? " (far)" : ""}`)];
+}
+
+function extrapolationText(point) {
+  const beyond = timesBeyond(point, DATA.ranges);
+  const parts = DATA.parameters.flatMap((name, at) => {
+    const [low, high] = DATA.ranges[at].map(numberText);
+    return name in beyond ? [`${name}=${numberText(point[at])} is ${factorText(beyond[name])} beyond the measured ${low} to ${high}`] : [];
+  });
+  if (!parts.length) return "";
+  const far = isFar(beyond);
+  return `${far ? "far extrapolation" : "extrapolation"}: ${parts.join(", ")}${far ? `; predictions and their intervals are checked up to ${DATA.far} times beyond` : ""}`;
+}
+
 function drawRanking() {
   const point = state.target;
   const status = byId("target-status");
-  const body = byId("ranked").tBodies[0];
+  const table = byId("ranked");
   const wrong = DATA.parameters.filter((_, at) => !(point[at] > 0));
   status.className = "status";
+  byId("target-total").replaceChildren();
   if (wrong.length || !DATA.metrics.length) {
     status.textContent = wrong.length ? `give a number above 0 for ${wrong.join(", ")}` : "";
-    return body.replaceChildren();
+    table.tBodies[0].replaceChildren();
+    return table.tFoot.replaceChildren();
   }
   const metric = metricByName.get(state.metric);
   const set = modelsOf(state.metric);
-  const list = [];
-  let whole = 0;
-  for (let path = 0; path < DATA.parent.length; path++) {
-    const own = set.predict(path, "exclusive", point);
-    if (own && Number.isFinite(own.middle)) whole = metric.over_locations === "max" ? Math.max(whole, own.middle) : whole + own.middle;
-    if (state.scope === "exclusive" && own && Number.isFinite(own.middle)) list.push([path, own]);
-  }
-  if (state.scope === "inclusive") list.push(...inclusivePredictions(set, point));
-  list.sort((a, b) => b[1].middle - a[1].middle || a[0] - b[0]);
-  const outside = outsideRange(point);
-  if (outside.length) {
-    status.classList.add("outside");
-    status.textContent = `extrapolation: ${outside.join(", ")} outside of the measured range`;
-  } else status.textContent = list.length ? "within the measured range" : `no models of ${state.metric}`;
-  body.replaceChildren(...list.slice(0, 25).map(([path, one], at) => rankedRow(path, one, at, whole, metric, set, outside)));
+  const shown = set.predictions(state.scope, point);
+  const adds = metric.over_locations !== "max";
+  const sumOver = (outside) => set.combined(set.predictions("exclusive", point).filter((_, path) => isStartOrEnd[path] === outside));
+  const [program, outside] = [sumOver(false), sumOver(true)];
+  const whole = program ? program.middle : 0;
+  const ranked = (flag) => [...shown.entries()].filter(([path, one]) => one && isStartOrEnd[path] === flag).sort((a, b) => b[1].middle - a[1].middle || a[0] - b[0]);
+  const list = ranked(false);
+  const text = extrapolationText(point);
+  status.textContent = text || (list.length ? "within the measured range" : `no models of ${state.metric}`);
+  status.className = text ? "status outside" : "status";
+  if (adds && program) byId("target-total").append(...totals(program, outside, metric, set, point));
+  const rowOf = ([path, one], at) => rankedRow(path, one, isStartOrEnd[path] ? "" : String(at + 1), whole, metric, set);
+  table.tBodies[0].replaceChildren(...list.slice(0, 25).map(rowOf));
+  const below = ranked(true).slice(0, 25).map(rowOf);
+  if (below.length) below.unshift(element("tr", {}, element("th", { colspan: 6, scope: "colgroup" }, `${START_AND_END}, no part of the program`)));
+  table.tFoot.replaceChildren(...below);
 }
 
-function inclusivePredictions(set, point) {
-  const sums = DATA.parent.map((_, path) => set.predict(path, "exclusive", point));
-  for (let node = sums.length - 1; node >= 0; node--) {
-    const parent = DATA.parent[node];
-    if (parent >= 0) sums[parent] = set.combined(sums[parent], sums[node]);
-  }
-  return [...sums.entries()].filter(([, one]) => one && Number.isFinite(one.middle));
+const withInterval = (one, unit) => quantity(one.middle, unit) + (one.high > one.low ? `, 90 % interval ${quantity(one.low, unit)} .. ${quantity(one.high, unit)}` : "");
+
+// The program as a whole, and the start and the end of MPI beside it.
+function totals(program, outside, metric, set, point) {
+  const entry = (label, ...content) => element("div", {}, element("dt", {}, label), element("dd", {}, ...content));
+  const own = set.predictions("exclusive", point);
+  let shared = 0;
+  own.forEach((one, path) => (shared += one && !isStartOrEnd[path] && set.oversubscribed(path, "exclusive") ? one.middle : 0));
+  const part = shared > 0 ? `, ${percent(shared / program.middle, 0)} of it from oversubscribed runs` : "";
+  const facts = [entry(`program, ${metric.name}`, withInterval(program, metric.unit) + part)];
+  if (outside) facts.push(entry(START_AND_END, withInterval(outside, metric.unit)));
+  return facts;
 }
 
 /* The callers of a call path in small letters, the nearest ones with short names. */
@@ -144,7 +180,7 @@ function callersOf(path) {
   return [element("small", { title }, "in " + callers.slice(-3).map((region) => region.short).join(" → "))];
 }
 
-function rankedRow(path, one, at, whole, metric, set, outside) {
+function rankedRow(path, one, place, whole, metric, set) {
   const button = element("button", { type: "button" }, regionOf(path).display);
   button.addEventListener("click", () => {
     openPath(path);
@@ -155,17 +191,18 @@ function rankedRow(path, one, at, whole, metric, set, outside) {
   const formula = element("td", { class: "model" });
   const model = set.formula(path, state.scope);
   if (model) formula.append(formulaNode(model));
-  if (outside.length) formula.append(" ", element("span", { class: "tag" }, "extrapolation"));
+  formula.append(...beyondTag(set.beyond(path, state.scope, state.target)));
+  if (set.oversubscribed(path, state.scope)) formula.append(" ", oversubscribedTag());
   const row = element("tr", { "data-path": path, class: path === state.path ? "chosen" : "" });
-  row.append(element("td", { class: "number" }, String(at + 1)), name);
+  row.append(element("td", { class: "number" }, place), name);
   row.append(element("td", { class: "number" }, quantity(one.middle, metric.unit)));
   row.append(element("td", { class: "number interval" }, high > low ? `${quantity(low, metric.unit)} .. ${quantity(high, metric.unit)}` : "-"));
-  row.append(element("td", { class: "number" }, percent(whole > 0 ? one.middle / whole : NaN)), formula);
+  row.append(element("td", { class: "number" }, isStartOrEnd[path] ? "" : percent(whole > 0 ? one.middle / whole : NaN)), formula);
   return row;
 }
 
 function markChosen(table) {
-  for (const row of byId(table).tBodies[0].rows) row.className = Number(row.dataset.path) === state.path ? "chosen" : "";
+  for (const row of byId(table).rows) if (row.dataset.path) row.className = Number(row.dataset.path) === state.path ? "chosen" : "";
 }
 
 // Inputs for the numbers of a point, which they change.

@@ -17,7 +17,7 @@ function findingsAt(point) {
     .map((one) => {
       const model = set.own.get(one.path);
       const { now, first, there, line } = slowdownFactors(one, point);
-      const expected = set.predictOwn(one.path, point)?.middle ?? 0;
+      const expected = set.predictions("exclusive", point)[one.path]?.middle ?? 0;
       return { ...one, model, line, measured: now / first, slowdown: there / first, predicted: expected * there, lost: expected * (there - first) };
     })
     .filter((one) => one.lost > 0)
@@ -51,6 +51,7 @@ function findingRow(one, at, whole) {
   row.append(element("td", { class: "evidence" }, ...evidence, chance));
   const time = element("td", {}, formulaNode(one.model));
   if (one.model.prior) time.append(" ", element("span", { class: "tag prior", title: one.model.prior }, "prior"));
+  if (one.model.oversubscribed) time.append(" ", oversubscribedTag());
   row.append(time, element("td", {}, ...effortNode(one.path)));
   return row;
 }
@@ -69,7 +70,11 @@ function drawDiagnosis() {
   }
   let expected = 0;
   const time = modelsOf("time");
-  for (const path of time.own.keys()) expected += time.predictOwn(path, point)?.middle ?? 0;
+  let outside = 0;
+  time.predictions("exclusive", point).forEach((one, path) => {
+    if (isStartOrEnd[path]) outside += one?.middle ?? 0;
+    else expected += one?.middle ?? 0;
+  });
   const all = findingsAt(point);
   const whole = expected + all.reduce((sum, one) => sum + one.lost, 0);
   const found = all.filter((one) => one.lost >= LEAST_LOSS * whole);
@@ -79,6 +84,10 @@ function drawDiagnosis() {
   const parts = [`from effort alone the program takes ${quantity(expected, "s")} there`];
   if (found.length) parts.push(`${quantity(lost, "s")} more are lost on what grows faster than effort`);
   else parts.push("nothing was found that grows faster than effort");
+  if (outside > 0) parts.push(`${START_AND_END} take ${quantity(outside, "s")}, no part of the program`);
+  const beyond = extrapolationText(point);
+  if (beyond) parts.push(beyond);
+  status.className = beyond ? "status outside" : "status";
   if (found.length > 25) parts.push(`${found.length - 25} further findings are not listed`);
   status.textContent = parts.join("; ");
 }

@@ -9,7 +9,7 @@ function startControls() {
   byId("metric").addEventListener("change", (event) => choose({ metric: event.target.value }));
   byId("scope").addEventListener("change", (event) => choose({ scope: event.target.value }));
   byId("sort").addEventListener("change", (event) => choose({ sort: event.target.value }));
-  byId("configuration").replaceChildren(...DATA.points.map((point, at) => option(at, pointText(DATA.parameters, point), at === state.configuration)));
+  byId("configuration").replaceChildren(...DATA.points.map((point, at) => option(at, pointText(DATA.parameters, point) + (DATA.oversubscribed[at] ? " (oversubscribed)" : ""), at === state.configuration)));
   byId("configuration").addEventListener("change", (event) => {
     const configuration = Number(event.target.value);
     state.fixed = DATA.points[configuration].slice();

@@ -4,14 +4,25 @@
 
 const NORMAL_90 = 1.6449; // half the width of a 90 % interval in standard deviations
 
+// Every factor that occurs has a number, so that all models of a page share its values at a point.
+const factors = [];
+const factorNumbers = new Map();
+
+function factorOf([p, text, j, s]) {
+  const key = [p, text, j, s].join(":");
+  if (!factorNumbers.has(key)) {
+    const [above, below] = text.split("/").map(Number);
+    factorNumbers.set(key, factors.length);
+    factors.push({ p, i: below ? above / below : above, text, j, s, number: factors.length });
+  }
+  return factors[factorNumbers.get(key)];
+}
+
 function unpackTerms(terms) {
-  return terms.map(([c, factors]) => ({
-    c,
-    factors: factors.map(([p, text, j, s]) => {
-      const [above, below] = text.split("/").map(Number);
-      return { p, i: below ? above / below : above, text, j, s };
-    }),
-  }));
+  return terms.map(([c, list]) => {
+    const own = list.map(factorOf);
+    return { c, factors: own, key: own.map((f) => f.number).sort((a, b) => a - b).join(" ") };
+  });
 }
 
 function unpackModel(raw) {
@@ -22,79 +33,126 @@ function unpackModel(raw) {
   };
 }
 
-function evaluate(model, point) {
+let lastPoint = null;
+let lastValues = new Float64Array(0);
+
+// The values of all factors at a point; those of the last point are kept.
+function factorsAt(point) {
+  const same = lastPoint !== null && lastValues.length === factors.length && point.every((x, at) => x === lastPoint[at]);
+  if (same) return lastValues;
+  lastPoint = point.slice();
+  lastValues = Float64Array.from(factors, (f) => {
+    const x = point[f.p];
+    let value = f.i ? x ** f.i : 1;
+    if (f.j) value *= Math.log2(x) ** f.j;
+    if (f.s) value *= ((x - 1) / x) ** f.s;
+    return value;
+  });
+  return lastValues;
+}
+
+function productOf(term, values) {
+  let product = 1;
+  for (const f of term.factors) product *= values[f.number];
+  return product;
+}
+
+function sumOf(model, values) {
   let sum = model.constant;
-  for (const term of model.terms) {
-    let product = term.c;
-    for (const f of term.factors) {
-      const x = point[f.p];
-      if (f.i) product *= x ** f.i;
-      if (f.j) product *= Math.log2(x) ** f.j;
-      if (f.s) product *= ((x - 1) / x) ** f.s;
-    }
-    sum += product;
-  }
+  for (const term of model.terms) sum += term.c * productOf(term, values);
   return sum;
 }
 
-// The standard error of a model at a point, from the covariance of its coefficients (the constant first).
-function standardError(model, point) {
+const evaluate = (model, point) => sumOf(model, factorsAt(point));
+
+// The standard error of a model where factors have these values, from the covariance of its coefficients (the constant first).
+function standardError(model, values) {
   const matrix = model.covariance;
   if (!matrix || !matrix.length) return 0;
-  const basis = [1, ...model.terms.map((term) => evaluate({ constant: 0, terms: [{ c: 1, factors: term.factors }] }, point))];
+  const basis = [1, ...model.terms.map((term) => productOf(term, values))];
   let variance = 0;
-  matrix.forEach((row, i) => row.forEach((value, j) => (variance += basis[i] * value * basis[j])));
+  for (let i = 0; i < basis.length; i++) for (let j = 0; j < basis.length; j++) variance += basis[i] * matrix[i][j] * basis[j];
   return Math.sqrt(Math.max(0, variance));
 }
 
-// Normal distribution function; Abramowitz and Stegun, Handbook of Mathematical Functions, 7.1.26 (error < 1.5e-7).
-function normalBelow(z) {
-  const x = Math.abs(z) / Math.SQRT2;
-  const t = 1 / (1 + 0.3275911 * x);
-  const tail = t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429)))) * Math.exp(-x * x);
-  return z < 0 ? tail / 2 : 1 - tail / 2;
+// A mixture of normal distributions: the probability below x, and its density there. Abramowitz and Stegun, Handbook of
+// Mathematical Functions, 7.1.26 (error < 1.5e-7).
+const mixture = { below: 0, density: 0 };
+function mixtureAt(x, values, deviations, weights) {
+  let below = 0;
+  let density = 0;
+  for (let at = 0; at < values.length; at++) {
+    const deviation = deviations[at];
+    if (!(deviation > 0)) {
+      if (values[at] <= x) below += weights[at];
+      continue;
+    }
+    const z = (x - values[at]) / deviation;
+    if (z > 8) below += weights[at];
+    if (z > 8 || z < -8) continue;
+    const size = Math.abs(z) / Math.SQRT2;
+    const t = 1 / (1 + 0.3275911 * size);
+    const bell = Math.exp(-size * size);
+    const tail = (t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429)))) * bell) / 2;
+    below += weights[at] * (z < 0 ? tail : 1 - tail);
+    density += (weights[at] * bell) / (deviation * 2.5066282746310002);
+  }
+  mixture.below = below;
+  mixture.density = density;
 }
 
+// A quantile of a mixture whose weights add up to 1: Newton's method, and bisection wherever that does not halve the
+// interval that holds it or the error.
 function mixtureQuantile(values, deviations, weights, level) {
-  const total = weights.reduce((a, b) => a + b, 0);
-  const below = (x) => values.reduce((sum, value, at) => sum + weights[at] * (deviations[at] > 0 ? normalBelow((x - value) / deviations[at]) : Number(value <= x)), 0) / total;
-  let low = Math.min(...values.map((value, at) => value - 8 * deviations[at]));
-  let high = Math.max(...values.map((value, at) => value + 8 * deviations[at]));
-  if (below(low) >= level) return low;
-  for (let k = 0; k < 60 && high - low > 1e-9 * Math.max(Math.abs(low), Math.abs(high)); k++) {
-    const middle = (low + high) / 2;
-    if (below(middle) >= level) high = middle;
-    else low = middle;
+  let low = Infinity;
+  let high = -Infinity;
+  for (let at = 0; at < values.length; at++) {
+    low = Math.min(low, values[at] - 8 * deviations[at]);
+    high = Math.max(high, values[at] + 8 * deviations[at]);
+  }
+  mixtureAt(low, values, deviations, weights);
+  if (mixture.below >= level) return low;
+  let x = values[0] > low && values[0] < high ? values[0] : (low + high) / 2;
+  let error = 1;
+  for (let k = 0; k < 100 && high - low > 1e-9 * Math.max(Math.abs(low), Math.abs(high)); k++) {
+    mixtureAt(x, values, deviations, weights);
+    const off = mixture.below - level;
+    if (off >= 0) high = x;
+    else low = x;
+    const next = x - off / mixture.density;
+    const usable = next > low && next < high && Math.abs(off) <= error / 2;
+    if (usable && Math.abs(next - x) <= 1e-9 * Math.abs(x)) return next;
+    error = Math.abs(off);
+    x = usable ? next : (low + high) / 2;
   }
   return high;
 }
 
 // Median and 90 % interval over the near-best hypotheses, each a normal distribution around its own prediction with
-// the relative standard error of the model.
-function predict(model, point) {
-  const value = evaluate(model, point);
-  const error = standardError(model, point);
+// the relative standard error of the model; `at`: values of the factors.
+function predict(model, at) {
+  const value = sumOf(model, at);
+  const error = standardError(model, at);
   if (!model.alternatives.length) {
     const low = value - NORMAL_90 * error;
     return { middle: value, low: value >= 0 ? Math.max(0, low) : low, high: value + NORMAL_90 * error };
   }
   const relative = value ? error / Math.abs(value) : 0;
-  const values = [value, ...model.alternatives.map((other) => evaluate(other, point))];
+  const values = [value];
+  const weights = [1];
+  let least = value;
+  for (const other of model.alternatives) {
+    const one = sumOf(other, at);
+    values.push(one);
+    weights.push(other.weight);
+    weights[0] -= other.weight;
+    least = Math.min(least, one);
+  }
   const deviations = values.map((one) => Math.max(Math.abs(one) * relative, one === value ? error : 0));
-  const weights = [1, ...model.alternatives.map((other) => other.weight)];
-  for (const other of model.alternatives) weights[0] -= other.weight;
-  const [low, middle, high] = [0.05, 0.5, 0.95].map((level) => mixtureQuantile(values, deviations, weights, level));
-  return { middle, low: Math.min(...values) >= 0 ? Math.max(0, low) : low, high };
-}
-
-// The prediction of a sum of independent parts: deviations add as squares.
-function addPredictions(a, b) {
-  const middle = a.middle + b.middle;
-  return {
-    middle,
-    low: Math.max(0, middle - Math.hypot(a.middle - a.low, b.middle - b.low)),
-    high: middle + Math.hypot(a.high - a.middle, b.high - b.middle),
-  };
+  const low = mixtureQuantile(values, deviations, weights, 0.05);
+  const middle = mixtureQuantile(values, deviations, weights, 0.5);
+  const high = mixtureQuantile(values, deviations, weights, 0.95);
+  return { middle, low: least >= 0 ? Math.max(0, low) : low, high };
 }
 
 // Models of one metric by call path, exclusive and inclusive.
@@ -109,6 +167,7 @@ class ModelSet {
       else this.reasons.set(raw.path, raw.reason);
     }
     this.sums = new Map();
+    this.known = { point: null };
   }
 
   // Inclusive models add up like terms; for metrics that combine by maximum there is no single formula.
@@ -129,10 +188,9 @@ class ModelSet {
       any = true;
       constant += model.constant;
       for (const term of model.terms) {
-        const key = term.factors.map((f) => [f.p, f.text, f.j, f.s].join(":")).sort().join("|");
-        const known = like.get(key);
+        const known = like.get(term.key);
         if (known) known.c += term.c;
-        else like.set(key, { c: term.c, factors: term.factors });
+        else like.set(term.key, { ...term });
       }
     }
     return any ? { constant, terms: [...like.values()].filter((term) => term.c !== 0), alternatives: [] } : null;
@@ -142,30 +200,72 @@ class ModelSet {
   predictOwn(path, point) {
     const model = this.own.get(path);
     if (!model) return null;
-    const one = predict(model, point);
+    const one = predict(model, factorsAt(point));
     if (!Number.isFinite(one.middle)) return null;
     return { middle: Math.max(0, one.middle), low: Math.max(0, one.low), high: Math.max(0, one.high) };
   }
 
-  predict(path, scope, point) {
-    if (scope === "exclusive") return this.predictOwn(path, point);
-    let result = null;
-    for (const node of subtree(path)) result = this.combined(result, this.predictOwn(node, point));
-    return result;
+  // The predictions of all call paths at a point, null where there is none; those of the last point are kept.
+  predictions(scope, point) {
+    const key = point.join(" ");
+    if (this.known.point !== key) this.known = { point: key, exclusive: DATA.parent.map((_, path) => this.predictOwn(path, point)) };
+    if (scope === "inclusive" && !this.known.inclusive) {
+      const sums = this.known.exclusive.map((one) => this.combined([one]));
+      for (let node = sums.length - 1; node >= 0; node--)
+        if (callerOf[node] >= 0) sums[callerOf[node]] = this.combined([sums[callerOf[node]], sums[node]]);
+      this.known.inclusive = sums;
+    }
+    return this.known[scope];
   }
 
-  // The prediction of two parts, each null if there is none.
-  combined(a, b) {
-    if (!a || !b) return a || b;
-    if (this.metric.over_locations === "max") return b.middle > a.middle ? b : a;
-    return addPredictions(a, b);
+  predict(path, scope, point) {
+    if (scope === "exclusive") return this.predictOwn(path, point);
+    const parts = [];
+    for (const node of subtree(path)) parts.push(this.predictOwn(node, point));
+    return this.combined(parts);
+  }
+
+  // The prediction of independent parts, null where there is none: deviations add as squares. Null without any.
+  combined(list) {
+    const parts = list.filter((one) => one !== null);
+    if (parts.length < 2) return parts.length ? parts[0] : null;
+    if (this.metric.over_locations === "max") return parts.reduce((a, b) => (b.middle > a.middle ? b : a));
+    let [middle, below, above] = [0, 0, 0];
+    for (const one of parts) {
+      middle += one.middle;
+      below += (one.middle - one.low) ** 2;
+      above += (one.high - one.middle) ** 2;
+    }
+    return { middle, low: Math.max(0, middle - Math.sqrt(below)), high: middle + Math.sqrt(above) };
+  }
+
+  // Whether a prediction rests on runs with more ranks than processors.
+  oversubscribed(path, scope) {
+    if (scope === "exclusive") return Boolean(this.own.get(path)?.oversubscribed);
+    this.marked ??= (() => {
+      const marked = DATA.parent.map((_, node) => Boolean(this.own.get(node)?.oversubscribed));
+      for (let node = marked.length - 1; node >= 0; node--) if (marked[node] && callerOf[node] >= 0) marked[callerOf[node]] = true;
+      return marked;
+    })();
+    return this.marked[path];
+  }
+
+  // How many times a point is beyond what the model of a call path was made from, or those of all below it, by parameter.
+  beyond(path, scope, point) {
+    const ranges = new Set();
+    for (const node of scope === "exclusive" ? [path] : subtree(path)) if (this.own.has(node)) ranges.add(this.own.get(node).ranges || DATA.ranges);
+    const most = {};
+    for (const own of ranges) for (const [name, times] of Object.entries(timesBeyond(point, own))) most[name] = Math.max(times, most[name] || 1);
+    return most;
   }
 }
 
 // SMAPE of a sum of models: mean of 2 |model - measured| / (|model| + |measured|), in percent.
 function errorOfSum(metric, path, model) {
   const errors = [];
+  const dedicated = metricByName.get(metric).kind === "cost" && DATA.oversubscribed.includes(false);
   DATA.points.forEach((point, configuration) => {
+    if (dedicated && DATA.oversubscribed[configuration]) return;
     const measured = mean(repetitionsOf(metric, "inclusive", path, configuration));
     const value = evaluate(model, point);
     const size = Math.abs(value) + Math.abs(measured);
@@ -174,12 +274,18 @@ function errorOfSum(metric, path, model) {
   return errors.length ? 100 * mean(errors) : null;
 }
 
-function outsideRange(point) {
-  return DATA.parameters.filter((name, at) => {
-    const column = DATA.points.map((row) => row[at]);
-    return point[at] < Math.min(...column) || point[at] > Math.max(...column);
+// How many times a point lies beyond measured ranges, by parameter; empty within (modeling/extrapolation.py).
+function timesBeyond(point, ranges) {
+  const beyond = {};
+  DATA.parameters.forEach((name, at) => {
+    const [low, high] = ranges[at];
+    if (point[at] > high) beyond[name] = high > 0 ? point[at] / high : Infinity;
+    else if (point[at] < low) beyond[name] = low / point[at];
   });
+  return beyond;
 }
+
+const isFar = (beyond) => Object.values(beyond).some((times) => times > DATA.far);
 
 // The digits of modeling/pmnf/model/text.py, and the exponent of ten if there is one.
 function coefficient(value) {

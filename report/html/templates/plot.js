@@ -34,24 +34,45 @@ function measuredPoints(axis, fixed) {
     if (!point.every((value, at) => at === axis || value === fixed[at])) return;
     const values = repetitionsOf(state.metric, state.scope, state.path, configuration);
     const known = values.filter((value) => value !== null && value !== undefined);
-    if (known.length) list.push({ x: point[axis], values: known });
+    if (known.length) list.push({ x: point[axis], values: known, oversubscribed: DATA.oversubscribed[configuration] });
   });
   return list.sort((a, b) => a.x - b.x);
 }
 
+// Predictions that may be made for a curve: below a call path with many others, fewer places get an interval of their own.
+const MOST_PREDICTIONS = 100000;
+
 function curveOf(axis, fixed, low, high, log, count) {
   const set = modelsOf(state.metric);
-  const list = [];
-  for (let k = 0; k <= count; k++) {
-    const x = log ? low * (high / low) ** (k / count) : low + ((high - low) * k) / count;
+  const formula = set.formula(state.path, state.scope);
+  const parts = state.scope === "exclusive" ? 1 : subtreeSize(state.path);
+  const steps = Math.max(8, Math.min(count, Math.floor(MOST_PREDICTIONS / parts)));
+  const pointAt = (part) => {
     const point = fixed.slice();
-    point[axis] = x;
+    point[axis] = log ? low * (high / low) ** part : low + (high - low) * part;
+    return point;
+  };
+  const bands = [];
+  for (let k = 0; k <= steps; k++) {
+    const point = pointAt(k / steps);
     const one = set.predict(state.path, state.scope, point);
     if (!one) return [];
-    const formula = set.formula(state.path, state.scope);
     const value = formula ? evaluate(formula, point) : one.middle;
-    const [below, above] = [one.low, one.high];
-    if ([value, below, above].every(Number.isFinite)) list.push({ x, value, below, above });
+    bands.push({ value, below: one.low / value, above: one.high / value, one });
+  }
+  const list = [];
+  for (let k = 0; k <= count; k++) {
+    const point = pointAt(k / count);
+    const at = Math.min(steps - 1, Math.floor((k / count) * steps));
+    const between = (k / count) * steps - at;
+    const [a, b] = [bands[at], bands[at + 1]];
+    const entry = { x: point[axis], value: formula ? evaluate(formula, point) : a.value * (1 - between) + b.value * between };
+    for (const key of ["below", "above"]) {
+      // exact where it was predicted; between, the distance from the curve is interpolated
+      const ratio = a[key] * (1 - between) + b[key] * between;
+      entry[key] = between === 0 ? a.one[key === "below" ? "low" : "high"] : Number.isFinite(ratio) ? ratio * entry.value : entry.value;
+    }
+    if ([entry.value, entry.below, entry.above].every(Number.isFinite)) list.push(entry);
   }
   return list;
 }
@@ -93,14 +114,21 @@ function drawPlot() {
   if (new Set(column).size <= 12) x.ticks = [...new Set(column)].sort((a, b) => a - b).concat(reach > measuredHigh ? [reach] : []);
   drawAxes(svg, x, y, width, height, axis);
   drawCurve(svg, curve, x, y, measuredLow, measuredHigh, height);
+  drawBeyond(svg, x, axis, reach, width, measuredHigh);
   drawChange(svg, x, y, axis, state.fixed, height);
   for (const point of points) {
     for (const value of point.values)
-      if (!logY || value > 0) svg.append(shape("circle", { class: "point", cx: x.place(point.x), cy: y.place(value), r: 3.5 }, shape("title", {}, tip(axis, point.x, value))));
+      if (!logY || value > 0) svg.append(shape("circle", { class: point.oversubscribed ? "point oversubscribed" : "point", cx: x.place(point.x), cy: y.place(value), r: 3.5 }, shape("title", {}, tip(axis, point.x, value) + (point.oversubscribed ? ", more ranks than processors" : ""))));
     const middle = mean(point.values);
     if (point.values.length > 1 && (!logY || middle > 0)) svg.append(shape("circle", { class: "mean", cx: x.place(point.x), cy: y.place(middle), r: 5.5 }));
   }
-  drawLegend(svg, width, curve.length > 0, points.some((point) => point.values.length > 1), curve.some((c) => c.above > c.below * 1.0001));
+  drawLegend(svg, width, {
+    dedicated: points.some((point) => !point.oversubscribed),
+    oversubscribed: points.some((point) => point.oversubscribed),
+    several: points.some((point) => point.values.length > 1),
+    model: curve.length > 0,
+    band: curve.some((c) => c.above > c.below * 1.0001),
+  });
   svg.setAttribute("aria-label", `${state.metric} of ${regionOf(state.path).display} over ${DATA.parameters[axis]}: ${points.length} measured configurations`);
 }
 
@@ -149,14 +177,25 @@ function drawCurve(svg, curve, x, y, measuredLow, measuredHigh, height) {
     if (part.length > 1) svg.append(shape("path", { class: "curve beyond", d: path(part) }));
 }
 
-function drawLegend(svg, width, model, several, band) {
-  const entries = [[shape("circle", { class: "point", cx: 8, cy: 0, r: 3.5 }), "measured"]];
+// How many times the end of the axis is beyond what was measured, where it is.
+function drawBeyond(svg, x, axis, reach, width, measuredHigh) {
+  const [from, to] = [x.place(measuredHigh), width - FRAME.right];
+  if (!(reach > measuredHigh) || !(measuredHigh > 0)) return;
+  const text = `${factorText(reach / measuredHigh)} beyond`;
+  if (to - from > text.length * 6.5) svg.append(shape("text", { x: (from + to) / 2, y: FRAME.top + 14, "text-anchor": "middle" }, text));
+}
+
+function drawLegend(svg, width, { dedicated, oversubscribed, several, model, band }) {
+  const entries = dedicated || !oversubscribed ? [[shape("circle", { class: "point", cx: 8, cy: 0, r: 3.5 }), "measured"]] : [];
+  if (oversubscribed) entries.push([shape("circle", { class: "point oversubscribed", cx: 8, cy: 0, r: 3.5 }), "oversubscribed"]);
   if (several) entries.push([shape("circle", { class: "mean", cx: 8, cy: 0, r: 5 }), "mean"]);
   if (model) entries.push([shape("line", { class: "curve", x1: 0, x2: 17, y1: 0, y2: 0 }), "model"]);
   if (model && band) entries.push([shape("rect", { class: "band", x: 0, width: 17, y: -5, height: 10 }), "90 % interval"]);
-  let left = FRAME.left;
+  let [left, line] = [FRAME.left, 10];
   for (const [sample, text] of entries) {
-    svg.append(shape("g", { transform: `translate(${left},${12})` }, sample, shape("text", { x: 22, y: 4 }, text)));
-    left += 34 + text.length * 6.2;
+    const room = 34 + text.length * 6.2;
+    if (left + room > width + 10) [left, line] = [FRAME.left, line + 14];
+    svg.append(shape("g", { transform: `translate(${left},${line})` }, sample, shape("text", { x: 22, y: 4 }, text)));
+    left += room;
   }
 }

@@ -61,6 +61,7 @@ function quantity(value, unit) {
 }
 
 const percent = (fraction, decimals = 1) => (fraction === null || Number.isNaN(fraction) ? "-" : decimal(100 * fraction, decimals) + "%");
-const factorText = (value) => general(value, 3) + "×";
+const factorText = (value) => (value >= 999.5 && value < 1e6 ? decimal(value, 0) : general(value, 3)) + "×";
+const beyondText = (beyond) => Object.entries(beyond).map(([name, times]) => `${name} ${factorText(times)}`).join(", ");
 const numberText = (value) => (Number.isInteger(value) && Math.abs(value) < 1e15 ? String(value) : general(value, 6));
 const pointText = (names, values) => names.map((name, at) => `${name}=${numberText(values[at])}`).join(", ") || "no parameters";

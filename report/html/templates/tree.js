@@ -7,13 +7,16 @@ let visible = [];
 let matches = null; // call paths that match the search, and their ancestors
 let needle = "";
 
+const HEADING = -2; // in place of a call path: the line above the start and the end of MPI
+
 function measuredMeans() {
-  return valuesAt(state.metric, state.scope, state.configuration).map(mean);
+  return meansAt(state.metric, state.scope, state.configuration);
 }
 
-function wholeOf() {
-  const inclusive = valuesAt(state.metric, "inclusive", state.configuration).map(mean);
-  const values = roots.map((root) => inclusive[root]).filter(Number.isFinite);
+// The whole of some call paths and all below them.
+function wholeOf(heads) {
+  const inclusive = meansAt(state.metric, "inclusive", state.configuration);
+  const values = heads.map((head) => inclusive[head]).filter(Number.isFinite);
   return metricByName.get(state.metric).over_locations === "max" ? Math.max(0, ...values) : values.reduce((a, b) => a + b, 0);
 }
 
@@ -27,12 +30,18 @@ function ordered(nodes, weight) {
 function listRows() {
   const weight = measuredMeans();
   visible = [];
-  const stack = ordered(roots, weight).reverse();
-  while (stack.length) {
-    const node = stack.pop();
-    visible.push(node);
-    if (open.has(node) || matches) stack.push(...ordered(childrenOf[node], weight).reverse());
-  }
+  const list = (heads) => {
+    const stack = heads.reverse();
+    while (stack.length) {
+      const node = stack.pop();
+      visible.push(node);
+      if (open.has(node) || matches) for (const child of ordered(childrenOf[node], weight).reverse()) stack.push(child);
+    }
+  };
+  list(ordered(roots, weight));
+  const outside = ordered(startAndEnd, weight);
+  if (outside.length) visible.push(HEADING);
+  list(outside);
 }
 
 function drawTree() {
@@ -42,21 +51,30 @@ function drawTree() {
   const total = DATA.parent.length;
   byId("tree-status").textContent = matches
     ? `${[...matches.values()].filter(Boolean).length} of ${total} call paths match`
-    : `${visible.length} of ${total} call paths shown · arrow keys move and fold, / searches`;
+    : `${visible.filter((node) => node >= 0).length} of ${total} call paths shown · arrow keys move and fold, / searches`;
   drawRows();
 }
 
 function drawRows() {
   const tree = byId("tree");
   const weight = measuredMeans();
-  const whole = wholeOf();
+  const whole = wholeOf(roots);
   const first = Math.max(0, Math.floor(tree.scrollTop / ROW) - 8);
   const last = Math.min(visible.length, Math.ceil((tree.scrollTop + tree.clientHeight) / ROW) + 8);
   const rows = [];
-  for (let at = first; at < last; at++) rows.push(rowNode(visible[at], at, weight[visible[at]], whole));
+  for (let at = first; at < last; at++) rows.push(visible[at] === HEADING ? headingNode(at) : rowNode(visible[at], at, weight[visible[at]], whole));
   byId("rows").replaceChildren(...rows);
   if (visible.includes(state.path)) tree.setAttribute("aria-activedescendant", "row-" + state.path);
   else tree.removeAttribute("aria-activedescendant");
+}
+
+// What the start and the end of MPI take together, which is no part of the program.
+function headingNode(at) {
+  const row = element("div", { class: "row heading", role: "none", title: "no part of the program: shares and totals are without them" });
+  row.style.top = at * ROW + "px";
+  const whole = quantity(wholeOf(startAndEnd), metricByName.get(state.metric).unit);
+  row.append(element("span", { class: "name" }, START_AND_END), element("span", { class: "wide" }), element("span", { class: "share" }), element("span", { class: "value" }, whole));
+  return row;
 }
 
 function rowNode(node, at, value, whole) {
@@ -84,7 +102,8 @@ function rowNode(node, at, value, whole) {
   const fraction = whole > 0 && Number.isFinite(value) ? value / whole : NaN;
   const fill = element("b");
   fill.style.width = Math.max(0, Math.min(1, fraction || 0)) * 100 + "%";
-  const share = element("span", { class: "share" }, element("i", {}, fill), element("span", {}, percent(fraction)));
+  const share = element("span", { class: "share" });
+  if (!isStartOrEnd[node]) share.append(element("i", {}, fill), element("span", {}, percent(fraction)));
   row.append(name, formula, share, element("span", { class: "value" }, quantity(value, metricByName.get(state.metric).unit)));
   return row;
 }
@@ -133,8 +152,8 @@ function search(text) {
 }
 
 function moveBy(step) {
-  const at = visible.indexOf(state.path);
-  const next = visible[Math.max(0, Math.min(visible.length - 1, at + step))];
+  const paths = visible.filter((node) => node >= 0);
+  const next = paths[Math.max(0, Math.min(paths.length - 1, paths.indexOf(state.path) + step))];
   if (next !== undefined) choose({ path: next });
   intoView();
 }
@@ -167,7 +186,7 @@ function treeKey(event) {
 
 // Unfold the heaviest path, so that the first look shows where the program spends its effort.
 function openHeaviest() {
-  const weight = valuesAt(state.metric, "inclusive", state.configuration).map(mean);
+  const weight = meansAt(state.metric, "inclusive", state.configuration);
   let level = roots.slice();
   for (let depth = 0; depth < 4 && level.length; depth++) {
     const next = [];
@@ -188,14 +207,14 @@ function startTree() {
   tree.addEventListener("keydown", treeKey);
   tree.addEventListener("click", (event) => {
     const row = event.target.closest(".row");
-    if (!row) return;
+    if (!row || !row.dataset.path) return;
     const node = Number(row.dataset.path);
     if (event.target.closest(".twist") && childrenOf[node].length && !matches) fold(node, !open.has(node));
     choose({ path: node });
   });
   tree.addEventListener("dblclick", (event) => {
     const row = event.target.closest(".row");
-    if (row && !matches) fold(Number(row.dataset.path), !open.has(Number(row.dataset.path)));
+    if (row && row.dataset.path && !matches) fold(Number(row.dataset.path), !open.has(Number(row.dataset.path)));
   });
   byId("search").addEventListener("input", (event) => search(event.target.value));
   byId("expand").addEventListener("click", () => {

@@ -201,7 +201,7 @@ def test_mistakes_name_file_line_and_key(tmp_path: Path, text: str, message: str
 
 
 def test_unreadable_files(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match="cannot be read"):
+    with pytest.raises(FormatError, match="is missing"):
         read_campaign(tmp_path / "none.toml")
     (tmp_path / "x.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(FormatError, match="not UTF-8"):

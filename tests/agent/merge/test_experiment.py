@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from profile_writer import rank_profile
-from quipu.agent.archive.metadata import RunMetadata, is_oversubscribed
+from quipu.agent.archive.metadata import RunMetadata
 from quipu.agent.merge.experiment import find_runs, load_experiment
 from quipu.agent.merge.run import merge_run
 from quipu.modeling.errors import FormatError, MeasurementError, UsageError
@@ -136,7 +136,7 @@ def test_runs_are_found_in_order(tmp_path: Path) -> None:
 def test_ranks_that_share_processors_are_known() -> None:
     """Three ranks on two processors are too many, two are not; simulated ranks wait for none."""
     two, three = ({"cpus": 2, "ranks": [{"rank": rank} for rank in range(count)]} for count in (2, 3))
-    assert not is_oversubscribed(RunMetadata(nodes=(two, two)))
-    assert is_oversubscribed(RunMetadata(nodes=(two, three)))
-    assert not is_oversubscribed(RunMetadata(nodes=(three,), launcher={"family": "smpi"}))
-    assert not is_oversubscribed(RunMetadata(nodes=({"host": "a"},)))
+    assert not RunMetadata(nodes=(two, two)).oversubscribed
+    assert RunMetadata(nodes=(two, three)).oversubscribed
+    assert not RunMetadata(nodes=(three,), launcher={"family": "smpi"}).oversubscribed
+    assert not RunMetadata(nodes=({"host": "a"},)).oversubscribed

@@ -1,17 +1,50 @@
-/* Rank 1 comes LATE seconds late to one operation of each kind; before, each is done once with both there. */
+/* Rank 1 comes to one operation of each kind when rank 0 has been there for LATE seconds, however busy the machine is:
+ * it sees in a file that both have mapped when rank 0 began. The file is left with the begin and end of each operation
+ * on each rank (CLOCK_MONOTONIC). */
 #include "expect.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
 
 #define LATE 0.25
 
-enum { LONG = 1 << 22 };
+enum { LONG = 1 << 22, OPERATIONS = 6 };
 
-static int rank;
+static int rank, operation;
 static char buffer[LONG];
+static volatile double (*stamps)[2][2]; /* of each operation and rank: begin, end */
 
-static void work(double seconds) {
-    const double start = MPI_Wtime();
-    while (MPI_Wtime() - start < seconds)
-        ;
+static double now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static void map_stamps(const char *folder) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s/stamps", folder);
+    const int file = open(path, O_RDWR | O_CREAT, 0600);
+    const size_t size = OPERATIONS * sizeof *stamps;
+    if (file < 0 || ftruncate(file, (off_t)size) != 0)
+        abort();
+    stamps = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (stamps == MAP_FAILED)
+        abort();
+    close(file);
+}
+
+static void begin(void) {
+    if (rank == 1)
+        while (stamps[operation][0][0] == 0 || now() - stamps[operation][0][0] < LATE)
+            ;
+    stamps[operation][rank][0] = now();
+}
+
+static void end(void) {
+    stamps[operation++][rank][1] = now();
 }
 
 /* A message from the sender to the other rank. */
@@ -25,7 +58,6 @@ static void message(int sender, int length) {
 static void request(void) {
     MPI_Request pending;
     if (rank == 1) {
-        work(LATE);
         MPI_Ssend(buffer, 1, MPI_CHAR, 0, 0, MPI_COMM_WORLD);
     } else {
         MPI_Irecv(buffer, 1, MPI_CHAR, 1, 0, MPI_COMM_WORLD, &pending);
@@ -33,32 +65,34 @@ static void request(void) {
     }
 }
 
-static void late(void) {
-    if (rank == 1)
-        work(LATE);
-}
-
 int main(int argc, char **argv) {
     int one = 1, sum;
     double length = LATE;
     MPI_Comm pair;
+    map_stamps(argv[1]);
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_dup(MPI_COMM_WORLD, &pair);
     for (int i = 0; i < 2; i++) {
         MPI_Barrier(MPI_COMM_WORLD);
-        late();
+        begin();
         message(1, i == 0 ? 8 : LONG); /* late sender: MPI_Recv of rank 0 */
+        end();
         MPI_Barrier(MPI_COMM_WORLD);
     }
-    late();
+    begin();
     message(0, LONG); /* late receiver: MPI_Send of rank 0 */
+    end();
     MPI_Barrier(MPI_COMM_WORLD);
+    begin();
     request(); /* late sender: MPI_Wait of rank 0 */
-    late();
+    end();
+    begin();
     MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-    late();
+    end();
+    begin();
     MPI_Bcast(&length, 1, MPI_DOUBLE, 0, pair);
+    end();
     MPI_Comm_free(&pair);
     MPI_Finalize();
     return 0;

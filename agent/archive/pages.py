@@ -1,0 +1,104 @@
+"""The pages of a Parquet file: what each says that it unpacks to, which its footer need not have added up rightly.
+
+Their headers are structures of Thrift's compact protocol (https://github.com/apache/parquet-format, parquet.thrift).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any, BinaryIO
+
+from quipu.modeling.limits import Reading
+
+_TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = range(1, 13)
+_INTEGERS = frozenset((_I16, _I32, _I64))
+# Fields of a page's header, and of the headers in it of each kind: data, dictionary, data of version 2.
+_UNPACKED, _PACKED, _KINDS = 2, 3, {5: 2, 7: 2, 8: 4}
+# PLAIN, PLAIN_DICTIONARY, RLE, BIT_PACKED, RLE_DICTIONARY: what other encodings unpack to is not said anywhere.
+_ENCODINGS = frozenset((0, 2, 3, 4, 8))
+_LONGEST_HEADER = 1 << 16
+_DEEPEST = 8
+
+
+def count_pages(file: BinaryIO, metadata: Any, columns: Collection[str], cost: Reading) -> None:
+    """Count what the pages of some columns unpack to as a cost. Raises ValueError for what no reader should unpack.
+
+    metadata: the footer, as pyarrow has it.
+    """
+    for group in range(metadata.num_row_groups):
+        row_group = metadata.row_group(group)
+        for number in range(row_group.num_columns):
+            column = row_group.column(number)
+            if column.path_in_schema in columns:
+                offsets = [column.data_page_offset, column.dictionary_page_offset]
+                begin = min(offset for offset in offsets if offset)
+                _count_column(file, begin, begin + column.total_compressed_size, cost)
+
+
+def _count_column(file: BinaryIO, begin: int, end: int, cost: Reading) -> None:
+    while begin < end:
+        file.seek(begin)
+        header = _Header(file.read(_LONGEST_HEADER))
+        fields = header.struct()
+        of_kind = [(fields[kind], place) for kind, place in _KINDS.items() if kind in fields]
+        unpacked, packed = fields.get(_UNPACKED), fields.get(_PACKED)
+        if not isinstance(unpacked, int) or not isinstance(packed, int) or min(unpacked, packed) < 0:
+            raise ValueError("a page of no size")
+        if not all(isinstance(kind, dict) and kind.get(place) in _ENCODINGS for kind, place in of_kind):
+            raise ValueError("a page in an encoding that says not what it unpacks to")
+        cost.spend(unpacked)
+        cost.check_time()
+        begin += header.place + packed
+
+
+class _Header:
+    """A structure at the beginning of some bytes; `place` is where it ends. Too few bytes are an IndexError."""
+
+    def __init__(self, content: bytes) -> None:
+        self.content = content
+        self.place = 0
+
+    def struct(self, depth: int = 0) -> dict[int, Any]:
+        """Return the fields by number: integers, structures; of other types None."""
+        if depth > _DEEPEST:
+            raise ValueError("nested too deep")
+        fields: dict[int, Any] = {}
+        number = 0
+        while (byte := self._byte()) != 0:
+            kind = byte & 15
+            number = number + (byte >> 4) if byte >> 4 else self._integer()
+            fields[number] = self._value(kind, depth)
+        return fields
+
+    def _byte(self) -> int:
+        self.place += 1
+        return self.content[self.place - 1]
+
+    def _unsigned(self) -> int:
+        value, shift = 0, 0
+        while (byte := self._byte()) & 0x80:
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if shift > 63:
+                raise ValueError("an integer that is too long")
+        return value | byte << shift
+
+    def _integer(self) -> int:
+        value = self._unsigned()
+        return value >> 1 ^ -(value & 1)
+
+    def _value(self, kind: int, depth: int) -> Any:
+        if kind in _INTEGERS:
+            return self._integer()
+        if kind == _STRUCT:
+            return self.struct(depth + 1)
+        if kind in (_TRUE, _FALSE):
+            return None
+        if kind == _BINARY:
+            length = self._unsigned()
+            self.place += length
+        elif kind in (_BYTE, _DOUBLE):
+            self.place += 1 if kind == _BYTE else 8
+        else:
+            raise ValueError("a type that no header of a page has")
+        return None

@@ -1,0 +1,84 @@
+"""The [search] table of a campaign file: measure what a prediction needs, and not all points."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Annotated
+
+import msgspec
+from quipu.modeling.design import STRATEGIES
+from quipu.modeling.design.program import Budget
+from quipu.modeling.design.space import Constraint
+from quipu.modeling.documents import Positive, typed
+from quipu.modeling.errors import FormatError, ModelingError
+
+_PATIENCE = 3
+"""λ of the termination criterion (Ritter et al., section III): batches without an improvement until a search ends."""
+
+
+@dataclass(frozen=True)
+class SearchPlan:
+    """How the runs of a campaign are chosen.
+
+    target: the point to be predicted, by parameter. strategy: a name of `STRATEGIES`. batch: runs between two times
+    that models are made. constraints: see `Constraint`. ranks: the parameter that is the number of ranks, or "1";
+    empty: found by itself. patience: the search ends after so many batches that made no model better; 0: never.
+    """
+
+    target: dict[str, float]
+    budget: Budget
+    strategy: str
+    batch: int
+    constraints: tuple[str, ...]
+    ranks: str
+    patience: int
+
+
+@dataclass
+class _Table:
+    target: dict[str, Annotated[float, msgspec.Meta(gt=0, le=1e300)]]
+    budget: str | Annotated[float, msgspec.Meta(gt=0, le=1e300)]
+    strategy: str = "posterior"
+    batch: Positive = 4
+    constraints: list[str] = field(default_factory=list)
+    ranks: str = ""
+    patience: Annotated[int, msgspec.Meta(ge=0, le=1000)] = _PATIENCE
+
+
+_KEYS = {"target", "budget", "strategy", "batch", "constraints", "ranks", "patience"}
+
+
+def read_search(table: object, parameters: Sequence[str], source: object) -> SearchPlan:
+    """Return the content of the table. Raises FormatError that names `source` and the key at fault.
+
+    [search]
+    target = {p = 1024, n = 6000}        # the point that is to be predicted
+    budget = "10%"                       # of all points with all repetitions; or core hours: 2.5
+    strategy = "posterior"               # optional, as are the following
+    batch = 4                            # runs between two models
+    constraints = ["is_cube(p)", "n % 10 == 0"]
+    ranks = "p"                          # which parameter is the number of ranks; "1" if there is none
+    patience = 3                         # ends after 3 batches that made no model better; 0: only at the budget
+    """
+    if not isinstance(table, dict):
+        raise FormatError(source, "search: should be a table: [search]")
+    if unknown := sorted(table.keys() - _KEYS):
+        raise FormatError(source, f"search.{unknown[0]} is unknown; [search] has {', '.join(sorted(_KEYS))}")
+    found = typed(table, _Table, source)
+    if set(found.target) != set(parameters):
+        names = ", ".join(parameters) or "no parameter"
+        raise FormatError(source, f"search.target needs a value for each of: {names}")
+    if found.strategy not in STRATEGIES:
+        raise FormatError(source, f"search.strategy: {found.strategy!r} is none of {', '.join(STRATEGIES)}")
+    if found.ranks not in ("", "1", *parameters):
+        raise FormatError(source, f"search.ranks: {found.ranks!r} is no parameter, and not 1")
+    try:
+        budget = Budget.parse(str(found.budget))
+        for text in found.constraints:
+            Constraint(text, parameters)
+    except ModelingError as error:
+        raise FormatError(source, f"search: {error}") from error
+    target = {name: float(found.target[name]) for name in parameters}
+    constraints = tuple(found.constraints)
+    return SearchPlan(target, budget, found.strategy, found.batch, constraints, found.ranks, found.patience)

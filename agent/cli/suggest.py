@@ -1,0 +1,81 @@
+"""`quipu suggest`: which measurements to do next, within a budget."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from .options import parse_values, point_of
+from .output import layout, say, show, show_json
+
+
+def command(
+    *,
+    experiment: Path = typer.Argument(..., metavar="EXPERIMENT", help="An experiment: what was measured so far."),
+    budget: str = typer.Option(..., "--budget", metavar="HOURS|SHARE%", help="Core hours, or the share of all points."),
+    target: list[str] = typer.Option(..., "--target", metavar="NAME=NUMBER,...", help="The point to be predicted."),
+    values: list[str] = typer.Option(
+        [], "--values", metavar="NAME=NUMBER,...", help="Values that a parameter can take. [default: those measured]"
+    ),
+    constraints: list[str] = typer.Option(
+        [], "--constraint", metavar="EXPRESSION", help="What points must fulfil, such as 'is_cube(p) and n % 10 == 0'."
+    ),
+    strategy: str = typer.Option("posterior", "--strategy", metavar="NAME", help="How to choose; see below."),
+    batch: int = typer.Option(4, "--batch", min=1, metavar="N", help="Suggest so many runs."),
+    repetitions: int = typer.Option(4, "--repetitions", min=1, metavar="N", help="Most runs of one point."),
+    ranks: str = typer.Option("", "--ranks", metavar="NAME", help="The parameter that is the number of ranks, or 1."),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON."),
+) -> None:
+    """Suggest the runs that make the prediction at a target better, within a budget of core hours.
+
+    The default strategy, posterior, takes the runs that most reduce the variance of the predicted time at the target
+    for what they cost: coefficients of the models and the choice between near-best models count. The others are
+    cpf, cpf2 (cheapest points first with 4 or 2 repetitions), gpr, hybrid, bayes (Gaussian processes), single, random,
+    grid and full. The budget includes what was measured already.
+
+    \b
+    Example: quipu suggest heat --budget 10% --target p=1024,n=6000 --values p=1,2,4,8,16 --values n=100,200,400,800
+    """
+    from quipu.modeling.analysis import analyze
+    from quipu.modeling.design import STRATEGIES
+    from quipu.modeling.design.program import Budget, search
+    from quipu.modeling.design.space import search_space
+    from quipu.modeling.errors import UsageError
+    from quipu.report.json_views import search_json
+    from quipu.report.model_views import oversubscription_notes
+    from quipu.report.terminal import head, tables
+    from quipu.report.text import core_hours, number, percent
+
+    from .measurements import load
+
+    if strategy not in STRATEGIES:
+        raise UsageError(f"--strategy {strategy!r}: choose one of {', '.join(STRATEGIES)}")
+    limit = Budget.parse(budget)
+    measured = load(experiment)
+    point = point_of("--target", target, measured.parameters)
+    given = parse_values("--values", values, measured.parameters)
+    columns = {
+        name: given.get(name) or measured.points[:, number].tolist() for number, name in enumerate(measured.parameters)
+    }
+    candidates = search_space(columns, constraints)
+    analysis = analyze(measured)
+    found = search(
+        measured, analysis, candidates, point, STRATEGIES[strategy](), limit, batch, ranks or None, repetitions
+    )
+    if as_json:
+        show_json(search_json(measured.name, found, limit))
+        return
+    allowed = limit.hours(found.whole)
+    shown = [
+        ("target", ", ".join(f"{name}={number(value)}" for name, value in point.items())),
+        ("search space", f"{len(candidates)} points, {int(found.state.counts.astype(bool).sum())} of them measured"),
+        ("all of it", f"{core_hours(found.whole)} for {repetitions} repetitions of each"),
+        ("budget", f"{core_hours(allowed)} ({percent(allowed / found.whole)}), {core_hours(found.spent)} of it spent"),
+        ("suggested", core_hours(sum(one.cost for one in found.suggestions))),
+    ]
+    room = layout()
+    notes = [*oversubscription_notes(analysis), *measured.notes]
+    show([head(measured.name, shown, notes, room), tables.search_table(found, room)])
+    if not found.suggestions:
+        say(f"nothing fits the {core_hours(max(allowed - found.spent, 0.0))} that are left of the budget")

@@ -1,0 +1,87 @@
+"""Strategies that need no model of what they measure: fixed orders of points."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..experiment import IntArray
+from .baseline import baseline, missing_of
+from .state import REPETITIONS, State, Suggestion, in_order
+
+
+@dataclass(frozen=True)
+class FullMatrix:
+    """All points with all repetitions, the cheapest first."""
+
+    repetitions: int = REPETITIONS
+
+    def suggest(self, state: State, budget: float, batch: int) -> list[Suggestion]:
+        """Return the next runs of the matrix."""
+        order = np.argsort(state.costs, kind="stable").tolist()
+        return in_order(state, _repeated(state, order, self.repetitions), "part of the full matrix", budget, batch)
+
+
+@dataclass(frozen=True)
+class CheapestFirst:
+    """CPF (Ritter et al., section II): lines for each parameter, then the cheapest points, all repetitions."""
+
+    repetitions: int = REPETITIONS
+
+    def suggest(self, state: State, budget: float, batch: int) -> list[Suggestion]:
+        """Return the next runs."""
+        first = baseline(state.candidates, state.costs)
+        if begun := missing_of(first, state.counts, self.repetitions):
+            return in_order(state, begun, "of the line of a parameter", budget, batch)
+        order = np.argsort(state.costs, kind="stable").tolist()
+        return in_order(state, _repeated(state, order, self.repetitions), "the cheapest point", budget, batch)
+
+
+@dataclass(frozen=True)
+class SingleRuns:
+    """Lines for each parameter, then the cheapest points, one repetition of all before the second of any."""
+
+    def suggest(self, state: State, budget: float, batch: int) -> list[Suggestion]:
+        """Return the next runs."""
+        first = baseline(state.candidates, state.costs)
+        if begun := missing_of(first, state.counts, 1):
+            return in_order(state, begun, "of the line of a parameter", budget, batch)
+        order = np.argsort(state.costs, kind="stable").tolist()
+        rest = missing_of(order, state.counts, state.repetitions)
+        return in_order(state, rest, "the cheapest point with the fewest repetitions", budget, batch)
+
+
+@dataclass(frozen=True)
+class RandomRuns:
+    """Lines for each parameter, then points drawn at random; the same seed draws the same points."""
+
+    seed: int = 0
+
+    def suggest(self, state: State, budget: float, batch: int) -> list[Suggestion]:
+        """Return the next runs."""
+        first = baseline(state.candidates, state.costs)
+        if begun := missing_of(first, state.counts, 1):
+            return in_order(state, begun, "of the line of a parameter", budget, batch)
+        draws = np.random.default_rng((self.seed, int(state.counts.sum())))
+        left = np.repeat(np.arange(len(state.costs)), np.maximum(state.repetitions - state.counts, 0))
+        return in_order(state, draws.permutation(left), "drawn at random", budget, batch)
+
+
+@dataclass(frozen=True)
+class GridRuns:
+    """Lines for each parameter, then the grid row by row, each point with all repetitions."""
+
+    def suggest(self, state: State, budget: float, batch: int) -> list[Suggestion]:
+        """Return the next runs."""
+        first = baseline(state.candidates, state.costs)
+        if begun := missing_of(first, state.counts, 1):
+            return in_order(state, begun, "of the line of a parameter", budget, batch)
+        order: IntArray = np.lexsort(state.candidates.T[::-1])
+        rest = _repeated(state, order.tolist(), state.repetitions)
+        return in_order(state, rest, "the next point of the grid", budget, batch)
+
+
+def _repeated(state: State, order: list[int], repetitions: int) -> list[int]:
+    """Return points of an order as often as they still lack repetitions, all of a point together."""
+    return [point for point in order for _ in range(repetitions - int(state.counts[point]))]

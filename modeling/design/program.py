@@ -1,0 +1,152 @@
+"""The search for measurements of a program: what was measured and modelled of it, as strategies take it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..analysis import Analysis
+from ..diagnosis import rank_parameters
+from ..errors import ModelingError
+from ..experiment import Experiment, FloatArray
+from ..pmnf.model import Model
+from .posterior import MOST_PATHS
+from .state import REPETITIONS, State, Strategy, Suggestion
+
+SECONDS = 3600.0
+LEAST_TIME = 1e-6
+"""Seconds that a run takes at least, where a model says less."""
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """Suggestions for one experiment.
+
+    state: as strategies take it. spent: core hours of the complete runs at points of the search space. whole:
+    core hours of all points with all repetitions, as measured or else as predicted. suggestions: what to do next, in
+    order.
+    """
+
+    state: State
+    spent: float
+    whole: float
+    suggestions: tuple[Suggestion, ...]
+
+    def point(self, suggestion: Suggestion) -> dict[str, float]:
+        """Return the point of a suggestion by parameter."""
+        values = self.state.candidates[suggestion.candidate].tolist()
+        return dict(zip(self.state.parameters, values, strict=True))
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Core hours, or the part of what all points with all repetitions cost; what was measured before counts."""
+
+    amount: float
+    relative: bool
+
+    @classmethod
+    def parse(cls, text: str) -> Budget:
+        """Return the budget that `10%` or `2.5` (core hours) stands for; ModelingError for other text."""
+        number = text.strip().removesuffix("%").strip()
+        try:
+            amount = float(number)
+        except ValueError:
+            amount = math.nan
+        if not (math.isfinite(amount) and amount > 0):
+            raise ModelingError(f"budget {text!r}: write core hours such as 2.5, or a share of all points such as 10%")
+        return cls(amount, text.strip().endswith("%"))
+
+    def hours(self, whole: float) -> float:
+        """Return the core hours of the budget."""
+        return self.amount / 100.0 * whole if self.relative else self.amount
+
+
+def search(
+    experiment: Experiment,
+    analysis: Analysis,
+    candidates: FloatArray,
+    target: Mapping[str, float],
+    strategy: Strategy,
+    budget: Budget,
+    batch: int,
+    ranks: str | None = None,
+    repetitions: int = REPETITIONS,
+) -> Search:
+    """Return what a strategy suggests to measure next for the prediction of the time at a target.
+
+    candidates: (N, m) points of the search space, columns as the parameters of the experiment. Runs at other points
+    count in the models alone. ranks: the parameter that is the number of ranks; by default it is found by its name or
+    by the size of communicators. Raises ModelingError if there are no times, the target does not fit, or nothing says
+    which parameter is the number of ranks.
+    """
+    if "time" not in experiment.values:
+        raise ModelingError(f"{experiment.name}: there is no time to predict; measure without --effort-only")
+    if set(target) != set(experiment.parameters):
+        raise ModelingError(
+            f"the target needs a value for each of: {', '.join(experiment.parameters) or 'no parameter'}"
+        )
+    place = np.array([float(target[name]) for name in experiment.parameters])
+    processes = candidates[:, _ranks_column(experiment, ranks)] if ranks != "1" else np.ones(len(candidates))
+    measured = _at_candidates(experiment, candidates)
+    entries = [entry.model for entry in analysis.models("time")]
+    predicted = np.zeros(len(candidates))
+    at_target = np.zeros(len(entries))
+    for path, model in enumerate(entries):
+        if isinstance(model, Model):
+            predicted += np.maximum(_evaluated(model, candidates), 0.0)
+            at_target[path] = max(float(_evaluated(model, place[None])[0]), 0.0)
+    totals = np.where(np.isnan(measured).all(axis=0), np.nan, np.nansum(measured, axis=0))
+    known = (~np.isnan(totals)).any(axis=1)
+    predicted[known] = np.nanmean(totals[known], axis=1)
+    costs = np.maximum(predicted, LEAST_TIME) * processes / SECONDS
+    of_program = np.flatnonzero(~experiment.tree.start_and_end)
+    paths = of_program[np.argsort(-at_target[of_program], kind="stable")[:MOST_PATHS]]
+    models = tuple(entries[path] for path in paths.tolist())
+    state = State(experiment.parameters, candidates, place, measured[paths], models, costs, repetitions)
+    spent = float((np.nansum(totals, axis=1) * processes).sum()) / SECONDS
+    whole = float(costs.sum()) * repetitions
+    left = budget.hours(whole) - spent
+    return Search(state, spent, whole, tuple(strategy.suggest(state, left, batch)))
+
+
+def expected_costs(candidates: FloatArray) -> FloatArray:
+    """Return costs (N,) to choose the very first runs by, when nothing is measured: only their order counts.
+
+    It is as if time were proportional to each parameter, so that small values come first.
+    """
+    low = np.maximum(candidates.min(axis=0), 1e-300)
+    result: FloatArray = np.prod(candidates / low, axis=1)
+    return result
+
+
+def _ranks_column(experiment: Experiment, ranks: str | None) -> int:
+    known = [ranks] if ranks else [name for name in experiment.parameters if name in rank_parameters(experiment)]
+    if len(known) != 1 or known[0] not in experiment.parameters:
+        raise ModelingError(
+            f"{experiment.name}: which parameter is the number of ranks? name it with --ranks: "
+            f"{', '.join(experiment.parameters)}, or 1 if all runs have as many"
+        )
+    return experiment.parameters.index(known[0])
+
+
+def _at_candidates(experiment: Experiment, candidates: FloatArray) -> FloatArray:
+    """Return exclusive times at the candidates, (paths, N, R), NaN where not measured; repetitions come first."""
+    values = experiment.values["time"]
+    result = np.full((values.shape[0], len(candidates), values.shape[2]), np.nan)
+    rows = {tuple(point): number for number, point in enumerate(candidates.tolist())}
+    for column, point in enumerate(experiment.points.tolist()):
+        if (row := rows.get(tuple(point))) is not None:
+            result[:, row] = values[:, column]
+    return result
+
+
+def _evaluated(model: Model, points: FloatArray) -> FloatArray:
+    """Return a model at points, 0 where it is not defined."""
+    try:
+        return model.evaluate(points)
+    except ModelingError:
+        return np.zeros(len(points))

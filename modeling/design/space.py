@@ -1,0 +1,131 @@
+"""The search space: values of parameters, and constraints on which of their combinations a program can run."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import math
+import operator
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from ..errors import ModelingError
+from ..experiment import FloatArray
+
+LARGEST = 1_000_000
+"""Most combinations of values that are looked at before the constraints."""
+
+
+def _root(value: float, degree: int) -> int:
+    return round(value ** (1.0 / degree)) if value > 0 else 0
+
+
+def _power(value: float, base: float) -> bool:
+    return value > 0 and base > 1 and math.isclose(value, base ** round(math.log(value, base)), rel_tol=1e-12)
+
+
+FUNCTIONS: Mapping[str, Callable[..., float]] = {
+    "is_square": lambda x: _root(x, 2) ** 2 == x,
+    "is_cube": lambda x: _root(x, 3) ** 3 == x,
+    "is_power": _power,
+    "abs": abs,
+    "min": min,
+    "max": max,
+    "log2": math.log2,
+    "sqrt": math.sqrt,
+    "floor": math.floor,
+    "ceil": math.ceil,
+    "gcd": lambda a, b: math.gcd(int(a), int(b)),
+}
+_BINARY: Mapping[type[ast.operator], Callable[[float, float], float]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+}
+_COMPARE: Mapping[type[ast.cmpop], Callable[[float, float], bool]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+
+
+class Constraint:
+    """A predicate over parameters, such as `is_cube(p)`, `n % 10 == 0` or `p * 1000 <= n or p == 1`.
+
+    Numbers, parameters, + - * / // % **, comparisons, and, or, not, and the functions of `FUNCTIONS`; nothing else can
+    be written. Raises ModelingError that names the constraint and what is wrong in it.
+    """
+
+    def __init__(self, text: str, parameters: Sequence[str]) -> None:
+        self.text, self._parameters = text, frozenset(parameters)
+        try:
+            self._tree = ast.parse(text.strip(), mode="eval").body
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            raise ModelingError(f"constraint {text!r} is no expression such as n % 10 == 0") from error
+        names = {node.id for node in ast.walk(self._tree) if isinstance(node, ast.Name)}
+        if unknown := sorted(names - self._parameters - FUNCTIONS.keys()):
+            known = ", ".join(parameters)
+            raise ModelingError(f"constraint {text!r}: no parameter {', '.join(unknown)}; there are: {known}")
+        self(dict.fromkeys(parameters, 1.0))
+
+    def __call__(self, values: Mapping[str, float]) -> bool:
+        """Return whether a point, by parameter, fulfils the constraint; what is not defined there does not."""
+        try:
+            return bool(self._value(self._tree, values))
+        except (ZeroDivisionError, OverflowError, ValueError):
+            return False
+        except (TypeError, RecursionError) as error:
+            raise ModelingError(f"constraint {self.text!r} cannot be evaluated: {error}") from error
+
+    def _value(self, node: ast.expr, values: Mapping[str, float]) -> float:
+        match node:
+            case ast.Constant(value=int() | float() as number):
+                return number
+            case ast.Name(id=name) if name in values:
+                return values[name]
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                return not self._value(operand, values)
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return -self._value(operand, values)
+            case ast.BinOp(left=left, op=ast.Pow(), right=right):
+                return math.pow(self._value(left, values), self._value(right, values))
+            case ast.BinOp(left=left, op=kind, right=right) if type(kind) in _BINARY:
+                return _BINARY[type(kind)](self._value(left, values), self._value(right, values))
+            case ast.BoolOp(op=ast.And(), values=parts):
+                return all(self._value(part, values) for part in parts)
+            case ast.BoolOp(values=parts):
+                return any(self._value(part, values) for part in parts)
+            case ast.Compare(left=left, ops=kinds, comparators=others) if all(type(kind) in _COMPARE for kind in kinds):
+                chain = [self._value(part, values) for part in (left, *others)]
+                return all(
+                    _COMPARE[type(kind)](*pair) for kind, pair in zip(kinds, itertools.pairwise(chain), strict=True)
+                )
+            case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in FUNCTIONS:
+                return FUNCTIONS[name](*(self._value(argument, values) for argument in arguments))
+        raise ModelingError(f"constraint {self.text!r}: {ast.unparse(node)} cannot be used here")
+
+
+def search_space(values: Mapping[str, Sequence[float]], constraints: Sequence[str] = ()) -> FloatArray:
+    """Return the points that fulfil all constraints, (N, m), columns as in `values`, the first parameter slowest.
+
+    Raises ModelingError for a wrong constraint, too many combinations, or if no point is left.
+    """
+    names = tuple(values)
+    predicates = [Constraint(text, names) for text in constraints]
+    if math.prod(len(column) for column in values.values()) > LARGEST:
+        raise ModelingError(f"the search space has more than {LARGEST:,} combinations: give fewer values")
+    points = [
+        point
+        for point in itertools.product(*(sorted(set(column)) for column in values.values()))
+        if all(predicate(dict(zip(names, point, strict=True))) for predicate in predicates)
+    ]
+    if not points:
+        raise ModelingError(f"the search space is empty: no point fulfils {' and '.join(constraints) or 'it'}")
+    return np.array(points, dtype=np.float64)

@@ -1,0 +1,100 @@
+"""What a strategy sees when it chooses what to measure next, and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import ModelingError
+from ..experiment import FloatArray, IntArray
+from ..pmnf.model import Model
+from ..pmnf.modeler import NoModel
+
+REPETITIONS = 4
+"""Most repetitions of a point: the fifth "provided only marginal benefits" (Ritter et al., section II)."""
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """The search space, what was measured of it, and the models made from that.
+
+    parameters: names, m of them. candidates: (N, m) the points that can be measured, each once.
+    target: (m,) the point that is to be predicted. values: (K, N, R) the measured values of K call paths, NaN where
+    not measured; repetitions of a point stand in the first columns. models: of the K call paths.
+    costs: (N,) core hours of one run at each candidate. repetitions: most runs of one point.
+    """
+
+    parameters: tuple[str, ...]
+    candidates: FloatArray
+    target: FloatArray
+    values: FloatArray
+    models: tuple[Model | NoModel, ...]
+    costs: FloatArray
+    repetitions: int = REPETITIONS
+
+    def __post_init__(self) -> None:
+        points, parameters = self.candidates.shape
+        if parameters != len(self.parameters) or self.target.shape != (parameters,):
+            raise ModelingError("the candidates and the target need one value for each parameter")
+        if self.values.shape[:2] != (len(self.models), points) or self.costs.shape != (points,):
+            raise ModelingError("values, models and costs do not fit the candidates")
+        if not (np.isfinite(self.costs).all() and (self.costs > 0.0).all()):
+            raise ModelingError("every candidate needs a cost above 0")
+
+    @cached_property
+    def counts(self) -> IntArray:
+        """How often each candidate was measured, (N,)."""
+        measured = (~np.isnan(self.values)).any(axis=0)
+        return np.asarray(measured.sum(axis=1), dtype=np.int64)
+
+    @cached_property
+    def measured(self) -> IntArray:
+        """The numbers of the candidates that were measured."""
+        return np.flatnonzero(self.counts)
+
+    def affordable(self, budget: float) -> NDArray[np.bool_]:
+        """Return the candidates that one more run of fits the budget and the limit of repetitions, (N,)."""
+        return np.asarray((self.counts < self.repetitions) & (self.costs <= budget), dtype=bool)
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """One run to do.
+
+    candidate: number of the point. repetition: which of this point it is, from 1. cost: core hours.
+    gain: by which share it is expected to reduce the variance of the prediction at the target, after the suggestions
+    before it; NaN if the strategy does not know.
+    """
+
+    candidate: int
+    repetition: int
+    cost: float
+    reason: str
+    gain: float = float("nan")
+
+
+class Strategy(Protocol):
+    """Chooses what to measure next."""
+
+    def suggest(self, state: State, budget: float, batch: int) -> list[Suggestion]:
+        """Return up to `batch` runs, in order, that together cost at most `budget` core hours; none if none is left."""
+
+
+def in_order(state: State, order: Sequence[int] | IntArray, reason: str, budget: float, batch: int) -> list[Suggestion]:
+    """Return the first runs of an order of candidates that may repeat a point; the first that does not fit ends it."""
+    counts = state.counts.copy()
+    chosen: list[Suggestion] = []
+    for candidate in map(int, order):
+        cost = float(state.costs[candidate])
+        if len(chosen) == batch or cost > budget:
+            break
+        if counts[candidate] < state.repetitions:
+            counts[candidate] += 1
+            budget -= cost
+            chosen.append(Suggestion(candidate, int(counts[candidate]), cost, reason))
+    return chosen

@@ -1,0 +1,35 @@
+"""Text from files of others as a terminal and a page may get it, without what could steer them: the one place."""
+
+from __future__ import annotations
+
+import re
+
+# Control characters but the line feed; marks, embeddings, overrides and isolates of writing directions (Unicode
+# Standard Annex 9); invisible characters, separators of lines, tags; surrogates, which no encoding takes.
+_STEERING = re.compile(
+    "[\x00-\x09\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\ud800-\udfff\U000e0000-\U000e007f]"
+)
+_LONGEST = 4000
+
+
+def printable(text: str) -> str:
+    """Return text with `?` for every character that could steer a terminal; lines stay lines."""
+    return _STEERING.sub("?", text)
+
+
+def one_line(text: str) -> str:
+    """Return printable text on one line, cut in its middle where it is longer than anybody reads."""
+    if len(text) > _LONGEST:
+        text = f"{text[: _LONGEST // 2]} … {text[-_LONGEST // 2 :]}"
+    return printable(text).replace("\n", "?")
+
+
+def printable_json(text: str) -> str:
+    """Return JSON text that says the same without such characters: as escapes."""
+    return _STEERING.sub(lambda found: found[0] if found[0] in "\t\r" else _escaped(found[0]), text)
+
+
+def _escaped(character: str) -> str:
+    units = character.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))

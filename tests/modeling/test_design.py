@@ -1,0 +1,170 @@
+"""Choosing what to measure next: the search space, the baseline, and what strategies have in common and apart."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+from quipu.modeling.design import STRATEGIES, State
+from quipu.modeling.design.baseline import baseline
+from quipu.modeling.design.posterior import Posterior, doubts_of
+from quipu.modeling.design.space import Constraint, search_space
+from quipu.modeling.errors import ModelingError
+from quipu.modeling.experiment import FloatArray, Metric
+from quipu.modeling.pmnf.modeler import NoModel, fit_models
+
+TIME = Metric("time", "s", "cost")
+GRID = np.array(list(product([4, 8, 16, 32, 64], [10, 20, 30, 40, 50])), dtype=float)
+TARGET = np.array([128.0, 60.0])
+
+
+def truth(points: FloatArray) -> FloatArray:
+    result: FloatArray = 5.0 + 0.1 * points[:, 0] + 1e-3 * points[:, 1] ** 2 * np.log2(points[:, 0])
+    return result
+
+
+def state_of(measured: FloatArray, points: FloatArray = GRID, target: FloatArray = TARGET) -> State:
+    rows = np.flatnonzero(~np.isnan(measured[:, 0]))
+    names = tuple("pn"[: points.shape[1]])
+    models = fit_models(points[rows], measured[None, rows], TIME, names) if len(rows) else [NoModel("nothing")]
+    return State(names, points, target, measured[None], tuple(models), truth(points) * points[:, 0])
+
+
+def nothing(points: FloatArray = GRID) -> FloatArray:
+    return np.full((len(points), 4), np.nan)
+
+
+def noisy(rows: list[int], repetitions: int, noise: float = 0.02) -> FloatArray:
+    measured = nothing()
+    random = np.random.default_rng(3)
+    values = truth(GRID)[rows, None] * (1 + noise * random.uniform(-1, 1, (len(rows), repetitions)))
+    measured[np.asarray(rows)[:, None], np.arange(repetitions)] = values
+    return measured
+
+
+@pytest.mark.parametrize(
+    ("text", "yes", "no"),
+    [
+        ("is_cube(p)", {"p": 27, "n": 1}, {"p": 28, "n": 1}),
+        ("is_square(p) and n % 10 == 0", {"p": 49, "n": 30}, {"p": 49, "n": 31}),
+        ("is_power(p, 2)", {"p": 1024, "n": 1}, {"p": 1000, "n": 1}),
+        ("10 < n <= 20", {"p": 1, "n": 20}, {"p": 1, "n": 10}),
+        ("p * 1000 <= n or p == 1", {"p": 1, "n": 5}, {"p": 2, "n": 5}),
+        ("n / (p - 1) > 0", {"p": 2, "n": 5}, {"p": 1, "n": 5}),
+    ],
+)
+def test_constraints(text: str, yes: dict[str, float], no: dict[str, float]) -> None:
+    predicate = Constraint(text, ("p", "n"))
+    assert predicate(yes)
+    assert not predicate(no)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("n % 10 =", "is no expression"),
+        ("q > 3", "no parameter q; there are: p, n"),
+        ("__import__('os')", "no parameter __import__"),
+        ("p.real > 1", "p.real cannot be used here"),
+        ("(lambda: 1)()", "cannot be used here"),
+        ("'a' < p", "'a' cannot be used here"),
+        ("is_cube(p, n)", "cannot be evaluated"),
+        ("(" * 300 + "p" + ")" * 300, "is no expression"),
+    ],
+)
+def test_wrong_constraints_are_named(text: str, message: str) -> None:
+    with pytest.raises(ModelingError, match="constraint") as error:
+        Constraint(text, ("p", "n"))
+    assert message in str(error.value)
+
+
+def test_a_constraint_cannot_use_time_or_memory_without_end() -> None:
+    assert not Constraint("p ** (9 ** (9 ** 9)) > 0", ("p",))({"p": 7})
+
+
+def test_the_search_space_has_what_all_constraints_allow() -> None:
+    points = search_space({"p": range(1, 130), "n": [10, 15, 20]}, ["is_cube(p)", "n % 10 == 0"])
+    assert points.tolist() == [[p, n] for p in (1, 8, 27, 64, 125) for n in (10, 20)]
+    with pytest.raises(ModelingError, match="no point fulfils p > 9"):
+        search_space({"p": [1, 2]}, ["p > 9"])
+    with pytest.raises(ModelingError, match="more than"):
+        search_space({"p": range(2000), "n": range(2000)})
+
+
+@pytest.mark.parametrize("m", [1, 2, 3, 4])
+def test_the_baseline_of_a_grid_is_its_lines_through_the_cheapest_corner(m: int) -> None:
+    points = np.array(list(product(range(1, 7), repeat=m)), dtype=float)
+    chosen = baseline(points, points.prod(axis=1))
+    assert len(chosen) == 4 * m + 1
+    assert ((points[chosen] > 1).sum(axis=1) <= 1).all()
+    assert points[chosen].max() == 5
+
+
+def test_the_baseline_of_a_space_without_its_corner_has_a_line_for_each_parameter() -> None:
+    points = search_space({"p": [1, 8, 27, 64, 125, 216], "n": range(10, 100, 10)}, ["n >= p ** 0.5 * 3 + 10"])
+    chosen = points[baseline(points, points.prod(axis=1))]
+    for column in range(2):
+        rest = chosen[:, 1 - column]
+        assert max(len(np.unique(chosen[rest == value, column])) for value in rest) == 5
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+@pytest.mark.parametrize("share", [0.01, 0.1, 1.0])
+def test_every_strategy_keeps_to_budget_and_repetitions_and_ends(name: str, share: float) -> None:
+    strategy, measured = STRATEGIES[name](), nothing()
+    costs = truth(GRID) * GRID[:, 0]
+    budget = share * costs.sum() * 4
+    random = np.random.default_rng(1)
+    for _ in range(200):
+        chosen = strategy.suggest(state_of(measured), budget, 10)
+        if not chosen:
+            break
+        assert len(chosen) <= 10
+        for one in chosen:
+            assert one.reason
+            assert one.cost == costs[one.candidate]
+            assert one.repetition == np.count_nonzero(~np.isnan(measured[one.candidate])) + 1 <= 4
+            measured[one.candidate, one.repetition - 1] = truth(GRID)[one.candidate] * random.uniform(0.98, 1.02)
+            budget -= one.cost
+        assert budget >= 0.0
+    else:
+        pytest.fail("the strategy does not end")
+    if name in ("full", "cpf", "single", "posterior") and share == 1.0:
+        assert np.count_nonzero(~np.isnan(measured)) >= 99  # rounding may leave the last run out
+
+
+def test_the_default_prefers_what_says_more_of_the_target_for_its_cost() -> None:
+    first = baseline(GRID, truth(GRID) * GRID[:, 0])
+    state = state_of(noisy(first, 1))
+    chosen = Posterior().suggest(state, 1e9, 3)
+    assert all(0.0 < one.gain <= 1.0 for one in chosen)
+    assert "reduces the variance" in chosen[0].reason
+    doubts = doubts_of(state)
+    gains = np.sum([doubt.gains() for doubt in doubts], axis=0) / state.costs
+    assert chosen[0].candidate == int(np.argmax(gains))
+
+
+def test_a_run_in_a_batch_counts_for_those_after_it() -> None:
+    first = baseline(GRID, truth(GRID) * GRID[:, 0])
+    state = state_of(noisy(first, 2))
+    (doubt,) = doubts_of(state)
+    before, gain = doubt.variance, doubt.gains()[24]
+    doubt.measure(24)
+    assert math.isclose(before - doubt.variance, gain, rel_tol=1e-6)
+    assert doubt.gains()[24] < gain
+
+
+def test_without_doubt_a_cheap_run_checks() -> None:
+    measured = nothing()
+    measured[:, 0] = 7.0
+    chosen = Posterior().suggest(state_of(measured), 1e9, 2)
+    assert len(chosen) == 2
+
+
+def test_states_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(ModelingError, match="one value for each parameter"):
+        State(("p",), GRID, TARGET, np.zeros((0, 25, 1)), (), np.ones(25))
+    with pytest.raises(ModelingError, match="cost above 0"):
+        State(("p", "n"), GRID, TARGET, np.zeros((0, 25, 1)), (), np.zeros(25))
