@@ -1,6 +1,7 @@
 #include "marks.h"
 
-#include "regions.h"
+#include "effort.h"
+#include "selection.h"
 #include "worth.h"
 
 #include "llvm/BinaryFormat/Dwarf.h"

@@ -3,9 +3,9 @@
 #define QUIPU_REGIONS_H
 
 #include "effort.h"
-#include "filter.h"
 #include "lines.h"
 #include "scopes.h"
+#include "selection.h"
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/IR/GlobalVariable.h"
@@ -33,17 +33,8 @@ struct RegionFacts : Identity {
 /// Reads the facts before anything is inserted.
 RegionFacts describe(const llvm::Function &F);
 
-/// Whether code of this function may be counted at all.
-bool isCountable(const llvm::Function &F);
-
 /// Whether the function gets enter and exit, and what becomes of its counts if not.
 quipu_hook hookOf(const RegionFacts &Facts, const Filter &Selection, bool All);
-
-/// The filter that the compiler wrapper passes on, if there is one. Returns what is wrong with it, or nothing.
-std::string readSelection(Filter &Selection);
-
-/// Whether a function that may have been inlined is a call path of its own, as far as filter and language say.
-bool isShown(const Identity &Function, const Filter &Selection);
 
 /// A struct quipu_region of quipu.h, and the array of the struct quipu_scope in it; null if there is none.
 struct Descriptors {
