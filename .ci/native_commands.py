@@ -26,6 +26,7 @@ SPECIFIC = re.compile(r"\b(OPEN_MPI|SMPI_H|QUIPU_MPI_TABLES)\b")
 
 
 def write(folder: Path, commands: list[dict[str, object]]) -> list[tuple[Path, Path]]:
+    """Write the compile commands of a folder; return it with each of their files."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "compile_commands.json").write_text(json.dumps(commands, indent=1), encoding="utf-8")
     return [(folder, Path(str(command["file"]))) for command in commands]
@@ -62,6 +63,7 @@ def library(folder: Path, mpicc: str, whole: bool) -> list[tuple[Path, Path]]:
 
 
 def main() -> None:
+    """Write all and print the files."""
     target, build, *compilers = sys.argv[1:]
     root = Path(target).resolve()
     checked = built(root / "build", Path(build))

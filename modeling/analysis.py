@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from .errors import ModelingError
@@ -87,6 +87,7 @@ def analyze(experiment: Experiment, options: Options = DEFAULT) -> Analysis:
     """
     if not len(experiment.tree) or not experiment.configurations:
         raise ModelingError(f"experiment {experiment.name} is empty: it has no call paths or no configurations")
+    options = replace(options, grids=options.grids or experiment.grids)
     with_priors = options.selector == "evidence" and "time" in experiment.values
     alone = [name for name in experiment.metrics if name in experiment.values and not (with_priors and name == "time")]
     models = fit_metrics(experiment, alone, options)

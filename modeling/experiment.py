@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from .errors import ModelingError
 from .mpi_operations import operation_of
+from .process_grid import ProcessGrid
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -190,6 +191,7 @@ class Experiment:
     over_ranks: how the ranks of a run were combined into one value ("mean", "max", "sum").
     oversubscribed: configurations that were measured with more ranks than processors, whose times contain waiting for
                 a processor; shape (configurations,), None if nothing is known of it.
+    grids:      what the process grid may be, the likeliest first; one if it is known, none if there is none.
     """
 
     name: str
@@ -201,6 +203,7 @@ class Experiment:
     over_ranks: Literal["mean", "max", "sum"] = "mean"
     notes: tuple[str, ...] = field(default=())
     oversubscribed: NDArray[np.bool_] | None = None
+    grids: tuple[ProcessGrid, ...] = ()
 
     def __post_init__(self) -> None:
         if self.points.ndim != 2 or self.points.shape[1] != len(self.parameters):

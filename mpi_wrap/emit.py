@@ -23,6 +23,8 @@ GROUP_OF = {"comm": "quipu_mpi_group_of", "win": "quipu_mpi_group_of_win", "file
 BEFORE_END = {"job": ["quipu_flush();"], "mpi": ["quipu_mpi_reduce_at_end();"]}
 AFTER_BEGIN = {"mpi": ["quipu_mpi_initialized();"], "session": ["quipu_mpi_session_begun({2});"]}
 AFTER_END = {"mpi": ["quipu_mpi_finalized();"], "session": ["quipu_mpi_session_ended();"]}
+# Functions whose second and third argument say how the program arranges its ranks.
+GRIDS = ("MPI_Cart_create", "MPI_Dims_create")
 
 # Functions during which SMPI simulates nothing: what they take counts as computation.
 _LOCAL = re.compile(
@@ -89,7 +91,12 @@ def wrapper(function: Function, operation: Operation | None, *, simulated: bool 
 
 
 def begin_and_end(function: str, arguments: Sequence[str]) -> Statements:
-    """What the wrapper library does beside counting where MPI begins and ends; `after` is outside of the region."""
+    """What the wrapper library does beside counting where MPI begins and ends, and where the ranks are arranged.
+
+    `after` is outside of the region.
+    """
+    if function in GRIDS:
+        return Statements(success=["quipu_mpi_process_grid({1}, {2});".format(*arguments)])
     operation = operation_of(function)
     if operation is None:
         return Statements()

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from quipu.modeling.mpi_operations import Completes
 
 from . import waiting
-from .emit import begin_and_end, region, transfer, types_in_c, waits_in_call
+from .emit import GRIDS, begin_and_end, region, transfer, types_in_c, waits_in_call
 from .installation import OPEN_MPI
 from .prototypes import Function
 from .table import Operation
@@ -63,9 +63,11 @@ def fortran_wrapper(function: Function, operation: Operation | None, binding: Fo
     passed = ", ".join([f"f_{name}" for name in names] + ["ierror"] + [f"length_{i}" for i in range(strings)])
     procedure = f"{function.name.lower()}{binding.suffix}"
     parts = _accounting(function, operation)
-    # The only argument that is asked for there is a session.
-    sessions = [f"&(MPI_Session){{PMPI_Session_f2c(*(const MPI_Fint *)f_{name})}}" for name in names]
-    around = begin_and_end(function.name, sessions)
+    if function.name in GRIDS:
+        arguments = [names[0], f"*(const int *)f_{names[1]}", f"(const int *)f_{names[2]}"]
+    else:  # the only argument that is asked for there is a session
+        arguments = [f"&(MPI_Session){{PMPI_Session_f2c(*(const MPI_Fint *)f_{name})}}" for name in names]
+    around = begin_and_end(function.name, arguments)
     success = [*around.success, *parts.success]
     inner = [*around.before, *parts.before]
     inner += [f"pmpi({passed});", *parts.after]

@@ -47,7 +47,8 @@ class RunMetadata:
     seconds and exit_code are None while they are not known (the launching process itself was killed).
     exit_code is negative if a signal ended the launched process, as in `subprocess`.
     overhead: what measuring cost, see overhead.totals. rank_columns: the archive has the
-    values of every rank, and not their statistics alone.
+    values of every rank, and not their statistics alone. grid: the extents of the process grid, as declared, or as
+    the program made it.
     """
 
     parameters: Mapping[str, Number] = field(default_factory=dict)
@@ -66,6 +67,7 @@ class RunMetadata:
     overhead: Mapping[str, Number] = field(default_factory=dict)
     quipu_version: str = ""
     rank_columns: bool = True
+    grid: tuple[Positive, ...] = ()
 
     @property
     def complete(self) -> bool:

@@ -22,6 +22,7 @@ from ..launch.process import run_process
 from ..launch.raw_folder import PREFIX, RankFile, read_launch, read_rank_file
 from ..merge.experiment import scan_runs
 from ..merge.run import merge_run
+from .advice import advice
 from .file import Campaign, Point
 from .oversubscription import oversubscription_warning
 from .repetition import LaunchOptions, RunFailed, RunInterrupted, run
@@ -139,6 +140,8 @@ def run_campaign(
     with locked(directory):
         recover(directory, progress)
         tasks, finished = remaining(campaign, progress)
+        if text := advice(campaign):
+            progress.note(text)
         if tasks and campaign.build:
             _build(campaign)
         if warning := oversubscription_warning(campaign, sorted({task.point for task in tasks})):
@@ -154,6 +157,8 @@ def run_campaign(
                 progress.ended(outcome)
                 if interrupted or (stop_on_failure and outcome.error):
                     return CampaignResult(directory, finished, tuple(outcomes), len(batch) - number, interrupted)
+        if campaign.grid is None and (text := advice(campaign, directory)):
+            progress.note(text)
         return CampaignResult(directory, finished, tuple(outcomes))
 
 
@@ -171,6 +176,7 @@ def _options(campaign: Campaign, options: LaunchOptions | None, progress: Progre
         options,
         clock=options.clock or campaign.clock,
         filter_file=options.filter_file or campaign.filter_file,
+        rates=options.rates or campaign.rates,
         timeout=options.timeout or campaign.timeout,
         environment={**campaign.environment, **options.environment},
         folder=options.folder or campaign.path.parent,
@@ -183,7 +189,8 @@ def _outcome(campaign: Campaign, task: Task, options: LaunchOptions, launch: Lau
     began = time.monotonic()
     path, text, interrupted = None, "", False
     try:
-        path = launch(campaign.command_at(task.point), task.parameters, None, campaign.directory, options).path
+        how = replace(options, grid=campaign.extents_at(task.point))
+        path = launch(campaign.command_at(task.point), task.parameters, None, campaign.directory, how).path
     except EnvironmentProblem:
         raise
     except QuipuError as error:

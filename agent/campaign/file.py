@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from quipu.modeling.documents import is_parameter, toml_of
 from quipu.modeling.errors import FormatError, MeasurementError
 from quipu.modeling.limits import reading_file
+from quipu.modeling.process_grid import MOST_DIMENSIONS, RULES, ProcessGrid
 
 from ..launch.launchers import launch_command
 
@@ -23,8 +24,9 @@ if TYPE_CHECKING:
 Point = tuple[float, ...]
 
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
-_TABLES = {"experiment", "parameters", "environment", "search"}
-_LAUNCHING = {"command", "launcher", "ranks", "platform"}
+_TABLES = {"experiment", "parameters", "environment", "search", "grid"}
+_GRID = {"parameter", "dimensions", "rule"}
+_LAUNCHING = {"command", "launcher", "ranks", "platform", "compute", "rates"}
 _SETTINGS = {"name", "directory", "repetitions", "build", "timeout", "points", "clock", "filter", *_LAUNCHING}
 _LARGEST_GRID = 100_000
 
@@ -34,9 +36,10 @@ class Campaign:
     """An experiment as declared: what to run at which points, how often.
 
     command: words with {parameter} in them. launcher: starts the command on `ranks` (text with {parameter} in it) of a
-    `platform`, None if the command says how it is launched. points: in the order in which they run (ascending, first
-    parameter slowest). directory and filter_file are below the folder of the file; there the build and the programs
-    run, wherever the campaign is started from.
+    `platform`, None if the command says how it is launched. rates: a file, by which simulated ranks compute. points: in
+    the order in which they run (ascending, first parameter slowest). directory, filter_file and rates are below the
+    folder of the file; there the build and the programs run, wherever the campaign is started from. grid:
+    the process grid, if the file declares it.
     """
 
     path: Path
@@ -54,7 +57,15 @@ class Campaign:
     launcher: str | None = None
     ranks: str = ""
     platform: Path | None = None
+    rates: Path | None = None
     search: SearchPlan | None = None
+    grid: ProcessGrid | None = None
+
+    def extents_at(self, point: Point) -> tuple[int, ...]:
+        """Return the extents of the declared process grid at a point, () if there is none."""
+        if self.grid is None:
+            return ()
+        return tuple(map(int, self.grid.at(self.values(point)[self.grid.parameter])))
 
     def values(self, point: Point) -> dict[str, float]:
         """Return the parameters at a point by name."""
@@ -96,12 +107,18 @@ def read_campaign(path: Path | str) -> Campaign:
     launcher = "smpi"                    # simulates the command, which is then the program alone; optional, as are
     ranks = "{p}"                        # its ranks and
     platform = "cluster.xml"             # the SimGrid platform
+    compute = "effort"                   # simulated computation takes effort times
+    rates = "heat.rates"                 # rates (quipu rates), and not as long as it takes here ("measured")
     timeout = 600                        # seconds for each run, optional
     [parameters]                         # all combinations; or points = [[1, 64], [2, 128]] in [experiment]
     p = [1, 2, 4, 8]
     n = [64, 128, 256]
     [environment]                        # for the program, optional
     OMP_NUM_THREADS = "1"
+    [grid]                               # how the program arranges its ranks, if MPI_Cart_create does not; optional
+    parameter = "p"
+    dimensions = 2
+    rule = "balanced"                    # a name of process_grid.RULES
     [search]                             # measures what a prediction needs instead of all points; see read_search
 
     Values of a parameter may also be {from = 10, to = 100, step = 10} or {from = 1, to = 64, factor = 2}.
@@ -163,8 +180,29 @@ class _Declaration:
             launcher=launcher,
             ranks=self.ranks(),
             platform=platform,
+            rates=self.rates(),
+            grid=self.grid(parameters),
             search=self.search(parameters),
         )
+
+    def grid(self, parameters: tuple[str, ...]) -> ProcessGrid | None:
+        table = self.content.get("grid")
+        if table is None:
+            return None
+        if not isinstance(table, dict):
+            raise self.error("grid", 'should be a table: [grid] with parameter = "p" and dimensions = 2')
+        for key in table:
+            if key not in _GRID:
+                raise self.error(key, f"is unknown; [grid] has {_listed(_GRID)}")
+        parameter, dimensions = table.get("parameter"), table.get("dimensions")
+        rule = table.get("rule", next(iter(RULES)))
+        if parameter not in parameters:
+            raise self.error("parameter", f"should be the number of ranks, one of: {_listed(set(parameters))}")
+        if not isinstance(dimensions, int) or not 2 <= dimensions <= MOST_DIMENSIONS:
+            raise self.error("dimensions", f"should be a whole number from 2 to {MOST_DIMENSIONS}")
+        if rule not in RULES:
+            raise self.error("rule", f"should be one of: {', '.join(map(repr, RULES))}")
+        return ProcessGrid(str(parameter), rule, dimensions, "declared")
 
     def search(self, parameters: tuple[str, ...]) -> SearchPlan | None:
         if "search" not in self.content:
@@ -187,6 +225,14 @@ class _Declaration:
         if launcher is not None and place is None and "ranks" not in self.settings:
             raise self.error("launcher", 'needs ranks = "{p}" or a platform')
         return launcher, place
+
+    def rates(self) -> Path | None:
+        compute, rates = self.text_of("compute", "measured"), self.text_of("rates", "")
+        if compute not in ("measured", "effort"):
+            raise self.error("compute", 'should be "measured" or "effort"')
+        if (compute == "effort") != bool(rates):
+            raise self.error("rates" if rates else "compute", 'compute = "effort" and rates = "FILE" go together')
+        return self.path.parent / rates if rates else None
 
     def ranks(self) -> str:
         value = self.settings.get("ranks", "")

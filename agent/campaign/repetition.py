@@ -14,6 +14,7 @@ from pathlib import Path
 
 import psutil
 from quipu.modeling.errors import MeasurementError, UsageError
+from quipu.modeling.rates import Rates, runtime_text
 
 from ..archive.metadata import RunMetadata, configuration_name
 from ..archive.run import RunArchive
@@ -22,6 +23,7 @@ from ..launch.launchers import LaunchPlan, LaunchRequest, plan_launch
 from ..launch.process import Ending, run_process
 from ..launch.raw_folder import PREFIX, read_raw_folder, write_launch
 from ..merge.run import column_ranks_wanted, merge_command, merge_run
+from .rates import read_rates, without_rates
 
 CLOCKS = ("tsc", "monotonic", "none")
 WAITS = ("off", "local", "sample", "all")
@@ -37,9 +39,11 @@ class LaunchOptions:
     library to put before the program (None: the one that fits the launcher, built if need be); mpi=False: none.
     mpi_wait: one of `WAITS`, how waiting in MPI is separated from transfer (None: $QUIPU_MPI_WAIT, else "local":
     barriers that nobody asked for could hang a program of which only a part is wrapped).
+    rates: a file of rates, by which simulated ranks compute (None: as long as it takes on this machine).
     python: functions of Python programs become regions. mpi_reduce: the ranks reduce their profiles in MPI_Finalize
     (None: $QUIPU_MPI_REDUCE, else if all ranks run the same program). rank_columns: up to so many ranks the archive has
     the values of each, above statistics (None: `merge.column_ranks_wanted`).
+    grid: the extents of the process grid, if the user says them.
     folder: the working folder of the program (None: the current one). say: takes one line of text for the user.
     """
 
@@ -50,9 +54,11 @@ class LaunchOptions:
     mpi: bool = True
     mpi_preload: Path | None = None
     mpi_wait: str | None = None
+    rates: Path | None = None
     python: bool = False
     mpi_reduce: bool | None = None
     rank_columns: int | None = None
+    grid: tuple[int, ...] = ()
     folder: Path | None = None
     node_agent: bool = True
     say: Callable[[str], None] = lambda text: print(f"quipu: {text}", file=sys.stderr)
@@ -97,9 +103,10 @@ def run(
     """
     options = options or LaunchOptions()
     _check(options)
+    rates = read_rates(options.rates) if options.rates is not None else None
     experiment = Path(experiment_dir).absolute()
     raw = experiment / f"{PREFIX}{configuration_name(parameters)}-{uuid.uuid4().hex[:12]}"
-    plan = _plan(tuple(command), raw, options)
+    plan = _plan(tuple(command), raw, options, rates)
     metadata = RunMetadata(
         parameters=dict(parameters),
         repetition=repetition or 1,
@@ -111,9 +118,11 @@ def run(
             "ranks": plan.ranks,
             "argv": list(plan.argv),
             **plan.details,
+            **({"rates": str(options.rates)} if rates is not None else {}),
         },
         environment_added={**options.environment, **plan.settings},
         quipu_version=quipu_version(),
+        grid=options.grid,
     )
     try:
         raw.mkdir(parents=True)
@@ -128,7 +137,10 @@ def run(
     metadata = replace(metadata, started=_now())
     ending = _launch(plan, raw, options)
     wait_for_nodes(raw)
-    return _finish(raw, experiment, metadata, ending, options)
+    archive = _finish(raw, experiment, metadata, ending, options)
+    if rates is not None and (note := without_rates(archive, rates)):
+        options.say(note)
+    return archive
 
 
 def _now() -> str:
@@ -146,7 +158,7 @@ def _check(options: LaunchOptions) -> None:
         raise UsageError(f"the time limit must be above 0 s, not {options.timeout}")
 
 
-def _plan(command: tuple[str, ...], raw: Path, options: LaunchOptions) -> LaunchPlan:
+def _plan(command: tuple[str, ...], raw: Path, options: LaunchOptions, rates: Rates | None) -> LaunchPlan:
     environment = {**os.environ, **options.environment}
     variables = {name: value for name, value in environment.items() if name.startswith("QUIPU_")}
     variables.update(options.environment)
@@ -162,7 +174,9 @@ def _plan(command: tuple[str, ...], raw: Path, options: LaunchOptions) -> Launch
         variables["QUIPU_NODE_AGENT"] = agent_command(raw)
     shim = native_file("quipu-exec")
     cores = _cores()
-    request = LaunchRequest(command, shim, environment, variables, cores, options.folder or Path())
+    folder = options.folder or Path()
+    text = None if rates is None else runtime_text(rates)
+    request = LaunchRequest(command, shim, environment, variables, cores, folder, rates=text)
     plan = plan_launch(request)
     if options.mpi and plan.is_mpi:
         from ..launch.mpi_choice import library_for

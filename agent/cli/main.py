@@ -26,6 +26,7 @@ from . import (
     merge,
     model,
     predict,
+    rates,
     report,
     run,
     show,
@@ -88,6 +89,7 @@ def application() -> typer.Typer:
         report,
         export,
         generate,
+        rates,
         doctor,
         facts,
     ):

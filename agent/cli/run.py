@@ -54,6 +54,13 @@ def command(
     platform: Path = typer.Option(
         None, "--platform", metavar="FILE", help="SimGrid platform to simulate; without it a cluster of N equal hosts."
     ),
+    compute: str = typer.Option(
+        "measured",
+        "--compute",
+        metavar="measured|effort",
+        help="How long simulated computation takes: as on this machine now, or effort times --rates.",
+    ),
+    rates: Path = typer.Option(None, "--rates", metavar="FILE", help="Seconds per effort, as quipu rates writes them."),
     timeout: float = typer.Option(None, "--timeout", metavar="SECONDS", help="Stop a run that takes longer."),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="Print nothing but errors."),
 ) -> None:
@@ -62,6 +69,7 @@ def command(
     \b
     Example: quipu run --param p=4 --param n=100 --rep 3 -o heat -- mpirun -n 4 ./heat 100
              quipu run --launcher smpi --platform cluster.xml -n 1024 --param p=1024 -- ./heat 100
+             quipu run --launcher smpi --compute effort --rates heat.rates -n 1024 --param p=1024 -- ./heat 100
     """
     if not program:
         raise UsageError("no program: write the launch command after --, such as: quipu run -- mpirun -n 4 ./app")
@@ -72,6 +80,10 @@ def command(
         from quipu.report.formats import read_filter
 
         read_filter(filter_file)  # an error now, and not in every rank
+    if compute not in ("measured", "effort"):
+        raise UsageError(f"--compute {compute!r}: choose measured or effort")
+    if (compute == "effort") != (rates is not None):
+        raise UsageError("--compute effort and --rates FILE go together; quipu rates writes the file")
     from ..campaign.repetition import LaunchOptions, RunFailed
     from ..campaign.repetition import run as launch
     from ..launch.launchers import launch_command
@@ -84,6 +96,7 @@ def command(
         clock="none" if effort_only else None,
         filter_file=filter_file,
         mpi_wait=mpi_wait,
+        rates=rates,
         mpi_reduce=reduce,
         rank_columns=rank_columns,
         python=python,

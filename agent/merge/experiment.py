@@ -19,6 +19,7 @@ from ..archive.read import read_archive, read_metadata
 from ..archive.run import RunArchive
 from ..profile.overhead import OVERHEAD
 from .overhead import DOMINATED, overhead_share
+from .process_grids import process_grids
 from .unify import unify_trees
 
 OverRanks = Literal["mean", "max", "sum"]
@@ -104,6 +105,8 @@ def load_experiment(folder: Path | str, over_ranks: OverRanks = "mean") -> Exper
     tree, paths = unify_trees([archive.tree for archive in archives])
     points, configuration, repetition = _layout(names, usable)
     metrics = _metrics(archives)
+    grids, doubts = process_grids(names, points, [run.metadata for run in usable], configuration)
+    notes.extend(doubts)
     shape = (len(tree), points.shape[0], int(repetition.max()) + 1)
     with reading(folder, sum(file.stat().st_size for run in usable for file in run.path.glob("*.parquet"))) as cost:
         cost.spend(8 * math.prod(shape) * len(metrics))
@@ -128,6 +131,7 @@ def load_experiment(folder: Path | str, over_ranks: OverRanks = "mean") -> Exper
             np.arange(points.shape[0]),
             [where for run, where in zip(usable, configuration, strict=True) if run.metadata.oversubscribed],
         ),
+        grids=grids,
     )
 
 

@@ -33,6 +33,15 @@ struct quipu_ranks {
 /* Call before anything is measured. */
 void quipu_share(const struct quipu_ranks *ranks);
 
+/* Whether the time of ranks is that of their effort: QUIPU_RATES names a file of rates, which is read at the first call.
+ * Then `now` tells simulated time only. */
+int quipu_compute_by_effort(void);
+/* The seconds that the effort of the running rank since its last quipu_computed stands for. */
+double quipu_computation(void);
+/* After each quipu_computation: it took so many seconds of simulated time, which go to the call paths that had the
+ * effort. */
+void quipu_computed(double seconds);
+
 #pragma GCC visibility pop
 #ifdef __cplusplus
 }

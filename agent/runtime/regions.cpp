@@ -11,6 +11,16 @@ namespace quipu {
 
 uint64_t regions;
 
+uint64_t hash_more(const void *data, size_t bytes, uint64_t hash) {
+    for (size_t i = 0; i < bytes; i++)
+        hash = (hash ^ static_cast<const unsigned char *>(data)[i]) * 1099511628211u;
+    return hash;
+}
+
+static uint64_t hash_of(const char *text, uint64_t hash = 14695981039346656037u) {
+    return hash_more(text, strlen(text), hash);
+}
+
 namespace {
 
 Filter filter;
@@ -24,17 +34,6 @@ constexpr size_t buckets = 1024;
 KnownRegion *known[buckets];
 const RegionRecord **by_id; /* [room]; null: found no room */
 uint64_t room;
-
-/* FNV-1a */
-uint64_t hash_more(const void *data, size_t bytes, uint64_t hash) {
-    for (size_t i = 0; i < bytes; i++)
-        hash = (hash ^ static_cast<const unsigned char *>(data)[i]) * 1099511628211u;
-    return hash;
-}
-
-uint64_t hash_of(const char *text, uint64_t hash = 14695981039346656037u) {
-    return hash_more(text, strlen(text), hash);
-}
 
 const char *file_of(const quipu_region *region) { return region->file ? region->file : ""; }
 const char *display_of(const quipu_region *region) { return region->display ? region->display : region->name; }

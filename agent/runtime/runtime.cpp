@@ -1,5 +1,6 @@
 /* The hot path out of line: enter, exit, add, also when something is unusual. */
 #include "clock.h"
+#include "computation.h"
 #include "hot.h"
 #include "tree.h"
 
@@ -66,6 +67,8 @@ struct quipu_frame *quipu_enter(struct quipu_region *region) {
     }
     if (link->to != thread->here)
         charge_time(thread);
+    if (__builtin_expect(by_effort, 0))
+        note_visit(thread, link);
     return quipu_push_link(thread, link);
 }
 
@@ -93,6 +96,8 @@ struct quipu_frame *quipu_attach(struct quipu_node *path) {
         return idle_frame();
     }
     charge_time(thread);
+    if (by_effort)
+        note_node(thread, copy);
     return quipu_push(thread, copy, own(thread)->nowhere);
 }
 
@@ -101,6 +106,8 @@ uint64_t *quipu_count(struct quipu_region *region) {
     Link *link = thread ? follow(thread, region) : nullptr;
     if (__builtin_expect(!link, 0))
         return idle_frame()->counters;
+    if (__builtin_expect(by_effort, 0))
+        note_visit(thread, link);
     quipu_increase(link->visits, 1);
     return link->counters;
 }

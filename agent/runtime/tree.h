@@ -96,6 +96,9 @@ void read_run_filter();
 /* Gives the region its id, and the scopes in it the following ones. Under the lock. */
 void register_region(quipu_region *region);
 
+/* FNV-1a, from an earlier hash. */
+uint64_t hash_more(const void *data, size_t bytes, uint64_t hash);
+
 /* How many regions there are; their ids count from 1. */
 extern uint64_t regions;
 struct RegionRecord {

@@ -74,6 +74,26 @@ FEW_TOLERANCE = 1e-6
 # Parts of a coefficient that are less than this part of the counts are none.
 FEW_NOTHING = 1e-9
 
+# --- counts of process grids: benchmarks/process_grids.py
+# Lengths of descriptions: of a function of the grid, for each dimension in which it is about neighbours, and if not all
+# dimensions are alike; of p and log2(p), which grids make unlikely; of a coefficient that is no whole number, for each
+# bit of its odd part, and if it is negative; for each dimension that is not as the domain has it.
+GRID_FUNCTION, GRID_EDGE, GRID_ONE_SIDED, GRID_OF_PROCESSES = 1.0, 0.25, 0.5, 2.5
+GRID_FRACTION, GRID_BITS, GRID_NEGATIVE, GRID_VIOLATION = 1.5, 0.2, 1.0, 6.0
+# Loops over less than the whole domain that are shared in all dimensions, which edges of the domain are.
+GRID_EDGE_OF_DOMAIN = 1.0
+# Sums that are longer than the shortest one by less than this have a posterior weight.
+GRID_DOUBT = 4.0
+# Layers of cells that a loop may have more or less than the domain on both sides together; the weight of such doubts
+# about extents that were always 1, where that of the shortest sum is 1.
+GRID_GHOSTS, GRID_UNSEEN = 2.0, 1.0
+# Up to so many numbers of processes, exact functions of them are doubted in programs that have a grid.
+GRID_FEW_PROCESSES = 3
+# Functions of a grid in one coefficient; so many sets of functions of each size are tried, the shortest first.
+GRID_MOST_FUNCTIONS, GRID_MOST_SETS = 4, 8000
+# Alternatives of a model that are kept, and their weight together at most, so that the median is the shortest.
+GRID_ALTERNATIVES, GRID_MOST_DOUBT = 6, 0.45
+
 # --- counts that are rounded: tests/modeling/test_pmnf_rounded.py, benchmarks/priors_evaluation.py
 # The magnitude of a coefficient may be anything between 1e-10 and 1e10.
 ROUNDED = Penalties(coefficient=7.5, complexity=1.0, negative=5.0)

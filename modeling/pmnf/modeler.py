@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..experiment import FloatArray, Metric
 from ..parallel import batches, workers_for
+from ..process_grid import ProcessGrid
 from .build import build_models
 from .calibration import LARGEST_VALUE
 from .counts import model_counts
@@ -20,6 +21,7 @@ from .criterion.one_process import explains_more, needs_much, reproduces
 from .criterion.rules import LeftOutSmape, SampleSmape
 from .data.noise import Aggregation, Repetitions, combine
 from .data.preparation import check, extreme_exponents, join_duplicates, not_executed, ranges, take, without_one
+from .grids import by_grid
 from .hypotheses.library import Library
 from .hypotheses.pool import Pool, to_pool
 from .hypotheses.tables import Tables, make_tables
@@ -50,6 +52,7 @@ class Options:
         counts as growth; in units of twice the logarithm of the likelihood, 0 for no preference.
     selector: how the hypothesis of a cost is chosen: by "evidence" (evidence.score; the default, and the only one with
         alternatives), by the lowest cross-validated "smape", or by the rule of "extra-p", for comparison.
+    grids: what the process grid of the program may be, the likeliest first; counts may depend on it.
     """
 
     library: Library = field(default_factory=Library)
@@ -57,6 +60,7 @@ class Options:
     nonnegative: bool = True
     growth_penalty: float = 0.0
     selector: Selector = "evidence"
+    grids: tuple[ProcessGrid, ...] = ()
 
 
 DEFAULT = Options()
@@ -134,6 +138,11 @@ def _fit_task(task: _Task) -> list[Model | NoModel]:
         models = _Batch(points[where], part, metric, names, options, nonnegative, notes).models()
         for path, model in zip(paths.tolist(), models, strict=True):
             result[path] = model.scaled(float(np.ldexp(1.0, exponent[path]))) if exponent[path] else model
+    if metric.is_effort and options.grids:
+        counts = np.ldexp(centre, exponent[:, None])
+        known = [model if isinstance(model, Model) else None for model in result]
+        for path, model in by_grid(known, options.grids, points, counts, measured, names, options.library).items():
+            result[path] = model
     return result
 
 

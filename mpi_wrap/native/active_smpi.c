@@ -23,8 +23,9 @@ void quipu_mpi_initialized(void) {
     char text[16];
     if (rank == NULL || world.all == 0)
         return;
-    if (sg_cfg_get_boolean("smpi/simulate-computation"))
-        rank->speed = &_smpi_cfg_host_speed == NULL ? 1 : _smpi_cfg_host_speed / sg_host_get_speed(sg_host_self());
+    if (sg_cfg_get_boolean("smpi/simulate-computation") || quipu_compute_by_effort())
+        quipu_mpi_begin_computing(
+            rank, &_smpi_cfg_host_speed == NULL ? 1 : _smpi_cfg_host_speed / sg_host_get_speed(sg_host_self()));
     snprintf(text, sizeof text, "%d", world.rank);
     quipu_location_attribute("rank", text);
     static bool chosen;

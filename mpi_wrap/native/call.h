@@ -24,6 +24,8 @@ struct quipu_mpi_rank {
 struct quipu_mpi_rank *quipu_mpi_running(void);
 /* Makes the actors the ranks of the runtime, before anything is measured. */
 void quipu_mpi_share(void);
+/* From now on what the rank computes takes simulated time. */
+void quipu_mpi_begin_computing(struct quipu_mpi_rank *rank, double speed);
 /* Before a function that takes simulated time: what was computed until now is simulated. */
 void quipu_mpi_compute(void);
 /* After it: simulated time goes on from here. */

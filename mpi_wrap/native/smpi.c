@@ -3,20 +3,32 @@
  * The actor that runs tells the runtime whose call paths they are (quipu_share), and its time is simulated: the clock
  * of the simulation, which moves in calls of MPI, and since the last of them the time that passes here, at the speed
  * of the simulated host. What the simulator then makes of this computation is taken over at the next call.
+ * By effort (quipu_compute_by_effort) no time passes but what the simulator is asked to compute before each call.
  */
 #include "call.h"
+#include "tables.h"
 
 #ifdef SMPI_H
 
 #include <simgrid/actor.h>
 #include <simgrid/engine.h>
+#include <simgrid/host.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
+#include <unistd.h>
 
 /* Of libsimgrid, in no header: how SMPI takes in what was computed since the last call. */
 extern void smpi_bench_begin(void);
 extern void smpi_bench_end(void);
+
+/* What SMPI makes of the functions without smpi_ in programs, in a header that only programs include. */
+extern int smpi_gettimeofday(struct timeval *time, struct timezone *zone);
+extern int smpi_clock_gettime(clockid_t clock, struct timespec *time);
+extern unsigned int smpi_sleep(unsigned int seconds);
+extern int smpi_usleep(useconds_t microseconds);
+extern int smpi_nanosleep(const struct timespec *time, struct timespec *rest);
 
 static struct quipu_mpi_rank **ranks; /* by the actor's id */
 static size_t room;
@@ -25,6 +37,8 @@ static size_t room;
 static double told;
 static const struct quipu_mpi_rank *told_to;
 static uint64_t told_here;
+
+static bool by_effort;
 
 static bool make_room(size_t pid) {
     const size_t wanted = pid < 32 ? 64 : 2 * pid;
@@ -64,17 +78,37 @@ static uint64_t now(void) {
     const struct quipu_mpi_rank *rank = quipu_mpi_running();
     const double clock = simgrid_get_clock();
     const uint64_t nanoseconds = (uint64_t)(clock * 1e9);
-    if (rank == NULL || rank->speed == 0) /* not in MPI: nothing is simulated */
+    if (rank == NULL || rank->speed == 0 || by_effort) /* not in MPI: nothing is simulated */
         return nanoseconds;
     if (told != clock || told_to != rank)
         listen(rank, clock);
     return nanoseconds + (uint64_t)((double)(quipu_mpi_nanoseconds() - told_here) * rank->speed);
 }
 
+/* Other ranks run meanwhile. */
+static void compute_effort(double speed) {
+    const double seconds = quipu_computation(), begin = simgrid_get_clock();
+    if (seconds > 0)
+        smpi_execute_flops(seconds * speed * sg_host_get_speed(sg_host_self()));
+    quipu_computed(simgrid_get_clock() - begin);
+}
+
+void quipu_mpi_begin_computing(struct quipu_mpi_rank *rank, double speed) {
+    rank->speed = speed;
+    if (!by_effort)
+        return;
+    (void)quipu_computation(); /* what was before takes no time */
+    quipu_computed(0);
+}
+
 void quipu_mpi_compute(void) {
     struct quipu_mpi_rank *rank = quipu_mpi_running();
     if (rank == NULL || rank->active_wrapper != NULL || rank->speed == 0)
         return;
+    if (by_effort) {
+        compute_effort(rank->speed);
+        return;
+    }
     smpi_bench_end();
     smpi_bench_begin();
     listen(rank, simgrid_get_clock());
@@ -82,7 +116,7 @@ void quipu_mpi_compute(void) {
 
 void quipu_mpi_simulated(void) {
     const struct quipu_mpi_rank *rank = quipu_mpi_running();
-    if (rank == NULL)
+    if (rank == NULL || by_effort)
         return;
     /* Functions that communicate without stopping SMPI's timer (MPI_Cart_create) let it run while other ranks compute:
      * that is no computation of this one. */
@@ -91,9 +125,57 @@ void quipu_mpi_simulated(void) {
     listen(rank, simgrid_get_clock());
 }
 
+/* Functions that read the simulated clock or let it run, but are no operations of MPI: what was computed until then has
+ * to be simulated first. SMPI's timer, where that runs, sees to it by itself. */
+static double wtime(void) {
+    quipu_mpi_compute();
+    return MPI_Wtime();
+}
+
+static int time_of_day(struct timeval *time, struct timezone *zone) {
+    quipu_mpi_compute();
+    return smpi_gettimeofday(time, zone);
+}
+
+static int clock_time(clockid_t clock, struct timespec *time) {
+    quipu_mpi_compute();
+    return smpi_clock_gettime(clock, time);
+}
+
+static unsigned int sleep_seconds(unsigned int seconds) {
+    quipu_mpi_compute();
+    return smpi_sleep(seconds);
+}
+
+static int sleep_microseconds(useconds_t microseconds) {
+    quipu_mpi_compute();
+    return smpi_usleep(microseconds);
+}
+
+static int sleep_nanoseconds(const struct timespec *time, struct timespec *rest) {
+    quipu_mpi_compute();
+    return smpi_nanosleep(time, rest);
+}
+
+const void *quipu_mpi_clock_of(const char *name) {
+    static const struct quipu_mpi_replacement clocks[] = {
+        {"MPI_Wtime", (const void *)wtime},
+        {"smpi_gettimeofday", (const void *)time_of_day},
+        {"smpi_clock_gettime", (const void *)clock_time},
+        {"smpi_sleep", (const void *)sleep_seconds},
+        {"smpi_usleep", (const void *)sleep_microseconds},
+        {"smpi_nanosleep", (const void *)sleep_nanoseconds},
+    };
+    for (size_t i = 0; by_effort && i < sizeof clocks / sizeof *clocks; i++)
+        if (strcmp(name, clocks[i].name) == 0)
+            return clocks[i].function;
+    return NULL;
+}
+
 void quipu_mpi_share(void) {
     static const struct quipu_ranks by_actor = {running, now};
     quipu_share(&by_actor);
+    by_effort = quipu_compute_by_effort() != 0;
 }
 
 #endif

@@ -93,7 +93,12 @@ void quipu_mpi_replace(const struct link_map *object, quipu_mpi_choice *choose) 
  */
 extern void smpi_bench_begin(void);
 
-static const void *in_program(const char *name, bool own) { return own ? NULL : quipu_mpi_replacement_of(name); }
+static const void *in_either(const char *name) {
+    const void *clock = quipu_mpi_clock_of(name);
+    return clock != NULL ? clock : quipu_mpi_replacement_of(name);
+}
+
+static const void *in_program(const char *name, bool own) { return own ? NULL : in_either(name); }
 
 /* Of sanitizers (of the program, or of our own tests), which refuse RTLD_DEEPBIND. */
 extern void __sanitizer_print_stack_trace(void) __attribute__((weak));
@@ -112,7 +117,7 @@ static void *load(const char *file, int mode) {
 /* In libsimgrid, which defines MPI itself. */
 static const void *in_simgrid(const char *name, bool own) {
     (void)own;
-    return strcmp(name, "dlopen") == 0 ? (const void *)load : quipu_mpi_replacement_of(name);
+    return strcmp(name, "dlopen") == 0 ? (const void *)load : in_either(name);
 }
 
 void quipu_mpi_replace_calls(void) {

@@ -16,6 +16,12 @@ struct quipu_mpi_replacement {
 extern const struct quipu_mpi_replacement quipu_mpi_replacements[];
 extern const size_t quipu_mpi_replacement_count;
 
+#ifdef SMPI_H
+/* What to call for a function that reads the simulated clock or sleeps, where nothing else sees to it that computation
+ * before is simulated; NULL for other functions. */
+const void *quipu_mpi_clock_of(const char *name);
+#endif
+
 struct link_map;
 
 /* The wrapper of a function of this name; NULL for other functions. */

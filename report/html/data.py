@@ -25,7 +25,7 @@ from quipu.modeling.diagnosis import Slowdown, blind_spots, scale_of
 from quipu.modeling.experiment import Experiment, FloatArray, Metric
 from quipu.modeling.extrapolation import FAR
 from quipu.modeling.pmnf.changes import Change
-from quipu.modeling.pmnf.model import Model, Term
+from quipu.modeling.pmnf.model import Factor, Model, Term
 
 from ..behaviour import behaviour_data
 from ..json_views import json_number, metric_json, region_json
@@ -122,7 +122,7 @@ def _values(values: FloatArray, metric: Metric) -> list[Any]:
 def _rounded(values: FloatArray) -> FloatArray:
     with np.errstate(divide="ignore", invalid="ignore"):
         digits = np.floor(np.log10(np.abs(values)))
-    scale = 10.0 ** (8 - np.where(np.isfinite(digits), digits, 0))
+    scale = 10.0 ** (8 - np.maximum(np.where(np.isfinite(digits), digits, 0), -300))
     return np.asarray(np.round(values * scale) / scale)
 
 
@@ -199,6 +199,12 @@ def _change(entry: tuple[int, str, Change], parameters: tuple[str, ...]) -> dict
 
 def _terms(terms: Iterable[Term], places: Mapping[str, int]) -> list[Any]:
     return [
-        [term.coefficient, [[places[f.parameter], str(f.exponent), f.log, f.shares] for f in term.factors]]
+        [term.coefficient, [[places[f.parameter], str(f.exponent), f.log, f.shares, *_axis(f)] for f in term.factors]]
         for term in terms
     ]
+
+
+def _axis(factor: Factor) -> list[Any]:
+    """Return the dimension of the process grid that a factor is about: [rule, dimensions, index, name]; or nothing."""
+    axis = factor.axis
+    return [] if axis is None else [[axis.rule, axis.dimensions, axis.index, factor.name]]

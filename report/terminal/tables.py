@@ -18,6 +18,7 @@ from .names import shorten
 if TYPE_CHECKING:
     from quipu.modeling.design.program import Search
     from quipu.modeling.diagnosis import Diagnosis
+    from quipu.modeling.rates import Rates
     from quipu.modeling.refine.selection import RegionSelection
 
 _GAP = 2
@@ -214,3 +215,13 @@ def _share(natural: list[int], room: int) -> list[int]:
         widths[at] = max(min(natural[at], _NARROWEST), min(natural[at], room // (len(natural) - place)))
         room -= widths[at]
     return widths
+
+
+def rates_table(rates: Rates, most: int, layout: Layout) -> Table:
+    """Return seconds per unit of effort: the program and its `most` longest call paths."""
+    texts = []
+    for entry in (rates.program, *rates.callpaths[:most]):
+        numbers = [f"{1e9 * rate:.3g} ns" if rate else "" for rate in entry.rates]
+        texts.append((entry.label, percent(entry.share), *numbers, percent(entry.residual)))
+    headings = ("call path", "share", *rates.metrics, "residual")
+    return _elastic(headings, texts, (0,), tuple(range(1, len(headings))), layout)

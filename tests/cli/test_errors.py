@@ -38,6 +38,13 @@ from .conftest import Quipu
         (["run", "--timeout", "0", "--", "true"], 2, "--timeout"),
         (["run", "--filter", "file", "--", "true"], 1, "file:1: 'text' outside of a block"),
         (["run", "--filter", "none", "--", "true"], 2, "none: cannot read the filter file"),
+        (["run", "--compute", "guess", "--", "true"], 2, "--compute 'guess'"),
+        (["run", "--compute", "effort", "--", "true"], 2, "--rates FILE"),
+        (["run", "--rates", "file", "--", "true"], 2, "--compute effort"),
+        (["run", "--compute", "effort", "--rates", "file", "--", "true"], 1, "is not JSON"),
+        (["rates", "nowhere"], 1, "nowhere"),
+        (["rates", "empty"], 1, "empty: holds no run archive"),
+        (["rates", "{heat}"], 1, "heat: has no instructions, so there are no rates"),
         (["merge", "nowhere"], 1, "nowhere"),
         (["campaign", "nowhere.toml"], 1, "nowhere.toml"),
         (["facts", "file"], 1, "file: is not a program"),
@@ -93,7 +100,7 @@ _COMMANDS = {
     "generate",
     "suggest",
 }
-_COMMANDS |= {"doctor", "facts"}
+_COMMANDS |= {"doctor", "facts", "rates"}
 
 
 def test_help_of_every_command_has_an_example(quipu: Quipu) -> None:

@@ -86,6 +86,11 @@ def test_every_rank_counts_what_the_program_expects(name: str, way: Way, ranks: 
             assert sums[2] == sums[3] + (ranks if lost else 0)
 
 
+def test_the_process_grid_is_an_attribute_of_the_first_rank(run_once: RunOnce) -> None:
+    profiles = run_once("neighbours", PLAIN, 4).profiles
+    assert [profiles[rank].attributes.get("process_grid") for rank in range(4)] == ["4", None, None, None]
+
+
 @pytest.mark.parametrize("ways", [[PLAIN], [ON_MPICH, LARGE_COUNTS]], ids=["default", "mpich"])
 def test_every_operation_of_an_installed_mpi_is_tested(
     ways: list[Way], run_once: RunOnce, libraries: Callable[[str], Path]

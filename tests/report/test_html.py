@@ -202,9 +202,9 @@ def test_quantiles_of_mixtures_in_the_page_are_those_of_the_models(tmp_path: Pat
     shown = re.findall(r'<tr data-path="(\d+)".*?"number">([^<]*)</td><td class="number interval">([^<]*)<', table)
     assert len(shown) == 25
     for path, middle, interval in shown:
-        form = models[int(path)].model
-        assert form is not None
-        expected = form.predict((64.0,))
+        form_of_path = models[int(path)].model
+        assert form_of_path is not None
+        expected = form_of_path.predict((64.0,))
         assert middle == quantity(expected.value, "s")
         ends = f"{quantity(expected.lower, 's')} .. {quantity(expected.upper, 's')}"
         assert interval == (ends if expected.upper > expected.lower else "-")

@@ -6,9 +6,11 @@ import html
 import json
 import math
 import re
+from itertools import product
 from pathlib import Path
 
 from quipu.modeling.pmnf.model.text import plain
+from quipu.modeling.process_grid import RULES, extents
 from quipu.report.html.page import read_template
 from quipu.report.text import factor, number, percent, point_text, quantity
 
@@ -24,6 +26,7 @@ const texts = rows.map(([kind, text, detail]) => {
   if (kind === "percent") return percent(value, detail);
   if (kind === "factor") return factorText(value);
   if (kind === "number") return numberText(value);
+  if (kind === "extent") return numberText(extentOf(detail, value));
   if (kind === "point") return pointText(["p", "n"], [value, 3]);
   const [mantissa, exponent] = coefficient(value);
   return mantissa + (exponent || "");
@@ -75,6 +78,9 @@ def test_the_same_digits_in_python_and_in_the_page(tmp_path: Path) -> None:
     for value in (math.nan, math.inf, -math.inf):
         rows += [("quantity", value, unit, quantity(value, unit)) for unit in _UNITS]
         rows.append(("percent", value, 1, percent(value)))
+    for rule, dimensions, processes in product(RULES, (2, 3), (*range(1, 40), 72, 97, 360, 1024, 4096, 10.5)):
+        for index, extent in enumerate(extents(rule, processes, dimensions)):
+            rows.append(("extent", float(processes), [rule, dimensions, index], number(extent)))
     script = read_template("text.js") + read_template("model.js") + _SCRIPT
     data = html.escape(json.dumps([(kind, repr(value), detail) for kind, value, detail, _ in rows]))
     page = tmp_path / "values.html"

@@ -10,12 +10,9 @@ import os
 import random
 import shutil
 import struct
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "agent"))
 
 import numpy as np
 import pyarrow as pa

@@ -19,6 +19,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from profile_writer import Node, rank_profile
 from quipu.agent.archive.metadata import RunMetadata
 from quipu.agent.archive.read import read_archive
 from quipu.agent.campaign.file import read_campaign
@@ -31,7 +32,7 @@ from quipu.modeling.errors import FormatError, UsageError
 from quipu.modeling.limits import current, reading
 from quipu.report.formats.detect import read_experiment
 
-from .hostile import Node, experiment, rank_profile
+from .hostile import experiment
 
 MEMORY_MIB, SECONDS = 900, 60
 COMMAND = """

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from profile_writer import rank_profile
 from quipu.agent.archive.checksums import NAME as SUMS
 from quipu.agent.archive.metadata import RunMetadata
 from quipu.agent.archive.run_json import from_json, read_json, to_json
@@ -21,7 +22,7 @@ from quipu.modeling.printable import printable, printable_json
 
 from .commands import OF_EXPERIMENTS, STEERING
 from .hostile import STEERING as HOSTILE
-from .hostile import rank_profile, raw_folder
+from .hostile import raw_folder
 
 
 @pytest.fixture

@@ -19,7 +19,8 @@ class LaunchRequest:
 
     command: all after `--`. shim: path of quipu-exec. environment: the user's environment.
     variables: what every rank must find in its environment. cores: physical cores of this machine.
-    folder: the working folder of the launch.
+    folder: the working folder of the launch. rates: what the runtime reads of rates, if computation is simulated by its
+    effort.
     """
 
     command: tuple[str, ...]
@@ -29,6 +30,7 @@ class LaunchRequest:
     cores: int
     folder: Path = Path()
     superuser: bool = field(default_factory=lambda: os.geteuid() == 0)
+    rates: str | None = None
 
 
 @dataclass(frozen=True)

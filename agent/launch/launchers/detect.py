@@ -62,7 +62,7 @@ def plan_launch(request: LaunchRequest, ask: Ask = version_text) -> LaunchPlan:
     if not request.command:
         raise MeasurementError("no command given; write it after --, like: quipu run -- mpirun -n 4 ./app")
     if not is_launcher(request.command[0]):
-        return Direct().plan(request)
+        return _plan(Direct(), request)
     path = find_program(request.command[0], request.environment, (request.folder,)).absolute()
     environment = dict(request.environment)
     environment.setdefault("OMPI_ALLOW_RUN_AS_ROOT", "1")
@@ -77,4 +77,13 @@ def plan_launch(request: LaunchRequest, ask: Ask = version_text) -> LaunchPlan:
         )
     # The launcher is called as the user wrote it: Open MPI takes an absolute path as a wish for --prefix, and then puts
     # its own folder before all others in the PATH of the ranks.
+    return _plan(launcher, request)
+
+
+def _plan(launcher: Launcher, request: LaunchRequest) -> LaunchPlan:
+    if request.rates is not None and not isinstance(launcher, Simulated):
+        raise MeasurementError(
+            f"{request.command[0]}: computation takes the time of its effort in simulations only; "
+            "give --launcher smpi and the program alone"
+        )
     return launcher.plan(request)

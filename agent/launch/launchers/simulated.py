@@ -12,7 +12,7 @@ from quipu.modeling.errors import MeasurementError
 from .base import Launcher, LaunchPlan, LaunchRequest, find_program, is_program
 from .options import SMPIRUN, contexts
 
-HOST_SPEED = "smpi/host-speed"
+HOST_SPEED, SIMULATE = "smpi/host-speed", "smpi/simulate-computation"
 _SPEED = re.compile(r"<(?:host|cluster|peer|cabinet)\b[^>]*?\bspeed\s*=\s*[\"']\s*([^\"',\s]+)")
 _LARGEST_PLATFORM = 1 << 26  # bytes
 _LONGEST_FACT = 20_000
@@ -89,14 +89,27 @@ class Simulated(Launcher):
         if not any(word.startswith(f"--cfg={HOST_SPEED}:") for word in command):
             speed = _host_speed(files.get(platform) or _content(platform))
             if speed:
+                machine = "this machine" if request.rates is None else "the machine of the rates"
                 options.append(f"--cfg={HOST_SPEED}:{speed}")
-                notes.append(f"--cfg={HOST_SPEED}:{speed} (computation takes as long as on this machine)")
+                notes.append(f"--cfg={HOST_SPEED}:{speed} (computation takes as long as on {machine})")
+            elif request.rates is not None:
+                raise MeasurementError(
+                    f"{platform}: its hosts are not of one speed; say how fast the machine of the rates is beside "
+                    f"them: -- smpirun --cfg={HOST_SPEED}:10Gf …"
+                )
+        variables = dict(request.variables)
+        if request.rates is not None:
+            if any(word.startswith(f"--cfg={SIMULATE}:") for word in command):
+                raise MeasurementError(f"smpirun --cfg={SIMULATE}: cannot be given with --compute effort; leave it out")
+            path = Path(request.variables["QUIPU_DIR"]) / "rates.tsv"
+            files[path], variables["QUIPU_RATES"] = request.rates, str(path)
+            options.append(f"--cfg={SIMULATE}:no")
         wrapper = " ".join(word for word in (str(request.shim), context.last("wrapper")) if word)
         if any(character in str(request.shim) for character in " \t*?["):
             raise MeasurementError(f"smpirun cannot call {request.shim}: install Quipu in a folder without spaces")
         return LaunchPlan(
             argv=(command[0], *options, "-wrapper", wrapper, *command[context.program :]),
-            environment=dict(request.variables),
+            environment=variables,
             notes=tuple(notes),
             ranks=ranks,
             programs=(program,),
@@ -104,7 +117,10 @@ class Simulated(Launcher):
             version=self.version,
             is_mpi=True,
             files=files,
-            details=_details(platform, files.get(platform) or _content(platform)),
+            details={
+                **({} if request.rates is None else {"compute": "effort"}),
+                **_details(platform, files.get(platform) or _content(platform)),
+            },
             rank_processes=False,
         )
 

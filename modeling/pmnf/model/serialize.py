@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import asdict
 from typing import Any
 
 from ...documents import typed
 from ...errors import FormatError
+from ...process_grid import MOST_DIMENSIONS, RULES
 from .model import Model
 from .term import Term
 
@@ -57,10 +59,13 @@ def from_json(data: object, source: object = "model") -> Model:
     if model.covariance and {len(model.covariance), *map(len, model.covariance)} != {size}:
         raise FormatError(source, f"covariance must be a square of {size} rows, one per coefficient")
     for term in (*model.terms, *(term for other in model.alternatives for term in other.terms)):
-        names = [factor.parameter for factor in term.factors]
+        names = [factor.variable for factor in term.factors]
         if len(set(names)) != len(names):
             raise FormatError(source, "a term has two factors of one parameter")
-        if unknown := set(names).difference(model.parameters):
+        for axis in (factor.axis for factor in term.factors if factor.axis is not None):
+            if axis.rule not in RULES or not 0 <= axis.index < axis.dimensions <= MOST_DIMENSIONS:
+                raise FormatError(source, f"a term has an extent of an unknown process grid: {axis}")
+        if unknown := {name for name, _ in names}.difference(model.parameters):
             raise FormatError(source, f"a term uses parameter {min(unknown)!r}, which the model does not declare")
     return model
 
@@ -71,5 +76,7 @@ def _term_to_json(term: Term) -> dict[str, Any]:
         data: dict[str, Any] = {"parameter": factor.parameter, "exponent": str(factor.exponent), "log": factor.log}
         if factor.shares:
             data["shares"] = factor.shares
+        if factor.axis is not None:
+            data["axis"] = asdict(factor.axis)
         factors.append(data)
     return {"coefficient": term.coefficient, "factors": factors}

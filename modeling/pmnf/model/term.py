@@ -10,31 +10,46 @@ import numpy as np
 
 from ...documents import Real
 from ...experiment import FloatArray
+from ...process_grid import Axis
 
 Exponents = tuple[Fraction, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """x^exponent · log2(x)^log · ((x-1)/x)^shares of one parameter x.
+    """x^exponent · log2(x)^log · ((x-1)/x)^shares of one parameter x, or of an extent of the grid of x processes.
 
     `shares` counts factors (x-1)/x, the part of the data that leaves a process in a collective operation of x
-    processes (Chan et al., Collective communication, 2007). It tends to 1 and does not change the order.
+    processes (Chan et al., Collective communication, 2007), or of the ranks with a neighbour on one side. It tends to 1
+    and does not change the order. axis: the dimension of the process grid, None for the parameter itself.
     """
 
     parameter: str
     exponent: Fraction = Fraction(0)
     log: int = 0
     shares: int = 0
+    axis: Axis | None = None
 
     @property
     def exponents(self) -> Exponents:
-        """The pair (i, j) of the normal form."""
-        return self.exponent, self.log
+        """The pair (i, j) of the normal form, in the parameter: an extent of d grows like its d-th root."""
+        return (self.exponent if self.axis is None else self.exponent / self.axis.dimensions), self.log
+
+    @property
+    def variable(self) -> tuple[str, int]:
+        """What the factor is a function of: the parameter with -1, or with the number of the extent."""
+        return self.parameter, -1 if self.axis is None else self.axis.index
+
+    @property
+    def name(self) -> str:
+        """The variable as it is written: p, or px for an extent of its grid."""
+        return self.parameter if self.axis is None else self.axis.name(self.parameter)
 
     def evaluate(self, x: FloatArray) -> FloatArray:
         """Return the factor at the values `x` (> 0, or >= 0 for positive exponents); same shape."""
         result = np.ones_like(x)
+        if self.axis is not None:
+            x = self.axis.extent(x)
         if self.exponent:
             result = result * x ** float(self.exponent)
         if self.log:
@@ -46,7 +61,7 @@ class Factor:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A coefficient times a product of factors, at most one per parameter."""
+    """A coefficient times a product of factors, at most one per parameter and per extent of its process grid."""
 
     coefficient: Real
     factors: tuple[Factor, ...]
@@ -54,22 +69,24 @@ class Term:
     @property
     def shape(self) -> tuple[Factor, ...]:
         """What makes two terms alike: the factors in the order of parameter names."""
-        return tuple(sorted(self.factors, key=lambda factor: factor.parameter))
+        return tuple(sorted(self.factors, key=lambda factor: factor.variable))
 
     def exponents(self, parameter: str) -> Exponents:
         """Return (i, j) of `parameter` in this term, (0, 0) if it does not occur."""
-        for factor in self.factors:
-            if factor.parameter == parameter:
-                return factor.exponents
-        return Fraction(0), 0
+        own = [factor.exponents for factor in self.factors if factor.parameter == parameter]
+        return sum((exponent for exponent, _ in own), Fraction(0)), sum(log for _, log in own)
 
     def times(self, other: Term) -> Term:
         """Return the product of two terms."""
-        merged: dict[str, Factor] = {factor.parameter: factor for factor in self.factors}
+        merged = {(factor.parameter, factor.axis): factor for factor in self.factors}
         for factor in other.factors:
-            mine = merged.get(factor.parameter, Factor(factor.parameter))
-            merged[factor.parameter] = Factor(
-                factor.parameter, mine.exponent + factor.exponent, mine.log + factor.log, mine.shares + factor.shares
+            mine = merged.get((factor.parameter, factor.axis), Factor(factor.parameter))
+            merged[factor.parameter, factor.axis] = Factor(
+                factor.parameter,
+                mine.exponent + factor.exponent,
+                mine.log + factor.log,
+                mine.shares + factor.shares,
+                factor.axis,
             )
         kept = tuple(f for f in merged.values() if f.exponent or f.log or f.shares)
         return Term(self.coefficient * other.coefficient, kept)
@@ -100,7 +117,7 @@ def lead_exponents(terms: Sequence[Term], constant: float, parameter: str) -> Ex
 def sort_key(term: Term) -> tuple[Fraction, int, tuple[tuple[str, Fraction, int], ...]]:
     """Order terms by total exponent, then total logarithm, then by name, so that text is stable."""
     return (
-        sum((f.exponent for f in term.factors), Fraction(0)),
+        sum((f.exponents[0] for f in term.factors), Fraction(0)),
         sum(f.log for f in term.factors),
-        tuple((f.parameter, f.exponent, f.log) for f in term.shape),
+        tuple((f.name, f.exponent, f.log) for f in term.shape),
     )

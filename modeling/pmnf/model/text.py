@@ -16,7 +16,10 @@ def plain(constant: float, terms: Sequence[Term]) -> str:
 
 
 def python(constant: float, terms: Sequence[Term]) -> str:
-    """Return a Python expression; it needs `log2` (of math or numpy) and the parameters as variables."""
+    """Return a Python expression; it needs `log2` (of math or numpy) and the parameters as variables.
+
+    Extents of process grids are variables too: px, py, pz of p.
+    """
     products = [(term.coefficient, "*".join(_python_factor(f) for f in term.factors)) for term in _ordered(terms)]
     return _sum(constant, products, repr, "*")
 
@@ -77,13 +80,13 @@ def _plain_product(term: Term) -> str:
     below: list[str] = []
     for factor in term.factors:
         if factor.exponent > 0:
-            above.append(_plain_power(factor.parameter, factor.exponent))
+            above.append(_plain_power(factor.name, factor.exponent))
         elif factor.exponent < 0:
-            below.append(_plain_power(factor.parameter, -factor.exponent))
+            below.append(_plain_power(factor.name, -factor.exponent))
         if factor.log:
-            log = f"log2({factor.parameter})"
+            log = f"log2({factor.name})"
             above.append(log if factor.log == 1 else log + str(factor.log).translate(_SUPERSCRIPT))
-        above.extend([f"({factor.parameter}-1)/{factor.parameter}"] * factor.shares)
+        above.extend([f"({factor.name}-1)/{factor.name}"] * factor.shares)
     product = "·".join(above) or ("1" if below else "")
     if not below:
         return product
@@ -91,7 +94,7 @@ def _plain_product(term: Term) -> str:
 
 
 def _python_factor(factor: Factor) -> str:
-    name = factor.parameter
+    name = factor.name
     parts: list[str] = []
     if factor.exponent == 1:
         parts.append(name)
@@ -107,7 +110,7 @@ def _python_factor(factor: Factor) -> str:
 
 
 def _latex_factor(factor: Factor) -> str:
-    escaped = factor.parameter.replace("_", r"\_")
+    escaped = factor.name.replace("_", r"\_")
     name = escaped if len(escaped) == 1 else rf"\mathrm{{{escaped}}}"
     parts: list[str] = []
     if factor.exponent == 1:

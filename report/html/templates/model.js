@@ -1,6 +1,7 @@
 // Models: evaluation, prediction with interval, sums over subtrees, formulas as document nodes.
 // A model is {constant, terms}; a term is {c, factors}; a factor is {p, i, text, j, s}:
-// x^i log2^j(x) ((x-1)/x)^s of parameter number p, with i also as text such as "2/3".
+// x^i log2^j(x) ((x-1)/x)^s of parameter number p, with i also as text such as "2/3"; or of an extent of the grid of x
+// processes, [rule, dimensions, index, name] (modeling/process_grid.py).
 
 const NORMAL_90 = 1.6449; // half the width of a 90 % interval in standard deviations
 
@@ -8,12 +9,12 @@ const NORMAL_90 = 1.6449; // half the width of a 90 % interval in standard devia
 const factors = [];
 const factorNumbers = new Map();
 
-function factorOf([p, text, j, s]) {
-  const key = [p, text, j, s].join(":");
+function factorOf([p, text, j, s, axis]) {
+  const key = [p, text, j, s, axis].join(":");
   if (!factorNumbers.has(key)) {
     const [above, below] = text.split("/").map(Number);
     factorNumbers.set(key, factors.length);
-    factors.push({ p, i: below ? above / below : above, text, j, s, number: factors.length });
+    factors.push({ p, i: below ? above / below : above, text, j, s, axis, number: factors.length });
   }
   return factors[factorNumbers.get(key)];
 }
@@ -33,6 +34,37 @@ function unpackModel(raw) {
   };
 }
 
+// Extents as near to each other as possible, largest first, as MPI_Dims_create chooses them.
+function balancedExtents(processes, dimensions) {
+  if (dimensions === 1) return [processes];
+  const sum = (list) => list.reduce((a, b) => a + b, 0);
+  const divisors = [];
+  for (let d = 1; d * d <= processes; d++) if (processes % d === 0) divisors.push(d, processes / d);
+  let best = [processes, ...Array(dimensions - 1).fill(1)];
+  for (const first of divisors.sort((a, b) => a - b)) {
+    const rest = balancedExtents(processes / first, dimensions - 1);
+    const better = sum(rest) + first - sum(best) || first - best[0];
+    if (rest[0] <= first && better < 0) best = [first, ...rest];
+  }
+  return best;
+}
+
+// Each prime factor, largest first, to the smallest extent.
+function extentsOfFactors(processes, dimensions) {
+  const factors = [];
+  for (let d = 2; d * d <= processes; d++) while (processes % d === 0) { factors.push(d); processes /= d; }
+  if (processes > 1) factors.push(processes);
+  const extents = Array(dimensions).fill(1);
+  for (const factor of factors.sort((a, b) => b - a)) extents[extents.indexOf(Math.min(...extents))] *= factor;
+  return extents.sort((a, b) => b - a);
+}
+
+function extentOf([rule, dimensions, index], processes) {
+  if (!Number.isInteger(processes) || processes < 1 || processes > 2 ** 40) return processes ** (1 / dimensions);
+  const extents = (rule.startsWith("balanced") ? balancedExtents : extentsOfFactors)(processes, dimensions);
+  return extents[rule.endsWith("smallest first") ? dimensions - 1 - index : index];
+}
+
 let lastPoint = null;
 let lastValues = new Float64Array(0);
 
@@ -42,7 +74,7 @@ function factorsAt(point) {
   if (same) return lastValues;
   lastPoint = point.slice();
   lastValues = Float64Array.from(factors, (f) => {
-    const x = point[f.p];
+    const x = f.axis ? extentOf(f.axis, point[f.p]) : point[f.p];
     let value = f.i ? x ** f.i : 1;
     if (f.j) value *= Math.log2(x) ** f.j;
     if (f.s) value *= ((x - 1) / x) ** f.s;
@@ -335,7 +367,7 @@ function join(out, parts, started) {
 
 // The parts of one factor, each a list of text and elements.
 function factorParts(f) {
-  const name = DATA.parameters[f.p];
+  const name = f.axis ? f.axis[3] : DATA.parameters[f.p];
   const parts = [];
   if (f.i) parts.push([name, ...(f.i === 1 ? [] : [element("sup", {}, f.text)])]);
   if (f.j) parts.push(["log₂", ...(f.j === 1 ? [] : [element("sup", {}, String(f.j))]), `(${name})`]);

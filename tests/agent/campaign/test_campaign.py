@@ -13,6 +13,7 @@ import pytest
 from profile_writer import rank_profile
 from quipu.agent.archive.metadata import RunMetadata
 from quipu.agent.archive.run import RunArchive
+from quipu.agent.campaign.advice import advice
 from quipu.agent.campaign.campaign import LOCK_FILE, CampaignResult, Outcome, Silent, Task, locked, run_campaign
 from quipu.agent.campaign.file import Campaign, read_campaign
 from quipu.agent.campaign.repetition import LaunchOptions, RunFailed, RunInterrupted
@@ -158,6 +159,40 @@ def test_points_instead_of_a_grid(tmp_path: Path) -> None:
     assert campaign.points == ((1, 10), (2, 20))
     assert campaign.command_at((1, 10)) == ("x", "1", "10{{}")
     assert campaign.name == "heat"
+
+
+GRID = (
+    HEAT.replace("p = [2, 1]", "p = [4, 2, 1]")
+    + """
+[grid]
+parameter = "p"
+dimensions = 2
+rule = "balanced, smallest first"
+"""
+)
+
+
+def test_a_declared_process_grid(tmp_path: Path) -> None:
+    campaign = declare(tmp_path, GRID)
+    assert [campaign.extents_at((p, 100)) for p in (1, 2, 8)] == [(1, 1), (1, 2), (2, 4)]
+    assert declare(tmp_path).extents_at((2, 100)) == ()
+    assert "measure p = 6 (2×3), too" in advice(campaign)
+    assert advice(declare(tmp_path, GRID.replace("[4, 2, 1]", "[1, 2, 4, 6]"))) == ""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('parameter = "p"', 'parameter = "q"', "parameter: should be the number of ranks, one of: n, p"),
+        ("dimensions = 2", "dimensions = 4", "dimensions: should be a whole number from 2 to 3"),
+        ("smallest first", "by hand", "rule: should be one of: 'balanced'"),
+        ("rule", "rules", "rules: is unknown; [grid] has dimensions, parameter, rule"),
+    ],
+)
+def test_mistakes_in_a_process_grid(tmp_path: Path, old: str, new: str, message: str) -> None:
+    with pytest.raises(FormatError, match=r"heat\.toml:1[4-9]: ") as caught:
+        declare(tmp_path, GRID.replace(old, new))
+    assert message in str(caught.value)
 
 
 def test_no_parameters(tmp_path: Path) -> None:

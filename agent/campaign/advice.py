@@ -1,0 +1,39 @@
+"""Which numbers of processes a campaign should measure, too, so that the extents of the process grid are told apart."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from quipu.modeling.process_grid import ProcessGrid, telling
+
+from ..merge.experiment import scan_runs
+from ..merge.process_grids import process_grids
+from .file import Campaign
+
+
+def advice(campaign: Campaign, directory: Path | None = None) -> str:
+    """Return what to measure beside the points of a campaign; empty if nothing, or if the grid is not known.
+
+    The grid is that which the campaign declares, or else that which the complete runs in `directory` made.
+    """
+    grid = campaign.grid if directory is None else _made(campaign, directory)
+    if grid is None:
+        return ""
+    measured = [campaign.values(point)[grid.parameter] for point in campaign.points]
+    wanted = telling(grid, measured)
+    if not wanted:
+        return ""
+    numbers = ", ".join(map(str, wanted))
+    extents = ", ".join("×".join(f"{x:g}" for x in grid.at(p)) for p in wanted)
+    return (
+        f"process grid {grid}: the measured {grid.parameter} do not tell its extents apart; "
+        f"measure {grid.parameter} = {numbers} ({extents}), too"
+    )
+
+
+def _made(campaign: Campaign, directory: Path) -> ProcessGrid | None:
+    runs = [run.metadata for run in scan_runs(directory)[0] if run.metadata.complete]
+    points = np.array([[run.parameters[name] for name in campaign.parameters] for run in runs], dtype=np.float64)
+    grids, _ = process_grids(campaign.parameters, points, runs, range(len(runs)))
+    return grids[0] if grids and grids[0].source else None

@@ -1,0 +1,35 @@
+"""Files of rates, and which call paths of a simulated run they did not name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from quipu.modeling.experiment import RegionKind
+from quipu.modeling.rates import Rates, from_document
+
+from ..archive.run import RunArchive
+from ..archive.run_json import read_json
+
+_MATTERS = 1e-3  # share of the computation that a note is worth
+
+
+def read_rates(path: Path) -> Rates:
+    """Return the rates in a file that `quipu rates` wrote. Raises FormatError that names it and what is wrong."""
+    return from_document(read_json(path), path)
+
+
+def without_rates(archive: RunArchive, rates: Rates) -> str:
+    """Return a note on call paths that had the rates of their function or of the program; "" if none matter."""
+    tree = archive.tree
+    time = archive.statistics["time"].mean if "time" in archive.statistics else np.zeros(len(tree))
+    computes = [path for path in range(len(tree)) if tree.region_of(path).kind is not RegionKind.MPI and time[path] > 0]
+    seconds = {tree.key(path): float(time[path]) for path in computes}
+    total = sum(seconds.values())
+    parts = []
+    for paths, whose in zip(rates.without(list(seconds)), ("their function", "the program"), strict=True):
+        share = sum(seconds[path] for path in paths) / total if paths else 0.0
+        if share >= _MATTERS:
+            most = max(paths, key=seconds.__getitem__)
+            parts.append(f"{len(paths)} ({share:.1%} of it, first {'->'.join(most)}) take those of {whose}")
+    return f"computation of call paths that have no rates of their own: {'; '.join(parts)}" if parts else ""

@@ -1,0 +1,100 @@
+"""`quipu rates`: seconds per unit of effort, for simulations in which computation takes the time of its effort."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import platform
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+from quipu.modeling.errors import MeasurementError
+
+from .output import json_text, layout, say, show, show_json, write_own
+
+if TYPE_CHECKING:
+    from quipu.modeling.rates import Rates
+
+_SHOWN = 10
+
+
+def command(
+    *,
+    experiment: Path = typer.Argument(..., metavar="EXPERIMENT", help="Runs of one rank, or a single run."),
+    output: Path = typer.Option(Path("quipu.rates"), "--output", "-o", metavar="FILE", help="The file to write."),
+    force: bool = typer.Option(False, "--force", help="Write over a file that holds no rates."),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON."),
+) -> None:
+    """Fit what instructions, flops, loads, stores and bytes take, per call path, to runs of one rank.
+
+    Measure it alone on a machine like the one that is simulated, at a few of the sizes that a rank will have there.
+    `quipu run --compute effort --rates FILE` simulates with the result.
+
+    \b
+    Example: quipu rates one -o heat.rates
+    with     quipu run --rep 5 --param n=32 -o one -- ./heat 32   (and other sizes)
+    """
+    import numpy as np
+    from quipu.modeling.rate_fit import fit_rates
+    from quipu.modeling.rates import to_document
+    from quipu.report.terminal import tables
+
+    from ..merge.experiment import find_runs, load_experiment
+
+    runs = find_runs(experiment)
+    for run in runs:
+        if run.metadata.launcher.get("family") == "smpi":
+            raise MeasurementError(f"{run.path}: is a simulation: rates are fitted to runs on a machine")
+    measured = load_experiment(experiment)
+    points = {tuple(point): number for number, point in enumerate(measured.points.tolist())}
+    alone = {
+        points[tuple(float(run.metadata.parameters[name]) for name in measured.parameters)]
+        for run in runs
+        if run.metadata.complete and run.metadata.ranks <= 1
+    }
+    rates = replace(
+        fit_rates(measured, np.isin(np.arange(measured.configurations), sorted(alone))),
+        machine={"host": platform.node(), "processor": _processor()},
+        date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+    )
+    document = to_document(rates)
+    write_own(output, json_text(document, indent=1) + "\n", _is_rates, "file of rates", force)
+    if as_json:
+        show_json(document)
+    else:
+        show([tables.rates_table(rates, _SHOWN, layout())])
+    _conclude(rates, output)
+
+
+def _conclude(rates: Rates, output: Path) -> None:
+    for note in rates.notes:
+        say(note)
+    if len(rates.points) == 1:
+        say("one configuration only: how time follows effort at other sizes is not known; measure more of them")
+    if len(rates.callpaths) > _SHOWN:
+        say(f"{len(rates.callpaths) - _SHOWN} further call paths are not shown (--json lists them)")
+    whole = sum(entry.share * entry.residual**2 for entry in rates.callpaths) ** 0.5
+    say(f"wrote {output}: {len(rates.callpaths)} call paths, {whole:.1%} from measured time (root mean square)")
+
+
+def _is_rates(text: str) -> bool:
+    """Whether a text is a file of rates."""
+    from quipu.modeling.rates import FORMAT
+
+    try:
+        content = json.loads(text)
+    except ValueError:
+        return False
+    return isinstance(content, dict) and content.get("format") == FORMAT
+
+
+def _processor() -> str:
+    """Return the name of the processor as the kernel has it; of the architecture if it has none."""
+    try:
+        with Path("/proc/cpuinfo").open(encoding="utf-8", errors="replace") as file:
+            names = [line.partition(":")[2].strip() for line in file if line.startswith("model name")]
+    except OSError:
+        names = []
+    return names[0] if names else platform.machine()

@@ -1,0 +1,49 @@
+"""What the process grid of the runs of an experiment is: as the program made it, as declared, or what it may be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from quipu.modeling.experiment import FloatArray
+from quipu.modeling.process_grid import MOST_DIMENSIONS, ProcessGrid, assumed, infer
+
+from ..archive.metadata import RunMetadata
+
+
+def process_grids(
+    names: Sequence[str], points: FloatArray, runs: Sequence[RunMetadata], configuration: Sequence[int]
+) -> tuple[tuple[ProcessGrid, ...], list[str]]:
+    """Return the grids that the counts of runs may depend on, and notes on what is doubtful about them.
+
+    points: (configurations, parameters); configuration: of each run. There are none if no parameter is the number of
+    ranks, or if the program arranges its ranks in one dimension.
+    """
+    parameter = _number_of_ranks(names, points, runs, configuration)
+    if parameter is None:
+        return (), []
+    made = sorted({(run.ranks, run.grid) for run in runs if run.grid})
+    if not made:
+        return assumed(parameter), []
+    if len({ranks for ranks, _ in made}) < len(made) or len({len(own) for _, own in made}) > 1:
+        return assumed(parameter), ["the program makes different process grids of the same number of ranks"]
+    extents = np.array([own for _, own in made], dtype=np.int64)
+    if not 1 < extents.shape[1] <= MOST_DIMENSIONS:
+        return (), []
+    found = infer(parameter, [ranks for ranks, _ in made], extents, "of MPI_Cart_create")
+    if found is not None:
+        return (found,), []
+    texts = ", ".join("x".join(map(str, own)) for _, own in made)
+    return (), [f"the process grids {texts} follow no rule that is known: their counts are modeled by {parameter}"]
+
+
+def _number_of_ranks(
+    names: Sequence[str], points: FloatArray, runs: Sequence[RunMetadata], configuration: Sequence[int]
+) -> str | None:
+    """Return the parameter that is the number of ranks in every run."""
+    ranks = np.array([run.ranks for run in runs])
+    for place, name in enumerate(names):
+        values = points[list(configuration), place]
+        if np.unique(values).size > 1 and (values == ranks).all():
+            return name
+    return None

@@ -1,0 +1,392 @@
+/* Computation that is simulated by its effort: what a rank did between two calls of MPI, as seconds.
+ *
+ * The file that QUIPU_RATES names has seconds per unit of effort for call paths. What a counter of a node stands for is
+ * then a constant, so that the time of a node is a weighted sum of its counters, and that of a computation the sum of
+ * what the sums of its nodes grew by. Only nodes that were entered since the last call of MPI, or are active, can have
+ * grown; these are noted, so that a call costs what is between it and the one before, however large the tree is.
+ *
+ * Sums are whole femtoseconds modulo 2^64 and so exact: neither the order of additions nor how long the program ran
+ * changes a difference.
+ */
+#include "computation.h"
+
+#include "clock.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+namespace quipu {
+
+bool by_effort;
+
+namespace {
+
+constexpr double fs_per_second = 1e15;
+constexpr int64_t fs_per_ns = 1000000;
+
+/* Pointers by number. Only grows. */
+class Map {
+  public:
+    void *&at(uint64_t key) {
+        if (2 * used >= room)
+            grow();
+        Entry &entry = place(key);
+        used += entry.known ? 0 : 1;
+        entry.known = true;
+        entry.key = key;
+        return entry.value;
+    }
+    void *find(uint64_t key) const { return room ? place(key).value : nullptr; }
+
+  private:
+    struct Entry {
+        uint64_t key;
+        void *value;
+        bool known;
+    };
+    Entry &place(uint64_t key) const {
+        for (uint64_t hash = key * 0x9e3779b97f4a7c15u;; hash++) {
+            Entry &entry = entries[(hash ^ hash >> 32) & (room - 1)];
+            if (!entry.known || entry.key == key)
+                return entry;
+        }
+    }
+    void grow();
+    Entry *entries = nullptr;
+    size_t room = 0, used = 0;
+};
+
+[[noreturn]] void no_memory() {
+    fputs("quipu: error: no memory for the effort of simulated ranks\n", stderr);
+    _exit(1);
+}
+
+template <typename T> T *make(size_t bytes = sizeof(T)) {
+    void *memory = calloc(1, bytes);
+    return memory ? static_cast<T *>(memory) : (no_memory(), nullptr);
+}
+
+void Map::grow() {
+    const Map old = *this;
+    room = room ? 2 * room : 64;
+    entries = make<Entry>(room * sizeof(Entry));
+    for (size_t i = 0; i < old.room; i++)
+        if (old.entries[i].known)
+            place(old.entries[i].key) = old.entries[i];
+    free(old.entries);
+}
+
+/* Femtoseconds per unit of each weighted metric. */
+struct Rates {
+    double fs[QUIPU_WEIGHTED];
+};
+
+Rates *of_program;
+Map of_regions, of_paths; /* by the hash of a name, and of all names from the root */
+
+constexpr uint64_t no_names = 14695981039346656037u;
+uint64_t with_name(uint64_t path, const char *name, size_t length) {
+    return hash_more("\x1f", 1, hash_more(name, length, path));
+}
+
+/* What the counters of a region stand for at the rates of a call path. */
+struct Costs {
+    uint64_t metrics[QUIPU_WEIGHTED];
+    uint32_t counters;
+    uint64_t rows[1]; /* of a visit, then of each counter */
+};
+
+/* What is known of a node. */
+struct Grown {
+    Node *node;
+    Node *active; /* whose time its effort takes: itself, or for a quiet region its caller */
+    uint64_t path;
+    const Rates *rates;
+    const Costs *costs;
+    uint64_t seen;  /* femtoseconds at the last call of MPI, modulo 2^64 */
+    int64_t change; /* since then */
+    int64_t owed;   /* femtoseconds that are not in the time of `active` yet */
+    uint64_t noted; /* number of the computation that it was last noted in */
+    Grown *quiet;   /* callees without a hook, one after the other: they may last as long as this is active */
+    Grown *next;
+};
+
+/* A rank and the computation that it is in. */
+struct Rank {
+    Map nodes; /* by address */
+    uint64_t computation = 1;
+    Grown **list = nullptr;
+    size_t count = 0, room = 0;
+    int64_t sum = 0; /* what it has to compute; negative: what was computed too early */
+};
+
+Rank **ranks_by_location;
+size_t ranks_room;
+
+Rank &rank_of(const quipu_thread *thread) {
+    const size_t location = thread->location;
+    if (location >= ranks_room) {
+        const size_t room = 2 * location + 64;
+        auto **more = static_cast<Rank **>(realloc(static_cast<void *>(ranks_by_location), room * sizeof(Rank *)));
+        if (!more)
+            no_memory();
+        memset(static_cast<void *>(more + ranks_room), 0, (room - ranks_room) * sizeof(Rank *));
+        ranks_by_location = more;
+        ranks_room = room;
+    }
+    Rank *&rank = ranks_by_location[location];
+    if (!rank) {
+        rank = make<Rank>();
+        rank->computation = 1;
+    }
+    return *rank;
+}
+
+/* The record of a region; null for the root and for regions that found no room. */
+const RegionRecord *record(uint64_t id) {
+    static Map records;
+    if (!id || id == no_room)
+        return nullptr;
+    if (!records.find(id)) {
+        const Locked locked;
+        each_region([](const RegionRecord *region) { records.at(region->id) = const_cast<RegionRecord *>(region); });
+    }
+    return static_cast<const RegionRecord *>(records.find(id));
+}
+
+uint64_t whole(double fs) { return static_cast<uint64_t>(static_cast<int64_t>(fs < 0 ? fs - 0.5 : fs + 0.5)); }
+
+const Costs *costs_of(const RegionRecord *region, const Rates *rates) {
+    static Map known;
+    void *&place = known.at((region ? region->id * 0x9e3779b97f4a7c15u : 0) ^ reinterpret_cast<uint64_t>(rates));
+    if (place)
+        return static_cast<const Costs *>(place);
+    const uint32_t rows = region ? region->rows : 0;
+    auto *costs = make<Costs>(sizeof(Costs) + sizeof(uint64_t) * rows);
+    for (int metric = 0; metric < QUIPU_WEIGHTED; metric++)
+        costs->metrics[metric] = whole(rates->fs[metric]);
+    costs->counters = rows ? rows - 1 : 0;
+    for (uint32_t row = 0; row < rows; row++) {
+        double fs = 0;
+        for (int metric = 0; metric < QUIPU_WEIGHTED; metric++)
+            fs += static_cast<double>(region->weights[size_t{row} * QUIPU_WEIGHTED + metric]) * rates->fs[metric];
+        costs->rows[row] = whole(fs);
+    }
+    place = costs;
+    return costs;
+}
+
+Grown *grown(Rank &rank, Node *node) {
+    if (void *known = rank.nodes.find(reinterpret_cast<uint64_t>(node)))
+        return static_cast<Grown *>(known);
+    Grown *up = node->up ? grown(rank, node->up) : nullptr;
+    auto *fresh = make<Grown>();
+    const RegionRecord *region = record(node->region);
+    fresh->node = node;
+    if (up && region && region->quiet) {
+        *fresh = {node, up->active, up->path, up->rates, nullptr, 0, 0, 0, 0, nullptr, up->quiet};
+        up->quiet = fresh;
+    } else {
+        const char *name = region ? region->text : "";
+        const size_t length = strcspn(name, "\x1f");
+        const uint64_t path = region ? with_name(up ? up->path : no_names, name, length) : no_names;
+        void *rates = of_paths.find(path);
+        if (!rates)
+            rates = of_regions.find(with_name(no_names, name, length));
+        *fresh = {node, node,    path,   rates ? static_cast<const Rates *>(rates) : of_program, nullptr, 0, 0, 0,
+                  0,    nullptr, nullptr};
+    }
+    fresh->costs = costs_of(region, fresh->rates);
+    rank.nodes.at(reinterpret_cast<uint64_t>(node)) = fresh;
+    return fresh;
+}
+
+void note(Rank &rank, Grown *node) {
+    if (node->noted == rank.computation)
+        return;
+    node->noted = rank.computation;
+    if (rank.count == rank.room) {
+        rank.room = rank.room ? 2 * rank.room : 64;
+        auto **more = static_cast<Grown **>(realloc(static_cast<void *>(rank.list), rank.room * sizeof(Grown *)));
+        if (!more)
+            no_memory();
+        rank.list = more;
+    }
+    rank.list[rank.count++] = node;
+}
+
+/* Femtoseconds that the effort of a node stands for, modulo 2^64. */
+uint64_t effort_of(const Grown *grown) {
+    const Node *node = grown->node;
+    const Costs *costs = grown->costs;
+    uint64_t fs = 0;
+    for (int metric = 0; metric < QUIPU_WEIGHTED; metric++)
+        fs += node->metrics[QUIPU_BLOCKS + metric] * costs->metrics[metric];
+    fs += node->metrics[QUIPU_VISITS] * costs->rows[0];
+    for (uint32_t i = 0; i < costs->counters; i++)
+        fs += node->counters[i] * costs->rows[i + 1];
+    return fs;
+}
+
+[[noreturn]] void wrong_rates(const char *path, unsigned line, const char *why) {
+    fprintf(stderr, "quipu: error: %s:%u: %s (from QUIPU_RATES)\n", path, line, why);
+    _exit(1);
+}
+
+/* The columns of the file: numbers of weighted metrics. */
+struct Columns {
+    int metric[QUIPU_WEIGHTED];
+    int count;
+};
+
+bool read_columns(char *names, Columns &columns) {
+    static const char *const known[] = {
+#define QUIPU_METRIC(id, name, unit, kind, over_locations, description)
+#define QUIPU_WEIGHTED_METRIC(id, name, unit, kind, over_locations, description) name,
+#include "metrics.def"
+    };
+    char *rest = nullptr;
+    for (char *name = strtok_r(names, "\t", &rest); name; name = strtok_r(nullptr, "\t", &rest)) {
+        int metric = 0;
+        while (metric < QUIPU_WEIGHTED && strcmp(name, known[metric]) != 0)
+            metric++;
+        if (metric == QUIPU_WEIGHTED || columns.count == QUIPU_WEIGHTED)
+            return false;
+        columns.metric[columns.count++] = metric;
+    }
+    return columns.count > 0;
+}
+
+Rates *read_rates(char *numbers, const Columns &columns) {
+    constexpr double most = 1e18;
+    auto *rates = make<Rates>();
+    for (int i = 0; i < columns.count; i++) {
+        char *end = numbers;
+        const double seconds = strtod(numbers, &end);
+        const double fs = seconds * fs_per_second;
+        if (end == numbers || !(fs >= 0 && fs <= most) || *end != (i + 1 < columns.count ? '\t' : '\0'))
+            return nullptr;
+        rates->fs[columns.metric[i]] = fs;
+        numbers = end + 1;
+    }
+    return rates;
+}
+
+/* Lines of fields with tabs between them: "metrics" and their names; then "program", "region" NAME or "path" NAMES
+ * (from the root, \x1f between them), and seconds per unit of each of the metrics. */
+void read_file(const char *path) {
+    FILE *file = fopen(path, "re");
+    if (!file)
+        wrong_rates(path, 0, strerror(errno));
+    char *line = nullptr;
+    size_t size = 0;
+    Columns columns = {};
+    for (unsigned number = 1; getline(&line, &size, file) > 0; number++) {
+        line[strcspn(line, "\n")] = '\0';
+        char *fields = strchr(line, '\t');
+        if (!fields)
+            wrong_rates(path, number, "has no fields");
+        *fields++ = '\0';
+        if (strcmp(line, "metrics") == 0) {
+            if (!read_columns(fields, columns))
+                wrong_rates(path, number, "names a metric that the pass does not count");
+            continue;
+        }
+        char *numbers = fields, *names = fields;
+        const bool program = strcmp(line, "program") == 0, region = strcmp(line, "region") == 0;
+        if (!program) {
+            numbers = strchr(fields, '\t');
+            if (!numbers || (!region && strcmp(line, "path") != 0))
+                wrong_rates(path, number, "begins with neither program, region nor path");
+            *numbers++ = '\0';
+        }
+        Rates *rates = columns.count ? read_rates(numbers, columns) : nullptr;
+        if (!rates)
+            wrong_rates(path, number, "has not one number above 0 for each metric");
+        if (program)
+            of_program = rates;
+        else
+            (region ? of_regions : of_paths).at(with_name(no_names, names, strlen(names))) = rates;
+    }
+    if (!of_program)
+        wrong_rates(path, 0, "has no rates of the program");
+    free(line);
+    fclose(file);
+}
+
+} // namespace
+
+void note_visit(quipu_thread *thread, Link *link) {
+    if (own(thread)->busy || link->visits == &own(thread)->no_visits)
+        return; /* of measure_overhead, or in a signal handler; or it counts with the node that is active */
+    auto *node = reinterpret_cast<Node *>(reinterpret_cast<char *>(link->visits) - offsetof(Node, metrics) -
+                                          sizeof(uint64_t) * QUIPU_VISITS);
+    note_node(thread, node);
+}
+
+void note_node(quipu_thread *thread, Node *node) {
+    Rank &rank = rank_of(thread);
+    note(rank, grown(rank, node));
+}
+
+} // namespace quipu
+
+extern "C" {
+
+int quipu_compute_by_effort(void) {
+    using namespace quipu;
+    const char *path = getenv("QUIPU_RATES");
+    if (!by_effort && active && path && *path) {
+        read_file(path);
+        by_effort = true;
+    }
+    return by_effort;
+}
+
+double quipu_computation(void) {
+    using namespace quipu;
+    quipu_thread *thread = running_rank();
+    if (!thread)
+        return 0;
+    Rank &rank = rank_of(thread);
+    for (size_t i = 0; i < rank.count; i++) {
+        Grown *node = rank.list[i];
+        const uint64_t now = effort_of(node);
+        node->change = static_cast<int64_t>(now - node->seen);
+        node->seen = now;
+        rank.sum += node->change;
+    }
+    return rank.sum > 0 ? static_cast<double>(rank.sum) / fs_per_second : 0;
+}
+
+void quipu_computed(double seconds) {
+    using namespace quipu;
+    quipu_thread *thread = running_rank();
+    if (!thread)
+        return;
+    Rank &rank = rank_of(thread);
+    const double stretch = rank.sum > 0 ? seconds * fs_per_second / static_cast<double>(rank.sum) : 1;
+    for (size_t i = 0; i < rank.count; i++) {
+        Grown *node = rank.list[i];
+        node->owed += static_cast<int64_t>(static_cast<double>(node->change) * stretch);
+        if (node->owed < fs_per_ns || clock_kind == QUIPU_CLOCK_NONE)
+            continue;
+        quipu_add_alone(node->active, QUIPU_TIME, static_cast<uint64_t>(node->owed / fs_per_ns));
+        node->owed %= fs_per_ns;
+    }
+    /* The weights of a visit count when it begins: what of them turns out not to be executed is taken off later. */
+    rank.sum = rank.sum < 0 ? rank.sum : 0;
+    rank.computation++;
+    rank.count = 0;
+    for (const Frame *frame = own(thread)->frames; frame <= thread->top; frame++) {
+        Grown *node = grown(rank, frame->node);
+        note(rank, node);
+        for (Grown *quiet = node->quiet; quiet; quiet = quiet->next)
+            note(rank, quiet);
+    }
+    thread->last = ticks(clock_kind);
+}
+}

@@ -1,0 +1,252 @@
+"""Effort of programs that decompose a domain, predicted for more processes and larger sizes than were measured.
+
+Programs are drawn anew for every seed: sums of loops over the part of a domain that a rank has, in two or three
+dimensions, of strong and weak scaling, with neighbours, edges, pipelines and sizes that processes do not divide. Their
+counts are those of all ranks, as a run would count them. Measured at p = 1, 2, 4 and small n, predicted at p = 8 and
+16 and larger n.
+
+    make bench-process_grids ARGS="--programs 40 --seed 1"
+
+Prints a line per kind of program, and as the last line one JSON object: `effort_within1`, the share of call paths
+with at least 1 % of the effort that are within 1 % (in %), `effort_covered`, the share of the others that are within
+their 90 % interval, and the same by kind and by what is known of the grid.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+from quipu.modeling.experiment import FloatArray, Metric
+from quipu.modeling.pmnf import Model, NoModel, Options, fit_models
+from quipu.modeling.process_grid import ProcessGrid, extents
+from quipu.modeling.process_grid import assumed as candidates
+
+EFFORT = Metric("blocks", "1", "effort")
+MEASURED, TARGETS = (1, 2, 4), (8, 16)
+MEASURED_8, TARGETS_32 = (1, 2, 4, 8), (16, 32)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of program: dimensions of the domain and of the grid, and what is drawn.
+
+    strong: n is the size of the domain. periodic: every rank has all neighbours. sizes, far: n measured, predicted.
+    """
+
+    name: str
+    domain: int
+    grid: int
+    strong: bool
+    periodic: bool
+    sizes: tuple[int, ...]
+    far: tuple[int, ...]
+    rule: str = "balanced"
+
+
+KINDS = (
+    Kind("2D, strong", 2, 2, True, False, (16, 24, 32, 48, 64), (128, 256)),
+    Kind("2D, strong, periodic", 2, 2, True, True, (16, 24, 32, 48, 64), (128, 256)),
+    Kind("2D, strong, uneven", 2, 2, True, False, (15, 22, 33, 46, 61), (125, 250)),
+    Kind("3D in a 2D grid, strong", 3, 2, True, False, (12, 16, 24, 32, 40), (64, 96)),
+    Kind("3D in a 2D grid, y first", 3, 2, True, False, (12, 16, 24, 32, 40), (64, 96), "balanced, smallest first"),
+    Kind("3D in a 2D grid, four sizes", 3, 2, True, False, (12, 18, 26, 40), (64, 102)),
+    Kind("3D, strong", 3, 3, True, False, (12, 16, 24, 32, 40), (64, 96)),
+    Kind("3D, strong, uneven", 3, 3, True, False, (11, 17, 23, 33, 41), (65, 99)),
+    Kind("3D, weak", 3, 3, False, False, (4, 6, 8, 12, 16), (24, 32)),
+    Kind("3D, weak, periodic", 3, 3, False, True, (4, 6, 8, 12, 16), (24, 32)),
+)
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A loop nest: a coefficient, and per dimension what it runs over, with an offset for each missing neighbour."""
+
+    coefficient: int
+    over: tuple[str, ...]
+
+    def counts(self, kind: Kind, n: int, dims: Sequence[int]) -> float:
+        """Return the mean over the ranks."""
+        result = float(self.coefficient)
+        for place, what in enumerate(self.over):
+            ranks = int(dims[place]) if place < kind.grid else 1
+            result *= _of_ranks(what, kind, n, ranks).mean()
+        return result
+
+
+def _of_ranks(what: str, kind: Kind, n: int, ranks: int) -> FloatArray:
+    """Return the trip count of one dimension on the ranks of a row."""
+    size = (n // ranks + (np.arange(ranks) < n % ranks)) if kind.strong else np.full(ranks, n)
+    own = size.astype(float)
+    before = np.ones(ranks) if kind.periodic else (np.arange(ranks) > 0).astype(float)
+    after = np.ones(ranks) if kind.periodic else (np.arange(ranks) < ranks - 1).astype(float)
+    trips: dict[str, FloatArray] = {
+        "cells": own,
+        "with ghosts": own + 2.0,
+        "inner": own - 2.0 + before + after,
+        "interior of the domain": own - (1.0 - before) - (1.0 - after),
+        "faces": own + 1.0,
+        "one": np.ones(ranks),
+        "before": before,
+        "neighbours": before + after,
+        "edges": 2.0 - before - after,
+    }
+    return trips[what]
+
+
+_SIZES = ("cells", "with ghosts", "inner", "interior of the domain", "faces")
+_SURFACE = ("before", "neighbours", "neighbours", "edges")
+
+
+def draw_program(kind: Kind, random: np.random.Generator) -> list[list[Loop]]:
+    """Return call paths as sums of loop nests: volumes, surfaces with messages, lines, constants."""
+    paths = []
+    for _ in range(random.integers(3, 6)):  # kernels
+        paths.append([_volume(kind, random) for _ in range(random.integers(1, 4))])
+    for _ in range(random.integers(2, 5)):  # exchange: in one dimension, or in all of them
+        coefficient = int(random.integers(1, 40))
+        places = range(kind.grid) if random.random() < 0.6 else [int(random.integers(kind.grid))]
+        what = str(random.choice(_SURFACE))
+        loops = [Loop(coefficient, _at(kind, place, what, "cells")) for place in places]
+        if random.random() < 0.5:
+            loops += [Loop(int(random.integers(1, 9)), _at(kind, place, what, "one")) for place in places]
+        paths.append(loops)
+    what = str(random.choice(("neighbours", "before")))  # messages
+    paths.append([Loop(1, _at(kind, place, what, "one")) for place in range(kind.grid)])
+    paths.append([Loop(int(random.integers(1, 30)), ("one",) * kind.domain)])
+    return paths
+
+
+def _volume(kind: Kind, random: np.random.Generator) -> Loop:
+    same = str(random.choice(_SIZES))
+    over = [same] * kind.domain if random.random() < 0.5 else [str(random.choice(_SIZES)) for _ in range(kind.domain)]
+    if random.random() < 0.3:
+        over[int(random.integers(kind.domain))] = "one"
+    return Loop(int(random.integers(1, 400)), tuple(over))
+
+
+def _at(kind: Kind, place: int, what: str, other: str) -> tuple[str, ...]:
+    return tuple(what if own == place else other for own in range(kind.domain))
+
+
+def counts(kind: Kind, program: list[list[Loop]], points: Sequence[tuple[int, int]]) -> FloatArray:
+    """Return the counts of all call paths at points (p, n), (paths, points)."""
+    result = np.zeros((len(program), len(points)))
+    for column, (p, n) in enumerate(points):
+        dims = [int(own) for own in extents(kind.rule, p, kind.grid)]
+        for row, loops in enumerate(program):
+            result[row, column] = sum(loop.counts(kind, n, dims) for loop in loops)
+    return result
+
+
+@dataclass
+class Tally:
+    """Predictions of call paths with at least 1 % of the effort."""
+
+    predicted: int = 0
+    within: int = 0
+    outside: int = 0
+    covered: int = 0
+
+    def add(self, prediction: Any, true: float) -> None:
+        """Count one prediction."""
+        self.predicted += 1
+        if abs(prediction.value - true) <= 0.01 * abs(true):
+            self.within += 1
+        else:
+            self.outside += 1
+            slack = 1e-6 * abs(true)
+            self.covered += prediction.lower - slack <= true <= prediction.upper + slack
+
+    def shares(self) -> dict[str, float]:
+        """Return what is within 1 %, and of the rest what is in its interval, in %."""
+        return {
+            "within1": round(100.0 * self.within / max(self.predicted, 1), 1),
+            "covered": round(100.0 * self.covered / self.outside, 1) if self.outside else 100.0,
+        }
+
+
+Grids = Callable[[Kind], tuple[ProcessGrid, ...]]
+
+
+def known(kind: Kind) -> tuple[ProcessGrid, ...]:
+    """Return the grid as a run that creates a Cartesian communicator shows it."""
+    return (ProcessGrid("p", kind.rule, kind.grid, "MPI_Cart_create"),)
+
+
+def assumed(_kind: Kind) -> tuple[ProcessGrid, ...]:
+    """Return the grids that are tried where nothing is known of that of a kind."""
+    return candidates("p")
+
+
+def evaluate(
+    kind: Kind, programs: int, seed: int, grids: Grids, measured: Sequence[int], targets: Sequence[int], verbose: bool
+) -> Tally:
+    """Return how the counts of so many programs are predicted."""
+    random = np.random.default_rng(seed)
+    tally = Tally()
+    for _ in range(programs):
+        program = draw_program(kind, random)
+        points = list(product(measured, kind.sizes))
+        far = list(product(targets, kind.far))
+        values, true = counts(kind, program, points), counts(kind, program, far)
+        options = Options(grids=grids(kind))
+        models = fit_models(np.array(points, dtype=float), values[:, :, None], EFFORT, ("p", "n"), options)
+        share = true / true.sum(axis=0)
+        for row, model in enumerate(models):
+            for column, point in enumerate(far):
+                if share[row, column] < 0.01:
+                    continue
+                prediction = model.predict(point) if isinstance(model, Model) else _nothing()
+                before = tally.within
+                tally.add(prediction, float(true[row, column]))
+                if verbose and tally.within == before:
+                    text = model.reason if isinstance(model, NoModel) else f"{model} {model.notes}"
+                    print(point, program[row], f"true {true[row, column]:g}, {prediction}, {text}")
+    return tally
+
+
+def _nothing() -> Any:
+    return Model(()).predict(())
+
+
+def main() -> None:
+    """Measure, and print the result."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--programs", type=int, default=3, help="programs of each kind")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--kind", default="", help="only kinds whose name contains this")
+    parser.add_argument("--verbose", action="store_true", help="print what is not within 1 %%")
+    arguments = parser.parse_args()
+    result: dict[str, Any] = {}
+    for name, grids, measured, targets in (
+        ("known", known, MEASURED, TARGETS),
+        ("assumed", assumed, MEASURED, TARGETS),
+        ("known, p up to 8", known, MEASURED_8, TARGETS_32),
+    ):
+        total = Tally()
+        for kind in KINDS:
+            if arguments.kind not in kind.name:
+                continue
+            seed = arguments.seed * 1000 + KINDS.index(kind)
+            own = evaluate(kind, arguments.programs, seed, grids, measured, targets, arguments.verbose)
+            print(f"{name:18} {kind.name:28} {own.predicted:5} predictions {own.shares()}", flush=True)
+            total = replace(
+                total,
+                predicted=total.predicted + own.predicted,
+                within=total.within + own.within,
+                outside=total.outside + own.outside,
+                covered=total.covered + own.covered,
+            )
+        result[name] = total.shares()
+    first = result["known"]
+    print(json.dumps({"effort_within1": first["within1"], "effort_covered": first["covered"], "grids": result}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,137 @@
+"""The functions of all parameters but the number of processes in counts, and their coefficients at each of its values.
+
+They are known from lines of points at one number of processes each; where these have too few points to leave freedom,
+polynomials are taken, which the coefficients must confirm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...experiment import FloatArray
+from ..calibration import FEW_NOTHING
+from ..criterion.exactness import exact_weights, rounding_of
+from ..fit.fitter import fit, with_constant
+from ..hypotheses.library import Library, SimpleTerm
+from ..hypotheses.tables import Tables, make_tables, tensor
+from .exact_terms import ExactLines
+
+Functions = tuple[tuple[SimpleTerm | None, ...], ...]  # products of one term (or none) per other parameter
+
+
+@dataclass(frozen=True, eq=False)
+class Coefficients:
+    """The functions of the other parameters in a call path, their coefficients at each grid (K, G), and tolerances.
+
+    peak: (K,), the largest values of the functions.
+    """
+
+    functions: Functions
+    values: FloatArray
+    tolerance: FloatArray
+    peak: FloatArray
+
+    @cached_property
+    def orders(self) -> tuple[int | None, ...]:
+        """The total exponents of the functions; None where they are no whole powers."""
+        return tuple(_order(own) for own in self.functions)
+
+
+def _order(function: tuple[SimpleTerm | None, ...]) -> int | None:
+    terms = [term for term in function if term is not None]
+    total = sum((term.exponent for term in terms), Fraction(0))
+    return int(total) if total.denominator == 1 and total >= 0 and not any(term.log for term in terms) else None
+
+
+class OtherParameters:
+    """The functions of the other parameters than the number of processes, at others (C, m-1).
+
+    where: the points of each number of processes.
+    """
+
+    def __init__(self, others: FloatArray, where: Sequence[NDArray[np.int64]], library: Library) -> None:
+        self.others, self.where = others, where
+        self.tables = make_tables(others, library) if others.shape[1] else None
+
+    def coefficients(self, values: FloatArray) -> list[Coefficients | None]:
+        """Return the functions of call paths with `values` (N, C) and their coefficients; None where unknown."""
+        result: list[Coefficients | None] = [None] * len(values)
+        if self.tables is None:
+            for number, own in enumerate(values):
+                centre = np.array([[own[place].mean() for place in self.where]])
+                result[number] = Coefficients(((),), centre, np.array([1e-12 * np.abs(own).max()]), np.ones(1))
+            return result
+        parameters = range(self.others.shape[1])
+        lines = ExactLines(_apart(self.others, self.where), _with_place(self.tables, self.where), values)
+        terms, known = zip(*(lines.propose(parameter) for parameter in parameters), strict=True)
+        sizes = np.stack([(own >= 0).sum(axis=1) for own in terms], axis=1)
+        all_known = np.logical_and.reduce(known)
+        for shape in np.unique(sizes[all_known], axis=0).tolist():
+            rows = np.flatnonzero(all_known & (sizes == shape).all(axis=1))
+            for row, products in zip(rows.tolist(), tensor([own[rows] for own in terms], shape), strict=True):
+                result[row] = self._fitted(values[row], products)
+        powers = self._powers
+        for row in [number for number, own in enumerate(result) if own is None]:
+            result[row] = next((own for own in (self._fitted(values[row], one) for one in powers) if own), None)
+        return result
+
+    @cached_property
+    def _powers(self) -> list[NDArray[np.int16]]:
+        """Polynomials of one parameter with few values, whose lines leave no freedom; coefficients are the evidence."""
+        if self.tables is None or self.others.shape[1] != 1:
+            return []
+        number = {(t.exponent, t.log): i for i, t in enumerate(self.tables.terms[0])}
+        wanted = [number[Fraction(power), 0] for power in (1, 2, 3) if (Fraction(power), 0) in number]
+        least = min(np.unique(self.others[place]).size for place in self.where)
+        chosen = [wanted[:count] for count in range(1, len(wanted) + 1) if count < least]
+        return [np.array(own, dtype=np.int16)[:, None] for own in chosen]
+
+    def _fitted(self, values: FloatArray, products: NDArray[np.int16]) -> Coefficients | None:
+        """Return the coefficients of `products` (Q, m-1) at each number of processes, if they reproduce the values."""
+        assert self.tables is not None
+        columns = with_constant(self.tables.design(products))
+        if min(place.size for place in self.where) < len(columns):
+            return None
+        weights = exact_weights(values[None])
+        rounding = rounding_of(values[None], weights)[0]
+        found = [fit(columns[None][:, :, place], values[None, place], weights[:, place]) for place in self.where]
+        if not all(own.worst[0, 0] <= rounding for own in found):
+            return None
+        coefficients = np.stack([own.coefficients[0, 0] for own in found], axis=1)
+        scale = np.concatenate([np.ones(1), self.tables.divisor(products)])
+        top = np.abs(values).max()
+        used = (np.abs(coefficients).max(axis=1) * np.abs(columns * weights).max(axis=1)) > FEW_NOTHING * 1e-2
+        functions = [(None,) * products.shape[1]]
+        functions += [tuple(None if t < 0 else self.tables.terms[i][t] for i, t in enumerate(own)) for own in products]
+        chosen = np.flatnonzero(used)
+        if not chosen.size:
+            return None
+        tolerance = 1e-11 * top / scale[chosen]
+        return Coefficients(
+            tuple(functions[i] for i in chosen), coefficients[chosen] / scale[chosen, None], tolerance, scale[chosen]
+        )
+
+
+def _apart(others: FloatArray, where: Sequence[NDArray[np.int64]]) -> FloatArray:
+    """Return the points with a further parameter, so that lines stay within one number of processes."""
+    place = np.empty((len(others), 1))
+    for number, own in enumerate(where):
+        place[own] = number
+    return np.concatenate([others, place], axis=1)
+
+
+def _with_place(tables: Tables, where: Sequence[NDArray[np.int64]]) -> Tables:
+    """Return the tables with a further parameter without any terms."""
+    size = sum(own.size for own in where)
+    return Tables(
+        (*tables.terms, ()),
+        (*tables.columns, np.ones((1, size))),
+        (*tables.scale, np.ones(1)),
+        (*tables.cost, np.zeros(1)),
+    )

@@ -1,0 +1,194 @@
+"""Proposer of functions of a process grid that have given values: sums of what domain decomposition makes.
+
+In each dimension of the grid, the mean over the ranks of what a rank does is 1 (every rank does it), 1/x (a share of
+the domain, or one rank of a row) or (x-1)/x (ranks with a neighbour on one side). Products of one of these per
+dimension, sums of them over all dimensions alike, p and log2(p) are the functions that are combined.
+
+A few grids leave freedom: (1,1), (2,1), (2,2) have three values for the four products of 1/px and 1/py. So sums are
+ranked by the length of their description (Rissanen, Modeling by shortest data description, 1978): functions,
+coefficients, and what domains of so many dimensions do not have. Those that are nearly as short are returned as well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations, permutations, product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...experiment import FloatArray
+from ..calibration import (
+    GRID_BITS,
+    GRID_DOUBT,
+    GRID_EDGE,
+    GRID_EDGE_OF_DOMAIN,
+    GRID_FRACTION,
+    GRID_FUNCTION,
+    GRID_MOST_FUNCTIONS,
+    GRID_MOST_SETS,
+    GRID_NEGATIVE,
+    GRID_OF_PROCESSES,
+    GRID_ONE_SIDED,
+    GRID_VIOLATION,
+    LOOP_DENOMINATOR,
+)
+
+# What the mean over the ranks may be in one dimension of x ranks.
+EVERY, SHARE, NEIGHBOUR = range(3)
+Product = tuple[int, ...]  # one of these per dimension
+
+
+@dataclass(frozen=True)
+class Atom:
+    """A function of the grid: a sum of products, or a power and logarithm of the number of processes.
+
+    length: of its description. processes: exponent and logarithm of p, if it is a function of p.
+    """
+
+    products: tuple[Product, ...]
+    length: float
+    processes: tuple[int, int] | None = None
+
+    def evaluate(self, grids: FloatArray) -> FloatArray:
+        """Return the function at grids (G, d), (G,)."""
+        if self.processes is not None:
+            p, (exponent, log) = grids.prod(axis=1), self.processes
+            result: FloatArray = p**exponent * np.log2(p) ** log
+            return result
+        total = np.zeros(len(grids))
+        for own in self.products:
+            total += np.prod([_of_dimension(kind, grids[:, place]) for place, kind in enumerate(own)], axis=0)
+        return total
+
+    @property
+    def is_share(self) -> bool:
+        """Whether it is the share of one rank of everything."""
+        return self.processes is None and set(self.products[0]) == {SHARE}
+
+
+def _of_dimension(kind: int, x: FloatArray) -> FloatArray:
+    return np.ones_like(x) if kind == EVERY else 1.0 / x if kind == SHARE else (x - 1.0) / x
+
+
+@dataclass(frozen=True)
+class Domain:
+    """What a domain of so many dimensions has: terms of n of order k have so many shares at least, or at most.
+
+    strong: n is the size of the whole domain, not that of a rank. Each side of the domain that a loop does not run over
+    contributes no n, and only there a rank may do something for itself, or for its neighbours.
+    """
+
+    dimensions: int
+    strong: bool
+
+    def length(self, atom: Atom, order: int, highest: bool) -> float:
+        """Return what a function in the coefficient of n^order, the highest of a call path or not, adds to the length.
+
+        That is for each dimension that is not as in such a domain, and for what only edges of the domain have.
+        """
+        if atom.processes is not None:
+            return GRID_VIOLATION * (order > 0)
+        wrong = SHARE if self.strong else EVERY
+        most = max(sum(kind != wrong for kind in own) for own in atom.products)
+        edge = highest and self.strong and order < self.dimensions and atom.is_share
+        return GRID_VIOLATION * max(0, most - (self.dimensions - order)) + GRID_EDGE_OF_DOMAIN * edge
+
+
+@dataclass(frozen=True)
+class Form:
+    """A sum of functions of the grid: numbers of atoms, their coefficients, and the length of the description."""
+
+    atoms: tuple[int, ...]
+    coefficients: tuple[float, ...]
+    length: float
+
+
+class GridForms:
+    """Sums of functions of the grids (G, d); beyond: larger grids, where sums are compared."""
+
+    def __init__(self, grids: FloatArray, beyond: FloatArray) -> None:
+        self.grids = grids
+        self.atoms = _atoms(grids.shape[1])
+        self.columns, self.beyond = (np.stack([atom.evaluate(own) for atom in self.atoms]) for own in (grids, beyond))
+
+    @cached_property
+    def _families(self) -> list[tuple[NDArray[np.int64], FloatArray, FloatArray]]:
+        """Sets of 1, 2, … atoms with independent columns (S, k), their columns (S, G, k), least squares (S, k, G)."""
+        result = []
+        for width in range(1, min(len(self.grids), GRID_MOST_FUNCTIONS) + 1):
+            sets = np.array(list(combinations(range(len(self.atoms)), width)), dtype=np.int64)
+            lengths = np.array([atom.length for atom in self.atoms])[sets].sum(axis=1)
+            sets = sets[np.argsort(lengths, kind="stable")[:GRID_MOST_SETS]]
+            design = self.columns[sets].transpose(0, 2, 1)
+            gram = design.transpose(0, 2, 1) @ design
+            kept = np.linalg.cond(gram) < 1e9
+            design, gram = design[kept], gram[kept]
+            result.append((sets[kept], design, np.linalg.solve(gram, design.transpose(0, 2, 1))))
+        return result
+
+    def propose(
+        self, values: FloatArray, tolerance: float, order: int | None, highest: bool, domain: Domain | None
+    ) -> list[Form]:
+        """Return the sums that have the values (G,) at all grids, the shortest first; none if there are none.
+
+        Of sums that have the same values at larger grids, too, only the shortest is there.
+        order: which power of n the values are the coefficients of, None if it is no whole power; highest: of all.
+        """
+        if np.abs(values).max() <= tolerance:
+            return [Form((), (), 0.0)]
+        single = np.array([atom.length for atom in self.atoms])
+        if domain is not None and order is not None:
+            single = single + np.array([domain.length(atom, order, highest) for atom in self.atoms])
+        found: list[Form] = []
+        shortest = np.inf
+        further = np.zeros((0, self.beyond.shape[1]))
+        for sets, design, inverse in self._families:
+            coefficients = inverse @ values
+            deviation = np.abs(np.einsum("sgk,sk->sg", design, coefficients) - values).max(axis=1)
+            parts, near = _loops(coefficients, tolerance)
+            length = single[sets].sum(axis=1) + self._of_coefficients(parts, sets)
+            length[~near | (deviation > tolerance)] = np.inf
+            shortest = min(shortest, float(length.min(initial=np.inf)))
+            for place in np.argsort(length, kind="stable").tolist():
+                if not length[place] <= shortest + GRID_DOUBT:
+                    break
+                own = parts[place] / LOOP_DENOMINATOR
+                there = own @ self.beyond[sets[place]]
+                if not (np.abs(further - there) <= 1e-6 * np.abs(there) + 1e-9).all(axis=1).any():
+                    further = np.concatenate([further, there[None]])
+                    found.append(Form(tuple(sets[place].tolist()), tuple(own.tolist()), float(length[place])))
+        found.sort(key=lambda form: form.length)
+        return [form for form in found if form.length <= shortest + GRID_DOUBT]
+
+    def _of_coefficients(self, parts: FloatArray, sets: NDArray[np.int64]) -> FloatArray:
+        """Return the lengths of the descriptions of coefficients, parts (S, k) of LOOP_DENOMINATOR, of sets, (S,)."""
+        size = np.abs(parts).astype(np.int64)
+        odd = size // np.maximum(size & -size, 1)
+        share = np.array([atom.is_share for atom in self.atoms])
+        length = GRID_FRACTION * (size % int(LOOP_DENOMINATOR) != 0) + GRID_BITS * np.ceil(np.log2(odd + 1.0))
+        result: FloatArray = (length + GRID_NEGATIVE * ((parts < 0) & ~share[sets])).sum(axis=1)
+        return result
+
+
+def _loops(coefficients: FloatArray, tolerance: float) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """Return coefficients (S, k) as whole parts of LOOP_DENOMINATOR, and which sets have only such that are not 0."""
+    scaled = LOOP_DENOMINATOR * coefficients
+    parts = np.clip(np.round(scaled), -(2.0**60), 2.0**60)
+    near = np.maximum(20.0 * tolerance * LOOP_DENOMINATOR, 1e-7 * np.abs(scaled))
+    good = (parts != 0) & (np.abs(scaled - parts) <= np.minimum(near, 0.2))
+    return parts, np.asarray(good.all(axis=1), dtype=bool)
+
+
+def _atoms(dimensions: int) -> tuple[Atom, ...]:
+    """Return all functions of grids of so many dimensions."""
+    result = []
+    for own in product((EVERY, SHARE, NEIGHBOUR), repeat=dimensions):
+        length = GRID_FUNCTION + GRID_EDGE * own.count(NEIGHBOUR)
+        result.append(Atom((own,), length + GRID_ONE_SIDED * (len(set(own)) > 1)))
+        alike = tuple(sorted(set(permutations(own))))
+        if len(alike) > 1 and own == alike[0]:
+            result.append(Atom(alike, length))
+    result += [Atom((), GRID_OF_PROCESSES, (1, 0)), Atom((), GRID_OF_PROCESSES, (0, 1))]
+    return tuple(result)

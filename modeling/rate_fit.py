@@ -1,0 +1,156 @@
+"""Rates (seconds per unit of effort) of call paths, fitted to measured time and effort.
+
+time = Σ rate × effort with rates that are not negative, in three steps, each of which is drawn to the one before: the
+program, every function, every call path. Metrics of effort are often in proportion to each other; then only the sum
+matters, and what is drawn to decides how it is divided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import nnls
+
+from .errors import ModelingError
+from .experiment import Experiment, FloatArray, RegionKind
+from .rates import PathRates, Rates
+
+METRICS = ("instructions", "flops", "loads", "stores", "bytes_loaded", "bytes_stored")
+# What a call path of this share of the program's time is drawn to weighs as much as one measurement of it: in smaller
+# ones clock and caches scatter more than they say about rates.
+_SHARE = 1e-3
+# Metrics that are rarer than this beside instructions say nothing: a few flops would get the time of much else.
+_RARE = 1e-2
+_PLACES = 9  # of a rate: what the runtime counts in, 1e-15 s, is far below
+
+Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Measurements, one a row: effort (rows, metrics), seconds (rows,), and the share of the time of their run."""
+
+    path: NDArray[np.int64]
+    effort: Matrix
+    time: FloatArray
+    share: FloatArray
+
+
+def fit_rates(experiment: Experiment, alone: NDArray[np.bool_]) -> Rates:
+    """Return the rates of the program of an experiment, fitted where one rank ran `alone`; shape (configurations,).
+
+    Operations of MPI have no rates, their time is that of the network. Functions without a time of their own count with
+    their callers.
+
+    Raises ModelingError if time or effort was not measured, or no rank ran alone.
+    """
+    for name, why in (("time", "it was measured with --effort-only"), ("instructions", "its programs were not built")):
+        values = experiment.values.get(name)
+        if values is None or not np.nansum(values) > 0:
+            hint = "" if name == "time" else " with the compiler wrappers (quipu-cc, quipu-mpicc …)"
+            raise ModelingError(f"{experiment.name}: has no {name}, so there are no rates: {why}{hint}")
+    metrics = tuple(name for name in METRICS if name in experiment.values)
+    rows = _rows(experiment, metrics, alone)
+    if not rows.time.size:
+        raise ModelingError(
+            f"{experiment.name}: has no run of one rank, so there are no rates: measure one at the sizes that a rank "
+            "will have, such as: quipu run --param n=64 -- ./app 64"
+        )
+    tree = experiment.tree
+    program = _fit(rows, (), "the program", np.zeros(len(metrics)), 0.0)
+    functions, callpaths = list[PathRates](), list[PathRates]()
+    region = tree.region[rows.path]
+    for number in np.unique(region).tolist():
+        of_function = _chosen(rows, region == number)
+        of = tree.regions[number]
+        function = _fit(of_function, (of.name,), of.display, np.array(program.rates), _SHARE)
+        functions.append(function)
+        for path in np.unique(of_function.path).tolist():
+            of_path = _chosen(of_function, of_function.path == path)
+            callpaths.append(_fit(of_path, tree.key(path), tree.label(path), np.array(function.rates), _SHARE))
+    return Rates(
+        metrics=metrics,
+        program=program,
+        functions=tuple(_merged(functions)),
+        callpaths=tuple(sorted(callpaths, key=lambda entry: -entry.share)),
+        experiment=experiment.name,
+        points=tuple(
+            {name: float(value) for name, value in zip(experiment.parameters, point, strict=True)}
+            for point in experiment.points[alone].tolist()
+        ),
+        repetitions=int(experiment.values["time"].shape[2]),
+        notes=experiment.notes,
+    )
+
+
+def _rows(experiment: Experiment, metrics: Sequence[str], alone: NDArray[np.bool_]) -> _Rows:
+    times = _typical(experiment.values["time"])
+    effort = np.stack([np.nan_to_num(experiment.values[name]).max(axis=2) for name in metrics], axis=2)
+    tree = experiment.tree
+    is_mpi = np.array([entry.kind is RegionKind.MPI for entry in tree.regions], dtype=bool)[tree.region]
+    times = np.where(is_mpi[:, None], 0.0, times)
+    for path in range(len(tree) - 1, -1, -1):
+        parent = int(tree.parent[path])
+        if parent >= 0 and not is_mpi[path] and not times[path].any():
+            effort[parent] += effort[path]
+            effort[path] = 0
+    whole = times.sum(axis=0)
+    use = (times > 0) & effort.any(axis=2) & alone
+    where, point = np.nonzero(use)
+    return _Rows(where, effort[where, point], times[where, point], times[where, point] / whole[point])
+
+
+def _typical(times: FloatArray) -> FloatArray:
+    """Return the lower quartile of repetitions (last axis); 0 where nothing was measured.
+
+    What disturbs a computation makes it longer; the shortest of many is luck with the clock of the processor.
+    """
+    finite = np.where(np.isfinite(times), times, np.nan)
+    measured = ~np.isnan(finite).all(axis=-1)
+    result = np.zeros(measured.shape)
+    result[measured] = np.nanquantile(finite[measured], 0.25, axis=-1)
+    return result
+
+
+def _chosen(rows: _Rows, which: NDArray[np.bool_]) -> _Rows:
+    return _Rows(rows.path[which], rows.effort[which], rows.time[which], rows.share[which])
+
+
+def _fit(rows: _Rows, names: tuple[str, ...], label: str, drawn_to: FloatArray, at_share: float) -> PathRates:
+    """Return the rates of some measurements: relative errors count, in proportion to the shares of the time."""
+    weight = np.sqrt(rows.share / rows.share.sum() * rows.time.size)
+    relative = rows.effort / rows.time[:, None] * weight[:, None]
+    frequent = relative.mean(axis=0) > _RARE * relative[:, 0].mean()
+    relative = relative * frequent
+    scale = np.sqrt(np.mean(relative**2, axis=0))
+    configurations = max(1, int(np.unique(rows.path, return_counts=True)[1].max()))
+    share = float(rows.share.sum()) / configurations
+    pull = np.sqrt(at_share / share) * scale
+    system = np.concatenate((relative, np.diag(pull)))
+    # Columns of about one size: rates of bytes and of flops differ by orders.
+    columns = np.where(scale > 0, scale, 1.0)
+    found, _ = nnls(system / columns, np.concatenate((weight, pull * drawn_to)))
+    rates = found / columns
+    rates = np.where(frequent, rates, 0.0)
+    errors = (rows.effort @ rates - rows.time) / rows.time
+    residual = float(np.sqrt(np.average(errors**2, weights=rows.share)))
+    return PathRates(
+        names=names,
+        rates=tuple(min(1.0, float(f"{rate:.{_PLACES}g}")) for rate in rates.tolist()),
+        share=share,
+        residual=min(residual, 1e300),
+        measurements=int(rows.time.size),
+        label=label,
+    )
+
+
+def _merged(functions: Sequence[PathRates]) -> list[PathRates]:
+    """Of static functions of one name keep the one with the most time."""
+    best: dict[tuple[str, ...], PathRates] = {}
+    for entry in functions:
+        if entry.names not in best or best[entry.names].share < entry.share:
+            best[entry.names] = entry
+    return sorted(best.values(), key=lambda entry: -entry.share)

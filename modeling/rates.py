@@ -1,0 +1,96 @@
+"""Seconds per unit of effort, per call path: what a simulation multiplies effort by, and its file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Annotated, Any
+
+import msgspec
+
+from .documents import Count, Number, Real, typed
+from .errors import FormatError
+
+FORMAT, SCHEMA = "quipu-rates", 1
+_BETWEEN = "\x1f"  # between the names of a path, as in raw profiles
+
+Rate = Annotated[float, msgspec.Meta(ge=0, le=1)]
+"""Seconds that one unit takes."""
+
+
+@dataclass(frozen=True)
+class PathRates:
+    """Rates of a call path (`names` from the root), of a function (one name), or of the whole program (no name).
+
+    rates: seconds per unit of each of the metrics of `Rates`. share: of the measured time. residual: root mean square
+    of the relative differences between measured and fitted time, 0.1 is 10 %. measurements: from how many. label: for
+    people.
+    """
+
+    names: tuple[str, ...]
+    rates: tuple[Rate, ...]
+    share: Real
+    residual: Real
+    measurements: Count
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Rates of a program on a machine, the most precise first: call paths, functions, the program.
+
+    points: the configurations they were fitted to. machine: host and processor.
+    """
+
+    metrics: tuple[str, ...]
+    program: PathRates
+    functions: tuple[PathRates, ...] = ()
+    callpaths: tuple[PathRates, ...] = ()
+    experiment: str = ""
+    points: tuple[Mapping[str, Number], ...] = ()
+    repetitions: Count = 0
+    machine: Mapping[str, str] = field(default_factory=dict)
+    date: str = ""
+    notes: tuple[str, ...] = ()
+
+    def without(self, paths: Sequence[tuple[str, ...]]) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
+        """Return which of the call paths have the rates of their function, and which those of the program."""
+        known, functions = {entry.names for entry in self.callpaths}, {entry.names for entry in self.functions}
+        missing = [path for path in paths if path not in known]
+        return [p for p in missing if p[-1:] in functions], [p for p in missing if p[-1:] not in functions]
+
+
+def to_document(rates: Rates) -> dict[str, Any]:
+    """Return rates as JSON data."""
+    return {"format": FORMAT, "schema": SCHEMA, **asdict(rates)}
+
+
+def from_document(content: Mapping[str, Any], source: object) -> Rates:
+    """Return the rates that `to_document` wrote. Raises FormatError that names `source` and what is wrong."""
+    if content.get("format") != FORMAT:
+        raise FormatError(source, "holds no rates; quipu rates writes them")
+    if content.get("schema") != SCHEMA:
+        raise FormatError(source, f"rates of schema {content.get('schema')!r}; this version reads schema {SCHEMA}")
+    rates = typed(content, Rates, source)
+    for entry in (rates.program, *rates.functions, *rates.callpaths):
+        if len(entry.rates) != len(rates.metrics):
+            where = "->".join(entry.names) or "the program"
+            raise FormatError(source, f"{where} has {len(entry.rates)} rates for {len(rates.metrics)} metrics")
+    return rates
+
+
+def runtime_text(rates: Rates) -> str:
+    """Return rates as the runtime reads them (QUIPU_RATES; agent/runtime/computation.cpp)."""
+    lines = [("metrics", *rates.metrics), ("program", *_numbers(rates.program))]
+    for kind, entries in (("region", rates.functions), ("path", rates.callpaths)):
+        lines += [(kind, _BETWEEN.join(entry.names), *_numbers(entry)) for entry in entries if _fits(entry.names)]
+    return "".join("\t".join(line) + "\n" for line in lines)
+
+
+def _numbers(entry: PathRates) -> list[str]:
+    return [repr(float(rate)) for rate in entry.rates]
+
+
+def _fits(names: Sequence[str]) -> bool:
+    """Whether names can stand in a line; linker names always do."""
+    return bool(names) and not any(set(name) & set("\t\n" + _BETWEEN) for name in names)

@@ -1,0 +1,133 @@
+"""Counts of decomposed domains: exact in the extents of the process grid, at grids that were not measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+
+import numpy as np
+import pytest
+from quipu.modeling.errors import FormatError
+from quipu.modeling.experiment import FloatArray, Metric
+from quipu.modeling.pmnf import Model, Options, fit_models, from_json, to_json
+from quipu.modeling.process_grid import (
+    RULES,
+    ProcessGrid,
+    assumed,
+    balanced,
+    extents,
+    infer,
+    prime_factors_in_turn,
+    telling,
+)
+
+BLOCKS = Metric("blocks", "1", "effort")
+SIZES = (12.0, 16.0, 24.0, 32.0, 40.0)
+Counts = Callable[[float, FloatArray], float]
+
+# mean over the ranks of a grid with extents x, of n^d cells together
+PLANTED: dict[str, tuple[int, Counts]] = {
+    "cells in 2D": (2, lambda n, x: 7 * n**2 / x.prod() + 3 * n / x[0] + 5),
+    "messages in 2D": (2, lambda n, x: 2 * (x[0] - 1) / x[0] + 2 * (x[1] - 1) / x[1] + 0 * n),
+    "bytes in 2D": (2, lambda n, x: 16 * n * ((x[0] - 1) / x[0] / x[1] + (x[1] - 1) / x[1] / x[0])),
+    "interior of columns": (2, lambda n, x: 26 * (n - 2) ** 3 / x.prod()),
+    "ghosts of columns": (2, lambda n, x: 4 * (n / x[0] + 2) * (n / x[1] + 2) * n),
+    "faces in 3D": (3, lambda n, x: 6 * n**2 * sum((e - 1) for e in x) / x.prod()),
+    "cells in 3D": (3, lambda n, x: 11 * n**3 / x.prod() + 9),
+}
+
+
+def _models(dimensions: int, counts: list[Counts], processes: tuple[int, ...], grids: tuple[ProcessGrid, ...]) -> list:
+    points = np.array(list(product(processes, SIZES)), dtype=np.float64)
+    places = ProcessGrid("p", "balanced", dimensions).extents(points[:, 0])
+    values = np.array([[own(n, x) for (_, n), x in zip(points, places, strict=True)] for own in counts])
+    return fit_models(points, values[:, :, None], BLOCKS, ("p", "n"), Options(grids=grids))
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_grid_that_is_known_predicts_larger_ones(name: str) -> None:
+    dimensions, counts = PLANTED[name]
+    grid = ProcessGrid("p", "balanced", dimensions, "declared")
+    # the domain shows in the program as a whole
+    whole: Counts = lambda n, x: 5 * n ** (3 if "columns" in name or "3D" in name else 2) / x.prod()  # noqa: E731
+    model, _ = _models(dimensions, [counts, whole], (1, 2, 4), (grid,))
+    assert isinstance(model, Model)
+    for p in (8, 12, 16):
+        prediction = model.predict((p, 64.0))
+        assert prediction.value == pytest.approx(counts(64.0, np.array(grid.at(p))), rel=1e-6)
+
+
+def test_functions_that_the_grids_do_not_tell_apart_are_in_the_interval() -> None:
+    grid = ProcessGrid("p", "balanced", 2, "declared")
+    # (1 - 2/px)·(1 - 1/py) is 0 at 1×1, 2×1 and 2×2, where 4 cannot be told from 3 + 2/px + 1/py - 2/(px·py)
+    (model,) = _models(2, [lambda n, x: 4 + (1 - 2 / x[0]) * (1 - 1 / x[1]) + n / x.prod()], (1, 2, 4), (grid,))
+    assert isinstance(model, Model)
+    assert model.predict((16.0, 64.0)).value == pytest.approx(4 + 64 / 16)
+    (model,) = _models(2, [lambda n, x: 6 * n * (x[0] - 1) / x[0] + 2 * n], (1, 2), (grid,))
+    assert isinstance(model, Model)
+    prediction = model.predict((16.0, 64.0))
+    assert prediction.lower < prediction.upper
+    assert any("measure p = " in note for note in model.notes)
+
+
+def test_an_extent_that_was_always_one_may_have_ghost_layers() -> None:
+    grid = ProcessGrid("p", "balanced", 3, "declared")
+    counts: Counts = lambda n, x: 26 * (n / x[0]) * (n / x[1]) * (n / x[2] + 2)  # noqa: E731
+    (model,) = _models(3, [counts], (1, 2, 4), (grid,))
+    assert isinstance(model, Model)
+    for p in (8, 16):
+        prediction = model.predict((p, 64.0))
+        assert prediction.lower <= counts(64.0, np.array(grid.at(p))) <= prediction.upper
+
+
+def test_an_unknown_grid_is_said_to_be_assumed() -> None:
+    counts = PLANTED["bytes in 2D"][1]
+    (model,) = _models(2, [counts], (1, 2, 4, 8), assumed("p"))
+    assert isinstance(model, Model)
+    assert model.at(p=16, n=64) == pytest.approx(counts(64.0, np.array([4.0, 4.0])))
+    assert any("assumed grid px × py" in note for note in model.notes)
+
+
+def test_counts_without_a_grid_keep_their_models() -> None:
+    counts: list[Counts] = [lambda n, x: 3 * n**2 + 7 * n / x.prod(), lambda n, x: 5 * n * np.log2(x.prod())]
+    with_grids = _models(2, counts, (1, 2, 4, 8, 16), assumed("p"))
+    assert list(map(str, with_grids)) == list(map(str, _models(2, counts, (1, 2, 4, 8, 16), ())))
+
+
+def test_models_with_extents_survive_as_documents() -> None:
+    (model,) = _models(2, [PLANTED["bytes in 2D"][1]], (1, 2, 4, 8), (ProcessGrid("p", "balanced", 2, "declared"),))
+    assert isinstance(model, Model)
+    again = from_json(to_json(model))
+    assert again == model
+    assert str(model) == "16·n·(px-1)/px/py + 16·n·(py-1)/py/px"
+    data = to_json(model)
+    data["terms"][0]["factors"][0]["axis"] = {"rule": "by hand", "dimensions": 2, "index": 0}
+    with pytest.raises(FormatError, match="unknown process grid"):
+        from_json(data)
+
+
+@pytest.mark.parametrize(
+    ("processes", "dimensions", "grid"),
+    [(1, 2, (1, 1)), (2, 2, (2, 1)), (8, 2, (4, 2)), (12, 3, (3, 2, 2)), (72, 2, (9, 8)), (7, 3, (7, 1, 1))],
+)
+def test_balanced_grids(processes: int, dimensions: int, grid: tuple[int, ...]) -> None:
+    assert balanced(processes, dimensions) == grid
+
+
+def test_rules_follow_from_what_was_measured() -> None:
+    assert prime_factors_in_turn(72, 2) == (12, 6)
+    for name, grids in {
+        "balanced": [(2, 1), (4, 2)],
+        "balanced, smallest first": [(1, 2), (2, 4)],
+        "prime factors in turn": [(2, 1), (12, 6)],
+    }.items():
+        processes = [a * b for a, b in grids]
+        found = infer("p", processes, np.array(grids), "measured")
+        assert found is not None and found.rule == name
+    assert infer("p", [8], np.array([[8, 1]]), "measured") is None
+    assert all(extents(rule, 10.5, 2) == pytest.approx((10.5**0.5,) * 2) for rule in RULES)
+
+
+def test_the_numbers_of_processes_that_tell_extents_apart() -> None:
+    assert telling(ProcessGrid("p", "balanced", 2), [1, 2, 4]) == [6]
+    assert telling(ProcessGrid("p", "balanced", 2), [1, 2, 4, 6]) == []

@@ -1,0 +1,110 @@
+"""Rates: planted seconds per unit of effort are found, and what is not known of a call path comes from its callers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from quipu.modeling.errors import FormatError, ModelingError
+from quipu.modeling.experiment import CallTree, Experiment, FloatArray, Metric, Region, RegionKind
+from quipu.modeling.rate_fit import fit_rates
+from quipu.modeling.rates import PathRates, Rates, from_document, runtime_text, to_document
+
+N = np.array([16.0, 24, 32, 48, 64])
+TREE = CallTree(
+    (
+        Region("main", "main"),
+        Region("work", "work()"),
+        Region("MPI_Send", "MPI_Send", RegionKind.MPI),
+        Region("s", "s"),
+    ),
+    np.array([0, 1, 2, 3, 1]),
+    np.array([-1, 0, 0, 1, 3]),
+)
+"""main, main->work, main->MPI_Send, main->work->s (without a time of its own), main->work->s->work (little time)."""
+EVERYWHERE = np.ones(N.size, dtype=bool)
+
+
+def _experiment(noise: FloatArray | None = None) -> Experiment:
+    """Work takes 0.3 ns per instruction and 0.1 ns per byte; five repetitions, of which `noise` is a factor."""
+    nothing, cube, square = np.zeros(N.size), N**3, N**2
+    instructions = np.stack([100 + nothing, 10 * cube + 50 * square, nothing, 2 * cube, 30 + nothing])
+    loaded = np.stack([800 + nothing, 1000 * square, nothing, nothing, 240 + nothing])
+    flops = np.stack([1 + nothing, nothing, nothing, nothing, nothing])
+    time = 0.3e-9 * instructions + 0.1e-9 * loaded
+    time[1] += time[3]
+    time[2], time[3], time[4] = 1e-3, 0, 1e-7
+    factor = np.ones((1, 1, 5)) if noise is None else noise
+    values = {"instructions": instructions[:, :, None], "bytes_loaded": loaded[:, :, None], "flops": flops[:, :, None]}
+    values = {name: np.repeat(value, 5, axis=2) for name, value in values.items()} | {"time": time[:, :, None] * factor}
+    metrics = {name: Metric(name, "1", "cost" if name == "time" else "effort") for name in values}
+    return Experiment("planted", ("n",), N[:, None], TREE, metrics, values)
+
+
+def test_planted_rates_are_found() -> None:
+    rates = fit_rates(_experiment(), EVERYWHERE)
+    assert rates.metrics == ("instructions", "flops", "bytes_loaded")
+    work = next(entry for entry in rates.callpaths if entry.names == ("main", "work"))
+    assert work.rates == pytest.approx((0.3e-9, 0, 0.1e-9), rel=0.02)
+    assert work.label == "main->work()"
+    assert work.residual < 2e-3
+    assert work.measurements == N.size
+    # MPI has no rates, what has no time of its own is part of its caller, and a single flop is worth nothing.
+    assert {entry.names for entry in rates.callpaths} == {("main",), ("main", "work"), ("main", "work", "s", "work")}
+    assert rates.program.rates[1] == 0
+
+
+def test_what_takes_little_time_has_the_rates_of_its_function() -> None:
+    rates = fit_rates(_experiment(), EVERYWHERE)
+    little = next(entry for entry in rates.callpaths if entry.names == ("main", "work", "s", "work"))
+    work = next(entry for entry in rates.callpaths if entry.names == ("main", "work"))
+    alone = 1e-7 / 30  # seconds per instruction that its time would say
+    assert little.rates[0] < 0.5 * alone
+    assert little.share < 1e-2 < work.share
+
+
+def test_disturbed_repetitions_change_nothing() -> None:
+    noise = np.ones((1, 1, 5))
+    noise[..., 1:4] = (1.5, 3.0, 20.0)
+    calm, disturbed = fit_rates(_experiment(), EVERYWHERE), fit_rates(_experiment(noise), EVERYWHERE)
+    assert [entry.rates for entry in calm.callpaths] == [entry.rates for entry in disturbed.callpaths]
+
+
+def test_only_ranks_that_ran_alone_count() -> None:
+    rates = fit_rates(_experiment(), EVERYWHERE & (N < 40))
+    assert [point["n"] for point in rates.points] == [16, 24, 32]
+    with pytest.raises(ModelingError, match="no run of one rank"):
+        fit_rates(_experiment(), ~EVERYWHERE)
+
+
+def test_runs_without_effort_or_time_are_refused() -> None:
+    whole = _experiment()
+    for missing in ("instructions", "time"):
+        values = {name: value for name, value in whole.values.items() if name != missing}
+        part = Experiment("part", whole.parameters, whole.points, TREE, whole.metrics, values)
+        with pytest.raises(ModelingError, match=f"has no {missing}"):
+            fit_rates(part, EVERYWHERE)
+
+
+def test_files_of_rates() -> None:
+    rates = fit_rates(_experiment(), EVERYWHERE)
+    assert from_document(to_document(rates), "some.rates") == rates
+    lines = [line.split("\t") for line in runtime_text(rates).splitlines()]
+    assert lines[0] == ["metrics", *rates.metrics]
+    assert [float(number) for number in lines[1][1:]] == list(rates.program.rates)
+    assert ["path", "main\x1fwork"] in [line[:2] for line in lines]
+    assert ["region", "work"] in [line[:2] for line in lines]
+    for change, words in (
+        ({"metrics": 3}, "metrics must be a list"),
+        ({"program": {**to_document(rates)["program"], "rates": [-1.0, 0, 0]}}, "program.rates"),
+        ({"schema": 7}, "schema 7"),
+    ):
+        with pytest.raises(FormatError, match=words):
+            from_document({**to_document(rates), **change}, "some.rates")
+
+
+def test_which_call_paths_have_rates() -> None:
+    entry = PathRates(("main", "work"), (1e-9,), 1.0, 0.0, 1)
+    program = PathRates((), (1e-9,), 1.0, 0.0, 1)
+    rates = Rates(("instructions",), program, (PathRates(("work",), (1e-9,), 1.0, 0.0, 1),), (entry,))
+    paths = [("main", "work"), ("main", "f", "work"), ("main", "f")]
+    assert rates.without(paths) == ([("main", "f", "work")], [("main", "f")])

@@ -1,0 +1,145 @@
+"""Computation of simulated ranks takes effort × rate: exact, the same in every run, whatever this machine does."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from quipu.agent.archive.run import RunArchive
+from quipu.agent.campaign.repetition import LaunchOptions, RunFailed, run
+from quipu.agent.installation import native_file
+from quipu.agent.launch.launchers import launch_command
+from quipu.modeling.errors import FormatError, MeasurementError
+from quipu.modeling.rates import PathRates, Rates, to_document
+
+SOURCE = Path(__file__).parent / "programs" / "simulated_effort.c"
+QUIET = LaunchOptions(node_agent=False, say=lambda text: None)
+RATE = 2e-9  # seconds per instruction of the whole program
+SLOW_RATE = 7e-9  # of the call path main->work
+WORK = ("main", "work")
+Times = dict[tuple[tuple[str, ...], int], float]
+
+
+def rates_file(folder: Path, *callpaths: PathRates, metrics: tuple[str, ...] = ("instructions",)) -> Path:
+    program = PathRates((), (RATE,), 1.0, 0.0, 1, "the program")
+    path = folder / "some.rates"
+    path.write_text(json.dumps(to_document(Rates(metrics, program, callpaths=callpaths))), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    built = tmp_path_factory.mktemp("program") / "simulated_effort"
+    # Without inlining of what calls MPI, and without folding of the loops.
+    subprocess.run([native_file("quipu-smpicc"), "-O1", SOURCE, "-o", built], check=True)
+    return built
+
+
+def simulated(program: Path, folder: Path, options: LaunchOptions, *words: str) -> RunArchive:
+    command = (*launch_command("smpi", [str(program), "1000"], 3, None)[:-2], *words, str(program), "1000")
+    return run(command, {"p": 3}, None, folder, options)
+
+
+def table(archive: RunArchive, metric: str) -> Times:
+    tree, values = archive.tree, archive.values
+    assert values is not None
+    rows = zip(values.callpath.tolist(), values.rank.tolist(), values.metrics[metric].tolist(), strict=True)
+    return {(tree.key(path), rank): value for path, rank, value in rows}
+
+
+def expected(archive: RunArchive, rate_of: dict[tuple[str, ...], float]) -> Times:
+    """Effort × rate where it is simulated: all but what is before MPI_Init, which is one call of work."""
+    before = table(archive, "instructions")[WORK, 1] / 2
+    result = {}
+    for (path, rank), instructions in table(archive, "instructions").items():
+        if not path[-1].startswith("MPI_"):
+            result[path, rank] = (instructions - (before if path == WORK else 0)) * rate_of.get(path, RATE)
+    return result
+
+
+@pytest.mark.parametrize("filtered", [False, True])
+def test_each_call_path_takes_its_effort(program: Path, tmp_path: Path, filtered: bool) -> None:
+    rates = rates_file(tmp_path, PathRates(WORK, (SLOW_RATE,), 1.0, 0.0, 1, "main->work"))
+    options = replace(QUIET, rates=rates)
+    if filtered:  # what it leaves out has no hook, and calls MPI
+        left_out = tmp_path / "some.filter"
+        left_out.write_text("SCOREP_REGION_NAMES_BEGIN EXCLUDE phases deeper between SCOREP_REGION_NAMES_END\n")
+        options = replace(options, filter_file=left_out)
+    archive = simulated(program, tmp_path, options)
+    times, should = table(archive, "time"), expected(archive, {WORK: SLOW_RATE})
+    # main also has the instructions before MPI_Init and after MPI_Finalize.
+    slack = 60 * RATE
+    for key, seconds in should.items():
+        assert times[key] == pytest.approx(seconds, abs=slack if key[0] == ("main",) else 2e-9), key
+    assert should[WORK, 0] > 10 * 1000 * SLOW_RATE
+    # The others wait for rank 0 in the barrier after it, on the nanosecond but for the barrier itself.
+    waits = table(archive, "wait_time")
+    late = should[WORK, 0] - should[WORK, 1]
+    for rank in (1, 2):
+        assert waits[("main", "MPI_Barrier"), rank] == pytest.approx(late, rel=0.05)
+
+
+def test_two_runs_are_the_same(program: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    options = replace(QUIET, rates=rates_file(tmp_path))
+    first, second = simulated(program, tmp_path, options), simulated(program, tmp_path, options)
+    for metric in ("time", "wait_time", "instructions", "visits"):
+        assert table(first, metric) == table(second, metric)
+    assert first.metadata.launcher["compute"] == "effort"
+    # The program's own clock is that of the simulation.
+    took = [float(line.split()[1]) for line in capfd.readouterr().out.splitlines() if line.startswith("took")]
+    work = table(first, "instructions")[WORK, 1] / 2
+    assert took[0] == took[1] == pytest.approx(work * RATE, rel=0.01)
+
+
+def test_hosts_of_twice_the_speed_take_half_the_time(program: Path, tmp_path: Path) -> None:
+    options = replace(QUIET, rates=rates_file(tmp_path))
+    usual = table(simulated(program, tmp_path, options), "time")
+    quick = table(simulated(program, tmp_path, options, "--cfg=smpi/host-speed:5Gf"), "time")
+    assert quick[WORK, 0] == pytest.approx(usual[WORK, 0] / 2, abs=2e-9)
+
+
+def test_call_paths_without_rates_are_named(program: Path, tmp_path: Path) -> None:
+    said: list[str] = []
+    options = replace(QUIET, rates=rates_file(tmp_path), say=said.append)
+    simulated(program, tmp_path, options)
+    assert any("no rates of their own" in text and "take those of the program" in text for text in said)
+
+
+def test_rates_are_for_simulations(tmp_path: Path) -> None:
+    with pytest.raises(MeasurementError, match="in simulations only"):
+        run(["true"], {}, None, tmp_path, replace(QUIET, rates=rates_file(tmp_path)))
+
+
+def test_hosts_of_unknown_speed_are_refused(program: Path, tmp_path: Path) -> None:
+    platform = tmp_path / "two.xml"
+    platform.write_text(
+        '<?xml version="1.0"?><!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd"><platform version="4.1">'
+        '<cluster id="a" prefix="a" suffix="" radical="0-1" speed="1Gf" bw="1GBps" lat="1us"/>'
+        '<cluster id="b" prefix="b" suffix="" radical="0-1" speed="2Gf" bw="1GBps" lat="1us"/></platform>'
+    )
+    command = launch_command("smpi", [str(program)], 2, platform)
+    with pytest.raises(MeasurementError, match="not of one speed"):
+        run(command, {}, None, tmp_path, replace(QUIET, rates=rates_file(tmp_path)))
+
+
+def test_rates_that_make_no_sense_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "some.rates"
+    for text, words in (("{}", "holds no rates"), ("[", "not JSON"), ('{"format": "quipu-rates"}', "schema None")):
+        path.write_text(text, encoding="utf-8")
+        with pytest.raises(FormatError, match=words):
+            run(["true"], {}, None, tmp_path, replace(QUIET, rates=path))
+    path = rates_file(tmp_path, metrics=("instructions", "loads"))
+    with pytest.raises(FormatError, match="1 rates for 2 metrics"):
+        run(["true"], {}, None, tmp_path, replace(QUIET, rates=path))
+
+
+def test_metrics_that_nobody_counts_end_the_run(
+    program: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    options = replace(QUIET, rates=rates_file(tmp_path, metrics=("watts",)))
+    with pytest.raises((RunFailed, MeasurementError)):
+        simulated(program, tmp_path, options)
+    assert "rates.tsv:1: names a metric that the pass does not count" in capfd.readouterr().err
