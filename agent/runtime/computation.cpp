@@ -152,7 +152,7 @@ const RegionRecord *record(uint64_t id) {
         return nullptr;
     if (!records.find(id)) {
         const Locked locked;
-        each_region([](const RegionRecord *region) { records.at(region->id) = const_cast<RegionRecord *>(region); });
+        records.at(id) = const_cast<RegionRecord *>(record_of_region(id));
     }
     return static_cast<const RegionRecord *>(records.find(id));
 }
@@ -186,7 +186,7 @@ Grown *grown(Rank &rank, Node *node) {
     auto *fresh = make<Grown>();
     const RegionRecord *region = record(node->region);
     fresh->node = node;
-    if (up && region && region->quiet) {
+    if (up && region && region->hook != QUIPU_HOOKED) {
         *fresh = {node, up->active, up->path, up->rates, nullptr, 0, 0, 0, 0, nullptr, up->quiet};
         up->quiet = fresh;
     } else {
