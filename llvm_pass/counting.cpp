@@ -24,8 +24,8 @@ namespace quipu {
 /// addition per iteration.
 constexpr unsigned ExpansionBudget = 16;
 
-/// Counters of one loop that live in registers; more would only be spilled.
-constexpr unsigned RegisterBudget = 16;
+/// Counters that live in registers in a loop without others, and in a nest of loops; more would only be spilled.
+constexpr unsigned RegisterBudget = 16, NestBudget = 8;
 
 void countNaively(Function &F, const Scopes &Within, GlobalVariable *Region, FunctionCallee Effort,
                   FunctionCallee Moved) {
@@ -157,15 +157,16 @@ bool Counting::isCheap(const Loop *L) {
 
 /// The loop at whose end the count of a block goes to memory; null if it goes there at once. Outer loops of a nest
 /// without calls may run long, and what a killed process has counted must be in its file: so registers are kept for
-/// the innermost loop, or for a whole nest inside of such an outer loop.
-Loop *Counting::registerLoop(const BasicBlock *BB) const {
+/// the innermost loop, or for a whole nest inside of such an outer loop as long as there are some.
+Loop *Counting::registerLoop(const BasicBlock *BB, DenseMap<Loop *, unsigned> &Used) const {
     Loop *Found = nullptr;
-    Loop *L = LI.getLoopFor(BB);
-    if (InMemory || !L || (!L->isInnermost() && (!L->getParentLoop() || !Transparent.contains(L->getParentLoop()))))
-        return nullptr;
-    for (; L && Transparent.contains(L); L = L->getParentLoop())
-        if (L->isInnermost() || (L->getParentLoop() && Transparent.contains(L->getParentLoop())))
+    for (Loop *L = InMemory ? nullptr : LI.getLoopFor(BB); L && Transparent.contains(L); L = L->getParentLoop()) {
+        const bool Inside = L->getParentLoop() && Transparent.contains(L->getParentLoop());
+        if (L->isInnermost() ? Used[L] < RegisterBudget : Inside && Used[L] < NestBudget)
             Found = L;
+    }
+    if (Found)
+        Used[Found]++;
     return Found;
 }
 
@@ -203,8 +204,7 @@ void Counting::insert(Value *TheCounters) {
         formDedicatedExitBlocks(L, &DT, &LI, nullptr, /*PreserveLCSSA=*/false);
     DenseMap<Loop *, unsigned> Used;
     for (const Site &S : Sites) {
-        Loop *L = registerLoop(S.Where->getParent());
-        if (L && Used[L]++ < RegisterBudget)
+        if (Loop *L = registerLoop(S.Where->getParent(), Used))
             addToRegister(L, S);
         else
             addToMemory(S.Where, S.Counter, S.Amount);

@@ -59,7 +59,7 @@ class Counting {
 
     void shapeLoops();
     void planTransfers(llvm::ArrayRef<llvm::Instruction *> Transfers);
-    llvm::Loop *registerLoop(const llvm::BasicBlock *BB) const;
+    llvm::Loop *registerLoop(const llvm::BasicBlock *BB, llvm::DenseMap<llvm::Loop *, unsigned> &Used) const;
     llvm::Instruction *placeOf(const CountedEdge &Edge);
     bool isCheap(const llvm::Loop *L);
     void addToMemory(llvm::Instruction *Where, unsigned Counter, llvm::Value *Amount);
