@@ -4,14 +4,15 @@
     benchmarks/functions.py --code lulesh ~/LULESH " -DUSE_MPI=0" "-s 20 -i 60"
 
 The examples, a program of ten small functions and codes that are given with --code are built with -O2, plain and
-instrumented, and run in turn, one process each. An -O0 build says which functions of the program run and
-how long each takes; what has no hook even there belongs to its callers in both. `named_share`: 1, less the share of the
--O0 run in functions that have no time of their own in the -O2 run, less the share of the -O2 run in regions that the
--O0 run does not know. So it is 1 if every function is there with its time, and near 0 if main took them all in; how
-much of a function's time is with it is not judged, for optimization changes it. The last line is
-one JSON object: `named_share` (the smallest of all programs), `overhead_geomean`, `overhead_worst` (processor time
-against the plain build, medians of the ratios of each round), `missing` (functions of at least 1 % of the -O0 run that
-the -O2 run does not show with a visit), `programs`.
+instrumented, and run in turn, one process each. An -O0 build says which functions of the program run and what a visit
+of each does. `named_share`: 1, less the share of the -O2 run in regions that the -O0 run does not know, less the share
+of its instructions in functions that have no time of their own although a visit of them does enough work (at least as
+many instructions at -O0, with what it calls, as llvm_pass/worth.cpp asks for). So it is 1 if every such function is
+there with its time, and near 0 if main took them all in. `counted_share`: the share of the instructions in functions
+that have effort and visits of their own, but no time. The last line is one JSON object: `named_share` (the smallest of
+all programs), `overhead_geomean`, `overhead_worst` (processor time against the plain build, medians of the ratios of
+each round), `missing` (functions of at least 1 % of the time of the -O0 run that the -O2 run does not show with a
+visit), `programs`.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import statistics
 import subprocess
 import tempfile
 from collections import Counter
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import instrumentation_overhead as overhead
@@ -33,6 +35,9 @@ from quipu.agent.profile.reader import read_profile
 MATTERS = 0.01
 """Share of the -O0 run from which a function has to be there."""
 
+MUCH_WORK = 2048
+"""Instructions of a visit from which a function has hooks (MuchWork of llvm_pass/worth.cpp)."""
+
 PROGRAMS = (
     example("heat", "96", "1200", "50"),
     example("cg", "56", "400"),
@@ -41,28 +46,54 @@ PROGRAMS = (
 )
 
 
-def profile_of(program: Path, arguments: tuple[str, ...], preload: str) -> tuple[Counter[str], Counter[str]]:
-    """Return exclusive seconds and visits of one run by linker name of the function."""
-    seconds: Counter[str] = Counter()
-    visits: Counter[str] = Counter()
+@dataclass
+class ByName:
+    """Sums of one run by linker name of the function: exclusive, and with what is below."""
+
+    seconds: Counter[str] = field(default_factory=Counter)
+    visits: Counter[str] = field(default_factory=Counter)
+    instructions: Counter[str] = field(default_factory=Counter)
+    inclusive: Counter[str] = field(default_factory=Counter)
+
+
+def profile_of(program: Path, arguments: tuple[str, ...], preload: str) -> ByName:
+    """Run once and add up."""
+    found = ByName()
     with tempfile.TemporaryDirectory() as raw:
         environment = {**os.environ, "QUIPU_DIR": raw, "LD_PRELOAD": preload}
         subprocess.run([program, *arguments], env=environment, cwd=raw, check=True, capture_output=True)
         for path in Path(raw).glob("profile-*.quipu"):
             profile = read_profile(path)
+            inclusive = profile.values["instructions"].astype(float)
+            for node in range(inclusive.size - 1, -1, -1):  # parents come before children
+                if profile.parent[node] >= 0:
+                    inclusive[profile.parent[node]] += inclusive[node]
             for node, region in enumerate(profile.region.tolist()):
                 if region:
-                    seconds[profile.regions[region].name] += float(profile.values["time"][node])
-                    visits[profile.regions[region].name] += int(profile.values["visits"][node])
-    return seconds, visits
+                    name = profile.regions[region].name
+                    found.seconds[name] += float(profile.values["time"][node])
+                    found.visits[name] += int(profile.values["visits"][node])
+                    found.instructions[name] += int(profile.values["instructions"][node])
+                    found.inclusive[name] += int(inclusive[node])
+    return found
 
 
-def named_share(unoptimized: Counter[str], optimized: Counter[str]) -> float:
-    """Return what share of a run is in regions of its functions' names; arguments: seconds by name."""
-    whole = sum(unoptimized.values())
-    hidden = sum(seconds for name, seconds in unoptimized.items() if optimized[name] == 0) / whole
-    strange = sum(seconds for name, seconds in optimized.items() if name not in unoptimized) / sum(optimized.values())
-    return max(0.0, 1 - hidden - strange)
+def named_share(unoptimized: ByName, optimized: ByName) -> float:
+    """Return what share of a run is in regions of the names that its functions have, if they do much work."""
+    whole = sum(optimized.instructions.values())
+    hidden = sum(
+        count
+        for name, count in optimized.instructions.items()
+        if optimized.seconds[name] == 0 and unoptimized.inclusive[name] >= MUCH_WORK * max(unoptimized.visits[name], 1)
+    )
+    strange = sum(seconds for name, seconds in optimized.seconds.items() if name not in unoptimized.visits)
+    return max(0.0, 1 - hidden / whole - strange / sum(optimized.seconds.values()))
+
+
+def counted_share(run: ByName) -> float:
+    """Return what share of the instructions is in functions without time of their own."""
+    untimed = sum(count for name, count in run.instructions.items() if run.seconds[name] == 0)
+    return untimed / sum(run.instructions.values())
 
 
 def main() -> None:
@@ -91,18 +122,23 @@ def main() -> None:
                 kind.name: build(kind, program, Path(name) / program.name / kind.name)[0]
                 for kind in (plain, full, unoptimized)
             }
-            before, _ = profile_of(built["O0"], program.arguments, preload)
-            after, visits = profile_of(built["full"], program.arguments, preload)
+            before = profile_of(built["O0"], program.arguments, preload)
+            after = profile_of(built["full"], program.arguments, preload)
             pairs = []
             for _ in range(options.rounds):
                 base = run(plain, built["plain"], program.arguments, preload)
                 pairs.append(run(full, built["full"], program.arguments, preload) / base)
             share, ratio = named_share(before, after), statistics.median(pairs)
-            limit = MATTERS * sum(before.values())
-            missing = sorted(name for name, seconds in before.items() if seconds >= limit and not visits[name])
+            limit = MATTERS * sum(before.seconds.values())
+            missing = [name for name, spent in before.seconds.items() if spent >= limit and not after.visits[name]]
             shares.append(share)
             ratios.append(ratio)
-            rows[program.name] = {"named_share": round(share, 4), "overhead": round(ratio, 4), "missing": missing}
+            rows[program.name] = {
+                "named_share": round(share, 4),
+                "counted_share": round(counted_share(after), 4),
+                "overhead": round(ratio, 4),
+                "missing": sorted(missing),
+            }
             print(f"{program.name:14} named {share:.3f}  overhead {ratio:.3f}  missing {len(missing)}", flush=True)
     summary = {
         "named_share": round(min(shares), 4),

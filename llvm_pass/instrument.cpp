@@ -9,6 +9,7 @@
 #include "scopes.h"
 
 #include "llvm/Analysis/GlobalsModRef.h"
+#include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/IR/DebugInfoMetadata.h"
 #include "llvm/IR/Dominators.h"
 #include "llvm/IR/IRBuilder.h"
@@ -224,7 +225,7 @@ PreservedAnalyses InstrumentPass::run(Module &M, ModuleAnalysisManager &AM) {
     Selves.reserve(Functions.size());
     std::vector<Scopes> Within;
     for (Function *F : Functions) {
-        Selves.push_back(identify(*F));
+        Selves.push_back(Marked.identityOf(*F));
         Within.emplace_back(*F, Selves.back(), Marked,
                             [&](const Identity &Function) { return isShown(Function, Selection); });
     }
@@ -238,7 +239,7 @@ PreservedAnalyses InstrumentPass::run(Module &M, ModuleAnalysisManager &AM) {
     std::vector<std::string> Lines;
     for (size_t I = 0; I < Functions.size(); I++) {
         Function *F = Functions[I];
-        RegionFacts Facts = describe(*F);
+        RegionFacts Facts = describe(*F, Selves[I], FAM.getResult<TargetLibraryAnalysis>(*F));
         const quipu_hook Hook = hookOf(Facts, Selection, All);
         FunctionInstrumenter Instrumenter(*F, RT, Facts, Hook, Within[I], HandleExceptions);
         if (Naive)

@@ -163,23 +163,33 @@ PreservedAnalyses MarkPass::run(Module &M, ModuleAnalysisManager &AM) {
             Functions.emplace_back(&F, identify(F));
     if (Functions.empty())
         return PreservedAnalyses::all();
+    SmallPtrSet<const Function *, 32> Library;
+    for (const auto &[F, Known] : Functions)
+        if (isLibrary(Known))
+            Library.insert(F);
     NamedMDNode *Marked = M.getOrInsertNamedMetadata(MarkedFunctions);
     ScopeMaker Scopes(M);
-    SmallPtrSet<Function *, 32> Timed;
-    if (Kept == "time")
-        Timed = worthTiming(M, AM.getResult<FunctionAnalysisManagerModuleProxy>(M).getManager());
+    DenseMap<Function *, Worth> Timed =
+        worthTiming(M, AM.getResult<FunctionAnalysisManagerModuleProxy>(M).getManager());
     for (auto &[F, Known] : Functions) {
+        const Worth Worthy = Timed.lookup(F);
+        // What only the C++ library itself calls is no algorithm of the program.
+        Known.MuchWork = Worthy.IsMuch && (!Library.contains(F) || any_of(F->users(), [&](const User *U) {
+                             const auto *Call = dyn_cast<CallBase>(U);
+                             return Call && !Library.contains(Call->getFunction());
+                         }));
         if (!F->getSubprogram())
             Scopes.describe(*F);
         locateCalls(*F);
         Marked->addOperand(MDNode::get(
             Context, {F->getSubprogram(), MDString::get(Context, Known.Name), MDString::get(Context, Known.Display),
-                      MDString::get(Context, Known.File), ConstantAsMetadata::get(ConstantInt::get(I64, Known.Line))}));
+                      MDString::get(Context, Known.File), ConstantAsMetadata::get(ConstantInt::get(I64, Known.Line)),
+                      ConstantAsMetadata::get(ConstantInt::get(I64, *Known.MuchWork))}));
         IRBuilder<> Builder(&*F->getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
         Builder.SetCurrentDebugLocation(DILocation::get(Context, Known.Line, 0, F->getSubprogram()));
         Instruction *Mark = Builder.CreateCall(Probe, {Builder.getInt64(numberOf(Known.Name)), Builder.getInt64(1),
                                                        Builder.getInt32(0), Builder.getInt64(~uint64_t{0})});
-        if (Timed.contains(F) && isShown(Known, Selection))
+        if (Kept == "time" && Worthy.TakesPlaces && isShown(Known, Selection))
             placeHooks(*F, Mark);
     }
     Selection.clear();
@@ -191,8 +201,10 @@ Marks::Marks(Module &M) {
     for (unsigned I = 0; Marked && I < Marked->getNumOperands(); I++) {
         const MDNode *Entry = Marked->getOperand(I);
         auto Text = [&](unsigned Operand) { return cast<MDString>(Entry->getOperand(Operand))->getString().str(); };
-        Identity Known{Text(1), Text(2), Text(3),
-                       static_cast<unsigned>(mdconst::extract<ConstantInt>(Entry->getOperand(4))->getZExtValue())};
+        auto Number = [&](unsigned Operand) {
+            return static_cast<unsigned>(mdconst::extract<ConstantInt>(Entry->getOperand(Operand))->getZExtValue());
+        };
+        Identity Known{Text(1), Text(2), Text(3), Number(4), Number(5) != 0};
         const Identity *Kept = &ByName.try_emplace(Known.Name, Known).first->second;
         if (const auto *Scope = dyn_cast_or_null<DISubprogram>(Entry->getOperand(0)))
             ByScope[Scope] = Kept;
@@ -211,6 +223,14 @@ const Identity *Marks::identityOf(const DISubprogram *Scope) const {
             Original->getLine() == Scope->getLine() && Original->getFile() == Scope->getFile())
             Entry->second = Known;
     return Entry->second;
+}
+
+Identity Marks::identityOf(const Function &F) const {
+    const Identity *Known = F.getSubprogram() ? identityOf(F.getSubprogram()) : nullptr;
+    // What optimization made of a function that has another name is it, too: specialized for arguments, say.
+    if (Known && (F.getName() == Known->Name || F.getName().starts_with(Known->Name + ".")))
+        return *Known;
+    return identify(F);
 }
 
 const Identity *Marks::markedBy(const Instruction &I) const {

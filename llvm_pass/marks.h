@@ -37,6 +37,8 @@ class Marks {
     explicit Marks(llvm::Module &M);
     /// The function that a scope of debug information is of; null if it has no mark.
     const Identity *identityOf(const llvm::DISubprogram *Scope) const;
+    /// What a function is known by: as before optimization, if it has a mark.
+    Identity identityOf(const llvm::Function &F) const;
     /// The function whose entry this instruction marks; null if it is no mark.
     const Identity *markedBy(const llvm::Instruction &I) const;
     /// Whether a hook was placed here, and which: an enter or an exit.

@@ -4,6 +4,7 @@
 
 #include "llvm/ADT/StringRef.h"
 
+#include <optional>
 #include <string>
 
 namespace llvm {
@@ -19,7 +20,8 @@ struct Identity {
     std::string Name;    ///< linker name
     std::string Display; ///< as the user wrote it
     std::string File;
-    unsigned Line = 0; ///< 0: not known
+    unsigned Line = 0;            ///< 0: not known
+    std::optional<bool> MuchWork; ///< whether a visit is worth being timed (worth.h), if that was found out
 };
 
 Identity identify(const llvm::Function &F);

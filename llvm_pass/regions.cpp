@@ -1,6 +1,7 @@
 #include "regions.h"
 
 #include "names.h"
+#include "worth.h"
 
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/SetVector.h"
@@ -20,8 +21,8 @@ using namespace llvm;
 namespace quipu {
 namespace {
 
-/// Functions with fewer instructions, and without loops and calls, are not worth the two time stamps of a hook, which
-/// take as long as some hundred instructions.
+/// Functions that nothing is known of before optimization (--quipu-inlined=off), with fewer instructions and without
+/// loops, are not worth the two time stamps of a hook, which take as long as some hundred instructions.
 constexpr size_t SmallFunction = 64;
 
 bool isMain(const Function &F) { return F.getName() == "main" || F.getName() == "_QQmain"; }
@@ -37,30 +38,34 @@ Constant *stringConstant(Module &M, StringRef Text, const Twine &Name) {
 
 } // namespace
 
-RegionFacts describe(const Function &F) {
+RegionFacts describe(const Function &F, const Identity &Self, const TargetLibraryInfo &TLI) {
     RegionFacts Facts;
-    static_cast<Identity &>(Facts) = identify(F);
+    static_cast<Identity &>(Facts) = Self;
+    bool MayHaveCallees = false;
     Facts.Blocks = F.size();
     for (const BasicBlock &BB : F) {
         for (const Instruction &I : BB) {
             Facts.Instructions += !I.isDebugOrPseudoInst();
             if (!isRealCall(I))
                 continue;
-            if (const auto *Callee = dyn_cast<Function>(cast<CallBase>(I).getCalledOperand()->stripPointerCasts()))
+            const auto *Callee = dyn_cast<Function>(cast<CallBase>(I).getCalledOperand()->stripPointerCasts());
+            if (Callee)
                 Facts.Calls.insert(Callee);
             else
                 Facts.IndirectCalls++;
+            MayHaveCallees |= !Callee || !Callee->isDeclaration() || isElsewhere(*Callee, TLI);
         }
     }
-    const bool Calls = !Facts.Calls.empty() || Facts.IndirectCalls > 0;
     SmallVector<std::pair<const BasicBlock *, const BasicBlock *>, 4> BackEdges;
     FindFunctionBackedges(F, BackEdges);
-    Facts.IsSmall = !Calls && BackEdges.empty() && Facts.Instructions < SmallFunction && !isMain(F);
+    const bool IsMuch = Self.MuchWork.value_or(!BackEdges.empty() || Facts.Instructions >= SmallFunction);
+    Facts.IsSmall = !IsMuch && !MayHaveCallees && !isMain(F);
     return Facts;
 }
 
 quipu_hook hookOf(const RegionFacts &Facts, const Filter &Selection, bool All) {
-    if (!Selection.includes(Facts.File.c_str(), Facts.Name.c_str(), Facts.Display.c_str()))
+    if (!Selection.includes(Facts.File.c_str(), Facts.Name.c_str(), Facts.Display.c_str()) ||
+        isLibraryInternal(Facts, Selection))
         return QUIPU_LEFT_OUT;
     if (All || !Facts.IsSmall || Selection.asks_for(Facts.Name.c_str(), Facts.Display.c_str()))
         return QUIPU_HOOKED;

@@ -15,6 +15,7 @@
 namespace llvm {
 class Function;
 class Module;
+class TargetLibraryInfo;
 } // namespace llvm
 
 namespace quipu {
@@ -27,11 +28,11 @@ struct RegionFacts : Identity {
     size_t IndirectCalls = 0;
     std::vector<unsigned> Counters; ///< of the region and its scopes, if source lines are described
     std::vector<LineEffort> Lines;  ///< empty unless they are asked for
-    bool IsSmall = false;           ///< a hook would cost more than it is worth: no loop, no call, few instructions
+    bool IsSmall = false;           ///< a hook would cost more than it is worth, and nothing is below it
 };
 
 /// Reads the facts before anything is inserted.
-RegionFacts describe(const llvm::Function &F);
+RegionFacts describe(const llvm::Function &F, const Identity &Self, const llvm::TargetLibraryInfo &TLI);
 
 /// Whether the function gets enter and exit, and what becomes of its counts if not.
 quipu_hook hookOf(const RegionFacts &Facts, const Filter &Selection, bool All);

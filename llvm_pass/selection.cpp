@@ -1,9 +1,14 @@
 #include "selection.h"
 
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/Demangle/Demangle.h"
 #include "llvm/IR/Function.h"
 #include "llvm/IR/GlobalIFunc.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/Process.h"
+
+#include <cstdlib>
 
 using namespace llvm;
 
@@ -33,10 +38,53 @@ std::string readSelection(Filter &Selection) {
     return Where + ": " + Error.message + " (from QUIPU_FILTER)";
 }
 
+/// Whether all of these names, one in the other, are namespaces of the C++ library.
+static bool areStdNamespaces(StringRef Scope) {
+    SmallVector<StringRef, 4> Parts;
+    Scope.split(Parts, "::");
+    return Parts.front() == "std" && all_of(drop_begin(Parts), [](StringRef Part) {
+               return (Part.starts_with("__") && !Part.contains('<')) || Part == "ranges" || Part == "filesystem" ||
+                      Part == "chrono" || Part == "pmr" || Part == "parallel" || Part == "execution";
+           });
+}
+
+static std::string taken(char *Text) {
+    std::string Copy = Text ? Text : "";
+    std::free(Text);
+    return Copy;
+}
+
+/// The names around that of a function, and its own without arguments; empty if it is none of C++.
+static std::pair<std::string, std::string> scopeAndBase(const Identity &Function) {
+    ItaniumPartialDemangler Demangler;
+    if (Demangler.partialDemangle(Function.Name.c_str()) || !Demangler.isFunction())
+        return {};
+    return {taken(Demangler.getFunctionDeclContextName(nullptr, nullptr)),
+            taken(Demangler.getFunctionBaseName(nullptr, nullptr))};
+}
+
+bool isLibrary(const Identity &Function) {
+    if (Function.Display.find("std::") == std::string::npos &&
+        Function.Display.find("__gnu_cxx::") == std::string::npos)
+        return false;
+    const std::string Scope = scopeAndBase(Function).first;
+    const StringRef Root = StringRef(Scope).split("::").first;
+    return Root == "std" || Root == "__gnu_cxx";
+}
+
+bool isLibraryInternal(const Identity &Function, const Filter &Selection) {
+    if (!isLibrary(Function) || sys::Process::GetEnv("QUIPU_ALL") ||
+        Selection.asks_for(Function.Name.c_str(), Function.Display.c_str()))
+        return false;
+    const auto [Scope, Base] = scopeAndBase(Function);
+    return !areStdNamespaces(Scope) || StringRef(Base).starts_with("_") || !Function.MuchWork.value_or(false);
+}
+
 bool isShown(const Identity &Function, const Filter &Selection) {
     // What clang makes of an OpenMP construct in several functions is one.
     const StringRef Name = Function.Name;
     return !Name.starts_with(".omp_") && !Name.contains(".omp_outlined_debug__") &&
+           !isLibraryInternal(Function, Selection) &&
            Selection.includes(Function.File.c_str(), Function.Name.c_str(), Function.Display.c_str());
 }
 

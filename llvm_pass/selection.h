@@ -13,6 +13,13 @@ bool isCountable(const llvm::Function &F);
 /// The filter that the compiler wrapper passes on, if there is one. Returns what is wrong with it, or nothing.
 std::string readSelection(Filter &Selection);
 
+/// Whether this is of the C++ library (namespaces std and __gnu_cxx).
+bool isLibrary(const Identity &Function);
+
+/// Whether this is an inner part of the C++ library, whose work is that of the functions that use it: all but free
+/// functions of namespace std that do much work by themselves (algorithms), and what the filter asks for.
+bool isLibraryInternal(const Identity &Function, const Filter &Selection);
+
 /// Whether a function that may have been inlined is a call path of its own, as far as filter and language say.
 bool isShown(const Identity &Function, const Filter &Selection);
 

@@ -2,50 +2,146 @@
 
 #include "effort.h"
 
+#include "llvm/ADT/SCCIterator.h"
+#include "llvm/Analysis/CallGraph.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/Dominators.h"
+#include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
+#include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace llvm;
 
 namespace quipu {
 namespace {
 
-/// Iterations up to which a loop is no longer than what time stamps take.
-constexpr uint64_t FewIterations = 16;
+/// Instructions of a visit, before optimization, from which a hook pays: its two time stamps take as long as about 100
+/// after optimization, which leaves a third to a half of them.
+constexpr uint64_t MuchWork = 2048;
+constexpr uint64_t Unlimited = ~uint64_t{0};
+/// What a call of a library function stands for.
+constexpr uint64_t LibraryCall = 64;
 
-/// Whether the loop ends when something reaches a small constant, as far as one can see before optimization.
-bool isShort(const Loop &L) {
+/// How often the loop runs if it ends when something reaches a constant, as far as one can see before optimization.
+uint64_t tripsOf(const Loop &L) {
     SmallVector<BasicBlock *, 4> Exiting;
     L.getExitingBlocks(Exiting);
-    return any_of(Exiting, [](const BasicBlock *BB) {
+    uint64_t Trips = Unlimited;
+    for (const BasicBlock *BB : Exiting) {
         const auto *Branch = dyn_cast<BranchInst>(BB->getTerminator());
         const auto *Test = Branch && Branch->isConditional() ? dyn_cast<ICmpInst>(Branch->getCondition()) : nullptr;
         const auto *Bound = Test ? dyn_cast<ConstantInt>(Test->getOperand(1)) : nullptr;
-        return Bound && !Bound->isZero() && Bound->getValue().ult(FewIterations + 1);
-    });
+        if (Bound && Bound->getValue().isStrictlyPositive())
+            Trips = std::min(Trips, Bound->getValue().getLimitedValue() + 1);
+    }
+    return Trips;
 }
 
-bool hasLongLoop(Function &F) {
-    DominatorTree DT(F);
-    LoopInfo LI(DT);
-    return any_of(LI.getLoopsInPreorder(), [](const Loop *L) { return !isShort(*L); });
+/// Blocks from which the program ends or an exception goes on, whatever they do: no part of usual visits.
+SmallPtrSet<const BasicBlock *, 16> coldBlocks(const Function &F) {
+    SmallPtrSet<const BasicBlock *, 16> Cold;
+    SmallVector<const BasicBlock *, 16> Work;
+    auto Add = [&](const BasicBlock *BB) {
+        if (Cold.insert(BB).second)
+            Work.append(pred_begin(BB), pred_end(BB));
+    };
+    for (const BasicBlock &BB : F)
+        if (isa<UnreachableInst, ResumeInst>(BB.getTerminator()) || BB.isLandingPad())
+            Add(&BB);
+    while (!Work.empty()) {
+        const BasicBlock *BB = Work.pop_back_val();
+        if (all_of(successors(BB), [&](const BasicBlock *Next) { return Cold.contains(Next); }))
+            Add(BB);
+    }
+    return Cold;
 }
 
-/// A function of another file that is not of the compiler's libraries.
-bool isElsewhere(const Function &F, const TargetLibraryInfo &TLI) {
-    LibFunc Known;
-    const StringRef Name = F.getName();
-    return F.isDeclaration() && !F.isIntrinsic() && !TLI.getLibFunc(F, Known) && !Name.starts_with("_ZSt") &&
-           !Name.starts_with("_ZNSt") && !Name.starts_with("_ZNKSt") && !Name.starts_with("_Zn") &&
-           !Name.starts_with("_Zd") && !Name.starts_with("_FortranA") && !Name.starts_with("__");
-}
+/// How much a visit of each function of a module does, at most.
+class WorkEstimate {
+  public:
+    WorkEstimate(Module &M, FunctionAnalysisManager &FAM) : FAM(FAM) {
+        CallGraph Calls(M);
+        for (auto Group = scc_begin(&Calls); !Group.isAtEnd(); ++Group) // callees come first
+            for (const CallGraphNode *Node : *Group)
+                if (Function *F = Node->getFunction(); F && !F->isDeclaration())
+                    Of[F] = Group.hasCycle() ? Unlimited : ofVisit(*F);
+        propagate();
+    }
 
-bool takesHooks(const Function &F) {
-    if (F.isDeclaration() || F.getName() == "main" ||
+    bool isMuch(Function *F) const { return Of.lookup(F) >= MuchWork; }
+
+  private:
+    uint64_t ofVisit(Function &F) {
+        DominatorTree DT(F);
+        LoopInfo LI(DT);
+        const SmallPtrSet<const BasicBlock *, 16> Cold = coldBlocks(F);
+        uint64_t Sum = 0;
+        for (BasicBlock &BB : F) {
+            if (Cold.contains(&BB))
+                continue;
+            uint64_t Times = 1;
+            for (const Loop *L = LI.getLoopFor(&BB); L; L = L->getParentLoop())
+                Times = SaturatingMultiply(Times, tripsOf(*L));
+            for (Instruction &I : BB)
+                Sum = SaturatingMultiplyAdd(Times, ofInstruction(I), Sum);
+        }
+        return Sum;
+    }
+
+    uint64_t ofInstruction(Instruction &I) {
+        if (isa<AnyMemIntrinsic>(I))
+            return LibraryCall;
+        if (isa<IntrinsicInst, AllocaInst>(I))
+            return 0; // some of them are there with optimization only
+        const auto *Call = dyn_cast<CallBase>(&I);
+        if (!Call || Call->isInlineAsm())
+            return 1;
+        auto *Callee = dyn_cast<Function>(Call->getCalledOperand()->stripPointerCasts());
+        if (!Callee) {
+            Indirect[Call->getFunctionType()].push_back(I.getFunction());
+            return LibraryCall;
+        }
+        if (!Callee->isDeclaration())
+            return SaturatingAdd(uint64_t{1}, Of.lookup(Callee));
+        return isElsewhere(*Callee, FAM.getResult<TargetLibraryAnalysis>(*Callee)) ? Unlimited : LibraryCall;
+    }
+
+    /// Calls of pointers may be calls of any function of this type whose address is taken.
+    void propagate() {
+        SmallVector<Function *, 32> Work;
+        for (const auto &[F, Sum] : Of)
+            if (Sum >= MuchWork && F->hasAddressTaken())
+                Work.push_back(F);
+        while (!Work.empty()) {
+            Function *F = Work.pop_back_val();
+            auto Found = F->hasAddressTaken() ? Indirect.find(F->getFunctionType()) : Indirect.end();
+            for (Function *Caller : Found == Indirect.end() ? ArrayRef<Function *>() : ArrayRef(Found->second))
+                raise(Caller, Work);
+            for (const User *U : F->users())
+                if (const auto *Call = dyn_cast<CallBase>(U); Call && Call->getCalledFunction() == F)
+                    raise(const_cast<Function *>(Call->getFunction()), Work);
+        }
+    }
+
+    void raise(Function *F, SmallVectorImpl<Function *> &Work) {
+        if (Of[F] < MuchWork) {
+            Of[F] = Unlimited;
+            Work.push_back(F);
+        }
+    }
+
+    FunctionAnalysisManager &FAM;
+    DenseMap<Function *, uint64_t> Of;
+    DenseMap<FunctionType *, SmallVector<Function *, 4>> Indirect; ///< who calls pointers of a type
+};
+
+/// Whether places of hooks may be put into the function before it is optimized.
+bool takesPlaces(const Function &F) {
+    if (F.getName() == "main" ||
         (F.hasFnAttribute(Attribute::NoInline) && !F.hasFnAttribute(Attribute::AlwaysInline)) ||
         F.hasFnAttribute(Attribute::NoReturn))
         return false;
@@ -62,26 +158,36 @@ bool takesHooks(const Function &F) {
     return true;
 }
 
+bool isParallelRegion(const Function &F) {
+    return F.getName().contains(".omp_outlined") || F.getName().contains("..omp_par");
+}
+
 } // namespace
 
-SmallPtrSet<Function *, 32> worthTiming(Module &M, FunctionAnalysisManager &FAM) {
-    SmallPtrSet<Function *, 32> Worth;
-    SmallVector<Function *, 32> Work;
-    for (Function &F : M)
-        if (F.isDeclaration() ? isElsewhere(F, FAM.getResult<TargetLibraryAnalysis>(F)) : hasLongLoop(F))
-            Work.push_back(&F);
-    while (!Work.empty()) {
-        Function *F = Work.pop_back_val();
-        if (!Worth.insert(F).second)
+bool isElsewhere(const Function &F, const TargetLibraryInfo &TLI) {
+    LibFunc Known;
+    const StringRef Name = F.getName();
+    if (!F.isDeclaration() || F.isIntrinsic())
+        return false;
+    if (TLI.getLibFunc(F, Known))
+        return Known == LibFunc_qsort;                                   // calls back
+    if (Name.starts_with("__kmpc_") || Name.starts_with("_ZNSt6thread")) // start threads of the program's functions
+        return true;
+    return !Name.starts_with("_ZSt") && !Name.starts_with("_ZNSt") && !Name.starts_with("_ZNKSt") &&
+           !Name.starts_with("_ZN9__gnu_cxx") && !Name.starts_with("_Zn") && !Name.starts_with("_Zd") &&
+           !Name.starts_with("_FortranA") && !Name.starts_with("__");
+}
+
+DenseMap<Function *, Worth> worthTiming(Module &M, FunctionAnalysisManager &FAM) {
+    const WorkEstimate Estimate(M, FAM);
+    DenseMap<Function *, Worth> Found;
+    for (Function &F : M) {
+        if (F.isDeclaration())
             continue;
-        for (const User *U : F->users())
-            if (const auto *Call = dyn_cast<CallBase>(U); Call && Call->getCalledFunction() == F)
-                Work.push_back(const_cast<Function *>(Call->getFunction()));
+        const bool Much = Estimate.isMuch(&F);
+        Found[&F] = {Much || isParallelRegion(F), Much && takesPlaces(F)};
     }
-    for (Function &F : M)
-        if (!takesHooks(F))
-            Worth.erase(&F);
-    return Worth;
+    return Found;
 }
 
 } // namespace quipu

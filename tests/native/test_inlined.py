@@ -131,3 +131,63 @@ def test_exceptions_templates_and_lambdas(workshop, level: str) -> None:
 def test_a_mistake_in_the_option_is_an_error(workshop) -> None:
     with pytest.raises(subprocess.CalledProcessError):
         workshop.build("forces.c", "--quipu-inlined=some")
+
+
+LIBRARY = """
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <vector>
+static bool before(double a, double b) { return a < b; }
+static long places(const std::vector<double> &x) {
+    long sum = 0;
+    for (double v : x)
+        sum += std::lower_bound(x.begin(), x.end(), v) - x.begin();
+    return sum;
+}
+int main(int argc, char **) {
+    std::vector<double> x(500 * argc);
+    for (unsigned i = 0; i < x.size(); i++)
+        x[i] = i * 7919 % 503;
+    std::map<int, int> seen;
+    for (double v : x)
+        seen[std::max(0, static_cast<int>(v)) / 100]++;
+    std::sort(x.begin(), x.end(), [](double a, double b) { return before(a, b); });
+    std::printf("%ld %zu\\n", places(x), seen.size());
+}
+"""
+
+
+def short(path: tuple[str, ...]) -> tuple[str, ...]:
+    """Return a call path without types and arguments; the names of lambdas differ by how clang numbers them."""
+    return tuple("lambda" if "$_0::" in name else name.split("(")[0].split("<")[0].split()[-1] for name in path)
+
+
+@pytest.mark.parametrize("options", [("-O0",), ("-O2",), ("-O2", "-g0"), ("-O3", "--quipu-naive")])
+def test_of_the_library_only_algorithms_are_call_paths(workshop, options: tuple[str, ...]) -> None:
+    source = workshop.folder / "library.cpp"
+    source.write_text(LIBRARY)
+    run = workshop.run(workshop.build(source, *options))
+    names = {short(path) for path in called(run.tree)}
+    sort = (*MAIN, "std::sort", "lambda")
+    assert names - {(*sort, "before")} == {
+        MAIN,
+        sort[:2],
+        sort,
+        (*MAIN, "places"),
+        (*MAIN, "places", "std::lower_bound"),
+    }
+    assert (*sort, "before") in names
+
+
+def test_a_filter_shows_what_the_library_does_inside(workshop) -> None:
+    source, rules = workshop.folder / "library.cpp", workshop.folder / "filter"
+    source.write_text(LIBRARY)
+    rules.write_text("SCOREP_REGION_NAMES_BEGIN\nINCLUDE std::map*\nSCOREP_REGION_NAMES_END\n")
+    plain = workshop.run(workshop.build(source, "-O2", name="plain")).tree
+    shown = workshop.run(workshop.build(source, "-O2", f"--quipu-filter={rules}")).tree
+    inside = [path for path in called(shown) if "std::map<" in path[-1]]
+    assert inside
+    assert not any("std::map<" in path[-1] for path in called(plain))
+    for metric in METRICS[1:]:
+        assert sum(v[metric] for v in shown.values()) == sum(v[metric] for v in plain.values()), metric
