@@ -16,7 +16,7 @@ _TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 def interval_text(low: float | None, high: float | None, unit: str) -> str:
     """Return the interval of a predicted value; that it cannot be known where the interval holds anything."""
     ends = [end for end in (low, high) if end is not None]
-    if len(ends) == 2 and high is not None and low is not None and 0.0 <= low < high and high > OPEN * low:
+    if high is not None and low is not None and 0.0 < OPEN * low < high:
         return "cannot be known"
     return " .. ".join(quantity(end, unit) for end in ends)
 
