@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 # Beyond so many times the measured range no benchmark checks predictions and their intervals
 # (benchmarks/modeling_layouts.py predicts at 2 and at 16 times).
 FAR = 16.0
+# Whose upper end is so many times the lower one, an interval says that the measurements leave the value open.
+OPEN = 1000.0
 
 
 def times_beyond(point: Mapping[str, float], ranges: Sequence[tuple[float, float]]) -> dict[str, float]:

@@ -16,7 +16,7 @@ from quipu.modeling.pmnf.model import Model
 from quipu.modeling.refine.selection import RegionSelection
 
 from .formats.fnmatch import matches
-from .text import START_AND_END, factor, number, percent, point_text, points_text, quantity, ranges_text
+from .text import START_AND_END, factor, interval_text, number, percent, point_text, points_text, quantity, ranges_text
 from .views import ModelRow, RankedRow, steps
 
 if TYPE_CHECKING:
@@ -162,8 +162,7 @@ def _row(analysis: Analysis, one: Ranked) -> RankedRow:
 
 
 def _with_interval(row: RankedRow, unit: str) -> str:
-    value, low, high = (quantity(math.nan if x is None else x, unit) for x in (row.value, row.low, row.high))
-    return f"{value}, 90 % interval {low} .. {high}"
+    return f"{quantity(row.value, unit)}, 90 % interval {interval_text(row.low, row.high, unit) or '-'}"
 
 
 def diagnosis_facts(place: str, diagnosis: Diagnosis) -> list[tuple[str, str]]:

@@ -5,10 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
+from quipu.modeling.extrapolation import OPEN
+
 START_AND_END = "start and end of MPI"
 
 _PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+
+
+def interval_text(low: float | None, high: float | None, unit: str) -> str:
+    """Return the interval of a predicted value; that it cannot be known where the interval holds anything."""
+    ends = [end for end in (low, high) if end is not None]
+    if high is not None and low is not None and 0.0 < OPEN * low < high:
+        return "cannot be known"
+    return " .. ".join(quantity(end, unit) for end in ends)
 
 
 def quantity(value: float, unit: str = "1") -> str:

@@ -17,6 +17,7 @@ from quipu.report.text import core_hours, percent
 
 from ..merge.experiment import load_experiment, scan_runs
 from .file import Campaign, Point
+from .oversubscription import oversubscribed_points
 from .search import SearchPlan
 from .task import Progress, Task
 
@@ -32,6 +33,8 @@ def chosen_batches(campaign: Campaign, progress: Progress) -> Iterator[list[Task
     if plan is None:
         raise MeasurementError(f"{campaign.path} has no table [search]")
     candidates = _candidates(campaign, plan)
+    shared = {tuple(map(float, point)) for point in oversubscribed_points(campaign, campaign.points)}
+    oversubscribed = np.array([tuple(point) in shared for point in candidates.tolist()], dtype=bool)
     best, worse, last = np.inf, 0, -1
     while True:
         complete = sum(run.metadata.complete for run in scan_runs(campaign.directory)[0])
@@ -59,6 +62,7 @@ def chosen_batches(campaign: Campaign, progress: Progress) -> Iterator[list[Task
             plan.batch,
             ranks,
             campaign.repetitions,
+            oversubscribed,
         )
         error = mean_error(analysis)
         worse = worse + 1 if error >= best else 0

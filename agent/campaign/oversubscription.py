@@ -23,11 +23,32 @@ def oversubscription_warning(
 ) -> str:
     """Return a warning that times at some points will contain waiting for a processor; empty if they will not.
 
-    points: those that are to be measured. processors: of this machine, as a run notes them. Nothing is started but
-    `LAUNCHER --version`; a point that cannot be planned is left to its run, which says why.
+    points: those that are to be measured; the rest as for `oversubscribed_points`.
     """
-    if campaign.clock == "none":  # no time is kept, and effort is the same
+    processors = processors or psutil.cpu_count() or 1
+    oversubscribed = oversubscribed_points(campaign, points, processors, ask)
+    if not oversubscribed:
         return ""
+    names = [configuration_name(campaign.values(point)) for point in oversubscribed[:_MOST_NAMED]]
+    more = " …" if len(oversubscribed) > _MOST_NAMED else ""
+    return (
+        f"warning: {len(oversubscribed)} of {len(points)} points have more ranks than the {processors} processors of "
+        f"this machine ({'; '.join(names)}{more}): their times will contain waiting for a processor, so that models of "
+        "time leave them out or are marked; effort and messages are exact all the same. For time, measure at most "
+        f'{processors} ranks here, or simulate more: launcher = "smpi" (docs/simulation.md)'
+    )
+
+
+def oversubscribed_points(
+    campaign: Campaign, points: Sequence[Point], processors: int | None = None, ask: Ask = version_text
+) -> list[Point]:
+    """Return the points with more ranks here than processors; none if no time is kept, as effort is the same.
+
+    processors: of this machine, as a run notes them. Nothing is started but `LAUNCHER --version`; a point that cannot
+    be planned is left to its run, which says why.
+    """
+    if campaign.clock == "none":
+        return []
     processors = processors or psutil.cpu_count() or 1
     environment = {**os.environ, **campaign.environment}
     answers: dict[Path, str] = {}
@@ -48,13 +69,4 @@ def oversubscription_warning(
             continue
         if ranks is not None and ranks > processors:
             oversubscribed.append(point)
-    if not oversubscribed:
-        return ""
-    names = [configuration_name(campaign.values(point)) for point in oversubscribed[:_MOST_NAMED]]
-    more = " …" if len(oversubscribed) > _MOST_NAMED else ""
-    return (
-        f"warning: {len(oversubscribed)} of {len(points)} points have more ranks than the {processors} processors of "
-        f"this machine ({'; '.join(names)}{more}): their times will contain waiting for a processor, so that models of "
-        "time leave them out or are marked; effort and messages are exact all the same. For time, measure at most "
-        f'{processors} ranks here, or simulate more: launcher = "smpi" (docs/simulation.md)'
-    )
+    return oversubscribed

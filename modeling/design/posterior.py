@@ -1,23 +1,27 @@
 """Quipu's strategy: the runs that most reduce the uncertainty of the prediction at the target per core hour.
 
-What is not known of a call path is a mixture: near-best hypotheses with their posterior weights, and the coefficients
-of each with their covariance. Its mean and covariance between any two points make a Gaussian process whose kernel is
-what the models still doubt, k(x, y) = Σ_h w_h φ_h(x)ᵀ S_h φ_h(y) + Σ_h w_h (f_h(x) - f(x)) (f_h(y) - f(y)): the first
-part is what noise left open, the second where hypotheses disagree. A run at x reduces the variance at the target t by
+What is not known of a call path is what the interval of its prediction says: near-best hypotheses with their posterior
+weights, the coefficients of each, and what the measurements leave open of the exponents, which is in the covariance of
+the model. Its mean and covariance between any two points make a Gaussian process whose kernel is what the models still
+doubt, k(x, y) = Σ_h w_h φ_h(x)ᵀ S_h φ_h(y) + Σ_h w_h (f_h(x) - f(x)) (f_h(y) - f(y)) + e(x)ᵀ E e(y): the first part is
+what noise left open, the second where hypotheses disagree, the third how exponents may deviate from a form that is
+the only one left: as long as there are several, telling them apart comes first. At the target the third counts at most
+as much as the first: far beyond the measurements it would outweigh it, and no run but the largest would be worth its
+cost. A run at x reduces the variance at the target t by
 k(t, x)² / (k(x, x) + s(x)²) (best linear prediction; s: the noise of one run), whatever it will measure, so that a
 whole batch can be chosen, each run after those before it. What is known of the form, as under priors from effort, is
-in the hypotheses: with one alone, only its coefficients are left to be measured, and cheap points do that.
+in the hypotheses. Runs with more ranks than processors say nothing of the time, only of effort: a line is enough.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..experiment import FloatArray
-from ..pmnf.model import Model, evaluate
+from ..pmnf.model import Model
 from ..pmnf.model.term import Term
 from .baseline import has_lines, missing_of
 from .state import State, Suggestion, in_order, of_lines
@@ -45,7 +49,7 @@ class Posterior:
             return in_order(state, rest, "the models leave nothing open: a cheap check", budget, batch)
         counts, chosen = state.counts.copy(), list[Suggestion]()
         while len(chosen) < batch:
-            possible = (counts < state.repetitions) & (state.costs <= budget)
+            possible = (counts < state.repetitions) & (state.costs <= budget) & ~state.shared
             if not possible.any():
                 break
             gains = np.sum([doubt.gains() for doubt in doubts], axis=0)
@@ -111,38 +115,50 @@ class Doubt:
 
 
 def _doubt(model: Model, values: FloatArray, state: State, everywhere: FloatArray) -> Doubt:
-    rows = np.flatnonzero((~np.isnan(values)).any(axis=1))
+    rows = np.flatnonzero((~np.isnan(values)).any(axis=1) & ~state.shared)
+    if not rows.size:
+        rows = np.flatnonzero((~np.isnan(values)).any(axis=1))
     means = np.nanmean(values[rows], axis=1)
     counts = (~np.isnan(values[rows])).sum(axis=1)
     noise = relative_noise(model, values[rows], state.candidates[rows])
-    hypotheses = _hypotheses(model)
+    forms: list[tuple[float, float, Sequence[Term]]] = [(a.weight, a.constant, a.terms) for a in model.alternatives]
+    forms.insert(0, (1.0 - sum(weight for weight, _, _ in forms), model.constant, model.terms))
     predictions, factors = [], []
-    for weight, constant, terms in hypotheses:
-        basis = _basis(model.parameters, terms, everywhere)
-        coefficients = np.array([constant, *(term.coefficient for term in terms)])
-        largest = np.maximum(np.abs(basis[rows]).max(axis=0), 1e-300)
-        scaled = basis / largest
+    for weight, constant, terms in forms:
+        basis = replace(model, constant=constant, terms=tuple(terms), covariance=()).sensitivities(everywhere)
+        scaled = basis / np.maximum(np.abs(basis[rows]).max(axis=0), 1e-300)
         weighted = scaled[rows] * (np.sqrt(counts) / (noise * np.maximum(np.abs(means), 1e-300)))[:, None]
         values_of, vectors = np.linalg.eigh(weighted.T @ weighted)
         known = values_of > 1e-12 * values_of.max(initial=0.0)
         factors.append(np.sqrt(weight) * scaled @ (vectors[:, known] / np.sqrt(values_of[known])))
-        predictions.append(basis @ coefficients)
-    weights = np.array([weight for weight, _, _ in hypotheses])
+        predictions.append(basis @ np.array([constant, *(term.coefficient for term in terms)]))
+    weights = np.array([weight for weight, _, _ in forms])
     mean = weights @ np.array(predictions)
-    apart = [np.sqrt(w) * (own - mean) for w, own in zip(weights, predictions, strict=True)]
-    return Doubt(np.column_stack([*factors, *apart]), (noise * mean[:-1]) ** 2)
+    factors += [np.sqrt(w) * (own - mean)[:, None] for w, own in zip(weights, predictions, strict=True)]
+    within = np.concatenate(factors, axis=1)
+    noises = (noise * mean[:-1]) ** 2
+    if model.alternatives:
+        return Doubt(within, noises)
+    beyond = _of_exponents(model, everywhere)
+    largest = float((within[-1] ** 2).sum()), float((beyond[-1] ** 2).sum())
+    share = min(1.0, np.sqrt(largest[0] / largest[1])) if largest[1] > 0.0 else 0.0
+    return Doubt(np.concatenate([within, share * beyond], axis=1), noises)
 
 
-def _hypotheses(model: Model) -> list[tuple[float, float, Sequence[Term]]]:
-    """Return weight, constant and terms of the model's own hypothesis and its alternatives."""
-    others = [(other.weight, other.constant, other.terms) for other in model.alternatives]
-    return [(1.0 - sum(weight for weight, _, _ in others), model.constant, model.terms), *others]
-
-
-def _basis(parameters: Sequence[str], terms: Sequence[Term], points: FloatArray) -> FloatArray:
-    """Return the constant and the terms with coefficient 1 at points, (C, 1 + terms)."""
-    columns = [evaluate(parameters, 0.0, (Term(1.0, term.factors),), points) for term in terms]
-    return np.column_stack([np.ones(len(points)), *columns])
+def _of_exponents(model: Model, points: FloatArray) -> FloatArray:
+    """Return factors (N, r) of the covariance at points that comes from what the model leaves open of its exponents."""
+    covariance, coefficients = np.array(model.covariance), len(model.terms) + 1
+    if len(covariance) <= coefficients:
+        return np.zeros((len(points), 1))
+    deviations = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    scale = np.where(deviations > 0.0, deviations, 1.0)
+    whole = covariance / scale / scale[:, None]
+    variances, directions = np.linalg.eigh(whole[coefficients:, coefficients:])
+    known = variances > 1e-12 * variances.max(initial=0.0)
+    moved = np.concatenate([whole[:coefficients, coefficients:], whole[coefficients:, coefficients:]])
+    factors = moved @ (directions[:, known] / np.sqrt(variances[known]))
+    result: FloatArray = model.sensitivities(points) @ (scale[:, None] * factors)
+    return result
 
 
 def relative_noise(model: Model, values: FloatArray, points: FloatArray) -> float:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..analysis import Analysis
 from ..diagnosis import rank_parameters
@@ -75,13 +76,15 @@ def search(
     batch: int,
     ranks: str | None = None,
     repetitions: int = REPETITIONS,
+    oversubscribed: NDArray[np.bool_] | None = None,
 ) -> Search:
     """Return what a strategy suggests to measure next for the prediction of the time at a target.
 
     candidates: (N, m) points of the search space, columns as the parameters of the experiment. Runs at other points
     count in the models alone. ranks: the parameter that is the number of ranks; by default it is found by its name or
-    by the size of communicators. Raises ModelingError if there are no times, the target does not fit, or nothing says
-    which parameter is the number of ranks.
+    by the size of communicators. oversubscribed: (N,) where ranks will share processors; those with as many ranks as a
+    measured configuration where they did are added. Raises ModelingError if there are no times, the target does not
+    fit, or nothing says which parameter is the number of ranks.
     """
     if "time" not in experiment.values:
         raise ModelingError(f"{experiment.name}: there is no time to predict; measure without --effort-only")
@@ -90,7 +93,8 @@ def search(
             f"the target needs a value for each of: {', '.join(experiment.parameters) or 'no parameter'}"
         )
     place = np.array([float(target[name]) for name in experiment.parameters])
-    processes = candidates[:, _ranks_column(experiment, ranks)] if ranks != "1" else np.ones(len(candidates))
+    column = None if ranks == "1" else _ranks_column(experiment, ranks)
+    processes = np.ones(len(candidates)) if column is None else candidates[:, column]
     measured = _at_candidates(experiment, candidates)
     entries = [entry.model for entry in analysis.models("time")]
     predicted = np.zeros(len(candidates))
@@ -106,7 +110,12 @@ def search(
     of_program = np.flatnonzero(~experiment.tree.start_and_end)
     paths = of_program[np.argsort(-at_target[of_program], kind="stable")[:MOST_PATHS]]
     models = tuple(entries[path] for path in paths.tolist())
-    state = State(experiment.parameters, candidates, place, measured[paths], models, costs, repetitions)
+    shared = _shared(experiment, candidates, column)
+    if oversubscribed is not None:
+        shared = shared | oversubscribed
+    if shared.all():  # nothing else can be measured, which the notes of the models say
+        shared = np.zeros(len(candidates), dtype=bool)
+    state = State(experiment.parameters, candidates, place, measured[paths], models, costs, repetitions, shared)
     spent = float((np.nansum(totals, axis=1) * processes).sum()) / SECONDS
     whole = float(costs.sum()) * repetitions
     left = budget.hours(whole) - spent
@@ -131,6 +140,17 @@ def _ranks_column(experiment: Experiment, ranks: str | None) -> int:
             f"{', '.join(experiment.parameters)}, or 1 if all runs have as many"
         )
     return experiment.parameters.index(known[0])
+
+
+def _shared(experiment: Experiment, candidates: FloatArray, column: int | None) -> NDArray[np.bool_]:
+    """Return which candidates (N,) have as many ranks as a measured configuration whose ranks shared processors.
+
+    column: of the parameter that is the number of ranks; None if there is none.
+    """
+    points = experiment.points[~experiment.dedicated]
+    if column is None or not len(points):
+        return np.asarray((candidates[:, None] == points).all(axis=2).any(axis=1), dtype=bool)
+    return np.asarray(candidates[:, column] >= points[:, column].min(), dtype=bool)
 
 
 def _at_candidates(experiment: Experiment, candidates: FloatArray) -> FloatArray:

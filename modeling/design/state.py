@@ -27,7 +27,8 @@ class State:
     parameters: names, m of them. candidates: (N, m) the points that can be measured, each once.
     target: (m,) the point that is to be predicted. values: (K, N, R) the measured values of K call paths, NaN where
     not measured; repetitions of a point stand in the first columns. models: of the K call paths.
-    costs: (N,) core hours of one run at each candidate. repetitions: most runs of one point.
+    costs: (N,) core hours of one run at each candidate. repetitions: most runs of one point. oversubscribed: (N,) where
+    ranks will share processors, so that times contain waiting for one; None if nowhere.
     """
 
     parameters: tuple[str, ...]
@@ -37,6 +38,7 @@ class State:
     models: tuple[Model | NoModel, ...]
     costs: FloatArray
     repetitions: int = REPETITIONS
+    oversubscribed: NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
         points, parameters = self.candidates.shape
@@ -57,6 +59,11 @@ class State:
     def measured(self) -> IntArray:
         """The numbers of the candidates that were measured."""
         return np.flatnonzero(self.counts)
+
+    @cached_property
+    def shared(self) -> NDArray[np.bool_]:
+        """Where times say nothing, as ranks share processors, (N,)."""
+        return np.zeros(len(self.costs), dtype=bool) if self.oversubscribed is None else self.oversubscribed
 
     def affordable(self, budget: float) -> NDArray[np.bool_]:
         """Return the candidates that one more run of fits the budget and the limit of repetitions, (N,)."""

@@ -133,6 +133,9 @@ UNUSUAL_COMPLEXITY = 0.5
 # --- noisy values: benchmarks/modeling_accuracy.py; Extra-P's least part from Extra-P 4.2.5
 # A coefficient costs 3 where the Bayesian information criterion has log(points).
 NOISY = Penalties(coefficient=3.0, complexity=0.5, negative=5.0, parameter=5.0)
+# Penalty of each term and of each two units of its exponent (Options.growth_penalty) where nothing checks growth: times
+# of operations of which nothing else is known, parameters with two values, through which every power goes.
+UNCHECKED_GROWTH = 4.0
 # Left-out errors count with this power at least beside those in sample, however well repetitions say what noise is.
 LEAST_LEFT_OUT = 0.25
 # Counts that deviate, at points on no lines.

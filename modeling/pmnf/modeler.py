@@ -13,7 +13,7 @@ from ..experiment import FloatArray, Metric
 from ..parallel import batches, workers_for
 from ..process_grid import ProcessGrid
 from .build import build_models, median_first
-from .calibration import LARGEST_VALUE
+from .calibration import LARGEST_VALUE, UNCHECKED_GROWTH
 from .counts import model_counts
 from .criterion.criterion import choose
 from .criterion.evidence import Evidence
@@ -172,7 +172,7 @@ class _Batch:
             return self._constants()
         few = [names[i] for i in varying if np.unique(points[:, i]).size < 3]
         if few:
-            notes = (*notes, f"only two values of {', '.join(few)}: the growth in it is a guess")
+            notes = (*notes, f"only two values of {', '.join(few)}: how it grows is a guess that nothing checks")
         used = points[:, varying]
         tables = make_tables(used, self.options.library)
         effort = self.metric.is_effort
@@ -231,7 +231,9 @@ class _Batch:
             rule = SampleSmape(tables, values)
             return rule.relative(choose(ExtraPForms(points, tables, values).propose(), rule, 1))
         known = values, noise, self.repetitions.freedom, self.nonnegative
-        criterion = Evidence(tables, *known, growth_penalty=options.growth_penalty)
+        few = min(np.unique(column).size for column in points.T) < 3
+        growth = max(options.growth_penalty, UNCHECKED_GROWTH if few else 0.0)
+        criterion = Evidence(tables, *known, growth_penalty=growth)
         pool = Search(points, criterion).run()
         if options.selector == "evidence":
             return self._richer(points, criterion, pool)

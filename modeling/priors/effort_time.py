@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..experiment import Experiment, RegionKind
+from ..pmnf.calibration import UNCHECKED_GROWTH
 from ..pmnf.data.noise import combine
 from ..pmnf.data.preparation import not_executed
 from ..pmnf.hypotheses.library import SLOW_GROWTH
@@ -17,8 +18,6 @@ from .dedicated import dedicated_times
 from .fit import Prior, fit_priors, take
 
 TIME_ONLY = "time only"
-# Penalty of growth where nothing but noisy time is known of an operation (units of 2 log likelihood).
-_GROWTH_PENALTY = 4.0
 
 
 @dataclass(frozen=True)
@@ -93,7 +92,7 @@ def _time_only(experiment: Experiment, paths: Sequence[int], options: Options) -
     refuted, and no more than linear growth is considered.
     """
     is_mpi = {path: experiment.tree.region_of(path).kind is RegionKind.MPI for path in paths}
-    cautious = replace(options, library=SLOW_GROWTH, growth_penalty=_GROWTH_PENALTY)
+    cautious = replace(options, library=SLOW_GROWTH, growth_penalty=UNCHECKED_GROWTH)
     times, oversubscribed = dedicated_times(experiment, "time")
     result: dict[int, PathModel] = {}
     for rows, how in (

@@ -2,7 +2,8 @@
 
 Keys: "parameters"; "points" (rows of the configurations, in rising order); "oversubscribed" (flags of those);
 "ranges" (lowest and highest value of each parameter); "far" (times beyond these from which a prediction is no longer
-checked); "repetitions" per metric and configuration;
+checked); "open" (upper over lower end of intervals that leave a value open);
+"repetitions" per metric and configuration;
 "target" and "scale" (one number per parameter: where the ranking and the diagnosis start); "slowdowns" (null: no
 diagnosis) and "blind" (what the diagnosis cannot see); "metrics"; "regions"; "region" and "parent" per call path;
 "start_and_end" (call paths that are no part of the program);
@@ -23,7 +24,7 @@ from quipu.modeling.analysis import Analysis
 from quipu.modeling.behaviour import Behaviour
 from quipu.modeling.diagnosis import Slowdown, blind_spots, scale_of
 from quipu.modeling.experiment import Experiment, FloatArray, Metric
-from quipu.modeling.extrapolation import FAR
+from quipu.modeling.extrapolation import FAR, OPEN
 from quipu.modeling.pmnf.changes import Change
 from quipu.modeling.pmnf.model import Factor, Model, Term
 
@@ -60,6 +61,7 @@ def report_data(
         "oversubscribed": (~experiment.dedicated[order]).tolist(),
         "ranges": _ranges(points),
         "far": json_number(FAR),
+        "open": json_number(OPEN),
         "repetitions": {name: repetitions(experiment.values[name][:, order, :]).sum(axis=1).tolist() for name in names},
         "target": [
             json_number(float(target.get(name, 4 * column.max() if column.size else 1.0)))

@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
-from ..text import START_AND_END, beyond_text, core_hours, factor, number, path_text, percent, quantity
+from ..text import START_AND_END, beyond_text, core_hours, factor, interval_text, number, path_text, percent, quantity
 from ..views import ChangeRow, Check, ConfigurationRow, ModelRow, NoiseRow, RankedRow
 from .glyphs import Layout, clean, elide
 from .names import shorten
@@ -68,8 +68,8 @@ def ranking_table(
     texts: list[tuple[str, ...]] = []
     for place, row in enumerate((*rows, *start_and_end), start=1):
         inside = place <= len(rows)
-        ends = [quantity(end, unit) for end in (row.low, row.high) if end is not None]
-        numbers = quantity(row.value, unit), percent(row.share) if inside else "", " .. ".join(ends)
+        ends = interval_text(row.low, row.high, unit)
+        numbers = quantity(row.value, unit), percent(row.share) if inside else "", ends
         marks = beyond_text(row.beyond), "oversubscribed" if row.oversubscribed else ""
         texts.append((str(place) if inside else "", path_text(row.path), *numbers, *marks, row.formula))
     headings = ("", "call path", "predicted", "share", "90 % interval", "beyond", "", "model")

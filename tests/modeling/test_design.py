@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -154,6 +155,20 @@ def test_a_run_in_a_batch_counts_for_those_after_it() -> None:
     doubt.measure(24)
     assert math.isclose(before - doubt.variance, gain, rel_tol=1e-6)
     assert doubt.gains()[24] < gain
+
+
+def test_doubt_about_exponents_leads_to_large_runs_where_the_target_is_far() -> None:
+    points = 2.0 ** np.arange(5)[:, None]
+    random = np.random.default_rng(4)
+    measured = np.full((5, 4), np.nan)
+    measured[:, 0] = (100 / points[:, 0] + 1) * random.uniform(0.98, 1.02, 5)
+    models = tuple(fit_models(points, measured[None], TIME, ("p",)))
+    costs = 100 + points[:, 0]
+    state = State(("p",), points, np.array([64.0]), measured[None], models, costs)
+    chosen = Posterior().suggest(state, 1e9, 4)
+    assert np.mean([points[one.candidate, 0] for one in chosen]) >= 4
+    crowded = replace(state, oversubscribed=points[:, 0] > 4)
+    assert all(points[one.candidate, 0] <= 4 for one in Posterior().suggest(crowded, 1e9, 4))
 
 
 def test_without_doubt_a_cheap_run_checks() -> None:

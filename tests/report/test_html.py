@@ -22,7 +22,7 @@ from quipu.modeling.pmnf import Change, Deviation
 from quipu.modeling.pmnf.model import Alternative, Factor, Model, Term
 from quipu.report.html import html_report
 from quipu.report.html.page import script_json
-from quipu.report.text import quantity
+from quipu.report.text import interval_text, quantity
 from quipu.report.views import PlacedModel
 
 from .browser import document, instrumented
@@ -206,7 +206,7 @@ def test_quantiles_of_mixtures_in_the_page_are_those_of_the_models(tmp_path: Pat
         assert form_of_path is not None
         expected = form_of_path.predict((64.0,))
         assert middle == quantity(expected.value, "s")
-        ends = f"{quantity(expected.lower, 's')} .. {quantity(expected.upper, 's')}"
+        ends = interval_text(expected.lower, expected.upper, "s")
         assert interval == (ends if expected.upper > expected.lower else "-")
 
 

@@ -61,9 +61,9 @@ class Evidence(Criterion):
         return result
 
     def growth(self, specification: Specification) -> FloatArray:
-        """Return how many units of growth the products of hypotheses (..., K, m) are, (..., K)."""
+        """Return how many units of growth, or of its opposite, the products of hypotheses (..., K, m) are, (..., K)."""
         used = (specification >= 0).any(axis=-1)
-        return np.where(used, 1.0 + 0.5 * self.tables.order(specification), 0.0)
+        return np.where(used, 1.0 + 0.5 * np.abs(self.tables.order(specification)), 0.0)
 
     def rough(self, with_constant: Solution, without: Solution, total: FloatArray, penalty: FloatArray) -> FloatArray:
         """Return scores (N, H) from explained squares, the better of with and without a constant.
@@ -109,6 +109,7 @@ def score(
     unknown = np.maximum(1.0 - freedom / points, LEAST_LEFT_OUT)[:, None]
     with np.errstate(invalid="ignore", divide="ignore"):
         ratio = np.where(residual > 0, np.minimum(left_out, 1e150) / np.maximum(residual, 1e-150), 1.0)
+        ratio = np.where(np.isinf(left_out) & np.isfinite(residual), 1.0, ratio)  # nothing is left out of so few points
         squares = points * residual**2 * ratio**unknown
     return minus_log_likelihood(squares, points, noise[:, None], freedom[:, None], 1e-24) + complexity
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import inf, isfinite, log, sqrt
+from math import inf, isfinite, sqrt
 
 import numpy as np
 
@@ -116,17 +116,21 @@ class Model:
         """Return the standard error of the model at a point, from its covariance."""
         if not self.covariance:
             return 0.0
-        basis = [1.0]
-        for term in self.terms:
-            basis.append(float(evaluate(self.parameters, 0.0, (Term(1.0, term.factors),), [point])[0]))
-        vector = np.asarray(basis)
-        if len(self.covariance) > vector.size:
-            logs = np.array([log(x) if x > 0 else 0.0 for x in map(float, point)])
-            value = float(self.evaluate([point])[0])
-            vector = np.concatenate([vector, *(vector * own for own in logs), value * logs**2])
+        vector = self.sensitivities([point])[0]
         with np.errstate(over="ignore", invalid="ignore"):
             variance = float(vector @ np.asarray(self.covariance) @ vector)
         return sqrt(variance) if 0.0 < variance < inf else 0.0
+
+    def sensitivities(self, points: FloatArray | Sequence[Sequence[float]]) -> FloatArray:
+        """Return how the model changes at points (C, m) with each row of its covariance, (C, rows)."""
+        places = np.asarray(points, dtype=np.float64)
+        terms = [evaluate(self.parameters, 0.0, (Term(1.0, term.factors),), places) for term in self.terms]
+        basis = np.stack([np.ones(len(places)), *terms], axis=1)
+        if len(self.covariance) <= basis.shape[1]:
+            return basis
+        logs = np.log(np.where(places > 0.0, places, 1.0))
+        changes = [basis * own[:, None] for own in logs.T]
+        return np.concatenate([basis, *changes, self.evaluate(places)[:, None] * logs**2], axis=1)
 
     def lead(self, parameter: str) -> Exponents:
         """Return (i, j): the model grows like x^i log2^j(x) in this parameter, the others fixed."""

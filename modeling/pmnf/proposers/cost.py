@@ -83,7 +83,7 @@ class Search:
         pools += [self._precise(own.specification, own.near) for own in likely]
         best = merge(pools, NOISY_POOL)
         if self.parameters == 1:
-            return self._without_constant(best)
+            return self._without_constant(merge([best, self._alone()], NOISY_POOL) if len(self.points) < 3 else best)
         if starts.shape[1]:
             return self._without_constant(merge([best, self._from(starts)], NOISY_POOL))
         best = self._swept(best, 1)
@@ -157,6 +157,12 @@ class Search:
         rough = self.criterion.rough(*both, total, penalty + self.criterion.effects(terms))
         best = lowest(rough, NOISY_POOL)
         return _likely([(terms[best], np.take_along_axis(rough, best, axis=1))])
+
+    def _alone(self) -> Pool:
+        """Return the best functions of the only parameter without a constant."""
+        paths, number = len(self.values), len(self.tables.terms[0])
+        terms = np.tile(np.arange(number, dtype=np.int16), paths)[:, None, None]
+        return choose([Candidates(np.repeat(np.arange(paths), number), terms, False)], self.criterion, NOISY_POOL)
 
     def _without_constant(self, pool: Pool) -> Pool:
         """Add the best hypotheses without their constant where they have one that is above zero by chance."""
@@ -272,7 +278,7 @@ class Search:
             total = ((part.criterion.weights * part.values) ** 2).sum(axis=1)
             penalty = self.penalties.complexity * has.sum() * self.tables.cost[parameter][:-1]
             if self.growth_penalty:
-                penalty = penalty + 0.5 * self.growth_penalty * has.sum() * self.tables.order_of(parameter)
+                penalty = penalty + 0.5 * self.growth_penalty * has.sum() * np.abs(self.tables.order_of(parameter))
             rough = part.criterion.rough(*both, total, penalty)
             chosen = lowest(rough, number)
             rough = np.take_along_axis(rough, chosen, axis=1)

@@ -158,7 +158,8 @@ function drawRanking() {
   table.tFoot.replaceChildren(...below);
 }
 
-const withInterval = (one, unit) => quantity(one.middle, unit) + (one.high > one.low ? `, 90 % interval ${quantity(one.low, unit)} .. ${quantity(one.high, unit)}` : "");
+const intervalText = (low, high, unit) => (low > 0 && high > DATA.open * low ? "cannot be known" : `${quantity(low, unit)} .. ${quantity(high, unit)}`);
+const withInterval = (one, unit) => quantity(one.middle, unit) + (one.high > one.low ? `, 90 % interval ${intervalText(one.low, one.high, unit)}` : "");
 
 // The program as a whole, and the start and the end of MPI beside it.
 function totals(program, outside, metric, set, point) {
@@ -196,7 +197,7 @@ function rankedRow(path, one, place, whole, metric, set) {
   const row = element("tr", { "data-path": path, class: path === state.path ? "chosen" : "" });
   row.append(element("td", { class: "number" }, place), name);
   row.append(element("td", { class: "number" }, quantity(one.middle, metric.unit)));
-  row.append(element("td", { class: "number interval" }, high > low ? `${quantity(low, metric.unit)} .. ${quantity(high, metric.unit)}` : "-"));
+  row.append(element("td", { class: "number interval" }, high > low ? intervalText(low, high, metric.unit) : "-"));
   row.append(element("td", { class: "number" }, isStartOrEnd[path] ? "" : percent(whole > 0 ? one.middle / whole : NaN)), formula);
   return row;
 }
