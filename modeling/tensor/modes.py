@@ -15,8 +15,8 @@ IntArray = NDArray[np.intp]
 Kind = Literal["numeric", "categorical"]
 FEW_VALUES = 24
 """A parameter with at most so many values has a knot at each of them."""
-FIRST_CELLS = 16
-"""Cells of a parameter with more values before the grid is refined."""
+FIRST_CELLS = (128, 128, 64, 32, 16)
+"""Cells of each parameter with more values before grids are refined, by the number of such parameters less one."""
 
 
 @dataclass(frozen=True)
@@ -103,22 +103,20 @@ class Mode:
         return bands
 
 
-def numeric_mode(x: FloatArray, parameter: int, logarithmic: bool | None = None, knots: FloatArray | None = None) -> Mode:
-    """Return the mode of a numeric parameter: a knot at each value if these are few, else a regular grid.
+def numeric_mode(
+    x: FloatArray, parameter: int, logarithmic: bool | None = None, knots: FloatArray | None = None
+) -> Mode:
+    """Return the mode of a numeric parameter, with knots given in units of the parameter, or at each measured value.
 
-    logarithmic: None: where the logarithms of the values are less skewed than the values. knots: given by the user, in
-    units of the parameter.
+    logarithmic: None: where the logarithms of the values are less skewed than the values.
     """
     values = np.unique(x[:, parameter])
     if logarithmic is None:
         logarithmic = bool(values[0] > 0 and _skewness(np.log(values)) <= _skewness(values))
     if knots is not None:
         values = np.unique(np.asarray(knots, dtype=np.float64))
-    mode = Mode((parameter,), (1,), "numeric", logarithmic, np.empty(0), knots is None and len(values) <= FEW_VALUES)
     places = np.log(values) if logarithmic else values
-    if mode.indexed or knots is not None:
-        return replace(mode, knots=places)
-    return replace(mode, knots=_grid(mode.scaled(x)))
+    return Mode((parameter,), (1,), "numeric", logarithmic, places, indexed=knots is None)
 
 
 def categorical_mode(x: FloatArray, parameter: int) -> Mode:
@@ -128,12 +126,12 @@ def categorical_mode(x: FloatArray, parameter: int) -> Mode:
 
 def derived_mode(x: FloatArray, first: int, second: int, sign: int) -> Mode:
     """Return the mode of the product (sign 1) or ratio (sign -1) of two positive parameters, on a logarithmic grid."""
-    mode = Mode((first, second), (1, sign), "numeric", True, np.empty(0), False)
+    mode = Mode((first, second), (1, sign), "numeric", True, np.empty(0), indexed=True)
     z = mode.scaled(x)
     values = distinct(z)
     if len(values) <= FEW_VALUES:
         return replace(mode, knots=values)
-    return replace(mode, knots=_grid(z))
+    return replace(mode, knots=_grid(z, FIRST_CELLS[-1]), indexed=False)
 
 
 def distinct(z: FloatArray) -> FloatArray:
@@ -142,7 +140,7 @@ def distinct(z: FloatArray) -> FloatArray:
     return values[np.concatenate([[True], np.diff(values) > 1e-9 * max(1.0, float(np.abs(values).max()))])]
 
 
-def _grid(z: FloatArray, cells: int = FIRST_CELLS) -> FloatArray:
+def _grid(z: FloatArray, cells: int) -> FloatArray:
     """Return uniform knots, or quantiles where half of the uniform cells would be empty."""
     uniform = np.linspace(z.min(), z.max(), cells + 1)
     if np.count_nonzero(np.histogram(z, uniform)[0]) * 2 >= cells:
@@ -156,16 +154,28 @@ def _skewness(values: FloatArray) -> float:
 
 
 def modes_of(
-    x: FloatArray, categorical: Sequence[int] = (), spacing: Sequence[bool | None] = (), knots: Sequence[FloatArray | None] = ()
+    x: FloatArray,
+    categorical: Sequence[int] = (),
+    spacing: Sequence[bool | None] = (),
+    knots: Sequence[FloatArray | None] = (),
 ) -> tuple[Mode, ...]:
     """Return a mode for each parameter that takes more than one value. spacing, knots: as `numeric_mode` has them."""
-    result = []
+    result: list[Mode] = []
+    regular = []
     for parameter in range(x.shape[1]):
         if np.all(x[:, parameter] == x[0, parameter]):
             continue
+        given = knots[parameter] if knots else None
         if parameter in categorical:
             result.append(categorical_mode(x, parameter))
-        else:
-            logarithmic = spacing[parameter] if spacing else None
-            result.append(numeric_mode(x, parameter, logarithmic, knots[parameter] if knots else None))
+            continue
+        mode = numeric_mode(x, parameter, spacing[parameter] if spacing else None, given)
+        if given is None and mode.size > FEW_VALUES:
+            regular.append(len(result))
+        result.append(mode)
+    cells = FIRST_CELLS[min(len(regular), len(FIRST_CELLS)) - 1]
+    cells = max(4, min(cells, len(x) // 16))
+    for number in regular:
+        mode = result[number]
+        result[number] = replace(mode, knots=_grid(mode.scaled(x), cells), indexed=False)
     return tuple(result)

@@ -22,11 +22,9 @@ RATE = 3e9
 GAIN = 0.004
 """Share of the error that a step must save to be kept."""
 RANKS = (4, 8, 16, 24, 32, 48)
-SWEEPS, FEW_SWEEPS = 25, 8
+SWEEPS, FEW_SWEEPS = 20, 8
 MOST_DERIVED = 3
-import os
-WARM=os.environ.get("WARM")=="1"
-DERIVED_GAIN = 0.03
+DERIVED_GAIN = 0.02
 """Share of the error that a derived mode must save: it costs as much as any other mode in every later step."""
 DERIVED_ROWS = 4096
 """Rows that derived modes are looked for with."""
@@ -97,15 +95,18 @@ class Search:
     def run(self, first: Candidate) -> Candidate:
         """Return the best candidate that the budget finds, starting from the first."""
         best = self._fitted(first, SWEEPS)
+        self.budget.operations -= self._cost(best, SWEEPS)
         self._note("start", best, True)
-        best = self._derive(self._tune(self._refine(best), ("ridge", "smoothness")))
-        for rank in RANKS:
-            if rank > best.rank:
-                wider = self._try(f"rank {rank}", best, self._wider(best, rank), SWEEPS)
-                if wider is best:
-                    break
-                best = wider
-        return self._refine(self._tune(best, ("smoothness",)))
+        best = self._tune(self._derive(self._tune(self._refine(best))))
+        for rank in [rank for rank in RANKS if rank > best.rank]:
+            start = best
+            for factor in (10.0, 1.0):
+                penalty = replace(start.penalty, smoothness=start.penalty.smoothness * factor)
+                again = replace(self._restarted(start, rank), penalty=penalty)
+                best = self._try(f"rank {rank}, smoothness {penalty.smoothness:.0e}", best, again, SWEEPS)
+            if best is start:
+                break
+        return self._tune(self._refine(best))
 
     def fit_all(self, best: Candidate, rows: Rows, sweeps: int) -> Decomposition:
         """Return the decomposition of all rows, from the factors of the first fold."""
@@ -115,8 +116,7 @@ class Search:
 
     def _try(self, name: str, best: Candidate, changed: Candidate, sweeps: int, gain: float = GAIN) -> Candidate:
         """Return the better one of two candidates, of which the second is fitted first, or the first without budget."""
-        rows = sum(len(train) for train, _ in self.folds)
-        cost = self.budget.cost(changed.modes, changed.rank, rows, sweeps)
+        cost = self._cost(changed, sweeps)
         if cost > self.budget.operations or changed.parameters > self.budget.parameters:
             return best
         self.budget.operations -= cost
@@ -145,15 +145,13 @@ class Search:
             self._prepared = (modes, pairs)
         return self._prepared[1]
 
-    def _wider(self, best: Candidate, rank: int) -> Candidate:
-        """Return a candidate with more components, the new ones small and random."""
-        if WARM:
-            new = started(best.modes, rank - best.rank, self.random, best.error)
-            fits = [
-                Decomposition([np.hstack(pair) for pair in zip(fit.factors, new, strict=True)]) for fit in best.fits
-            ]
-        else: fits=[Decomposition(started(best.modes, rank, self.random)) for fit in best.fits]
-        return replace(best, fits=fits)
+    def _restarted(self, best: Candidate, rank: int) -> Candidate:
+        """Return a candidate of another rank, from random factors: better than adding components to what is there."""
+        return replace(best, fits=[Decomposition(started(best.modes, rank, self.random)) for _ in best.fits])
+
+    def _cost(self, candidate: Candidate, sweeps: int) -> float:
+        rows = sum(len(train) for train, _ in self.folds)
+        return self.budget.cost(candidate.modes, candidate.rank, rows, sweeps)
 
     def _refine(self, best: Candidate) -> Candidate:
         """Halve the cells of all grids as long as that pays."""
@@ -175,16 +173,15 @@ class Search:
             best = finer
         return best
 
-    def _tune(self, best: Candidate, names: Sequence[str]) -> Candidate:
+    def _tune(self, best: Candidate) -> Candidate:
         """Change penalties by factors of ten as long as that pays more than as many sweeps without a change."""
-        for name in names:
-            best = self._try("more sweeps", best, best, FEW_SWEEPS)
-            for factor in (0.1, 10.0):
+        best = self._try("more sweeps", best, best, FEW_SWEEPS)
+        for name, factors in (("smoothness", (0.1, 10.0)), ("ridge", (0.1, 10.0))):
+            for factor in factors:
                 start = best
                 while 1e-13 < (value := getattr(best.penalty, name) * factor) < 1.0:
-                    tried = self._try(
-                        f"{name} {value:.0e}", best, replace(best, penalty=replace(best.penalty, **{name: value})), FEW_SWEEPS
-                    )
+                    penalty = replace(best.penalty, **{name: value})
+                    tried = self._try(f"{name} {value:.0e}", best, replace(best, penalty=penalty), FEW_SWEEPS)
                     if tried is best:
                         break
                     best = tried
@@ -202,7 +199,7 @@ class Search:
             fits = [Decomposition([*fit.factors, factor]) for fit, factor in zip(best.fits, factors, strict=True)]
             wider = replace(best, modes=(*best.modes, mode), fits=fits)
             name = f"{mode.parameters[0]}{'*' if mode.signs[1] > 0 else '/'}{mode.parameters[1]}"
-            tried = self._try(name, best, wider, SWEEPS, DERIVED_GAIN)
+            tried = self._try(name, best, wider, FEW_SWEEPS, DERIVED_GAIN)
             if tried is best:
                 return best
             best = tried
