@@ -130,6 +130,28 @@ class Decomposition:
             self.sweeps += 1
         self.factors = plain
 
+    def sweep_parts(
+        self, modes: Sequence[Mode], x: FloatArray, target: FloatArray, penalty: Penalty, part: int
+    ) -> None:
+        """Run one sweep over rows that are too many to prepare at once: normal equations are summed over parts."""
+        for number, mode in enumerate(modes):
+            gram: FloatArray | float = 0.0
+            right: FloatArray | float = 0.0
+            for begin in range(0, len(x), part):
+                rows = Rows(modes, x[begin : begin + part], target[begin : begin + part])
+                others = np.ones((rows.count, self.rank), dtype=np.float32)
+                for other, basis in enumerate(rows.bases):
+                    if other != number:
+                        others *= basis.at(self.factors[other])
+                residual = np.abs(rows.target - (others * rows.bases[number].at(self.factors[number])).sum(axis=1))
+                scale = HUBER * 1.4826 * float(np.median(residual)) + 1e-12
+                roots = np.sqrt(1.0 / np.maximum(1.0, residual / np.float32(scale)))
+                gram = gram + rows.bases[number].normal(others, roots)
+                right = right + rows.bases[number].transposed @ (others * (rows.target * roots**2)[:, None])
+            self.factors[number] = solve_mode(
+                mode, np.asarray(gram), np.asarray(right, dtype=np.float64), penalty, len(x)
+            )
+
     def _update(
         self,
         modes: Sequence[Mode],

@@ -15,8 +15,10 @@ IntArray = NDArray[np.intp]
 Kind = Literal["numeric", "categorical"]
 FEW_VALUES = 24
 """A parameter with at most so many values has a knot at each of them."""
-FIRST_CELLS = (128, 128, 64, 32, 16)
-"""Cells of each parameter with more values before grids are refined, by the number of such parameters less one."""
+MOST_NEW_KNOTS = 32
+"""Knots by which a grid grows at a time on each side."""
+FIRST_CELLS = (256, 256, 64, 16)
+"""Cells of each parameter with more values before grids are refined, by the number of modes less one."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,26 @@ class Mode:
         matrix[odd, np.arange(self.size - 1)] = matrix[odd, np.arange(1, self.size)] = 0.5
         return replace(self, knots=knots), matrix
 
+    def extended(self, x: FloatArray) -> tuple[Mode, FloatArray]:
+        """Return the mode with knots for all rows, and the matrix that takes values to its knots.
+
+        New knots have the width of the outermost cell and its value; a category that is new has the mean of all.
+        """
+        z = self.scaled(x)
+        if self.kind == "categorical":
+            new = np.setdiff1d(z, self.knots)
+            fresh = np.full((len(new), self.size), 1.0 / self.size)
+            knots = np.concatenate([self.knots, new])
+            order = np.argsort(knots)
+            return replace(self, knots=knots[order]), np.vstack([np.eye(self.size), fresh])[order]
+        step = self.knots[1:] - self.knots[:-1]
+        before = _beyond(self.knots[0] - z.min(), step[0] if len(step) else 0.0)
+        after = _beyond(z.max() - self.knots[-1], step[-1] if len(step) else 0.0)
+        knots = np.concatenate([self.knots[0] - before[::-1], self.knots, self.knots[-1] + after])
+        eye = np.eye(self.size)
+        matrix = np.vstack([np.repeat(eye[:1], len(before), axis=0), eye, np.repeat(eye[-1:], len(after), axis=0)])
+        return replace(self, knots=knots, indexed=bool(self.indexed and np.isin(z, knots).all())), matrix
+
     def roughness(self) -> FloatArray:
         """Return the bands (3, size) of the penalty ∫ f″² of functions on this grid scaled to unit length.
 
@@ -108,11 +130,12 @@ def numeric_mode(
 ) -> Mode:
     """Return the mode of a numeric parameter, with knots given in units of the parameter, or at each measured value.
 
-    logarithmic: None: where the logarithms of the values are less skewed than the values.
+    logarithmic: None: where the logarithms of the column are less skewed than the column.
     """
     values = np.unique(x[:, parameter])
     if logarithmic is None:
-        logarithmic = bool(values[0] > 0 and _skewness(np.log(values)) <= _skewness(values))
+        column = x[:, parameter]
+        logarithmic = bool(values[0] > 0 and _skewness(np.log(column)) <= _skewness(column))
     if knots is not None:
         values = np.unique(np.asarray(knots, dtype=np.float64))
     places = np.log(values) if logarithmic else values
@@ -132,6 +155,14 @@ def derived_mode(x: FloatArray, first: int, second: int, sign: int) -> Mode:
     if len(values) <= FEW_VALUES:
         return replace(mode, knots=values)
     return replace(mode, knots=_grid(z, FIRST_CELLS[-1]), indexed=False)
+
+
+def _beyond(distance: float, step: float) -> FloatArray:
+    """Return distances of knots from the edge of a grid, so that they reach `distance`; none inside of the grid."""
+    if distance <= 0.0:
+        return np.empty(0)
+    count = max(1, min(MOST_NEW_KNOTS, int(np.ceil(distance / step)))) if step > 0 else 1
+    return np.linspace(distance / count, distance, count)
 
 
 def distinct(z: FloatArray) -> FloatArray:
@@ -173,7 +204,7 @@ def modes_of(
         if given is None and mode.size > FEW_VALUES:
             regular.append(len(result))
         result.append(mode)
-    cells = FIRST_CELLS[min(len(regular), len(FIRST_CELLS)) - 1]
+    cells = FIRST_CELLS[min(len(result), len(FIRST_CELLS)) - 1] if result else 0
     cells = max(4, min(cells, len(x) // 16))
     for number in regular:
         mode = result[number]

@@ -24,6 +24,10 @@ GAIN = 0.004
 RANKS = (4, 8, 16, 24, 32, 48)
 SWEEPS, FEW_SWEEPS = 20, 8
 MOST_DERIVED = 3
+LIMITS = {"smoothness": 1e-14, "ridge": 1e-8}
+"""Lowest penalties that are tried."""
+START = ((4, 1e-10), (4, 1e-10), (16, 1e-8), (16, 1e-6))
+"""Rank and smoothness that the search begins with, by the number of modes less one: docs/design/tensor.md."""
 DERIVED_GAIN = 0.02
 """Share of the error that a derived mode must save: it costs as much as any other mode in every later step."""
 DERIVED_ROWS = 4096
@@ -90,6 +94,7 @@ class Search:
         """folds: pairs of numbers of rows that train and that are held out; target: centred and scaled."""
         self.x, self.target, self.folds, self.budget, self.random = x, target, folds, budget, random
         self.steps: list[Step] = []
+        self.fixed: frozenset[str] = frozenset()
         self._prepared: tuple[tuple[Mode, ...], list[tuple[Rows, Rows]]] | None = None
 
     def run(self, first: Candidate) -> Candidate:
@@ -97,16 +102,17 @@ class Search:
         best = self._fitted(first, SWEEPS)
         self.budget.operations -= self._cost(best, SWEEPS)
         self._note("start", best, True)
-        best = self._tune(self._derive(self._tune(self._refine(best))))
-        for rank in [rank for rank in RANKS if rank > best.rank]:
+        best = self._tune(self._refine(self._derive(best)))
+        tuned = best
+        for rank in [rank for rank in RANKS if rank > best.rank and "rank" not in self.fixed]:
             start = best
-            for factor in (10.0, 1.0):
+            for factor in (1.0,) if "smoothness" in self.fixed else (10.0, 1.0):
                 penalty = replace(start.penalty, smoothness=start.penalty.smoothness * factor)
                 again = replace(self._restarted(start, rank), penalty=penalty)
                 best = self._try(f"rank {rank}, smoothness {penalty.smoothness:.0e}", best, again, SWEEPS)
             if best is start:
                 break
-        return self._tune(self._refine(best))
+        return best if best is tuned else self._tune(self._refine(best))
 
     def fit_all(self, best: Candidate, rows: Rows, sweeps: int) -> Decomposition:
         """Return the decomposition of all rows, from the factors of the first fold."""
@@ -155,7 +161,7 @@ class Search:
 
     def _refine(self, best: Candidate) -> Candidate:
         """Halve the cells of all grids as long as that pays."""
-        while not all(mode.indexed for mode in best.modes):
+        while "cells" not in self.fixed and not all(mode.indexed for mode in best.modes):
             modes, matrices = [], []
             for mode in best.modes:
                 wanted = not mode.indexed and 2 * mode.size - 1 <= len(self.x) // 8
@@ -177,9 +183,9 @@ class Search:
         """Change penalties by factors of ten as long as that pays more than as many sweeps without a change."""
         best = self._try("more sweeps", best, best, FEW_SWEEPS)
         for name, factors in (("smoothness", (0.1, 10.0)), ("ridge", (0.1, 10.0))):
-            for factor in factors:
+            for factor in () if name in self.fixed else factors:
                 start = best
-                while 1e-13 < (value := getattr(best.penalty, name) * factor) < 1.0:
+                while LIMITS[name] < (value := getattr(best.penalty, name) * factor) < 0.1:
                     penalty = replace(best.penalty, **{name: value})
                     tried = self._try(f"{name} {value:.0e}", best, replace(best, penalty=penalty), FEW_SWEEPS)
                     if tried is best:
@@ -191,7 +197,7 @@ class Search:
 
     def _derive(self, best: Candidate) -> Candidate:
         """Add products and ratios of two parameters as modes as long as that pays."""
-        for _ in range(MOST_DERIVED):
+        for _ in range(0 if "derived" in self.fixed else MOST_DERIVED):
             found = self._best_derived(best)
             if found is None:
                 return best
