@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..experiment import FloatArray
-from .als import Decomposition, Penalty, Rows, started
+from .als import Decomposition, Penalty, Rows, Single, started
 from .intervals import Spread, spread_of
 from .modes import IntArray, Mode, modes_of
 from .positive import PositiveFactors, fit_positive
@@ -24,7 +24,7 @@ MEMORY_ROWS = 1 << 18
 """Rows whose products of factors are held at a time."""
 KEPT_ROWS = 8192
 """Rows of the past that `partial_fit` keeps beside new ones."""
-CHUNK = 4096
+CHUNK = 2048
 FINAL_SWEEPS = 25
 LEAST_ROWS = 12
 """Fewer rows are fitted without a choice of hyper-parameters."""
@@ -187,18 +187,12 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             return self.positive_.logs(self.modes_, x)
         if not self.modes_:
             return np.full(len(x), self.center_)
-        product: FloatArray | None = None
+        product: Single | None = None
         for mode, factor in zip(self.modes_, self.factors_, strict=True):
-            first, weights = mode.basis(x)
-            if mode.size == 1 or (mode.indexed and mode.kind == "categorical"):
-                values = factor[first] * weights[:, :1]
-                if mode.kind == "categorical" and not weights[:, 0].all():
-                    values[weights[:, 0] == 0.0] = factor.mean(axis=0)  # a category that was not measured
-            else:
-                values = factor[first] * weights[:, :1] + factor[first + 1] * weights[:, 1:]
-            product = values if product is None else product * values
+            values = _at(mode, factor.astype(np.float32), x)
+            product = values if product is None else np.multiply(product, values, out=product)
         assert product is not None
-        return self.center_ + self.scale_ * product.sum(axis=1)
+        return self.center_ + self.scale_ * product.sum(axis=1).astype(np.float64)
 
     def _clipped(self, x: FloatArray) -> FloatArray:
         low, high = self.low_.copy(), self.high_.copy()
@@ -288,6 +282,22 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.target_tags.positive_only = True
         return tags
+
+
+def _at(mode: Mode, factor: Single, x: FloatArray) -> Single:
+    """Return the factor function of a mode at rows, (N, R); a category that was not measured has the mean of all."""
+    first, weights = mode.basis(x)
+    values: Single = factor[first]
+    if mode.kind == "categorical":
+        if not weights[:, 0].all():
+            values[weights[:, 0] == 0.0] = factor.mean(axis=0)
+        return values
+    right = weights[:, 1:].astype(np.float32)
+    if mode.size > 1 and right.any():
+        if mode.indexed and np.all((right == 0.0) | (right == 1.0)):
+            return np.take(factor, first + (right[:, 0] == 1.0), axis=0)
+        values += right * (factor[first + 1] - values)
+    return values
 
 
 def _folds(count: int) -> list[tuple[IntArray, IntArray]]:
