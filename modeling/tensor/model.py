@@ -12,11 +12,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..experiment import FloatArray
 from .als import Decomposition, Penalty, Rows, Single, started
-from .intervals import Spread, spread_of
+from .intervals import spread_of
 from .modes import IntArray, Mode, modes_of
 from .positive import PositiveFactors, fit_positive
 from .selection import RANKS, RATE, START, SWEEPS, Budget, Candidate, Search, Step
-from .trend import Trend, choose_trend
+from .trend import choose_trend
 
 SEARCH_ROWS = 12_000
 """Rows that hyper-parameters are chosen with; the model is then fitted to all."""
@@ -83,7 +83,7 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.max_bytes = max_bytes
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> TensorModel:  # noqa: N803
+    def fit(self, X: Any, y: Any) -> TensorModel:
         """Fit to rows X (N, d) with times y > 0 (N,). Raises ValueError for what is no number or no positive time."""
         x, times = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
         _check_times(times)
@@ -107,7 +107,7 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self._remember(x, logs, random)
         return self
 
-    def partial_fit(self, X: Any, y: Any) -> TensorModel:  # noqa: N803
+    def partial_fit(self, X: Any, y: Any) -> TensorModel:
         """Take more rows: factors, grids and categories are updated from where they are, not fitted anew."""
         if not hasattr(self, "modes_"):
             return self.fit(X, y)
@@ -137,13 +137,13 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self._remember(x, logs, random)
         return self
 
-    def predict(self, X: Any) -> FloatArray:  # noqa: N803
+    def predict(self, X: Any) -> FloatArray:
         """Return the predicted time of each row, (N,)."""
         check_is_fitted(self, "modes_")
         x = validate_data(self, X, dtype=np.float64, reset=False)
         return np.exp(self._logs(x))
 
-    def predict_interval(self, X: Any, confidence: float = 0.9) -> tuple[FloatArray, FloatArray, FloatArray]:  # noqa: N803
+    def predict_interval(self, X: Any, confidence: float = 0.9) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return predicted times and the lower and upper ends of their intervals, (N,) each.
 
         Outside of the measured values the interval widens with the distance, by the error that the continuation had
@@ -158,7 +158,7 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         with np.errstate(over="ignore"):
             return np.exp(logs), np.exp(logs - half), np.exp(logs + half)
 
-    def extrapolated(self, X: Any) -> np.ndarray[Any, np.dtype[np.bool_]]:  # noqa: N803
+    def extrapolated(self, X: Any) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Return which parameters of which rows are outside of what was measured, (N, d); categories: not measured."""
         check_is_fitted(self, "modes_")
         x = validate_data(self, X, dtype=np.float64, reset=False)
@@ -216,9 +216,11 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             return np.arange(0), np.empty(0)
         budget = Budget(RATE * self.time_budget * 0.8, limit)
         search = Search(x[rows], target[rows], _folds(len(rows)), budget, random)
-        search.fixed = frozenset(
-            name for name in ("rank", "smoothness", "ridge") if getattr(self, name) is not None
-        ) | ({"cells"} if self.knots is not None else set()) | (set() if self.derive else {"derived"})
+        search.fixed = (
+            frozenset(name for name in ("rank", "smoothness", "ridge") if getattr(self, name) is not None)
+            | ({"cells"} if self.knots is not None else set())
+            | (set() if self.derive else {"derived"})
+        )
         fits = [Decomposition(started(modes, rank, random)) for _ in search.folds]
         best = search.run(Candidate(modes, penalty, fits))
         self.modes_, self.penalty_, self.rank_, self.steps_ = best.modes, best.penalty, best.rank, search.steps
@@ -248,7 +250,9 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         x = np.tile(self.low_, (min(KEPT_ROWS, max(self.seen_, 1)), 1))
         for mode in self.modes_:
             if len(mode.parameters) == 1:
-                places = random.choice(mode.knots, len(x)) if mode.indexed else random.uniform(*mode.knots[[0, -1]], len(x))
+                places = (
+                    random.choice(mode.knots, len(x)) if mode.indexed else random.uniform(*mode.knots[[0, -1]], len(x))
+                )
                 x[:, mode.parameters[0]] = np.exp(places) if mode.logarithmic else places
         x = self._clipped(x)
         return x, self._logs(x)

@@ -164,9 +164,13 @@ class _Arrays:
         array = self._arrays.get(name)
         if array is None:
             raise FormatError(self._source, f"has no array {name!r} in its .npz: fit the model again")
-        fits = array.ndim == len(shape) and all(want in (-1, have) for want, have in zip(shape, array.shape, strict=True))
+        fits = array.ndim == len(shape) and all(
+            want in (-1, have) for want, have in zip(shape, array.shape, strict=True)
+        )
         if not fits or not np.isfinite(array).all():
-            raise FormatError(self._source, f"array {name!r} in its .npz has another shape, or numbers that are not finite")
+            raise FormatError(
+                self._source, f"array {name!r} in its .npz has another shape, or numbers that are not finite"
+            )
         return array
 
     def mode(self, read: _ModeDocument, name: str, width: int) -> Mode:

@@ -158,9 +158,7 @@ def _fitted(
     size = np.linalg.norm(terms, axis=0)
     coefficients = nnls(terms / size, np.ones(len(x)))[0] / size
     used = coefficients > 0
-    return Trend(
-        columns, logarithmic, forms, slopes, powers, exponents[used], coefficients[used], errors, distances
-    )
+    return Trend(columns, logarithmic, forms, slopes, powers, exponents[used], coefficients[used], errors, distances)
 
 
 def _slopes(numeric: Sequence[Mode], x: FloatArray, logs: FloatArray) -> FloatArray:
@@ -169,7 +167,11 @@ def _slopes(numeric: Sequence[Mode], x: FloatArray, logs: FloatArray) -> FloatAr
     for mode in numeric:
         place = mode.scaled(x)
         low, width = place.min(), float(np.ptp(place)) or 1.0
-        design += [place - low, np.maximum(place - low - (1 - TAIL) * width, 0), np.maximum(low + TAIL * width - place, 0)]
+        design += [
+            place - low,
+            np.maximum(place - low - (1 - TAIL) * width, 0),
+            np.maximum(low + TAIL * width - place, 0),
+        ]
     matrix = np.column_stack(design)
     norms = np.linalg.norm(matrix, axis=0) + 1e-300
     scaled = matrix / norms

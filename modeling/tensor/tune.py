@@ -58,11 +58,9 @@ def best_configurations(
         points = np.stack([part.ravel() for part in np.meshgrid(*values, indexing="ij")], axis=1)
     else:
         points = np.column_stack([random.choice(value, MOST_COMBINATIONS) for value in values])
-    points = _allowed(points, predicates, model.parameters)
-    if not len(points):
+    best = _fastest(model, points, predicates)
+    if not len(best):
         raise ModelingError(f"no configuration fulfils {' and '.join(constraints)}: allow more values or loosen them")
-    times = model.model.predict(points)
-    best = points[np.argsort(times, kind="stable")[:KEPT]]
     if size > MOST_COMBINATIONS:
         best = _improved(model, best, values, predicates)
     return _choices(model, best[:count])
@@ -73,25 +71,27 @@ def _improved(
 ) -> FloatArray:
     """Return points after changes of one parameter at a time, as long as one is faster."""
     lowest = np.inf
-    while True:
+    while (now := float(model.model.predict(best[:1])[0])) < lowest:
+        lowest = now
         changed = [best]
         for number, value in enumerate(values):
             part = np.repeat(best, len(value), axis=0)
             part[:, number] = np.tile(value, len(best))
             changed.append(part)
-        points = _allowed(np.unique(np.concatenate(changed), axis=0), predicates, model.parameters)
-        times = model.model.predict(points)
-        best = points[np.argsort(times, kind="stable")[:KEPT]]
-        if not times.min() < lowest:
-            return best
-        lowest = float(times.min())
+        best = _fastest(model, np.unique(np.concatenate(changed), axis=0), predicates)
+    return best
 
 
-def _allowed(points: FloatArray, predicates: Sequence[Constraint], names: Sequence[str]) -> FloatArray:
-    if not predicates:
-        return points
-    fine = [all(one(dict(zip(names, point, strict=True))) for one in predicates) for point in points.tolist()]
-    return points[np.array(fine, dtype=bool)]
+def _fastest(model: ColumnModel, points: FloatArray, predicates: Sequence[Constraint]) -> FloatArray:
+    """Return the fastest points that fulfil all predicates, at most `KEPT`, the fastest first."""
+    found: list[int] = []
+    for row in np.argsort(model.model.predict(points), kind="stable"):
+        values = dict(zip(model.parameters, points[row].tolist(), strict=True))
+        if all(predicate(values) for predicate in predicates):
+            found.append(int(row))
+            if len(found) == KEPT:
+                break
+    return points[found]
 
 
 def _choices(model: ColumnModel, points: FloatArray) -> list[Choice]:
