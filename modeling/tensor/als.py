@@ -176,8 +176,8 @@ class Decomposition:
 def solve_mode(mode: Mode, gram: FloatArray, right: FloatArray, penalty: Penalty, count: int) -> FloatArray:
     """Return the factor of one mode, (size, R), that solves its penalized normal equations.
 
-    gram: (size, width, R, width, R) by cell, right: (size, R). Penalties of a component are scaled by the mean square of
-    the product of its other factors, so that they mean the same for all modes and scales.
+    gram: (size, width, R, width, R) by cell, right: (size, R). Penalties of a component are scaled by the mean square
+    of the product of its other factors, so that they mean the same for all modes and scales.
     """
     size, width, rank = gram.shape[:3]
     bands = width if mode.kind == "categorical" else 3

@@ -1,4 +1,4 @@
-"""Named columns of a table as the matrix that a model takes: texts become codes of categories, bad rows are left out."""
+"""Named columns of a table as the matrix that a model takes: texts become codes, bad rows are left out."""
 
 from __future__ import annotations
 

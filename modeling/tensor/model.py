@@ -215,7 +215,10 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             self.factors_ = started(modes, rank, random) if modes else []
             return np.arange(0), np.empty(0)
         budget = Budget(RATE * self.time_budget * 0.8, limit)
-        search = Search(x[rows], target[rows], _folds(len(rows)), budget, random)
+        folds = _folds(len(rows))
+        if budget.cost(modes, rank, len(folds) * len(rows), SWEEPS) > budget.operations:
+            folds = folds[:1]
+        search = Search(x[rows], target[rows], folds, budget, random)
         search.fixed = (
             frozenset(name for name in ("rank", "smoothness", "ridge") if getattr(self, name) is not None)
             | ({"cells"} if self.knots is not None else set())

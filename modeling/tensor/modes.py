@@ -168,7 +168,8 @@ def _beyond(distance: float, step: float) -> FloatArray:
 def distinct(z: FloatArray) -> FloatArray:
     """Return the values that differ by more than rounding, ascending."""
     values = np.unique(z)
-    return values[np.concatenate([[True], np.diff(values) > 1e-9 * max(1.0, float(np.abs(values).max()))])]
+    apart = np.diff(values) > 1e-9 * max(1.0, float(np.abs(values).max()))
+    return np.asarray(values[np.concatenate([[True], apart])])
 
 
 def _grid(z: FloatArray, cells: int) -> FloatArray:

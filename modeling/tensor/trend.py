@@ -98,11 +98,14 @@ def choose_trend(
         place = mode.scaled(x)
         edge = place.max() - OUTER * float(np.ptp(place))
         inner, outer = np.flatnonzero(place <= edge), np.flatnonzero(place > edge)
-        found = _errors(numeric, categorical, x, logs, inner, outer, random)
-        best = min(FORMS, key=lambda name: found[name])
-        forms.append(best if form == "auto" else form)  # type: ignore[arg-type]
-        errors.append(found[forms[-1]] if np.isfinite(found[forms[-1]]) else float(np.std(logs)))
         distances.append(float(np.mean(place[outer] - edge)) if len(outer) else 1.0)
+        if form != "auto":
+            forms.append(form)  # type: ignore[arg-type]
+            errors.append(OUTER * float(np.std(logs)))
+            continue
+        found = _errors(numeric, categorical, x, logs, inner, outer, random)
+        forms.append(min(FORMS, key=lambda name: found[name]))
+        errors.append(found[forms[-1]] if np.isfinite(found[forms[-1]]) else float(np.std(logs)))
     return _fitted(numeric, tuple(forms), x, logs, np.array(errors), np.maximum(distances, 1e-9))
 
 
