@@ -49,7 +49,9 @@ class Rows:
 
     def predicted(self, factors: Sequence[FloatArray]) -> FloatArray:
         """Return the sum over components of the products of factors at the rows, (N,)."""
-        return np.prod(np.stack(self.values(factors)), axis=0, dtype=np.float32).sum(axis=1).astype(np.float64)
+        return np.asarray(
+            np.prod(np.stack(self.values(factors)), axis=0, dtype=np.float32).sum(axis=1), dtype=np.float64
+        )
 
 
 class _Basis:
@@ -96,7 +98,7 @@ class Decomposition:
     @property
     def rank(self) -> int:
         """Number of components."""
-        return self.factors[0].shape[1]
+        return int(self.factors[0].shape[1])
 
     def sweep(self, modes: Sequence[Mode], rows: Rows, penalty: Penalty, sweeps: int, robust: bool = True) -> None:
         """Run at most so many sweeps over the modes, fewer when the loss settles. Factors are changed in place."""

@@ -153,7 +153,7 @@ def measured_values(model: ColumnModel, name: str) -> FloatArray:
     number = parameter_number(model, name)
     for mode in model.model.modes_:
         if mode.parameters == (number,):
-            return np.exp(mode.knots) if mode.logarithmic else mode.knots.copy()
+            return np.asarray(np.exp(mode.knots) if mode.logarithmic else mode.knots.copy())
     return np.array([model.model.low_[number]])
 
 

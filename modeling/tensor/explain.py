@@ -102,7 +102,7 @@ def _with(x: FloatArray, number: int, value: float) -> FloatArray:
 def _shown(values: FloatArray) -> FloatArray:
     if len(values) <= MOST_VALUES:
         return values
-    return values[np.unique(np.linspace(0, len(values) - 1, MOST_VALUES).astype(int))]
+    return np.asarray(values[np.unique(np.linspace(0, len(values) - 1, MOST_VALUES).astype(int))])
 
 
 def _labels(model: ColumnModel, name: str, values: FloatArray) -> tuple[float | str, ...]:

@@ -35,7 +35,7 @@ class Spread:
 
     def scale(self, x: FloatArray) -> FloatArray:
         """Return the typical size of the residual of each row."""
-        return np.exp(_design(self.modes, x) @ np.concatenate([*self.coefficients, [self.offset]]))
+        return np.asarray(np.exp(_design(self.modes, x) @ np.concatenate([*self.coefficients, [self.offset]])))
 
     def half_width(self, x: FloatArray, confidence: float) -> FloatArray:
         """Return the half width of the interval of the logarithm of each row."""
@@ -43,7 +43,7 @@ class Spread:
         if count == 0:
             return np.full(len(x), np.inf)
         place = min(count - 1, int(np.ceil(confidence * (count + 1))) - 1)
-        return self.scale(x) * self.scores[place]
+        return np.asarray(self.scale(x) * self.scores[place])
 
 
 def spread_of(modes: Sequence[Mode], x: FloatArray, residuals: FloatArray) -> Spread:

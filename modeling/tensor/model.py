@@ -55,6 +55,13 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     `error_` (MLogQ of held-out rows), `trend_`, `spread_`, `low_`, `high_` (measured range by column).
     """
 
+    modes_: tuple[Mode, ...]
+    factors_: list[FloatArray]
+    rank_: int
+    penalty_: Penalty
+    steps_: list[Step]
+    seen_: int
+
     def __init__(
         self,
         categorical: Sequence[int] = (),
@@ -92,7 +99,7 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         random = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         self.low_, self.high_ = x.min(axis=0), x.max(axis=0)
         self.center_, self.scale_ = float(np.median(logs)), float(logs.std()) or 1.0
-        self.steps_: list[Step] = []
+        self.steps_ = []
         self.positive_: PositiveFactors | None = None
         target = (logs - self.center_) / self.scale_
         modes = modes_of(x, tuple(self.categorical), self._spacing(x.shape[1]), self._knots(x.shape[1]))
@@ -166,7 +173,7 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         for mode in self.modes_:
             if mode.kind == "categorical":
                 outside[:, mode.parameters[0]] = ~np.isin(x[:, mode.parameters[0]], mode.knots)
-        return outside
+        return np.asarray(outside)
 
     def _logs(self, x: FloatArray) -> FloatArray:
         inside = self._clipped(x)
@@ -192,7 +199,7 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             values = _at(mode, factor.astype(np.float32), x)
             product = values if product is None else np.multiply(product, values, out=product)
         assert product is not None
-        return self.center_ + self.scale_ * product.sum(axis=1).astype(np.float64)
+        return np.asarray(self.center_ + self.scale_ * product.sum(axis=1).astype(np.float64))
 
     def _clipped(self, x: FloatArray) -> FloatArray:
         low, high = self.low_.copy(), self.high_.copy()
@@ -254,7 +261,9 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         for mode in self.modes_:
             if len(mode.parameters) == 1:
                 places = (
-                    random.choice(mode.knots, len(x)) if mode.indexed else random.uniform(*mode.knots[[0, -1]], len(x))
+                    random.choice(mode.knots, len(x))
+                    if mode.indexed
+                    else random.uniform(mode.knots[0], mode.knots[-1], len(x))
                 )
                 x[:, mode.parameters[0]] = np.exp(places) if mode.logarithmic else places
         x = self._clipped(x)
@@ -302,7 +311,7 @@ def _at(mode: Mode, factor: Single, x: FloatArray) -> Single:
     right = weights[:, 1:].astype(np.float32)
     if mode.size > 1 and right.any():
         if mode.indexed and np.all((right == 0.0) | (right == 1.0)):
-            return np.take(factor, first + (right[:, 0] == 1.0), axis=0)
+            return np.asarray(factor[first + (right[:, 0] == 1.0)])
         values += right * (factor[first + 1] - values)
     return values
 

@@ -50,13 +50,11 @@ class Mode:
         """Return the rows' places in the scale of the mode, (N,); infinite where a logarithm does not exist."""
         if self.kind == "categorical":
             return x[:, self.parameters[0]]
-        columns = x[:, list(self.parameters)]
+        parts = [x[:, parameter] for parameter in self.parameters]
         if self.logarithmic:
-            with np.errstate(divide="ignore", invalid="ignore"):
-                columns = np.log(np.maximum(columns, 0.0))
-        if len(self.parameters) == 1:
-            return columns[:, 0]
-        return columns @ np.asarray(self.signs, dtype=np.float64)
+            with np.errstate(divide="ignore"):
+                parts = [np.log(np.maximum(part, 0.0)) for part in parts]
+        return parts[0] if len(parts) == 1 else parts[0] * self.signs[0] + parts[1] * self.signs[1]
 
     def basis(self, x: FloatArray) -> tuple[IntArray, FloatArray]:
         """Return the first knot of each row and the weights of it and the next, (N,) and (N, 2).
@@ -71,7 +69,8 @@ class Mode:
         if self.size == 1:
             return np.zeros(len(z), dtype=np.intp), np.column_stack([np.ones(len(z)), np.zeros(len(z))])
         at = np.clip(np.searchsorted(self.knots, z, side="right") - 1, 0, self.size - 2)
-        right = (np.clip(z, self.knots[0], self.knots[-1]) - self.knots[at]) / (self.knots[at + 1] - self.knots[at])
+        left = self.knots[at]
+        right = (np.minimum(np.maximum(z, self.knots[0]), self.knots[-1]) - left) / (self.knots[at + 1] - left)
         return at, np.column_stack([1.0 - right, right])
 
     def refined(self) -> tuple[Mode, FloatArray]:

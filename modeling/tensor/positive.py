@@ -49,7 +49,7 @@ class PositiveFactors:
                     values[outside] = _continued(mode, factor, z[outside])
             result = values if result is None else result * values
         assert result is not None
-        return np.log(result.sum(axis=1)) + self.center
+        return np.asarray(np.log(result.sum(axis=1)) + self.center)
 
 
 def fit_positive(
@@ -135,4 +135,4 @@ def _continued(mode: Mode, factor: FloatArray, z: FloatArray) -> FloatArray:
         slope = np.polyfit(mode.knots[part], logs[part], 1)[0]
         edge = 0 if part.start == 0 else mode.size - 1
         result[end] = logs[edge] + slope * (z[end] - mode.knots[edge])
-    return np.exp(np.clip(result, -600.0, 600.0))[:, None] * row[None, :]
+    return np.asarray(np.exp(np.clip(result, -600.0, 600.0))[:, None] * row[None, :])

@@ -145,7 +145,7 @@ class Search:
         """Return the rows that train and those held out of each fold, prepared for the modes."""
         if self._prepared is None or self._prepared[0] is not modes:
             pairs = [
-                tuple(Rows(modes, self.x[part], self.target[part]) for part in (train, test))
+                (Rows(modes, self.x[train], self.target[train]), Rows(modes, self.x[test], self.target[test]))
                 for train, test in self.folds
             ]
             self._prepared = (modes, pairs)

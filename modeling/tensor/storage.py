@@ -89,7 +89,7 @@ def stored(model: ColumnModel) -> tuple[dict[str, Any], bytes]:
         for name, array in arrays.items()
     }
     single |= {name: arrays[name] for name in arrays if name.startswith("spread_knots")}
-    np.savez_compressed(file, allow_pickle=False, **single)  # type: ignore[arg-type]
+    np.savez_compressed(file, allow_pickle=False, **single)
     content = file.getvalue()
     error = fitted.error_ if np.isfinite(fitted.error_) else None
     document = _Document(

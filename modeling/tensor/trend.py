@@ -18,7 +18,7 @@ from scipy.optimize import nnls
 
 from ..experiment import FloatArray
 from .als import Decomposition, Penalty, Rows, started
-from .modes import Mode, modes_of
+from .modes import IntArray, Mode, modes_of
 
 Form = Literal["hold", "linear", "powers"]
 FORMS: tuple[Form, ...] = ("hold", "linear", "powers")
@@ -114,8 +114,8 @@ def _errors(
     categorical: Sequence[int],
     x: FloatArray,
     logs: FloatArray,
-    inner: FloatArray,
-    outer: FloatArray,
+    inner: IntArray,
+    outer: IntArray,
     random: np.random.Generator,
 ) -> dict[Form, float]:
     """Return the mean absolute error of the logarithm beyond the inner rows, by form of the continuation."""

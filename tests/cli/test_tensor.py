@@ -44,15 +44,11 @@ def test_from_a_table_to_the_best_configuration(quipu_here: Quipu, table: Path, 
     assert len(rows) == 120
     assert rows[0]["predicted"] == ""
     assert float(rows[5]["low"]) <= float(rows[5]["predicted"]) <= float(rows[5]["high"])
-    best = json.loads(
-        quipu_here("tensor", "tune", "m.json", "--at", "n=500", "--constraint", "ppn <= 4", "--json").out
-    )
+    best = json.loads(quipu_here("tensor", "tune", "m.json", "--at", "n=500", "--constraint", "ppn <= 4", "--json").out)
     assert best[0]["values"] == {"n": 500.0, "ppn": 4.0, "lay out": "dgz"}
     effects = json.loads(quipu_here("tensor", "explain", "m.json", "--json").out)["effects"]
     assert {one["parameter"] for one in effects} == {"n", "ppn", "lay out"}
-    far = quipu_here(
-        "tensor", "predict", "m.json", "--at", "n=1e5", "--at", "ppn=4", "--at", "lay out=zdg", "--json"
-    )
+    far = quipu_here("tensor", "predict", "m.json", "--at", "n=1e5", "--at", "ppn=4", "--at", "lay out=zdg", "--json")
     assert json.loads(far.out)[0]["extrapolated"] == ["n"]
 
 
