@@ -153,7 +153,9 @@ def measured_values(model: ColumnModel, name: str) -> FloatArray:
     number = parameter_number(model, name)
     for mode in model.model.modes_:
         if mode.parameters == (number,):
-            return np.asarray(np.exp(mode.knots) if mode.logarithmic else mode.knots.copy())
+            values = np.exp(mode.knots) if mode.logarithmic else mode.knots
+            exact = np.array([float(f"{value:.12g}") for value in values])  # exp(log(8)) is not 8
+            return np.unique(np.round(exact)) if model.model.whole_[number] else exact
     return np.array([model.model.low_[number]])
 
 

@@ -52,7 +52,8 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     random_state : seed of the starting factors and of the held-out rows.
 
     Attributes: `modes_`, `factors_` (knots × rank, by mode), `rank_`, `penalty_`, `steps_` (what the choice tried),
-    `error_` (MLogQ of held-out rows), `trend_`, `spread_`, `low_`, `high_` (measured range by column).
+    `error_` (MLogQ of held-out rows), `trend_`, `spread_`, `low_`, `high_` (measured range by column), `whole_`
+    (columns of whole numbers).
     """
 
     modes_: tuple[Mode, ...]
@@ -98,6 +99,7 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         logs = np.log(times.astype(np.float64))
         random = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         self.low_, self.high_ = x.min(axis=0), x.max(axis=0)
+        self.whole_ = (x == np.round(x)).all(axis=0)
         self.center_, self.scale_ = float(np.median(logs)), float(logs.std()) or 1.0
         self.steps_ = []
         self.positive_: PositiveFactors | None = None
@@ -127,6 +129,7 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         old_x, old_logs = self._kept
         x, logs = np.concatenate([old_x, x]), np.concatenate([old_logs, logs])
         self.low_, self.high_ = np.minimum(self.low_, x.min(axis=0)), np.maximum(self.high_, x.max(axis=0))
+        self.whole_ = self.whole_ & (x == np.round(x)).all(axis=0)
         known = {mode.parameters[0] for mode in self.modes_}
         if any(np.ptp(x[:, column]) > 0 and column not in known for column in range(x.shape[1])):
             self._remember(x, logs, random)

@@ -72,7 +72,7 @@ class _Document:
 def stored(model: ColumnModel) -> tuple[dict[str, Any], bytes]:
     """Return the document and the archive of a model; the document has the checksum of the archive."""
     fitted = model.model
-    arrays: dict[str, FloatArray] = {"low": fitted.low_, "high": fitted.high_}
+    arrays: dict[str, FloatArray] = {"low": fitted.low_, "high": fitted.high_, "whole": fitted.whole_.astype(float)}
     for number, (mode, factor) in enumerate(zip(fitted.modes_, fitted.factors_, strict=True)):
         arrays[f"knots{number}"], arrays[f"factor{number}"] = mode.knots, factor
         if fitted.positive_ is not None:
@@ -131,6 +131,7 @@ def restored(document: object, content: bytes, source: object) -> ColumnModel:
     model = TensorModel()
     model.n_features_in_ = width
     model.low_, model.high_ = arrays.of("low", (width,)), arrays.of("high", (width,))
+    model.whole_ = arrays.of("whole", (width,)) != 0.0
     model.modes_ = tuple(arrays.mode(one, f"knots{at}", width) for at, one in enumerate(read.modes))
     shapes = [(mode.size, read.rank) for mode in model.modes_]
     model.factors_ = [arrays.of(f"factor{at}", shape) for at, shape in enumerate(shapes)]

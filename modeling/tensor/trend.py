@@ -22,9 +22,11 @@ from .modes import IntArray, Mode, modes_of
 
 Form = Literal["hold", "linear", "powers"]
 FORMS: tuple[Form, ...] = ("hold", "linear", "powers")
-OUTER = 0.25
-"""Share of the range of a parameter that its continuation is tried on."""
-BACKTEST_ROWS = 3000
+OUTER = (0.25, 0.5)
+"""Outer shares of the range of a parameter that its continuation is tried on: near, and far."""
+ENOUGH_VALUES, FEW_VALUES_FACTOR = 5, 2.0
+"""With fewer measured values a trend must be better than none by this factor: they hardly show its curvature."""
+BACKTEST_ROWS = 1500
 LEAST_ROWS = 24
 MOST_POWERS = 4
 """Parameters whose products of powers are looked at, those with the widest ranges."""
@@ -96,14 +98,18 @@ def choose_trend(
     errors, distances = [], []
     for mode in numeric:
         place = mode.scaled(x)
-        edge = place.max() - OUTER * float(np.ptp(place))
-        inner, outer = np.flatnonzero(place <= edge), np.flatnonzero(place > edge)
-        distances.append(float(np.mean(place[outer] - edge)) if len(outer) else 1.0)
+        edges = [place.max() - share * float(np.ptp(place)) for share in OUTER]
+        beyond = [np.mean(place[place > edge] - edge) for edge in edges if place.max() > edge]
+        distances.append(float(np.mean(beyond or [1.0])))
         if form != "auto":
             forms.append(form)  # type: ignore[arg-type]
-            errors.append(OUTER * float(np.std(logs)))
+            errors.append(OUTER[0] * float(np.std(logs)))
             continue
-        found = _errors(numeric, categorical, x, logs, inner, outer, random)
+        parts = [(np.flatnonzero(place <= edge), np.flatnonzero(place > edge)) for edge in edges]
+        tried = [_errors(numeric, categorical, x, logs, *part, random) for part in parts]
+        found = {name: float(np.mean([one[name] for one in tried])) for name in FORMS}
+        if len(np.unique(place)) < ENOUGH_VALUES:
+            found["hold"] /= FEW_VALUES_FACTOR
         forms.append(min(FORMS, key=lambda name: found[name]))
         errors.append(found[forms[-1]] if np.isfinite(found[forms[-1]]) else float(np.std(logs)))
     return _fitted(numeric, tuple(forms), x, logs, np.array(errors), np.maximum(distances, 1e-9))
@@ -127,8 +133,8 @@ def _errors(
     center, scale = float(logs[inner].mean()), float(logs[inner].std()) or 1.0
     edge = np.full(len(outer), center)
     if modes:
-        fit = Decomposition(started(modes, 6, random))
-        fit.sweep(modes, Rows(modes, x[inner], (logs[inner] - center) / scale), Penalty(1e-3, 1e-7), 10)
+        fit = Decomposition(started(modes, 4, random))
+        fit.sweep(modes, Rows(modes, x[inner], (logs[inner] - center) / scale), Penalty(1e-3, 1e-7), 8)
         edge += scale * Rows(modes, inside, np.zeros(len(outer))).predicted(fit.factors)
     result: dict[Form, float] = {}
     for form in FORMS:
