@@ -108,9 +108,9 @@ def choose_trend(
         parts = [(np.flatnonzero(place <= edge), np.flatnonzero(place > edge)) for edge in edges]
         tried = [_errors(numeric, categorical, x, logs, *part, random) for part in parts]
         found = {name: float(np.mean([one[name] for one in tried])) for name in FORMS}
-        if len(np.unique(place)) < ENOUGH_VALUES:
-            found["hold"] /= FEW_VALUES_FACTOR
-        forms.append(min(FORMS, key=lambda name: found[name]))
+        factor = FEW_VALUES_FACTOR if len(np.unique(place)) < ENOUGH_VALUES else 1.0
+        best = min(FORMS[1:], key=lambda name: found[name])
+        forms.append(best if found[best] * factor < found["hold"] else "hold")
         errors.append(found[forms[-1]] if np.isfinite(found[forms[-1]]) else float(np.std(logs)))
     return _fitted(numeric, tuple(forms), x, logs, np.array(errors), np.maximum(distances, 1e-9))
 
