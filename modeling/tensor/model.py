@@ -226,7 +226,7 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             return np.arange(0), np.empty(0)
         budget = Budget(RATE * self.time_budget * 0.8, limit)
         folds = _folds(len(rows))
-        if budget.cost(modes, rank, len(folds) * len(rows), SWEEPS) > budget.operations:
+        if len(folds) * budget.cost(modes, rank, len(rows), SWEEPS) > budget.operations:
             folds = folds[:1]
         search = Search(x[rows], target[rows], folds, budget, random)
         search.fixed = (
