@@ -31,6 +31,7 @@ from . import (
     run,
     show,
     suggest,
+    tensor,
 )
 from .options import CONTEXT
 
@@ -60,6 +61,7 @@ Next:      quipu suggest heat --budget 10% --target p=1024,n=1e6
 Report:    quipu report heat -o heat.html
 Export:    quipu export heat --format extrap-json -o heat.json
 Generate:  quipu generate --functions 20 --seed 1 -o bench
+Tensor:    quipu tensor fit data.csv --target time_s -o model.json
 
 An EXPERIMENT is a folder of runs, a file of Extra-P, or a folder of Cube profiles.
 """
@@ -96,6 +98,7 @@ def application() -> typer.Typer:
         name = module.__name__.rsplit(".", 1)[-1]
         settings = {**CONTEXT, **getattr(module, "CONTEXT", {})}
         app.command(name, context_settings=settings)(module.command)
+    app.add_typer(tensor.application(), name="tensor")
     return app
 
 

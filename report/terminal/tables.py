@@ -185,6 +185,11 @@ def _least_width(headings: Sequence[str], rows: Sequence[Sequence[str]], elastic
     return sum(widths) + _GAP * (len(widths) - 1)
 
 
+def plain_table(headings: Sequence[str], rows: Sequence[Sequence[str]], layout: Layout) -> Table:
+    """Return a table of texts of which the first column gives way."""
+    return _elastic(headings, rows, (0,), tuple(range(1, len(headings))), layout)
+
+
 def _elastic(
     headings: Sequence[str], rows: Sequence[Sequence[str]], elastic: Sequence[int], right: Sequence[int], layout: Layout
 ) -> Table:

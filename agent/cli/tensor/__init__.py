@@ -1,0 +1,27 @@
+"""`quipu tensor`: models of many parameters; one file for each of its commands."""
+
+from __future__ import annotations
+
+import typer
+
+from ..options import CONTEXT
+from . import explain, fit, predict, tune
+
+HELP = """Model times that depend on many parameters, and find the best configuration.
+
+\b
+Example: quipu tensor fit data.csv --target time_s --categorical layout,solver -o model.json
+         quipu tensor predict model.json data.csv -o predicted.csv
+         quipu tensor tune model.json --at n=1e6 --constraint 'ppn * tpp <= 128'
+         quipu tensor explain model.json
+
+DATA is a CSV file, a Parquet file, or an experiment of Quipu.
+"""
+
+
+def application() -> typer.Typer:
+    """Return the commands below `quipu tensor`."""
+    app = typer.Typer(help=HELP, add_completion=False, rich_markup_mode=None, context_settings=CONTEXT)
+    for module in (fit, predict, tune, explain):
+        app.command(module.__name__.rsplit(".", 1)[-1], context_settings=CONTEXT)(module.command)
+    return app

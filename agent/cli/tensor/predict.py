@@ -1,0 +1,75 @@
+"""`quipu tensor predict`: predicted times of the rows of a table, or of one configuration."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from typing import Any
+
+import typer
+from quipu.modeling.errors import UsageError
+
+from ..output import show_json, write_whole
+from .files import codes_of, read_data, read_model
+
+
+def command(
+    *,
+    model: Path = typer.Argument(..., metavar="MODEL", help="A model that quipu tensor fit wrote."),
+    data: Path = typer.Argument(None, metavar="[DATA]", help="A CSV or Parquet file with the parameters."),
+    at: list[str] = typer.Option([], "--at", metavar="NAME=VALUE", help="One configuration instead; repeat."),
+    confidence: float = typer.Option(0.9, "--confidence", metavar="SHARE", help="Confidence of the intervals."),
+    output: Path = typer.Option(None, "--output", "-o", metavar="FILE", help="Write CSV to a file."),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON."),
+) -> None:
+    """Predict times with their intervals; says which parameters are outside of what was measured.
+
+    Columns of the answer: predicted, low, high, extrapolated (names of parameters).
+
+    \b
+    Example: quipu tensor predict model.json new.csv -o predicted.csv
+    """
+    import numpy as np
+
+    if (data is None) == (not at):
+        raise UsageError("give DATA, or a configuration with --at NAME=VALUE for each parameter")
+    if not 0.0 < confidence < 1.0:
+        raise UsageError(f"--confidence {confidence:g}: give a share between 0 and 1, such as 0.9")
+    read = read_model(model)
+    if data is None:
+        given = codes_of(read, "--at", at)
+        if missing := [name for name in read.parameters if len(given.get(name, [])) != 1]:
+            raise UsageError(f"--at: one value for {', '.join(missing)} is needed")
+        x = np.array([[given[name][0] for name in read.parameters]])
+    else:
+        x = read.matrix(read_data(data, read.target))
+    rows: list[dict[str, Any]] = []
+    good = np.isfinite(x).all(axis=1)
+    values = [np.full(len(x), np.nan) for _ in range(3)]
+    outside = np.zeros(x.shape, dtype=bool)
+    if good.any():
+        for array, found in zip(values, read.model.predict_interval(x[good], confidence), strict=True):
+            array[good] = found
+        outside[good] = read.model.extrapolated(x[good])
+    for row in range(len(x)):
+        names = [name for name, beyond in zip(read.parameters, outside[row], strict=True) if beyond]
+        numbers = [float(array[row]) if np.isfinite(array[row]) else None for array in values]
+        rows.append(dict(zip(("predicted", "low", "high"), numbers, strict=True)) | {"extrapolated": names})
+    if as_json:
+        show_json(rows)
+        return
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(["predicted", "low", "high", "extrapolated"])
+    for one in rows:
+        writer.writerow(
+            [
+                *("" if one[name] is None else f"{one[name]:.6g}" for name in ("predicted", "low", "high")),
+                " ".join(one["extrapolated"]),
+            ]
+        )
+    if output is None:
+        typer.echo(file.getvalue(), nl=False)
+    else:
+        write_whole(output, file.getvalue())

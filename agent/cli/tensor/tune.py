@@ -1,0 +1,69 @@
+"""`quipu tensor tune`: the configurations with the lowest predicted times."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+from quipu.modeling.errors import UsageError
+
+from ..output import layout, show, show_json
+from .files import codes_of, read_model
+
+
+def command(
+    *,
+    model: Path = typer.Argument(..., metavar="MODEL", help="A model that quipu tensor fit wrote."),
+    at: list[str] = typer.Option([], "--at", metavar="NAME=VALUE", help="A parameter that is given; repeat."),
+    values: list[str] = typer.Option(
+        [], "--values", metavar="NAME=VALUE,...", help="Values that a parameter can take. [default: those measured]"
+    ),
+    constraints: list[str] = typer.Option(
+        [], "--constraint", metavar="EXPRESSION", help="What must hold, such as 'ppn * tpp <= 128'; repeat."
+    ),
+    top: int = typer.Option(5, "--top", min=1, max=50, metavar="N", help="Show the N fastest."),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON."),
+) -> None:
+    """Find the values of the other parameters with the lowest predicted time.
+
+    \b
+    Example: quipu tensor tune model.json --at n=1e6 --constraint 'ppn * tpp <= 128'
+    """
+    from quipu.modeling.tensor.tune import best_configurations
+    from quipu.report.terminal.tables import plain_table
+    from quipu.report.text import number
+
+    read = read_model(model)
+    given = codes_of(read, "--at", at)
+    if several := [name for name, found in given.items() if len(found) > 1]:
+        raise UsageError(f"--at {several[0]}: one value; several go to --values")
+    candidates = codes_of(read, "--values", values)
+    if twice := [name for name in candidates if name in given]:
+        raise UsageError(f"parameter {twice[0]} is in both --at and --values")
+    fixed = {name: found[0] for name, found in given.items()}
+    found = best_configurations(read, fixed, candidates, constraints, top)
+    if as_json:
+        show_json(
+            [
+                {
+                    "values": dict(one.values),
+                    "predicted": one.time,
+                    "low": one.low,
+                    "high": one.high,
+                    "extrapolated": list(one.extrapolated),
+                }
+                for one in found
+            ]
+        )
+        return
+    columns = [*read.parameters, read.target, "90 % interval", "extrapolated"]
+    lines = [
+        [
+            *(value if isinstance(value, str) else number(value) for value in one.values.values()),
+            number(one.time),
+            f"{number(one.low)} to {number(one.high)}",
+            ", ".join(one.extrapolated),
+        ]
+        for one in found
+    ]
+    show([plain_table(columns, lines, layout())])

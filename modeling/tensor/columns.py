@@ -1,0 +1,162 @@
+"""Named columns of a table as the matrix that a model takes: texts become codes, bad rows are left out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import ModelingError
+from ..experiment import FloatArray
+from .model import TensorModel
+
+Column = NDArray[np.float64] | Sequence[str]
+MOST_LEVELS = 1000
+"""A column of texts with more different values is a name of the rows, not a parameter."""
+MOST_CATEGORIES = 200
+UNKNOWN = -1.0
+"""Code of a category that was not measured."""
+
+
+@dataclass(frozen=True)
+class ColumnModel:
+    """A model of named parameters.
+
+    levels: what the codes of categorical columns of texts mean, by parameter. target: the column that is predicted.
+    """
+
+    parameters: tuple[str, ...]
+    levels: Mapping[str, tuple[str, ...]]
+    target: str
+    model: TensorModel
+
+    def matrix(self, columns: Mapping[str, Column]) -> FloatArray:
+        """Return the rows of a table as the model takes them, (N, d); NaN where a value is missing.
+
+        Raises ModelingError for a parameter without a column, or a column of texts where numbers are needed.
+        """
+        if missing := [name for name in self.parameters if name not in columns]:
+            raise ModelingError(f"no column {', '.join(missing)}: the model needs {', '.join(self.parameters)}")
+        return np.column_stack([_coded(name, columns[name], self.levels.get(name)) for name in self.parameters])
+
+    @property
+    def categorical(self) -> tuple[str, ...]:
+        """Names of the parameters without an order."""
+        kinds = {mode.parameters[0]: mode.kind for mode in self.model.modes_}
+        return tuple(name for at, name in enumerate(self.parameters) if kinds.get(at) == "categorical")
+
+
+def fit_columns(
+    columns: Mapping[str, Column],
+    target: str,
+    parameters: Sequence[str] = (),
+    categorical: Sequence[str] = (),
+    spacing: Mapping[str, str] | None = None,
+    **options: object,
+) -> tuple[ColumnModel, FloatArray, FloatArray, tuple[str, ...]]:
+    """Fit a model of a column of a table; return it with the rows (N, d) and times (N,) that were used, and notes.
+
+    parameters: columns to use; none: all but the target. categorical: those without an order; columns of texts always
+    are. spacing: "uniform" or "geometric" by parameter. options: of `TensorModel`. Rows with missing values, or whose
+    time is not positive and finite, are left out with a note. Raises ModelingError for what cannot be modeled.
+    """
+    known = ", ".join(columns)
+    names = tuple(dict.fromkeys(parameters)) or tuple(name for name in columns if name != target)
+    spacing = spacing or {}
+    for name in (target, *names, *categorical, *spacing):
+        if name not in columns:
+            raise ModelingError(f"no column {name!r}; there are: {known}")
+    if target in names:
+        raise ModelingError(f"column {target!r} is the target and cannot be a parameter, too")
+    if not names:
+        raise ModelingError(f"there is no column beside the target {target!r}: a model needs parameters")
+    if outside := [name for name in (*categorical, *spacing) if name not in names]:
+        raise ModelingError(f"column {outside[0]!r} is not among the parameters: {', '.join(names)}")
+    times = _coded(target, columns[target], None)
+    levels = {name: _levels(name, columns[name]) for name in names if not isinstance(columns[name], np.ndarray)}
+    x = np.column_stack([_coded(name, columns[name], levels.get(name)) for name in names])
+    good, notes = _usable(x, times, names, target)
+    x, times = x[good], times[good]
+    unordered = [at for at, name in enumerate(names) if name in levels or name in categorical]
+    for at in unordered:
+        if (count := len(np.unique(x[:, at]))) > MOST_CATEGORIES:
+            raise ModelingError(f"categorical column {names[at]!r} has {count} values: at most {MOST_CATEGORIES}")
+    places = [spacing.get(name, "auto") for name in names]
+    for name, place in spacing.items():
+        if place == "geometric" and x[:, names.index(name)].min() <= 0:
+            raise ModelingError(f"column {name!r} has values that are not positive: no geometric spacing")
+    model = TensorModel(categorical=tuple(unordered), spacing=places, **options)  # type: ignore[arg-type]
+    try:
+        model.fit(x, times)
+    except ValueError as error:
+        raise ModelingError(str(error)) from error
+    return ColumnModel(names, levels, target, model), x, times, notes
+
+
+def _usable(
+    x: FloatArray, times: FloatArray, names: Sequence[str], target: str
+) -> tuple[NDArray[np.bool_], tuple[str, ...]]:
+    complete = np.isfinite(x).all(axis=1)
+    positive = np.isfinite(times) & (times > 0)
+    notes = []
+    if count := int(np.sum(~complete)):
+        worst = names[int(np.argmin(np.isfinite(x).all(axis=0)))]
+        notes.append(f"{count} rows without a number in some parameter (such as {worst}) are left out")
+    if count := int(np.sum(complete & ~positive)):
+        notes.append(f"{count} rows whose {target} is not positive and finite are left out")
+    good = complete & positive
+    if np.sum(good) < 2:
+        raise ModelingError(
+            f"{int(np.sum(good))} of {len(x)} rows have all parameters and a positive {target}: a model needs 2"
+        )
+    if constant := [name for at, name in enumerate(names) if np.ptp(x[good, at]) == 0]:
+        notes.append(f"constant, so without influence: {', '.join(constant)}")
+    return good, tuple(notes)
+
+
+def _levels(name: str, column: Column) -> tuple[str, ...]:
+    found = tuple(sorted({str(value) for value in column if value}))
+    if len(found) > MOST_LEVELS:
+        raise ModelingError(
+            f"column {name!r} holds {len(found)} different texts: leave it out, or give numbers if it is a quantity"
+        )
+    return found
+
+
+def _coded(name: str, column: Column, levels: Sequence[str] | None) -> FloatArray:
+    """Return a column as numbers: codes of texts, `UNKNOWN` for a text that no level is, NaN for none."""
+    if levels is not None:
+        codes = {level: float(code) for code, level in enumerate(levels)}
+        texts = [_text(value) for value in column] if isinstance(column, np.ndarray) else column
+        return np.array([codes.get(value, UNKNOWN) if value else np.nan for value in texts], dtype=np.float64)
+    if isinstance(column, np.ndarray):
+        return np.asarray(column, dtype=np.float64)
+    wrong = next((value for value in column if value), "")
+    raise ModelingError(f"column {name!r} must hold numbers, not texts such as {wrong!r}")
+
+
+def _text(value: float) -> str:
+    return "" if np.isnan(value) else f"{value:g}"
+
+
+def parameter_number(model: ColumnModel, name: str) -> int:
+    """Return the place of a parameter. Raises ModelingError that lists those there are."""
+    if name not in model.parameters:
+        raise ModelingError(f"no parameter {name!r} in this model; it has: {', '.join(model.parameters)}")
+    return model.parameters.index(name)
+
+
+def measured_values(model: ColumnModel, name: str) -> FloatArray:
+    """Return values of a parameter that can be looked at: all measured ones if these are few, else knots."""
+    number = parameter_number(model, name)
+    for mode in model.model.modes_:
+        if mode.parameters == (number,):
+            values = np.exp(mode.knots) if mode.logarithmic else mode.knots
+            exact = np.array([float(f"{value:.12g}") for value in values])  # exp(log(8)) is not 8
+            return np.unique(np.round(exact)) if model.model.whole_[number] else exact
+    return np.array([model.model.low_[number]])
+
+
+__all__ = ["Column", "ColumnModel", "fit_columns", "measured_values", "parameter_number"]

@@ -1,0 +1,110 @@
+"""What a model says of its parameters: main effects, pairwise effects, and shares of the variance of log time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..experiment import FloatArray
+from .columns import ColumnModel, measured_values
+
+SAMPLE = 4096
+"""Points that averages over the other parameters are taken of."""
+MOST_VALUES = 33
+
+
+@dataclass(frozen=True)
+class Effect:
+    """The mean of log time over all other parameters at values of one, relative to the mean of all.
+
+    share: of the variance of log time that the parameter explains by itself (first-order Sobol index); total: with all
+    that it takes part in.
+    """
+
+    parameter: str
+    values: tuple[float | str, ...]
+    logs: FloatArray
+    share: float
+    total: float
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two parameters, and the share of the variance of log time that they explain only together."""
+
+    first: str
+    second: str
+    share: float
+
+
+def main_effects(model: ColumnModel, seed: int = 0) -> list[Effect]:
+    """Return the effects of all parameters, the largest total share first.
+
+    Other parameters are drawn independently and evenly from the values that were measured, or from the knots.
+    """
+    base, again, values = _samples(model, seed)
+    logs, logs_again = _logs(model, base), _logs(model, again)
+    variance = float(np.var(np.concatenate([logs, logs_again]))) or 1.0
+    effects = []
+    for number, name in enumerate(model.parameters):
+        mixed = base.copy()
+        mixed[:, number] = again[:, number]
+        changed = _logs(model, mixed)
+        # Saltelli et al., "Variance based sensitivity analysis of model output", 2010: table 2, (b) and (f)
+        share = float(np.mean(logs_again * (changed - logs))) / variance
+        total = float(np.mean((logs - changed) ** 2)) / (2.0 * variance)
+        shown = _shown(values[number])
+        curve = np.array([_logs(model, _with(base[: SAMPLE // 8], number, value)).mean() for value in shown])
+        effects.append(Effect(name, _labels(model, name, shown), curve - logs.mean(), min(max(share, 0.0), 1.0), total))
+    return sorted(effects, key=lambda effect: -effect.total)
+
+
+def pair_effects(model: ColumnModel, names: Sequence[str], seed: int = 0) -> list[Pair]:
+    """Return the pairs of some parameters, the largest share first: second-order Sobol indices."""
+    base, again, _ = _samples(model, seed)
+    logs, logs_again = _logs(model, base), _logs(model, again)
+    variance = float(np.var(np.concatenate([logs, logs_again]))) or 1.0
+    numbers = {name: model.parameters.index(name) for name in names}
+
+    def explained(columns: Sequence[int]) -> float:
+        mixed = base.copy()
+        mixed[:, list(columns)] = again[:, list(columns)]
+        return float(np.mean(logs_again * (_logs(model, mixed) - logs))) / variance
+
+    single = {name: explained([number]) for name, number in numbers.items()}
+    pairs = [
+        Pair(first, second, max(0.0, explained([numbers[first], numbers[second]]) - single[first] - single[second]))
+        for at, first in enumerate(names)
+        for second in names[at + 1 :]
+    ]
+    return sorted(pairs, key=lambda pair: -pair.share)
+
+
+def _samples(model: ColumnModel, seed: int) -> tuple[FloatArray, FloatArray, list[FloatArray]]:
+    random = np.random.default_rng(seed)
+    values = [measured_values(model, name) for name in model.parameters]
+    base, again = (np.column_stack([random.choice(value, SAMPLE) for value in values]) for _ in range(2))
+    return base, again, values
+
+
+def _logs(model: ColumnModel, x: FloatArray) -> FloatArray:
+    return np.log(model.model.predict(x)) - model.model.center_
+
+
+def _with(x: FloatArray, number: int, value: float) -> FloatArray:
+    result = x.copy()
+    result[:, number] = value
+    return result
+
+
+def _shown(values: FloatArray) -> FloatArray:
+    if len(values) <= MOST_VALUES:
+        return values
+    return np.asarray(values[np.unique(np.linspace(0, len(values) - 1, MOST_VALUES).astype(int))])
+
+
+def _labels(model: ColumnModel, name: str, values: FloatArray) -> tuple[float | str, ...]:
+    levels = model.levels.get(name)
+    return tuple(float(value) if levels is None else levels[int(value)] for value in values)

@@ -1,0 +1,336 @@
+"""`TensorModel`: a tensor-completion model of positive times with scikit-learn's conventions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ..experiment import FloatArray
+from .als import Decomposition, Penalty, Rows, Single, started
+from .intervals import spread_of
+from .modes import IntArray, Mode, modes_of
+from .positive import PositiveFactors, fit_positive
+from .selection import RANKS, RATE, START, SWEEPS, Budget, Candidate, Search, Step
+from .trend import choose_trend
+
+SEARCH_ROWS = 12_000
+"""Rows that hyper-parameters are chosen with; the model is then fitted to all."""
+MEMORY_ROWS = 1 << 18
+"""Rows whose products of factors are held at a time."""
+KEPT_ROWS = 8192
+"""Rows of the past that `partial_fit` keeps beside new ones."""
+CHUNK = 2048
+FINAL_SWEEPS = 25
+LEAST_ROWS = 12
+"""Fewer rows are fitted without a choice of hyper-parameters."""
+LOSSES = ("log", "mlogq2")
+EXTRAPOLATIONS = ("auto", "hold", "linear", "powers")
+
+
+class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """CP decomposition of log times over a grid of the parameters; every row is fitted at its place between knots.
+
+    Parameters
+    ----------
+    categorical : numbers of the columns whose values have no order.
+    spacing : "auto", or for each column "auto", "uniform" or "geometric".
+    knots : None, or for each column None or the knots of its grid, in its units.
+    rank : components; None: chosen by held-out rows, as are smoothness, ridge, grids and derived modes.
+    smoothness, ridge : weights of the penalties; None: chosen.
+    derive : whether products and ratios of two parameters may become modes.
+    loss : "log": squared error of the logarithm, robust; "mlogq2": positive factors of the time itself, by an
+        interior-point Newton method (Hutter and Solomonik, SC '23, 5.3).
+    extrapolation : how the model goes on outside of the measured values: "hold" the outermost value, "linear" in
+        logarithms, a sum of "powers" with positive coefficients; "auto": chosen by rows near the edge.
+    time_budget : seconds of a slow core that the choice may take, counted as work, not on a clock.
+    max_bytes : largest size of the stored model.
+    random_state : seed of the starting factors and of the held-out rows.
+
+    Attributes: `modes_`, `factors_` (knots × rank, by mode), `rank_`, `penalty_`, `steps_` (what the choice tried),
+    `error_` (MLogQ of held-out rows), `trend_`, `spread_`, `low_`, `high_` (measured range by column), `whole_`
+    (columns of whole numbers).
+    """
+
+    modes_: tuple[Mode, ...]
+    factors_: list[FloatArray]
+    rank_: int
+    penalty_: Penalty
+    steps_: list[Step]
+    seen_: int
+
+    def __init__(
+        self,
+        categorical: Sequence[int] = (),
+        spacing: str | Sequence[str] = "auto",
+        knots: Sequence[Sequence[float] | None] | None = None,
+        rank: int | None = None,
+        smoothness: float | None = None,
+        ridge: float | None = None,
+        derive: bool = True,
+        loss: str = "log",
+        extrapolation: str = "auto",
+        time_budget: float = 7.0,
+        max_bytes: int = 65536,
+        random_state: int | None = 0,
+    ) -> None:
+        self.categorical = categorical
+        self.spacing = spacing
+        self.knots = knots
+        self.rank = rank
+        self.smoothness = smoothness
+        self.ridge = ridge
+        self.derive = derive
+        self.loss = loss
+        self.extrapolation = extrapolation
+        self.time_budget = time_budget
+        self.max_bytes = max_bytes
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> TensorModel:
+        """Fit to rows X (N, d) with times y > 0 (N,). Raises ValueError for what is no number or no positive time."""
+        x, times = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
+        _check_times(times)
+        self._check_options(x.shape[1])
+        logs = np.log(times.astype(np.float64))
+        random = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        self.low_, self.high_ = x.min(axis=0), x.max(axis=0)
+        self.whole_ = (x == np.round(x)).all(axis=0)
+        self.center_, self.scale_ = float(np.median(logs)), float(logs.std()) or 1.0
+        self.steps_ = []
+        self.positive_: PositiveFactors | None = None
+        target = (logs - self.center_) / self.scale_
+        modes = modes_of(x, tuple(self.categorical), self._spacing(x.shape[1]), self._knots(x.shape[1]))
+        rows = random.permutation(len(x))[:SEARCH_ROWS]
+        held, residuals = self._choose(modes, x, target, rows, random)
+        self._fit_factors(x, target, random)
+        self.error_ = float(np.abs(residuals).mean() * self.scale_) if len(residuals) else float("nan")
+        self.spread_ = spread_of(self.modes_, x[held], residuals * self.scale_)
+        self.trend_ = choose_trend(self.extrapolation, self.modes_, x[rows], logs[rows], random)
+        if self.loss == "mlogq2" and self.modes_:
+            self.positive_ = fit_positive(self.modes_, x, logs, self.rank_, self.penalty_.ridge, random)
+        self._remember(x, logs, random)
+        return self
+
+    def partial_fit(self, X: Any, y: Any) -> TensorModel:
+        """Take more rows: factors, grids and categories are updated from where they are, not fitted anew."""
+        if not hasattr(self, "modes_"):
+            return self.fit(X, y)
+        x, times = validate_data(self, X, y, dtype=np.float64, y_numeric=True, reset=False)
+        _check_times(times)
+        logs = np.log(times.astype(np.float64))
+        random = np.random.default_rng(self.seen_)
+        if not hasattr(self, "_kept"):  # a model that was stored: its predictions stand for the rows it was fitted to
+            self._kept = self._rehearsal(random)
+        old_x, old_logs = self._kept
+        x, logs = np.concatenate([old_x, x]), np.concatenate([old_logs, logs])
+        self.low_, self.high_ = np.minimum(self.low_, x.min(axis=0)), np.maximum(self.high_, x.max(axis=0))
+        self.whole_ = self.whole_ & (x == np.round(x)).all(axis=0)
+        known = {mode.parameters[0] for mode in self.modes_}
+        if any(np.ptp(x[:, column]) > 0 and column not in known for column in range(x.shape[1])):
+            self._remember(x, logs, random)
+            return self._refit(x, logs)  # a parameter that was constant until now
+        grown = [mode.extended(x) for mode in self.modes_]
+        self.modes_ = tuple(mode for mode, _ in grown)
+        factors = [matrix @ factor for (_, matrix), factor in zip(grown, self.factors_, strict=True)]
+        if self.modes_:
+            rows = Rows(self.modes_, x, (logs - self.center_) / self.scale_)
+            fit = Decomposition(factors)
+            fit.sweep(self.modes_, rows, self.penalty_, SWEEPS // 2)
+            self.factors_ = fit.factors
+        if self.positive_ is not None:
+            self.positive_ = fit_positive(self.modes_, x, logs, self.rank_, self.penalty_.ridge, random)
+        self._remember(x, logs, random)
+        return self
+
+    def predict(self, X: Any) -> FloatArray:
+        """Return the predicted time of each row, (N,)."""
+        check_is_fitted(self, "modes_")
+        x = validate_data(self, X, dtype=np.float64, reset=False)
+        return np.exp(self._logs(x))
+
+    def predict_interval(self, X: Any, confidence: float = 0.9) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return predicted times and the lower and upper ends of their intervals, (N,) each.
+
+        Outside of the measured values the interval widens with the distance, by the error that the continuation had
+        beyond the edge in the fit.
+        """
+        check_is_fitted(self, "modes_")
+        if not 0.0 < confidence < 1.0:
+            raise ValueError(f"confidence must be between 0 and 1, not {confidence}")
+        x = validate_data(self, X, dtype=np.float64, reset=False)
+        logs = self._logs(x)
+        half = self.spread_.half_width(self._clipped(x), confidence) + self.trend_.doubt(x, self.low_, self.high_)
+        with np.errstate(over="ignore"):
+            return np.exp(logs), np.exp(logs - half), np.exp(logs + half)
+
+    def extrapolated(self, X: Any) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Return which parameters of which rows are outside of what was measured, (N, d); categories: not measured."""
+        check_is_fitted(self, "modes_")
+        x = validate_data(self, X, dtype=np.float64, reset=False)
+        outside = (x < self.low_) | (x > self.high_)
+        for mode in self.modes_:
+            if mode.kind == "categorical":
+                outside[:, mode.parameters[0]] = ~np.isin(x[:, mode.parameters[0]], mode.knots)
+        return np.asarray(outside)
+
+    def _logs(self, x: FloatArray) -> FloatArray:
+        inside = self._clipped(x)
+        result = np.empty(len(x))
+        for begin in range(0, len(x), CHUNK):
+            part = inside[begin : begin + CHUNK]
+            result[begin : begin + CHUNK] = self._inside(part)
+        moved = np.flatnonzero(np.any(inside != x, axis=1))
+        if len(moved):
+            if self.positive_ is not None:
+                result[moved] = self.positive_.logs(self.modes_, x[moved])
+            else:
+                result[moved] += self.trend_.step(inside[moved], x[moved])
+        return result
+
+    def _inside(self, x: FloatArray) -> FloatArray:
+        if self.positive_ is not None:
+            return self.positive_.logs(self.modes_, x)
+        if not self.modes_:
+            return np.full(len(x), self.center_)
+        product: Single | None = None
+        for mode, factor in zip(self.modes_, self.factors_, strict=True):
+            values = _at(mode, factor.astype(np.float32), x)
+            product = values if product is None else np.multiply(product, values, out=product)
+        assert product is not None
+        return np.asarray(self.center_ + self.scale_ * product.sum(axis=1).astype(np.float64))
+
+    def _clipped(self, x: FloatArray) -> FloatArray:
+        low, high = self.low_.copy(), self.high_.copy()
+        for mode in self.modes_:
+            if mode.kind == "categorical":
+                low[mode.parameters[0]], high[mode.parameters[0]] = -np.inf, np.inf
+        return np.clip(x, low, high)
+
+    def _choose(
+        self, modes: tuple[Mode, ...], x: FloatArray, target: FloatArray, rows: IntArray, random: np.random.Generator
+    ) -> tuple[IntArray, FloatArray]:
+        """Set modes, penalty, rank and starting factors; return the held-out rows and their residuals."""
+        rank, smoothness = START[min(len(modes), len(START)) - 1] if modes else (1, 1.0)
+        limit = max(1, self.max_bytes // 5 - 400)  # single precision, and what describes the modes
+        sizes = sum(mode.size for mode in modes) or 1
+        rank = self.rank or max(1, min(rank, 1 + len(x) // 40, limit // sizes))
+        penalty = Penalty(self.ridge or 1e-4, self.smoothness or smoothness)
+        if len(x) < LEAST_ROWS or not modes:
+            self.modes_, self.penalty_, self.rank_ = modes, Penalty(self.ridge or 1e-3, self.smoothness or 1e-3), rank
+            self.factors_ = started(modes, rank, random) if modes else []
+            return np.arange(0), np.empty(0)
+        budget = Budget(RATE * self.time_budget * 0.8, limit)
+        folds = _folds(len(rows))
+        if len(folds) * budget.cost(modes, rank, len(rows), SWEEPS) > budget.operations:
+            folds = folds[:1]
+        search = Search(x[rows], target[rows], folds, budget, random)
+        search.fixed = (
+            frozenset(name for name in ("rank", "smoothness", "ridge") if getattr(self, name) is not None)
+            | ({"cells"} if self.knots is not None else set())
+            | (set() if self.derive else {"derived"})
+        )
+        fits = [Decomposition(started(modes, rank, random)) for _ in search.folds]
+        best = search.run(Candidate(modes, penalty, fits))
+        self.modes_, self.penalty_, self.rank_, self.steps_ = best.modes, best.penalty, best.rank, search.steps
+        self.factors_ = best.fits[0].factors
+        return rows[np.concatenate([test for _, test in search.folds])], best.residuals
+
+    def _fit_factors(self, x: FloatArray, target: FloatArray, random: np.random.Generator) -> None:
+        if not self.modes_:
+            return
+        fit = Decomposition(list(self.factors_))
+        part = np.arange(len(x)) if len(x) <= MEMORY_ROWS else np.sort(random.permutation(len(x))[:MEMORY_ROWS])
+        fit.sweep(self.modes_, Rows(self.modes_, x[part], target[part]), self.penalty_, FINAL_SWEEPS)
+        if len(part) < len(x):
+            fit.sweep_parts(self.modes_, x, target, self.penalty_, MEMORY_ROWS)
+        self.factors_ = fit.factors
+
+    def _refit(self, x: FloatArray, logs: FloatArray) -> TensorModel:
+        return self.fit(x, np.exp(logs))
+
+    def _remember(self, x: FloatArray, logs: FloatArray, random: np.random.Generator) -> None:
+        """Keep rows of the past for `partial_fit`, all equally likely."""
+        kept = random.permutation(len(x))[:KEPT_ROWS]
+        self._kept = (x[kept], logs[kept])
+        self.seen_ = len(x)
+
+    def _rehearsal(self, random: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+        x = np.tile(self.low_, (min(KEPT_ROWS, max(self.seen_, 1)), 1))
+        for mode in self.modes_:
+            if len(mode.parameters) == 1:
+                places = (
+                    random.choice(mode.knots, len(x))
+                    if mode.indexed
+                    else random.uniform(mode.knots[0], mode.knots[-1], len(x))
+                )
+                x[:, mode.parameters[0]] = np.exp(places) if mode.logarithmic else places
+        x = self._clipped(x)
+        return x, self._logs(x)
+
+    def _check_options(self, columns: int) -> None:
+        if wrong := [column for column in self.categorical if not 0 <= column < columns]:
+            raise ValueError(f"categorical={wrong[0]}: there are columns 0 to {columns - 1}")
+        for name, values in (("loss", LOSSES), ("extrapolation", EXTRAPOLATIONS)):
+            if getattr(self, name) not in values:
+                raise ValueError(f"{name}={getattr(self, name)!r}: choose one of {', '.join(values)}")
+        if self.rank is not None and not 1 <= self.rank <= 4 * RANKS[-1]:
+            raise ValueError(f"rank={self.rank}: must be from 1 to {4 * RANKS[-1]}")
+        self._spacing(columns)
+        self._knots(columns)
+
+    def _spacing(self, columns: int) -> list[bool | None]:
+        given = [self.spacing] * columns if isinstance(self.spacing, str) else list(self.spacing)
+        meaning = {"auto": None, "uniform": False, "geometric": True}
+        if len(given) != columns or not set(given) <= set(meaning):
+            raise ValueError(f"spacing={self.spacing!r}: for each of {columns} columns auto, uniform or geometric")
+        return [meaning[one] for one in given]
+
+    def _knots(self, columns: int) -> list[FloatArray | None]:
+        if self.knots is None:
+            return [None] * columns
+        if len(self.knots) != columns:
+            raise ValueError(f"knots: for each of {columns} columns None or a list of values")
+        return [None if one is None else np.asarray(one, dtype=np.float64) for one in self.knots]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = True
+        return tags
+
+
+def _at(mode: Mode, factor: Single, x: FloatArray) -> Single:
+    """Return the factor function of a mode at rows, (N, R); a category that was not measured has the mean of all."""
+    first, weights = mode.basis(x)
+    values: Single = factor[first]
+    if mode.kind == "categorical":
+        if not weights[:, 0].all():
+            values[weights[:, 0] == 0.0] = factor.mean(axis=0)
+        return values
+    right = weights[:, 1:].astype(np.float32)
+    if mode.size > 1 and right.any():
+        if mode.indexed and np.all((right == 0.0) | (right == 1.0)):
+            return np.asarray(factor[first + (right[:, 0] == 1.0)])
+        values += right * (factor[first + 1] - values)
+    return values
+
+
+def _folds(count: int) -> list[tuple[IntArray, IntArray]]:
+    """Return what trains and what is held out: a part of many rows, each row once of few."""
+    if count >= 4000:
+        held = min(count // 5, 2000)
+        return [(np.arange(held, count), np.arange(held))]
+    folds = 4
+    return [
+        (np.flatnonzero(np.arange(count) % folds != fold), np.flatnonzero(np.arange(count) % folds == fold))
+        for fold in range(folds)
+    ]
+
+
+def _check_times(times: FloatArray) -> None:
+    if not np.all(times > 0):
+        raise ValueError(f"times must be positive, but {int(np.sum(times <= 0))} are not: leave these rows out")

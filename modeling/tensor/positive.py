@@ -1,0 +1,138 @@
+"""Positive factors for times themselves: the loss MLogQ2 by an interior-point Newton method, and what it extrapolates.
+
+Hutter and Solomonik, "Application performance modeling via tensor completion" (SC '23), sections 4.2.2 and 5.3: the sum
+of log² of the accuracy ratio, with a log barrier on every entry of the factors; rows of a factor by Newton's method,
+barrier parameter lowered geometrically to the ridge. Outside of the grid a factor is replaced by its best rank-one
+approximation, whose left singular vector is positive, and goes on along a line through its logarithm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..experiment import FloatArray
+from .modes import IntArray, Mode
+
+BARRIER, LOWERING = 1e-1, 0.2
+NEWTON_STEPS, SWEEPS_PER_BARRIER = 3, 4
+LEAST_BARRIER = 1e-7
+TO_BOUNDARY = 0.9
+"""Share of the way to the boundary that a Newton step may go."""
+MOST_RANK = 16
+TAIL = 4
+"""Knots that the line at each end of a factor goes through."""
+
+
+@dataclass(frozen=True)
+class PositiveFactors:
+    """Positive factors (knots, R) by mode; the product's sum is the time divided by exp(center)."""
+
+    factors: tuple[FloatArray, ...]
+    center: float
+
+    def logs(self, modes: Sequence[Mode], x: FloatArray) -> FloatArray:
+        """Return the logarithm of the predicted time of each row, also outside of the grid."""
+        result: FloatArray | None = None
+        for mode, factor in zip(modes, self.factors, strict=True):
+            first, weights = mode.basis(x)
+            following = np.minimum(first + 1, mode.size - 1)
+            values = factor[first] * weights[:, :1] + factor[following] * weights[:, 1:]
+            if mode.kind == "categorical":
+                values[weights[:, 0] == 0.0] = factor.mean(axis=0)
+            elif mode.size > 2:
+                z = mode.scaled(x)
+                outside = (z < mode.knots[0]) | (z > mode.knots[-1])
+                if outside.any():
+                    values[outside] = _continued(mode, factor, z[outside])
+            result = values if result is None else result * values
+        assert result is not None
+        return np.asarray(np.log(result.sum(axis=1)) + self.center)
+
+
+def fit_positive(
+    modes: Sequence[Mode], x: FloatArray, logs: FloatArray, rank: int, ridge: float, random: np.random.Generator
+) -> PositiveFactors:
+    """Return positive factors that minimize the mean log² of the accuracy ratio of cell means, by cells of the grid."""
+    rank = min(rank, MOST_RANK)
+    center = float(np.median(logs))
+    cells, target, counts = _cells(modes, x, logs - center)
+    level = len(modes) * [1.0]
+    factors = [
+        np.exp(0.1 * random.standard_normal((mode.size, rank))) * (1.0 / rank) ** (one / len(modes))
+        for mode, one in zip(modes, level, strict=True)
+    ]
+    barrier = BARRIER
+    while barrier > max(ridge * 1e-3, LEAST_BARRIER):
+        for _ in range(SWEEPS_PER_BARRIER):
+            for number in range(len(modes)):
+                others = np.ones((len(cells), rank))
+                for other, factor in enumerate(factors):
+                    if other != number:
+                        others *= factor[cells[:, other]]
+                factors[number] = _newton(factors[number], cells[:, number], others, target, counts, ridge, barrier)
+        barrier *= LOWERING
+    return PositiveFactors(tuple(factors), center)
+
+
+def _cells(modes: Sequence[Mode], x: FloatArray, logs: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Return the cells with rows (C, d), the logarithm of the geometric mean time in each, and the numbers of rows."""
+    places = []
+    for mode in modes:
+        first, weights = mode.basis(x)
+        places.append(np.minimum(first + (weights[:, 1] > 0.5), mode.size - 1))
+    cells, at, counts = np.unique(np.column_stack(places), axis=0, return_inverse=True, return_counts=True)
+    return cells, np.bincount(at.ravel(), weights=logs) / counts, counts.astype(np.float64)
+
+
+def _newton(
+    factor: FloatArray,
+    at: IntArray,
+    others: FloatArray,
+    target: FloatArray,
+    counts: FloatArray,
+    ridge: float,
+    barrier: float,
+) -> FloatArray:
+    """Return a factor after Newton steps of all its rows at once; entries stay positive."""
+    size, rank = factor.shape
+    order = np.argsort(at, kind="stable")
+    bounds = np.searchsorted(at[order], np.arange(size + 1))
+    others, target, counts, at = others[order], target[order], counts[order], at[order]
+    share = len(counts) / size
+    weight = counts / counts.mean()
+    diagonal = np.arange(rank)
+    for _ in range(NEWTON_STEPS):
+        model = np.maximum((others * factor[at]).sum(axis=1), 1e-12)
+        ratio = np.log(model) - target
+        slope = weight * 2.0 * ratio / model
+        curvature = np.sqrt(weight * 2.0 * np.maximum(1.0 - ratio, 0.1)) / model  # convex where the ratio is below e
+        gradient = np.zeros((size, rank))
+        hessian = np.zeros((size, rank, rank))
+        for row in range(size):
+            part = slice(bounds[row], bounds[row + 1])
+            gradient[row] = slope[part] @ others[part]
+            rows = others[part] * curvature[part, None]
+            hessian[row] = rows.T @ rows
+        gradient += 2.0 * ridge * share * factor - barrier * share / factor
+        hessian[:, diagonal, diagonal] += 2.0 * ridge * share + barrier * share / factor**2
+        move = -np.linalg.solve(hessian, gradient[:, :, None])[:, :, 0]
+        reach = np.max(-move / factor, axis=1, keepdims=True)
+        factor = factor + move * np.minimum(1.0, TO_BOUNDARY / np.maximum(reach, 1e-12))
+    return factor
+
+
+def _continued(mode: Mode, factor: FloatArray, z: FloatArray) -> FloatArray:
+    """Return the rank-one factor at places outside of the knots, (n, R), along lines through log of its column."""
+    left, sizes, right = np.linalg.svd(factor, full_matrices=False)
+    column, row = np.abs(left[:, 0]), np.abs(right[0]) * sizes[0]
+    logs = np.log(np.maximum(column, 1e-300))
+    tail = min(TAIL, mode.size)
+    result = np.empty(len(z))
+    for end, part in ((z < mode.knots[0], slice(0, tail)), (z > mode.knots[-1], slice(mode.size - tail, mode.size))):
+        slope = np.polyfit(mode.knots[part], logs[part], 1)[0]
+        edge = 0 if part.start == 0 else mode.size - 1
+        result[end] = logs[edge] + slope * (z[end] - mode.knots[edge])
+    return np.asarray(np.exp(np.clip(result, -600.0, 600.0))[:, None] * row[None, :])

@@ -1,0 +1,254 @@
+"""Choice of grid, derived modes, rank and penalties by held-out rows, within a budget of work.
+
+The search is greedy and warm: each step changes the decomposition that is there, runs a few sweeps on the training part
+and is kept if the error of the held-out part falls. Work is counted in arithmetic, not on a clock, so that the same
+data and `random_state` give the same model on every machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+
+import numpy as np
+
+from ..experiment import FloatArray
+from .als import Decomposition, Penalty, Rows, Single, solve_mode, started
+from .modes import IntArray, Mode, derived_mode
+
+RATE = 3e9
+"""Operations per second that the work is counted with: one core of a slow machine."""
+CALLS = 6e5
+"""Operations that calls of numpy for one mode take in a sweep, however few rows there are: 0.2 ms."""
+GAIN = 0.004
+"""Share of the error that a step must save to be kept."""
+RANKS = (4, 8, 16, 24, 32, 48)
+SWEEPS, FEW_SWEEPS = 20, 8
+MOST_DERIVED = 3
+LIMITS = {"smoothness": 1e-14, "ridge": 1e-8}
+"""Lowest penalties that are tried."""
+START = ((4, 1e-10), (4, 1e-10), (16, 1e-8), (16, 1e-6))
+"""Rank and smoothness that the search begins with, by the number of modes less one: docs/design/tensor.md."""
+DERIVED_GAIN = 0.02
+"""Share of the error that a derived mode must save: it costs as much as any other mode in every later step."""
+DERIVED_ROWS = 4096
+"""Rows that derived modes are looked for with."""
+
+
+@dataclass
+class Budget:
+    """Work that is left, in operations, and the parameters that a model may have."""
+
+    operations: float
+    parameters: int
+
+    def cost(self, modes: Sequence[Mode], rank: int, rows: int, sweeps: int) -> float:
+        """Return the operations of so many sweeps."""
+        per_row = sum((mode.width * rank) ** 2 + 40 * rank for mode in modes)
+        per_knot = sum(mode.size * (9 * rank**3 + 60 * rank**2 + 3e4) for mode in modes)
+        return sweeps * (rows * per_row * 1.3 + per_knot + CALLS * len(modes))
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of the search: what was tried, and its error on held-out rows, in units of the scaled target."""
+
+    name: str
+    rank: int
+    parameters: int
+    error: float
+    kept: bool
+
+
+@dataclass
+class Candidate:
+    """A decomposition with all that was chosen for it, and its errors on held-out rows."""
+
+    modes: tuple[Mode, ...]
+    penalty: Penalty
+    fits: list[Decomposition]
+    error: float = np.inf
+    residuals: FloatArray = field(default_factory=lambda: np.empty(0))
+
+    @property
+    def rank(self) -> int:
+        """Number of components."""
+        return self.fits[0].rank
+
+    @property
+    def parameters(self) -> int:
+        """Number of entries of the factors."""
+        return self.rank * sum(mode.size for mode in self.modes)
+
+
+class Search:
+    """The greedy search over one data set."""
+
+    def __init__(
+        self,
+        x: FloatArray,
+        target: FloatArray,
+        folds: Sequence[tuple[IntArray, IntArray]],
+        budget: Budget,
+        random: np.random.Generator,
+    ) -> None:
+        """folds: pairs of numbers of rows that train and that are held out; target: centred and scaled."""
+        self.x, self.target, self.folds, self.budget, self.random = x, target, folds, budget, random
+        self.steps: list[Step] = []
+        self.fixed: frozenset[str] = frozenset()
+        self._prepared: tuple[tuple[Mode, ...], list[tuple[Rows, Rows]]] | None = None
+
+    def run(self, first: Candidate) -> Candidate:
+        """Return the best candidate that the budget finds, starting from the first."""
+        best = self._fitted(first, SWEEPS)
+        self.budget.operations -= self._cost(best, SWEEPS)
+        self._note("start", best, True)
+        best = self._tune(self._refine(self._derive(best)))
+        tuned = best
+        for rank in [rank for rank in RANKS if rank > best.rank and "rank" not in self.fixed]:
+            start = best
+            for factor in (1.0,) if "smoothness" in self.fixed else (10.0, 1.0):
+                penalty = replace(start.penalty, smoothness=start.penalty.smoothness * factor)
+                again = replace(self._restarted(start, rank), penalty=penalty)
+                best = self._try(f"rank {rank}, smoothness {penalty.smoothness:.0e}", best, again, SWEEPS)
+            if best is start:
+                break
+        return best if best is tuned else self._tune(self._refine(best))
+
+    def fit_all(self, best: Candidate, rows: Rows, sweeps: int) -> Decomposition:
+        """Return the decomposition of all rows, from the factors of the first fold."""
+        result = Decomposition(list(best.fits[0].factors))
+        result.sweep(best.modes, rows, best.penalty, sweeps)
+        return result
+
+    def _try(self, name: str, best: Candidate, changed: Candidate, sweeps: int, gain: float = GAIN) -> Candidate:
+        """Return the better one of two candidates, of which the second is fitted first, or the first without budget."""
+        cost = self._cost(changed, sweeps)
+        if cost > self.budget.operations or changed.parameters > self.budget.parameters:
+            return best
+        self.budget.operations -= cost
+        fitted = self._fitted(changed, sweeps)
+        better = fitted.error < best.error * (1.0 - gain)
+        self._note(name, fitted, better)
+        return fitted if better else best
+
+    def _fitted(self, candidate: Candidate, sweeps: int) -> Candidate:
+        fits, residuals = [], []
+        for decomposition, (train, test) in zip(candidate.fits, self.rows(candidate.modes), strict=True):
+            fit = Decomposition(list(decomposition.factors))
+            fit.sweep(candidate.modes, train, candidate.penalty, sweeps)
+            fits.append(fit)
+            residuals.append(test.target - test.predicted(fit.factors))
+        joined = np.concatenate(residuals)
+        return replace(candidate, fits=fits, residuals=joined, error=float(np.abs(joined).mean()))
+
+    def rows(self, modes: tuple[Mode, ...]) -> list[tuple[Rows, Rows]]:
+        """Return the rows that train and those held out of each fold, prepared for the modes."""
+        if self._prepared is None or self._prepared[0] is not modes:
+            pairs = [
+                (Rows(modes, self.x[train], self.target[train]), Rows(modes, self.x[test], self.target[test]))
+                for train, test in self.folds
+            ]
+            self._prepared = (modes, pairs)
+        return self._prepared[1]
+
+    def _restarted(self, best: Candidate, rank: int) -> Candidate:
+        """Return a candidate of another rank, from random factors: better than adding components to what is there."""
+        return replace(best, fits=[Decomposition(started(best.modes, rank, self.random)) for _ in best.fits])
+
+    def _cost(self, candidate: Candidate, sweeps: int) -> float:
+        cost = self.budget.cost
+        return sum(cost(candidate.modes, candidate.rank, len(train), sweeps) for train, _ in self.folds)
+
+    def _refine(self, best: Candidate) -> Candidate:
+        """Halve the cells of all grids as long as that pays."""
+        while "cells" not in self.fixed and not all(mode.indexed for mode in best.modes):
+            modes, matrices = [], []
+            for mode in best.modes:
+                wanted = not mode.indexed and 2 * mode.size - 1 <= len(self.x) // 8
+                refined, matrix = mode.refined() if wanted else (mode, np.eye(mode.size))
+                modes.append(refined)
+                matrices.append(matrix)
+            fits = [
+                Decomposition([matrix @ factor for matrix, factor in zip(matrices, fit.factors, strict=True)])
+                for fit in best.fits
+            ]
+            cells = max(mode.size for mode in modes) - 1
+            finer = self._try(f"{cells} cells", best, replace(best, modes=tuple(modes), fits=fits), FEW_SWEEPS)
+            if finer is best or cells == max(mode.size for mode in best.modes) - 1:
+                return finer
+            best = finer
+        return best
+
+    def _tune(self, best: Candidate) -> Candidate:
+        """Change penalties by factors of ten as long as that pays more than as many sweeps without a change."""
+        best = self._try("more sweeps", best, best, FEW_SWEEPS)
+        for name, factors in (("smoothness", (0.1, 10.0)), ("ridge", (0.1, 10.0))):
+            for factor in () if name in self.fixed else factors:
+                start = best
+                while LIMITS[name] < (value := getattr(best.penalty, name) * factor) < 0.1:
+                    penalty = replace(best.penalty, **{name: value})
+                    tried = self._try(f"{name} {value:.0e}", best, replace(best, penalty=penalty), FEW_SWEEPS)
+                    if tried is best:
+                        break
+                    best = tried
+                if best is not start:
+                    break
+        return best
+
+    def _derive(self, best: Candidate) -> Candidate:
+        """Add products and ratios of two parameters as modes as long as that pays."""
+        for _ in range(0 if "derived" in self.fixed else MOST_DERIVED):
+            found = self._best_derived(best)
+            if found is None:
+                return best
+            mode, factors = found
+            fits = [Decomposition([*fit.factors, factor]) for fit, factor in zip(best.fits, factors, strict=True)]
+            wider = replace(best, modes=(*best.modes, mode), fits=fits)
+            name = f"{mode.parameters[0]}{'*' if mode.signs[1] > 0 else '/'}{mode.parameters[1]}"
+            tried = self._try(name, best, wider, FEW_SWEEPS, DERIVED_GAIN)
+            if tried is best:
+                return best
+            best = tried
+        return best
+
+    def _best_derived(self, best: Candidate) -> tuple[Mode, list[FloatArray]] | None:
+        """Return the derived mode that explains most of what is left of held-out rows, and its factors by fold."""
+        parameters = [mode.parameters[0] for mode in best.modes if mode.kind == "numeric" and len(mode.parameters) == 1]
+        positive = [parameter for parameter in parameters if self.x[:, parameter].min() > 0]
+        there = {(mode.parameters, mode.signs) for mode in best.modes}
+        lowest, found = best.error, None
+        parts = [(train[:DERIVED_ROWS], test[:DERIVED_ROWS]) for train, test in self.folds]
+        values = []
+        for fit, (train, test) in zip(best.fits, parts, strict=True):
+            both = [Rows(best.modes, self.x[part], self.target[part]) for part in (train, test)]
+            values.append([np.prod(np.stack(rows.values(fit.factors)), axis=0) for rows in both])
+        for first, second in combinations(positive, 2):
+            for sign in (1, -1):
+                mode = derived_mode(self.x, first, second, sign)
+                if ((first, second), (1, sign)) in there or mode.size < 3:
+                    continue
+                factors, errors = [], []
+                for (train, test), (products, held) in zip(parts, values, strict=True):
+                    factor, error = self._gain(mode, best.penalty, train, test, products, held)
+                    factors.append(factor)
+                    errors.append(error)
+                if (error := float(np.mean(errors))) < lowest * (1.0 - DERIVED_GAIN):
+                    lowest, found = error, (mode, factors)
+        return found
+
+    def _gain(
+        self, mode: Mode, penalty: Penalty, train: IntArray, test: IntArray, products: Single, held: Single
+    ) -> tuple[FloatArray, float]:
+        """Return the factor of an additional mode by one update, and the mean error of held-out rows with it."""
+        rows = Rows((mode,), self.x[train], self.target[train] - products.sum(axis=1))
+        basis = rows.bases[0]
+        right = (basis.transposed @ (products * rows.target[:, None])).astype(np.float64)
+        change = solve_mode(mode, basis.normal(products, None), right, penalty, rows.count)
+        other = Rows((mode,), self.x[test], self.target[test] - held.sum(axis=1))
+        left = other.target - (held * other.bases[0].at(change)).sum(axis=1)
+        return 1.0 + change, float(np.abs(left).mean())
+
+    def _note(self, name: str, candidate: Candidate, kept: bool) -> None:
+        self.steps.append(Step(name, candidate.rank, candidate.parameters, candidate.error, kept))

@@ -1,0 +1,238 @@
+"""Models as a JSON document and an npz archive of arrays, without pickle; both are checked when they are read."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import zipfile
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any, Literal
+
+import msgspec
+import numpy as np
+
+from ..documents import Count, Positive, Real, typed
+from ..errors import FormatError
+from ..experiment import FloatArray
+from ..limits import current
+from .als import Penalty
+from .columns import ColumnModel
+from .intervals import Spread
+from .model import TensorModel
+from .modes import Mode
+from .positive import PositiveFactors
+from .trend import Form, Trend
+
+KIND, VERSION = "quipu tensor model", 1
+MOST_SCORES = 200
+"""Quantiles of the scores of held-out rows that are stored."""
+Name = Annotated[str, msgspec.Meta(min_length=1, max_length=1000)]
+
+
+@dataclass(frozen=True)
+class _ModeDocument:
+    parameters: list[Count]
+    signs: list[Literal[-1, 1]]
+    kind: Literal["numeric", "categorical"]
+    logarithmic: bool
+    indexed: bool
+
+
+@dataclass(frozen=True)
+class _TrendDocument:
+    columns: list[Count]
+    logarithmic: list[bool]
+    forms: list[Form]
+    powers: list[Count]
+
+
+@dataclass(frozen=True)
+class _Document:
+    kind: str
+    version: Positive
+    parameters: list[Name]
+    target: Name
+    levels: dict[str, list[str]]
+    modes: list[_ModeDocument]
+    spread: list[_ModeDocument]
+    trend: _TrendDocument
+    rank: Positive
+    ridge: Real
+    smoothness: Real
+    center: Real
+    scale: Real
+    error: Real | None
+    spread_offset: Real
+    positive_center: Real | None
+    rows: Count
+    sha256: str
+
+
+def stored(model: ColumnModel) -> tuple[dict[str, Any], bytes]:
+    """Return the document and the archive of a model; the document has the checksum of the archive."""
+    fitted = model.model
+    arrays: dict[str, FloatArray] = {"low": fitted.low_, "high": fitted.high_, "whole": fitted.whole_.astype(float)}
+    for number, (mode, factor) in enumerate(zip(fitted.modes_, fitted.factors_, strict=True)):
+        arrays[f"knots{number}"], arrays[f"factor{number}"] = mode.knots, factor
+        if fitted.positive_ is not None:
+            arrays[f"positive{number}"] = fitted.positive_.factors[number]
+    for number, (mode, part) in enumerate(zip(fitted.spread_.modes, fitted.spread_.coefficients, strict=True)):
+        arrays[f"spread_knots{number}"], arrays[f"spread{number}"] = mode.knots, part
+    arrays["scores"] = _thinned(fitted.spread_.scores)
+    trend = fitted.trend_
+    for name in ("slopes", "exponents", "coefficients", "errors", "distances"):
+        arrays[f"trend_{name}"] = getattr(trend, name)
+    file = io.BytesIO()
+    single = {
+        name: array.astype(np.float32) if name.startswith(("factor", "positive", "spread", "scores")) else array
+        for name, array in arrays.items()
+    }
+    single |= {name: arrays[name] for name in arrays if name.startswith("spread_knots")}
+    np.savez_compressed(file, allow_pickle=False, **single)
+    content = file.getvalue()
+    error = fitted.error_ if np.isfinite(fitted.error_) else None
+    document = _Document(
+        KIND,
+        VERSION,
+        list(model.parameters),
+        model.target,
+        {name: list(levels) for name, levels in model.levels.items()},
+        [_mode_document(mode) for mode in fitted.modes_],
+        [_mode_document(mode) for mode in fitted.spread_.modes],
+        _TrendDocument(list(trend.columns), [*map(bool, trend.logarithmic)], list(trend.forms), list(trend.powers)),
+        fitted.rank_,
+        fitted.penalty_.ridge,
+        fitted.penalty_.smoothness,
+        fitted.center_,
+        fitted.scale_,
+        error,
+        fitted.spread_.offset,
+        fitted.positive_.center if fitted.positive_ is not None else None,
+        fitted.seen_,
+        hashlib.sha256(content).hexdigest(),
+    )
+    return asdict(document), content
+
+
+def restored(document: object, content: bytes, source: object) -> ColumnModel:
+    """Return the model of a document and its archive. Raises FormatError that names the key or array at fault."""
+    if not isinstance(document, Mapping) or document.get("kind") != KIND:
+        raise FormatError(source, "is no tensor model: give a file that quipu tensor fit wrote")
+    if document.get("version") != VERSION:
+        raise FormatError(source, f"is of version {document.get('version')}, and not {VERSION}: fit the model again")
+    read = typed(document, _Document, source)
+    if hashlib.sha256(content).hexdigest() != read.sha256:
+        raise FormatError(source, "its .npz beside it is another or damaged: restore both files, or fit again")
+    arrays = _Arrays(_arrays(content, source), source)
+    width = len(read.parameters)
+    if not 0 < width == len(set(read.parameters)) or not read.scale > 0:
+        raise FormatError(source, "parameters must be different names, and scale above 0")
+    model = TensorModel()
+    model.n_features_in_ = width
+    model.low_, model.high_ = arrays.of("low", (width,)), arrays.of("high", (width,))
+    model.whole_ = arrays.of("whole", (width,)) != 0.0
+    model.modes_ = tuple(arrays.mode(one, f"knots{at}", width) for at, one in enumerate(read.modes))
+    shapes = [(mode.size, read.rank) for mode in model.modes_]
+    model.factors_ = [arrays.of(f"factor{at}", shape) for at, shape in enumerate(shapes)]
+    model.positive_ = None
+    if read.positive_center is not None:
+        factors = tuple(arrays.of(f"positive{at}", (mode.size, -1)) for at, mode in enumerate(model.modes_))
+        if len({factor.shape[1] for factor in factors}) != 1 or not all((factor > 0).all() for factor in factors):
+            raise FormatError(source, "its positive factors have other ranks, or are not positive")
+        model.positive_ = PositiveFactors(factors, read.positive_center)
+    spread = tuple(arrays.mode(one, f"spread_knots{at}", width) for at, one in enumerate(read.spread))
+    parts = tuple(arrays.of(f"spread{at}", (mode.size,)) for at, mode in enumerate(spread))
+    model.spread_ = Spread(spread, parts, read.spread_offset, np.sort(arrays.of("scores", (-1,))))
+    model.trend_ = _trend(read.trend, arrays, width, source)
+    model.rank_, model.penalty_ = read.rank, Penalty(read.ridge, read.smoothness)
+    model.center_, model.scale_ = read.center, read.scale
+    model.error_ = float("nan") if read.error is None else read.error
+    model.seen_, model.steps_ = read.rows, []
+    model.categorical = tuple(mode.parameters[0] for mode in model.modes_ if mode.kind == "categorical")
+    levels = {name: tuple(found) for name, found in read.levels.items()}
+    return ColumnModel(tuple(read.parameters), levels, read.target, model)
+
+
+class _Arrays:
+    """Arrays of a file, each checked for its shape before it is used."""
+
+    def __init__(self, arrays: Mapping[str, FloatArray], source: object) -> None:
+        self._arrays, self._source = arrays, source
+
+    def of(self, name: str, shape: tuple[int, ...]) -> FloatArray:
+        """Return an array of this shape; -1: any size."""
+        array = self._arrays.get(name)
+        if array is None:
+            raise FormatError(self._source, f"has no array {name!r} in its .npz: fit the model again")
+        fits = array.ndim == len(shape) and all(
+            want in (-1, have) for want, have in zip(shape, array.shape, strict=True)
+        )
+        if not fits or not np.isfinite(array).all():
+            raise FormatError(
+                self._source, f"array {name!r} in its .npz has another shape, or numbers that are not finite"
+            )
+        return array
+
+    def mode(self, read: _ModeDocument, name: str, width: int) -> Mode:
+        """Return a mode with the knots of this name."""
+        knots = self.of(name, (-1,))
+        known = all(parameter < width for parameter in read.parameters)
+        if not known or not len(knots) or np.any(np.diff(knots) <= 0) or len(read.parameters) not in (1, 2):
+            raise FormatError(self._source, f"{name}: knots must ascend, of one or two parameters that there are")
+        if len(read.signs) != len(read.parameters):
+            raise FormatError(self._source, f"{name}: a sign for each parameter is needed")
+        return Mode(tuple(read.parameters), tuple(read.signs), read.kind, read.logarithmic, knots, read.indexed)
+
+
+def _trend(read: _TrendDocument, arrays: _Arrays, width: int, source: object) -> Trend:
+    count = len(read.columns)
+    if not all(len(part) == count for part in (read.logarithmic, read.forms)) or any(
+        column >= width for column in (*read.columns, *read.powers)
+    ):
+        raise FormatError(source, "trend: an entry for each of its columns is needed")
+    coefficients = arrays.of("trend_coefficients", (-1,))
+    exponents = arrays.of("trend_exponents", (-1, -1))
+    if len(coefficients) and exponents.shape != (len(coefficients), len(read.powers)):
+        raise FormatError(source, "array 'trend_exponents' in its .npz has another shape")
+    return Trend(
+        tuple(read.columns),
+        tuple(read.logarithmic),
+        tuple(read.forms),
+        arrays.of("trend_slopes", (count, 2)),
+        tuple(read.powers),
+        exponents,
+        coefficients,
+        arrays.of("trend_errors", (count,)),
+        arrays.of("trend_distances", (count,)),
+    )
+
+
+def _arrays(content: bytes, source: object) -> dict[str, FloatArray]:
+    """Return the arrays of an npz as numbers of double precision, after their sizes were counted as a cost."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            current().spend(4 * sum(entry.file_size for entry in archive.infolist()))
+        with np.load(io.BytesIO(content), allow_pickle=False) as loaded:
+            return {name: _number_array(loaded[name]) for name in loaded.files}
+    except (zipfile.BadZipFile, ValueError, OSError, EOFError, KeyError, NotImplementedError) as error:
+        raise FormatError(source, f"its .npz cannot be read: {error}") from error
+
+
+def _number_array(array: Any) -> FloatArray:
+    if array.dtype not in (np.dtype(np.float32), np.dtype(np.float64)):
+        raise ValueError(f"an array of {array.dtype}")
+    return np.asarray(array, dtype=np.float64)
+
+
+def _mode_document(mode: Mode) -> _ModeDocument:
+    signs: list[Any] = list(mode.signs)
+    return _ModeDocument(list(mode.parameters), signs, mode.kind, bool(mode.logarithmic), bool(mode.indexed))
+
+
+def _thinned(scores: FloatArray) -> FloatArray:
+    """Return at most `MOST_SCORES` quantiles of the scores, those of the upper half more densely."""
+    if len(scores) <= MOST_SCORES:
+        return scores
+    places = (np.arange(1, MOST_SCORES + 1)) / (MOST_SCORES + 1)
+    return np.asarray(np.quantile(scores, places, method="higher"))

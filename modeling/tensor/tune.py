@@ -1,0 +1,110 @@
+"""The configuration with the lowest predicted time: all combinations of values, or a search where these are many."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..design.space import FUNCTIONS, Constraint
+from ..documents import is_parameter
+from ..errors import ModelingError
+from ..experiment import FloatArray
+from .columns import ColumnModel, measured_values, parameter_number
+
+MOST_COMBINATIONS = 200_000
+"""Combinations that are all looked at; of more, so many are drawn and the best improved one parameter at a time."""
+KEPT = 50
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A configuration with its predicted time, the interval of it, and the parameters in which it extrapolates."""
+
+    values: Mapping[str, float | str]
+    time: float
+    low: float
+    high: float
+    extrapolated: tuple[str, ...]
+
+
+def best_configurations(
+    model: ColumnModel,
+    given: Mapping[str, float],
+    candidates: Mapping[str, Sequence[float]],
+    constraints: Sequence[str] = (),
+    count: int = 5,
+    seed: int = 0,
+) -> list[Choice]:
+    """Return the configurations with the lowest predicted times, the best first.
+
+    given: parameters that are fixed, in codes where the parameter is categorical. candidates: values of others; those
+    measured where there are none. constraints: expressions such as "ppn * tpp <= 128" that each must fulfil. Raises
+    ModelingError for an unknown parameter, a wrong constraint, or if nothing fulfils them.
+    """
+    for name in (*given, *candidates):
+        parameter_number(model, name)
+    values = [
+        np.array([given[name]]) if name in given else np.asarray(candidates.get(name, measured_values(model, name)))
+        for name in model.parameters
+    ]
+    # names that no expression can hold are free in all constraints
+    usable = [name for name in model.parameters if is_parameter(name) and name not in FUNCTIONS]
+    predicates = [Constraint(text, usable) for text in constraints]
+    size = float(np.prod([float(len(value)) for value in values]))
+    random = np.random.default_rng(seed)
+    if size <= MOST_COMBINATIONS:
+        points = np.stack([part.ravel() for part in np.meshgrid(*values, indexing="ij")], axis=1)
+    else:
+        points = np.column_stack([random.choice(value, MOST_COMBINATIONS) for value in values])
+    best = _fastest(model, points, predicates)
+    if not len(best):
+        raise ModelingError(f"no configuration fulfils {' and '.join(constraints)}: allow more values or loosen them")
+    if size > MOST_COMBINATIONS:
+        best = _improved(model, best, values, predicates)
+    return _choices(model, best[:count])
+
+
+def _improved(
+    model: ColumnModel, best: FloatArray, values: Sequence[FloatArray], predicates: Sequence[Constraint]
+) -> FloatArray:
+    """Return points after changes of one parameter at a time, as long as one is faster."""
+    lowest = np.inf
+    while (now := float(model.model.predict(best[:1])[0])) < lowest:
+        lowest = now
+        changed = [best]
+        for number, value in enumerate(values):
+            part = np.repeat(best, len(value), axis=0)
+            part[:, number] = np.tile(value, len(best))
+            changed.append(part)
+        best = _fastest(model, np.unique(np.concatenate(changed), axis=0), predicates)
+    return best
+
+
+def _fastest(model: ColumnModel, points: FloatArray, predicates: Sequence[Constraint]) -> FloatArray:
+    """Return the fastest points that fulfil all predicates, at most `KEPT`, the fastest first."""
+    found: list[int] = []
+    for row in np.argsort(model.model.predict(points), kind="stable"):
+        values = dict(zip(model.parameters, points[row].tolist(), strict=True))
+        if all(predicate(values) for predicate in predicates):
+            found.append(int(row))
+            if len(found) == KEPT:
+                break
+    return points[found]
+
+
+def _choices(model: ColumnModel, points: FloatArray) -> list[Choice]:
+    times, low, high = model.model.predict_interval(points)
+    outside = model.model.extrapolated(points)
+    result = []
+    for row, point in enumerate(points):
+        values = {name: _label(model, name, value) for name, value in zip(model.parameters, point, strict=True)}
+        names = tuple(name for at, name in enumerate(model.parameters) if outside[row, at])
+        result.append(Choice(values, float(times[row]), float(low[row]), float(high[row]), names))
+    return result
+
+
+def _label(model: ColumnModel, name: str, value: float) -> float | str:
+    levels = model.levels.get(name)
+    return float(value) if levels is None or not 0 <= value < len(levels) else levels[int(value)]

@@ -1,0 +1,107 @@
+"""`quipu tensor`: fit, predict, tune and explain on tables, and bad input as one message."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from .conftest import Quipu
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    random = np.random.default_rng(0)
+    path = tmp_path / "data.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["n", "ppn", "lay out", "time_s"])
+        for row in range(120):
+            n, ppn = int(random.integers(10, 2000)), int(2 ** random.integers(0, 5))
+            layout = str(random.choice(["dgz", "zdg"]))
+            time = 1e-6 * n / ppn * (2.0 if layout == "zdg" else 1.0)
+            writer.writerow([n if row else "n/a", ppn, layout, time])
+    return path
+
+
+def fit(quipu: Quipu, table: Path) -> None:
+    answer = quipu("tensor", "fit", table, "--target", "time_s", "--budget", "0.02", "-o", "m.json")
+    assert answer.code == 0, answer.err
+    assert "1 rows without a number" in answer.out
+
+
+def test_from_a_table_to_the_best_configuration(quipu_here: Quipu, table: Path, tmp_path: Path) -> None:
+    fit(quipu_here, table)
+    assert (tmp_path / "m.npz").exists()
+    assert quipu_here("tensor", "predict", "m.json", table, "-o", "p.csv").code == 0
+    with (tmp_path / "p.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 120
+    assert rows[0]["predicted"] == ""
+    assert float(rows[5]["low"]) <= float(rows[5]["predicted"]) <= float(rows[5]["high"])
+    best = json.loads(quipu_here("tensor", "tune", "m.json", "--at", "n=500", "--constraint", "ppn <= 4", "--json").out)
+    assert best[0]["values"] == {"n": 500.0, "ppn": 4.0, "lay out": "dgz"}
+    effects = json.loads(quipu_here("tensor", "explain", "m.json", "--json").out)["effects"]
+    assert {one["parameter"] for one in effects} == {"n", "ppn", "lay out"}
+    far = quipu_here("tensor", "predict", "m.json", "--at", "n=1e5", "--at", "ppn=4", "--at", "lay out=zdg", "--json")
+    assert json.loads(far.out)[0]["extrapolated"] == ["n"]
+
+
+def test_parquet_and_an_experiment(quipu_here: Quipu, heat: Path, tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    n = random.integers(10, 2000, 60)
+    pq.write_table(pa.table({"n": n, "flag": n % 2 == 0, "time": n * 1e-6}), tmp_path / "d.parquet")
+    assert quipu_here("tensor", "fit", "d.parquet", "--budget", "0.02").code == 0
+    answer = quipu_here("tensor", "fit", heat, "--target", "blocks", "--budget", "0.02", "-o", "h.json", "--json")
+    assert answer.code == 0, answer.err
+    assert json.loads(answer.out)["parameters"] == ["p", "n"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["fit", "nowhere.csv"], 1, "nowhere.csv: is missing"),
+        (["fit", "nowhere"], 1, "nowhere: there is no such file or experiment"),
+        (["fit", "empty.csv"], 1, "empty.csv: is empty"),
+        (["fit", "{table}"], 1, "no column 'time'; there are: n, ppn, lay out, time_s"),
+        (["fit", "{table}", "--target", "lay out"], 1, "must hold numbers, not texts"),
+        (["fit", "{table}", "--target", "time_s", "--loss", "l1"], 2, "--loss 'l1'"),
+        (["fit", "{table}", "--target", "time_s", "--budget", "0"], 2, "--budget 0"),
+        (["fit", "{table}", "--target", "time_s", "--uniform", "n", "--geometric", "n"], 2, "both name n"),
+        (["fit", "bad.parquet"], 1, "bad.parquet: cannot be read"),
+        (["predict", "{table}", "{table}"], 1, "is not JSON"),
+        (["predict", "other.json", "{table}"], 1, "other.json"),
+        (["predict", "m.json"], 2, "give DATA"),
+        (["predict", "m.json", "--at", "q=1"], 2, "--at 'q=1'"),
+        (["predict", "m.json", "--at", "lay out=gdz"], 2, "'gdz' was not measured"),
+        (["predict", "m.json", "--at", "n=1"], 2, "one value for ppn, lay out"),
+        (["tune", "m.json", "--constraint", "q > 1"], 1, "no parameter q"),
+        (["tune", "m.json", "--constraint", "ppn > 99"], 1, "no configuration fulfils"),
+        (["explain", "m.json", "--plot", "x.doc"], 2, "the name must end with"),
+    ],
+)
+def test_one_message(
+    arguments: list[str], code: int, words: str, *, quipu_here: Quipu, table: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "empty.csv").write_text("", encoding="utf-8")
+    (tmp_path / "bad.parquet").write_bytes(b"PAR1xxxxPAR1")
+    (tmp_path / "other.json").write_text("{}", encoding="utf-8")
+    (tmp_path / "other.npz").write_bytes(b"")
+    if "m.json" in arguments:
+        fit(quipu_here, table)
+    answer = quipu_here("tensor", *(argument.replace("{table}", str(table)) for argument in arguments))
+    assert answer.code == code, answer.err
+    assert answer.err.startswith("quipu: error: ")
+    assert words in answer.err
+
+
+def test_other_files_are_not_replaced(quipu_here: Quipu, table: Path, tmp_path: Path) -> None:
+    (tmp_path / "m.json").write_text('{"mine": 1}', encoding="utf-8")
+    answer = quipu_here("tensor", "fit", table, "--target", "time_s", "--budget", "0.02", "-o", "m.json")
+    assert answer.code == 2
+    assert "exists and is no tensor model" in answer.err
