@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 from quipu.modeling.errors import UsageError
 
 from .options import over_ranks_of, point_of
 from .output import layout, say, show, show_json
-
-if TYPE_CHECKING:
-    from quipu.modeling.machine import Machine
 
 _ADVICE = 5
 
@@ -58,7 +54,7 @@ def command(
     from quipu.report.terminal import head
     from quipu.report.terminal.kernels import advice_lines, kernel_table
 
-    from .measurements import load
+    from .measurements import load, read_machine
 
     if method not in METHODS:
         raise UsageError(f"--method {method!r}: choose one of {', '.join(METHODS)}")
@@ -66,13 +62,13 @@ def command(
         raise UsageError(f"--share {share:g}: give a part of the time between 0 and 1")
     if on is not None and machine is None:
         raise UsageError("--on needs --machine: the description of the machine that was measured on")
-    here = _machine(machine) if machine is not None else None
+    here = read_machine(machine) if machine is not None else None
     measured = load(experiment, over_ranks_of(over_ranks))
     point = point_of("--at", at, measured.parameters)
     chosen = "paper" if method == "paper" else "quipu"
     model = model_program(measured, here, None, processes, size, share, chosen)  # type: ignore[arg-type]
     if on is not None and here is not None:
-        model = moved(model, here, _machine(on))
+        model = moved(model, here, read_machine(on))
     prediction = model.at(point)
     if as_json:
         show_json(kernels_json(model, prediction))
@@ -90,11 +86,3 @@ def command(
     )
     if len(visible) < len(rows):
         say(f"{len(rows) - len(visible)} kernels with less than 0.05% of the time are not shown (--all shows them)")
-
-
-def _machine(path: Path) -> Machine:
-    from quipu.modeling.machine import from_document
-
-    from ..archive.run_json import read_json
-
-    return from_document(read_json(path), path)
