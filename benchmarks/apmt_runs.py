@@ -45,7 +45,7 @@ class Program:
 
     def native(self, size: int) -> list[str]:
         """Return the command with a size per rank."""
-        further = {"heat": ("20", "5"), "wavefront": ("5",), "cg": ("20",), "jacobi_py": ("50", "10")}
+        further = {"heat": ("60", "5"), "wavefront": ("20",), "cg": ("60",), "jacobi_py": ("50", "10")}
         start = ["python3", "jacobi.py"] if self.name == "jacobi_py" else [f"./{self.name}"]
         return [*start, str(size), *further.get(self.name, ())]
 
@@ -131,10 +131,10 @@ def strong(program: Program, folder: Path, how: SimulatedAs) -> tuple[Path, Path
 
 
 def larger(program: Program, folder: Path, before: Sequence[str], variables: dict[str, str]) -> tuple[Path, Path]:
-    """Run small problems and one that is 8 times larger natively; return the folders of both."""
+    """Run small problems and one that is 8 times larger natively on one rank; return the folders of both."""
     place = prepared(program, folder, simulated=False)
     found = []
-    for name, sizes, numbers in (("small", program.small, (1, 2)), ("large", (program.large,), (2,))):
+    for name, sizes, numbers in (("small", program.small, (1,)), ("large", (program.large,), (1,))):
         runs = folder / f"{program.name}.{name}"
         for size in sizes:
             for ranks in numbers:
