@@ -66,7 +66,7 @@ def command(
     measured = load(experiment, over_ranks_of(over_ranks))
     point = point_of("--at", at, measured.parameters)
     chosen = "paper" if method == "paper" else "quipu"
-    model = model_program(measured, here, None, processes, size, share, chosen)  # type: ignore[arg-type]
+    model = model_program(measured, here, _clock(experiment), processes, size, share, chosen)  # type: ignore[arg-type]
     if on is not None and here is not None:
         model = moved(model, here, read_machine(on))
     prediction = model.at(point)
@@ -86,3 +86,14 @@ def command(
     )
     if len(visible) < len(rows):
         say(f"{len(rows) - len(visible)} kernels with less than 0.05% of the time are not shown (--all shows them)")
+
+
+def _clock(experiment: Path) -> float | None:
+    """Return the clock that runs were timed with, Hz; None for files of others, and if it is not known."""
+    from ..merge.counters import clock_of
+    from ..merge.experiment import find_runs
+    from .measurements import is_of_others
+
+    if is_of_others(experiment):
+        return None
+    return clock_of(run.metadata for run in find_runs(experiment) if run.metadata.complete)

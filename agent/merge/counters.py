@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,9 @@ from ..counters.choose import SOURCES
 from ..counters.source import Counted, Wanted
 from ..profile.reader import Clock, ProcessProfile
 from .statistics import cells_of, statistics_of
+
+# Clocks of one processor, measured in runs of a fraction of a second, agree to this part.
+_ONE_CLOCK = 0.01
 
 
 def counted_by(metadata: RunMetadata, raw: Path, tree: CallTree, profiles: Sequence[ProcessProfile]) -> Counted:
@@ -35,6 +39,15 @@ def counted_by(metadata: RunMetadata, raw: Path, tree: CallTree, profiles: Seque
     if ticks and not simulated:
         return replace(counted, facts={**counted.facts, "clock_hz": 1 / ticks[0]})
     return counted
+
+
+def clock_of(runs: Iterable[RunMetadata]) -> float | None:
+    """Return the clock that the time of runs was counted in, Hz; None if it was no processor's, or not the same one."""
+    found = [run.counters.get("clock_hz") for run in runs]
+    clocks = [float(clock) for clock in found if isinstance(clock, int | float) and 0 < clock < 1e12]
+    if not clocks or len(clocks) < len(found) or max(clocks) > (1 + _ONE_CLOCK) * min(clocks):
+        return None
+    return median(clocks)
 
 
 def with_counters(archive: RunArchive, counted: Counted) -> RunArchive:

@@ -82,8 +82,8 @@ def refined(
     """Return CPI_core and BF_mem (Eq. 5) by least squares over configurations, of one part or of several together.
 
     latencies: seconds of each level. drawn_to: what decides where configurations differ too little. Where no memory
-    time is known, CPI is the mean over the configurations (section 3.3), unless further effort explains the time much
-    better, as calls, or bytes that few instructions move; method "paper": CPI alone.
+    time is known, CPI is the median over the configurations (section 3.3: the mean), unless further effort explains
+    the time much better, as calls, or bytes that few instructions move; method "paper": CPI alone.
     """
     rows = [one for one in counts if one.instructions is not None and one.time.any()]
     if not rows:
@@ -96,7 +96,8 @@ def refined(
         return UNKNOWN
     instructions, memory, time = instructions[use], memory[use], time[use]
     if not memory.any():
-        mean = float(np.mean(time * clock / instructions))
+        # The median: a configuration that other programs disturbed says nothing of the others.
+        mean = float((np.mean if method == "paper" else np.median)(time * clock / instructions))
         plain = _with_errors(mean, 0.0, 0.0, "", instructions * mean / clock, time, 1)
         if method == "paper" or len(rows) > 1:
             return plain
