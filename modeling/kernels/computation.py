@@ -22,6 +22,7 @@ from .counts import Counters, Counts
 from .growth import Growth, Method, growths, product, summed
 from .identify import Kernel
 from .refinement import CpiAndBlocking, deviation, from_stalls, refined
+from .served import Served, served
 from .variables import Variables
 
 
@@ -37,7 +38,7 @@ class Part:
     fitted: CpiAndBlocking
     instructions: Growth | None
     further: Growth | None
-    levels: Mapping[str, Growth]
+    levels: Mapping[str, Growth | Served]
     time: Growth | None
 
 
@@ -157,12 +158,23 @@ def _with_growth(
         wanted[counts.exact].append((number, "instructions", counts.instructions))
         if fitted.unit:
             wanted[True].append((number, "further", counts.further[fitted.unit]))
-        wanted[False] += [(number, level, values) for level, values in counts.levels.items() if values.any()]
+        if method == "paper" or not variables.has_amount:
+            wanted[False] += [(number, level, values) for level, values in counts.levels.items() if values.any()]
+        elif counts.levels:
+            wanted[True].append((number, "accesses", counts.accesses))
     found: dict[tuple[int, str], Growth] = {}
     for exact, entries in wanted.items():
         if entries:
             models = growths(experiment, variables, np.stack([values for *_, values in entries]), exact, method)
             found |= {(number, what): model for (number, what, _), model in zip(entries, models, strict=True)}
+    amounts = variables.amounts(experiment.parameters, experiment.points) if variables.has_amount else None
+
+    def levels_of(number: int, counts: Counts) -> dict[str, Growth | Served]:
+        if amounts is None or (number, "accesses") not in found:
+            return {level: found[number, level] for level in counts.levels if (number, level) in found}
+        total, growth = counts.accesses, found[number, "accesses"]
+        return {level: served(growth, amounts, total, values) for level, values in counts.levels.items()}
+
     return [
         (
             at,
@@ -171,7 +183,7 @@ def _with_growth(
                 fitted,
                 found.get((number, "instructions")),
                 found.get((number, "further")),
-                {level: found[number, level] for level in counts.levels if (number, level) in found},
+                levels_of(number, counts),
                 found.get((number, "time")),
             ),
         )

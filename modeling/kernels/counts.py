@@ -37,11 +37,16 @@ class Counts:
         return np.asarray(sum(parts, np.zeros_like(self.time)))
 
     @property
+    def accesses(self) -> FloatArray:
+        """Accesses that all levels together served, (C,)."""
+        return np.asarray(sum(self.levels.values(), np.zeros_like(self.time)))
+
+    @property
     def criterion(self) -> float:
         """E = |N_LLCmiss / N_totalmem| (section 4.2), the largest of all configurations; NaN if not known."""
         if not self.levels:
             return float("nan")
-        total = sum(self.levels.values(), np.zeros_like(self.time))
+        total = self.accesses
         missed = self.levels.get("memory", np.zeros_like(self.time))
         return float(np.max(missed / np.where(total > 0, total, 1.0)))
 
