@@ -5,6 +5,7 @@ Every configuration is one archive of `quipu run`; what is in the folder already
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,7 +47,7 @@ class Program:
     def native(self, size: int) -> list[str]:
         """Return the command with a size per rank."""
         further = {"heat": ("60", "5"), "wavefront": ("20",), "cg": ("60",), "jacobi_py": ("50", "10")}
-        start = ["python3", "jacobi.py"] if self.name == "jacobi_py" else [f"./{self.name}"]
+        start = [sys.executable, "jacobi.py"] if self.name == "jacobi_py" else [f"./{self.name}"]
         return [*start, str(size), *further.get(self.name, ())]
 
     def elements(self, size: int, ranks: int) -> int:
