@@ -87,7 +87,7 @@ def fit_rates(experiment: Experiment, alone: NDArray[np.bool_]) -> Rates:
 
 
 def _rows(experiment: Experiment, metrics: Sequence[str], alone: NDArray[np.bool_]) -> _Rows:
-    times = _typical(experiment.values["time"])
+    times = typical(experiment.values["time"])
     effort = np.stack([np.nan_to_num(experiment.values[name]).max(axis=2) for name in metrics], axis=2)
     tree = experiment.tree
     is_mpi = np.array([entry.kind is RegionKind.MPI for entry in tree.regions], dtype=bool)[tree.region]
@@ -103,7 +103,7 @@ def _rows(experiment: Experiment, metrics: Sequence[str], alone: NDArray[np.bool
     return _Rows(where, effort[where, point], times[where, point], times[where, point] / whole[point])
 
 
-def _typical(times: FloatArray) -> FloatArray:
+def typical(times: FloatArray) -> FloatArray:
     """Return the lower quartile of repetitions (last axis); 0 where nothing was measured.
 
     What disturbs a computation makes it longer; the shortest of many is luck with the clock of the processor.

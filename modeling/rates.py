@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Annotated, Any
 
 import msgspec
 
 from .documents import Count, Number, Real, typed
 from .errors import FormatError
+from .machine import Machine
 
 FORMAT, SCHEMA = "quipu-rates", 1
 _BETWEEN = "\x1f"  # between the names of a path, as in raw profiles
@@ -58,6 +59,32 @@ class Rates:
         known, functions = {entry.names for entry in self.callpaths}, {entry.names for entry in self.functions}
         missing = [path for path in paths if path not in known]
         return [p for p in missing if p[-1:] in functions], [p for p in missing if p[-1:] not in functions]
+
+
+def moved(rates: Rates, here: Machine, there: Machine) -> Rates:
+    """Return the rates on another machine: of instructions and flops by the clocks, of what moves data by the memory.
+
+    Loads and stores, which caches serve mostly, take the ratio of latencies of the first level; bytes, which the rates
+    charge for what is beyond caches, that of bandwidths of one core.
+    """
+    clock = here.frequency / there.frequency
+    first, second = here.bandwidth_of(1), there.bandwidth_of(1)
+    level = there.latency("L1") / here.latency("L1") if here.latency("L1") > 0 else clock
+    per_byte = first / second if first and second else clock
+    ratios = {"loads": level, "stores": level, "bytes_loaded": per_byte, "bytes_stored": per_byte}
+    factors = [ratios.get(name, clock) for name in rates.metrics]
+
+    def scaled(entry: PathRates) -> PathRates:
+        return replace(entry, rates=tuple(rate * by for rate, by in zip(entry.rates, factors, strict=True)))
+
+    return replace(
+        rates,
+        program=scaled(rates.program),
+        functions=tuple(map(scaled, rates.functions)),
+        callpaths=tuple(map(scaled, rates.callpaths)),
+        machine={"host": there.host, "processor": there.processor},
+        notes=(*rates.notes, f"measured on {here.host}, scaled to {there.host} by the descriptions of both"),
+    )
 
 
 def to_document(rates: Rates) -> dict[str, Any]:

@@ -18,6 +18,8 @@ from quipu.modeling.rates import Rates, runtime_text
 
 from ..archive.metadata import RunMetadata, configuration_name
 from ..archive.run import RunArchive
+from ..counters.choose import choose
+from ..counters.source import CounterSource, Wanted
 from ..installation import native_file, quipu_version
 from ..launch.launchers import LaunchPlan, LaunchRequest, plan_launch
 from ..launch.process import Ending, run_process
@@ -27,6 +29,7 @@ from .rates import read_rates, without_rates
 
 CLOCKS = ("tsc", "monotonic", "none")
 WAITS = ("off", "local", "sample", "all")
+_COUNTING = "count.sh"
 _NODE_WAIT = 2.0  # seconds that the node agents get to write what they saw last
 
 
@@ -40,6 +43,7 @@ class LaunchOptions:
     mpi_wait: one of `WAITS`, how waiting in MPI is separated from transfer (None: $QUIPU_MPI_WAIT, else "local":
     barriers that nobody asked for could hang a program of which only a part is wrapped).
     rates: a file of rates, by which simulated ranks compute (None: as long as it takes on this machine).
+    counters: a source of counters, or names of some (`counters.choose`); None: effort alone.
     python: functions of Python programs become regions. mpi_reduce: the ranks reduce their profiles in MPI_Finalize
     (None: $QUIPU_MPI_REDUCE, else if all ranks run the same program). rank_columns: up to so many ranks the archive has
     the values of each, above statistics (None: `merge.column_ranks_wanted`).
@@ -55,6 +59,7 @@ class LaunchOptions:
     mpi_preload: Path | None = None
     mpi_wait: str | None = None
     rates: Path | None = None
+    counters: str | None = None
     python: bool = False
     mpi_reduce: bool | None = None
     rank_columns: int | None = None
@@ -106,7 +111,8 @@ def run(
     rates = read_rates(options.rates) if options.rates is not None else None
     experiment = Path(experiment_dir).absolute()
     raw = experiment / f"{PREFIX}{configuration_name(parameters)}-{uuid.uuid4().hex[:12]}"
-    plan = _plan(tuple(command), raw, options, rates)
+    source, wanted = choose(options.counters) if options.counters is not None else (None, Wanted())
+    plan, again = _plan(tuple(command), raw, options, rates, source)
     metadata = RunMetadata(
         parameters=dict(parameters),
         repetition=repetition or 1,
@@ -123,6 +129,7 @@ def run(
         environment_added={**options.environment, **plan.settings},
         quipu_version=quipu_version(),
         grid=options.grid,
+        counters={} if source is None else {"source": source.name, "wanted": list(wanted.names)},
     )
     try:
         raw.mkdir(parents=True)
@@ -137,6 +144,8 @@ def run(
     metadata = replace(metadata, started=_now())
     ending = _launch(plan, raw, options)
     wait_for_nodes(raw)
+    if again is not None and source is not None and not ending.text:
+        metadata = replace(metadata, problems=_count_again(again, source, raw, options))
     archive = _finish(raw, experiment, metadata, ending, options)
     if rates is not None and (note := without_rates(archive, rates)):
         options.say(note)
@@ -158,7 +167,10 @@ def _check(options: LaunchOptions) -> None:
         raise UsageError(f"the time limit must be above 0 s, not {options.timeout}")
 
 
-def _plan(command: tuple[str, ...], raw: Path, options: LaunchOptions, rates: Rates | None) -> LaunchPlan:
+def _plan(
+    command: tuple[str, ...], raw: Path, options: LaunchOptions, rates: Rates | None, source: CounterSource | None
+) -> tuple[LaunchPlan, LaunchPlan | None]:
+    """Return the launch, and that of the run in which a source counts, if it needs one of its own."""
     environment = {**os.environ, **options.environment}
     variables = {name: value for name, value in environment.items() if name.startswith("QUIPU_")}
     variables.update(options.environment)
@@ -178,6 +190,12 @@ def _plan(command: tuple[str, ...], raw: Path, options: LaunchOptions, rates: Ra
     text = None if rates is None else runtime_text(rates)
     request = LaunchRequest(command, shim, environment, variables, cores, folder, rates=text)
     plan = plan_launch(request)
+    again = None
+    if source is not None and source.runs_again:
+        if not plan.rank_processes:
+            raise UsageError(f"--counters {source.name}: simulated ranks share a process; count those of a real launch")
+        again = plan_launch(replace(request, shim=raw / _COUNTING, variables={}))
+        again = replace(again, files={raw / _COUNTING: source.shim(raw)})
     if options.mpi and plan.is_mpi:
         from ..launch.mpi_choice import library_for
 
@@ -186,7 +204,22 @@ def _plan(command: tuple[str, ...], raw: Path, options: LaunchOptions, rates: Ra
         variables["QUIPU_MPI_WAIT"] = options.mpi_wait or variables.get("QUIPU_MPI_WAIT") or "local"
         variables["QUIPU_MPI_REDUCE"] = _reduce(plan, options, variables)
         plan = plan_launch(replace(request, variables=variables))
-    return plan
+    return plan, again
+
+
+def _count_again(plan: LaunchPlan, source: CounterSource, raw: Path, options: LaunchOptions) -> tuple[str, ...]:
+    """Run the program once more, so that a source can count; return what went wrong.
+
+    What it writes to standard output, it has written before.
+    """
+    options.say(f"running once more to count with {source.name}, which is much slower")
+    for path, text in plan.files.items():
+        path.write_text(text, encoding="utf-8")
+        path.chmod(0o755)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("QUIPU_")}
+    environment |= {**options.environment, **plan.environment}
+    ending = run_process(plan.argv, environment, options.timeout, options.folder)
+    return (f"the run that {source.name} counted in {ending.text}",) if ending.text else ()
 
 
 def _reduce(plan: LaunchPlan, options: LaunchOptions, variables: Mapping[str, str]) -> str:
@@ -254,7 +287,7 @@ def _finish(raw: Path, experiment: Path, metadata: RunMetadata, ending: Ending, 
         seconds=ending.seconds,
         exit_code=ending.exit_code,
         partial=bool(trouble),
-        problems=(trouble,) if trouble else (),
+        problems=(*metadata.problems, trouble) if trouble else metadata.problems,
     )
     try:
         write_launch(raw, metadata)

@@ -10,6 +10,7 @@ from quipu.modeling.errors import FormatError, UsageError
 if TYPE_CHECKING:
     from quipu.modeling.analysis import Analysis
     from quipu.modeling.experiment import Experiment
+    from quipu.modeling.machine import Machine
     from quipu.modeling.pmnf.modeler import Options
     from quipu.report.views import Over
 
@@ -36,6 +37,15 @@ def load_both(
 
     experiment = _measurements(source, over_ranks)
     return analyze(experiment, options or DEFAULT), experiment
+
+
+def read_machine(path: Path) -> Machine:
+    """Return the machine in a file that `quipu machine` wrote. Raises FormatError that names it and what is wrong."""
+    from quipu.modeling.machine import from_document
+
+    from ..archive.run_json import read_json
+
+    return from_document(read_json(path), path)
 
 
 def is_run(folder: Path) -> bool:

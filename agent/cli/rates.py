@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
-from quipu.modeling.errors import MeasurementError
+from quipu.modeling.errors import MeasurementError, UsageError
 
+from .measurements import read_machine
 from .output import json_text, layout, say, show, show_json, write_own
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ def command(
     *,
     experiment: Path = typer.Argument(..., metavar="EXPERIMENT", help="Runs of one rank, or a single run."),
     output: Path = typer.Option(Path("quipu.rates"), "--output", "-o", metavar="FILE", help="The file to write."),
+    machine: Path = typer.Option(None, "--machine", metavar="FILE", help="Where it was measured (quipu machine)."),
+    on: Path = typer.Option(None, "--on", metavar="FILE", help="Rates for this machine instead; needs --machine."),
     force: bool = typer.Option(False, "--force", help="Write over a file that holds no rates."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
@@ -38,11 +41,14 @@ def command(
     """
     import numpy as np
     from quipu.modeling.rate_fit import fit_rates
-    from quipu.modeling.rates import to_document
+    from quipu.modeling.rates import moved, to_document
     from quipu.report.terminal import tables
 
+    from ..machine.describe import processor
     from ..merge.experiment import find_runs, load_experiment
 
+    if (on is not None) and machine is None:
+        raise UsageError("--on needs --machine: the description of the machine that was measured on")
     runs = find_runs(experiment)
     for run in runs:
         if run.metadata.launcher.get("family") == "smpi":
@@ -56,9 +62,11 @@ def command(
     }
     rates = replace(
         fit_rates(measured, np.isin(np.arange(measured.configurations), sorted(alone))),
-        machine={"host": platform.node(), "processor": _processor()},
+        machine={"host": platform.node(), "processor": processor()},
         date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     )
+    if machine is not None and on is not None:
+        rates = moved(rates, read_machine(machine), read_machine(on))
     document = to_document(rates)
     write_own(output, json_text(document, indent=1) + "\n", _is_rates, "file of rates", force)
     if as_json:
@@ -88,13 +96,3 @@ def _is_rates(text: str) -> bool:
     except ValueError:
         return False
     return isinstance(content, dict) and content.get("format") == FORMAT
-
-
-def _processor() -> str:
-    """Return the name of the processor as the kernel has it; of the architecture if it has none."""
-    try:
-        with Path("/proc/cpuinfo").open(encoding="utf-8", errors="replace") as file:
-            names = [line.partition(":")[2].strip() for line in file if line.startswith("model name")]
-    except OSError:
-        names = []
-    return names[0] if names else platform.machine()

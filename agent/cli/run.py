@@ -61,6 +61,13 @@ def command(
         help="How long simulated computation takes: as on this machine now, or effort times --rates.",
     ),
     rates: Path = typer.Option(None, "--rates", metavar="FILE", help="Seconds per effort, as quipu rates writes them."),
+    counters: str = typer.Option(
+        None,
+        "--counters",
+        metavar="SOURCE|NAMES",
+        help="Count what the processor does: cachegrind (a run of its own in a simulated cache), effort, auto, or "
+        "names such as instructions,L1,LLC,mem.",
+    ),
     timeout: float = typer.Option(None, "--timeout", metavar="SECONDS", help="Stop a run that takes longer."),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="Print nothing but errors."),
 ) -> None:
@@ -97,6 +104,7 @@ def command(
         filter_file=filter_file,
         mpi_wait=mpi_wait,
         rates=rates,
+        counters=counters,
         mpi_reduce=reduce,
         rank_columns=rank_columns,
         python=python,

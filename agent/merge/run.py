@@ -23,6 +23,7 @@ from ..profile.ranks import split_ranks
 from ..profile.reader import ProcessProfile, ProfileState, read_profile
 from ..source.lines import SourcePrograms
 from .counted_run import CountedRun, counted_run
+from .counters import counted_by, with_counters
 from .last_moments import End, ends_by_host, ends_of, launch_end
 from .overhead import totals
 from .ranks import RankedProcess, assign_ranks, judge
@@ -62,6 +63,7 @@ def merge_run(
         raise MeasurementError(f"{raw_dir}: holds no usable profile of a process{trouble}")
     programs = SourcePrograms()
     archive = combine(raw, metadata, workers, column_ranks)
+    archive = with_counters(archive, counted_by(metadata, raw_dir, archive.tree, raw.profiles))
     archive = with_source(archive, _with_counters(raw.profiles, programs), programs)
     try:
         archive = write_archive(archive, destination)

@@ -1,6 +1,6 @@
 #include "grid.hpp"
 
-Grid::Grid(int zones_per_side) : zones(zones_per_side) {
+Grid::Grid(const std::array<int, 3> &zones_per_side) : zones(zones_per_side) {
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     MPI_Dims_create(ranks, 3, dims.data());
     const std::array<int, 3> periods{};

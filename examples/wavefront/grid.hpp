@@ -1,11 +1,11 @@
-// The process grid of a sweep: ranks in three dimensions, each with a block of n x n x n zones.
+// The process grid of a sweep: ranks in three dimensions, each with a block of zones.
 #pragma once
 
 #include <array>
 #include <mpi.h>
 
 struct Grid {
-    explicit Grid(int zones_per_side);
+    explicit Grid(const std::array<int, 3> &zones_per_side);
     ~Grid();
     Grid(const Grid &) = delete;
     Grid &operator=(const Grid &) = delete;
@@ -16,7 +16,7 @@ struct Grid {
     MPI_Comm communicator = MPI_COMM_NULL;
     int rank = 0;
     int ranks = 0;
-    int zones;
+    std::array<int, 3> zones;
     std::array<int, 3> dims{};
     std::array<int, 3> place{};
 

@@ -5,11 +5,13 @@
 #include "grid.hpp"
 #include "sweep.hpp"
 
+#include <array>
 #include <cerrno>
 #include <cfloat>
 #include <cstdio>
 #include <cstdlib>
 #include <mpi.h>
+#include <string>
 
 namespace {
 
@@ -17,7 +19,7 @@ constexpr int wrong_result = 1;
 constexpr int wrong_usage = 2;
 
 struct Arguments {
-    int zones = 0;
+    std::array<int, 3> zones{};
     int sweeps = 0;
 };
 
@@ -32,16 +34,32 @@ bool read_integer(const char *text, long low, long high, int &value) {
     return true;
 }
 
+// "n" for a cube, or "NXxNYxNZ".
+bool read_zones(const std::string &text, std::array<int, 3> &zones) {
+    std::size_t start = 0;
+    for (int dimension = 0; dimension < 3; ++dimension) {
+        const std::size_t end = dimension < 2 ? text.find('x', start) : text.size();
+        if (!read_integer(text.substr(start, end - start).c_str(), 1, 500, zones[dimension]))
+            return false;
+        if (end == std::string::npos) {
+            zones[1] = zones[2] = zones[0];
+            return dimension == 0;
+        }
+        start = end + 1;
+    }
+    return true;
+}
+
 // Returns nullptr, or the name of the argument at fault.
 const char *parse(int argc, char **argv, Arguments &arguments) {
     if (argc != 3)
         return "number of arguments";
-    if (!read_integer(argv[1], 1, 500, arguments.zones))
+    if (!read_zones(argv[1], arguments.zones))
         return "ZONES";
     return read_integer(argv[2], 1, 1000000, arguments.sweeps) ? nullptr : "SWEEPS";
 }
 
-int solve(const Arguments &arguments) {
+int solve(const Arguments &arguments, const char *zones) {
     const Grid grid(arguments.zones);
     Sweep sweep(grid);
     for (int number = 0; number < arguments.sweeps; ++number)
@@ -53,8 +71,8 @@ int solve(const Arguments &arguments) {
     // Rounding errors shrink from zone to zone, because each zone absorbs a part of what comes in.
     const bool verified = error <= 64.0 * DBL_EPSILON;
     if (grid.rank == 0)
-        std::printf("wavefront ranks=%d dims=%dx%dx%d zones=%d sweeps=%d flux=%.15e error=%.3e %s\n", grid.ranks,
-                    grid.dims[0], grid.dims[1], grid.dims[2], grid.zones, arguments.sweeps, total, error,
+        std::printf("wavefront ranks=%d dims=%dx%dx%d zones=%s sweeps=%d flux=%.15e error=%.3e %s\n", grid.ranks,
+                    grid.dims[0], grid.dims[1], grid.dims[2], zones, arguments.sweeps, total, error,
                     verified ? "verified" : "WRONG");
     return verified ? EXIT_SUCCESS : wrong_result;
 }
@@ -72,11 +90,11 @@ int main(int argc, char **argv) {
             std::fprintf(stderr,
                          "wavefront: wrong %s\n"
                          "usage: wavefront ZONES SWEEPS\n"
-                         "  ZONES   zones per side of the block of a rank (1 to 500)\n"
+                         "  ZONES   zones per side of the block of a rank, n or NXxNYxNZ (each 1 to 500)\n"
                          "  SWEEPS  sweeps over all directions (1 to 1000000)\n",
                          fault);
     } else {
-        status = solve(arguments);
+        status = solve(arguments, argv[1]);
     }
     MPI_Finalize();
     return status;

@@ -14,16 +14,17 @@ double cross_section(int group) { return 1.0 + 0.25 * group; }
 } // namespace
 
 Sweep::Sweep(const Grid &own) : grid(own) {
-    const auto n = static_cast<std::size_t>(grid.zones);
-    for (auto &face : faces)
-        face.resize(n * n * groups);
-    flux.resize(n * n * n * groups);
+    const auto [nx, ny, nz] = grid.zones;
+    const std::size_t cells = static_cast<std::size_t>(nx) * ny * nz * groups;
+    for (int dimension = 0; dimension < 3; ++dimension)
+        faces[dimension].resize(cells / grid.zones[dimension]);
+    flux.resize(cells);
 }
 
 // i, j, k from -1 to zones: zones of this rank and those around them.
 double Sweep::exact(int i, int j, int k) const {
-    return 1.0 + slope[0] * (grid.place[0] * grid.zones + i) + slope[1] * (grid.place[1] * grid.zones + j) +
-           slope[2] * (grid.place[2] * grid.zones + k);
+    return 1.0 + slope[0] * (grid.place[0] * grid.zones[0] + i) + slope[1] * (grid.place[1] * grid.zones[1] + j) +
+           slope[2] * (grid.place[2] * grid.zones[2] + k);
 }
 
 void Sweep::run() {
@@ -38,12 +39,13 @@ void Sweep::run() {
 
 // What flies into the whole domain is known: the exact solution one zone outside.
 void Sweep::set_boundary(int dimension, const Octant &octant) {
-    const int n = grid.zones;
     std::vector<double> &face = faces[dimension];
-    const int outside = octant[dimension] > 0 ? -1 : n;
+    const int outside = octant[dimension] > 0 ? -1 : grid.zones[dimension];
+    const int rows = grid.zones[dimension == 0 ? 1 : 0];
+    const int columns = grid.zones[dimension == 2 ? 1 : 2];
     std::size_t place = 0;
-    for (int a = 0; a < n; ++a)
-        for (int b = 0; b < n; ++b)
+    for (int a = 0; a < rows; ++a)
+        for (int b = 0; b < columns; ++b)
             for (int group = 0; group < groups; ++group)
                 face[place++] = dimension == 0   ? exact(outside, a, b)
                                 : dimension == 1 ? exact(a, outside, b)
@@ -70,20 +72,20 @@ void Sweep::send_downwind(const Octant &octant) {
 
 // Each zone takes the flux at three faces from its upwind neighbours and leaves its own there.
 void Sweep::sweep_block(const Octant &octant) {
-    const int n = grid.zones;
+    const auto [nx, ny, nz] = grid.zones;
     const double leak = cosine[0] + cosine[1] + cosine[2];
     const double rise =
         cosine[0] * slope[0] * octant[0] + cosine[1] * slope[1] * octant[1] + cosine[2] * slope[2] * octant[2];
-    for (int x = 0; x < n; ++x) {
-        const int i = octant[0] > 0 ? x : n - 1 - x;
-        for (int y = 0; y < n; ++y) {
-            const int j = octant[1] > 0 ? y : n - 1 - y;
-            for (int z = 0; z < n; ++z) {
-                const int k = octant[2] > 0 ? z : n - 1 - z;
-                double *in_x = &faces[0][(static_cast<std::size_t>(j) * n + k) * groups];
-                double *in_y = &faces[1][(static_cast<std::size_t>(i) * n + k) * groups];
-                double *in_z = &faces[2][(static_cast<std::size_t>(i) * n + j) * groups];
-                double *sum = &flux[((static_cast<std::size_t>(i) * n + j) * n + k) * groups];
+    for (int x = 0; x < nx; ++x) {
+        const int i = octant[0] > 0 ? x : nx - 1 - x;
+        for (int y = 0; y < ny; ++y) {
+            const int j = octant[1] > 0 ? y : ny - 1 - y;
+            for (int z = 0; z < nz; ++z) {
+                const int k = octant[2] > 0 ? z : nz - 1 - z;
+                double *in_x = &faces[0][(static_cast<std::size_t>(j) * nz + k) * groups];
+                double *in_y = &faces[1][(static_cast<std::size_t>(i) * nz + k) * groups];
+                double *in_z = &faces[2][(static_cast<std::size_t>(i) * ny + j) * groups];
+                double *sum = &flux[((static_cast<std::size_t>(i) * ny + j) * nz + k) * groups];
                 const double solution = exact(i, j, k);
                 for (int group = 0; group < groups; ++group) {
                     const double source = cross_section(group) * solution + rise;
@@ -98,12 +100,12 @@ void Sweep::sweep_block(const Octant &octant) {
 }
 
 double Sweep::largest_error() const {
-    const int n = grid.zones;
+    const auto [nx, ny, nz] = grid.zones;
     double largest = 0.0;
     const double *own = flux.data();
-    for (int i = 0; i < n; ++i)
-        for (int j = 0; j < n; ++j)
-            for (int k = 0; k < n; ++k)
+    for (int i = 0; i < nx; ++i)
+        for (int j = 0; j < ny; ++j)
+            for (int k = 0; k < nz; ++k)
                 for (int group = 0; group < groups; ++group)
                     largest = std::max(largest, std::abs(*own++ / exact(i, j, k) - 1.0));
     return largest;

@@ -29,7 +29,8 @@ class Sweep {
     [[nodiscard]] double exact(int i, int j, int k) const;
 
     const Grid &grid;
-    // Angular flux at the faces that a sweep comes through and leaves by, per dimension: zones² x groups values.
+    // Angular flux at the faces that a sweep comes through and leaves by, per dimension: zones of the face x groups
+    // values.
     std::array<std::vector<double>, 3> faces;
     std::vector<double> flux;
 };

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _GAP = 2
 _NARROWEST = 12  # columns of a text that is cut
-_NAMES = ("call path", "region", "function")
+_NAMES = ("call path", "region", "function", "kernel")
 
 
 def model_table(rows: Sequence[ModelRow], layout: Layout) -> Table:
@@ -37,13 +37,13 @@ def model_table(rows: Sequence[ModelRow], layout: Layout) -> Table:
     ]
     if outside := sum(row.start_and_end for row in rows):
         texts.insert(len(rows) - outside, (f"{START_AND_END}:", "", "", "", "", ""))
-    return _elastic(("call path", "metric", "model", "SMAPE", "basis", "note"), texts, (0, 2, 5), (3,), layout)
+    return elastic(("call path", "metric", "model", "SMAPE", "basis", "note"), texts, (0, 2, 5), (3,), layout)
 
 
 def change_table(rows: Sequence[ChangeRow], layout: Layout) -> Table:
     """Return where behaviour changes: call path, metric, the values between which it does, models on both sides."""
     texts = [(path_text(row.path), row.metric, row.between, row.below, row.above) for row in rows]
-    return _elastic(("call path", "metric", "changes", "below", "above"), texts, (0, 3, 4), (), layout)
+    return elastic(("call path", "metric", "changes", "below", "above"), texts, (0, 3, 4), (), layout)
 
 
 def noise_table(rows: Sequence[NoiseRow], layout: Layout) -> Table:
@@ -54,7 +54,7 @@ def noise_table(rows: Sequence[NoiseRow], layout: Layout) -> Table:
         numbers = (row.repetitions, percent(row.level), span, percent(row.worst))
         texts.append((path_text(row.path), row.metric, *numbers, row.place, row.warning))
     headings = ("call path", "metric", "repetitions", "range", "90 % of deviations", "worst", "at", "note")
-    return _elastic(headings, texts, (0, 7), (2, 3, 4, 5), layout)
+    return elastic(headings, texts, (0, 7), (2, 3, 4, 5), layout)
 
 
 def ranking_table(
@@ -76,7 +76,7 @@ def ranking_table(
     for least in (7, 3):
         if texts and _least_width(headings, texts, (1, 7)) > layout.width:
             texts = [(*row[:least], "", *row[least + 1 :]) for row in texts]
-    return _elastic(headings, texts, (1, 7), (0, 2, 3), layout)
+    return elastic(headings, texts, (1, 7), (0, 2, 3), layout)
 
 
 def search_table(search: Search, layout: Layout) -> Table:
@@ -92,7 +92,7 @@ def search_table(search: Search, layout: Layout) -> Table:
         )
         for place, one in enumerate(search.suggestions, start=1)
     ]
-    return _elastic(("", "point", "repetition", "cost", "gain", "reason"), texts, (1, 5), (0, 2, 3, 4), layout)
+    return elastic(("", "point", "repetition", "cost", "gain", "reason"), texts, (1, 5), (0, 2, 3, 4), layout)
 
 
 def filter_table(selection: RegionSelection, dropped: int, layout: Layout) -> Table:
@@ -103,7 +103,7 @@ def filter_table(selection: RegionSelection, dropped: int, layout: Layout) -> Ta
         for one in choices
     ]
     headings = ("", "region", "share", "visits per rank", "overhead", "reason")
-    return _elastic(headings, texts, (1, 5), (2, 3, 4), layout)
+    return elastic(headings, texts, (1, 5), (2, 3, 4), layout)
 
 
 def diagnosis_table(diagnosis: Diagnosis, top: int, layout: Layout) -> Table:
@@ -124,12 +124,12 @@ def diagnosis_table(diagnosis: Diagnosis, top: int, layout: Layout) -> Table:
     ]
     headings = ["call path", "cause", "lost", "share", "slowdown", "grows as", *(["waiting"] if waits else [])]
     last = len(headings)
-    return _elastic((*headings, "time from effort"), texts, (0, last), (2, 3, 4, *([6] if waits else [])), layout)
+    return elastic((*headings, "time from effort"), texts, (0, last), (2, 3, 4, *([6] if waits else [])), layout)
 
 
 def generated_table(rows: Sequence[tuple[str, str, str, str]], layout: Layout) -> Table:
     """Return generated functions: name, how often they compute, what they communicate, elements of a message."""
-    return _elastic(("function", "steps of computation", "MPI", "elements"), rows, (1,), (), layout)
+    return elastic(("function", "steps of computation", "MPI", "elements"), rows, (1,), (), layout)
 
 
 def configuration_table(parameters: Sequence[str], rows: Sequence[ConfigurationRow], layout: Layout) -> Table:
@@ -148,7 +148,7 @@ def configuration_table(parameters: Sequence[str], rows: Sequence[ConfigurationR
         )
         for row in rows
     ]
-    return _elastic(headings, texts, (), tuple(range(len(headings) - 1)), layout)
+    return elastic(headings, texts, (), tuple(range(len(headings) - 1)), layout)
 
 
 def check_table(checks: Sequence[Check], layout: Layout) -> Table:
@@ -172,11 +172,11 @@ def check_table(checks: Sequence[Check], layout: Layout) -> Table:
 
 def function_table(rows: Sequence[Sequence[str]], layout: Layout) -> Table:
     """Return the functions of a program: size in LLVM IR after inlining, calls, and whether it is a region."""
-    return _elastic(("function", "source", "blocks", "instructions", "calls", ""), rows, (0, 1), (2, 3, 4), layout)
+    return elastic(("function", "source", "blocks", "instructions", "calls", ""), rows, (0, 1), (2, 3, 4), layout)
 
 
 def _least_width(headings: Sequence[str], rows: Sequence[Sequence[str]], elastic: Sequence[int]) -> int:
-    """Return the least width of a table as `_elastic` makes it."""
+    """Return the least width of a table as `elastic` makes it."""
     widths = []
     for at, heading in enumerate(headings):
         if any(row[at] for row in rows):
@@ -187,10 +187,10 @@ def _least_width(headings: Sequence[str], rows: Sequence[Sequence[str]], elastic
 
 def plain_table(headings: Sequence[str], rows: Sequence[Sequence[str]], layout: Layout) -> Table:
     """Return a table of texts of which the first column gives way."""
-    return _elastic(headings, rows, (0,), tuple(range(1, len(headings))), layout)
+    return elastic(headings, rows, (0,), tuple(range(1, len(headings))), layout)
 
 
-def _elastic(
+def elastic(
     headings: Sequence[str], rows: Sequence[Sequence[str]], elastic: Sequence[int], right: Sequence[int], layout: Layout
 ) -> Table:
     """Return a table in which only the `elastic` columns give way; empty columns are left out."""
@@ -229,4 +229,4 @@ def rates_table(rates: Rates, most: int, layout: Layout) -> Table:
         numbers = [f"{1e9 * rate:.3g} ns" if rate else "" for rate in entry.rates]
         texts.append((entry.label, percent(entry.share), *numbers, percent(entry.residual)))
     headings = ("call path", "share", *rates.metrics, "residual")
-    return _elastic(headings, texts, (0,), tuple(range(1, len(headings))), layout)
+    return elastic(headings, texts, (0,), tuple(range(1, len(headings))), layout)

@@ -100,7 +100,7 @@ _COMMANDS = {
     "generate",
     "suggest",
 }
-_COMMANDS |= {"doctor", "facts", "rates", "tensor"}
+_COMMANDS |= {"doctor", "facts", "kernels", "machine", "rates", "tensor"}
 
 
 def test_help_of_every_command_has_an_example(quipu: Quipu) -> None:

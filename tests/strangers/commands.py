@@ -26,6 +26,7 @@ OF_EXPERIMENTS = (
     ("model", "--json", "--noise"),
     ("predict", "--at", "p=64", "--metric", "blocks"),
     ("diagnose",),
+    ("kernels", "--at", "p=64"),
     ("report", "-o", "{out}/report.html"),
     ("export", "-o", "{out}/export.json"),
     ("filter", "-o", "{out}/filter"),

@@ -1,0 +1,99 @@
+"""`quipu kernels`: computation, memory and communication of each kernel at a point, and what limits it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+from quipu.modeling.errors import UsageError
+
+from .options import over_ranks_of, point_of
+from .output import layout, say, show, show_json
+
+_ADVICE = 5
+
+
+def command(
+    *,
+    experiment: Path = typer.Argument(..., metavar="EXPERIMENT", help="An experiment of at least 3 configurations."),
+    at: list[str] = typer.Option([], "--at", metavar="NAME=NUMBER,...", help="The point, such as p=1024,D=1e6."),
+    machine: Path = typer.Option(
+        None,
+        "--machine",
+        metavar="FILE",
+        help="Where it was measured: latencies and clock, as quipu machine writes them.",
+    ),
+    on: Path = typer.Option(None, "--on", metavar="FILE", help="Predict for this machine instead; needs --machine."),
+    processes: str = typer.Option(
+        None, "--processes", metavar="NAME", help="The parameter that is the number of ranks."
+    ),
+    size: str = typer.Option(
+        None,
+        "--size",
+        metavar="NAME",
+        help="The parameter that is the problem size of all ranks together. [default: D]",
+    ),
+    share: float = typer.Option(
+        0.05, "--share", metavar="X", help="From which share of the time on a function counts."
+    ),
+    method: str = typer.Option("quipu", "--method", metavar="quipu|paper", help="Models of Quipu, or APMT's alone."),
+    over_ranks: str = typer.Option("mean", "--over-ranks", metavar="HOW", help="How ranks combine: mean, max, sum."),
+    everything: bool = typer.Option(False, "--all", help="Also kernels that take next to no time."),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON."),
+) -> None:
+    """Break the predicted time of a program down by kernels: computing, memory, communication, and what limits each.
+
+    \b
+    Example: quipu kernels heat --at p=1024 --machine here.json
+    with     quipu machine -o here.json
+    """
+    from quipu.modeling.kernels.growth import METHODS
+    from quipu.modeling.kernels.model import model_program
+    from quipu.modeling.kernels.other_machine import moved
+    from quipu.report.kernel_views import kernel_facts, kernel_notes, kernel_rows, kernels_json, shown
+    from quipu.report.terminal import head
+    from quipu.report.terminal.kernels import advice_lines, kernel_table
+
+    from .measurements import load, read_machine
+
+    if method not in METHODS:
+        raise UsageError(f"--method {method!r}: choose one of {', '.join(METHODS)}")
+    if not 0 < share < 1:
+        raise UsageError(f"--share {share:g}: give a part of the time between 0 and 1")
+    if on is not None and machine is None:
+        raise UsageError("--on needs --machine: the description of the machine that was measured on")
+    here = read_machine(machine) if machine is not None else None
+    measured = load(experiment, over_ranks_of(over_ranks))
+    point = point_of("--at", at, measured.parameters)
+    chosen = "paper" if method == "paper" else "quipu"
+    model = model_program(measured, here, _clock(experiment), processes, size, share, chosen)  # type: ignore[arg-type]
+    if on is not None and here is not None:
+        model = moved(model, here, read_machine(on))
+    prediction = model.at(point)
+    if as_json:
+        show_json(kernels_json(model, prediction))
+        return
+    room = layout()
+    rows = kernel_rows(model, prediction)
+    visible = shown(rows, everything)
+    notes = kernel_notes(model, point)
+    show(
+        [
+            head(model.name, kernel_facts(model, prediction), notes, room),
+            kernel_table(visible, room),
+            advice_lines(visible, _ADVICE, room),
+        ]
+    )
+    if len(visible) < len(rows):
+        say(f"{len(rows) - len(visible)} kernels with less than 0.05% of the time are not shown (--all shows them)")
+
+
+def _clock(experiment: Path) -> float | None:
+    """Return the clock that runs were timed with, Hz; None for files of others, and if it is not known."""
+    from ..merge.counters import clock_of
+    from ..merge.experiment import find_runs
+    from .measurements import is_of_others
+
+    if is_of_others(experiment):
+        return None
+    return clock_of(run.metadata for run in find_runs(experiment) if run.metadata.complete)

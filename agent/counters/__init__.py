@@ -1,0 +1,1 @@
+"""Counters of processors per call path: where they come from, and how they get into a run."""

@@ -1,0 +1,98 @@
+"""Reader of the files of valgrind's callgrind: self cost of every function, per chain of callers.
+
+Callgrind format specification, version 1: https://valgrind.org/docs/manual/cl-format.html
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from quipu.modeling.errors import FormatError
+from quipu.modeling.limits import reading_file
+
+# Names are compressed: "(7) name" defines number 7, "(7)" is that name again.
+_NAME = re.compile(r"\((\d+)\)(?: (.*))?\Z")
+_COST = re.compile(r"(?:[+-]?\d+|\*|0x[0-9a-fA-F]+)[ \t]")
+_SEPARATOR = "'"
+
+
+@dataclass
+class Costs:
+    """events: names of the columns. of: chain of functions, innermost first → self cost per event. calls:
+    which chains a chain calls.
+
+    caches: the descriptions of the simulated caches, by name (D1, LL). version: of valgrind.
+    """
+
+    events: tuple[str, ...] = ()
+    of: dict[tuple[str, ...], list[int]] = field(default_factory=dict)
+    calls: dict[tuple[str, ...], set[tuple[str, ...]]] = field(default_factory=dict)
+    caches: dict[str, str] = field(default_factory=dict)
+    version: str = ""
+
+
+def read_callgrind(path: Path) -> Costs:
+    """Return what a file says. Raises FormatError that names the line at fault."""
+    with reading_file(path) as content:
+        lines = content.decode("utf-8", "replace").splitlines()
+    costs = Costs()
+    names: dict[int, str] = {}
+    current: tuple[str, ...] | None = None
+    inclusive = False
+    for number, line in enumerate(lines, start=1):
+        if line.startswith("fn="):
+            current = _chain(path, number, line[3:], names)
+            costs.of.setdefault(current, [0] * len(costs.events))
+        elif line.startswith("cfn=") and current is not None:
+            costs.calls.setdefault(current, set()).add(_chain(path, number, line[4:], names))
+        elif line.startswith("calls="):
+            inclusive = True  # the next line is the cost of what is called
+        elif not _COST.match(line + " "):
+            _head(costs, line)
+        elif inclusive:
+            inclusive = False
+        elif current is None:
+            raise FormatError(path, "has a cost of no function", number)
+        else:
+            _add(path, number, costs, current, line)
+    if not costs.events:
+        raise FormatError(path, "is no output of callgrind: it names no events (was the program killed?)")
+    return costs
+
+
+def _head(costs: Costs, line: str) -> None:
+    """Keep what a line of the head says, if it says anything of interest."""
+    key, _, text = line.partition(":")
+    if key == "events":
+        costs.events = tuple(text.split())
+    elif key == "creator":
+        costs.version = text.strip()
+    elif key == "desc" and " cache: " in text:
+        name, _, cache = text.strip().partition(" cache: ")
+        costs.caches[name] = cache
+
+
+def _add(path: Path, number: int, costs: Costs, current: tuple[str, ...], line: str) -> None:
+    try:
+        values = [int(text) for text in line.split()[1:]]
+    except ValueError:
+        raise FormatError(path, f"has a cost that is no number: {line[:60]!r}", number) from None
+    if len(values) > len(costs.events):
+        raise FormatError(path, f"has {len(values)} costs for {len(costs.events)} events", number)
+    total = costs.of[current]
+    for place, value in enumerate(values):
+        total[place] += value
+
+
+def _chain(path: Path, number: int, text: str, names: dict[int, str]) -> tuple[str, ...]:
+    found = _NAME.match(text)
+    if found is None:
+        return tuple(text.split(_SEPARATOR))
+    key = int(found[1])
+    if found[2] is not None:
+        names[key] = found[2]
+    if key not in names:
+        raise FormatError(path, f"function ({key}) has no name", number)
+    return tuple(names[key].split(_SEPARATOR))

@@ -1,0 +1,48 @@
+"""Which source counts what a user asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from quipu.modeling.counters import COUNTERS, REQUESTED
+from quipu.modeling.errors import EnvironmentProblem, UsageError
+
+from .cachegrind import Cachegrind
+from .effort import Effort
+from .source import CounterSource, Wanted
+
+SOURCES: tuple[CounterSource, ...] = (Cachegrind(), Effort())
+"""Those that count most come first."""
+
+
+def choose(request: str, sources: Sequence[CounterSource] = SOURCES) -> tuple[CounterSource, Wanted]:
+    """Return the source and what it shall count, for a request such as `cachegrind`, `L1,LLC,mem`, `effort` or `auto`.
+
+    A name of a source takes all that it counts; names of counters take the first source that has them. Raises
+    UsageError for other names, EnvironmentProblem if a source cannot be used here.
+    """
+    by_name = {source.name: source for source in sources}
+    words = [word.strip() for word in request.split(",") if word.strip()]
+    named = [word for word in words if word in by_name]
+    counters = [word for word in words if word not in by_name and word != "auto"]
+    known = {**REQUESTED, **{name: name for name in COUNTERS}}
+    if not words or len(named) > 1 or (unknown := [word for word in counters if word not in known]):
+        wrong = f"{unknown[0]!r} is none of them" if words and len(named) <= 1 else "give one source"
+        raise UsageError(
+            f"--counters {request!r}: {wrong}; sources: auto, {', '.join(by_name)}; counters: {', '.join(REQUESTED)}"
+        )
+    wanted = Wanted(tuple(known[word] for word in counters))
+    if named:
+        if problem := by_name[named[0]].unavailable():
+            raise EnvironmentProblem(f"--counters {named[0]}: {problem}")
+        return by_name[named[0]], wanted
+    problems = []
+    for source in sources:
+        has = {metric.name for metric in source.metrics()}
+        if missing := [word for word in counters if known[word] not in has]:
+            problems.append(f"{source.name} does not count {', '.join(missing)}")
+        elif problem := source.unavailable():
+            problems.append(f"{source.name}: {problem}")
+        else:
+            return source, wanted
+    raise EnvironmentProblem(f"--counters {request!r}: no source on this machine counts that: {'; '.join(problems)}")

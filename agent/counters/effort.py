@@ -1,0 +1,29 @@
+"""The source that is always there: exact effort of the compiler pass, and cycles from time and the clock's
+frequency.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from quipu.modeling.experiment import CallTree, Metric
+
+from .source import Counted, CounterSource, Wanted
+
+
+class Effort(CounterSource):
+    """Nothing is counted besides: instructions, loads and stores are metrics of every run, cycles are time × clock."""
+
+    name = "effort"
+
+    def metrics(self) -> tuple[Metric, ...]:
+        """Return none: those of the pass are in the archive already."""
+        return ()
+
+    def unavailable(self) -> str:
+        """It can always be used."""
+        return ""
+
+    def collect(self, raw: Path, tree: CallTree, wanted: Wanted) -> Counted:
+        """Return nothing but who counted."""
+        return Counted((), (), {}, {"source": self.name})

@@ -1,0 +1,62 @@
+"""What every source of counters offers, and what it counted."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from quipu.modeling.experiment import CallTree, Metric
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What a source counted in a run.
+
+    ranks: of the rows. values: per metric int64 of shape (ranks, call paths), exclusive. facts: what the archive says
+    of the source: "source", and how it counted. problems: what could not be counted, for people.
+    """
+
+    metrics: tuple[Metric, ...]
+    ranks: tuple[int, ...]
+    values: Mapping[str, NDArray[np.int64]]
+    facts: Mapping[str, Any]
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be counted: names of `quipu.modeling.counters.COUNTERS`; empty: all that a source has."""
+
+    names: tuple[str, ...] = field(default=())
+
+    def chosen(self, metrics: Sequence[Metric]) -> tuple[Metric, ...]:
+        """Return those of a source's metrics that are wanted."""
+        return tuple(metric for metric in metrics if not self.names or metric.name in self.names)
+
+
+class CounterSource(ABC):
+    """One source of counters. name: as users and archives name it. runs_again: it needs a run of its own."""
+
+    name: str
+    runs_again = False
+
+    @abstractmethod
+    def metrics(self) -> tuple[Metric, ...]:
+        """Return what it can count."""
+
+    @abstractmethod
+    def unavailable(self) -> str:
+        """Return why it cannot be used on this machine, and what to do about it; empty if it can."""
+
+    def shim(self, raw: Path) -> str:
+        """Return the script that a launcher starts instead of the program, in a run of its own."""
+        raise NotImplementedError(f"{self.name} needs no run of its own, {raw} has its counters")
+
+    @abstractmethod
+    def collect(self, raw: Path, tree: CallTree, wanted: Wanted) -> Counted:
+        """Return what was counted of the call paths of a tree. Raises FormatError for files that are damaged."""

@@ -1,0 +1,1 @@
+"""What this machine can do, measured: caches, latencies, bandwidth, clocks, network."""

@@ -1,0 +1,141 @@
+"""The description of this machine: what the system says of it, and what `quipu-probe` measures."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import platform
+import re
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import psutil
+from quipu.modeling.errors import MeasurementError
+from quipu.modeling.machine import Bandwidth, Cache, Machine, Network
+
+from ..installation import native_file
+
+_CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
+_SIZE = re.compile(r"(\d+)([KMG]?)\Z")
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+# What memory is measured in: so many times the last-level cache, but no more than this part of what is free, and where
+# no cache is known, bytes.
+_BEYOND, _OF_FREE, _NO_CACHE = 4, 0.25, 1 << 28
+_TIME_LIMIT = 120.0
+
+Probe = Callable[[Sequence[str]], float]
+"""Runs quipu-probe with these words and returns the number that it prints."""
+
+
+def processor() -> str:
+    """Return the name of the processor as the kernel has it; of the architecture if it has none."""
+    try:
+        with Path("/proc/cpuinfo").open(encoding="utf-8", errors="replace") as file:
+            names = [line.partition(":")[2].strip() for line in file if line.startswith("model name")]
+    except OSError:
+        names = []
+    return names[0] if names else platform.machine()
+
+
+def known_caches(folder: Path = _CACHES) -> list[Cache]:
+    """Return the data caches of a processor as the kernel describes them, nearest first, with unknown latencies (0)."""
+    found = []
+    for entry in sorted(folder.glob("index*")):
+        try:
+            kind = (entry / "type").read_text().strip()
+            size = _SIZE.match((entry / "size").read_text().strip())
+            if kind == "Instruction" or size is None:
+                continue
+            level = int((entry / "level").read_text())
+            line = int((entry / "coherency_line_size").read_text())
+            shared = _many((entry / "shared_cpu_list").read_text().strip())
+            ways = _whole(entry / "ways_of_associativity")
+            found.append(Cache(level, int(size[1]) * _UNITS[size[2]], line, ways, shared, 0.0))
+        except (OSError, ValueError):
+            continue
+    return sorted(found, key=lambda cache: cache.level)
+
+
+def _whole(path: Path) -> int:
+    try:
+        return int(path.read_text())
+    except (OSError, ValueError):
+        return 0
+
+
+def _many(processors: str) -> int:
+    """Return how many processors a list such as `0-3,8` names."""
+    spans = [part.partition("-") for part in processors.split(",") if part]
+    return max(1, sum(int(last or first) - int(first) + 1 for first, _, last in spans))
+
+
+def probe(words: Sequence[str]) -> float:
+    """Run quipu-probe. Raises MeasurementError with its message if it fails."""
+    command = [str(native_file("quipu-probe")), *words]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_TIME_LIMIT)
+        return _number(done, words)
+    except subprocess.TimeoutExpired as error:
+        raise MeasurementError(f"quipu-probe {' '.join(words)} took longer than {_TIME_LIMIT:.0f} s") from error
+
+
+def _number(done: subprocess.CompletedProcess[str], words: Sequence[str]) -> float:
+    try:
+        if done.returncode == 0:
+            return float(done.stdout)
+    except ValueError:
+        pass
+    raise MeasurementError(f"quipu-probe {' '.join(words)} failed: {done.stderr.strip() or done.returncode}")
+
+
+def describe(
+    network: Sequence[Network] = (),
+    caches: Sequence[Cache] | None = None,
+    run: Probe = probe,
+    say: Callable[[str], None] = lambda _: None,
+) -> Machine:
+    """Measure and describe this machine. network: as measured (`network.measure`).
+
+    Latencies are those of random loads that depend on each other, within the geometric mean of the sizes of a cache and
+    of the one before it, so that they hit this cache and miss the one before. Raises MeasurementError.
+    """
+    known = known_caches() if caches is None else list(caches)
+    measured = []
+    before = 0.0
+    for cache in known:
+        inside = int((before * cache.bytes) ** 0.5) if before else int(cache.bytes) // 2
+        say(f"latency of level {cache.level}")
+        seconds = run(("latency", str(inside), str(cache.line)))
+        measured.append(Cache(cache.level, cache.bytes, cache.line, cache.ways, cache.cores, seconds))
+        before = cache.bytes
+    free = _OF_FREE * psutil.virtual_memory().available
+    large = int(min(_BEYOND * before if before else _NO_CACHE, free))
+    notes = []
+    if large < 2 * before:
+        notes.append("too little memory is free for loads that all miss the last-level cache")
+    say("latency of memory")
+    memory = run(("latency", str(large), str(known[-1].line if known else 64)))
+    cores = len(os.sched_getaffinity(0))
+    bandwidth = []
+    for number in sorted({*_powers(cores), cores}):
+        say(f"bandwidth of {number} of {cores} cores")
+        bandwidth.append(Bandwidth(number, run(("bandwidth", str(max(large // number, 1 << 22)), str(number)))))
+    say("clocks")
+    return Machine(
+        host=platform.node(),
+        processor=processor(),
+        cores=cores,
+        frequency=run(("frequency",)),
+        tsc=run(("tsc",)),
+        caches=tuple(measured),
+        memory=memory,
+        bandwidth=tuple(bandwidth),
+        network=tuple(network),
+        date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        notes=tuple(notes),
+    )
+
+
+def _powers(most: int) -> list[int]:
+    return [1 << power for power in range(most.bit_length()) if 1 << power <= most]

@@ -1,0 +1,86 @@
+/* Times of messages and of collective operations, one line each: operation ranks bytes seconds. For quipu machine.
+ *
+ * Messages go between the first and the last rank, which a launcher puts far from each other; the time is half of a
+ * round trip. Of collective operations the slowest rank counts. The lower quartile of many. */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { TIMES = 101, WARM = 10, LONGEST = 1 << 18 };
+
+static const int sizes[] = {8, 1024, 16384, LONGEST};
+static char *out, *in;
+static int rank, ranks;
+
+static int ascending(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double ping_pong(int bytes) {
+    const int peer = rank == 0 ? ranks - 1 : 0;
+    const double begin = MPI_Wtime();
+    if (rank == 0) {
+        MPI_Send(out, bytes, MPI_CHAR, peer, 0, MPI_COMM_WORLD);
+        MPI_Recv(in, bytes, MPI_CHAR, peer, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    } else if (rank == ranks - 1) {
+        MPI_Recv(in, bytes, MPI_CHAR, peer, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Send(out, bytes, MPI_CHAR, peer, 0, MPI_COMM_WORLD);
+    }
+    return (MPI_Wtime() - begin) / 2;
+}
+
+static double broadcast(int bytes) {
+    const double begin = MPI_Wtime();
+    MPI_Bcast(out, bytes, MPI_CHAR, 0, MPI_COMM_WORLD);
+    return MPI_Wtime() - begin;
+}
+
+static double allreduce(int bytes) {
+    const double begin = MPI_Wtime();
+    MPI_Allreduce(out, in, bytes / 8, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    return MPI_Wtime() - begin;
+}
+
+static double alltoall(int bytes) {
+    const double begin = MPI_Wtime();
+    MPI_Alltoall(out, bytes / ranks, MPI_CHAR, in, bytes / ranks, MPI_CHAR, MPI_COMM_WORLD);
+    return MPI_Wtime() - begin;
+}
+
+static void measure(const char *name, double (*operation)(int)) {
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        double times[TIMES], slowest[TIMES];
+        for (int number = -WARM; number < TIMES; number++) {
+            MPI_Barrier(MPI_COMM_WORLD);
+            const double seconds = operation(sizes[i]);
+            if (number >= 0)
+                times[number] = seconds;
+        }
+        MPI_Reduce(times, slowest, TIMES, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+        if (rank == 0) {
+            qsort(slowest, TIMES, sizeof *slowest, ascending);
+            printf("%s %d %d %.9e\n", name, ranks, sizes[i], slowest[TIMES / 4]);
+        }
+    }
+}
+
+int main(int argc, char **argv) {
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    out = calloc(LONGEST, 1);
+    in = calloc(LONGEST, 1);
+    if (ranks < 2 || out == NULL || in == NULL) {
+        if (rank == 0)
+            fprintf(stderr, "quipu machine: a network is measured between at least 2 ranks\n");
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    measure("ping-pong", ping_pong);
+    measure("MPI_Bcast", broadcast);
+    measure("MPI_Allreduce", allreduce);
+    if (ranks <= LONGEST)
+        measure("MPI_Alltoall", alltoall);
+    MPI_Finalize();
+    return 0;
+}

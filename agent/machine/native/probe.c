@@ -1,0 +1,234 @@
+/* Measures a machine: each command prints one number.
+ *
+ *   quipu-probe latency BYTES LINE      seconds of a load that depends on the one before, within so many bytes
+ *   quipu-probe bandwidth BYTES CORES   bytes per second that so many threads read, each of BYTES (4 MiB or more) of
+ * its own; the lower quartile of chunks quipu-probe tsc                     ticks of the time stamp counter per second;
+ * 0 without one quipu-probe frequency               cycles of the core per second, while it computes
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <sched.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+/* Many short passes, of which the fastest counts: shorter than a time slice, so that some are undisturbed. */
+enum { PASSES = 200, MOST_CORES = 4096, CHUNK = 1 << 22 };
+static const double least_seconds = 0.001;
+
+static double now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static uint64_t next_random(uint64_t *state) { /* xorshift64, Marsaglia 2003 */
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return *state;
+}
+
+/* Memory in huge pages where the system gives them, so that page tables take no part in what is measured. */
+static void *memory_of(size_t bytes) {
+    const size_t huge = (size_t)2 << 20;
+    const size_t whole = (bytes + huge - 1) / huge * huge;
+    void *memory = aligned_alloc(huge, whole);
+    if (memory == NULL) {
+        fprintf(stderr, "quipu-probe: no memory for %zu bytes\n", bytes);
+        exit(EXIT_FAILURE);
+    }
+    madvise(memory, whole, MADV_HUGEPAGE);
+    memset(memory, 0, whole);
+    return memory;
+}
+
+/* One cycle through all lines in random order (Sattolo's algorithm): no prefetcher knows the next one. */
+static void **chain_of(size_t bytes, size_t line) {
+    const size_t lines = bytes / line < 2 ? 2 : bytes / line;
+    char *memory = memory_of(lines * line);
+    uint32_t *order = malloc(lines * sizeof *order);
+    uint64_t state = 88172645463325252ULL;
+    if (order == NULL)
+        exit(EXIT_FAILURE);
+    for (size_t i = 0; i < lines; i++)
+        order[i] = (uint32_t)i;
+    for (size_t i = lines - 1; i > 0; i--) {
+        const size_t j = next_random(&state) % i;
+        const uint32_t other = order[i];
+        order[i] = order[j];
+        order[j] = other;
+    }
+    for (size_t i = 0; i < lines; i++)
+        *(void **)(memory + order[i] * line) = memory + order[(i + 1) % lines] * line;
+    free(order);
+    return (void **)memory;
+}
+
+static void *volatile kept;
+
+static double latency(size_t bytes, size_t line) {
+    void **place = chain_of(bytes, line);
+    double best = 1e9;
+    size_t loads = 1 << 10;
+    for (int pass = 0; pass < PASSES;) {
+        const double begin = now();
+        for (size_t i = 0; i < loads; i += 8) {
+            place = *place;
+            place = *place;
+            place = *place;
+            place = *place;
+            place = *place;
+            place = *place;
+            place = *place;
+            place = *place;
+        }
+        kept = (void *)place;
+        const double seconds = now() - begin;
+        if (seconds < least_seconds) {
+            loads *= 2;
+            continue;
+        }
+        if (seconds / (double)loads < best)
+            best = seconds / (double)loads;
+        pass++;
+    }
+    return best;
+}
+
+static int ascending(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+struct reader {
+    pthread_t thread;
+    pthread_barrier_t *start;
+    size_t bytes;
+    double seconds;
+    uint64_t sum;
+};
+
+static void *read_memory(void *argument) {
+    struct reader *reader = argument;
+    const uint64_t *memory = memory_of(reader->bytes);
+    const size_t words = reader->bytes / sizeof *memory;
+    const size_t chunk = CHUNK / sizeof *memory, chunks = words / chunk;
+    double *times = malloc(chunks * sizeof *times);
+    if (times == NULL)
+        exit(EXIT_FAILURE);
+    pthread_barrier_wait(reader->start);
+    for (size_t part = 0; part < chunks; part++) {
+        uint64_t sums[8] = {0};
+        const uint64_t *from = memory + part * chunk;
+        const double begin = now();
+        for (size_t i = 0; i < chunk; i += 8)
+            for (size_t lane = 0; lane < 8; lane++)
+                sums[lane] += from[i + lane];
+        times[part] = now() - begin;
+        for (size_t lane = 0; lane < 8; lane++)
+            reader->sum += sums[lane];
+    }
+    qsort(times, chunks, sizeof *times, ascending);
+    reader->seconds = times[chunks / 4];
+    free(times);
+    return NULL;
+}
+
+static double bandwidth(size_t bytes, int cores) {
+    struct reader *readers = calloc((size_t)cores, sizeof *readers);
+    pthread_barrier_t start;
+    double total = 0.0;
+    if (readers == NULL)
+        exit(EXIT_FAILURE);
+    pthread_barrier_init(&start, NULL, (unsigned)cores);
+    for (int i = 0; i < cores; i++) {
+        readers[i].start = &start;
+        readers[i].bytes = bytes;
+        if (pthread_create(&readers[i].thread, NULL, read_memory, &readers[i]) != 0) {
+            fprintf(stderr, "quipu-probe: cannot start %d threads\n", cores);
+            exit(EXIT_FAILURE);
+        }
+    }
+    for (int i = 0; i < cores; i++) {
+        pthread_join(readers[i].thread, NULL);
+        total += CHUNK / readers[i].seconds;
+    }
+    kept = readers;
+    return total;
+}
+
+static uint64_t ticks(void) {
+#if defined(__x86_64__)
+    return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+    uint64_t value;
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(value));
+    return value;
+#else
+    return 0;
+#endif
+}
+
+static double tsc(void) {
+    const double begin = now();
+    const uint64_t first = ticks();
+    while (now() - begin < 0.2) {
+    }
+    const uint64_t last = ticks();
+    return (double)(last - first) / (now() - begin);
+}
+
+/* A rotation takes one cycle on x86 and Arm, and waits for the one before. */
+static double frequency(void) {
+    const size_t rounds = 1 << 13;
+    double best = 1e9;
+    uint64_t value = 1;
+    for (int pass = 0; pass < 10 * PASSES; pass++) {
+        const double begin = now();
+        for (size_t i = 0; i < rounds; i++) {
+#if defined(__x86_64__)
+            __asm__ volatile(".rept 32\n\trorq $1, %0\n\t.endr" : "+r"(value));
+#elif defined(__aarch64__)
+            __asm__ volatile(".rept 32\n\tror %0, %0, #1\n\t.endr" : "+r"(value));
+#else
+            for (int step = 0; step < 32; step++)
+                __asm__ volatile("" : "+r"(value));
+#endif
+        }
+        const double seconds = now() - begin;
+        if (seconds < best)
+            best = seconds;
+    }
+    return 32.0 * (double)rounds / best;
+}
+
+static size_t number(const char *text, size_t most) {
+    char *end;
+    const unsigned long long value = strtoull(text, &end, 10);
+    if (*end != '\0' || value == 0 || value > most) {
+        fprintf(stderr, "quipu-probe: %s is no number from 1 to %zu\n", text, most);
+        exit(2);
+    }
+    return (size_t)value;
+}
+
+int main(int argc, char **argv) {
+    const size_t most = (size_t)1 << 37; /* bytes; lines are numbered in 32 bits */
+    if (argc == 4 && strcmp(argv[1], "latency") == 0)
+        printf("%.6e\n", latency(number(argv[2], most), number(argv[3], 4096)));
+    else if (argc == 4 && strcmp(argv[1], "bandwidth") == 0)
+        printf("%.6e\n", bandwidth(number(argv[2], most) + CHUNK, (int)number(argv[3], MOST_CORES)));
+    else if (argc == 2 && strcmp(argv[1], "tsc") == 0)
+        printf("%.6e\n", tsc());
+    else if (argc == 2 && strcmp(argv[1], "frequency") == 0)
+        printf("%.6e\n", frequency());
+    else {
+        fprintf(stderr, "usage: quipu-probe latency BYTES LINE | bandwidth BYTES CORES | tsc | frequency\n");
+        return 2;
+    }
+    return EXIT_SUCCESS;
+}

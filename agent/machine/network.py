@@ -1,0 +1,65 @@
+"""The network of a machine: α and β of messages and of collective operations, measured under a launcher."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from quipu.modeling.errors import EnvironmentProblem, FormatError, MeasurementError
+from quipu.modeling.machine import Network
+from scipy.optimize import nnls
+
+from ..installation import native_file
+
+_TIME_LIMIT = 600.0
+
+
+def measure(launch: Sequence[str], mpicc: str = "mpicc") -> tuple[Network, ...]:
+    """Build the program that measures with `mpicc`, and run it under `launch`, such as mpirun -n 4.
+
+    Raises EnvironmentProblem if the compiler is missing, MeasurementError if it or the launcher fails.
+    """
+    source = native_file("machine/network.c")
+    with tempfile.TemporaryDirectory(prefix="quipu-network-") as folder:
+        program = Path(folder) / "network"
+        _run([mpicc, "-O2", str(source), "-o", str(program)], "install an MPI, or name its compiler with --mpicc")
+        printed = _run([*launch, str(program)], "give the launcher and the number of ranks, such as 'mpirun -n 4'")
+    return networks_of(printed)
+
+
+def _run(command: Sequence[str], hint: str) -> str:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_TIME_LIMIT)
+    except OSError as error:
+        raise EnvironmentProblem(f"{command[0]} cannot be started: {error.strerror or error}; {hint}") from error
+    except subprocess.TimeoutExpired as error:
+        raise MeasurementError(f"{command[0]} took longer than {_TIME_LIMIT:.0f} s") from error
+    if done.returncode:
+        message = (done.stderr.strip() or done.stdout.strip()).splitlines()
+        raise MeasurementError(f"{command[0]} failed ({done.returncode}): {message[0] if message else 'no message'}")
+    return done.stdout
+
+
+def networks_of(printed: str) -> tuple[Network, ...]:
+    """Return the models of lines `operation ranks bytes seconds`, by relative least squares with α and β from 0 on.
+
+    Raises FormatError for lines that say something else.
+    """
+    rows: dict[tuple[str, int], list[tuple[float, float]]] = {}
+    for number, line in enumerate(printed.splitlines(), start=1):
+        try:
+            operation, count, size, seconds = line.split()
+            rows.setdefault((operation, int(count)), []).append((float(size), float(seconds)))
+        except ValueError:
+            raise FormatError("the times of the network", f"is no line of a measurement: {line!r}", number) from None
+    found = []
+    for (operation, ranks), times in rows.items():
+        sizes, seconds = np.array(times).T
+        columns = np.stack([np.ones_like(sizes), sizes], axis=1) / seconds[:, None]
+        scale = columns.max(axis=0)
+        alpha, beta = (nnls(columns / scale, np.ones(seconds.size))[0] / scale).tolist()
+        found.append(Network(operation, ranks, alpha, beta))
+    return tuple(found)

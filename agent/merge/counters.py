@@ -1,0 +1,97 @@
+"""Counters of a source become metrics of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+from quipu.modeling.errors import FormatError
+from quipu.modeling.experiment import CallTree, FloatArray
+
+from ..archive.metadata import RunMetadata
+from ..archive.run import RunArchive, RunValues
+from ..counters.choose import SOURCES
+from ..counters.source import Counted, Wanted
+from ..profile.reader import Clock, ProcessProfile
+from .statistics import cells_of, statistics_of
+
+# Clocks of one processor, measured in runs of a fraction of a second, agree to this part.
+_ONE_CLOCK = 0.01
+
+
+def counted_by(metadata: RunMetadata, raw: Path, tree: CallTree, profiles: Sequence[ProcessProfile]) -> Counted:
+    """Return what the source that a launch names counted, with the clock of the profiles.
+
+    Raises FormatError if the launch names a source that there is none of.
+    """
+    name = str(metadata.counters.get("source", "effort"))
+    source = next((entry for entry in SOURCES if entry.name == name), None)
+    if source is None:
+        raise FormatError(raw, f"was counted by {name!r}, which this version does not know")
+    wanted = metadata.counters.get("wanted", ())
+    counted = source.collect(raw, tree, Wanted(tuple(map(str, wanted))))
+    simulated = metadata.launcher.get("family") == "smpi"
+    ticks = [p.seconds_per_tick for p in profiles if p.clock is Clock.TSC and p.seconds_per_tick > 0]
+    if ticks and not simulated:
+        return replace(counted, facts={**counted.facts, "clock_hz": 1 / ticks[0]})
+    return counted
+
+
+def clock_of(runs: Iterable[RunMetadata]) -> float | None:
+    """Return the clock that the time of runs was counted in, Hz; None if it was no processor's, or not the same one."""
+    found = [run.counters.get("clock_hz") for run in runs]
+    clocks = [float(clock) for clock in found if isinstance(clock, int | float) and 0 < clock < 1e12]
+    if not clocks or len(clocks) < len(found) or max(clocks) > (1 + _ONE_CLOCK) * min(clocks):
+        return None
+    return median(clocks)
+
+
+def with_counters(archive: RunArchive, counted: Counted) -> RunArchive:
+    """Return the run with what a source counted: statistics, and values of each rank where the run has those.
+
+    Counters are of whole ranks and stand in the row of the first thread. Ranks that nobody counted are unknown to the
+    statistics. A run that has metrics of these names keeps its own.
+    """
+    metrics = tuple(metric for metric in counted.metrics if metric.name not in archive.metrics)
+    facts: Mapping[str, Any] = {**archive.metadata.counters, **counted.facts}
+    problems = (*archive.metadata.problems, *counted.problems)
+    metadata = replace(archive.metadata, counters=facts, problems=tuple(dict.fromkeys(problems)))
+    if not metrics or not counted.ranks:
+        return replace(archive, metadata=metadata)
+    numbers = np.array(counted.ranks, dtype=np.int64)
+    paths = len(archive.tree)
+    rows = RunValues(
+        np.repeat(np.arange(paths), numbers.size),
+        np.tile(numbers, paths),
+        np.zeros(paths * numbers.size, dtype=np.int64),
+        {metric.name: counted.values[metric.name].T.reshape(-1) for metric in metrics},
+    )
+    statistics = statistics_of(cells_of(rows, metrics, numbers, paths).cells, metrics)
+    if archive.values is not None:
+        statistics = {name: replace(entry, sketches=None) for name, entry in statistics.items()}
+    return replace(
+        archive,
+        metadata=replace(metadata, metrics=(*metadata.metrics, *metrics)),
+        values=None if archive.values is None else _joined(archive.values, rows),
+        statistics={**archive.statistics, **statistics},
+    )
+
+
+def _joined(values: RunValues, counted: RunValues) -> RunValues:
+    """Return the rows of a run with counters in the row of the first thread of each call path and rank."""
+    place: dict[tuple[int, int], int] = {}
+    keys = zip(values.callpath.tolist(), values.rank.tolist(), strict=True)
+    for row, key in enumerate(keys):
+        place.setdefault(key, row)
+    metrics = dict(values.metrics)
+    for name, column in counted.metrics.items():
+        full: FloatArray | np.ndarray[Any, np.dtype[np.int64]] = np.zeros(values.callpath.size, dtype=np.int64)
+        for path, rank, value in zip(counted.callpath.tolist(), counted.rank.tolist(), column.tolist(), strict=True):
+            if value and (path, rank) in place:
+                full[place[path, rank]] = value
+        metrics[name] = full
+    return replace(values, metrics=metrics)

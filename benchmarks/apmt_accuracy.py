@@ -1,0 +1,129 @@
+"""Models of kernels from few profiles against what they predict, beside the models of others.
+
+    make bench-apmt_accuracy ARGS="--part strong"
+    python benchmarks/apmt_accuracy.py --folder DIR      # keeps what was run, and goes on there
+
+strong: one problem on 4, 8 and 16 simulated ranks predicts it on 64 and 128. The simulation (SMPI) computes by effort
+times rates (`--compute effort`), so it is the same in every run and knows nothing of caches; --measured lets ranks
+compute as fast as this machine does at the moment, which scatters.
+larger: three small problems predict one that is 8 times larger than the largest, natively, on one rank.
+
+Per program and case the relative error of the whole time (without the start and the end of MPI), mean over its points:
+quipu (kernels), paper (kernels as APMT's paper has them), analytical, empirical (kernels/comparators.py), extrap
+(Extra-P 4.2.5, sum over call paths). jacobi_py is not simulated: SMPI runs no Python.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from apmt_runs import PROGRAMS, Program, SimulatedAs, larger, strong
+from modeling_extrap import interpreter, model_with_extrap
+from modeling_sets import Floats
+from quipu.agent.merge.experiment import load_experiment
+from quipu.modeling.experiment import Experiment
+from quipu.modeling.kernels.comparators import fit_analytical, fit_empirical
+from quipu.modeling.kernels.model import model_program
+from simulated_time import real_time, totals
+
+MODELERS = ("quipu", "paper", "analytical", "empirical", "extrap")
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """What Extra-P is asked: values (N, C, R) of points (C, m), to be predicted at targets (T, m)."""
+
+    name: str
+    parameters: tuple[str, ...]
+    points: Floats
+    values: Floats
+    targets: Floats
+
+
+def extrap_total(few: Experiment, many: Experiment) -> list[float]:
+    """Return the sum over call paths of what Extra-P predicts of their time."""
+    inside = ~few.tree.start_and_end
+    values = np.nan_to_num(few.values["time"][inside])
+    varying = [at for at in range(len(few.parameters)) if np.unique(few.points[:, at]).size > 1]
+    asked = Question(
+        few.name,
+        tuple(few.parameters[at] for at in varying),
+        few.points[:, varying],
+        values[values.any(axis=(1, 2))],
+        many.points[:, varying],
+    )
+    answer = model_with_extrap([asked], interpreter())[few.name]  # type: ignore[list-item]
+    return np.nansum(answer.predictions, axis=0).tolist()
+
+
+def errors(few_folder: Path, many_folder: Path, with_extrap: bool) -> dict[str, float]:
+    """Return the mean relative error of every modeler."""
+    few, many = load_experiment(few_folder), load_experiment(many_folder)
+    times = np.array(list(totals(few).values()))
+    column = {name: few.points[:, at] for at, name in enumerate(few.parameters)}
+    sizes = column.get("D", np.ones(times.size))
+    analytical = fit_analytical(column["p"], sizes, times)
+    empirical = fit_empirical(column["p"], sizes, times)
+    models = {method: model_program(few, method=method) for method in ("quipu", "paper")}  # type: ignore[arg-type]
+    others = extrap_total(few, many) if with_extrap else []
+    found: dict[str, list[float]] = {name: [] for name in MODELERS}
+    for number, (place, true) in enumerate(totals(many).items()):
+        point = dict(zip(many.parameters, map(float, place), strict=True))
+        predicted = {name: model.at(point).total.value for name, model in models.items()}
+        predicted["analytical"] = analytical.at(point["p"], point.get("D", 1.0))
+        predicted["empirical"] = empirical.at(point["p"], point.get("D", 1.0))
+        if others:
+            predicted["extrap"] = others[number]
+        for name, value in predicted.items():
+            found[name].append(abs(value / true - 1))
+        print(f"  {point}: {true:.4g} s;", {name: f"{value / true - 1:+.1%}" for name, value in predicted.items()})
+    return {name: float(np.mean(values)) for name, values in found.items() if values}
+
+
+def cases(program: Program, folder: Path, parts: list[str], measured: bool, with_extrap: bool) -> dict[str, Any]:
+    """Return the errors of one program in every case."""
+    result = {}
+    if "strong" in parts and program.total:
+        how = SimulatedAs("measured" if measured else "effort")
+        print(f"{program.name}, strong scaling", flush=True)
+        result["strong"] = errors(*strong(program, folder, how), with_extrap)
+    if "larger" in parts:
+        variables, before = real_time(folder)
+        print(f"{program.name}, larger problem", flush=True)
+        result["larger"] = errors(*larger(program, folder, before.split(), variables), with_extrap)
+    return result
+
+
+def main() -> None:
+    """Measure, model, and print one line of JSON."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--folder", type=Path, help="keeps programs and runs; runs that are there are not repeated")
+    parser.add_argument("--part", action="append", choices=("strong", "larger"), help="only this case")
+    parser.add_argument("--program", action="append", choices=[one.name for one in PROGRAMS], help="only this one")
+    parser.add_argument("--measured", action="store_true", help="simulated ranks compute as fast as this machine")
+    parser.add_argument("--no-extrap", action="store_true", help="without Extra-P, which is installed from PyPI")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = (options.folder or Path(temporary)).absolute()
+        folder.mkdir(parents=True, exist_ok=True)
+        programs = {
+            one.name: cases(one, folder, options.part or ["strong", "larger"], options.measured, not options.no_extrap)
+            for one in PROGRAMS
+            if one.name in (options.program or [program.name for program in PROGRAMS])
+        }
+    every = [case for found in programs.values() for case in found.values()]
+    result = {
+        name: float(np.mean([case[name] for case in every])) for name in MODELERS if all(name in case for case in every)
+    }
+    best = sum(case["quipu"] <= min(value for name, value in case.items() if name != "quipu") for case in every)
+    print(json.dumps({**result, "below_all": best, "cases": len(every), "programs": programs}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,146 @@
+"""What the accuracy of kernel models is measured on: the examples, strongly scaled in simulation, and natively larger.
+
+Every configuration is one archive of `quipu run`; what is in the folder already is not run again.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from priors_programs import EXAMPLES
+from quipu.agent.merge.experiment import scan_runs
+from quipu.modeling.process_grid import prime_factors_in_turn
+from simulated_time import build, run
+
+FEW, MANY = (4, 8, 16), (64, 128)
+"""Ranks that models are made from, and those that they predict."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """An example and its problem sizes; `compiler`: the variable of its makefile that has it.
+
+    total: the extents (or the number) of the problem that is strongly scaled. small, large: sizes of a rank that models
+    are made from, and 8 times the largest of them. repetitions: of native runs.
+    """
+
+    name: str
+    compiler: str
+    total: tuple[int, ...]
+    small: tuple[int, ...]
+    large: int
+    repetitions: int = 5
+
+    def simulated(self, ranks: int) -> list[str]:
+        """Return the command of one of so many ranks that share `total`."""
+        if self.name in ("heat", "wavefront"):
+            grid = prime_factors_in_turn(ranks, 3)
+            block = "x".join(str(extent // parts) for extent, parts in zip(self.total, grid, strict=True))
+            return [f"./{self.name}", block, *(("20", "5") if self.name == "heat" else ("5",))]
+        if self.name == "cg":
+            return ["./cg", str(self.total[1]), "20", "--planes", str(self.total[0] // ranks)]
+        return ["./samplesort", str(self.total[0] // ranks)]
+
+    def native(self, size: int) -> list[str]:
+        """Return the command with a size per rank."""
+        further = {"heat": ("60", "5"), "wavefront": ("20",), "cg": ("60",), "jacobi_py": ("50", "10")}
+        start = [sys.executable, "jacobi.py"] if self.name == "jacobi_py" else [f"./{self.name}"]
+        return [*start, str(size), *further.get(self.name, ())]
+
+    def elements(self, size: int, ranks: int) -> int:
+        """Return the problem size D in elements: cells, rows, zones or keys of all ranks together."""
+        if self.name == "samplesort":
+            return size * ranks
+        return size**2 if self.name == "jacobi_py" else size**3 * ranks
+
+
+PROGRAMS = (
+    Program("heat", "MPICC", (128, 128, 128), (24, 32, 40), 80),
+    Program("cg", "MPICXX", (128, 32), (16, 20, 24), 48),
+    Program("samplesort", "MPICXX", (1 << 20,), (1 << 15, 1 << 16, 1 << 17), 1 << 20),
+    Program("wavefront", "MPICXX", (64, 64, 64), (8, 10, 12), 24),
+    Program("jacobi_py", "", (), (256, 320, 400), 1131),
+)
+
+
+@dataclass(frozen=True)
+class SimulatedAs:
+    """compute: "effort" (times a file of rates) or "measured" (what it takes here now)."""
+
+    compute: str
+
+    def options(self, program: Program, folder: Path) -> list[str]:
+        if self.compute == "measured":
+            return []
+        return ["--compute", "effort", "--rates", str(rates(program, folder))]
+
+
+def rates(program: Program, folder: Path) -> Path:
+    """Return the rates of a program, from native runs of one rank."""
+    path = folder / f"{program.name}.rates"
+    if not path.exists():
+        runs = folder / f"{program.name}.one"
+        place = prepared(program, folder, simulated=False)
+        for size in program.small:
+            measure(runs, {"n": size}, ["mpirun", "-n", "1", *program.native(size)], place, 5)
+        run(["quipu", "rates", str(runs), "-o", str(path)], folder)
+    return path
+
+
+def prepared(program: Program, folder: Path, simulated: bool) -> Path:
+    """Copy and build a program; return its folder."""
+    if not program.compiler:
+        return EXAMPLES / program.name
+    return build(program, folder, simulated)  # type: ignore[arg-type]
+
+
+def measure(
+    runs: Path,
+    parameters: dict[str, int],
+    command: Sequence[str],
+    place: Path,
+    repetitions: int = 1,
+    options: Sequence[str] = (),
+    **variables: str,
+) -> None:
+    """Run a configuration until it has so many complete repetitions."""
+    done = 0
+    if runs.is_dir():
+        found, _ = scan_runs(runs)
+        done = sum(one.metadata.complete and dict(one.metadata.parameters) == parameters for one in found)
+    if done >= repetitions:
+        return
+    given = [word for name, value in parameters.items() for word in ("--param", f"{name}={value}")]
+    how = ["--rep", str(repetitions - done), "-o", str(runs), "--quiet", *given, *options]
+    run(["quipu", "run", *how, "--", *command], place, **variables)
+
+
+def strong(program: Program, folder: Path, how: SimulatedAs) -> tuple[Path, Path]:
+    """Simulate one problem on few and on many ranks; return the folders of both."""
+    place = prepared(program, folder, simulated=True)
+    found = []
+    for name, numbers in (("few", FEW), ("many", MANY)):
+        runs = folder / f"{program.name}.{how.compute}.{name}"
+        for ranks in numbers:
+            options = ["--launcher", "smpi", "-n", str(ranks), *how.options(program, folder)]
+            measure(runs, {"p": ranks}, program.simulated(ranks), place, 1, options)
+        found.append(runs)
+    return found[0], found[1]
+
+
+def larger(program: Program, folder: Path, before: Sequence[str], variables: dict[str, str]) -> tuple[Path, Path]:
+    """Run small problems and one that is 8 times larger natively on one rank; return the folders of both."""
+    place = prepared(program, folder, simulated=False)
+    found = []
+    for name, sizes, numbers in (("small", program.small, (1,)), ("large", (program.large,), (1,))):
+        runs = folder / f"{program.name}.{name}"
+        for size in sizes:
+            for ranks in numbers:
+                command = ["mpirun", "-n", str(ranks), *before, *program.native(size)]
+                point = {"p": ranks, "D": program.elements(size, ranks)}
+                measure(runs, point, command, place, program.repetitions, (), **variables)
+        found.append(runs)
+    return found[0], found[1]

@@ -1,0 +1,149 @@
+"""Counters of the simulated cache: against valgrind's own numbers, and as a model of time beyond the last-level cache.
+
+    make bench-cache_source
+    python benchmarks/cache_source.py --folder DIR       # keeps what was run, and goes on there
+
+programs/stream.c sweeps over an array in order and by lines in no order.
+
+different: functions that have one call path and call nothing but regions, whose self cost of any event differs from
+what callgrind_annotate prints of the same file; compared: how many such functions there are.
+quipu, effort: mean relative error of the time predicted for arrays of 4 and 16 times the last-level cache, from runs on
+smaller ones (1/4096 to 2 times), with and without the misses that the cache source counted and the latencies of
+`quipu machine`; per function in "functions".
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from apmt_runs import measure
+from quipu.agent.archive.read import read_archive
+from quipu.agent.archive.run_json import read_json
+from quipu.agent.counters.attribution import attributed
+from quipu.agent.counters.cachegrind import PREFIX, Cachegrind
+from quipu.agent.counters.callgrind import read_callgrind
+from quipu.agent.merge.experiment import find_runs, load_experiment
+from quipu.modeling.kernels.model import model_program
+from quipu.modeling.machine import Machine, from_document
+from quipu.modeling.rate_fit import typical
+from simulated_time import real_time, run
+
+FRACTIONS = (1 / 4096, 1 / 16, 1 / 4, 1, 2)
+"""Of the last-level cache: sizes that models are made from."""
+TARGETS = (4, 16)
+
+
+def annotated(file: Path) -> dict[str, list[int]]:
+    """Return the self cost of functions as callgrind_annotate prints it, callers added up."""
+    command = ["callgrind_annotate", "--threshold=100", "--show-percs=no", str(file)]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    result: dict[str, list[int]] = {}
+    for line in printed.splitlines():
+        words = line.split()
+        costs = [word.replace(",", "").replace(".", "0") for word in words[:9]]
+        if len(words) > 9 and all(cost.isdigit() for cost in costs) and ":" in words[9]:
+            name = words[9].rpartition(":")[2].split("'")[0]
+            before = result.setdefault(name, [0] * 9)
+            result[name] = [a + int(b) for a, b in zip(before, costs, strict=True)]
+    return result
+
+
+def exactness(program: Path, folder: Path, runs: Path) -> dict[str, Any]:
+    """Compare what is attributed to call paths with callgrind_annotate, of one file."""
+    raw = folder / "raw"
+    raw.mkdir(exist_ok=True)
+    for old in raw.glob(f"{PREFIX}*"):
+        old.unlink()
+    shim = raw / "count.sh"
+    shim.write_text(Cachegrind().shim(raw))
+    shim.chmod(0o755)
+    subprocess.run([str(shim), str(program), "512"], check=True, capture_output=True)
+    (file,) = raw.glob(f"{PREFIX}*")
+    costs = read_callgrind(file)
+    tree = read_archive(find_runs(runs)[0].path, values=False).tree
+    found, _ = attributed(tree, costs.of.items(), len(costs.events))
+    names = [region.name for region in tree.regions]
+    calls = {chain[0]: callees for chain, callees in costs.calls.items()}
+    said = annotated(file)
+    differences = {}
+    compared = []
+    for path in range(len(tree)):
+        name = tree.region_of(path).name
+        alone = int((tree.region == tree.region[path]).sum()) == 1
+        if not alone or name not in said or any(callee[0] not in names for callee in calls.get(name, ())):
+            continue
+        compared.append(name)
+        if found[path].tolist() != said[name]:
+            differences[name] = [found[path].tolist(), said[name]]
+    return {"compared": compared, "differences": differences}
+
+
+def beyond(machine: Machine, program: Path, folder: Path, repetitions: int) -> dict[str, Any]:
+    """Return relative errors beyond the last-level cache."""
+    assert machine.last_cache is not None
+    variables, before = real_time(folder)
+    few, many = folder / "few.runs", folder / "many.runs"
+    for runs, fractions in ((few, FRACTIONS), (many, TARGETS)):
+        for fraction in fractions:
+            size = round(fraction * machine.last_cache.bytes / 1024)
+            lines = 16
+            while lines * 64 < size * 1024:
+                lines *= 2
+            command: Sequence[str] = [*before.split(), str(program), str(size)]
+            if runs == few:
+                options = ["--counters", "cachegrind"]
+                measure(few, {"D": lines}, [str(program), str(size)], folder, 1, options, **variables)
+            measure(runs, {"D": lines}, command, folder, repetitions, (), **variables)
+    small, large = load_experiment(few), load_experiment(many)
+    true = typical(large.values["time"])
+    place = {large.tree.key(path): path for path in range(len(large.tree))}
+    result: dict[str, Any] = {"functions": {}}
+    for name, given in (("quipu", machine), ("effort", None)):
+        model = model_program(small, given, clock=machine.clock)
+        errors = []
+        for at, point in enumerate(large.points.tolist()):
+            for kernel in model.at(dict(zip(large.parameters, point, strict=True))).kernels:
+                paths = [place[small.tree.key(path)] for path in kernel.kernel.paths]
+                seconds = float(true[paths, at].sum())
+                if kernel.kernel.name not in ("in_order", "out_of_order"):
+                    continue
+                error = kernel.total.value / seconds - 1
+                errors.append(abs(error))
+                result["functions"].setdefault(kernel.kernel.name, {}).setdefault(name, []).append(error)
+                print(f"  {name}: {kernel.kernel.name} {point}: {seconds:.4g} s, {error:+.1%}", flush=True)
+        result[name] = float(np.mean(errors))
+    return result
+
+
+def main() -> None:
+    """Measure, compare, and print one line of JSON."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--folder", type=Path, help="keeps what was run; that is not repeated")
+    parser.add_argument("--repetitions", type=int, default=5, help="native runs of each size")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = (options.folder or Path(temporary)).absolute()
+        folder.mkdir(parents=True, exist_ok=True)
+        description = folder / "machine.json"
+        if not description.exists():
+            run(["quipu", "machine", "--quiet", "-o", str(description)], folder)
+        machine = from_document(read_json(description), description)
+        source = Path(__file__).resolve().parent / "programs" / "stream.c"
+        program = folder / "stream"
+        run(["quipu-cc", "-O2", str(source), "-o", str(program)], folder)
+        measure(folder / "one.runs", {"D": 8192}, [str(program), "512"], folder)
+        exact = exactness(program, folder, folder / "one.runs")
+        print(f"  compared {exact['compared']}", flush=True)
+        found = beyond(machine, program, folder, options.repetitions)
+    print(json.dumps({"different": len(exact["differences"]), "compared": len(exact["compared"]), **found, **exact}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,34 @@
+"""Counters of processors, as they are called in archives, whatever source counted them."""
+
+from __future__ import annotations
+
+from .experiment import Metric
+
+SOURCES = ("effort", "cachegrind", "perf", "papi")
+"""Who counts: the compiler pass, a simulated cache, the kernel's perf events, PAPI."""
+
+COUNTERS = {
+    metric.name: metric
+    for metric in (
+        Metric("cpu_cycles", "1", "cost", "sum", "core cycles, in user space"),
+        Metric("cpu_instructions", "1", "cost", "sum", "retired machine instructions, in user space"),
+        Metric("l1_hits", "1", "cost", "sum", "loads and stores that the first-level data cache served"),
+        Metric("l2_hits", "1", "cost", "sum", "loads and stores that the second-level cache served"),
+        Metric("llc_hits", "1", "cost", "sum", "loads and stores that the last-level cache served"),
+        Metric("memory_accesses", "1", "cost", "sum", "loads and stores that missed the last-level cache"),
+        Metric("stall_cycles", "1", "cost", "sum", "core cycles that waited for loads and stores"),
+        Metric("samples", "1", "cost", "sum", "samples that the sampler took there"),
+    )
+}
+"""By name of the metric."""
+
+LEVELS = {"L1": "l1_hits", "L2": "l2_hits", "LLC": "llc_hits", "memory": "memory_accesses"}
+"""Metrics of the levels of memory, nearest first (Table 1 of the APMT paper: T_L1, T_L2, T_LLC, T_mm)."""
+
+REQUESTED = {"cycles": "cpu_cycles", "instructions": "cpu_instructions", "stalls": "stall_cycles"} | {
+    "L1": "l1_hits",
+    "L2": "l2_hits",
+    "LLC": "llc_hits",
+    "mem": "memory_accesses",
+}
+"""What `quipu run --counters` calls them."""

@@ -1,0 +1,17 @@
+"""Models of kernels from counters: computation, memory and communication of each, and what limits it.
+
+Method: N. Ding, V. W. Lee, W. Xue, W. Zheng: APMT: an automatic hardware counter-based performance modeling tool for
+HPC applications. CCF Transactions on High Performance Computing 2, 2020 ("the paper" in this folder).
+
+variables: number of processes and problem size; identify: which functions are kernels; functions, growth: counters as
+functions of these; counts, computation, refinement: CPI, T_comp, T_mem, BF_mem; communication, waiting: T_comm;
+model: the program; limits: what limits a kernel, in words; comparators: models of others; other_machine: another
+machine.
+"""
+
+from __future__ import annotations
+
+from .identify import Kernel, KernelKind
+from .model import ProgramModel, ProgramPrediction, model_program
+
+__all__ = ["Kernel", "KernelKind", "ProgramModel", "ProgramPrediction", "model_program"]

@@ -1,0 +1,215 @@
+"""Communication: Hockney's model of messages, a·log P + b·s + c of collectives (section 3.3, Table 2), and waiting.
+
+Table 2 of the APMT paper: T_p2p = a·s_tot + b, T_collective = a·log(P) + b·s_tot + c, T_comm their sum over all
+operations, of which BF_comm counts. Operations that belong together (all messages that one function exchanges, and
+their completion) are one group. Where waiting was separated from transfer, it has a model of its own: it is the time
+that others compute longer, not that of the network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from scipy.optimize import nnls
+
+from ..experiment import Experiment, FloatArray, RegionKind
+from ..mpi_operations import operation_of
+from ..pmnf.model import Prediction
+from ..priors.communication import scale_values
+from ..priors.table import Scale, row_of
+from ..rate_fit import typical
+from .growth import Growth, Method, growths, product, summed
+from .variables import Variables
+
+_NORMAL_90 = 1.645  # half of a 90 % interval, in standard deviations
+
+
+class Kind(Enum):
+    """How time in MPI is modeled."""
+
+    POINT_TO_POINT = "point-to-point"
+    COLLECTIVE = "collective"
+    OTHER = "other"
+
+
+@dataclass(frozen=True)
+class Volume:
+    """What a group of operations moves, per rank and configuration (C,). sizes: processes of the communicator."""
+
+    time: FloatArray
+    waiting: FloatArray
+    calls: FloatArray
+    messages: FloatArray
+    bytes: FloatArray
+    sizes: FloatArray
+
+
+@dataclass(frozen=True)
+class Group:
+    """Operations of MPI that are modeled together: all point-to-point ones below a caller, or one collective one."""
+
+    name: str
+    kind: Kind
+    paths: tuple[int, ...]
+    operation: str
+
+
+@dataclass(frozen=True)
+class Column:
+    """seconds: per unit; amount: how many units there are; symbol: what it is called in formulas."""
+
+    symbol: str
+    seconds: float
+    amount: Growth
+
+
+@dataclass(frozen=True)
+class GroupModel:
+    """The model of a group: the sum of its columns. uncertainty: half of the 90 % interval, as part of it."""
+
+    group: Group
+    volume: Volume
+    columns: tuple[Column, ...]
+    bytes: Growth
+    residual: float
+    uncertainty: float
+
+    def transfer(self, point: Mapping[str, float]) -> Prediction:
+        """Return the seconds of a rank in these operations, without waiting where that was measured."""
+        parts = [product(c.amount.at(point), c.seconds, self.uncertainty) for c in self.columns]
+        return summed(parts)
+
+    @property
+    def text(self) -> str:
+        """The model as a formula."""
+        return " + ".join(f"{c.seconds:.3g} s · ({c.symbol} = {c.amount})" for c in self.columns) or "0"
+
+
+def groups_of(experiment: Experiment) -> tuple[Group, ...]:
+    """Return the groups of all MPI call paths but the start and the end of MPI, in the order of the tree."""
+    tree = experiment.tree
+    found: dict[tuple[int, str], list[int]] = {}
+    for path in range(len(tree)):
+        region = tree.region_of(path)
+        if region.kind is not RegionKind.MPI or tree.start_and_end[path]:
+            continue
+        operation = operation_of(region.name)
+        kind = operation.kind if operation is not None else "uncounted"
+        if kind in ("point-to-point", "completion", "persistent", "one-sided"):
+            found.setdefault((int(tree.parent[path]), Kind.POINT_TO_POINT.name), []).append(path)
+        elif kind == "collective":
+            found[path, Kind.COLLECTIVE.name] = [path]
+        else:
+            found.setdefault((-2, Kind.OTHER.name), []).append(path)
+    groups = []
+    for (at, name), paths in found.items():
+        of = Kind[name]
+        if of is Kind.OTHER:
+            groups.append(Group("other operations of MPI", of, tuple(paths), ""))
+        elif of is Kind.COLLECTIVE:
+            groups.append(Group(tree.label(at), of, tuple(paths), tree.region_of(at).name))
+        else:
+            names = ", ".join(dict.fromkeys(tree.name(path) for path in paths))
+            where = f"{tree.label(at)}->" if at >= 0 else ""
+            groups.append(Group(f"{where}{{{names}}}" if len(paths) > 1 else f"{where}{names}", of, tuple(paths), ""))
+    return tuple(groups)
+
+
+def volume_of(experiment: Experiment, group: Group, times: FloatArray) -> Volume:
+    """Return what a group moves. times: (call paths, C)."""
+    paths = list(group.paths)
+
+    def largest(name: str) -> FloatArray:
+        values = experiment.values.get(name)
+        shape = (len(paths), experiment.configurations)
+        return np.zeros(shape) if values is None else np.asarray(np.nan_to_num(values[paths]).max(axis=2))
+
+    waiting = np.zeros((len(paths), experiment.configurations))
+    if "wait_time" in experiment.values:
+        waiting = np.minimum(typical(experiment.values["wait_time"])[paths], times[paths])
+    return Volume(
+        time=times[paths].sum(axis=0),
+        waiting=waiting.sum(axis=0),
+        calls=largest("visits").sum(axis=0),
+        messages=np.maximum(largest("messages_sent").sum(axis=0), largest("messages_received").sum(axis=0)),
+        bytes=np.maximum(largest("bytes_sent").sum(axis=0), largest("bytes_received").sum(axis=0)),
+        sizes=np.maximum(largest("comm_size").max(axis=0), 1.0),
+    )
+
+
+def group_models(
+    experiment: Experiment, variables: Variables, times: FloatArray, method: Method = "quipu"
+) -> tuple[GroupModel, ...]:
+    """Return the models of all groups that take time. times: seconds per rank, (call paths, C).
+
+    method "paper": a·s_tot + b, and a·log(P) + b·s_tot + c, with waiting, b and c constants. "quipu": a per message,
+    and of collectives a and c per call, a times the steps that their algorithms take (Table I of the priors).
+    """
+    result = []
+    for group in groups_of(experiment):
+        volume = volume_of(experiment, group, times)
+        if volume.time.any():
+            result.append(_fit(experiment, variables, group, volume, method))
+    return tuple(result)
+
+
+def _fit(experiment: Experiment, variables: Variables, group: Group, volume: Volume, method: Method) -> GroupModel:
+    own = np.ones_like(volume.time)
+    time = volume.time if method == "paper" else volume.time - volume.waiting
+    columns: dict[str, FloatArray]
+    if group.kind is Kind.OTHER:
+        (growth,) = growths(experiment, variables, volume.time[None], False, method)
+        whole = Column("time", 1.0, growth)
+        return GroupModel(group, volume, (whole,), growth, 0.0, 0.0)
+    if group.kind is Kind.POINT_TO_POINT:
+        columns = {"messages": volume.messages, "bytes": volume.bytes}
+        if method == "paper":
+            columns = {"bytes": volume.bytes, "1": own}
+        elif not volume.messages.any():
+            columns = {"bytes": volume.bytes, "calls": volume.calls}
+    elif method == "paper":
+        columns = {"log2(P)": np.log2(np.maximum(volume.sizes, 1.0)), "bytes": volume.bytes, "1": own}
+    else:
+        row = row_of(group.operation)
+        latency, transfer = (row.latency, row.transfer) if row is not None else (Scale.LOG, Scale.ONE)
+        steps = scale_values(latency if latency is not Scale.ONE else Scale.LOG, volume.sizes)
+        by = scale_values(transfer or Scale.ONE, volume.sizes)
+        columns = {"calls·steps": volume.calls * steps, "bytes": volume.bytes * by, "calls": volume.calls}
+    used = {symbol: values for symbol, values in columns.items() if values.any()}
+    kept = _without_copies(used)
+    seconds, found = _least_squares(list(kept.values()), time)
+    amounts = growths(experiment, variables, np.stack(list(kept.values())), True, method) if kept else []
+    (moved,) = growths(experiment, variables, volume.bytes[None], True, method)
+    errors = (found - time)[time > 0] / time[time > 0]
+    residual = float(np.sqrt(np.mean(errors**2))) if errors.size else 0.0
+    freedom = max(errors.size - sum(value > 0 for value in seconds), 1)
+    uncertainty = _NORMAL_90 * float(np.sqrt(np.sum(errors**2) / freedom)) if errors.size else 0.0
+    parts = tuple(
+        Column(symbol, value, amount) for symbol, value, amount in zip(kept, seconds, amounts, strict=True) if value > 0
+    )
+    return GroupModel(group, volume, parts, moved, residual, uncertainty)
+
+
+def _without_copies(columns: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
+    """Leave out columns that are in proportion to one before: their coefficients would be any division of the sum."""
+    kept: dict[str, FloatArray] = {}
+    for symbol, values in columns.items():
+        norm = values / np.linalg.norm(values)
+        if not any(np.allclose(norm, other / np.linalg.norm(other), rtol=1e-6, atol=1e-9) for other in kept.values()):
+            kept[symbol] = values
+    return kept
+
+
+def _least_squares(columns: Sequence[FloatArray], time: FloatArray) -> tuple[list[float], FloatArray]:
+    """Return coefficients that are not negative by relative least squares, and what they give."""
+    use = time > 0
+    if not columns or not use.any():
+        return [0.0] * len(columns), np.zeros_like(time)
+    matrix = np.stack(columns, axis=1)
+    relative = matrix[use] / time[use][:, None]
+    scale = np.maximum(np.abs(relative).max(axis=0), 1e-300)
+    found, _ = nnls(relative / scale, np.ones(int(use.sum())))
+    return (found / scale).tolist(), np.asarray(matrix @ (found / scale))

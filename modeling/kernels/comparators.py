@@ -1,0 +1,68 @@
+"""Models of the whole run time that APMT is compared with (section 5, Fig. 11 and 12 of its paper)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import nnls
+
+from ..experiment import FloatArray
+
+
+@dataclass(frozen=True)
+class Analytical:
+    """T = a · (problem size / P) + b (Nan et al. 2014), seconds."""
+
+    a: float
+    b: float
+
+    def at(self, processes: float, size: float) -> float:
+        """Return seconds."""
+        return self.a * size / processes + self.b
+
+
+@dataclass(frozen=True)
+class Empirical:
+    """T = a / P + b · P^c + d (Worley et al. 2011), seconds; of problems of several sizes, per unit of size."""
+
+    a: float
+    b: float
+    c: float
+    d: float
+    per_size: bool
+
+    def at(self, processes: float, size: float) -> float:
+        """Return seconds."""
+        value = self.a / processes + self.b * processes**self.c + self.d
+        return float(value * size if self.per_size else value)
+
+
+def fit_analytical(processes: FloatArray, sizes: FloatArray, times: FloatArray) -> Analytical:
+    """Return the model by least squares. processes, sizes, times: (C,)."""
+    columns = np.stack([sizes / processes, np.ones_like(times)], axis=1)
+    (a, b), *_ = np.linalg.lstsq(columns, times, rcond=None)
+    return Analytical(float(a), float(b))
+
+
+# Exponents that are tried: the paper gives no method. From hardly any growth to that of a loop over all processes.
+_EXPONENTS = np.linspace(0.1, 1.0, 10)
+
+
+def fit_empirical(processes: FloatArray, sizes: FloatArray, times: FloatArray) -> Empirical:
+    """Return the model by least squares without negative coefficients; the exponent c by the smallest residual.
+
+    The model knows no problem size: times of several sizes are divided by these.
+    """
+    per_size = np.unique(sizes).size > 1
+    values = times / sizes if per_size else times
+    scale = float(values.max())
+    best: tuple[float, Empirical] | None = None
+    for c in _EXPONENTS.tolist():
+        columns = np.stack([1 / processes, processes**c, np.ones_like(processes)], axis=1)
+        found, left = nnls(columns, values / scale)
+        a, b, d = (found * scale).tolist()
+        if best is None or left < best[0] * (1 - 1e-9):
+            best = float(left), Empirical(a, b, c, d, per_size)
+    assert best is not None
+    return best[1]

@@ -1,0 +1,191 @@
+"""Computation of kernels: T_comp + BF_mem · T_mem from counters (Eq. 2 and 3, Tables 1 and 2 of the APMT paper).
+
+Per rank. Where no stalls are counted, CPI_core and BF_mem come from Eq. 5 over all measured configurations by least
+squares (`refinement`); where no accesses are known, the whole time is that of the instructions.
+
+The paper models a function as a whole. A function that is called in two places may grow in two ways there, so its call
+paths are parts with models of their own, unless the method is that of the paper.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..counters import LEVELS
+from ..experiment import Experiment, FloatArray
+from ..machine import Machine
+from ..pmnf.model import Prediction
+from .counts import Counters, Counts
+from .growth import Growth, Method, growths, product, summed
+from .identify import Kernel
+from .refinement import CpiAndBlocking, deviation, from_stalls, refined
+from .served import Served, served
+from .variables import Variables
+
+
+@dataclass(frozen=True)
+class Part:
+    """The model of some call paths of a kernel: seconds per instruction, and per unit of something else, if any.
+
+    instructions, further: their growth. levels: the growth of the accesses that each level serves. time: the growth of
+    the time itself where nobody counted instructions.
+    """
+
+    counts: Counts
+    fitted: CpiAndBlocking
+    instructions: Growth | None
+    further: Growth | None
+    levels: Mapping[str, Growth | Served]
+    time: Growth | None
+
+
+@dataclass(frozen=True)
+class KernelModel:
+    """The model of the computation of a kernel.
+
+    counts: of all its call paths together. clock: what cycles are counted in, Hz. latencies: seconds of each level.
+    """
+
+    kernel: Kernel
+    counts: Counts
+    parts: tuple[Part, ...]
+    clock: float
+    latencies: Mapping[str, float]
+
+    def compute(self, point: Mapping[str, float]) -> Prediction:
+        """Return T_comp = instructions · CPI / f (Table 2), per rank, in seconds."""
+        found = []
+        for part in self.parts:
+            if part.time is not None:
+                found.append(part.time.at(point))
+            if part.instructions is not None and part.fitted.cpi > 0:
+                by = part.fitted.cpi / self.clock
+                found.append(product(part.instructions.at(point), by, part.fitted.uncertainty))
+            if part.further is not None:
+                found.append(product(part.further.at(point), part.fitted.per_unit, part.fitted.uncertainty))
+        return summed(found)
+
+    def memory(self, point: Mapping[str, float]) -> Prediction:
+        """Return BF_mem · T_mem, T_mem = T_L1 + T_L2 + T_LLC + T_mm (Table 2), per rank, in seconds."""
+        return summed(
+            [
+                product(growth.at(point), part.fitted.blocking * self.latencies[level], part.fitted.uncertainty)
+                for part in self.parts
+                for level, growth in part.levels.items()
+            ]
+        )
+
+    @property
+    def cpi(self) -> FloatArray:
+        """CPI of the whole kernel at each measured configuration, in computation only; NaN without instructions."""
+        if self.counts.instructions is None:
+            return np.full(self.counts.time.shape, np.nan)
+        blocked = sum(
+            (part.fitted.blocking * part.counts.memory_time(self.latencies) for part in self.parts),
+            np.zeros_like(self.counts.time),
+        )
+        many = np.where(self.counts.instructions > 0, self.counts.instructions, np.nan)
+        return np.asarray(np.maximum(self.counts.time - blocked, 0.0) * self.clock / many)
+
+    @property
+    def cpi_deviation(self) -> float:
+        """The deviation of CPI over the configurations (Eq. 4); NaN without instructions."""
+        known = self.cpi[np.isfinite(self.cpi)]
+        return deviation(known) if known.size else float("nan")
+
+    @property
+    def blocking(self) -> float:
+        """BF_mem: time that memory is waited for over T_mem, at the measured configurations (Eq. 3); NaN if unknown."""
+        times = [float(part.counts.memory_time(self.latencies).sum()) for part in self.parts]
+        waited = sum(part.fitted.blocking * time for part, time in zip(self.parts, times, strict=True))
+        return waited / sum(times) if sum(times) > 0 else float("nan")
+
+    @property
+    def residual(self) -> float:
+        """Root mean square of the relative differences between measured and modeled time, parts by their time."""
+        weights = [float(part.counts.time.sum()) for part in self.parts]
+        squares = [weight * part.fitted.residual**2 for weight, part in zip(weights, self.parts, strict=True)]
+        return (sum(squares) / sum(weights)) ** 0.5 if sum(weights) > 0 else 0.0
+
+
+def kernel_models(
+    experiment: Experiment,
+    variables: Variables,
+    kernels: Sequence[Kernel],
+    times: FloatArray,
+    clock: float,
+    machine: Machine | None = None,
+    method: Method = "quipu",
+) -> tuple[KernelModel, ...]:
+    """Return the models of kernels, in their order. times: seconds per rank, (call paths, C). clock: Hz.
+
+    machine: latencies; None: T_mem is not known, and is in T_comp.
+    """
+    latencies = {} if machine is None else {level: machine.latency(level) for level in LEVELS}
+    counters = Counters(experiment, times, clock, bool(latencies))
+    whole = [counters.of(kernel.paths) for kernel in kernels]
+    program = refined(whole, latencies, clock, None, method)
+    fits: list[tuple[int, Counts, CpiAndBlocking]] = []
+    for number, kernel in enumerate(kernels):
+        together = refined([whole[number]], latencies, clock, program, method)
+        for paths in (kernel.paths,) if method == "paper" else tuple((path,) for path in kernel.paths):
+            counts = counters.of(paths)
+            if not counts.time.any():
+                continue
+            if counts.stalls is not None and counts.instructions is not None and counts.levels:
+                fits.append((number, counts, from_stalls(counts, latencies, clock)))
+            else:
+                fits.append((number, counts, refined([counts], latencies, clock, together, method)))
+    parts = _with_growth(experiment, variables, fits, method)
+    return tuple(
+        KernelModel(kernel, counts, tuple(part for at, part in parts if at == number), clock, latencies)
+        for number, (kernel, counts) in enumerate(zip(kernels, whole, strict=True))
+    )
+
+
+def _with_growth(
+    experiment: Experiment, variables: Variables, fits: Sequence[tuple[int, Counts, CpiAndBlocking]], method: Method
+) -> list[tuple[int, Part]]:
+    """Return parts, with the number of their kernel; the growth of all counters of one kind is found together."""
+    wanted: dict[bool, list[tuple[int, str, FloatArray]]] = {True: [], False: []}
+    for number, (_, counts, fitted) in enumerate(fits):
+        if counts.instructions is None:
+            wanted[False].append((number, "time", counts.time))
+            continue
+        wanted[counts.exact].append((number, "instructions", counts.instructions))
+        if fitted.unit:
+            wanted[True].append((number, "further", counts.further[fitted.unit]))
+        if method == "paper" or not variables.has_amount:
+            wanted[False] += [(number, level, values) for level, values in counts.levels.items() if values.any()]
+        elif counts.levels:
+            wanted[True].append((number, "accesses", counts.accesses))
+    found: dict[tuple[int, str], Growth] = {}
+    for exact, entries in wanted.items():
+        if entries:
+            models = growths(experiment, variables, np.stack([values for *_, values in entries]), exact, method)
+            found |= {(number, what): model for (number, what, _), model in zip(entries, models, strict=True)}
+    amounts = variables.amounts(experiment.parameters, experiment.points) if variables.has_amount else None
+
+    def levels_of(number: int, counts: Counts) -> dict[str, Growth | Served]:
+        if amounts is None or (number, "accesses") not in found:
+            return {level: found[number, level] for level in counts.levels if (number, level) in found}
+        total, growth = counts.accesses, found[number, "accesses"]
+        return {level: served(growth, amounts, total, values) for level, values in counts.levels.items()}
+
+    return [
+        (
+            at,
+            Part(
+                counts,
+                fitted,
+                found.get((number, "instructions")),
+                found.get((number, "further")),
+                levels_of(number, counts),
+                found.get((number, "time")),
+            ),
+        )
+        for number, (at, counts, fitted) in enumerate(fits)
+    ]

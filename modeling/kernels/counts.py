@@ -1,0 +1,88 @@
+"""What was counted of parts of a program, per configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..counters import LEVELS
+from ..experiment import Experiment, FloatArray
+from ..rate_fit import METRICS, typical
+
+THRESHOLD_E = 1e-4
+"""Last-level misses per memory access from which on memory contention shows ("E", section 4.2 of the paper)."""
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What was counted of some call paths together, per configuration (C,): per rank, in seconds or numbers.
+
+    instructions: None if none are known. exact: they are effort. levels: accesses that each level served; empty if not
+    known. stalls: seconds that waited for memory, None if not counted. further: other effort that time may follow:
+    calls, and what the pass counted besides instructions.
+    """
+
+    time: FloatArray
+    instructions: FloatArray | None
+    exact: bool
+    levels: dict[str, FloatArray]
+    stalls: FloatArray | None
+    further: dict[str, FloatArray]
+
+    def memory_time(self, latencies: Mapping[str, float]) -> FloatArray:
+        """Return T_mem: accesses that each level served times its latency (Table 2), seconds, (C,)."""
+        parts = [values * latencies[level] for level, values in self.levels.items()]
+        return np.asarray(sum(parts, np.zeros_like(self.time)))
+
+    @property
+    def accesses(self) -> FloatArray:
+        """Accesses that all levels together served, (C,)."""
+        return np.asarray(sum(self.levels.values(), np.zeros_like(self.time)))
+
+    @property
+    def criterion(self) -> float:
+        """E = |N_LLCmiss / N_totalmem| (section 4.2), the largest of all configurations; NaN if not known."""
+        if not self.levels:
+            return float("nan")
+        total = self.accesses
+        missed = self.levels.get("memory", np.zeros_like(self.time))
+        return float(np.max(missed / np.where(total > 0, total, 1.0)))
+
+
+class Counters:
+    """The counters of all call paths of an experiment, one typical value of the repetitions each."""
+
+    def __init__(self, experiment: Experiment, times: FloatArray, clock: float, memory: bool) -> None:
+        """times: seconds per rank (call paths, C). clock: Hz. memory: whether latencies of the levels are known."""
+        self._experiment = experiment
+        self._times = times
+        self._clock = clock
+        names = ["instructions", "cpu_instructions", "cpu_cycles", "stall_cycles", "visits", *METRICS]
+        names += LEVELS.values() if memory else ()
+        self._values = {name: found for name in dict.fromkeys(names) if (found := self._typical(name)) is not None}
+
+    def _typical(self, name: str) -> FloatArray | None:
+        values = self._experiment.values.get(name)
+        if values is None or not np.nan_to_num(values).any():
+            return None
+        effort = self._experiment.metric(name).is_effort
+        return np.asarray(np.nan_to_num(values).max(axis=2)) if effort else typical(values)
+
+    def of(self, paths: tuple[int, ...]) -> Counts:
+        """Return what was counted of call paths together."""
+        chosen = list(paths)
+        found = {name: values[chosen].sum(axis=0) for name, values in self._values.items()}
+        found = {name: values for name, values in found.items() if values.any()}
+        instructions = found.get("instructions")
+        exact = instructions is not None
+        cycles, stalls = found.get("cpu_cycles"), found.get("stall_cycles")
+        return Counts(
+            time=self._times[chosen].sum(axis=0) if cycles is None else cycles / self._clock,
+            instructions=instructions if exact else found.get("cpu_instructions"),
+            exact=exact,
+            levels={level: found[name] for level, name in LEVELS.items() if name in found},
+            stalls=None if stalls is None else stalls / self._clock,
+            further={name: found[name] for name in ("visits", *METRICS[1:]) if exact and name in found},
+        )

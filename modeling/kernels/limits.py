@@ -1,0 +1,100 @@
+"""What limits a kernel, and what a developer can do about it, in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from .communication import Kind
+from .counts import THRESHOLD_E
+from .identify import KernelKind
+from .model import GroupPrediction, KernelPrediction, ProgramModel
+
+# From which part of the time on something is what limits, and how much of the accesses are many.
+_MOST, _MANY = 0.5, 0.05
+# Work per rank that falls by less than that part of the ranks' increase does not scale.
+_SCALES = 0.5
+
+
+@dataclass(frozen=True)
+class Limit:
+    """cause: a few words; advice: a sentence that says what to look at."""
+
+    cause: str
+    advice: str
+
+
+def limit_of_kernel(model: ProgramModel, prediction: KernelPrediction, point: Mapping[str, float]) -> Limit:
+    """Return what limits a kernel at a point."""
+    growth = _speedup(model, prediction, point)
+    kernel = prediction.model
+    total = prediction.total.value
+    if total > 0 and prediction.memory.value > _MOST * total:
+        misses = kernel.counts.criterion
+        if misses > THRESHOLD_E:
+            return Limit(
+                "memory",
+                f"{misses:.1%} of its accesses go to memory: use each line that is loaded more often (blocking, fusing "
+                "loops, smaller types), and prefer one pass over several",
+            )
+        return Limit(
+            "caches",
+            "it waits for caches, not for memory: keep its working set in the first level (blocking), and shorten "
+            "chains of loads that depend on each other",
+        )
+    if growth is not None and growth < _SCALES:
+        why = (
+            "every rank does the same work however many there are"
+            if growth < 0.1
+            else "its work per rank falls more slowly than ranks are added"
+        )
+        return Limit("not divided among ranks", f"{why}: divide it, or do it once and send the result")
+    if math.isfinite(kernel.blocking) and kernel.blocking > _MANY and prediction.memory.value > 0.2 * total:
+        return Limit(
+            "instructions and caches",
+            f"a part of {kernel.blocking:.2g} of the memory time is not hidden: more independent loads in flight "
+            "(unrolling, prefetching) would hide more",
+        )
+    return Limit(
+        "instructions",
+        "its time is that of its instructions: vectorize, reduce operations, or use a faster algorithm",
+    )
+
+
+def limit_of_group(prediction: GroupPrediction) -> Limit:
+    """Return what limits operations of MPI at a point."""
+    total = prediction.total.value
+    if total > 0 and prediction.waiting.value > _MOST * total:
+        return Limit(
+            "waiting", "ranks wait for others: balance the work, or let work that does not depend on it come first"
+        )
+    parts = {column.symbol: column for column in prediction.model.columns}
+    if prediction.model.group.kind is Kind.COLLECTIVE:
+        if "bytes" in parts and len(parts) == 1:
+            return Limit("volume", "the time is that of its bytes: send less, or reduce before exchanging")
+        return Limit(
+            "latency", "the time is that of its steps: fewer calls, each for several values, or a nonblocking form"
+        )
+    if "bytes" in parts and len(parts) == 1:
+        return Limit(
+            "volume", "the time is that of its bytes: send less (packing, smaller types), or overlap it with work"
+        )
+    return Limit("latency", "the time is that of its messages: fewer and longer ones, or overlap them with work")
+
+
+def _speedup(model: ProgramModel, prediction: KernelPrediction, point: Mapping[str, float]) -> float | None:
+    """Return which part of the ideal speedup a kernel has from the fewest measured processes to the point."""
+    name = model.variables.processes
+    if name is None or prediction.kernel.kind is KernelKind.REST:
+        return None
+    fewest = model.ranges[model.parameters.index(name)][0]
+    if point[name] < 2 * fewest or (model.variables.size is None and model.variables.others):
+        return None
+    before = (
+        prediction.model.compute({**point, name: fewest}).value + prediction.model.memory({**point, name: fewest}).value
+    )
+    now = prediction.total.value
+    if now <= 0:
+        return None
+    return before / now / (point[name] / fewest)

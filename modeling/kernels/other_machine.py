@@ -1,0 +1,76 @@
+"""A program on another machine, from measurements on one and the descriptions of both.
+
+Computation takes the same instructions and, by assumption, the same CPI: its time goes with the core frequencies.
+Memory takes the latencies of the other machine for the accesses of every level, or its bandwidth where many cores
+share it. Messages take the α and β of the other network. Where it was not counted which level of memory served a
+kernel, any of them may set its pace: its interval reaches from the smallest to the largest of the ratios of clocks and
+latencies.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..counters import LEVELS
+from ..errors import ModelingError
+from ..machine import Machine, Network
+from .communication import Column, GroupModel, Kind
+from .computation import KernelModel, Part
+from .model import ProgramModel
+
+
+def moved(model: ProgramModel, here: Machine, there: Machine) -> ProgramModel:
+    """Return the models of a program on another machine. here: that of the measurement.
+
+    Raises ModelingError if cycles of the measurement are not those of `here`.
+    """
+    if not model.clock_known:
+        raise ModelingError(f"{model.name}: no clock is known, so time does not follow from cycles")
+    kernels = tuple(_kernel(kernel, here, there) for kernel in model.kernels)
+    groups = tuple(_group(group, here, there) for group in model.groups)
+    notes = [*model.notes, f"predicted for {there.host or 'another machine'} from {here.host or 'this one'}"]
+    if here.processor != there.processor:
+        notes.append(f"the same CPI is assumed of {there.processor} and {here.processor}")
+    if here.ping_pong() is None or there.ping_pong() is None:
+        notes.append("the network of one machine was not measured: communication is that of the measurement")
+    return replace(model, kernels=kernels, groups=groups, notes=tuple(notes))
+
+
+def _kernel(model: KernelModel, here: Machine, there: Machine) -> KernelModel:
+    """Scale the time of instructions by the frequencies, and take the latencies of the other machine."""
+    ratio = here.frequency / there.frequency
+    ratios = [there.latency(level) / here.latency(level) for level in LEVELS if here.latency(level) > 0]
+    doubt = max((abs(other / ratio - 1) for other in ratios), default=0.0)
+    parts = tuple(_part(part, ratio, 0.0 if part.levels else doubt) for part in model.parts)
+    latencies = {level: there.latency(level) for level in LEVELS} if model.latencies else {}
+    return replace(model, parts=parts, latencies=latencies)
+
+
+def _part(part: Part, ratio: float, doubt: float) -> Part:
+    fitted = part.fitted
+    wider = (fitted.uncertainty**2 + doubt**2) ** 0.5
+    return replace(
+        part, fitted=replace(fitted, cpi=fitted.cpi * ratio, per_unit=fitted.per_unit * ratio, uncertainty=wider)
+    )
+
+
+def _group(model: GroupModel, here: Machine, there: Machine) -> GroupModel:
+    """Scale seconds per message, call and byte by the ratios of α and β."""
+    if model.group.kind is Kind.OTHER:
+        return model
+    name = model.group.operation or "ping-pong"
+    first, second = _network(here, name), _network(there, name)
+    if first is None or second is None:
+        return model
+    columns = tuple(_column(column, first, second) for column in model.columns)
+    return replace(model, columns=columns)
+
+
+def _network(machine: Machine, operation: str) -> Network | None:
+    return next((entry for entry in machine.network if entry.operation == operation), machine.ping_pong())
+
+
+def _column(column: Column, first: Network, second: Network) -> Column:
+    per_byte = column.symbol == "bytes"
+    before, after = (first.beta, second.beta) if per_byte else (first.alpha, second.alpha)
+    return replace(column, seconds=column.seconds * after / before) if before > 0 else column

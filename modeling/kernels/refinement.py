@@ -1,0 +1,152 @@
+"""CPI and BF_mem: as measured (Eq. 3, 4 and Table 2 of the APMT paper), and refined (Eq. 5, 6).
+
+Eq. 5, CPI = CPI_core + BF_mem · T_mem, holds at every measured configuration. The paper solves it at two clock
+frequencies (Eq. 6); here all configurations count, problem sizes above all, by least squares with CPI_core and BF_mem
+not below 0. Both sides are multiplied by instructions / f: time = instructions · CPI_core / f + BF_mem · T_mem.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import nnls
+
+from ..errors import ModelingError
+from ..experiment import FloatArray
+from .counts import Counts
+from .growth import Method
+
+_NORMAL_90 = 1.645  # half of a 90 % interval, in standard deviations
+# What the kernel, or the program, says weighs so much beside a part's own configurations: it decides what these leave
+# open.
+_PULL = 1e-2
+# Something besides instructions must make the residual that much smaller, and that must be noticeable without it.
+_BETTER, _NOTICEABLE = 0.5, 0.01
+# Configurations from which on two kinds of effort can be separated.
+_LEAST = 3
+
+
+@dataclass(frozen=True)
+class CpiAndBlocking:
+    """cpi: cycles per instruction, in computation only. blocking: BF_mem (Eq. 3).
+
+    per_unit: seconds per unit of further effort, unit: which that is; 0 and "" if there is none. residual: root mean
+    square of the relative differences from measured time; uncertainty: half of the 90 % interval of times, as part of
+    them.
+    """
+
+    cpi: float
+    blocking: float
+    per_unit: float
+    unit: str
+    residual: float
+    uncertainty: float
+
+
+UNKNOWN = CpiAndBlocking(0.0, 0.0, 0.0, "", 0.0, 0.0)
+"""Of what has no instructions."""
+
+
+def deviation(cpi: FloatArray) -> float:
+    """Return Σ (CPI_p - mean)² / (n - 1) over the configurations (Eq. 4)."""
+    return float(np.sum((cpi - cpi.mean()) ** 2) / (cpi.size - 1)) if cpi.size > 1 else 0.0
+
+
+def from_stalls(counts: Counts, latencies: Mapping[str, float], clock: float) -> CpiAndBlocking:
+    """Return CPI of what did not stall, and BF_mem = T_stall / T_mem (Eq. 3), means over the configurations.
+
+    The counts have instructions, levels and stalls. latencies: seconds. clock: Hz.
+    """
+    memory = counts.memory_time(latencies)
+    assert counts.instructions is not None and counts.stalls is not None
+    use = (counts.instructions > 0) & (memory > 0) & (counts.time > 0)
+    if not use.any():
+        return refined([counts], latencies, clock, None, "paper")
+    computing = np.maximum(counts.time[use] - counts.stalls[use], 0.0)
+    cpi = float(np.mean(computing * clock / counts.instructions[use]))
+    blocking = float(np.mean(counts.stalls[use] / memory[use]))
+    found = counts.instructions[use] * cpi / clock + blocking * memory[use]
+    return _with_errors(cpi, blocking, 0.0, "", found, counts.time[use], 2)
+
+
+def refined(
+    counts: Sequence[Counts],
+    latencies: Mapping[str, float],
+    clock: float,
+    drawn_to: CpiAndBlocking | None,
+    method: Method,
+) -> CpiAndBlocking:
+    """Return CPI_core and BF_mem (Eq. 5) by least squares over configurations, of one part or of several together.
+
+    latencies: seconds of each level. drawn_to: what decides where configurations differ too little. Where no memory
+    time is known, CPI is the median over the configurations (section 3.3: the mean), unless further effort explains
+    the time much better, as calls, or bytes that few instructions move; method "paper": CPI alone.
+    """
+    rows = [one for one in counts if one.instructions is not None and one.time.any()]
+    if not rows:
+        return UNKNOWN
+    instructions = np.concatenate([one.instructions for one in rows if one.instructions is not None])
+    memory = np.concatenate([one.memory_time(latencies) for one in rows])
+    time = np.concatenate([one.time for one in rows])
+    use = (instructions > 0) & (time > 0)
+    if not use.any():
+        return UNKNOWN
+    instructions, memory, time = instructions[use], memory[use], time[use]
+    if not memory.any():
+        # The median: a configuration that other programs disturbed says nothing of the others.
+        mean = float((np.mean if method == "paper" else np.median)(time * clock / instructions))
+        plain = _with_errors(mean, 0.0, 0.0, "", instructions * mean / clock, time, 1)
+        if method == "paper" or len(rows) > 1:
+            return plain
+        return _with_further(rows[0], use, plain, clock)
+    columns = np.stack([instructions / clock, memory], axis=1) / time[:, None]
+    wanted = np.ones(time.size)
+    if drawn_to is not None:
+        pull = _PULL * np.sqrt(np.mean(columns**2, axis=0))
+        columns = np.concatenate([columns, np.diag(pull)])
+        wanted = np.concatenate([wanted, pull * [drawn_to.cpi, drawn_to.blocking]])
+    scale = np.maximum(np.abs(columns).max(axis=0), 1e-300)
+    core, blocking = (nnls(columns / scale, wanted)[0] / scale).tolist()
+    return _with_errors(core, blocking, 0.0, "", instructions * core / clock + blocking * memory, time, 2)
+
+
+def _with_further(counts: Counts, use: NDArray[np.bool_], plain: CpiAndBlocking, clock: float) -> CpiAndBlocking:
+    """Return the fit to instructions and one further kind of effort, if that is much better than `plain`."""
+    if plain.residual < _NOTICEABLE or int(use.sum()) < _LEAST:
+        return plain
+    assert counts.instructions is not None
+    instructions, time, best = counts.instructions[use], counts.time[use], plain
+    for unit, values in counts.further.items():
+        columns = np.stack([instructions, values[use]], axis=1) / time[:, None]
+        scale = np.maximum(np.abs(columns).max(axis=0), 1e-300)
+        rate, per_unit = (nnls(columns / scale, np.ones(time.size))[0] / scale).tolist()
+        found = instructions * rate + values[use] * per_unit
+        other = _with_errors(rate * clock, 0.0, per_unit, unit if per_unit else "", found, time, 2)
+        if other.residual < _BETTER * best.residual:
+            best = other
+    return best
+
+
+def two_frequencies(cpi: tuple[float, float], memory: tuple[float, float]) -> tuple[float, float]:
+    """Return CPI_core and BF_mem of a kernel from measurements at two clock frequencies (Eq. 5, solved).
+
+    Eq. 6 of the paper names the gradient CPI_core; by Eq. 5 and Fig. 10 the gradient over T_mem is BF_mem, and CPI_core
+    the intercept. memory: T_mem per instruction in cycles. Raises ModelingError where memory took the same time.
+    """
+    if memory[0] == memory[1]:
+        raise ModelingError("memory took the same time at both frequencies: Eq. 5 has no solution")
+    blocking = (cpi[0] - cpi[1]) / (memory[0] - memory[1])
+    return cpi[0] - blocking * memory[0], blocking
+
+
+def _with_errors(
+    cpi: float, blocking: float, per_unit: float, unit: str, found: FloatArray, time: FloatArray, coefficients: int
+) -> CpiAndBlocking:
+    errors = found / time - 1
+    residual = float(np.sqrt(np.mean(errors**2)))
+    freedom = max(time.size - coefficients, 1)
+    uncertainty = _NORMAL_90 * float(np.sqrt(np.sum(errors**2) / freedom))
+    return CpiAndBlocking(cpi, blocking, per_unit, unit, residual, uncertainty)

@@ -1,0 +1,80 @@
+"""Which parameters of an experiment are the number of processes and the problem size (section 3.1 of the APMT
+paper).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import ModelingError
+from ..experiment import Experiment, FloatArray
+
+_PROCESSES = ("p", "P", "ranks", "processes", "np", "nprocs")
+_SIZES = ("D", "size", "problem")
+
+
+@dataclass(frozen=True)
+class Variables:
+    """Names of parameters, None if there is no such: processes P, and size D, that of the problem of all processes.
+
+    others: further parameters, which only models in normal form know.
+    """
+
+    processes: str | None
+    size: str | None
+    others: tuple[str, ...]
+
+    def amount(self, point: Mapping[str, float]) -> float:
+        """Return the average amount of work of a process D / P (Fig. 3); 1 / P if the problem has one size."""
+        size = point[self.size] if self.size else 1.0
+        return size / (point[self.processes] if self.processes else 1.0)
+
+    def amounts(self, names: tuple[str, ...], points: FloatArray) -> FloatArray:
+        """Return `amount` of points, shape (C, m), whose columns have these names; shape (C,)."""
+        return np.array([self.amount(dict(zip(names, row, strict=True))) for row in points.tolist()])
+
+    def number(self, point: Mapping[str, float]) -> float:
+        """Return the number of processes, 1 if it is no parameter."""
+        return point[self.processes] if self.processes else 1.0
+
+    def numbers(self, names: tuple[str, ...], points: FloatArray) -> FloatArray:
+        """Return `number` of points, as `amounts`."""
+        return np.array([self.number(dict(zip(names, row, strict=True))) for row in points.tolist()])
+
+    @property
+    def has_amount(self) -> bool:
+        """Whether the amount of work says all there is to know of a configuration."""
+        return not self.others
+
+
+def variables_of(experiment: Experiment, processes: str | None = None, size: str | None = None) -> Variables:
+    """Return the variables of an experiment: as named, or as the names and the measured communicators say.
+
+    Raises ModelingError if the experiment has no parameter that is named.
+    """
+    names = experiment.parameters
+    for wanted in (processes, size):
+        if wanted is not None and wanted not in names:
+            known = ", ".join(names) or "none"
+            raise ModelingError(f"{experiment.name}: has no parameter {wanted}; it has: {known}")
+    if processes is not None and processes == size:
+        raise ModelingError(f"{experiment.name}: {size} cannot be both the number of processes and the problem size")
+    found = processes or _processes(experiment, [name for name in names if name != size])
+    rest = [name for name in names if name != found]
+    size = size or next((name for name in _SIZES if name in rest), None)
+    return Variables(found, size, tuple(name for name in rest if name != size))
+
+
+def _processes(experiment: Experiment, names: list[str]) -> str | None:
+    """Return the parameter that is the number of processes: as large as the largest communicator, or called so."""
+    sizes = experiment.values.get("comm_size")
+    if sizes is not None and len(experiment.tree):
+        largest = np.nan_to_num(sizes).max(axis=(0, 2))
+        for name in names:
+            column = experiment.points[:, experiment.parameters.index(name)]
+            if np.array_equal(column, np.maximum(largest, 1.0)):
+                return name
+    return next((name for name in _PROCESSES if name in names), None)

@@ -1,0 +1,122 @@
+"""What a machine can do: caches, latencies, bandwidths, clocks and network; and its file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any
+
+import msgspec
+
+from .documents import Positive, typed
+from .errors import FormatError
+
+FORMAT, SCHEMA = "quipu-machine", 1
+
+Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e6)]
+Above0 = Annotated[float, msgspec.Meta(gt=0, le=1e18)]
+
+
+@dataclass(frozen=True)
+class Cache:
+    """One level of data cache, as one core sees it.
+
+    bytes: its size. line: bytes of a line. ways: associativity, 0 if unknown. cores: how many share it. latency:
+    seconds of a load that hits it and depends on the one before.
+    """
+
+    level: Positive
+    bytes: Above0
+    line: Positive
+    ways: Annotated[int, msgspec.Meta(ge=0, lt=1 << 20)]
+    cores: Positive
+    latency: Seconds
+
+
+@dataclass(frozen=True)
+class Bandwidth:
+    """Bytes per second that so many cores together read from memory."""
+
+    cores: Positive
+    bytes_per_second: Above0
+
+
+@dataclass(frozen=True)
+class Network:
+    """Time of an MPI operation of so many ranks: alpha + beta · bytes, in seconds and seconds per byte.
+
+    operation: "ping-pong" (one way; Hockney's model) or the name of a collective operation.
+    """
+
+    operation: str
+    ranks: Positive
+    alpha: Seconds
+    beta: Seconds
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A machine: `caches` from the nearest one on; memory: seconds of a load from memory; clocks in Hz.
+
+    frequency: of a core that computes; tsc: of the clock that time is counted with, 0 if it has none.
+    """
+
+    host: str
+    processor: str
+    cores: Positive
+    frequency: Above0
+    tsc: Annotated[float, msgspec.Meta(ge=0, le=1e12)]
+    caches: tuple[Cache, ...]
+    memory: Seconds
+    bandwidth: tuple[Bandwidth, ...] = ()
+    network: tuple[Network, ...] = ()
+    date: str = ""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def clock(self) -> float:
+        """The clock that cycles are counted in where none are counted: the TSC, or else that of the core, in Hz."""
+        return self.tsc or self.frequency
+
+    @property
+    def last_cache(self) -> Cache | None:
+        """The last-level cache; None if no cache is known."""
+        return self.caches[-1] if self.caches else None
+
+    def latency(self, level: str) -> float:
+        """Return the seconds of a load from "L1", "L2", "LLC" or "memory"; of the next nearer cache if it has none."""
+        if level == "memory":
+            return self.memory
+        if not self.caches:
+            return 0.0
+        if level == "LLC":
+            return self.caches[-1].latency
+        known = [cache for cache in self.caches if cache.level <= int(level[1:])]
+        return (known or list(self.caches[:1]))[-1].latency
+
+    def bandwidth_of(self, cores: int) -> float | None:
+        """Return bytes per second that so many cores read together, between those measured; None if none were."""
+        below = [entry for entry in self.bandwidth if entry.cores <= cores]
+        return (below or list(self.bandwidth[:1]))[-1].bytes_per_second if self.bandwidth else None
+
+    def ping_pong(self) -> Network | None:
+        """Return Hockney's model of a message; None if no network was measured."""
+        return next((entry for entry in self.network if entry.operation == "ping-pong"), None)
+
+
+def to_document(machine: Machine) -> dict[str, Any]:
+    """Return a machine as JSON data."""
+    return {"format": FORMAT, "schema": SCHEMA, **asdict(machine)}
+
+
+def from_document(content: Mapping[str, Any], source: object) -> Machine:
+    """Return the machine that `to_document` wrote. Raises FormatError that names `source` and what is wrong."""
+    if content.get("format") != FORMAT:
+        raise FormatError(source, "describes no machine; quipu machine writes such a file")
+    if content.get("schema") != SCHEMA:
+        raise FormatError(source, f"a machine of schema {content.get('schema')!r}; this version reads schema {SCHEMA}")
+    machine = typed(content, Machine, source)
+    levels = [cache.level for cache in machine.caches]
+    if levels != sorted(set(levels)):
+        raise FormatError(source, f"caches: levels must rise, not {', '.join(map(str, levels))}")
+    return machine

@@ -1,0 +1,160 @@
+"""Kernels of a program at a point: rows and facts for terminals and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from quipu.modeling.extrapolation import times_beyond
+from quipu.modeling.kernels.limits import limit_of_group, limit_of_kernel
+from quipu.modeling.kernels.model import ProgramModel, ProgramPrediction
+from quipu.modeling.pmnf.model import Prediction
+
+from .json_views import json_number
+from .text import factor, number, percent, point_text, quantity
+
+SCHEMA = 1
+_LEAST = 5e-4  # share of the program that a row is worth in a terminal
+
+
+@dataclass(frozen=True)
+class KernelRow:
+    """One kernel, or operations of MPI that are modeled together; seconds of a rank."""
+
+    name: str
+    kind: str
+    total: Prediction
+    share: float
+    compute: float
+    memory: float
+    communication: float
+    cpi: float
+    blocking: float
+    formula: str
+    cause: str
+    advice: str
+    residual: float
+
+
+def kernel_rows(model: ProgramModel, prediction: ProgramPrediction) -> list[KernelRow]:
+    """Return all kernels and communication, the longest first."""
+    whole = prediction.total.value
+    rows = []
+    for kernel in prediction.kernels:
+        limit = limit_of_kernel(model, kernel, prediction.point)
+        known = kernel.model.cpi[kernel.model.cpi == kernel.model.cpi]
+        growth = [part.instructions or part.time for part in kernel.model.parts]
+        rows.append(
+            KernelRow(
+                kernel.kernel.name,
+                kernel.kernel.kind.value,
+                kernel.total,
+                kernel.total.value / whole if whole > 0 else 0.0,
+                kernel.compute.value,
+                kernel.memory.value,
+                0.0,
+                float(known.mean()) if known.size else float("nan"),
+                kernel.model.blocking,
+                "; ".join(str(one) for one in growth if one is not None),
+                limit.cause,
+                limit.advice,
+                kernel.model.residual,
+            )
+        )
+    for group in prediction.groups:
+        limit = limit_of_group(group)
+        waits = model.waits.get(group.model.group.name)
+        rows.append(
+            KernelRow(
+                group.model.group.name,
+                group.model.group.kind.value,
+                group.total,
+                group.total.value / whole if whole > 0 else 0.0,
+                0.0,
+                0.0,
+                group.total.value,
+                float("nan"),
+                float("nan"),
+                group.model.text + (f" + waiting {waits}" if waits is not None else ""),
+                limit.cause,
+                limit.advice,
+                group.model.residual,
+            )
+        )
+    return sorted(rows, key=lambda row: -row.total.value)
+
+
+def kernel_facts(model: ProgramModel, prediction: ProgramPrediction) -> list[tuple[str, str]]:
+    """Return (label, text) pairs for the head."""
+    total = prediction.total
+    parts = {name: getattr(prediction, name).value for name in ("compute", "memory", "communication", "other")}
+    whole = total.value or 1.0
+    facts = [
+        ("point", point_text(model.parameters, [prediction.point[name] for name in model.parameters])),
+        (
+            "program",
+            f"{quantity(total.value, 's')}, {quantity(total.lower, 's')} .. {quantity(total.upper, 's')} (90 %)",
+        ),
+        ("of it", ", ".join(f"{name} {percent(value / whole)}" for name, value in parts.items())),
+    ]
+    if prediction.others.value > 0:
+        facts.append(("start and end of MPI", f"{quantity(prediction.others.value, 's')}, no part of the program"))
+    if model.blocking is not None:
+        facts.append(("BF_comm", f"{model.blocking:.3g} of what the network takes for the messages"))
+    facts.append(("cycles of", f"{model.clock / 1e9:.4g} GHz" if model.clock_known else "1 ns: no clock is known"))
+    return facts
+
+
+def kernel_notes(model: ProgramModel, point: Mapping[str, float]) -> list[str]:
+    """Return what a reader must know."""
+    beyond = times_beyond(dict(point), model.ranges)
+    far = [f"{name}={number(point[name])} is {factor(x)} beyond what was measured" for name, x in beyond.items()]
+    return [*(["extrapolation: " + ", ".join(far)] if far else []), *model.notes]
+
+
+def shown(rows: list[KernelRow], everything: bool) -> list[KernelRow]:
+    """Return the rows that a terminal shows."""
+    return [row for row in rows if everything or row.share >= _LEAST]
+
+
+def kernels_json(model: ProgramModel, prediction: ProgramPrediction) -> dict[str, Any]:
+    """Return kernels at a point as JSON data; times in seconds of a rank, null where unknown."""
+    return {
+        "format": "quipu-kernels",
+        "schema": SCHEMA,
+        "title": model.name,
+        "point": dict(prediction.point),
+        "method": model.method,
+        "clock_hz": model.clock if model.clock_known else None,
+        "blocking_communication": model.blocking,
+        "total": _span(prediction.total),
+        "compute": _span(prediction.compute),
+        "memory": _span(prediction.memory),
+        "communication": _span(prediction.communication),
+        "other": _span(prediction.other),
+        "start_and_end": _span(prediction.others),
+        "kernels": [
+            {
+                "name": row.name,
+                "kind": row.kind,
+                "total": _span(row.total),
+                "share": json_number(row.share),
+                "compute": json_number(row.compute),
+                "memory": json_number(row.memory),
+                "communication": json_number(row.communication),
+                "cpi": json_number(row.cpi),
+                "blocking_memory": json_number(row.blocking),
+                "residual": json_number(row.residual),
+                "model": row.formula,
+                "limit": row.cause,
+                "advice": row.advice,
+            }
+            for row in kernel_rows(model, prediction)
+        ],
+        "notes": kernel_notes(model, prediction.point),
+    }
+
+
+def _span(prediction: Prediction) -> dict[str, float | None]:
+    return {name: json_number(getattr(prediction, name)) for name in ("value", "lower", "upper")}

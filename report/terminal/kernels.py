@@ -1,0 +1,50 @@
+"""Kernels as a table, and what limits them as sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+from rich.text import Text
+
+from ..text import percent, quantity
+from .glyphs import Layout, clean
+from .tables import elastic
+
+if TYPE_CHECKING:
+    from ..kernel_views import KernelRow
+
+
+def kernel_table(rows: Sequence[KernelRow], layout: Layout) -> Table:
+    """Return kernels: time at the point, its parts, CPI and BF_mem as measured, residual of the model, what limits."""
+    texts = []
+    for row in rows:
+        span = f"{quantity(row.total.lower, 's')} .. {quantity(row.total.upper, 's')}"
+        parts = (row.compute, row.memory, row.communication)
+        texts.append(
+            (
+                row.name,
+                row.kind,
+                quantity(row.total.value, "s"),
+                percent(row.share),
+                span,
+                *(quantity(part, "s") if part else "" for part in parts),
+                f"{row.cpi:.3g}" if row.cpi == row.cpi else "",
+                f"{row.blocking:.2g}" if row.blocking == row.blocking else "",
+                percent(row.residual),
+                row.cause,
+            )
+        )
+    first = ("kernel", "kind", "predicted", "share", "90 % interval", "compute", "memory", "MPI")
+    headings = (*first, "CPI", "BF_mem", "residual", "limited by")
+    return elastic(headings, texts, (0, 11), (2, 3, 5, 6, 7, 8, 9, 10), layout)
+
+
+def advice_lines(rows: Sequence[KernelRow], most: int, layout: Layout) -> Table:
+    """Return what to do about the longest kernels."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
+    table.add_column(overflow="fold", max_width=layout.width)
+    for row in rows[:most]:
+        table.add_row(Text(clean(f"{row.name} ({percent(row.share)}): {row.cause}: {row.advice}", layout.glyphs)))
+    return table

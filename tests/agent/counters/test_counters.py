@@ -1,0 +1,132 @@
+"""Counters of a simulated cache: files of callgrind are read, chains of callers find their call paths."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from quipu.agent.counters.attribution import CallPaths, attributed, levels_of
+from quipu.agent.counters.cachegrind import Cachegrind
+from quipu.agent.counters.callgrind import read_callgrind
+from quipu.agent.counters.choose import choose
+from quipu.agent.counters.effort import Effort
+from quipu.agent.counters.source import Wanted
+from quipu.modeling.errors import EnvironmentProblem, FormatError, UsageError
+from quipu.modeling.experiment import CallTree, Region, RegionKind
+
+FILE = """# callgrind format
+version: 1
+creator: callgrind-3.19.0
+pid: 1
+desc: D1 cache: 49152 B, 64 B, 12-way associative
+desc: LL cache: 1048576 B, 64 B, 16-way associative
+positions: line
+events: Ir Dr Dw I1mr D1mr D1mw ILmr DLmr DLmw
+summary: 1000
+
+ob=(1) ./app
+fl=(1) a.c
+fn=(1) solve'main'(below main)
+10 100 40 10 0 8 2 0 4 1
++1 10 4
+fi=(2) b.h
+* 1 1
+cfn=(2) memcpy'solve'main'(below main)
+calls=3 0
+10 999 99 99 9 9 9 9 9 9
+fn=(2)
+0 7 2 2 0 1
+fn=(3) mca_send'PMPI_Send'exchange'main'(below main)
+0 50 20
+fn=(4) solve'step'main'(below main)
+0 30 9 3
+fn=(5) _dl_start
+0 11
+"""
+TREE = CallTree(
+    (
+        Region("main", "main"),
+        Region("solve", "solve"),
+        Region("step", "step"),
+        Region("inlined", "inlined"),
+        Region("exchange", "exchange"),
+        Region("MPI_Send", "MPI_Send", RegionKind.MPI),
+    ),
+    np.array([0, 1, 2, 1, 4, 5, 3, 1]),
+    np.array([-1, 0, 0, 2, 0, 4, 0, 6]),
+)
+"""main, main->solve, main->step, main->step->solve, main->exchange->MPI_Send, main->inlined->solve."""
+
+
+def written(folder: Path, name: str, text: str = FILE) -> Path:
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+def test_self_costs_of_chains_are_read(tmp_path: Path) -> None:
+    costs = read_callgrind(written(tmp_path, "callgrind-0-1"))
+    assert costs.of["solve", "main", "(below main)"] == [111, 45, 10, 0, 8, 2, 0, 4, 1]
+    assert costs.of["memcpy", "solve", "main", "(below main)"] == [7, 2, 2, 0, 1, 0, 0, 0, 0]
+    assert costs.caches["LL"].startswith("1048576") and costs.version == "callgrind-3.19.0"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "names no events"),
+        (FILE.replace("(1) solve", "(77)\nfn=(78)"), "function .77. has no name"),
+        (FILE.replace("0 50 20", "0 50 x"), "no number"),
+        (FILE.replace("0 50 20", "0" + " 1" * 12), "12 costs for 9 events"),
+    ],
+)
+def test_damaged_files_are_named(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(FormatError, match=message):
+        read_callgrind(written(tmp_path, "callgrind-0-1", text))
+
+
+def test_chains_find_their_call_paths(tmp_path: Path) -> None:
+    paths = CallPaths(TREE)
+    assert paths.find(("solve", "main", "(below main)")) == 1
+    assert paths.find(("memcpy", "solve", "main")) == 1
+    assert paths.find(("solve", "step", "main")) == 3
+    assert paths.find(("x", "PMPI_Send", "exchange", "main")) == 5
+    assert paths.find(("callback_main", "_dl_start")) == -1
+    assert paths.find(("solve",)) == 1  # cut off: the one nearest to the root
+    costs = read_callgrind(written(tmp_path, "callgrind-0-1"))
+    found, outside = attributed(TREE, costs.of.items(), len(costs.events))
+    assert found[:, 0].tolist() == [0, 118, 0, 30, 0, 50, 0, 0]
+    assert outside[0] == 11
+    values = levels_of(found, costs.events)
+    assert values["l1_hits"][1] == 59 - 11 and values["llc_hits"][1] == 11 - 5 and values["memory_accesses"][1] == 5
+
+
+def test_ranks_are_collected_from_their_files(tmp_path: Path) -> None:
+    written(tmp_path, "callgrind-0-10")
+    written(tmp_path, "callgrind-1-11")
+    written(tmp_path, "callgrind-1-12")
+    written(tmp_path, "callgrind-2-13", "broken")
+    counted = Cachegrind().collect(tmp_path, TREE, Wanted(("memory_accesses",)))
+    assert counted.ranks == (0, 1)
+    assert [metric.name for metric in counted.metrics] == ["memory_accesses"]
+    assert counted.values["memory_accesses"][:, 1].tolist() == [5, 10]
+    assert counted.facts["source"] == "cachegrind" and len(counted.problems) == 1
+    assert Cachegrind().collect(tmp_path / "nothing", TREE, Wanted()).problems
+
+
+def test_a_source_is_chosen_by_what_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Cachegrind, "unavailable", lambda self: "")
+    assert choose("effort")[0].name == "effort"
+    source, wanted = choose("L1,mem")
+    assert source.name == "cachegrind" and wanted.names == ("l1_hits", "memory_accesses")
+    assert choose("auto")[0].name == "cachegrind"
+    assert choose("auto", (Effort(),))[0].name == "effort"
+    for request in ("", "effort,cachegrind", "flops"):
+        with pytest.raises(UsageError, match="--counters"):
+            choose(request)
+    with pytest.raises(EnvironmentProblem, match="effort does not count L1"):
+        choose("L1", (Effort(),))
+    monkeypatch.setattr(Cachegrind, "unavailable", lambda self: "valgrind is not installed: apt-get install valgrind")
+    with pytest.raises(EnvironmentProblem, match="apt-get install"):
+        choose("cachegrind")

@@ -1,0 +1,76 @@
+"""The description of a machine: what the kernel says of caches, what is measured, and what the network's lines say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from quipu.agent.machine.describe import describe, known_caches, probe
+from quipu.agent.machine.network import measure, networks_of
+from quipu.modeling.errors import EnvironmentProblem, FormatError, MeasurementError
+from quipu.modeling.machine import Network, from_document, to_document
+
+
+def write_cache(folder: Path, number: int, **entries: str) -> None:
+    place = folder / f"index{number}"
+    place.mkdir(parents=True)
+    for name, text in entries.items():
+        (place / name).write_text(text + "\n")
+
+
+def test_caches_as_the_kernel_describes_them(tmp_path: Path) -> None:
+    common = {"coherency_line_size": "64", "shared_cpu_list": "0", "ways_of_associativity": "8"}
+    write_cache(tmp_path, 0, type="Data", level="1", size="32K", **common)
+    write_cache(tmp_path, 1, type="Instruction", level="1", size="32K", **common)
+    write_cache(tmp_path, 3, type="Unified", level="3", size="16M", **{**common, "shared_cpu_list": "0-3,8"})
+    write_cache(tmp_path, 2, type="Unified", level="2", size="512K", coherency_line_size="64", shared_cpu_list="0-1")
+    write_cache(tmp_path, 4, type="Data", level="?", size="32K", **common)
+    found = [(cache.level, cache.bytes, cache.cores, cache.ways) for cache in known_caches(tmp_path)]
+    assert found == [(1, 32768, 1, 8), (2, 1 << 19, 2, 0), (3, 1 << 24, 5, 8)]
+    assert known_caches(tmp_path / "nothing") == []
+
+
+def test_a_machine_is_what_its_probes_measure(tmp_path: Path) -> None:
+    common = {"coherency_line_size": "64", "shared_cpu_list": "0", "ways_of_associativity": "8"}
+    write_cache(tmp_path, 0, type="Data", level="1", size="32K", **common)
+    write_cache(tmp_path, 1, type="Unified", level="2", size="2M", **common)
+    asked = []
+
+    def run(words: Sequence[str]) -> float:
+        asked.append(tuple(words))
+        if words[0] == "latency":
+            return {16384: 1e-9, 262144: 5e-9}.get(int(words[1]), 9e-8)
+        return {"bandwidth": 1e10 * int(words[-1]) if words[0] == "bandwidth" else 0, "tsc": 2e9, "frequency": 3e9}[
+            words[0]
+        ]
+
+    network = (Network("ping-pong", 2, 1e-6, 1e-10),)
+    machine = describe(network, known_caches(tmp_path), run)
+    assert [cache.latency for cache in machine.caches] == [1e-9, 5e-9]
+    assert (machine.latency("L1"), machine.latency("L2"), machine.latency("LLC")) == (1e-9, 5e-9, 5e-9)
+    assert machine.memory == machine.latency("memory") == 9e-8
+    assert machine.clock == 2e9 and machine.ping_pong() == network[0]
+    assert machine.bandwidth_of(1) == 1e10
+    assert asked[0] == ("latency", "16384", "64")
+    assert from_document(to_document(machine), "m.json") == machine
+
+
+def test_the_probe_measures_here() -> None:
+    near, far = probe(("latency", "8192", "64")), probe(("latency", str(1 << 26), "64"))
+    assert 1e-10 < near <= far < 1e-5
+    assert probe(("frequency",)) > 1e8
+    assert probe(("bandwidth", str(1 << 23), "1")) > 1e7
+    with pytest.raises(MeasurementError, match="is no number"):
+        probe(("latency", "many", "64"))
+
+
+def test_the_network_is_a_line_through_its_times() -> None:
+    lines = [f"ping-pong 2 {size} {1e-6 + 1e-10 * size:.9e}" for size in (8, 1024, 262144)]
+    (found,) = networks_of("\n".join(lines))
+    assert found.operation == "ping-pong" and found.ranks == 2
+    assert (found.alpha, found.beta) == pytest.approx((1e-6, 1e-10), rel=1e-3)
+    with pytest.raises(FormatError, match="no line of a measurement"):
+        networks_of("hello")
+    with pytest.raises(EnvironmentProblem, match="--mpicc"):
+        measure(["mpirun", "-n", "2"], "no-such-compiler")

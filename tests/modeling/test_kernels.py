@@ -1,0 +1,183 @@
+"""Kernels: planted counters are found again, in time of instructions, memory, messages and waiting."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from quipu.modeling.errors import FormatError, ModelingError
+from quipu.modeling.experiment import CallTree, Experiment, FloatArray, Metric, Region, RegionKind
+from quipu.modeling.kernels import KernelKind, model_program
+from quipu.modeling.kernels.comparators import fit_analytical, fit_empirical
+from quipu.modeling.kernels.functions import best_fit
+from quipu.modeling.kernels.identify import identify
+from quipu.modeling.kernels.limits import limit_of_group, limit_of_kernel
+from quipu.modeling.kernels.other_machine import moved
+from quipu.modeling.kernels.refinement import deviation, two_frequencies
+from quipu.modeling.kernels.variables import variables_of
+from quipu.modeling.machine import Cache, Machine, Network, from_document, to_document
+
+GHZ = 2e9
+MACHINE = Machine(
+    "here",
+    "a processor",
+    4,
+    GHZ,
+    GHZ,
+    (Cache(1, 32768, 64, 8, 1, 2e-9), Cache(2, 1 << 20, 64, 16, 1, 7e-9), Cache(3, 1 << 25, 64, 16, 4, 2e-8)),
+    1e-7,
+    network=(Network("ping-pong", 2, 1e-6, 1e-10),),
+)
+TREE = CallTree(
+    (
+        Region("main", "main"),
+        Region("sweep", "sweep"),
+        Region("setup", "setup"),
+        Region("small", "small"),
+        Region("MPI_Send", "MPI_Send", RegionKind.MPI),
+        Region("MPI_Allreduce", "MPI_Allreduce", RegionKind.MPI),
+        Region("MPI_Init", "MPI_Init", RegionKind.MPI),
+    ),
+    np.arange(7),
+    np.array([-1, 0, 0, 0, 0, 0, 0]),
+)
+
+
+def planted(p: FloatArray, size: FloatArray, memory: bool = False) -> Experiment:
+    """sweep: 100 instructions of 0.5 cycles per element; setup: the same everywhere; messages and an Allreduce."""
+    nothing, one = np.zeros_like(p), np.ones_like(p)
+    x = size / p
+    misses = np.maximum(0.0, x - 4000) / 8
+    instructions = np.stack([40 * one, 100 * x, 30000 * one, 20 * x, nothing, nothing, nothing])
+    time = 0.5 * instructions / GHZ
+    if memory:
+        time[1] += 0.3 * (2e-9 * (10 * x - misses) + 1e-7 * misses)
+    messages, sent = 20 * one, 800 * np.sqrt(x)
+    time[4] = 2e-6 * messages + 1e-9 * sent
+    time[5] = 3e-6 * np.log2(p) * 10 + 1e-9 * 80 + 1e-6 * 10
+    time[6] = 0.1
+    wait = np.zeros_like(time)
+    wait[4] = 0.2 * time[1] * p ** (1 / 3)
+    time[4] += wait[4]
+    values = {
+        "time": time,
+        "wait_time": wait,
+        "instructions": instructions,
+        "visits": np.stack([one, one, one, one, messages, 10 * one, one]),
+        "bytes_sent": np.stack([nothing] * 4 + [sent, 80 * one, nothing]),
+        "messages_sent": np.stack([nothing] * 4 + [messages, 10 * one, nothing]),
+        "comm_size": np.stack([nothing] * 4 + [p, p, p]),
+    }
+    if memory:
+        values["l1_hits"] = np.stack([nothing, 10 * x - misses, *[nothing] * 5])
+        values["memory_accesses"] = np.stack([nothing, misses, *[nothing] * 5])
+    costs = ("time", "wait_time", "l1_hits", "memory_accesses")
+    metrics = {
+        name: Metric(name, "1", "cost" if name in costs else "effort", "max" if name == "comm_size" else "sum")
+        for name in values
+    }
+    points = np.stack([p, size], axis=1)
+    return Experiment("planted", ("p", "D"), points, TREE, metrics, {k: v[:, :, None] for k, v in values.items()})
+
+
+STRONG = planted(np.array([4.0, 8, 16]), np.full(3, 1e6))
+
+
+def test_three_kinds_of_kernels() -> None:
+    kernels = identify(STRONG, variables_of(STRONG))
+    assert [(kernel.name, kernel.kind) for kernel in kernels] == [
+        ("sweep", KernelKind.KEY),
+        ("small", KernelKind.KEY),
+        ("setup", KernelKind.NON_SCALABLE),
+        ("all other functions", KernelKind.REST),
+    ]
+    assert sorted(path for kernel in kernels for path in kernel.paths) == [0, 1, 2, 3]
+    few = planted(np.array([4.0, 8]), np.full(2, 1e6))
+    with pytest.raises(ModelingError, match="at least 3"):
+        identify(few, variables_of(few))
+
+
+def test_strong_scaling_is_predicted_with_its_parts() -> None:
+    model = model_program(STRONG, clock=GHZ)
+    point = {"p": 128.0, "D": 1e6}
+    found, true = model.at(point), planted(np.array([128.0]), np.array([1e6]))
+    expected = true.values["time"][:6, 0, 0]
+    assert found.compute.value == pytest.approx(expected[:4].sum(), rel=1e-3)
+    assert found.communication.value == pytest.approx(expected[4:].sum(), rel=0.02)
+    assert found.total.value == pytest.approx(expected.sum(), rel=0.02)
+    assert found.others.value == pytest.approx(0.1)
+    sweep = next(kernel for kernel in found.kernels if kernel.kernel.name == "sweep")
+    assert sweep.model.cpi == pytest.approx([0.5] * 3)
+    assert sweep.model.cpi_deviation == pytest.approx(0, abs=1e-12)
+    assert limit_of_kernel(model, sweep, point).cause == "instructions"
+    setup = next(kernel for kernel in found.kernels if kernel.kernel.name == "setup")
+    assert limit_of_kernel(model, setup, point).cause == "not divided among ranks"
+    assert {limit_of_group(group).cause for group in found.groups} == {"waiting", "latency"}
+
+
+def test_memory_is_found_by_least_squares_over_problem_sizes() -> None:
+    sizes = np.array([1e4, 2e4, 1e5, 4e5])
+    experiment = planted(np.ones(4), sizes, memory=True)
+    model = model_program(experiment, MACHINE)
+    sweep = next(kernel for kernel in model.kernels if kernel.kernel.name == "sweep")
+    assert sweep.blocking == pytest.approx(0.3, rel=1e-3)
+    assert sweep.cpi == pytest.approx([0.5] * 4, rel=1e-3)
+    assert sweep.counts.criterion > 1e-4
+    assert any("last-level cache (E above" in note for note in model.notes)
+    found = model.at({"p": 1.0, "D": 4e6})
+    true = planted(np.ones(1), np.array([4e6]), memory=True)
+    kernel = next(kernel for kernel in found.kernels if kernel.kernel.name == "sweep")
+    assert kernel.total.value == pytest.approx(true.values["time"][1, 0, 0], rel=0.01)
+    assert kernel.memory.value == pytest.approx(kernel.total.value - 100 * 4e6 * 0.5 / GHZ, rel=0.02)
+
+
+def test_another_machine_scales_instructions_and_memory_apart() -> None:
+    experiment = planted(np.ones(4), np.array([1e4, 2e4, 1e5, 4e5]), memory=True)
+    model = model_program(experiment, MACHINE)
+    slower = Machine("there", "another", 4, GHZ / 2, GHZ / 2, MACHINE.caches, 2e-7)
+    point = {"p": 1.0, "D": 1e6}
+    here, there = model.at(point), moved(model, MACHINE, slower).at(point)
+    first, second = (next(k for k in found.kernels if k.kernel.name == "sweep") for found in (here, there))
+    assert second.compute.value == pytest.approx(2 * first.compute.value)
+    assert first.memory.value < second.memory.value < 2 * first.memory.value
+    assert there.total.lower < there.total.value < there.total.upper
+
+
+def test_fitting_functions_are_chosen_by_their_r2() -> None:
+    x = np.array([1.0, 2, 4, 8])
+    for text, y in (("x²", 3 * x**2 + 1), ("log2(x)", 5 - np.log2(x)), ("exp(x/xmax)", np.exp(x / 8)), ("x", 7 * x)):
+        found = best_fit(x, y)
+        assert found.form.text == text and found.r2 == pytest.approx(1)
+        assert found.at(3.0).value == pytest.approx(np.interp(3.0, x, y), rel=0.2)
+    assert str(best_fit(x, np.full(4, 2.5))) == "2.5"
+
+
+def test_the_published_method_is_there_for_comparison() -> None:
+    found = model_program(STRONG, method="paper").at({"p": 8.0, "D": 1e6})
+    assert found.total.value == pytest.approx(STRONG.values["time"][:6, 1, 0].sum(), rel=0.02)
+
+
+def test_equations_4_and_6() -> None:
+    assert deviation(np.array([1.0, 2.0, 3.0])) == pytest.approx(1.0)
+    core, blocking = two_frequencies((2.26, 2.21), (6.0, 4.0))
+    assert (core, blocking) == pytest.approx((2.11, 0.025))
+    with pytest.raises(ModelingError, match="no solution"):
+        two_frequencies((2.0, 1.0), (3.0, 3.0))
+
+
+def test_comparators() -> None:
+    p = np.array([4.0, 8, 16])
+    assert fit_analytical(p, np.full(3, 100.0), 2 * 100 / p + 3).at(64, 100) == pytest.approx(2 * 100 / 64 + 3)
+    more = np.array([2.0, 4, 8, 16, 32])
+    found = fit_empirical(more, np.ones(5), 8 / more + 0.1 * more)
+    assert found.at(64, 1) == pytest.approx(8 / 64 + 6.4, rel=0.05)
+
+
+def test_a_machine_comes_back_from_its_file() -> None:
+    document = to_document(MACHINE)
+    assert from_document(document, "m.json") == MACHINE
+    with pytest.raises(FormatError, match="schema 9"):
+        from_document({**document, "schema": 9}, "m.json")
+    with pytest.raises(FormatError, match="memory"):
+        from_document({**document, "memory": "slow"}, "m.json")
+    with pytest.raises(FormatError, match="describes no machine"):
+        from_document({}, "m.json")
