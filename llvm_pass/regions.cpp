@@ -1,18 +1,16 @@
 #include "regions.h"
 
 #include "names.h"
+#include "sections.h"
 
 #include "llvm/ADT/SetVector.h"
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/Analysis/CFG.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/DebugInfoMetadata.h"
 #include "llvm/IR/InstrTypes.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/Module.h"
-#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
-#include "llvm/Support/Path.h"
 #include "llvm/Support/xxhash.h"
 
 using namespace llvm;
@@ -40,19 +38,7 @@ Constant *stringConstant(Function &F, StringRef Text, const Twine &Name) {
 
 RegionFacts describe(const Function &F) {
     RegionFacts Facts;
-    Facts.Name = F.getName().str();
-    Facts.Display = displayName(F);
-    Facts.File = F.getParent()->getSourceFileName();
-    if (const DISubprogram *Debug = F.getSubprogram()) {
-        Facts.Line = firstLine(F);
-        SmallString<256> Path(Debug->getFilename());
-        if (!sys::path::is_absolute(Path)) {
-            Path = Debug->getDirectory();
-            sys::path::append(Path, Debug->getFilename());
-        }
-        sys::path::remove_dots(Path, true);
-        Facts.File = std::string(Path);
-    }
+    static_cast<Identity &>(Facts) = identify(F);
     Facts.Blocks = F.size();
     for (const BasicBlock &BB : F) {
         for (const Instruction &I : BB) {
@@ -156,23 +142,6 @@ std::string factsLine(const RegionFacts &Facts, bool Hook) {
     return Line;
 }
 
-void emitFacts(Module &M, ArrayRef<std::string> Lines) {
-    // Assembly is the one way to a section without the flag "allocate": globals are always loaded.
-    std::string Assembly = ".pushsection .quipu.facts,\"\",@progbits\n";
-    for (const std::string &Line : Lines) {
-        Assembly += ".ascii \"";
-        for (char C : Line) {
-            if (C == '"' || C == '\\')
-                Assembly += '\\';
-            if (isPrint(C))
-                Assembly += C;
-            else
-                Assembly += formatv("\\{0}{1}{2}", (C >> 6) & 3, (C >> 3) & 7, C & 7).str();
-        }
-        Assembly += "\\n\"\n";
-    }
-    Assembly += ".popsection\n";
-    M.appendModuleInlineAsm(Assembly);
-}
+void emitFacts(Module &M, ArrayRef<std::string> Lines) { emitLines(M, ".quipu.facts", Lines); }
 
 } // namespace quipu

@@ -5,6 +5,7 @@
 #include "effort.h"
 #include "filter.h"
 #include "lines.h"
+#include "names.h"
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/IR/GlobalVariable.h"
@@ -19,11 +20,7 @@ class Module;
 namespace quipu {
 
 /// What a profile and a static report say about a function.
-struct RegionFacts {
-    std::string Name;    ///< linker name
-    std::string Display; ///< as the user wrote it
-    std::string File;
-    unsigned Line = 0;
+struct RegionFacts : Identity {
     size_t Blocks = 0;
     size_t Instructions = 0;
     llvm::SetVector<const llvm::Function *> Calls; ///< functions that it calls by name

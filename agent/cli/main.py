@@ -16,6 +16,7 @@ from quipu.modeling.errors import QuipuError
 from quipu.modeling.printable import printable
 
 from . import (
+    callgraph,
     campaign,
     diagnose,
     doctor,
@@ -92,6 +93,7 @@ def application() -> typer.Typer:
         rates,
         doctor,
         facts,
+        callgraph,
     ):
         name = module.__name__.rsplit(".", 1)[-1]
         settings = {**CONTEXT, **getattr(module, "CONTEXT", {})}
