@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import typer
 from quipu.modeling.errors import UsageError
+from quipu.modeling.printable import printable_json
 
-from .output import json_text, say, show_json, write_whole
+from .output import say, write_whole
 
 
 def command(
@@ -46,14 +48,12 @@ def command(
         graph = graph.with_seen([load(runs).tree])
     if dot:
         text = graphviz(graph)
-        if output is None:
-            print(text, end="")
     else:
         data = as_metacg(graph, quipu_version()) if metacg else callgraph_json(graph, str(program))
-        text = json_text(data, indent=1) + "\n"
-        if output is None:
-            show_json(data)
-    if output is not None:
+        text = printable_json(msgspec.json.format(msgspec.json.encode(data), indent=1).decode()) + "\n"
+    if output is None:
+        print(text, end="")
+    else:
         write_whole(output, text)
         defined = sum(function.defined for function in graph.functions)
         say(f"wrote {output}: {defined} functions, {len(graph.calls)} calls")

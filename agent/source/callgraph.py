@@ -76,7 +76,7 @@ class _Linker:
         self.rows: dict[tuple[int, str], dict[_Key, None]] = defaultdict(dict)
         self.tables: dict[str, tuple[DescribedTable, _Unit]] = {}
         self.virtual: set[_Key] = set()
-        self.edges: dict[tuple[_Key, _Key], Call] = {}
+        self.edges: dict[tuple[_Key, _Key], tuple[CallKind, int, int]] = {}
         self.numbers: dict[_Key, int] = {}
 
     def unit(self, entries: Sequence[Entry]) -> _Unit:
@@ -151,22 +151,16 @@ class _Linker:
 
     def add(self, caller: _Key, callee: _Key, kind: CallKind, sites: int, depth: int) -> None:
         """Add call sites between two functions; that by name goes before what is not certain."""
-        numbers = self.number(caller), self.number(callee)
         before = self.edges.get((caller, callee))
         if before is not None:
-            if CallKind.DIRECT in (before.kind, kind):
-                kind = CallKind.DIRECT
-            sites, depth = sites + before.sites, max(depth, before.loop_depth)
-        self.edges[caller, callee] = Call(*numbers, kind, sites, depth, kind is CallKind.DIRECT)
-
-    def number(self, key: _Key) -> int:
-        """Return the number of a function, a new one at the first time."""
-        return self.numbers.setdefault(key, len(self.numbers))
+            kind = CallKind.DIRECT if before[0] is CallKind.DIRECT else kind
+            sites, depth = sites + before[1], max(depth, before[2])
+        self.edges[caller, callee] = kind, sites, depth
 
     def graph(self) -> CallGraph:
         """Return the call graph of what was added."""
-        for key in self.definitions:
-            self.number(key)
+        mentioned = dict.fromkeys(key for pair in self.edges for key in pair)
+        self.numbers = {key: number for number, key in enumerate({**dict.fromkeys(self.definitions), **mentioned})}
         shared: dict[str, list[_Local]] = defaultdict(list)
         for key in self.numbers:
             if isinstance(key, tuple):
@@ -176,7 +170,11 @@ class _Linker:
         for key in self.numbers:
             function = self.function(key, shared)
             functions.append(replace(function, overrides=tuple(sorted(overrides.get(key, ())))))
-        return CallGraph(tuple(functions), tuple(self.edges.values()))
+        calls = (
+            Call(self.numbers[caller], self.numbers[callee], kind, sites, depth, kind is CallKind.DIRECT)
+            for (caller, callee), (kind, sites, depth) in self.edges.items()
+        )
+        return CallGraph(tuple(functions), tuple(calls))
 
     def function(self, key: _Key, shared: dict[str, list[_Local]]) -> Function:
         """Return a function under the name that it has in the graph."""

@@ -47,9 +47,7 @@ def _dynamic(path: Path) -> tuple[list[str], list[Path]]:
     inherited = os.environ.get("LD_LIBRARY_PATH", "").split(":")
     origin = str(path.resolve().parent)
     texts = [*([] if late else early), *inherited, *late]
-    return needed, [
-        Path(text.replace("$ORIGIN", origin).replace("${ORIGIN}", origin)) for text in texts if text
-    ]
+    return needed, [Path(text.replace("$ORIGIN", origin).replace("${ORIGIN}", origin)) for text in texts if text]
 
 
 def _tags(file: ELFFile) -> Iterator[tuple[str, str]]:

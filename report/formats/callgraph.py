@@ -24,13 +24,14 @@ def callgraph_json(graph: CallGraph, program: str) -> dict[str, Any]:
             }
         )
     sums = graph.aggregated_statements
+    recursive, reachable = graph.recursive.tolist(), graph.reachable.tolist()
     order = sorted(range(len(graph.functions)), key=lambda number: graph.functions[number].key)
     functions = [
         {
             **_described(graph.functions[number]),
             "aggregated_statements": int(sums[number]),
-            "recursive": bool(graph.recursive[number]),
-            "reachable": bool(graph.reachable[number]),
+            "recursive": recursive[number],
+            "reachable": reachable[number],
             "calls": sorted(callees[number], key=lambda call: str(call["function"])),
         }
         for number in order
@@ -39,8 +40,7 @@ def callgraph_json(graph: CallGraph, program: str) -> dict[str, Any]:
 
 
 def _described(function: Function) -> dict[str, Any]:
-    described: dict[str, Any] = {name: getattr(function, name) for name in Function.__dataclass_fields__}
-    return {**described, "overrides": list(function.overrides)}
+    return {name: getattr(function, name) for name in Function.__dataclass_fields__}
 
 
 def metacg(graph: CallGraph, version: str) -> dict[str, Any]:

@@ -49,6 +49,9 @@ from .conftest import Quipu
         (["campaign", "nowhere.toml"], 1, "nowhere.toml"),
         (["facts", "file"], 1, "file: is not a program"),
         (["facts", sys.executable, "--sort", "size"], 2, "--sort 'size'"),
+        (["callgraph", "file"], 1, "file: is not a program"),
+        (["callgraph", sys.executable], 1, "holds no section .quipu.callgraph"),
+        (["callgraph", "file", "--metacg", "--dot"], 2, "--metacg and --dot"),
     ],
 )
 def test_one_message(
@@ -100,7 +103,7 @@ _COMMANDS = {
     "generate",
     "suggest",
 }
-_COMMANDS |= {"doctor", "facts", "rates"}
+_COMMANDS |= {"callgraph", "doctor", "facts", "rates"}
 
 
 def test_help_of_every_command_has_an_example(quipu: Quipu) -> None:
