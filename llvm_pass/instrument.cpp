@@ -161,6 +161,7 @@ PreservedAnalyses InstrumentPass::run(Module &M, ModuleAnalysisManager &AM) {
     bool Naive = sys::Process::GetEnv("QUIPU_NAIVE").has_value();
     bool PerLine = sys::Process::GetEnv("QUIPU_PER_BLOCK").has_value();
     bool All = sys::Process::GetEnv("QUIPU_ALL").has_value();
+    bool OnlySelected = sys::Process::GetEnv("QUIPU_ONLY_SELECTED").has_value();
 
     std::vector<Function *> Functions;
     for (Function &F : M)
@@ -174,6 +175,8 @@ PreservedAnalyses InstrumentPass::run(Module &M, ModuleAnalysisManager &AM) {
     for (Function *F : Functions) {
         RegionFacts Facts = describe(*F);
         bool Region = isRegion(Facts, Selection, All);
+        if (OnlySelected && !Region)
+            continue;
         FunctionInstrumenter Instrumenter(*F, RT, Facts, Region, HandleExceptions);
         if (Naive)
             Instrumenter.runNaively(effortsOf(*F));

@@ -19,12 +19,13 @@ from quipu.modeling.process_grid import MOST_DIMENSIONS, RULES, ProcessGrid
 from ..launch.launchers import launch_command
 
 if TYPE_CHECKING:
+    from .refine_file import RefinePlan
     from .search import SearchPlan
 
 Point = tuple[float, ...]
 
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
-_TABLES = {"experiment", "parameters", "environment", "search", "grid"}
+_TABLES = {"experiment", "parameters", "environment", "search", "grid", "refine"}
 _GRID = {"parameter", "dimensions", "rule"}
 _LAUNCHING = {"command", "launcher", "ranks", "platform", "compute", "rates"}
 _SETTINGS = {"name", "directory", "repetitions", "build", "timeout", "points", "clock", "filter", *_LAUNCHING}
@@ -59,6 +60,7 @@ class Campaign:
     platform: Path | None = None
     rates: Path | None = None
     search: SearchPlan | None = None
+    refine: RefinePlan | None = None
     grid: ProcessGrid | None = None
 
     def extents_at(self, point: Point) -> tuple[int, ...]:
@@ -120,6 +122,7 @@ def read_campaign(path: Path | str) -> Campaign:
     dimensions = 2
     rule = "balanced"                    # a name of process_grid.RULES
     [search]                             # measures what a prediction needs instead of all points; see read_search
+    [refine]                             # how `quipu refine` chooses what to instrument; see read_refine
 
     Values of a parameter may also be {from = 10, to = 100, step = 10} or {from = 1, to = 64, factor = 2}.
     """
@@ -183,6 +186,7 @@ class _Declaration:
             rates=self.rates(),
             grid=self.grid(parameters),
             search=self.search(parameters),
+            refine=self.refine(parameters),
         )
 
     def grid(self, parameters: tuple[str, ...]) -> ProcessGrid | None:
@@ -210,6 +214,13 @@ class _Declaration:
         from .search import read_search  # models and strategies: not needed to run all points
 
         return read_search(self.content["search"], parameters, self.path)
+
+    def refine(self, parameters: tuple[str, ...]) -> RefinePlan | None:
+        if "refine" not in self.content:
+            return None
+        from .refine_file import read_refine  # selections: not needed to run all points
+
+        return read_refine(self.content["refine"], parameters, self.path)
 
     def launching(self) -> tuple[str | None, Path | None]:
         launcher = self.text_of("launcher", "") or None

@@ -252,6 +252,7 @@ def _finish(raw: Path, experiment: Path, metadata: RunMetadata, ending: Ending, 
     metadata = replace(
         metadata,
         seconds=ending.seconds,
+        processor_seconds=ending.processor_seconds,
         exit_code=ending.exit_code,
         partial=bool(trouble),
         problems=(trouble,) if trouble else (),

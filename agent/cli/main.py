@@ -28,6 +28,7 @@ from . import (
     model,
     predict,
     rates,
+    refine,
     report,
     run,
     show,
@@ -58,6 +59,7 @@ Look:      quipu show heat
 Model:     quipu model heat
 Predict:   quipu predict heat --at p=1024,n=1e6
 Next:      quipu suggest heat --budget 10% --target p=1024,n=1e6
+Refine:    quipu refine heat.toml
 Report:    quipu report heat -o heat.html
 Export:    quipu export heat --format extrap-json -o heat.json
 Generate:  quipu generate --functions 20 --seed 1 -o bench
@@ -87,6 +89,7 @@ def application() -> typer.Typer:
         diagnose,
         suggest,
         filter,
+        refine,
         report,
         export,
         generate,
