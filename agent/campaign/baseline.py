@@ -16,6 +16,7 @@ from ..launch.process import run_process
 from .build import build
 from .campaign import Progress
 from .file import Campaign, Point
+from .repetition import LaunchOptions, launch_settings
 
 FILE = "baseline.json"
 
@@ -52,8 +53,8 @@ class _Document:
 def measure_baseline(campaign: Campaign, repetitions: int, progress: Progress, builds: bool) -> Baseline:
     """Run what of the baseline is not in the folder of the campaign yet, and return all of it.
 
-    builds: the program must be built without instrumentation first, if anything is missing. Raises MeasurementError if a
-    run fails.
+    builds: the program must be built without instrumentation first, if anything is missing. Raises MeasurementError
+    if a run fails.
     """
     path = campaign.directory / FILE
     found = typed(read_json(path), _Document, path) if path.exists() else _Document({}, 0.0, repetitions)
@@ -82,7 +83,8 @@ def _rest(document: _Document) -> dict[str, float]:
 
 def _run(campaign: Campaign, point: Point, name: str) -> Times:
     command = campaign.command_at(point)
-    environment = {**os.environ, **campaign.environment}
+    options = LaunchOptions(environment=campaign.environment, folder=campaign.path.parent)
+    environment = {**os.environ, **campaign.environment, **launch_settings(command, options)}
     try:
         ending = run_process(command, environment, campaign.timeout, campaign.path.parent)
     except OSError as error:

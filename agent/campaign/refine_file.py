@@ -10,7 +10,7 @@ import msgspec
 from quipu.modeling.documents import Positive, typed
 from quipu.modeling.errors import FormatError
 from quipu.modeling.refine.budget import RELEVANT
-from quipu.modeling.refine.static import SECONDS, THRESHOLDS, Threshold
+from quipu.modeling.refine.static import SECONDS, THRESHOLDS, Threshold, threshold_of
 
 STRATEGIES = ("budget", "filter", "expand", "static")
 FILTERING = ("compile", "run")
@@ -22,8 +22,8 @@ _ITERATIONS = 3
 class RefinePlan:
     """How regions are selected from one iteration to the next.
 
-    at: the target, by parameter; empty: one mean step beyond the measured points, as in PIRA II. overhead: the budget, as
-    a share of the run time. strategy: one of `STRATEGIES`. iterations: at most so many. threshold: the share of
+    at: the target, by parameter; empty: one mean step beyond the measured points, as in PIRA II. overhead: the budget,
+    as a share of the run time. strategy: one of `STRATEGIES`. iterations: at most so many. threshold: the share of
     the program from which on a region matters. filtering: one of `FILTERING`. program: the binary with the call graph,
     below the folder of the file; empty if the strategy needs none. statements: see `statement_threshold`; seconds:
     absolute threshold of the strategies of PIRA.
@@ -81,8 +81,8 @@ def read_refine(table: object, parameters: Sequence[str], source: object) -> Ref
     for key, value, known in (("strategy", found.strategy, STRATEGIES), ("filtering", found.filtering, FILTERING)):
         if value not in known:
             raise FormatError(source, f"refine.{key}: {value!r} is none of {', '.join(known)}")
-    statements = next((name for name in THRESHOLDS if name == found.statements), None)
-    if statements is None and isinstance(found.statements, str):
+    statements = threshold_of(found.statements)
+    if statements is None:
         raise FormatError(source, f"refine.statements: {found.statements!r} is none of {', '.join(THRESHOLDS)}")
     if found.strategy != "budget" and not found.program:
         raise FormatError(source, f'refine.program is missing: strategy = "{found.strategy}" needs the call graph')
@@ -94,6 +94,6 @@ def read_refine(table: object, parameters: Sequence[str], source: object) -> Ref
         found.threshold,
         found.filtering,
         found.program,
-        found.statements if isinstance(found.statements, int) else statements or "unique-median",
+        statements,
         found.seconds,
     )

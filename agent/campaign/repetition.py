@@ -143,6 +143,11 @@ def run(
     return archive
 
 
+def launch_settings(command: Sequence[str], options: LaunchOptions) -> dict[str, str]:
+    """Return the variables that a launcher needs here, such as permission for root, whether it measures or not."""
+    return dict(_plan(tuple(command), Path(), replace(options, mpi=False, rates=None), None).settings)
+
+
 def _now() -> str:
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
 

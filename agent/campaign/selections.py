@@ -101,9 +101,7 @@ def _chosen(selection: RegionSelection) -> Chosen:
 
 def coverage_of(costs: PathCosts, names: frozenset[str]) -> float:
     """Return the part of a run's exclusive time that regions with these names explain, with those always measured."""
-    explained = sum(
-        time for number, (time, _) in costs.of_regions.items() if costs.tree.regions[number].name in names
-    )
+    explained = sum(time for number, (time, _) in costs.of_regions.items() if costs.tree.regions[number].name in names)
     return (explained + costs.always_measured) / costs.total if costs.total > 0 else 0.0
 
 

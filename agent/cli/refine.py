@@ -55,7 +55,10 @@ def command(
     if as_json:
         show_json(_json(result))
     else:
-        rows = [(i.number, i.marked, i.executed, i.overhead, i.predicted, i.coverage, i.seconds) for i in result.iterations]
+        rows = [
+            (one.number, one.marked, one.executed, one.overhead, one.predicted, one.coverage, one.seconds)
+            for one in result.iterations
+        ]
         show([tables.refinement_table(rows, layout())])
         say(_conclusion(result))
 

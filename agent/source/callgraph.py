@@ -109,6 +109,27 @@ class _Linker:
 
     def resolve(self, units: Sequence[_Unit]) -> None:
         """Make the calls of all functions."""
+        self.fill_rows()
+        by_type: dict[str, list[_Key]] = defaultdict(list)
+        for key, text in self.types.items():
+            if (target := self.final(key)) in self.definitions:
+                by_type[text].append(target)
+        for unit in units:
+            for function in unit.functions:
+                caller = unit.key(function.name)
+                for name, sites, depth in function.calls:
+                    self.add(caller, self.final(unit.key(name)), CallKind.DIRECT, sites, depth)
+                for text, sites, depth in function.indirect:
+                    self.add_all(caller, by_type[text], CallKind.INDIRECT, sites, depth)
+                for number, text, sites, depth in function.virtual:
+                    if found := self.rows.get((number, text)):
+                        self.add_all(caller, found, CallKind.VIRTUAL, sites, depth)
+                    else:
+                        self.add_all(caller, by_type[text], CallKind.INDIRECT, sites, depth)
+        self.hand_over(units)
+
+    def fill_rows(self) -> None:
+        """Find the functions in each row of the tables of virtual functions."""
         for table, unit in self.tables.values():
             for rows in table.rows:
                 for number, row in enumerate(rows):
@@ -117,37 +138,25 @@ class _Linker:
                         self.virtual.add(key)
                         if key in self.definitions:
                             self.rows[number, row[1]][key] = None
-        by_type: dict[str, list[_Key]] = defaultdict(list)
-        for key, text in self.types.items():
-            if (target := self.final(key)) in self.definitions:
-                by_type[text].append(target)
-        handed: list[tuple[_Key, _Key, int, int]] = []
+
+    def hand_over(self, units: Sequence[_Unit]) -> None:
+        """Add calls of functions that are arguments of code without a call graph.
+
+        Those that go there through code of the program are called by nobody here: where they were handed over counts.
+        """
+        called = {target for _, target in self.edges}
         for unit in units:
             for function in unit.functions:
-                caller = unit.key(function.name)
-                for name, sites, depth in function.calls:
-                    self.add(caller, self.final(unit.key(name)), CallKind.DIRECT, sites, depth)
-                for text, sites, depth in function.indirect:
-                    for target in by_type[text]:
-                        self.add(caller, target, CallKind.INDIRECT, sites, depth)
-                for number, text, sites, depth in function.virtual:
-                    found: Iterable[_Key] = self.rows.get((number, text), ())
-                    for target in found:
-                        self.add(caller, target, CallKind.VIRTUAL, sites, depth)
-                    if not found:
-                        for target in by_type[text]:
-                            self.add(caller, target, CallKind.INDIRECT, sites, depth)
                 for to, name, sites, depth in function.handed:
                     target = self.final(unit.key(name))
-                    if self.final(unit.key(to)) not in self.definitions:
-                        self.add(caller, target, CallKind.HANDED, sites, depth)
-                    else:
-                        handed.append((caller, target, sites, depth))
-        # Handed on through code of the program to code that is not: nobody here calls by that type.
-        called = {target for _, target in self.edges}
-        for caller, target, sites, depth in handed:
-            if target not in called and target in self.definitions:
-                self.add(caller, target, CallKind.HANDED, sites, depth)
+                    outside = self.final(unit.key(to)) not in self.definitions
+                    if outside or (target not in called and target in self.definitions):
+                        self.add(unit.key(function.name), target, CallKind.HANDED, sites, depth)
+
+    def add_all(self, caller: _Key, callees: Iterable[_Key], kind: CallKind, sites: int, depth: int) -> None:
+        """Add call sites that may reach several functions."""
+        for callee in callees:
+            self.add(caller, callee, kind, sites, depth)
 
     def add(self, caller: _Key, callee: _Key, kind: CallKind, sites: int, depth: int) -> None:
         """Add call sites between two functions; that by name goes before what is not certain."""

@@ -67,7 +67,8 @@ def _knapsack(candidates: list[int], worth: dict[int, float], price: dict[int, f
 
 def _callers(costs: PathCosts, chosen: AbstractSet[int]) -> dict[int, str]:
     """Return the regions on call paths to the chosen ones, with the name of one, the cheapest to measure first."""
-    tree, found = costs.tree, {}
+    tree = costs.tree
+    found: dict[int, str] = {}
     for path in range(len(tree)):
         if int(tree.region[path]) in chosen:
             for node in tree.ancestry(path)[:-1]:
@@ -80,7 +81,8 @@ def _selection(
     costs: PathCosts, reasons: dict[int, str], price: dict[int, float], most: float, threshold: float
 ) -> RegionSelection:
     regions, shares = costs.of_regions, costs.inclusive_share()
-    kept, dropped = [], []
+    kept: list[Choice] = []
+    dropped: list[Choice] = []
     for number, (time, visits) in regions.items():
         region = costs.tree.regions[number]
         part = time / costs.total

@@ -15,8 +15,8 @@ from ..experiment import CallTree, FloatArray
 class Imbalance:
     """Metrics of one call path over n ranks with the times t; all are 0 if ranks are equal.
 
-    percentage: (max − mean) / max · n / (n − 1), 1 if one rank does all. seconds: max − mean, what perfect balance would
-    save. variation: standard deviation / mean.
+    percentage: (max − mean) / max · n / (n − 1), 1 if one rank does all. seconds: max − mean, what perfect balance
+    would save. variation: standard deviation / mean.
     """
 
     path: int
@@ -26,7 +26,10 @@ class Imbalance:
 
 
 def imbalances(times: FloatArray) -> list[Imbalance]:
-    """Return the metrics of all call paths. times: inclusive seconds, shape (paths, ranks). ModelingError for 1 rank."""
+    """Return the metrics of all call paths. times: inclusive seconds, shape (paths, ranks).
+
+    Raises ModelingError for less than two ranks.
+    """
     if times.ndim != 2 or times.shape[1] < 2:
         raise ModelingError("imbalance needs the times of at least two ranks")
     ranks = times.shape[1]
@@ -51,9 +54,7 @@ def imbalanced(
     total = float(tree.program_total(times).mean())
     found = imbalances(inclusive)
     chosen = {
-        entry.path
-        for entry in found
-        if entry.percentage >= least and total > 0 and entry.seconds >= share * total
+        entry.path for entry in found if entry.percentage >= least and total > 0 and entry.seconds >= share * total
     }
     below = []
     for path in sorted(chosen):

@@ -18,7 +18,7 @@ from ..experiment import FloatArray
 Threshold = Literal["unique-median", "median", "maximum"] | int
 """How many aggregated statements a function needs: the median of the distinct values of all functions, that of all
 values, half of the largest value, or a number."""
-THRESHOLDS = ("unique-median", "median", "maximum")
+THRESHOLDS: tuple[Literal["unique-median", "median", "maximum"], ...] = ("unique-median", "median", "maximum")
 SECONDS = 0.1
 """Absolute inclusive seconds above which PIRA II keeps a function, if nobody says another number."""
 
@@ -29,6 +29,15 @@ class StaticSelection:
 
     kept: tuple[Function, ...]
     threshold: float
+
+
+def threshold_of(value: str | int) -> Threshold | None:
+    """Return a threshold by its name or number, also a number as text; None if there is none of that name."""
+    if isinstance(value, int):
+        return value
+    if value.isascii() and value.isdigit():
+        return int(value)
+    return next((name for name in THRESHOLDS if name == value), None)
 
 
 def statement_threshold(graph: CallGraph, threshold: Threshold, among: NDArray[np.bool_] | None = None) -> float:
