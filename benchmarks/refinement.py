@@ -2,25 +2,26 @@
 
     make bench-refinement
 
-A call-heavy C++ program (benchmarks/programs/refinement: kernels of a hydrodynamics code on a mesh whose numbers
-are behind functions of another file) is measured at five sizes: without instrumentation, with hooks in every function,
-with those of an ordinary build, through a whole `quipu refine`, and with the static selection of PIRA II. Then the
-same over ranks and sizes, with MPI. Processor time of all processes. Tables like I and II of the paper (PIRA II), then
-one JSON object in the last line: `overhead` and `coverage` (exclusive time at the target inside of selected regions,
-from a separate run there), `iterations`, `cycle_cost` (elapsed time of the whole cycle / of one fully instrumented series of
-measurements), `full_overhead`, `mpi_overhead`, `paper_selection` {overhead, coverage}.
+A call-heavy C++ program (benchmarks/programs/refinement: kernels of a hydrodynamics code on a mesh whose numbers are
+behind functions of another file) goes through a whole `quipu refine`. Then it is built without instrumentation, with
+hooks in every function, with those of an ordinary build, with the static selection of PIRA II, and with what the cycle
+found; these run in turn, and the shortest run of each counts, in processor time. The same cycle over ranks and sizes,
+with MPI, follows. Tables like I and II of the paper (PIRA II), then one JSON object in the last line: `overhead` and
+`coverage` (exclusive time at the target inside of selected regions, from a separate run there), `iterations`,
+`cycle_cost` (processor time of the whole cycle, with its builds, / of one fully instrumented series of measurements),
+`full_overhead`, `mpi_overhead`, `paper_selection` {overhead, coverage}.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
 import resource
 import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
@@ -35,11 +36,14 @@ from quipu.modeling.refine import PathCosts, select_statically
 from quipu.report.formats import format_filter
 
 PROGRAM = Path(__file__).parent / "programs" / "refinement"
-SIZES = (40, 60, 80, 100, 120)
+SIZES = (40, 60, 80, 120, 160)
+COMPARED = (80, 120)
 STEPS = 100
 TARGET = 300
-REPETITIONS = 2
-RANKS, MPI_SIZES = (1, 2), (60, 80, 100)
+REPETITIONS = 3
+FULL_SIZE = 60
+COMPARISONS = 3
+RANKS, MPI_SIZES = (1, 2), (40, 60, 80)
 
 CAMPAIGN = """
 [experiment]
@@ -49,6 +53,8 @@ command = "{command}"
 repetitions = {repetitions}
 [parameters]
 {parameters}
+[environment]
+OMPI_MCA_mpi_yield_when_idle = "1"
 [refine]
 at = {at}
 program = "hydro"
@@ -78,8 +84,10 @@ class Case:
         self.parallel = "{p}" in command
         self.build_command = [str(native_file(wrapper)), "-O2", *options, "hydro.cpp", "mesh.cpp", "-o", "hydro"]
 
-    def build(self, **variables: str) -> None:
-        subprocess.run(self.build_command, cwd=self.folder, check=True, env={**os.environ, **variables})
+    def build(self, name: str, **variables: str) -> None:
+        """Build a program of this name."""
+        command = [*self.build_command[:-1], name]
+        subprocess.run(command, cwd=self.folder, check=True, env={**os.environ, **variables})
 
     def refined(self, more: str = "") -> dict[str, Any]:
         ranks = f"p = {list(RANKS)}\n" if self.parallel else ""
@@ -100,86 +108,87 @@ class Case:
         text = done.stdout.decode()
         return dict(json.loads(text[text.index("{\n") :]))
 
-    def series(self, sizes: tuple[int, ...] = SIZES, repetitions: int = REPETITIONS) -> tuple[float, float]:
-        """Return processor and elapsed seconds of the runs of one series, the shortest of `repetitions` at each size."""
-        processor = elapsed = 0.0
-        for size in sizes:
-            times = []
-            for _ in range(repetitions):
-                raw = tempfile.mkdtemp(dir=self.folder)
-                before, began = _children(), time.monotonic()
-                subprocess.run(
-                    [self.folder / "hydro", str(size), str(STEPS)],
-                    check=True,
-                    stdout=subprocess.DEVNULL,
-                    env={**os.environ, "QUIPU_DIR": raw},
-                )
-                times.append((_children() - before, time.monotonic() - began))
-            processor += min(times)[0]
-            elapsed += sum(seconds for _, seconds in times) / repetitions
-        return processor, elapsed
+    def seconds(self, name: str, size: int) -> float:
+        """Return the processor seconds of one run of a program."""
+        raw = tempfile.mkdtemp(dir=self.folder)
+        before = _children()
+        command = [self.folder / name, str(size), str(STEPS)]
+        environment = {**os.environ, "QUIPU_DIR": raw}
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environment)
+        return _children() - before
+
+    def compared(self, names: tuple[str, ...]) -> dict[str, float]:
+        """Return the processor seconds of programs at all compared sizes, the shortest of runs in turn."""
+        found: dict[tuple[str, int], float] = {}
+        for _ in range(COMPARISONS):
+            for size in COMPARED:
+                for name in names:
+                    found[name, size] = min(found.get((name, size), math.inf), self.seconds(name, size))
+        return {name: sum(found[name, size] for size in COMPARED) for name in names}
 
     def measure(self) -> tuple[dict[str, str], dict[str, str], dict[str, Any]]:
+        before = _children()
         cycle = self.refined()
+        cycle_seconds = _children() - before
         final = cycle["iterations"][-1]
         names = frozenset(cycle["regions"])
-        self.build(QUIPU_OFF="1")
-        vanilla, _ = self.series()
-        self.build(QUIPU_ALL="1")
-        graph = call_graph(self.folder / "hydro")
-        full, full_elapsed = self.series(repetitions=1)
-        all_functions = self.executed("all")
-        self.build()
-        usual, _ = self.series()
-        usual_functions = self.executed("usual")
-        self.build(QUIPU_ONLY_SELECTED="1")
-        at_target = self.at_target()
+        self.build("vanilla", QUIPU_OFF="1")
+        self.build("full", QUIPU_ALL="1")
+        self.build("usual")
+        self.build("target", QUIPU_ONLY_SELECTED="1")
+        graph = call_graph(self.folder / "full")
         paper = select_statically(graph)
         marked = frozenset(function.name for function in paper.kept)
-        static = self.selected("static", marked)
-        refined = self.selected("final", names)
-        full_series = full_elapsed * REPETITIONS
+        self.build("static", **self.selecting("static", marked))
+        self.build("final", **self.selecting("final", names))
+        found = self.compared(("vanilla", "usual", "static", "final"))
+        ratio = self.seconds("full", FULL_SIZE) / min(self.seconds("vanilla", FULL_SIZE) for _ in range(COMPARISONS))
+        vanilla_series = REPETITIONS * sum(self.seconds("vanilla", size) for size in SIZES)
+        at_target = self.at_target()
+        vanilla = found["vanilla"]
         rows = {
             "vanilla": f"{vanilla:.3g}",
-            "full": _row(full, vanilla),
-            "usual (small functions without hook)": _row(usual, vanilla),
-            "static selection of PIRA II": _row(static, vanilla),
-            "final": _row(refined, vanilla),
-            "whole cycle, elapsed": f"{cycle['seconds']:.3g} (one full series: {full_series:.3g})",
+            "full": _row(ratio * vanilla, vanilla),
+            "usual (small functions without hook)": _row(found["usual"], vanilla),
+            "static selection of PIRA II": _row(found["static"], vanilla),
+            "final": _row(found["final"], vanilla),
+            "whole cycle": f"{cycle_seconds:.3g} (one full series: {ratio * vanilla_series:.3g})",
         }
         numbers = {
             "in the code": str(sum(function.defined for function in graph.functions)),
-            "executed, full": str(all_functions),
-            "executed, usual": str(usual_functions),
+            "executed, full": str(self.executed("full")),
+            "executed, usual": str(self.executed("usual")),
             "static selection of PIRA II": f"{len(marked)} marked",
             "final": f"{final['marked']} marked, {final['executed']} executed",
         }
         result = {
-            "overhead": refined / vanilla - 1.0,
+            "overhead": found["final"] / vanilla - 1.0,
             "coverage": coverage_of(at_target, names),
             "iterations": len(cycle["iterations"]),
-            "cycle_cost": cycle["seconds"] / full_series,
-            "full_overhead": full / vanilla - 1.0,
-            "paper_selection": {"overhead": static / vanilla - 1.0, "coverage": coverage_of(at_target, marked)},
+            "cycle_cost": cycle_seconds / (ratio * vanilla_series),
+            "full_overhead": ratio - 1.0,
+            "paper_selection": {
+                "overhead": found["static"] / vanilla - 1.0,
+                "coverage": coverage_of(at_target, marked),
+            },
         }
         return rows, numbers, result
 
-    def selected(self, name: str, names: frozenset[str]) -> float:
-        """Return the processor seconds of a series with just these regions."""
+    def selecting(self, name: str, names: frozenset[str]) -> dict[str, str]:
+        """Return the variables that make a build measure just these regions."""
         path = self.folder / f"{name}.filter"
         path.write_text(format_filter(names))
-        self.build(QUIPU_FILTER=str(path), QUIPU_ONLY_SELECTED="1")
-        return self.series()[0]
+        return {"QUIPU_FILTER": str(path), "QUIPU_ONLY_SELECTED": "1"}
 
     def at_target(self) -> PathCosts:
         """Return what regions take at the target, in a run of its own."""
-        folder = self.folder / "target"
-        run([f"{self.folder}/hydro", str(TARGET), str(STEPS)], {"n": TARGET}, 1, folder, LaunchOptions())
+        folder = self.folder / "at-target"
+        run([f"{self.folder}/target", str(TARGET), str(STEPS)], {"n": TARGET}, 1, folder, LaunchOptions())
         return reference(scan_runs(folder)[0][0])
 
     def executed(self, name: str) -> int:
-        """Return how many functions a small run of the present build enters."""
-        archive = run([f"{self.folder}/hydro", "20", "3"], {"n": 20}, 1, self.folder / name, LaunchOptions())
+        """Return how many functions a small run of a program enters."""
+        archive = run([f"{self.folder}/{name}", "20", "3"], {"n": 20}, 1, self.folder / f"{name}-run", LaunchOptions())
         tree = read_archive(archive.path, values=False).tree
         found = {tree.region_of(path) for path in range(len(tree))}
         return len({region.name for region in found if region.kind is RegionKind.FUNCTION})

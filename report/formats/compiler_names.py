@@ -1,7 +1,7 @@
 """Linker names of the same function in programs of different compilers.
 
-Filters are made from names that clang and flang give; Score-P sees those of the compiler behind `scorep`. C names are the
-same everywhere. Of C++ constructors and destructors GCC may emit another variant (Itanium C++ ABI, 5.1.4.3).
+Filters are made from names that clang and flang give; Score-P sees those of the compiler behind `scorep`. C names are
+the same everywhere. Of C++ constructors and destructors GCC may emit another variant (Itanium C++ ABI, 5.1.4.3).
 Fortran: flang writes _QMmodPproc, _QMmodFhostPproc, _QQmain (flang's doc BijectiveInternalNameUniquing), gfortran
 __mod_MOD_proc, proc.N with a number of its own, MAIN__.
 """

@@ -10,28 +10,35 @@
 #include <mpi.h>
 #endif
 
-static double area(const Mesh &mesh, int element) {
-    double sum = 0;
+/// The corners of an element, as every kernel needs them first.
+static inline void gather(const Mesh &mesh, int element, double (&x)[4], double (&y)[4]) {
     for (int a = 0; a < 4; a++) {
-        int here = mesh.corner(element, a), next = mesh.corner(element, (a + 1) & 3);
-        sum += mesh.x(here) * mesh.y(next) - mesh.x(next) * mesh.y(here);
+        const int node = mesh.corner(element, a);
+        x[a] = mesh.x(node);
+        y[a] = mesh.y(node);
     }
-    return 0.5 * sum;
+}
+
+static inline double area(const double (&x)[4], const double (&y)[4]) {
+    return 0.5 * ((x[2] - x[0]) * (y[3] - y[1]) - (x[3] - x[1]) * (y[2] - y[0]));
 }
 
 void computePressures(Mesh &mesh, const Material &material) {
-    for (int element = 0; element < mesh.elements(); element++)
-        mesh.setPressure(element, material.pressure(mesh.mass(element) / area(mesh, element), mesh.energy(element)));
+    double x[4], y[4];
+    for (int element = 0; element < mesh.elements(); element++) {
+        gather(mesh, element, x, y);
+        mesh.setPressure(element, material.pressure(mesh.mass(element) / area(x, y), mesh.energy(element)));
+    }
 }
 
 void computeForces(Mesh &mesh, double dt) {
+    double x[4], y[4];
     for (int element = 0; element < mesh.elements(); element++) {
-        double p = dt * mesh.pressure(element);
+        gather(mesh, element, x, y);
+        double p = 0.5 * dt * mesh.pressure(element);
         for (int a = 0; a < 4; a++) {
-            int before = mesh.corner(element, (a + 3) & 3), here = mesh.corner(element, a);
-            int next = mesh.corner(element, (a + 1) & 3);
-            double nx = 0.5 * (mesh.y(next) - mesh.y(before)), ny = -0.5 * (mesh.x(next) - mesh.x(before));
-            mesh.accelerate(here, p * nx, p * ny);
+            int before = (a + 3) & 3, next = (a + 1) & 3;
+            mesh.accelerate(mesh.corner(element, a), p * (y[next] - y[before]), p * (x[before] - x[next]));
         }
     }
 }
@@ -58,8 +65,10 @@ void moveNodes(Mesh &mesh, double dt) {
 }
 
 void updateEnergies(Mesh &mesh, double dt) {
+    double x[4], y[4];
     for (int element = 0; element < mesh.elements(); element++) {
-        double before = area(mesh, element), work = 0;
+        gather(mesh, element, x, y);
+        double before = area(x, y), work = 0;
         for (int a = 0; a < 4; a++) {
             int node = mesh.corner(element, a);
             work += mesh.velocityX(node) * mesh.velocityX(node) + mesh.velocityY(node) * mesh.velocityY(node);
@@ -69,9 +78,11 @@ void updateEnergies(Mesh &mesh, double dt) {
 }
 
 double timeStep(const Mesh &mesh) {
-    double least = 1.0;
-    for (int element = 0; element < mesh.elements(); element++)
-        least = std::fmin(least, std::sqrt(area(mesh, element)) / (1.0 + std::sqrt(std::fabs(mesh.energy(element)))));
+    double least = 1.0, x[4], y[4];
+    for (int element = 0; element < mesh.elements(); element++) {
+        gather(mesh, element, x, y);
+        least = std::fmin(least, std::sqrt(area(x, y)) / (1.0 + std::sqrt(std::fabs(mesh.energy(element)))));
+    }
     return 0.05 * least;
 }
 
