@@ -27,9 +27,10 @@ test-address test-thread test-undefined: packages-test build
 	@ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0 TSAN_OPTIONS=ignore_noninstrumented_modules=1 \
 	    QUIPU_HOME=$(CURDIR)/build/$@/home PATH=$(CURDIR)/build/$@/home/bin:$(PATH) XDG_CACHE_HOME=$(CURDIR)/build/$@/cache $(PY) -m pytest
 
-# Two workers: one for the tests that start ranks (tests/conftest.py), one for all others.
+# Three workers on two cores: one for the tests that start ranks, one that begins with those that wait for Slurm
+# (tests/conftest.py), one for all others.
 test: packages-test build
-	@$(PY) -m pytest --numprocesses 2
+	@$(PY) -m pytest --numprocesses 3
 
 lint: packages-test build
 	@.ci/lint

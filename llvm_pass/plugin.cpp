@@ -1,6 +1,7 @@
 //===- plugin.cpp - where the pass enters the pipeline ---------------------===//
 #include "callgraph.h"
 #include "instrument.h"
+#include "marks.h"
 
 #include "llvm/Analysis/GlobalsModRef.h"
 #include "llvm/Passes/PassBuilder.h"
@@ -13,8 +14,10 @@ extern "C" __attribute__((visibility("default"))) PassPluginLibraryInfo llvmGetP
     return {LLVM_PLUGIN_API_VERSION, "quipu", "1", [](PassBuilder &PB) {
                 // Facts are written as assembly; flang does not set up the parser for it.
                 InitializeNativeTargetAsmParser();
-                PB.registerPipelineStartEPCallback(
-                    [](ModulePassManager &MPM, OptimizationLevel) { MPM.addPass(quipu::CallGraphPass()); });
+                PB.registerPipelineStartEPCallback([](ModulePassManager &MPM, OptimizationLevel) {
+                    MPM.addPass(quipu::CallGraphPass());
+                    MPM.addPass(quipu::MarkPass());
+                });
                 PB.registerOptimizerEarlyEPCallback([](ModulePassManager &MPM, OptimizationLevel Level) {
                     MPM.addPass(quipu::InstrumentPass());
                     // A stale answer would let later passes move loads over the calls that were inserted.
@@ -25,6 +28,8 @@ extern "C" __attribute__((visibility("default"))) PassPluginLibraryInfo llvmGetP
                     [](StringRef Name, ModulePassManager &MPM, ArrayRef<PassBuilder::PipelineElement>) {
                         if (Name == "quipu-callgraph")
                             MPM.addPass(quipu::CallGraphPass());
+                        else if (Name == "quipu-marks")
+                            MPM.addPass(quipu::MarkPass());
                         else if (Name == "quipu")
                             MPM.addPass(quipu::InstrumentPass());
                         else

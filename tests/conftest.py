@@ -30,15 +30,21 @@ os.environ.setdefault("XDG_CACHE_HOME", str(TESTS.parent / "build" / "cache"))
 sys.path.insert(0, str(TESTS / "examples"))
 # Most tests of these start several ranks, which want all cores: one after the other, in one of the workers.
 OF_RANKS = ("tests/mpi/", "tests/chain/", "tests/examples/", "tests/cli/test_chain.py")
+OF_SLURM = "tests/agent/campaign/test_slurm.py"
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """With pytest-xdist, one worker runs the tests that start ranks, beginning with them; the others share the rest."""
+    """With pytest-xdist, one worker runs the tests that start ranks, beginning with them; the others share the rest.
+
+    Those of Slurm, which mostly wait for it, are together too: they share one cluster.
+    """
     from xdist.scheduler import LoadScopeScheduling
 
     class RanksTogether(LoadScopeScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
+            if nodeid.startswith(OF_SLURM):
+                return "slurm"
             return "ranks" if nodeid.startswith(OF_RANKS) else nodeid
 
     return RanksTogether(config, log)

@@ -16,9 +16,9 @@ from quipu.modeling.pmnf.model import Model
 from quipu.report.text import core_hours, percent
 
 from ..merge.experiment import load_experiment, scan_runs
-from .campaign import Progress, Task
 from .file import Campaign, Point
 from .search import SearchPlan
+from .task import Progress, Task
 
 
 def chosen_batches(campaign: Campaign, progress: Progress) -> Iterator[list[Task]]:

@@ -14,9 +14,9 @@ from ..archive.metadata import configuration_name
 from ..archive.run_json import read_json, write_json
 from ..launch.process import run_process
 from .build import build
-from .campaign import Progress
 from .file import Campaign, Point
 from .repetition import LaunchOptions, launch_settings
+from .task import Progress
 
 FILE = "baseline.json"
 

@@ -11,12 +11,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
 
 import psutil
 from quipu.modeling.errors import EnvironmentProblem, FormatError, MeasurementError, QuipuError
 
-from ..archive.metadata import configuration_name
 from ..archive.run import RunArchive
 from ..launch.raw_folder import PREFIX, RankFile, read_launch, read_rank_file
 from ..merge.experiment import scan_runs
@@ -26,64 +24,9 @@ from .build import build
 from .file import Campaign, Point
 from .oversubscription import oversubscription_warning
 from .repetition import LaunchOptions, RunFailed, RunInterrupted, run
+from .task import Execution, Outcome, Progress, Silent, Task
 
 LOCK_FILE = ".campaign.lock"
-
-
-@dataclass(frozen=True)
-class Task:
-    """One run to do: a point, and which repetition of it in this experiment it will be (from 1)."""
-
-    point: Point
-    parameters: Mapping[str, float]
-    repetition: int
-
-    @property
-    def name(self) -> str:
-        """The task as a person reads it: "p=4,n=100000 (repetition 2)"."""
-        return f"{configuration_name(self.parameters)} (repetition {self.repetition})"
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What became of a task: its archive, or the error."""
-
-    task: Task
-    seconds: float
-    archive: Path | None = None
-    error: str = ""
-
-
-class Progress(Protocol):
-    """Learns what happens; the command line draws it."""
-
-    def planned(self, tasks: Sequence[Task], finished: int) -> None:
-        """These runs are to do, and so many are on the disk already."""
-
-    def started(self, task: Task, number: int) -> None:
-        """Run `number` (from 1) of the planned ones begins."""
-
-    def ended(self, outcome: Outcome) -> None:
-        """A run ended, well or not."""
-
-    def note(self, text: str) -> None:
-        """Something that the user should know."""
-
-
-class Silent:
-    """Progress that nobody watches."""
-
-    def planned(self, tasks: Sequence[Task], finished: int) -> None:
-        """Do nothing."""
-
-    def started(self, task: Task, number: int) -> None:
-        """Do nothing."""
-
-    def ended(self, outcome: Outcome) -> None:
-        """Do nothing."""
-
-    def note(self, text: str) -> None:
-        """Do nothing."""
 
 
 @dataclass(frozen=True)
@@ -113,53 +56,83 @@ Launch = Callable[[Sequence[str], Mapping[str, float], int | None, Path, LaunchO
 Choose = Callable[[Campaign, Progress], Iterator[list[Task]]]
 
 
+@dataclass(frozen=True)
+class Here:
+    """Runs one after the other on this machine (or wherever the launcher of the command puts them)."""
+
+    launch: Launch = run
+
+    def busy(self, directory: Path) -> frozenset[tuple[str, int]]:
+        """Return nothing: who launched runs here holds the lock of the experiment."""
+        return frozenset()
+
+    def outcomes(
+        self, campaign: Campaign, tasks: Sequence[Task], options: LaunchOptions, progress: Progress
+    ) -> Iterator[Outcome]:
+        """Do the runs; yield what becomes of each."""
+        for task in tasks:
+            progress.started(task)
+            yield measured(campaign, task, options, self.launch)
+
+
 def run_campaign(
     campaign: Campaign,
     progress: Progress | None = None,
     options: LaunchOptions | None = None,
     *,
     stop_on_failure: bool = False,
-    launch: Launch = run,
+    execution: Execution | None = None,
     choose: Choose | None = None,
 ) -> CampaignResult:
     """Run what of a campaign is not complete on the disk yet; the points of a repetition in ascending order.
 
     Runs that failed or are partial are done again, once per invocation; a failing run does not stop the others unless
     `stop_on_failure`. Raw folders that an interruption left are merged first. Points with more ranks than processors
-    are named before the first run. choose: says which runs to do, a batch after the other, instead of all points.
+    are named before the first run. execution: how runs are done, None: `Here`. choose: says which runs to do, a batch
+    after the other, instead of all points.
 
     Raises MeasurementError if another campaign works in the folder, the build fails, or the folder holds runs with
     other parameters; EnvironmentProblem if a part of Quipu is missing.
     """
-    progress = progress or Silent()
+    progress, execution = progress or Silent(), execution or Here()
     directory = campaign.directory
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise MeasurementError(f"{directory}: cannot hold the experiment: {error.strerror or error}") from error
     with locked(directory):
-        recover(directory, progress)
+        recover(directory, progress, execution.busy(directory))
         tasks, finished = remaining(campaign, progress)
         if text := advice(campaign):
             progress.note(text)
         if tasks and campaign.build:
             build(campaign)
-        if warning := oversubscription_warning(campaign, sorted({task.point for task in tasks})):
+        here = campaign.scheduler is None
+        if here and (warning := oversubscription_warning(campaign, sorted({task.point for task in tasks}))):
             progress.note(warning)
         how = _options(campaign, options, progress)
         outcomes: list[Outcome] = []
-        for batch in iter([tasks]) if choose is None else choose(campaign, progress):
+        for batch in iter([tasks]) if choose is None else _chosen(campaign, progress, choose):
             progress.planned(batch, finished + len(outcomes))
-            for number, task in enumerate(batch, start=1):
-                progress.started(task, number)
-                outcome, interrupted = _outcome(campaign, task, how, launch)
+            before = len(outcomes)
+            for outcome in execution.outcomes(campaign, batch, how, progress):
                 outcomes.append(outcome)
                 progress.ended(outcome)
-                if interrupted or (stop_on_failure and outcome.error):
-                    return CampaignResult(directory, finished, tuple(outcomes), len(batch) - number, interrupted)
+                if outcome.interrupted or (stop_on_failure and outcome.error):
+                    left = max(len(batch) - (len(outcomes) - before), 0)
+                    return CampaignResult(directory, finished, tuple(outcomes), left, outcome.interrupted)
+        if not here:
+            recover(directory, progress, execution.busy(directory))  # what jobs left that ended before their runs
         if campaign.grid is None and (text := advice(campaign, directory)):
             progress.note(text)
         return CampaignResult(directory, finished, tuple(outcomes))
+
+
+def _chosen(campaign: Campaign, progress: Progress, choose: Choose) -> Iterator[list[Task]]:
+    """Yield an empty batch, which waits for jobs that are still at work, and then what is chosen."""
+    if campaign.scheduler is not None:
+        yield []
+    yield from choose(campaign, progress)
 
 
 def _options(campaign: Campaign, options: LaunchOptions | None, progress: Progress) -> LaunchOptions:
@@ -184,8 +157,8 @@ def _options(campaign: Campaign, options: LaunchOptions | None, progress: Progre
     )
 
 
-def _outcome(campaign: Campaign, task: Task, options: LaunchOptions, launch: Launch) -> tuple[Outcome, bool]:
-    """Do one run; return what became of it, and whether the user interrupted it."""
+def measured(campaign: Campaign, task: Task, options: LaunchOptions, launch: Launch) -> Outcome:
+    """Do one run; return what became of it. Raises EnvironmentProblem."""
     began = time.monotonic()
     path, text, interrupted = None, "", False
     try:
@@ -198,7 +171,7 @@ def _outcome(campaign: Campaign, task: Task, options: LaunchOptions, launch: Lau
         interrupted = isinstance(error, RunInterrupted)
         if isinstance(error, RunFailed) and error.archive is not None:
             path = error.archive.path
-    return Outcome(task, time.monotonic() - began, path, text), interrupted
+    return Outcome(task, time.monotonic() - began, path, text, interrupted)
 
 
 def remaining(campaign: Campaign, progress: Progress) -> tuple[list[Task], int]:
@@ -229,15 +202,17 @@ def remaining(campaign: Campaign, progress: Progress) -> tuple[list[Task], int]:
     return tasks, done
 
 
-def recover(directory: Path, progress: Progress) -> None:
+def recover(directory: Path, progress: Progress, busy: frozenset[tuple[str, int]] = frozenset()) -> None:
     """Merge the raw folders that interrupted runs left: to complete runs if all is there, else to partial ones.
+
+    busy: host and process of runs that are at work elsewhere; theirs are left alone.
 
     Raises MeasurementError if processes of such a run still run: they would disturb what is measured next.
     """
     for raw in sorted(directory.glob(f"{PREFIX}*")):
         try:
             launch = read_launch(raw)
-            if launch.alive:
+            if launch.alive or (launch.agent_host, launch.agent_pid) in busy:
                 continue
             _expect_no_rank(raw)
             archive = merge_run(raw, directory, launch.metadata)

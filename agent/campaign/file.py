@@ -19,13 +19,14 @@ from quipu.modeling.process_grid import MOST_DIMENSIONS, RULES, ProcessGrid
 from ..launch.launchers import launch_command
 
 if TYPE_CHECKING:
+    from .jobs.plan import SchedulerPlan
     from .refine_file import RefinePlan
     from .search import SearchPlan
 
 Point = tuple[float, ...]
 
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
-_TABLES = {"experiment", "parameters", "environment", "search", "grid", "refine"}
+_TABLES = {"experiment", "parameters", "environment", "search", "grid", "refine", "scheduler"}
 _GRID = {"parameter", "dimensions", "rule"}
 _LAUNCHING = {"command", "launcher", "ranks", "platform", "compute", "rates"}
 _SETTINGS = {"name", "directory", "repetitions", "build", "timeout", "points", "clock", "filter", *_LAUNCHING}
@@ -40,7 +41,7 @@ class Campaign:
     `platform`, None if the command says how it is launched. rates: a file, by which simulated ranks compute. points: in
     the order in which they run (ascending, first parameter slowest). directory, filter_file and rates are below the
     folder of the file; there the build and the programs run, wherever the campaign is started from. grid:
-    the process grid, if the file declares it.
+    the process grid, if the file declares it. scheduler: how runs become jobs, None: they run here.
     """
 
     path: Path
@@ -62,6 +63,7 @@ class Campaign:
     search: SearchPlan | None = None
     refine: RefinePlan | None = None
     grid: ProcessGrid | None = None
+    scheduler: SchedulerPlan | None = None
 
     def extents_at(self, point: Point) -> tuple[int, ...]:
         """Return the extents of the declared process grid at a point, () if there is none."""
@@ -123,6 +125,7 @@ def read_campaign(path: Path | str) -> Campaign:
     rule = "balanced"                    # a name of process_grid.RULES
     [search]                             # measures what a prediction needs instead of all points; see read_search
     [refine]                             # how `quipu refine` chooses what to instrument; see read_refine
+    [scheduler]                          # each run is a job of a batch scheduler; see read_scheduler
 
     Values of a parameter may also be {from = 10, to = 100, step = 10} or {from = 1, to = 64, factor = 2}.
     """
@@ -187,6 +190,7 @@ class _Declaration:
             grid=self.grid(parameters),
             search=self.search(parameters),
             refine=self.refine(parameters),
+            scheduler=self.scheduler(parameters),
         )
 
     def grid(self, parameters: tuple[str, ...]) -> ProcessGrid | None:
@@ -221,6 +225,13 @@ class _Declaration:
         from .refine_file import read_refine  # selections: not needed to run all points
 
         return read_refine(self.content["refine"], parameters, self.path)
+
+    def scheduler(self, parameters: tuple[str, ...]) -> SchedulerPlan | None:
+        if "scheduler" not in self.content:
+            return None
+        from .jobs.plan import read_scheduler
+
+        return read_scheduler(self.content["scheduler"], parameters, self.timeout(), self.path)
 
     def launching(self) -> tuple[str | None, Path | None]:
         launcher = self.text_of("launcher", "") or None

@@ -30,10 +30,11 @@ from ..merge.experiment import load_experiment, scan_runs
 from ..source.callgraph import call_graph
 from .baseline import Baseline, measure_baseline
 from .build import build
-from .campaign import CampaignResult, Progress, Silent, locked, run_campaign
+from .campaign import CampaignResult, locked, run_campaign
 from .file import Campaign
 from .refine_file import RefinePlan
 from .repetition import LaunchOptions
+from .task import Progress, Silent
 from .selections import Chosen, coverage_of, executed, first_selection, hook_cost, next_selection, reference, target_of
 
 STATE = "refinement.json"
@@ -92,6 +93,8 @@ def refine(campaign: Campaign, progress: Progress | None = None, done: Done | No
     plan = campaign.refine
     if plan is None:
         raise MeasurementError(f"{campaign.path} has no table [refine]: add one, it may be empty")
+    if campaign.scheduler is not None:
+        raise MeasurementError(f"{campaign.path}: scheduler: a refinement runs here; leave the table out")
     if not campaign.build:
         raise MeasurementError(f"{campaign.path}: build is missing: the command that builds the program from anew")
     try:

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import typer
+from quipu.modeling.errors import UsageError
 
 from .output import say
 
 if TYPE_CHECKING:
-    from ..campaign.campaign import CampaignResult, Choose, Outcome, Task
+    from ..campaign.campaign import CampaignResult, Choose
+    from ..campaign.task import Execution, Outcome, Task
 
 _LONG = 5.0  # seconds; longer runs are announced
 
@@ -21,6 +23,7 @@ def command(
     *,
     file: Path = typer.Argument(..., metavar="FILE.toml", help="The declared experiment."),
     stop_on_error: bool = typer.Option(False, "--stop-on-error", help="Stop at the first run that fails."),
+    cancel: bool = typer.Option(False, "--cancel", help="Cancel the jobs that it left with a scheduler, and end."),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="Print nothing but errors."),
 ) -> None:
     """Run all points of a declared experiment, as often as it says.
@@ -42,17 +45,34 @@ def command(
         [search]
         target = {p = 64, n = 512}
         budget = "10%"
+    With a table [scheduler] each run is a job of Slurm, PBS, LSF or Flux:
+        [scheduler]
+        name = "slurm"
+        minutes = 30
     """
-    from ..campaign.campaign import Silent, run_campaign
+    from ..campaign.campaign import run_campaign
     from ..campaign.file import read_campaign
+    from ..campaign.task import Silent
 
     campaign = read_campaign(file)
+    progress = Silent() if quiet else Lines()
+    execution: Execution | None = None
+    if campaign.scheduler is not None:
+        from ..campaign.jobs.queue import scheduler_queue
+        from ..campaign.jobs.scheduled import Scheduled
+
+        execution = jobs = Scheduled(scheduler_queue(campaign.scheduler, campaign.directory))
+        if cancel:
+            say(jobs.cancel_all(campaign.directory))
+            return
+    elif cancel:
+        raise UsageError(f"--cancel: {file} has no table [scheduler], so that it has no jobs")
     choose: Choose | None = None
     if campaign.search is not None:
         from ..campaign.adaptive import chosen_batches
 
         choose = chosen_batches
-    result = run_campaign(campaign, Silent() if quiet else Lines(), stop_on_failure=stop_on_error, choose=choose)
+    result = run_campaign(campaign, progress, stop_on_failure=stop_on_error, execution=execution, choose=choose)
     if not quiet:
         _conclude(result)
     if result.exit_code:
@@ -75,7 +95,7 @@ class Lines:
         if finished:
             say(f"{finished} of {self._total} runs are complete already")
 
-    def started(self, task: Task, number: int) -> None:
+    def started(self, task: Task) -> None:
         """Show the run that begins, unless one like it just ended: then that line says enough."""
         if self._last is None or self._last > _LONG:
             self._draw(task.name, "", 0.0)

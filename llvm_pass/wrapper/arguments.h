@@ -11,6 +11,7 @@ struct CommandLine {
     std::vector<std::string> arguments; ///< without our own options
     std::string filter;                 ///< --quipu-filter=FILE
     bool naive = false;                 ///< --quipu-naive: the pass counts by one call per block
+    std::string inlined;                ///< --quipu-inlined=time|counts|off: what is kept of inlined functions
     bool all = false;                   ///< --quipu-all: hooks for small functions, too
     bool onlySelected = false;          ///< --quipu-only-selected: functions without a hook stay as they are
     bool off = false;                   ///< --quipu-off: the compiler alone, without pass and runtime

@@ -13,9 +13,10 @@ import pytest
 from profile_writer import rank_profile
 from quipu.agent.archive.metadata import RunMetadata
 from quipu.agent.archive.run import RunArchive
-from quipu.agent.campaign.campaign import LOCK_FILE, CampaignResult, Outcome, Silent, Task, locked, run_campaign
+from quipu.agent.campaign.campaign import LOCK_FILE, CampaignResult, Here, locked, run_campaign
 from quipu.agent.campaign.file import Campaign, read_campaign
 from quipu.agent.campaign.repetition import LaunchOptions, RunFailed, RunInterrupted
+from quipu.agent.campaign.task import Outcome, Silent, Task
 from quipu.agent.launch.process import Ending
 from quipu.agent.launch.raw_folder import write_launch
 from quipu.agent.merge.experiment import find_runs
@@ -129,8 +130,8 @@ class Watcher(Silent):
     def planned(self, tasks: Sequence[Task], finished: int) -> None:
         self.plan = (len(tasks), finished)
 
-    def started(self, task: Task, number: int) -> None:
-        self.names.append(f"{number}: {task.name}")
+    def started(self, task: Task) -> None:
+        self.names.append(task.name)
 
     def ended(self, outcome: Outcome) -> None:
         self.outcomes.append(outcome)
@@ -140,7 +141,7 @@ class Watcher(Silent):
 
 
 def go(folder: Path, bench: Bench, watcher: Watcher | None = None, stop: bool = False) -> CampaignResult:
-    return run_campaign(declare(folder), watcher, launch=bench, stop_on_failure=stop)
+    return run_campaign(declare(folder), watcher, execution=Here(bench), stop_on_failure=stop)
 
 
 def test_reading(tmp_path: Path) -> None:
@@ -213,8 +214,8 @@ def test_all_points_and_repetitions_small_ones_first(tmp_path: Path) -> None:
     result = go(tmp_path, bench, watcher)
     assert result.exit_code == 0
     assert watcher.plan == (8, 0)
-    assert watcher.names[0] == "1: p=1,n=50.5 (repetition 1)"
-    assert watcher.names[4] == "5: p=1,n=50.5 (repetition 2)"
+    assert watcher.names[0] == "p=1,n=50.5 (repetition 1)"
+    assert watcher.names[4] == "p=1,n=50.5 (repetition 2)"
     assert len(find_runs(tmp_path / "heat")) == 8
     assert bench.options[0].timeout == 60
     assert bench.options[0].environment == {"OMP_NUM_THREADS": "1"}
@@ -376,8 +377,8 @@ def test_a_damaged_archive_counts_as_not_done(tmp_path: Path) -> None:
 
 def test_build_runs_once_and_before(tmp_path: Path) -> None:
     text = HEAT.replace("timeout = 60", "build = \"sh -c 'echo built >> log'\"")
-    run_campaign(declare(tmp_path, text), launch=Bench(tmp_path))
-    run_campaign(declare(tmp_path, text), launch=Bench(tmp_path))
+    run_campaign(declare(tmp_path, text), execution=Here(Bench(tmp_path)))
+    run_campaign(declare(tmp_path, text), execution=Here(Bench(tmp_path)))
     assert (tmp_path / "log").read_text() == "built\n"
 
 
@@ -387,5 +388,5 @@ def test_build_runs_once_and_before(tmp_path: Path) -> None:
 def test_a_build_that_fails(tmp_path: Path, build: str, message: str) -> None:
     bench = Bench(tmp_path)
     with pytest.raises(MeasurementError, match=message):
-        run_campaign(declare(tmp_path, HEAT.replace("timeout = 60", f'build = "{build}"')), launch=bench)
+        run_campaign(declare(tmp_path, HEAT.replace("timeout = 60", f'build = "{build}"')), execution=Here(bench))
     assert bench.commands == []

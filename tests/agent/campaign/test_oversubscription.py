@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 from quipu.agent.archive.run import RunArchive
-from quipu.agent.campaign.campaign import Silent, Task, run_campaign
+from quipu.agent.campaign.campaign import Here, run_campaign
 from quipu.agent.campaign.file import Campaign, read_campaign
 from quipu.agent.campaign.oversubscription import oversubscription_warning
+from quipu.agent.campaign.task import Silent, Task
 
 HEAT = """
 [experiment]
@@ -60,12 +61,12 @@ def test_the_warning_comes_before_the_first_run(tmp_path: Path, monkeypatch: pyt
         def note(self, text: str) -> None:
             lines.append(text)
 
-        def started(self, task: Task, number: int) -> None:
+        def started(self, task: Task) -> None:
             lines.append(task.name)
 
     monkeypatch.setattr("quipu.agent.campaign.campaign.oversubscription_warning", lambda *_: "warning: crowded")
     with pytest.raises(KeyboardInterrupt):
-        run_campaign(declare(tmp_path), Said(), launch=_interrupted)
+        run_campaign(declare(tmp_path), Said(), execution=Here(_interrupted))
     assert lines[:2] == ["warning: crowded", "p=1,n=50 (repetition 1)"]
 
 

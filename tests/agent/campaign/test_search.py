@@ -11,9 +11,10 @@ from profile_writer import Node, rank_profile
 from quipu.agent.archive.metadata import RunMetadata
 from quipu.agent.archive.run import RunArchive
 from quipu.agent.campaign.adaptive import chosen_batches
-from quipu.agent.campaign.campaign import CampaignResult, Outcome, Silent, run_campaign
+from quipu.agent.campaign.campaign import CampaignResult, Here, run_campaign
 from quipu.agent.campaign.file import Campaign, read_campaign
 from quipu.agent.campaign.repetition import LaunchOptions
+from quipu.agent.campaign.task import Outcome, Silent
 from quipu.agent.merge.experiment import find_runs, load_experiment
 from quipu.agent.merge.run import merge_run
 from quipu.modeling.analysis import analyze
@@ -84,7 +85,7 @@ def declare(folder: Path, text: str = TEXT) -> Campaign:
 
 
 def go(folder: Path, program: Program, text: str = TEXT, notes: Silent | None = None) -> CampaignResult:
-    return run_campaign(declare(folder, text), notes, launch=program, choose=chosen_batches)
+    return run_campaign(declare(folder, text), notes, execution=Here(program), choose=chosen_batches)
 
 
 def test_ranges_constraints_and_the_plan_are_read(tmp_path: Path) -> None:

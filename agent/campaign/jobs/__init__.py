@@ -1,0 +1,1 @@
+"""Runs of a campaign as jobs of a batch scheduler."""

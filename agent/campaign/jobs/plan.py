@@ -1,0 +1,132 @@
+"""The [scheduler] table of a campaign file: each run is a job of a batch scheduler."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated
+
+import msgspec
+from quipu.modeling.documents import Positive, typed
+from quipu.modeling.errors import FormatError
+
+SCHEDULERS = ("slurm", "pbs", "pbs_classic", "lsf", "flux", "cobalt")
+"""Batch schedulers that psij submits to; pbs_classic is Torque."""
+_MARGIN = 5.0
+"""Minutes that a job gets beyond the time limit of its run: to start, to stop the run, and to merge what it counted."""
+_RANKS = re.compile(r"\{([A-Za-z_]\w*)\}|[1-9]\d{0,8}")
+
+
+@dataclass(frozen=True)
+class SchedulerPlan:
+    """How runs become jobs.
+
+    name: one of `SCHEDULERS`. minutes: a job's time limit. ranks: text with {parameter} in it, or a number; empty: as
+    the launcher's options say. ranks_per_node: None: the scheduler's choice. at_once: jobs in the queue at a time.
+    options: further ones of the scheduler, by name. poll: seconds between two looks at the queue.
+    """
+
+    name: str
+    minutes: float
+    ranks: str = ""
+    ranks_per_node: int | None = None
+    cores_per_rank: int = 1
+    queue: str | None = None
+    account: str | None = None
+    reservation: str | None = None
+    exclusive: bool = False
+    at_once: int = 8
+    poll: float = 15.0
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    def ranks_at(self, parameters: Mapping[str, float]) -> int | None:
+        """Return the number of ranks of a job, None if the file does not say. Raises ValueError if it is none."""
+        if not self.ranks:
+            return None
+        found = _RANKS.fullmatch(self.ranks)
+        value = parameters[found[1]] if found is not None and found[1] else float(self.ranks)
+        if value < 1 or value != int(value):
+            raise ValueError(f"{value:g} is no number of ranks")
+        return int(value)
+
+    def nodes(self, ranks: int) -> int | None:
+        """Return how many nodes so many ranks take, None if the scheduler decides."""
+        return None if self.ranks_per_node is None else math.ceil(ranks / self.ranks_per_node)
+
+
+@dataclass
+class _Table:
+    name: str
+    minutes: Annotated[float, msgspec.Meta(gt=0, le=1e6)] | None = None
+    ranks: str | Positive = ""
+    ranks_per_node: Positive | None = None
+    cores_per_rank: Positive = 1
+    queue: str | None = None
+    account: str | None = None
+    reservation: str | None = None
+    exclusive: bool = False
+    at_once: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = SchedulerPlan.at_once
+    poll: Annotated[float, msgspec.Meta(ge=0.1, le=3600)] = SchedulerPlan.poll
+    options: dict[str, str | int] = field(default_factory=dict)
+
+
+_KEYS = tuple(entry.name for entry in msgspec.structs.fields(msgspec.defstruct("Keys", [*_Table.__annotations__])))
+
+
+def read_scheduler(table: object, parameters: Sequence[str], timeout: float | None, source: object) -> SchedulerPlan:
+    """Return the content of the table. Raises FormatError that names `source` and the key at fault.
+
+    [scheduler]
+    name = "slurm"                       # or pbs, pbs_classic, lsf, flux, cobalt
+    minutes = 30                         # time limit of a job; not needed if the campaign has a timeout
+    ranks = "{p}"                        # optional, as are the following; else as the launcher's options say
+    ranks_per_node = 48
+    cores_per_rank = 1
+    queue = "standard"                   # partition
+    account = "project"
+    reservation = "name"
+    exclusive = true                     # nodes are not shared with other jobs
+    at_once = 8                          # jobs in the queue at a time
+    poll = 15                            # seconds between two looks at the queue
+    options = {constraint = "haswell"}   # further options of the scheduler
+    """
+    if not isinstance(table, dict):
+        raise FormatError(source, "scheduler: should be a table: [scheduler]")
+    if unknown := sorted(table.keys() - set(_KEYS)):
+        raise FormatError(source, f"scheduler.{unknown[0]} is unknown; [scheduler] has {', '.join(sorted(_KEYS))}")
+    found = typed(table, _Table, source)
+    if found.name not in SCHEDULERS:
+        raise FormatError(source, f"scheduler.name: {found.name!r} is none of {', '.join(SCHEDULERS)}")
+    ranks = str(found.ranks)
+    match = _RANKS.fullmatch(ranks)
+    if ranks and (match is None or (match[1] and match[1] not in parameters)):
+        raise FormatError(source, 'scheduler.ranks: should be a parameter like "{p}", or a whole number above 0')
+    texts = (found.queue, found.account, found.reservation, *found.options, *map(str, found.options.values()))
+    if strange := [text for text in texts if text is not None and not _is_plain(text)]:
+        raise FormatError(source, f"scheduler: {strange[0]!r} holds characters that no scheduler takes")
+    minutes = found.minutes
+    if minutes is None:
+        if timeout is None:
+            raise FormatError(source, "scheduler.minutes is missing: the time limit of a job")
+        minutes = timeout / 60 + _MARGIN
+    return SchedulerPlan(
+        found.name,
+        minutes,
+        ranks,
+        found.ranks_per_node,
+        found.cores_per_rank,
+        found.queue,
+        found.account,
+        found.reservation,
+        found.exclusive,
+        found.at_once,
+        found.poll,
+        {name: str(value) for name, value in found.options.items()},
+    )
+
+
+def _is_plain(text: str) -> bool:
+    """Whether a text can stand between quotes in a line of a job script."""
+    return bool(text) and text.isprintable() and not set(text) & set("\"'`$\\")

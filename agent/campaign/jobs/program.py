@@ -1,0 +1,53 @@
+"""What a job runs: `python -m quipu.agent.campaign.jobs.program FOLDER` measures what task.json there says, once."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from pathlib import Path
+
+from quipu.modeling.errors import QuipuError
+
+from ..repetition import RunFailed, run
+from .folder import JobFolder, Result
+
+BEAT = 10.0
+"""Seconds between two signs that a run is at work: rare enough to disturb nothing that is measured."""
+
+
+def main(folder: Path) -> int:
+    """Claim the job and measure; return 0 also if somebody else has it, so that no scheduler tries again."""
+    job = JobFolder(folder)
+    if not folder.is_dir() or not job.take():
+        return 0
+    with job.output.open("ab") as output:
+        os.dup2(output.fileno(), 1)
+        os.dup2(output.fileno(), 2)
+    ended = threading.Event()
+    threading.Thread(target=_beat, args=(job, ended), daemon=True).start()
+    began = time.monotonic()
+    try:
+        asked = job.asked()
+        archive = run(asked.command, asked.parameters, None, Path(asked.experiment), asked.options())
+        result = Result(time.monotonic() - began, archive.path.name)
+    except QuipuError as error:
+        kept = error.archive.path.name if isinstance(error, RunFailed) and error.archive is not None else None
+        result = Result(time.monotonic() - began, kept, str(error))
+    finally:
+        ended.set()
+    job.end(result)
+    return 1 if result.error else 0
+
+
+def _beat(job: JobFolder, ended: threading.Event) -> None:
+    while not ended.wait(BEAT):
+        try:
+            job.beat()
+        except OSError:  # the next one may do
+            continue
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

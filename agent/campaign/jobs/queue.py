@@ -1,0 +1,152 @@
+"""Batch schedulers through psij: submit a job, ask for it, cancel it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from quipu.modeling.errors import EnvironmentProblem, QuipuError
+
+from .folder import FOLDER, JobFolder
+from .plan import SchedulerPlan
+
+State = Literal["waiting", "running", "ended", "unknown"]
+_EVER = 1 << 30
+
+
+class SubmissionFailed(QuipuError):
+    """The scheduler took no job. later: because it does not answer; then it may have taken it all the same."""
+
+    def __init__(self, message: str, later: bool) -> None:
+        """Keep whether it is worth to ask again."""
+        super().__init__(message)
+        self.later = later
+
+
+class Queue(Protocol):
+    """What a campaign needs of a scheduler. What `state` says may be late or wrong: results of jobs decide."""
+
+    plan: SchedulerPlan
+
+    def submit(self, job: JobFolder, ranks: int) -> str:
+        """Submit a job; return the scheduler's number. Raises SubmissionFailed."""
+
+    def adopt(self, job: JobFolder, native: str) -> None:
+        """Watch a job that an earlier invocation submitted."""
+
+    def state(self, job: JobFolder) -> State:
+        """Return what becomes of a job that was submitted or adopted, as far as the scheduler says.
+
+        unknown: it does not know the job any more; it has ended, or a controller restarted from an older state.
+        """
+
+    def cancel(self, job: JobFolder) -> str:
+        """Ask the scheduler to end a job; return what it has against that, mostly nothing."""
+
+
+class PsijQueue:
+    """A scheduler by way of psij-python, which knows the commands and scripts of each."""
+
+    def __init__(self, plan: SchedulerPlan, experiment: Path) -> None:
+        """Raises EnvironmentProblem if psij is missing."""
+        try:
+            import psij
+        except ImportError as error:
+            raise EnvironmentProblem(
+                f"scheduler {plan.name!r} needs psij-python: pip install 'quipu[schedulers]'"
+            ) from error
+        self._psij = psij
+        self.plan = plan
+        executor = psij.JobExecutor.get_instance(plan.name)
+        config = executor.config
+        # A scheduler that does not answer for a while has not lost its jobs; psij would call them failed.
+        for name, value in (
+            ("queue_polling_interval", plan.poll),
+            ("initial_queue_polling_delay", min(plan.poll, 2.0)),
+            ("queue_polling_error_threshold", _EVER),
+        ):
+            if hasattr(config, name):
+                setattr(config, name, value)
+        if hasattr(executor, "work_directory"):
+            executor.work_directory = (experiment / FOLDER / "scripts").absolute()
+        self._executor = executor
+        self._known: dict[str, Any] = {}
+
+    def submit(self, job: JobFolder, ranks: int) -> str:
+        """Submit a job; return the scheduler's number. Raises SubmissionFailed."""
+        psij, plan = self._psij, self.plan
+        nodes = plan.nodes(ranks)
+        resources = psij.ResourceSpecV1(
+            node_count=nodes,
+            process_count=ranks if nodes is None else None,
+            processes_per_node=None if nodes is None else min(ranks, plan.ranks_per_node or ranks),
+            cpu_cores_per_process=plan.cores_per_rank,
+            exclusive_node_use=plan.exclusive,
+        )
+        attributes = psij.JobAttributes(
+            duration=timedelta(minutes=plan.minutes),
+            queue_name=plan.queue,
+            account=plan.account,
+            reservation_id=plan.reservation,
+            custom_attributes=_custom(plan) or None,
+        )
+        spec = psij.JobSpec(
+            executable=sys.executable,
+            arguments=["-P", "-m", "quipu.agent.campaign.jobs.program", str(job.path.absolute())],
+            directory=job.path.absolute(),
+            name=job.name,
+            inherit_environment=True,
+            resources=resources,
+            attributes=attributes,
+        )
+        known = psij.Job(spec)
+        try:
+            self._executor.submit(known)
+        except (psij.SubmitException, psij.InvalidJobException, OSError) as error:
+            raise SubmissionFailed(f"{plan.name}: {' '.join(str(error).split())}", later=not self._answers()) from error
+        self._known[job.path.name] = known
+        return str(known.native_id)
+
+    def _answers(self) -> bool:
+        """Whether the scheduler lists its jobs."""
+        try:
+            self._executor.list()
+        except (OSError, subprocess.SubprocessError, self._psij.SubmitException):
+            return False
+        return True
+
+    def adopt(self, job: JobFolder, native: str) -> None:
+        """Watch a job that an earlier invocation submitted."""
+        known = self._psij.Job()
+        self._executor.attach(known, native)
+        self._known[job.path.name] = known
+
+    def state(self, job: JobFolder) -> State:
+        """Return what psij last saw of a job. It calls those completed that the scheduler does not list any more."""
+        state = self._known[job.path.name].status.state
+        if state.final:
+            return "unknown" if state == self._psij.JobState.COMPLETED else "ended"
+        return "running" if state == self._psij.JobState.ACTIVE else "waiting"
+
+    def cancel(self, job: JobFolder) -> str:
+        """Ask the scheduler to end a job; return what it has against that."""
+        try:
+            self._executor.cancel(self._known[job.path.name])
+        except (self._psij.SubmitException, OSError) as error:
+            return " ".join(str(error).split())
+        return ""
+
+
+def _custom(plan: SchedulerPlan) -> Mapping[str, str]:
+    """Return the further options as psij names them: those of Torque have the prefix of PBS."""
+    kind = "pbs" if plan.name == "pbs_classic" else plan.name
+    return {f"{kind}.{name}": value for name, value in plan.options.items()}
+
+
+def scheduler_queue(plan: SchedulerPlan, experiment: Path) -> Queue:
+    """Return the queue of a plan. Raises EnvironmentProblem if what it needs is missing."""
+    return PsijQueue(plan, experiment)

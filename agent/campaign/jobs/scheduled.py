@@ -1,0 +1,246 @@
+"""A campaign's runs as jobs: submitted, watched over restarts of campaign and scheduler, each measured at most once."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from quipu.modeling.errors import FormatError, MeasurementError, QuipuError
+
+from ...installation import native_file
+from ...launch.launchers import LaunchRequest, plan_launch
+from ..file import Campaign
+from ..repetition import LaunchOptions
+from ..task import Outcome, Progress, Task
+from .folder import Asked, JobFolder, Result, unsettled
+from .program import BEAT
+from .queue import Queue, SubmissionFailed
+
+_LOOK = 1.0  # seconds between two looks at the folders of jobs
+_SILENT = 6 * BEAT
+"""Seconds without a sign until a run whose job has ended is given up: also what a network file system may delay one."""
+_PATIENCE = 600.0
+"""Seconds for which a scheduler may take no job before the campaign stops asking: its controller may be restarting."""
+_TRIES = 3  # times that a run is submitted whose jobs the scheduler forgets
+
+
+@dataclass
+class _Watched:
+    """A job in flight. seen: its last sign, and when that was first seen here (time.monotonic)."""
+
+    job: JobFolder
+    task: Task
+    seen: tuple[int, float]
+    native: str = ""
+    submitted: float = 0.0
+
+
+class Scheduled:
+    """Runs as jobs of a queue (`Execution`).
+
+    silent: seconds without a sign of life until a run whose job has ended counts as lost. patience: seconds for which
+    the scheduler may refuse jobs.
+    """
+
+    def __init__(self, queue: Queue, silent: float = _SILENT, patience: float = _PATIENCE, look: float = _LOOK) -> None:
+        """Jobs go to `queue`."""
+        self.queue = queue
+        self._silent, self._patience, self._look = silent, patience, look
+        self._tries: Counter[str] = Counter()
+
+    def busy(self, directory: Path) -> frozenset[tuple[str, int]]:
+        """Return host and process of jobs that are at work, or may be."""
+        claims = (job.claim() for job in unsettled(directory) if _result(job) is None)
+        return frozenset((claim.host, claim.pid) for claim in claims if claim is not None and not claim.given_up)
+
+    def outcomes(
+        self, campaign: Campaign, tasks: Sequence[Task], options: LaunchOptions, progress: Progress
+    ) -> Iterator[Outcome]:
+        """Submit the runs, and wait for them and for those that an earlier invocation left; yield what becomes of each.
+
+        After an interruption jobs go on; the next invocation finds them.
+        """
+        flight = self._adopted(campaign, progress)
+        left = _without(tasks, [one.task for one in flight])
+        refused: float | None = None
+        said = False
+        try:
+            while flight or left:
+                while left and len(flight) < self.queue.plan.at_once and (refused is None or self._asks_again(refused)):
+                    try:
+                        flight.append(self._submitted(campaign, left[0], options))
+                    except SubmissionFailed as error:
+                        refused = refused or time.monotonic()
+                        if not error.later or time.monotonic() - refused > self._patience:
+                            raise
+                        if not said:
+                            progress.note(f"{error}; asking again for {self._patience / 60:.0f} minutes")
+                        said = True
+                        break
+                    progress.started(left.pop(0))
+                    refused, said = None, False
+                for one in list(flight):
+                    outcome = self._outcome(campaign, one)
+                    if outcome is not None:
+                        flight.remove(one)
+                    if isinstance(outcome, Outcome):
+                        yield outcome
+                    elif outcome is not None:
+                        progress.note(f"{outcome.name}: the scheduler lost its job before the run began; once more")
+                        self._tries[outcome.name] += 1
+                        left.append(outcome)
+                if flight or left:
+                    time.sleep(self._look)
+        except KeyboardInterrupt:
+            where = f"the same command waits for them, and cancels them with --cancel: {campaign.path}"
+            task = flight[0].task if flight else left[0]
+            text = f"stopped to wait for {len(flight)} jobs, which go on; {where}"
+            yield Outcome(task, 0.0, error=text, interrupted=True)
+
+    def cancel_all(self, directory: Path) -> str:
+        """Cancel the jobs that invocations left; return what was done, for the user."""
+        cancelled, refusals = 0, []
+        for job in unsettled(directory):
+            if _result(job) is not None:
+                continue
+            native = job.native()
+            began = not job.take(given_up=True)  # a job that was not submitted yet, or waits, will do nothing
+            if native:
+                self.queue.adopt(job, native)
+                if text := self.queue.cancel(job):
+                    refusals.append(f"job {native}: {text}")
+            if not began:
+                job.settle(failed=False)
+            cancelled += 1
+        if refusals:
+            raise MeasurementError("; ".join(refusals))
+        return f"{cancelled} jobs were cancelled" if cancelled else "no job is waiting or running"
+
+    def _asks_again(self, refused: float) -> bool:
+        """Whether it is time to try a scheduler again that took no job: every few seconds."""
+        return int((time.monotonic() - refused) / self._look) % 5 == 0
+
+    def _adopted(self, campaign: Campaign, progress: Progress) -> list[_Watched]:
+        flight = []
+        for job in unsettled(campaign.directory):
+            try:
+                asked = job.asked()
+            except FormatError as error:
+                progress.note(f"{error}; the job is left out")
+                continue
+            native = job.native()
+            if not native and job.take(given_up=True):  # whatever was submitted of it will do nothing
+                job.settle(failed=False)
+                continue
+            task = Task(tuple(asked.point), asked.parameters, asked.repetition)
+            if native:
+                self.queue.adopt(job, native)
+            flight.append(_Watched(job, task, (job.last_beat(), time.monotonic()), native, time.monotonic()))
+        if flight:
+            progress.note(f"{len(flight)} jobs of an earlier invocation are waited for")
+        return flight
+
+    def _submitted(self, campaign: Campaign, task: Task, options: LaunchOptions) -> _Watched:
+        """Write and submit a job. Raises SubmissionFailed; a job that was taken all the same will do nothing."""
+        command = campaign.command_at(task.point)
+        ranks = _ranks(campaign, task, options)
+        asked = Asked(
+            point=task.point,
+            parameters=dict(task.parameters),
+            repetition=task.repetition,
+            command=command,
+            experiment=str(campaign.directory.absolute()),
+            folder=str((options.folder or Path()).absolute()),
+            environment=dict(options.environment),
+            clock=options.clock,
+            filter_file=None if options.filter_file is None else str(options.filter_file.absolute()),
+            rates=None if options.rates is None else str(options.rates.absolute()),
+            timeout=options.timeout,
+            grid=campaign.extents_at(task.point),
+        )
+        try:
+            job = JobFolder.make(campaign.directory, asked)
+        except OSError as error:
+            raise MeasurementError(f"{campaign.directory}: cannot hold a job: {error.strerror or error}") from error
+        try:
+            native = self.queue.submit(job, ranks)
+        except SubmissionFailed:
+            if job.take(given_up=True):
+                job.settle(failed=False)
+            raise
+        job.submitted(native)
+        return _Watched(job, task, (0, time.monotonic()), native, time.monotonic())
+
+    def _outcome(self, campaign: Campaign, one: _Watched) -> Outcome | Task | None:
+        """Return what became of a job: its task if it is to be submitted again, None if it is waiting or running."""
+        result = _result(one.job)
+        if result is not None:
+            return _settled(campaign, one, result)
+        beat = one.job.last_beat()
+        if beat != one.seen[0]:
+            one.seen = (beat, time.monotonic())
+        state = self.queue.state(one.job) if one.native else "unknown"
+        if state in ("waiting", "running"):
+            one.seen = (beat, time.monotonic())
+            return None
+        if time.monotonic() - one.seen[1] < self._silent:
+            return None
+        number = f"job {one.native}" if one.native else "the job"
+        if not one.job.take(given_up=True):
+            text = f"{number} ended without a result: its time limit, a cancellation, or a node that failed"
+        elif state == "unknown" and self._tries[one.task.name] < _TRIES:
+            one.job.settle(failed=False)
+            return one.task
+        else:
+            text = f"{number} ended before its run began: cancelled, or refused by the scheduler"
+        return _settled(campaign, one, Result(time.monotonic() - one.submitted, None, text))
+
+
+def _settled(campaign: Campaign, one: _Watched, result: Result) -> Outcome:
+    failed = bool(result.error)
+    folder = one.job.settle(failed)
+    archive = None if result.archive is None else campaign.directory / result.archive
+    error = f"{result.error} (its output: {folder / one.job.output.name})" if failed else ""
+    return Outcome(one.task, result.seconds, archive, error)
+
+
+def _result(job: JobFolder) -> Result | None:
+    try:
+        return job.result()
+    except FormatError as error:
+        return Result(0.0, None, str(error))
+
+
+def _without(tasks: Sequence[Task], flight: Sequence[Task]) -> list[Task]:
+    """Return the tasks that no job in flight does: as many fewer of each point as are in flight."""
+    under_way = Counter(tuple(map(float, task.point)) for task in flight)
+    left = []
+    for task in tasks:
+        point = tuple(map(float, task.point))
+        if under_way[point]:
+            under_way[point] -= 1
+        else:
+            left.append(task)
+    return left
+
+
+def _ranks(campaign: Campaign, task: Task, options: LaunchOptions) -> int:
+    """Return the number of ranks that a job asks for. Raises MeasurementError if nothing says it."""
+    plan = campaign.scheduler
+    try:
+        ranks = None if plan is None else plan.ranks_at(task.parameters)
+        if ranks is None:
+            environment = {**os.environ, **options.environment}
+            command, variables = campaign.command_at(task.point), {"QUIPU_DIR": str(campaign.directory)}
+            folder = options.folder or Path()
+            request = LaunchRequest(command, native_file("quipu-exec"), environment, variables, 1, folder)
+            ranks = plan_launch(request).ranks
+    except (ValueError, QuipuError) as error:
+        raise MeasurementError(f"{campaign.path}: scheduler.ranks: {error}") from error
+    if ranks is None:
+        raise MeasurementError(f'{campaign.path}: scheduler.ranks is missing: the ranks of a job, like ranks = "{{p}}"')
+    return ranks

@@ -1,0 +1,81 @@
+"""One run that a campaign has to do, what became of it, and who wants to know."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from ..archive.metadata import configuration_name
+from .file import Campaign, Point
+from .repetition import LaunchOptions
+
+
+@dataclass(frozen=True)
+class Task:
+    """One run to do: a point, and which repetition of it in this experiment it will be (from 1)."""
+
+    point: Point
+    parameters: Mapping[str, float]
+    repetition: int
+
+    @property
+    def name(self) -> str:
+        """The task as a person reads it: "p=4,n=100000 (repetition 2)"."""
+        return f"{configuration_name(self.parameters)} (repetition {self.repetition})"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a task: its archive, or the error. interrupted: the user stopped it."""
+
+    task: Task
+    seconds: float
+    archive: Path | None = None
+    error: str = ""
+    interrupted: bool = False
+
+
+class Progress(Protocol):
+    """Learns what happens; the command line draws it."""
+
+    def planned(self, tasks: Sequence[Task], finished: int) -> None:
+        """These runs are to do, and so many are on the disk already."""
+
+    def started(self, task: Task) -> None:
+        """A run begins, or its job is submitted."""
+
+    def ended(self, outcome: Outcome) -> None:
+        """A run ended, well or not."""
+
+    def note(self, text: str) -> None:
+        """Something that the user should know."""
+
+
+class Silent:
+    """Progress that nobody watches."""
+
+    def planned(self, tasks: Sequence[Task], finished: int) -> None:
+        """Do nothing."""
+
+    def started(self, task: Task) -> None:
+        """Do nothing."""
+
+    def ended(self, outcome: Outcome) -> None:
+        """Do nothing."""
+
+    def note(self, text: str) -> None:
+        """Do nothing."""
+
+
+class Execution(Protocol):
+    """How runs are done: here one after the other, or as jobs."""
+
+    def busy(self, directory: Path) -> frozenset[tuple[str, int]]:
+        """Return host and process of runs of earlier invocations that are still at work below an experiment."""
+
+    def outcomes(
+        self, campaign: Campaign, tasks: Sequence[Task], options: LaunchOptions, progress: Progress
+    ) -> Iterator[Outcome]:
+        """Do these runs, and those that earlier invocations left at work; yield what becomes of each."""

@@ -1,0 +1,132 @@
+"""A Slurm cluster of one node on this machine: munge, controller and node daemon, started and ended by the test."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+NEEDED = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scontrol", "scancel")
+
+_CONFIGURATION = """
+ClusterName=quipu
+SlurmctldHost={host}(127.0.0.1)
+SlurmctldPort={controller}
+SlurmdPort={node}
+SlurmUser=root
+AuthInfo=socket={folder}/munge.socket
+CredType=cred/munge
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd.pid
+SlurmctldLogFile={folder}/slurmctld.log
+SlurmdLogFile={folder}/slurmd.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+SlurmdParameters=config_overrides
+ReturnToService=2
+SlurmctldTimeout=5
+SlurmdTimeout=300
+MessageTimeout=5
+KillWait=2
+SchedulerParameters=sched_interval=1,bf_interval=1
+JobRequeue=1
+MinJobAge=10
+NodeName={host} NodeAddr=127.0.0.1 CPUs=4 RealMemory=1000 State=UNKNOWN
+PartitionName=work Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+"""
+
+
+class Cluster:
+    """Daemons below one folder; commands that are run in `environment` talk to them."""
+
+    def __init__(self, folder: Path) -> None:
+        """Start all daemons, and wait until the node is idle."""
+        self.folder = folder
+        self.host = socket.gethostname().split(".")[0]
+        for name in ("state", "spool"):
+            (folder / name).mkdir()
+        key = folder / "munge.key"
+        key.write_bytes(secrets.token_bytes(1024))
+        key.chmod(0o400)
+        text = _CONFIGURATION.format(host=self.host, folder=folder, controller=_free_port(), node=_free_port())
+        self.configuration = folder / "slurm.conf"
+        self.configuration.write_text(text)
+        self.environment = {**os.environ, "SLURM_CONF": str(self.configuration)}
+        files = [f"--{name}={folder}/munge.{kind}" for name, kind in _MUNGE.items()]
+        self._run("munged", "--force", *files)
+        self.start_controller()
+        self._run("slurmd", "-f", str(self.configuration))
+        self.wait_for("idle")
+
+    def start_controller(self) -> None:
+        """Start the controller, with the state that an earlier one left."""
+        self._run("slurmctld", "-f", str(self.configuration))
+
+    def kill_controller(self) -> None:
+        """End the controller as a crash would, and wait until it is gone."""
+        self._end("slurmctld.pid", signal.SIGKILL)
+
+    def control(self, *words: str) -> str:
+        """Run scontrol."""
+        return self._run("scontrol", *words)
+
+    def jobs(self) -> list[str]:
+        """Return the numbers of the jobs that are waiting or running."""
+        return self._run("squeue", "-h", "-o", "%i").split()
+
+    def cancel(self, job: str) -> None:
+        """Cancel a job."""
+        self._run("scancel", job)
+
+    def wait_for(self, state: str) -> None:
+        """Wait until the node is in a state."""
+        for _ in range(300):
+            found = subprocess.run(
+                ("sinfo", "-h", "-o", "%T"), env=self.environment, capture_output=True, text=True, check=False
+            )
+            if state in found.stdout:
+                return
+            time.sleep(0.1)
+        raise AssertionError(f"the node is not {state}: {found.stdout} {found.stderr}")
+
+    def stop(self) -> None:
+        """End all daemons."""
+        for name in ("slurmctld.pid", "slurmd.pid", "munge.pid"):
+            self._end(name, signal.SIGTERM)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _run(self, *command: str) -> str:
+        done = subprocess.run(command, env=self.environment, capture_output=True, text=True, check=False, timeout=60)
+        assert done.returncode == 0, f"{command}: {done.stdout} {done.stderr}"
+        return done.stdout
+
+    def _end(self, name: str, number: int) -> None:
+        path = self.folder / name
+        if not path.exists():
+            return
+        pid = int(path.read_text())
+        for attempt in range(100):
+            try:
+                os.kill(pid, number if attempt == 0 else 0)
+            except ProcessLookupError:
+                break
+            time.sleep(0.05)
+        path.unlink(missing_ok=True)
+
+
+_MUNGE = {"key-file": "key", "socket": "socket", "log-file": "log", "pid-file": "pid", "seed-file": "seed"}
+
+
+def _free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
