@@ -34,8 +34,8 @@ from .campaign import CampaignResult, locked, run_campaign
 from .file import Campaign
 from .refine_file import RefinePlan
 from .repetition import LaunchOptions
-from .task import Progress, Silent
 from .selections import Chosen, coverage_of, executed, first_selection, hook_cost, next_selection, reference, target_of
+from .task import Progress, Silent
 
 STATE = "refinement.json"
 REFERENCE = "reference"

@@ -43,9 +43,9 @@ def command(
     """
     from quipu.report.terminal import tables
 
-    from ..campaign.campaign import Silent
     from ..campaign.file import read_campaign
     from ..campaign.refinement import refine
+    from ..campaign.task import Silent
     from .campaign import Lines
 
     campaign = read_campaign(file)

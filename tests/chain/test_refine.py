@@ -6,9 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
-from quipu.agent.campaign.campaign import LOCK_FILE, Silent
+from quipu.agent.campaign.campaign import LOCK_FILE
 from quipu.agent.campaign.file import read_campaign
 from quipu.agent.campaign.refinement import refine
+from quipu.agent.campaign.task import Silent
 from quipu.agent.installation import native_file
 from quipu.agent.merge.experiment import load_experiment
 from quipu.modeling.errors import FormatError, MeasurementError
