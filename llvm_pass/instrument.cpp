@@ -241,8 +241,8 @@ PreservedAnalyses InstrumentPass::run(Module &M, ModuleAnalysisManager &AM) {
         Function *F = Functions[I];
         RegionFacts Facts = describe(*F);
         const quipu_hook Hook = hookOf(Facts, Selection, All);
-        // What is inlined into it may be a call path of its own.
-        if (OnlySelected && Hook != QUIPU_HOOKED && Within[I].scopes().size() == 1)
+        // What is inlined into it may be timed.
+        if (OnlySelected && Hook != QUIPU_HOOKED && Within[I].hooks().empty())
             continue;
         FunctionInstrumenter Instrumenter(*F, RT, Facts, Hook, Within[I], HandleExceptions);
         if (Naive)
