@@ -39,6 +39,8 @@ from .task import Progress, Silent
 
 STATE = "refinement.json"
 REFERENCE = "reference"
+_ONLY_HOOKS = {"QUIPU_ONLY_SELECTED": "1", "QUIPU_INLINED": "off"}
+"""Functions that are inlined are part of their callers, as in the program without us."""
 
 
 @dataclass(frozen=True)
@@ -177,7 +179,7 @@ class _Cycle:
         runs = [run for run in scan_runs(folder)[0] if run.metadata.complete] if folder.is_dir() else []
         if not runs:
             began = time.monotonic()
-            self.build("reference", {"QUIPU_ONLY_SELECTED": "1"})
+            self.build("reference", _ONLY_HOOKS)
             if self.plan.program:
                 self.graph = call_graph(self.campaign.path.parent / self.plan.program)
             once = replace(self.iteration(0), directory=folder, points=(cheapest,), repetitions=1, grid=None)
@@ -194,7 +196,7 @@ class _Cycle:
         filter_file.write_text(format_filter(sorted(chosen.names), comments), encoding="utf-8")
         compiled = self.plan.filtering == "compile"
         if compiled:
-            self.build(f"iteration {number}", {"QUIPU_FILTER": str(filter_file.absolute()), "QUIPU_ONLY_SELECTED": "1"})
+            self.build(f"iteration {number}", {"QUIPU_FILTER": str(filter_file.absolute()), **_ONLY_HOOKS})
         else:
             self.build("usual", {})
         measured = self.iteration(number, None if compiled else filter_file.absolute())
