@@ -215,6 +215,7 @@ PreservedAnalyses InstrumentPass::run(Module &M, ModuleAnalysisManager &AM) {
     bool Naive = sys::Process::GetEnv("QUIPU_NAIVE").has_value();
     bool PerLine = sys::Process::GetEnv("QUIPU_PER_BLOCK").has_value();
     bool All = sys::Process::GetEnv("QUIPU_ALL").has_value();
+    bool OnlySelected = sys::Process::GetEnv("QUIPU_ONLY_SELECTED").has_value();
 
     std::vector<Function *> Functions;
     for (Function &F : M)
@@ -241,6 +242,9 @@ PreservedAnalyses InstrumentPass::run(Module &M, ModuleAnalysisManager &AM) {
         Function *F = Functions[I];
         RegionFacts Facts = describe(*F, Selves[I], FAM.getResult<TargetLibraryAnalysis>(*F));
         const quipu_hook Hook = hookOf(Facts, Selection, All);
+        // What is inlined into it may be timed.
+        if (OnlySelected && Hook != QUIPU_HOOKED && Within[I].hooks().empty())
+            continue;
         FunctionInstrumenter Instrumenter(*F, RT, Facts, Hook, Within[I], HandleExceptions);
         if (Naive)
             Instrumenter.runNaively();

@@ -1,4 +1,5 @@
 //===- plugin.cpp - where the pass enters the pipeline ---------------------===//
+#include "callgraph.h"
 #include "instrument.h"
 #include "marks.h"
 
@@ -13,8 +14,10 @@ extern "C" __attribute__((visibility("default"))) PassPluginLibraryInfo llvmGetP
     return {LLVM_PLUGIN_API_VERSION, "quipu", "1", [](PassBuilder &PB) {
                 // Facts are written as assembly; flang does not set up the parser for it.
                 InitializeNativeTargetAsmParser();
-                PB.registerPipelineStartEPCallback(
-                    [](ModulePassManager &MPM, OptimizationLevel) { MPM.addPass(quipu::MarkPass()); });
+                PB.registerPipelineStartEPCallback([](ModulePassManager &MPM, OptimizationLevel) {
+                    MPM.addPass(quipu::CallGraphPass());
+                    MPM.addPass(quipu::MarkPass());
+                });
                 PB.registerOptimizerEarlyEPCallback([](ModulePassManager &MPM, OptimizationLevel Level) {
                     MPM.addPass(quipu::InstrumentPass());
                     // A stale answer would let later passes move loads over the calls that were inserted.
@@ -23,7 +26,9 @@ extern "C" __attribute__((visibility("default"))) PassPluginLibraryInfo llvmGetP
                 });
                 PB.registerPipelineParsingCallback(
                     [](StringRef Name, ModulePassManager &MPM, ArrayRef<PassBuilder::PipelineElement>) {
-                        if (Name == "quipu-marks")
+                        if (Name == "quipu-callgraph")
+                            MPM.addPass(quipu::CallGraphPass());
+                        else if (Name == "quipu-marks")
                             MPM.addPass(quipu::MarkPass());
                         else if (Name == "quipu")
                             MPM.addPass(quipu::InstrumentPass());

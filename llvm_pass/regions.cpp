@@ -1,18 +1,17 @@
 #include "regions.h"
 
 #include "names.h"
+#include "sections.h"
 #include "worth.h"
 
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/SetVector.h"
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/Analysis/CFG.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/DebugInfoMetadata.h"
 #include "llvm/IR/InstrTypes.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/Module.h"
-#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/xxhash.h"
 
@@ -216,23 +215,6 @@ void addFacts(std::vector<std::string> &Lines, const RegionFacts &Facts, bool Ho
         }));
 }
 
-void emitFacts(Module &M, ArrayRef<std::string> Lines) {
-    // Assembly is the one way to a section without the flag "allocate": globals are always loaded.
-    std::string Assembly = ".pushsection .quipu.facts,\"\",@progbits\n";
-    for (const std::string &Line : Lines) {
-        Assembly += ".ascii \"";
-        for (char C : Line) {
-            if (C == '"' || C == '\\')
-                Assembly += '\\';
-            if (isPrint(C))
-                Assembly += C;
-            else
-                Assembly += formatv("\\{0}{1}{2}", (C >> 6) & 3, (C >> 3) & 7, C & 7).str();
-        }
-        Assembly += "\\n\"\n";
-    }
-    Assembly += ".popsection\n";
-    M.appendModuleInlineAsm(Assembly);
-}
+void emitFacts(Module &M, ArrayRef<std::string> Lines) { emitLines(M, ".quipu.facts", Lines); }
 
 } // namespace quipu

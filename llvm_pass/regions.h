@@ -4,6 +4,7 @@
 
 #include "effort.h"
 #include "lines.h"
+#include "names.h"
 #include "scopes.h"
 #include "selection.h"
 

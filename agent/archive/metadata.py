@@ -45,6 +45,7 @@ class RunMetadata:
     """One repetition of one configuration: what was started, how it ended, what is doubtful about it.
 
     seconds and exit_code are None while they are not known (the launching process itself was killed).
+    processor_seconds: of the launched processes, as far as the launcher waited for them.
     exit_code is negative if a signal ended the launched process, as in `subprocess`.
     overhead: what measuring cost, see overhead.totals. rank_columns: the archive has the
     values of every rank, and not their statistics alone. grid: the extents of the process grid, as declared, or as
@@ -57,6 +58,7 @@ class RunMetadata:
     command: tuple[str, ...] = ()
     started: str = ""
     seconds: Number | None = None
+    processor_seconds: Number | None = None
     exit_code: Whole | None = None
     partial: bool = False
     problems: tuple[str, ...] = ()

@@ -16,11 +16,11 @@ import psutil
 from quipu.modeling.errors import EnvironmentProblem, FormatError, MeasurementError, QuipuError
 
 from ..archive.run import RunArchive
-from ..launch.process import run_process
 from ..launch.raw_folder import PREFIX, RankFile, read_launch, read_rank_file
 from ..merge.experiment import scan_runs
 from ..merge.run import merge_run
 from .advice import advice
+from .build import build
 from .file import Campaign, Point
 from .oversubscription import oversubscription_warning
 from .repetition import LaunchOptions, RunFailed, RunInterrupted, run
@@ -106,7 +106,7 @@ def run_campaign(
         if text := advice(campaign):
             progress.note(text)
         if tasks and campaign.build:
-            _build(campaign)
+            build(campaign)
         here = campaign.scheduler is None
         if here and (warning := oversubscription_warning(campaign, sorted({task.point for task in tasks}))):
             progress.note(warning)
@@ -275,13 +275,3 @@ def locked(directory: Path) -> Iterator[None]:
         os.ftruncate(descriptor, 0)
     finally:
         os.close(descriptor)
-
-
-def _build(campaign: Campaign) -> None:
-    text = " ".join(campaign.build)
-    try:
-        ending = run_process(campaign.build, {**os.environ, **campaign.environment}, folder=campaign.path.parent)
-    except OSError as error:
-        raise MeasurementError(f"{campaign.path}: build: {text}: {error.strerror or error}") from error
-    if ending.text:
-        raise MeasurementError(f"{campaign.path}: build: {text}: {ending.text}; nothing was measured")

@@ -20,12 +20,13 @@ from ..launch.launchers import launch_command
 
 if TYPE_CHECKING:
     from .jobs.plan import SchedulerPlan
+    from .refine_file import RefinePlan
     from .search import SearchPlan
 
 Point = tuple[float, ...]
 
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
-_TABLES = {"experiment", "parameters", "environment", "search", "grid", "scheduler"}
+_TABLES = {"experiment", "parameters", "environment", "search", "grid", "refine", "scheduler"}
 _GRID = {"parameter", "dimensions", "rule"}
 _LAUNCHING = {"command", "launcher", "ranks", "platform", "compute", "rates"}
 _SETTINGS = {"name", "directory", "repetitions", "build", "timeout", "points", "clock", "filter", *_LAUNCHING}
@@ -60,6 +61,7 @@ class Campaign:
     platform: Path | None = None
     rates: Path | None = None
     search: SearchPlan | None = None
+    refine: RefinePlan | None = None
     grid: ProcessGrid | None = None
     scheduler: SchedulerPlan | None = None
 
@@ -122,6 +124,7 @@ def read_campaign(path: Path | str) -> Campaign:
     dimensions = 2
     rule = "balanced"                    # a name of process_grid.RULES
     [search]                             # measures what a prediction needs instead of all points; see read_search
+    [refine]                             # how `quipu refine` chooses what to instrument; see read_refine
     [scheduler]                          # each run is a job of a batch scheduler; see read_scheduler
 
     Values of a parameter may also be {from = 10, to = 100, step = 10} or {from = 1, to = 64, factor = 2}.
@@ -186,6 +189,7 @@ class _Declaration:
             rates=self.rates(),
             grid=self.grid(parameters),
             search=self.search(parameters),
+            refine=self.refine(parameters),
             scheduler=self.scheduler(parameters),
         )
 
@@ -214,6 +218,13 @@ class _Declaration:
         from .search import read_search  # models and strategies: not needed to run all points
 
         return read_search(self.content["search"], parameters, self.path)
+
+    def refine(self, parameters: tuple[str, ...]) -> RefinePlan | None:
+        if "refine" not in self.content:
+            return None
+        from .refine_file import read_refine  # selections: not needed to run all points
+
+        return read_refine(self.content["refine"], parameters, self.path)
 
     def scheduler(self, parameters: tuple[str, ...]) -> SchedulerPlan | None:
         if "scheduler" not in self.content:

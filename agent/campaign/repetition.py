@@ -152,6 +152,11 @@ def run(
     return archive
 
 
+def launch_settings(command: Sequence[str], options: LaunchOptions) -> dict[str, str]:
+    """Return the variables that a launcher needs here, such as permission for root, whether it measures or not."""
+    return dict(_plan(tuple(command), Path(), replace(options, mpi=False, rates=None), None).settings)
+
+
 def _now() -> str:
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
 
@@ -285,6 +290,7 @@ def _finish(raw: Path, experiment: Path, metadata: RunMetadata, ending: Ending, 
     metadata = replace(
         metadata,
         seconds=ending.seconds,
+        processor_seconds=ending.processor_seconds,
         exit_code=ending.exit_code,
         partial=bool(trouble),
         problems=(*metadata.problems, trouble) if trouble else metadata.problems,

@@ -91,6 +91,7 @@ class Lines:
     def planned(self, tasks: Sequence[Task], finished: int) -> None:
         """Say how much is to do."""
         self._total, self._before = len(tasks) + finished, finished
+        self._done, self._seconds = 0, 0.0
         if finished:
             say(f"{finished} of {self._total} runs are complete already")
 

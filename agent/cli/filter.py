@@ -1,8 +1,9 @@
-"""`quipu filter`: a Score-P filter file with the regions that matter at a point."""
+"""`quipu filter`: which regions to instrument, as a Score-P filter file and in other forms."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 from quipu.modeling.errors import FormatError, UsageError
@@ -10,18 +11,46 @@ from quipu.modeling.errors import FormatError, UsageError
 from .options import over_ranks_of, point_of
 from .output import layout, say, show, show_json, write_own
 
+if TYPE_CHECKING:
+    from quipu.modeling.analysis import Analysis
+    from quipu.modeling.refine import RegionSelection
+
 _MOST_DROPPED = 10
+_FORMATS = {"scorep": "score-p.filter", "gcc": "gcc.options", "names": "regions.txt"}
+_TOOLS = ("quipu", "scorep")
 
 
 def command(
     *,
-    experiment: Path = typer.Argument(..., metavar="EXPERIMENT", help="An experiment, or a file of models."),
+    experiment: Path = typer.Argument(
+        None, metavar="[EXPERIMENT]", help="An experiment, a folder of Cube profiles, or a file of models."
+    ),
     at: list[str] = typer.Option([], "--at", metavar="NAME=NUMBER,...", help="Where regions are to matter."),
     output: Path = typer.Option(
-        Path("score-p.filter"), "--output", "-o", metavar="FILE", help="The filter file to write."
+        None, "--output", "-o", metavar="FILE", help="The file to write. [default: score-p.filter]"
     ),
     threshold: float = typer.Option(
-        0.01, "--threshold", metavar="SHARE", help="Keep regions with at least this share of the program (0 to 1)."
+        None,
+        "--threshold",
+        metavar="SHARE",
+        help="Keep regions with at least this share of the program, 0 to 1. [default: 0.01; with --overhead 0.001]",
+    ),
+    overhead: float = typer.Option(
+        None, "--overhead", metavar="SHARE", help="Keep what explains most time with at most this overhead."
+    ),
+    tool: str = typer.Option("quipu", "--tool", metavar="NAME", help="Whose visits cost: quipu or scorep."),
+    program: Path = typer.Option(
+        None, "--program", metavar="PROGRAM", help="A program built with the wrappers, for its call graph."
+    ),
+    statements: str = typer.Option(
+        None,
+        "--statements",
+        metavar="THRESHOLD",
+        help="Select by the call graph alone: unique-median, median, maximum, or a number of statements.",
+    ),
+    compiler: str = typer.Option("clang", "--compiler", metavar="NAME", help="Whose linker names: clang or gcc."),
+    format_name: str = typer.Option(
+        "scorep", "--format", "-f", metavar="FORMAT", help="scorep, gcc (options; needs --program), names (for CaPI)."
     ),
     over_ranks: str = typer.Option("mean", "--over-ranks", metavar="HOW", help="How ranks combine: mean, max, sum."),
     force: bool = typer.Option(False, "--force", help="Write over a file that is no filter file."),
@@ -33,33 +62,129 @@ def command(
 
     \b
     Example: quipu filter heat --at p=1024,n=1e6 --threshold 0.02 -o score-p.filter
+    \b
+    With a budget for measuring: quipu filter heat --at p=1024,n=1e6 --overhead 0.05 --tool scorep --compiler gcc
+    Without any measurement:     quipu filter --program ./heat --statements unique-median
     """
+    from quipu.report.formats.compiler_names import COMPILERS
+
+    for option, value, known in (
+        ("--tool", tool, _TOOLS),
+        ("--compiler", compiler, COMPILERS),
+        ("--format", format_name, tuple(_FORMATS)),
+    ):
+        if value not in known:
+            raise UsageError(f"{option} {value!r}: choose one of {', '.join(known)}")
+    if threshold is not None and not 0 <= threshold <= 1:
+        raise UsageError(f"--threshold {threshold:g}: give a share between 0 and 1, such as 0.01")
+    if overhead is not None and not 0 < overhead <= 1:
+        raise UsageError(f"--overhead {overhead:g}: give a share above 0, such as 0.05")
+    if format_name == "gcc" and program is None:
+        raise UsageError("--format gcc: needs --program, which says what else there is to leave out")
+    target = output or Path(_FORMATS[format_name])
+    if statements is not None:
+        names, comments = _static(program, statements)
+        summary = f"{len(names)} regions"
+    else:
+        if experiment is None:
+            raise UsageError("EXPERIMENT is missing: name one, or give --program and --statements")
+        from .measurements import load_both
+
+        analysis = load_both(experiment, over_ranks_of(over_ranks))[0]
+        point = point_of("--at", at, analysis.parameters)
+        names, comments, summary = _modeled(analysis, point, threshold, overhead, tool, experiment, as_json)
+    text = _text(names, comments, compiler, format_name, program)
+    write_own(target, text, _is_filter if format_name == "scorep" else lambda old: False, "filter file", force)
+    for comment in comments[2:]:
+        say(comment)
+    say(f"wrote {target}: {summary}")
+
+
+def _static(program: Path | None, statements: str) -> tuple[list[str], list[str]]:
+    from quipu.modeling.refine.static import THRESHOLDS, select_statically, threshold_of
+
+    from ..source.callgraph import call_graph
+
+    if program is None:
+        raise UsageError("--statements: needs --program, which has the call graph")
+    threshold = threshold_of(statements)
+    if threshold is None:
+        raise UsageError(f"--statements {statements!r}: choose one of {', '.join(THRESHOLDS)}, or give a number")
+    found = select_statically(call_graph(program), threshold)
+    reached = f"functions of {program} that reach at least {found.threshold:g} statements ({statements}), and callers"
+    return [function.name for function in found.kept], [reached, f"{len(found.kept)} regions kept"]
+
+
+def _modeled(
+    analysis: Analysis,
+    point: dict[str, float],
+    threshold: float | None,
+    overhead: float | None,
+    tool: str,
+    experiment: Path,
+    as_json: bool,
+) -> tuple[list[str], list[str], str]:
     from quipu.modeling.refine.selection import select
-    from quipu.report.formats import format_filter
     from quipu.report.json_views import filter_json
     from quipu.report.model_views import filter_comments
     from quipu.report.terminal import tables
     from quipu.report.text import percent
 
-    from .measurements import load_both
-
-    if not 0 <= threshold <= 1:
-        raise UsageError(f"--threshold {threshold:g}: give a share between 0 and 1, such as 0.01")
-    analysis = load_both(experiment, over_ranks_of(over_ranks))[0]
-    point = point_of("--at", at, analysis.parameters)
-    selection = select(analysis, point, threshold)
-    comments = filter_comments(analysis, selection, point, threshold)
-    text = format_filter([choice.region.name for choice in selection.kept], comments)
-    write_own(output, text, _is_filter, "filter file", force)
+    if overhead is None:
+        least = 0.01 if threshold is None else threshold
+        selection = select(analysis, point, least)
+    else:
+        least, selection = _within(analysis, point, threshold, overhead, tool, experiment)
     if as_json:
         show_json(filter_json(analysis.name, point, selection))
     else:
         show([tables.filter_table(selection, _MOST_DROPPED, layout())])
         if len(selection.dropped) > _MOST_DROPPED:
             say(f"{len(selection.dropped) - _MOST_DROPPED} further regions are dropped (--json lists them)")
-    for comment in comments[2:]:
-        say(comment)
-    say(f"wrote {output}: {len(selection.kept)} regions, predicted overhead {percent(selection.overhead_share)}")
+    names = [choice.region.name for choice in selection.kept]
+    summary = f"{len(names)} regions, predicted overhead {percent(selection.overhead_share)}"
+    if overhead is not None:
+        summary += f", {percent(selection.coverage)} of the time explained"
+    return names, filter_comments(analysis, selection, point, least), summary
+
+
+def _within(
+    analysis: Analysis, point: dict[str, float], threshold: float | None, overhead: float, tool: str, experiment: Path
+) -> tuple[float, RegionSelection]:
+    from quipu.modeling.refine import SCOREP, HookCost, costs_at, select_within
+    from quipu.modeling.refine.budget import RELEVANT
+
+    from .measurements import is_of_others
+
+    least = RELEVANT if threshold is None else threshold
+    if is_of_others(experiment) or experiment.is_file():
+        measured = SCOREP if is_of_others(experiment) else HookCost(0.0)
+        hook = SCOREP
+    else:
+        from ..campaign.selections import hook_cost
+        from ..merge.experiment import find_runs
+
+        measured = hook_cost([run for run in find_runs(experiment) if run.metadata.complete])
+        hook = SCOREP if tool == "scorep" else measured
+    return least, select_within(costs_at(analysis, point, measured), hook, overhead, least)
+
+
+def _text(names: list[str], comments: list[str], compiler: str, format_name: str, program: Path | None) -> str:
+    from quipu.report.formats import format_filter
+    from quipu.report.formats.exclusion_lists import gcc_options, name_list
+
+    if format_name == "scorep":
+        return format_filter(names, comments, compiler)
+    if format_name == "names":
+        return name_list(names)
+    from ..source.callgraph import call_graph
+
+    assert program is not None
+    found = gcc_options(call_graph(program).functions, names)
+    if found.measured_too:
+        few = ", ".join(found.measured_too[:6])
+        say(f"measured too, because their names are part of those that are kept: {few}")
+    return "\n".join(found.options) + "\n"
 
 
 def _is_filter(text: str) -> bool:

@@ -16,6 +16,7 @@ from quipu.modeling.errors import QuipuError
 from quipu.modeling.printable import printable
 
 from . import (
+    callgraph,
     campaign,
     diagnose,
     doctor,
@@ -29,6 +30,7 @@ from . import (
     model,
     predict,
     rates,
+    refine,
     report,
     run,
     show,
@@ -60,6 +62,7 @@ Look:      quipu show heat
 Model:     quipu model heat
 Predict:   quipu predict heat --at p=1024,n=1e6
 Next:      quipu suggest heat --budget 10% --target p=1024,n=1e6
+Refine:    quipu refine heat.toml
 Report:    quipu report heat -o heat.html
 Export:    quipu export heat --format extrap-json -o heat.json
 Generate:  quipu generate --functions 20 --seed 1 -o bench
@@ -92,12 +95,14 @@ def application() -> typer.Typer:
         machine,
         suggest,
         filter,
+        refine,
         report,
         export,
         generate,
         rates,
         doctor,
         facts,
+        callgraph,
     ):
         name = module.__name__.rsplit(".", 1)[-1]
         settings = {**CONTEXT, **getattr(module, "CONTEXT", {})}

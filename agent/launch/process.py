@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -20,12 +21,16 @@ GRACE = 10.0
 
 @dataclass(frozen=True)
 class Ending:
-    """How a launched process ended. exit_code is -N if signal N ended it; stopped_by is a signal that we received."""
+    """How a launched process ended. exit_code is -N if signal N ended it; stopped_by is a signal that we received.
+
+    processor_seconds: of it and of the processes that it waited for.
+    """
 
     exit_code: int
     seconds: float
     timed_out: bool = False
     stopped_by: int | None = None
+    processor_seconds: float = 0.0
 
     @property
     def text(self) -> str:
@@ -61,7 +66,7 @@ def run_process(
     on to it (the second time as SIGTERM, then as SIGKILL), and we wait for it, so that what it measured is kept. As
     such a group may not read from a terminal, its input is empty then. Raises OSError if it cannot be started.
     """
-    started = time.perf_counter()
+    started, processor = time.perf_counter(), _processor_seconds()
     received: list[int] = []
     group: list[int] = []
 
@@ -86,7 +91,14 @@ def run_process(
             _end(process)
             raise
     seconds = time.perf_counter() - started
-    return Ending(exit_code, seconds, timed_out, received[0] if received else None)
+    used = _processor_seconds() - processor
+    return Ending(exit_code, seconds, timed_out, received[0] if received else None, used)
+
+
+def _processor_seconds() -> float:
+    """Return the processor time of the processes that this one has waited for."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def send(group: int, number: int) -> None:

@@ -68,29 +68,34 @@ def entries(path: Path, text: bytes, kind: type[_Entry]) -> Iterator[tuple[int, 
                 raise damaged(path, number) from error
 
 
-def section(path: Path) -> bytes:
-    """Return the section of a program, library or object file. Raises FormatError as `static_functions` does."""
+def section(path: Path, name: str = SECTION) -> bytes:
+    """Return a section of a program, library or object file. Raises FormatError as `static_functions` does."""
+    found = pieces(path, name)
+    if not found:
+        raise FormatError(
+            path, f"holds no section {name}: build it with the Quipu compiler wrappers, and do not strip it"
+        )
+    return b"\n".join(found)
+
+
+def pieces(path: Path, name: str) -> list[bytes]:
+    """Return all sections of this name in an ELF file. Raises FormatError if it is none, or damaged."""
     try:
         size = path.stat().st_size
         with open(path, "rb", opener=without_waiting) as file, reading(path, size) as cost:
             if not path.is_file():
                 raise FormatError(path, "is no regular file")
-            found = [entry for entry in _sections(file, cost) if entry.name == SECTION]
+            found = [entry for entry in _sections(file, cost) if entry.name == name]
             for entry in found:
                 if entry["sh_flags"] & _COMPRESSED or entry["sh_offset"] + entry["sh_size"] > size:
-                    raise FormatError(path, f"section {SECTION} is damaged: build the program again")
+                    raise FormatError(path, f"section {name} is damaged: build the program again")
                 cost.spend(entry["sh_size"])
-            pieces = [bytes(entry.data()) for entry in found]
+            return [bytes(entry.data()) for entry in found]
     except OSError as error:
         raise FormatError(path, f"cannot be read: {error.strerror or error}") from error
     except (ELFError, ValueError, LookupError, TypeError, AttributeError, AssertionError) as error:
         # What pyelftools raises for damaged headers, besides its own error.
         raise FormatError(path, "is not a program or object file (ELF), or it is damaged") from error
-    if not pieces:
-        raise FormatError(
-            path, f"holds no section {SECTION}: build it with the Quipu compiler wrappers, and do not strip it"
-        )
-    return b"\n".join(pieces)
 
 
 def _sections(file: BinaryIO, cost: Reading) -> Iterator[Any]:
@@ -99,6 +104,6 @@ def _sections(file: BinaryIO, cost: Reading) -> Iterator[Any]:
         yield entry
 
 
-def damaged(path: Path, number: int) -> FormatError:
-    """Return the error for an entry of the section that makes no sense."""
-    return FormatError(path, f"section {SECTION}, entry {number}, is damaged: build the program again")
+def damaged(path: Path, number: int, name: str = SECTION) -> FormatError:
+    """Return the error for an entry of a section that makes no sense."""
+    return FormatError(path, f"section {name}, entry {number}, is damaged: build the program again")

@@ -124,6 +124,14 @@ CommandLine parseArguments(const std::vector<std::string> &arguments) {
             line.all = true;
             continue;
         }
+        if (argument == "--quipu-only-selected") {
+            line.onlySelected = true;
+            continue;
+        }
+        if (argument == "--quipu-off") {
+            line.off = true;
+            continue;
+        }
         if (argument == "--quipu-per-block") {
             line.perBlock = true;
             continue;

@@ -13,6 +13,8 @@ struct CommandLine {
     bool naive = false;                 ///< --quipu-naive: the pass counts by one call per block
     std::string inlined;                ///< --quipu-inlined=time|counts|off: what is kept of inlined functions
     bool all = false;                   ///< --quipu-all: hooks for small functions, too
+    bool onlySelected = false;          ///< --quipu-only-selected: functions without a hook stay as they are
+    bool off = false;                   ///< --quipu-off: the compiler alone, without pass and runtime
     bool perBlock = false;              ///< --quipu-per-block: the static facts say which source line does how much
     bool show = false;                  ///< --quipu-show: print the command instead of running it
     bool hasInput = false;              ///< there is something to compile or link

@@ -47,7 +47,8 @@ std::vector<std::string> plainCommand(const quipu::Wrapper &wrapper, const Comma
              " -show; install SimGrid (apt-get install libsimgrid-dev)");
     if (line.hasInput)
         command.insert(command.end(), mpi.compile.begin(), mpi.compile.end());
-    if (line.compiles) {
+    const bool measures = !getenv("QUIPU_OFF");
+    if (line.compiles && measures) {
         std::string problem;
         std::string plugin = quipu::pluginFor(compiler, library, problem);
         if (!problem.empty())
@@ -71,12 +72,13 @@ std::vector<std::string> plainCommand(const quipu::Wrapper &wrapper, const Comma
     for (const std::string &argument : line.arguments)
         if (wrapper.language != quipu::Language::Fortran || !quipu::isForGfortranOnly(argument))
             command.push_back(argument);
-    if (line.links) {
+    if (line.links && measures) {
         command.push_back("-L" + library);
         command.push_back(line.isStatic ? "-Wl,--wrap=pthread_create,--wrap=prctl" : "-Wl,-rpath," + library);
         command.push_back("-lquipu");
-        command.insert(command.end(), mpi.link.begin(), mpi.link.end());
     }
+    if (line.links)
+        command.insert(command.end(), mpi.link.begin(), mpi.link.end());
     if (line.compiles && wrapper.language == quipu::Language::Fortran)
         quipu::addMpiModule(command);
     return command;
@@ -119,6 +121,10 @@ int main(int argc, char **argv) {
         setenv("QUIPU_PER_BLOCK", "1", 1);
     if (line.all)
         setenv("QUIPU_ALL", "1", 1);
+    if (line.onlySelected)
+        setenv("QUIPU_ONLY_SELECTED", "1", 1);
+    if (line.off)
+        setenv("QUIPU_OFF", "1", 1);
 
     std::vector<std::string> command;
     if (wrapper.mpi == quipu::Mpi::Installed) {

@@ -33,7 +33,8 @@ class RegionSelection:
     """The regions to instrument and those not to, at `point`.
 
     overhead: predicted seconds of measuring the kept regions; total: predicted seconds of the program; start_and_end:
-    those of the start and the end of MPI, which are no part of it.
+    those of the start and the end of MPI, which are no part of it. coverage: part of the program that is exclusive time
+    of kept regions, and of those that are always measured.
     """
 
     point: dict[str, float]
@@ -42,6 +43,7 @@ class RegionSelection:
     overhead: float
     total: float
     start_and_end: float
+    coverage: float
 
     @property
     def overhead_share(self) -> float:
@@ -81,6 +83,13 @@ def select(
                 if (region := int(tree.region[node])) in candidates:
                     kept.setdefault(region, f"on the way to {tree.name(path)}")
     chosen = _choices(candidates, kept)
+    explained = sum(
+        time.exclusive[path].value
+        for path in range(len(tree))
+        if not tree.start_and_end[path]
+        and not math.isnan(time.exclusive[path].value)
+        and (int(tree.region[path]) in kept or int(tree.region[path]) not in candidates)
+    )
     return RegionSelection(
         time.point,
         chosen,
@@ -88,6 +97,7 @@ def select(
         sum(choice.overhead for choice in chosen if not math.isnan(choice.overhead)),
         time.total.value,
         time.start_and_end.value,
+        explained / time.total.value if time.total.value > 0 else 0.0,
     )
 
 

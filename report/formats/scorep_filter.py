@@ -23,6 +23,7 @@ from quipu.modeling.experiment import Region, RegionKind
 from quipu.modeling.limits import reading_file
 from quipu.modeling.printable import printable
 
+from .compiler_names import patterns_for
 from .fnmatch import escape, matches
 
 _FILES = "SCOREP_FILE_NAMES"
@@ -158,21 +159,21 @@ def _tokens(line: str, parser: _Parser) -> list[str]:
     return [token for token in tokens if token]
 
 
-def format_filter(names: Iterable[str], comments: Iterable[str] = ()) -> str:
+def format_filter(names: Iterable[str], comments: Iterable[str] = (), compiler: str = "clang") -> str:
     """Return the text of a filter that measures just the regions with these linker names, in the portable form.
 
-    Names are sorted and escaped; each of `comments` becomes a line of the header. Raises UsageError for a name
-    that no filter file can hold (a line break or NUL inside).
+    compiler: whose names the filter has, see `patterns_for`. Names are sorted and escaped; each of `comments` becomes a
+    line of the header. Raises UsageError for a name that no filter file can hold (a line break or NUL inside).
     """
     header = [MARK, *(f"# {line}" for comment in comments for line in comment.splitlines())]
-    patterns = [_token(name) for name in sorted(set(names))]
+    patterns = [_checked(pattern) for pattern in sorted({p for name in names for p in patterns_for(name, compiler)})]
     rules = [f"{_REGIONS}_BEGIN", "EXCLUDE *", "INCLUDE MANGLED", *patterns, f"{_REGIONS}_END"]
     return "\n".join([*header, *rules]) + "\n"
 
 
 def exclusion(name: str) -> str:
     """Return the rule of a filter file that leaves out the region with this linker name."""
-    return f"EXCLUDE MANGLED {_token(name)}"
+    return f"EXCLUDE MANGLED {_checked(escape(name))}"
 
 
 def _shown(character: str) -> str:
@@ -184,12 +185,13 @@ def _shown(character: str) -> str:
     return "?" * (1 if "\udc80" <= character <= "\udcff" else len(character.encode("utf-8", "surrogatepass")))
 
 
-def _token(name: str) -> str:
-    if not name or any(character in name for character in "\n\0"):
-        raise UsageError(f"region name {name!r}: a filter file cannot hold an empty name, a line break or a NUL")
-    if name in KEYWORDS:
-        return "\\" + name
-    pattern = "".join(map(_shown, escape(name)))
-    if name.endswith("\\"):  # a backslash before a line end is a syntax error, in brackets it is not the last
-        return pattern[:-2] + "[\\\\]"
-    return pattern
+def _checked(pattern: str) -> str:
+    """Return a pattern as a filter file has it. Raises UsageError for what none can hold."""
+    if not pattern or any(character in pattern for character in "\n\0"):
+        raise UsageError(f"region name {pattern!r}: a filter file cannot hold an empty name, a line break or a NUL")
+    if pattern in KEYWORDS:
+        return "\\" + pattern
+    text = "".join(map(_shown, pattern))
+    if pattern.endswith("\\"):  # a backslash before a line end is a syntax error, in brackets it is not the last
+        return text[:-2] + "[\\\\]"
+    return text

@@ -106,6 +106,26 @@ def filter_table(selection: RegionSelection, dropped: int, layout: Layout) -> Ta
     return elastic(headings, texts, (1, 5), (2, 3, 4), layout)
 
 
+def refinement_table(
+    rows: Sequence[tuple[int, int, int, float, float | None, float | None, float]], layout: Layout
+) -> Table:
+    """Return iterations: number, regions marked and executed, overhead measured and predicted, coverage, seconds."""
+    texts = [
+        (
+            str(number),
+            str(marked),
+            str(executed),
+            percent(overhead),
+            "" if predicted is None else percent(predicted),
+            "" if coverage is None else percent(coverage),
+            quantity(seconds, "s"),
+        )
+        for number, marked, executed, overhead, predicted, coverage, seconds in rows
+    ]
+    headings = ("iteration", "regions marked", "executed", "overhead", "predicted", "coverage", "time")
+    return _elastic(headings, texts, (), tuple(range(7)), layout)
+
+
 def diagnosis_table(diagnosis: Diagnosis, top: int, layout: Layout) -> Table:
     """Return what will hurt: call path, cause, time lost at the target, slowdown there and as measured, its growth."""
     waits = any(math.isfinite(one.wait_share) for one in diagnosis.findings[:top])

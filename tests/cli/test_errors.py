@@ -49,6 +49,15 @@ from .conftest import Quipu
         (["campaign", "nowhere.toml"], 1, "nowhere.toml"),
         (["facts", "file"], 1, "file: is not a program"),
         (["facts", sys.executable, "--sort", "size"], 2, "--sort 'size'"),
+        (["refine", "nowhere.toml"], 1, "nowhere.toml"),
+        (["filter", "{heat}", "--at", "p=2,n=64", "--tool", "tau"], 2, "--tool 'tau'"),
+        (["filter", "{heat}", "--at", "p=2,n=64", "--overhead", "0"], 2, "--overhead 0"),
+        (["filter", "{heat}", "--at", "p=2,n=64", "--format", "gcc"], 2, "--program"),
+        (["filter"], 2, "EXPERIMENT is missing"),
+        (["filter", "--statements", "median"], 2, "--program"),
+        (["callgraph", "file"], 1, "file: is not a program"),
+        (["callgraph", sys.executable], 1, "holds no section .quipu.callgraph"),
+        (["callgraph", "file", "--metacg", "--dot"], 2, "--metacg and --dot"),
     ],
 )
 def test_one_message(
@@ -100,7 +109,7 @@ _COMMANDS = {
     "generate",
     "suggest",
 }
-_COMMANDS |= {"doctor", "facts", "kernels", "machine", "rates", "tensor"}
+_COMMANDS |= {"callgraph", "doctor", "facts", "kernels", "machine", "rates", "refine", "tensor"}
 
 
 def test_help_of_every_command_has_an_example(quipu: Quipu) -> None:

@@ -1,0 +1,94 @@
+"""A program without instrumentation: what its runs take at each point of a campaign."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from quipu.modeling.documents import Number, Positive, typed
+from quipu.modeling.errors import MeasurementError
+
+from ..archive.metadata import configuration_name
+from ..archive.run_json import read_json, write_json
+from ..launch.process import run_process
+from .build import build
+from .file import Campaign, Point
+from .repetition import LaunchOptions, launch_settings
+from .task import Progress
+
+FILE = "baseline.json"
+
+
+@dataclass(frozen=True)
+class Times:
+    """The shortest run at a point: elapsed seconds, and processor seconds of all its processes."""
+
+    seconds: float
+    processor: float
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """What the program takes without us, by the name of the configuration. spent: seconds for all of it."""
+
+    times: Mapping[str, Times]
+    spent: float
+
+
+@dataclass
+class _Entry:
+    seconds: list[Number]
+    processor: list[Number]
+
+
+@dataclass
+class _Document:
+    points: dict[str, _Entry]
+    spent: Number
+    repetitions: Positive
+
+
+def measure_baseline(campaign: Campaign, repetitions: int, progress: Progress, builds: bool) -> Baseline:
+    """Run what of the baseline is not in the folder of the campaign yet, and return all of it.
+
+    builds: the program must be built without instrumentation first, if anything is missing. Raises MeasurementError
+    if a run fails.
+    """
+    path = campaign.directory / FILE
+    found = typed(read_json(path), _Document, path) if path.exists() else _Document({}, 0.0, repetitions)
+    for point in campaign.points:
+        name = configuration_name(campaign.values(point))
+        entry = found.points.setdefault(name, _Entry([], []))
+        while len(entry.seconds) < repetitions:
+            if builds:
+                found.spent += build(campaign, {"QUIPU_OFF": "1"})
+                builds = False
+            ending = _run(campaign, point, name)
+            entry.seconds.append(ending.seconds)
+            entry.processor.append(ending.processor)
+            found.spent += ending.seconds
+            write_json(path, {"points": {key: vars(one) for key, one in found.points.items()}, **_rest(found)})
+            progress.note(f"baseline {name}: {ending.seconds:.3g} s")
+    times = {
+        name: Times(min(entry.seconds), min(entry.processor)) for name, entry in found.points.items() if entry.seconds
+    }
+    return Baseline(times, found.spent)
+
+
+def _rest(document: _Document) -> dict[str, float]:
+    return {"spent": document.spent, "repetitions": document.repetitions}
+
+
+def _run(campaign: Campaign, point: Point, name: str) -> Times:
+    command = campaign.command_at(point)
+    options = LaunchOptions(environment=campaign.environment, folder=campaign.path.parent)
+    environment = {**os.environ, **campaign.environment, **launch_settings(command, options)}
+    try:
+        ending = run_process(command, environment, campaign.timeout, campaign.path.parent)
+    except OSError as error:
+        raise MeasurementError(f"{command[0]}: cannot be started: {error.strerror or error}") from error
+    if ending.text:
+        raise MeasurementError(f"baseline {name}: {Path(command[0]).name} {ending.text}")
+    return Times(ending.seconds, ending.processor_seconds)

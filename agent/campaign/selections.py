@@ -1,0 +1,117 @@
+"""What the next iteration of a refinement instruments, by the strategies of the [refine] table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from quipu.modeling.analysis import analyze
+from quipu.modeling.callgraph import CallGraph
+from quipu.modeling.errors import MeasurementError
+from quipu.modeling.experiment import RegionKind
+from quipu.modeling.refine import (
+    HookCost,
+    PathCosts,
+    RegionSelection,
+    costs_at,
+    extrapolated_point,
+    path_costs,
+    refine_by_models,
+    select_statically,
+    select_within,
+)
+
+from ..archive.read import read_archive
+from ..merge.experiment import StoredRun, load_experiment, scan_runs
+from .file import Campaign
+from .refine_file import RefinePlan
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What to instrument: linker names, with predicted overhead and coverage as shares (None: not known)."""
+
+    names: frozenset[str]
+    overhead: float | None = None
+    coverage: float | None = None
+    selection: RegionSelection | None = None
+
+
+def reference(stored: StoredRun) -> PathCosts:
+    """Return what regions take in one run, per rank, without what measuring took."""
+    archive = read_archive(stored.path)
+    if "time" not in archive.statistics or "visits" not in archive.statistics:
+        raise MeasurementError(f"{stored.path}: has no time and visits, by which regions are selected")
+    time, visits = archive.statistics["time"].mean, archive.statistics["visits"].mean
+    hook = hook_cost([stored])
+    others = None
+    if "overhead" in archive.statistics:
+        overhead = archive.statistics["overhead"].mean
+        hooked = np.array([region.kind is not RegionKind.MPI for region in archive.tree.regions])[archive.tree.region]
+        others = np.where(hooked, np.maximum(overhead - visits * hook.pair, 0.0), 0.0)
+    return path_costs(archive.tree, stored.metadata.parameters, time, visits, hook, others)
+
+
+def hook_cost(runs: list[StoredRun]) -> HookCost:
+    """Return what an enter and exit took in these runs, on the mean: each process measures it at its start."""
+    known = [run.metadata.overhead for run in runs if run.metadata.overhead.get("pair", 0.0) > 0]
+    if not known:
+        raise MeasurementError("no run says what an enter and exit of a region cost: measure with time")
+    pair = float(np.mean([costs["pair"] for costs in known]))
+    outside = float(np.mean([costs.get("outside", 0.0) for costs in known]))
+    return HookCost(pair, max(0.0, pair - min(outside, pair)))
+
+
+def first_selection(plan: RefinePlan, costs: PathCosts | None, hook: HookCost, graph: CallGraph | None) -> Chosen:
+    """Return the first selection: from one cheap run, or from the call graph alone with a strategy of PIRA."""
+    if plan.strategy == "budget":
+        assert costs is not None
+        return _chosen(select_within(costs, hook, plan.overhead, plan.threshold))
+    assert graph is not None
+    return Chosen(frozenset(function.name for function in select_statically(graph, plan.statements).kept))
+
+
+def target_of(plan: RefinePlan, campaign: Campaign) -> dict[str, float]:
+    """Return the point at which regions are to matter."""
+    return plan.at or extrapolated_point(np.array(campaign.points, dtype=np.float64), campaign.parameters)
+
+
+def next_selection(
+    plan: RefinePlan, campaign: Campaign, measured: Campaign, before: Chosen, hook: HookCost, graph: CallGraph | None
+) -> Chosen:
+    """Return what to instrument after an iteration, of what it measured. hook: what a visit really costs by now."""
+    if plan.strategy == "static":
+        return before
+    analysis = analyze(load_experiment(measured.directory))
+    target = target_of(plan, campaign)
+    if plan.strategy == "budget":
+        # What measuring took is small by now, so that nothing is taken off.
+        found = _chosen(select_within(costs_at(analysis, target, HookCost(0.0)), hook, plan.overhead, plan.threshold))
+        return Chosen(found.names & before.names, found.overhead, found.coverage, found.selection)
+    assert graph is not None
+    expand = plan.statements if plan.strategy == "expand" else None
+    functions = refine_by_models(graph, analysis, target, plan.seconds, expand)
+    return Chosen(frozenset(function.name for function in functions))
+
+
+def _chosen(selection: RegionSelection) -> Chosen:
+    names = frozenset(choice.region.name for choice in selection.kept)
+    return Chosen(names, selection.overhead_share, selection.coverage, selection)
+
+
+def coverage_of(costs: PathCosts, names: frozenset[str]) -> float:
+    """Return the part of a run's exclusive time that regions with these names explain, with those always measured."""
+    explained = sum(time for number, (time, _) in costs.of_regions.items() if costs.tree.regions[number].name in names)
+    return (explained + costs.always_measured) / costs.total if costs.total > 0 else 0.0
+
+
+def executed(measured: Campaign) -> int:
+    """Return how many of the instrumented functions the runs of an iteration entered."""
+    runs = [run for run in scan_runs(measured.directory)[0] if run.metadata.complete]
+    names: set[str] = set()
+    for run in runs:
+        tree = read_archive(run.path, values=False).tree
+        names |= {
+            tree.region_of(path).name for path in range(len(tree)) if tree.region_of(path).kind is RegionKind.FUNCTION
+        }
+    return len(names)

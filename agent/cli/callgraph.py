@@ -1,0 +1,59 @@
+"""`quipu callgraph`: who may call whom in a program, before inlining."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import typer
+from quipu.modeling.errors import UsageError
+from quipu.modeling.printable import printable_json
+
+from .output import say, write_whole
+
+
+def command(
+    *,
+    program: Path = typer.Argument(..., metavar="PROGRAM", help="A program, library or object file."),
+    library: list[Path] = typer.Option(
+        [], "--library", metavar="FILE", help="A shared library that the program loads by itself (dlopen)."
+    ),
+    runs: Path = typer.Option(
+        None, "--runs", metavar="EXPERIMENT", help="Runs; calls that they have seen become certain."
+    ),
+    metacg: bool = typer.Option(False, "--metacg", help="Write the file format 2.0 of MetaCG."),
+    dot: bool = typer.Option(False, "--dot", help="Write Graphviz, of what main may reach."),
+    output: Path = typer.Option(None, "--output", "-o", metavar="FILE", help="Write a file instead of stdout."),
+) -> None:
+    """Show the call graph of a program that was built with the Quipu compiler wrappers, as JSON.
+
+    It has the functions of the source, inlined or not, of the program and of the shared libraries it is linked to, with
+    statements, loops, and calls. Virtual calls and calls through pointers lead to all functions that their type allows.
+
+    \b
+    Example: quipu callgraph ./heat --dot -o heat.dot
+    """
+    from quipu.report.formats.callgraph import callgraph_json, graphviz
+    from quipu.report.formats.callgraph import metacg as as_metacg
+
+    from ..installation import quipu_version
+    from ..source.callgraph import call_graph
+
+    if metacg and dot:
+        raise UsageError("--metacg and --dot are two formats: give one of them")
+    graph = call_graph(program, library)
+    if runs is not None:
+        from .measurements import load
+
+        graph = graph.with_seen([load(runs).tree])
+    if dot:
+        text = graphviz(graph)
+    else:
+        data = as_metacg(graph, quipu_version()) if metacg else callgraph_json(graph, str(program))
+        text = printable_json(msgspec.json.format(msgspec.json.encode(data), indent=1).decode()) + "\n"
+    if output is None:
+        print(text, end="")
+    else:
+        write_whole(output, text)
+        defined = sum(function.defined for function in graph.functions)
+        say(f"wrote {output}: {defined} functions, {len(graph.calls)} calls")

@@ -1,0 +1,86 @@
+"""`quipu refine`: build, run and analyze until measuring costs little and shows what matters."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from .output import layout, say, show, show_json
+
+if TYPE_CHECKING:
+    from ..campaign.refinement import Refinement
+
+
+def command(
+    *,
+    file: Path = typer.Argument(..., metavar="FILE.toml", help="A campaign file with a table [refine]."),
+    output: Path = typer.Option(None, "--output", "-o", metavar="FILE", help="Copy the last filter file to FILE."),
+    quiet: bool = typer.Option(False, "--quiet", "-q", help="Print nothing but errors and the result."),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON."),
+) -> None:
+    """Find what to instrument: build, run and analyze until the overhead is within the budget.
+
+    Begins with runs of the program without instrumentation and one cheap run with the usual one. Each iteration
+    builds the program with a selection, runs all points, and models what it measured. Repeat the command after an
+    interruption: what was done is kept.
+
+    \b
+    Example: quipu refine heat.toml
+    \b
+        [experiment]
+        build = "make -B heat"               # with the Quipu compiler wrappers
+        command = "mpirun -n {p} ./heat {n}"
+        repetitions = 3
+        [parameters]
+        p = [1, 2, 4, 8]
+        n = [100, 200, 400]
+        [refine]
+        at = {p = 64, n = 1000}
+        overhead = 0.05
+    """
+    from quipu.report.terminal import tables
+
+    from ..campaign.file import read_campaign
+    from ..campaign.refinement import refine
+    from ..campaign.task import Silent
+    from .campaign import Lines
+
+    campaign = read_campaign(file)
+    result = refine(campaign, Silent() if quiet or as_json else Lines())
+    if output is not None:
+        shutil.copyfile(result.filter_file, output)
+    if as_json:
+        show_json(_json(result))
+    else:
+        rows = [
+            (one.number, one.marked, one.executed, one.overhead, one.predicted, one.coverage, one.seconds)
+            for one in result.iterations
+        ]
+        show([tables.refinement_table(rows, layout())])
+        say(_conclusion(result))
+
+
+def _conclusion(result: Refinement) -> str:
+    state = "within the budget" if result.within else "above the budget: raise it, or the number of iterations"
+    change = "stable" if result.stable else "not stable yet"
+    return (
+        f"{result.filter_file}: {len(result.names)} regions, {state}, {change}; the cycle took {result.seconds:.3g} s, "
+        f"the runs without instrumentation {result.vanilla:.3g} s"
+    )
+
+
+def _json(result: Refinement) -> dict[str, object]:
+    return {
+        "format": "quipu-refinement",
+        "schema": 1,
+        "filter": str(result.filter_file),
+        "regions": sorted(result.names),
+        "within": result.within,
+        "stable": result.stable,
+        "seconds": result.seconds,
+        "vanilla_seconds": result.vanilla,
+        "iterations": [vars(iteration) for iteration in result.iterations],
+    }

@@ -1,0 +1,235 @@
+"""The call graph of a program and its shared libraries, out of what the pass left in them.
+
+Object files are joined as the linker joins them: one definition of each global name, static functions apart, those of
+one header that many object files have as one. Calls whose callee the code does not name are over-approximated by type.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from quipu.modeling.callgraph import Call, CallGraph, CallKind, Function
+from quipu.modeling.errors import FormatError
+
+from .described import (
+    SECTION,
+    DescribedAddress,
+    DescribedAlias,
+    DescribedFunction,
+    DescribedTable,
+    Entry,
+    object_files,
+)
+from .libraries import shared_libraries
+
+_Local = tuple[str, str, int]
+"""What static functions are apart by: name, file and line."""
+_Key = str | _Local
+
+
+def call_graph(program: Path, libraries: Sequence[Path] = ()) -> CallGraph:
+    """Return the call graph of a program (or library, object file, archive member) and its shared libraries.
+
+    libraries: further ones, which it loads by itself. Raises FormatError if nothing in them was built with the
+    wrappers, or a section is damaged.
+    """
+    files = object_files(program)
+    for library in dict.fromkeys([*shared_libraries(program), *libraries]):
+        files += object_files(library)
+    if not files:
+        raise FormatError(
+            program, f"holds no section {SECTION}: build it with the Quipu compiler wrappers, and do not strip it"
+        )
+    return joined(files)
+
+
+def joined(files: Iterable[Sequence[Entry]]) -> CallGraph:
+    """Return the call graph of object files, in the order in which the linker sees them."""
+    linker = _Linker()
+    units = [linker.unit(entries) for entries in files]
+    linker.resolve(units)
+    return linker.graph()
+
+
+@dataclass(frozen=True)
+class _Unit:
+    """An object file: its functions, and what its names mean."""
+
+    functions: tuple[DescribedFunction, ...]
+    own: dict[str, _Key]
+    aliases: dict[str, str]
+
+    def key(self, name: str) -> _Key:
+        """Return the function that a name is in this object file."""
+        name = self.aliases.get(name, name)
+        return self.own.get(name, name)
+
+
+class _Linker:
+    def __init__(self) -> None:
+        self.definitions: dict[_Key, DescribedFunction] = {}
+        self.aliases: dict[str, _Key] = {}
+        self.types: dict[_Key, str] = {}  # of functions whose address is taken
+        self.rows: dict[tuple[int, str], dict[_Key, None]] = defaultdict(dict)
+        self.tables: dict[str, tuple[DescribedTable, _Unit]] = {}
+        self.virtual: set[_Key] = set()
+        self.edges: dict[tuple[_Key, _Key], tuple[CallKind, int, int]] = {}
+        self.numbers: dict[_Key, int] = {}
+
+    def unit(self, entries: Sequence[Entry]) -> _Unit:
+        """Take the definitions of an object file."""
+        functions = tuple(entry for entry in entries if isinstance(entry, DescribedFunction))
+        own: dict[str, _Key] = {f.name: (f.name, f.file, f.line) for f in functions if f.local}
+        aliases = {entry.name: entry.of for entry in entries if isinstance(entry, DescribedAlias)}
+        unit = _Unit(functions, own, aliases)
+        for name in aliases:
+            self.aliases.setdefault(name, unit.key(name))
+        used: set[_Key] = set()
+        for function in functions:
+            key = unit.key(function.name)
+            before = self.definitions.get(key)
+            if before is None or (before.weak and not function.weak):
+                self.definitions[key] = function
+                used.add(key)
+            if function.taken:
+                self.types.setdefault(key, function.type)
+        for entry in entries:
+            if isinstance(entry, DescribedAddress):
+                self.types.setdefault(unit.key(entry.name), entry.type)
+            elif isinstance(entry, DescribedTable) and entry.name not in self.tables:
+                self.tables[entry.name] = (entry, unit)
+        return _Unit(tuple(f for f in functions if unit.key(f.name) in used), own, aliases)
+
+    def final(self, key: _Key) -> _Key:
+        """Follow a name that is an alias in another object file."""
+        return self.aliases.get(key, key) if isinstance(key, str) and key not in self.definitions else key
+
+    def resolve(self, units: Sequence[_Unit]) -> None:
+        """Make the calls of all functions."""
+        self.fill_rows()
+        by_type: dict[str, list[_Key]] = defaultdict(list)
+        for key, text in self.types.items():
+            if (target := self.final(key)) in self.definitions:
+                by_type[text].append(target)
+        for unit in units:
+            for function in unit.functions:
+                caller = unit.key(function.name)
+                for name, sites, depth in function.calls:
+                    self.add(caller, self.final(unit.key(name)), CallKind.DIRECT, sites, depth)
+                for text, sites, depth in function.indirect:
+                    self.add_all(caller, by_type[text], CallKind.INDIRECT, sites, depth)
+                for number, text, sites, depth in function.virtual:
+                    if found := self.rows.get((number, text)):
+                        self.add_all(caller, found, CallKind.VIRTUAL, sites, depth)
+                    else:
+                        self.add_all(caller, by_type[text], CallKind.INDIRECT, sites, depth)
+        self.hand_over(units)
+
+    def fill_rows(self) -> None:
+        """Find the functions in each row of the tables of virtual functions."""
+        for table, unit in self.tables.values():
+            for rows in table.rows:
+                for number, row in enumerate(rows):
+                    if len(row) == 2:
+                        key = self.final(unit.key(row[0]))
+                        self.virtual.add(key)
+                        if key in self.definitions:
+                            self.rows[number, row[1]][key] = None
+
+    def hand_over(self, units: Sequence[_Unit]) -> None:
+        """Add calls of functions that are arguments of code without a call graph.
+
+        Those that go there through code of the program are called by nobody here: where they were handed over counts.
+        """
+        called = {target for _, target in self.edges}
+        for unit in units:
+            for function in unit.functions:
+                for to, name, sites, depth in function.handed:
+                    target = self.final(unit.key(name))
+                    outside = self.final(unit.key(to)) not in self.definitions
+                    if outside or (target not in called and target in self.definitions):
+                        self.add(unit.key(function.name), target, CallKind.HANDED, sites, depth)
+
+    def add_all(self, caller: _Key, callees: Iterable[_Key], kind: CallKind, sites: int, depth: int) -> None:
+        """Add call sites that may reach several functions."""
+        for callee in callees:
+            self.add(caller, callee, kind, sites, depth)
+
+    def add(self, caller: _Key, callee: _Key, kind: CallKind, sites: int, depth: int) -> None:
+        """Add call sites between two functions; that by name goes before what is not certain."""
+        before = self.edges.get((caller, callee))
+        if before is not None:
+            kind = CallKind.DIRECT if before[0] is CallKind.DIRECT else kind
+            sites, depth = sites + before[1], max(depth, before[2])
+        self.edges[caller, callee] = kind, sites, depth
+
+    def graph(self) -> CallGraph:
+        """Return the call graph of what was added."""
+        mentioned = dict.fromkeys(key for pair in self.edges for key in pair)
+        self.numbers = {key: number for number, key in enumerate({**dict.fromkeys(self.definitions), **mentioned})}
+        shared: dict[str, list[_Local]] = defaultdict(list)
+        for key in self.numbers:
+            if isinstance(key, tuple):
+                shared[key[0]].append(key)
+        overrides = self.overrides()
+        functions = []
+        for key in self.numbers:
+            function = self.function(key, shared)
+            functions.append(replace(function, overrides=tuple(sorted(overrides.get(key, ())))))
+        calls = (
+            Call(self.numbers[caller], self.numbers[callee], kind, sites, depth, kind is CallKind.DIRECT)
+            for (caller, callee), (kind, sites, depth) in self.edges.items()
+        )
+        return CallGraph(tuple(functions), tuple(calls))
+
+    def function(self, key: _Key, shared: dict[str, list[_Local]]) -> Function:
+        """Return a function under the name that it has in the graph."""
+        found = self.definitions.get(key)
+        name = key if isinstance(key, str) else key[0]
+        if found is None:
+            return Function(name, name, name, defined=False)
+        label = name
+        if isinstance(key, tuple) and (len(shared[name]) > 1 or name in self.numbers):
+            alike = [other for other in shared[name] if other[1] == key[1]]
+            label = f"{name}@{key[1]}" + (f":{key[2]}" if len(alike) > 1 else "")
+        return Function(
+            label,
+            name,
+            found.display or name,
+            found.file,
+            found.line,
+            found.statements,
+            found.loops,
+            found.depth,
+            True,
+            found.local,
+            found.weak,
+            found.inline,
+            found.fortran,
+            found.start,
+            found.taken,
+            key in self.virtual,
+        )
+
+    def overrides(self) -> dict[_Key, set[str]]:
+        """Return the functions of base classes that a virtual function takes the place of, by linker name."""
+        found: dict[_Key, set[str]] = defaultdict(set)
+        for name, (table, unit) in self.tables.items():
+            if not name.startswith("_ZTV"):
+                continue
+            bases, seen = table.bases, {name}
+            while bases and table.rows:
+                # The first base shares the table; rows for the others hold thunks.
+                base = "_ZTV" + bases[0].removeprefix("_ZTI")
+                if base in seen or base not in self.tables:
+                    break
+                seen.add(base)
+                above, home = self.tables[base]
+                bases = above.bases
+                for own, other in zip(table.rows[0], above.rows[0] if above.rows else (), strict=False):
+                    if len(own) == len(other) == 2 and own[0] != other[0] and other[0] != "__cxa_pure_virtual":
+                        found[self.final(unit.key(own[0]))].add(home.aliases.get(other[0], other[0]))
+        return found

@@ -1,0 +1,60 @@
+"""The shared libraries that a program loads, as the dynamic linker would find them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from elftools.common.exceptions import ELFError
+from elftools.elf.dynamic import DynamicSection
+from elftools.elf.elffile import ELFFile
+from quipu.modeling.errors import FormatError
+from quipu.modeling.limits import current, reading, without_waiting
+
+
+def shared_libraries(program: Path) -> list[Path]:
+    """Return the shared libraries that a program needs and those that they need, each once, in order of loading.
+
+    Looked for in DT_RPATH, $LD_LIBRARY_PATH and DT_RUNPATH, not in the folders of the system: what is there was not
+    built by the user. Libraries that are nowhere are left out. Raises FormatError if `program` is no ELF file.
+    """
+    found: dict[Path, None] = {}
+    waiting = [program]
+    while waiting:
+        file = waiting.pop(0)
+        needed, folders = _dynamic(file)
+        for name in needed:
+            place = next((folder / name for folder in folders if (folder / name).is_file()), None)
+            if place is not None and place.resolve() not in found:
+                found[place.resolve()] = None
+                waiting.append(place.resolve())
+    return list(found)
+
+
+def _dynamic(path: Path) -> tuple[list[str], list[Path]]:
+    """Return the names of the libraries that a file needs, and the folders to look in."""
+    try:
+        with open(path, "rb", opener=without_waiting) as file, reading(path, path.stat().st_size):
+            tags = list(_tags(ELFFile(file)))
+    except OSError as error:
+        raise FormatError(path, f"cannot be read: {error.strerror or error}") from error
+    except (ELFError, ValueError, LookupError, TypeError, AttributeError, AssertionError) as error:
+        raise FormatError(path, "is not a program or object file (ELF), or it is damaged") from error
+    needed = [text for kind, text in tags if kind == "needed"]
+    early = [folder for kind, text in tags if kind == "rpath" for folder in text.split(":")]
+    late = [folder for kind, text in tags if kind == "runpath" for folder in text.split(":")]
+    inherited = os.environ.get("LD_LIBRARY_PATH", "").split(":")
+    origin = str(path.resolve().parent)
+    texts = [*([] if late else early), *inherited, *late]
+    return needed, [Path(text.replace("$ORIGIN", origin).replace("${ORIGIN}", origin)) for text in texts if text]
+
+
+def _tags(file: ELFFile) -> Iterator[tuple[str, str]]:
+    for section in file.iter_sections():
+        current().check_time()
+        if isinstance(section, DynamicSection):
+            for tag in section.iter_tags():
+                for kind in ("needed", "rpath", "runpath"):
+                    if tag.entry.d_tag == f"DT_{kind.upper()}":
+                        yield kind, str(getattr(tag, kind))

@@ -1,0 +1,56 @@
+#include "sections.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/Compression.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace llvm;
+
+namespace quipu {
+
+namespace {
+
+std::string escaped(StringRef Bytes) {
+    std::string Text;
+    for (char C : Bytes) {
+        if (C == '"' || C == '\\')
+            Text += '\\';
+        if (isPrint(C))
+            Text += C;
+        else
+            Text += formatv("\\{0}{1}{2}", (C >> 6) & 3, (C >> 3) & 7, C & 7).str();
+    }
+    return Text;
+}
+
+/// Assembly is the one way to a section without the flag "allocate": globals are always loaded.
+void emit(Module &M, StringRef Section, const std::string &Directives) {
+    M.appendModuleInlineAsm((".pushsection " + Section + ",\"\",@progbits\n" + Directives + ".popsection\n").str());
+}
+
+} // namespace
+
+void emitLines(Module &M, StringRef Section, ArrayRef<std::string> Lines) {
+    std::string Directives;
+    for (const std::string &Line : Lines)
+        Directives += ".ascii \"" + escaped(Line) + "\\n\"\n";
+    emit(M, Section, Directives);
+}
+
+void emitPacked(Module &M, StringRef Section, ArrayRef<std::string> Lines) {
+    const std::string Text = join(Lines, "\n") + "\n";
+    SmallVector<uint8_t, 0> Packed(Text.begin(), Text.end());
+    const bool Compressed = compression::zlib::isAvailable();
+    if (Compressed)
+        compression::zlib::compress(arrayRefFromStringRef(Text), Packed);
+    std::string Directives = Compressed ? ".ascii \"QPZ1\"\n" : ".ascii \"QPR1\"\n";
+    Directives += ".4byte " + std::to_string(Packed.size()) + ", " + std::to_string(Text.size()) + "\n";
+    // Short lines: the assembler's errors quote them.
+    for (StringRef Rest = toStringRef(Packed); !Rest.empty();
+         Rest = Rest.drop_front(std::min<size_t>(4096, Rest.size())))
+        Directives += ".ascii \"" + escaped(Rest.take_front(4096)) + "\"\n";
+    emit(M, Section, Directives);
+}
+
+} // namespace quipu

@@ -1,0 +1,25 @@
+//===- sections.h - text in sections that are not loaded ---------------------===//
+#ifndef QUIPU_SECTIONS_H
+#define QUIPU_SECTIONS_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <string>
+
+namespace llvm {
+class Module;
+} // namespace llvm
+
+namespace quipu {
+
+/// Puts lines into a section of the object file; nothing of it is loaded when the program runs.
+void emitLines(llvm::Module &M, llvm::StringRef Section, llvm::ArrayRef<std::string> Lines);
+
+/// The same as one block that is compressed if this LLVM can: "QPZ1" (zlib) or "QPR1" (as it is), the size of what
+/// follows and of the text, 32 bits each, little-endian. The linker puts the blocks of all object files in a row.
+void emitPacked(llvm::Module &M, llvm::StringRef Section, llvm::ArrayRef<std::string> Lines);
+
+} // namespace quipu
+
+#endif

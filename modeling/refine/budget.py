@@ -1,0 +1,114 @@
+"""Regions that explain most of a program's time, within a budget for measuring them.
+
+A knapsack: a region is worth the exclusive time that it explains at the target, and costs its visits times what one
+enter and exit take. Taken in order of worth per cost, it is at most one region short of the best choice; the best
+single region that fits is compared with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set as AbstractSet
+
+from ..errors import ModelingError
+from .costs import HookCost, PathCosts, is_main
+from .selection import Choice, RegionSelection
+
+RELEVANT = 0.001
+"""Part of the whole program from which on a region is worth looking at, as default."""
+
+
+def select_within(
+    costs: PathCosts, hook: HookCost, budget: float = 0.05, threshold: float = RELEVANT
+) -> RegionSelection:
+    """Return the regions whose exclusive time explains most of the program, with at most `budget` of it as overhead.
+
+    Regions with less than `threshold` of the program are left out, unless they are on the way from main to others and
+    there is budget left. `main` is always kept. hook: what measuring will take. Raises ModelingError for arguments
+    out of range, or if nothing took time.
+    """
+    if not budget > 0.0:
+        raise ModelingError(f"the budget for overhead must be a share above 0, not {budget:g}")
+    if not 0.0 <= threshold <= 1.0:
+        raise ModelingError(f"threshold must be a share between 0 and 1, not {threshold:g}")
+    if not costs.total > 0.0:
+        raise ModelingError("no region took time at this point, so none can be chosen")
+    regions, most = costs.of_regions, budget * costs.total
+    worth = {number: time for number, (time, _) in regions.items()}
+    price = {number: visits * hook.pair for number, (_, visits) in regions.items()}
+    reasons: dict[int, str] = {}
+    mains = [number for number in regions if is_main(costs.tree.regions[number])]
+    candidates = [number for number in worth if worth[number] >= threshold * costs.total and number not in mains]
+    chosen = _knapsack(candidates, worth, price, most - sum(price[number] for number in mains))
+    for number in chosen:
+        reasons[number] = f"{_percent(worth[number] / costs.total)} of the program"
+    for number in mains:
+        reasons[number] = "main is always kept"
+    spent = sum(price[number] for number in reasons)
+    for number, callee in _callers(costs, chosen).items():
+        if number not in reasons and spent + price[number] <= most:
+            spent += price[number]
+            reasons[number] = f"on the way to {callee}"
+    return _selection(costs, reasons, price, most, threshold)
+
+
+def _knapsack(candidates: list[int], worth: dict[int, float], price: dict[int, float], most: float) -> set[int]:
+    ordered = sorted(candidates, key=lambda n: (price[n] / worth[n] if worth[n] > 0 else float("inf"), -worth[n], n))
+    chosen: set[int] = set()
+    spent = 0.0
+    for number in ordered:
+        if spent + price[number] <= most:
+            chosen.add(number)
+            spent += price[number]
+    single = max((n for n in candidates if price[n] <= most), key=lambda n: worth[n], default=None)
+    if single is not None and worth[single] > sum(worth[number] for number in chosen):
+        return {single}
+    return chosen
+
+
+def _callers(costs: PathCosts, chosen: AbstractSet[int]) -> dict[int, str]:
+    """Return the regions on call paths to the chosen ones, with the name of one, the cheapest to measure first."""
+    tree = costs.tree
+    found: dict[int, str] = {}
+    for path in range(len(tree)):
+        if int(tree.region[path]) in chosen:
+            for node in tree.ancestry(path)[:-1]:
+                if (number := int(tree.region[node])) in costs.of_regions:
+                    found.setdefault(number, tree.name(path))
+    return dict(sorted(found.items(), key=lambda item: (costs.of_regions[item[0]][1], item[0])))
+
+
+def _selection(
+    costs: PathCosts, reasons: dict[int, str], price: dict[int, float], most: float, threshold: float
+) -> RegionSelection:
+    regions, shares = costs.of_regions, costs.inclusive_share()
+    kept: list[Choice] = []
+    dropped: list[Choice] = []
+    for number, (time, visits) in regions.items():
+        region = costs.tree.regions[number]
+        part = time / costs.total
+        if number in reasons:
+            reason = reasons[number]
+        elif part < threshold:
+            reason = f"{_percent(part)} of the program, less than {_percent(threshold)}"
+        else:
+            reason = f"{_percent(part)} of the program, but measuring it takes {_percent(price[number] / costs.total)}"
+        choice = Choice(region, reason, shares.get(number, 0.0), visits, price[number])
+        (kept if number in reasons else dropped).append(choice)
+    explained = costs.always_measured + sum(regions[number][0] for number in reasons)
+    return RegionSelection(
+        costs.point,
+        _ordered(kept),
+        _ordered(dropped),
+        sum(choice.overhead for choice in kept),
+        costs.total,
+        float(costs.time[costs.tree.start_and_end].sum()),
+        explained / costs.total,
+    )
+
+
+def _ordered(choices: list[Choice]) -> tuple[Choice, ...]:
+    return tuple(sorted(choices, key=lambda choice: (-choice.share, choice.region.name)))
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %"

@@ -1,0 +1,115 @@
+"""What regions take and how often they are entered, at one point: the input of selections."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ..analysis import Analysis
+from ..errors import ModelingError
+from ..evaluation import evaluate
+from ..experiment import CallTree, FloatArray, Region, RegionKind
+
+ALWAYS_MEASURED = (RegionKind.MPI, RegionKind.PYTHON)
+"""Regions that no filter leaves out."""
+
+
+@dataclass(frozen=True)
+class HookCost:
+    """Seconds that one enter and exit of a region take; inside: the part that its own time contains when measured."""
+
+    pair: float
+    inside: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.inside <= self.pair:
+            raise ModelingError("the cost of a visit must be 0 or more, and at most all of it is inside of the region")
+
+
+SCOREP = HookCost(76e-9, 38e-9)
+"""Score-P 8.4 with profiling, measured with an empty function (docs/design/refine.md)."""
+
+
+@dataclass(frozen=True, eq=False)
+class PathCosts:
+    """Per call path exclusive seconds without what measuring took, and visits, both per rank; shapes (paths,)."""
+
+    tree: CallTree
+    point: dict[str, float]
+    time: FloatArray
+    visits: FloatArray
+
+    @cached_property
+    def total(self) -> float:
+        """Seconds of the program, without the start and the end of MPI."""
+        return float(self.time[~self.tree.start_and_end].sum())
+
+    @cached_property
+    def of_regions(self) -> dict[int, tuple[float, float]]:
+        """Exclusive seconds and visits of each region that a filter can leave out, by number."""
+        found: dict[int, tuple[float, float]] = {}
+        for path in range(len(self.tree)):
+            number = int(self.tree.region[path])
+            if self.tree.regions[number].kind in ALWAYS_MEASURED or self.tree.start_and_end[path]:
+                continue
+            time, visits = found.get(number, (0.0, 0.0))
+            found[number] = time + float(self.time[path]), visits + float(self.visits[path])
+        return found
+
+    @cached_property
+    def always_measured(self) -> float:
+        """Seconds in regions that are measured with every filter."""
+        kinds = np.array([region.kind in ALWAYS_MEASURED for region in self.tree.regions], dtype=bool)
+        return float(self.time[kinds[self.tree.region] & ~self.tree.start_and_end].sum())
+
+    def inclusive_share(self) -> dict[int, float]:
+        """Return the largest inclusive share of the program among the call paths of each region, by number."""
+        shares: dict[int, float] = {}
+        for path, seconds in enumerate(self.tree.inclusive(self.time).tolist()):
+            number = int(self.tree.region[path])
+            shares[number] = max(shares.get(number, 0.0), seconds / self.total if self.total > 0 else 0.0)
+        return shares
+
+
+def costs_at(analysis: Analysis, point: Mapping[str, float], measured: HookCost) -> PathCosts:
+    """Return what the models predict at a point. measured: what a visit took when the models' runs were made.
+
+    Raises ModelingError without models of time and visits, or if the point does not fit.
+    """
+    time = evaluate(analysis, point)
+    visits = evaluate(analysis, point, "visits")
+    seconds = np.array([prediction.value for prediction in time.exclusive])
+    numbers = np.array([prediction.value for prediction in visits.exclusive])
+    return path_costs(analysis.tree, time.point, seconds, numbers, measured)
+
+
+def path_costs(
+    tree: CallTree,
+    point: Mapping[str, float],
+    time: FloatArray,
+    visits: FloatArray,
+    measured: HookCost,
+    others: FloatArray | None = None,
+) -> PathCosts:
+    """Return measured exclusive times without what measuring took: inside of a region, and the rest in its caller.
+
+    time, visits: per call path and rank, NaN: nothing measured. others: seconds of functions without a hook and of
+    counters, which are in the path's time.
+    """
+    time, visits = np.nan_to_num(time), np.nan_to_num(visits)
+    hooked = np.array([region.kind not in ALWAYS_MEASURED for region in tree.regions], dtype=bool)[tree.region]
+    own = time - np.where(hooked, visits * measured.inside, 0.0)
+    if others is not None:
+        own -= np.nan_to_num(others)
+    outside = visits * (measured.pair - measured.inside) * hooked
+    inner = tree.parent >= 0
+    np.subtract.at(own, tree.parent[inner], outside[inner])
+    return PathCosts(tree, dict(point), np.maximum(own, 0.0), np.maximum(visits, 0.0))
+
+
+def is_main(region: Region) -> bool:
+    """Whether a region is the main program, in C, C++ or Fortran."""
+    return region.name in ("main", "_QQmain", "MAIN__")

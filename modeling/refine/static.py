@@ -1,0 +1,122 @@
+"""The selections of PIRA II: by statements of the call graph, and by models at an extrapolated point."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..analysis import Analysis
+from ..callgraph import CallGraph, Function
+from ..errors import ModelingError
+from ..evaluation import evaluate
+from ..experiment import FloatArray
+
+Threshold = Literal["unique-median", "median", "maximum"] | int
+"""How many aggregated statements a function needs: the median of the distinct values of all functions, that of all
+values, half of the largest value, or a number."""
+THRESHOLDS: tuple[Literal["unique-median", "median", "maximum"], ...] = ("unique-median", "median", "maximum")
+SECONDS = 0.1
+"""Absolute inclusive seconds above which PIRA II keeps a function, if nobody says another number."""
+
+
+@dataclass(frozen=True)
+class StaticSelection:
+    """The functions that the call graph alone says to instrument; threshold: of aggregated statements."""
+
+    kept: tuple[Function, ...]
+    threshold: float
+
+
+def threshold_of(value: str | int) -> Threshold | None:
+    """Return a threshold by its name or number, also a number as text; None if there is none of that name."""
+    if isinstance(value, int):
+        return value
+    if value.isascii() and value.isdigit():
+        return int(value)
+    return next((name for name in THRESHOLDS if name == value), None)
+
+
+def statement_threshold(graph: CallGraph, threshold: Threshold, among: NDArray[np.bool_] | None = None) -> float:
+    """Return the number of aggregated statements that a threshold is, over the functions with code that main reaches.
+
+    among: over these functions instead. Raises ModelingError for a threshold that is unknown or below 0.
+    """
+    if isinstance(threshold, int):
+        if threshold < 0:
+            raise ModelingError(f"a threshold of statements is 0 or more, not {threshold}")
+        return float(threshold)
+    values = graph.aggregated_statements[_candidates(graph) if among is None else among]
+    if values.size == 0:
+        return 0.0
+    if threshold == "unique-median":
+        return float(np.sort(np.unique(values))[np.unique(values).size // 2])
+    if threshold == "median":
+        return float(np.sort(values)[values.size // 2])
+    if threshold == "maximum":
+        return float(values.max()) / 2
+    raise ModelingError(f"threshold {threshold!r} is unknown; there are: {', '.join(THRESHOLDS)}, or a number")
+
+
+def select_statically(graph: CallGraph, threshold: Threshold = "unique-median") -> StaticSelection:
+    """Return the functions with at least so many aggregated statements, and all on paths from main to them."""
+    least = statement_threshold(graph, threshold)
+    large = np.flatnonzero(_candidates(graph) & (graph.aggregated_statements >= least))
+    return StaticSelection(_functions(graph, graph.on_paths_from_main(large.tolist())), least)
+
+
+def extrapolated_point(points: FloatArray, parameters: Sequence[str]) -> dict[str, float]:
+    """Return where PIRA II evaluates models: of each parameter the last value plus the mean step between its values.
+
+    points: shape (configurations, parameters). A parameter with one value stays at it.
+    """
+    place = {}
+    for column, name in enumerate(parameters):
+        values = np.unique(points[:, column])
+        step = float(np.mean(np.diff(values))) if values.size > 1 else 0.0
+        place[name] = float(values[-1]) + step
+    return place
+
+
+def refine_by_models(
+    graph: CallGraph,
+    analysis: Analysis,
+    point: Mapping[str, float],
+    seconds: float = SECONDS,
+    expand: Threshold | None = None,
+) -> tuple[Function, ...]:
+    """Return what PIRA II instruments next: functions with an inclusive time above `seconds` at the point, callers too.
+
+    expand: adds callees of those without a model, with at least so many aggregated statements, and paths from main to
+    them (filter and expand); None: filter only. Raises ModelingError as `evaluate` does.
+    """
+    time = evaluate(analysis, point)
+    modeled: set[int] = set()
+    relevant: set[int] = set()
+    for path, prediction in enumerate(time.inclusive):
+        number = graph.of_region(analysis.tree.region_of(path))
+        if number is not None:
+            modeled.add(number)
+            if prediction.value > seconds:
+                relevant.add(number)
+    if expand is not None:
+        below = graph.below(relevant) & _candidates(graph)
+        least = statement_threshold(graph, expand, below)
+        large = np.flatnonzero(below & (graph.aggregated_statements >= least)).tolist()
+        relevant |= {number for number in large if number not in modeled}
+    return _functions(graph, graph.on_paths_from_main(relevant))
+
+
+def _candidates(graph: CallGraph) -> NDArray[np.bool_]:
+    defined = np.array([function.defined for function in graph.functions], dtype=bool)
+    return np.asarray(defined & graph.reachable, dtype=bool)
+
+
+def _functions(graph: CallGraph, chosen: NDArray[np.bool_]) -> tuple[Function, ...]:
+    """Return the chosen functions that have code, main always, by key."""
+    numbers = {int(number) for number in np.flatnonzero(chosen)} | ({graph.main} if graph.main is not None else set())
+    found = [graph.functions[number] for number in numbers if graph.functions[number].defined]
+    return tuple(sorted(found, key=lambda function: function.key))

@@ -1,0 +1,144 @@
+"""Selections of regions: within a budget, those of PIRA II, and by imbalance."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from quipu.modeling.callgraph import Call, CallGraph, CallKind, Function
+from quipu.modeling.errors import ModelingError
+from quipu.modeling.experiment import CallTree, Region, RegionKind
+from quipu.modeling.refine import (
+    HookCost,
+    PathCosts,
+    extrapolated_point,
+    path_costs,
+    select_statically,
+    select_within,
+)
+from quipu.modeling.refine.imbalance import imbalanced, imbalances
+
+HOOK = HookCost(1e-6, 0.4e-6)
+
+
+def tree_of(*paths: tuple[str, int]) -> CallTree:
+    """Return a tree of (region, parent); regions that begin with MPI_ are operations of MPI."""
+    names = list(dict.fromkeys(name for name, _ in paths))
+    kinds = [RegionKind.MPI if name.startswith("MPI_") else RegionKind.FUNCTION for name in names]
+    return CallTree(
+        tuple(Region(name, name, kind) for name, kind in zip(names, kinds, strict=True)),
+        np.array([names.index(name) for name, _ in paths], dtype=np.int64),
+        np.array([parent for _, parent in paths], dtype=np.int64),
+    )
+
+
+TREE = tree_of(("main", -1), ("solve", 0), ("get", 1), ("sweep", 1), ("output", 0), ("MPI_Send", 1))
+
+
+def test_frequent_small_regions_give_way_to_what_explains_more() -> None:
+    time = np.array([0.01, 0.09, 0.3, 0.4, 0.00001, 0.19999])
+    visits = np.array([1, 10, 1e6, 1000, 1, 100.0])
+    found = select_within(PathCosts(TREE, {}, time, visits), HOOK, budget=0.01)
+    kept = {choice.region.name: choice.reason for choice in found.kept}
+    assert kept == {
+        "main": "main is always kept",
+        "solve": "9 % of the program",
+        "sweep": "40 % of the program",
+    }
+    dropped = {choice.region.name: choice.reason for choice in found.dropped}
+    assert dropped["get"] == "30 % of the program, but measuring it takes 100 %"
+    assert dropped["output"].endswith("less than 0.1 %")
+    assert found.overhead_share == pytest.approx(1011e-6)
+    assert found.coverage == pytest.approx(0.01 + 0.09 + 0.4 + 0.19999)
+
+
+def test_callers_are_kept_as_long_as_there_is_budget() -> None:
+    time, visits = np.array([0.0, 0.0, 0.5, 0.5, 0.0, 0.0]), np.array([1, 5000, 1, 1, 1, 1.0])
+    costs = PathCosts(TREE, {}, time, visits)
+    assert {c.region.name for c in select_within(costs, HOOK, 0.05).kept} == {"main", "solve", "get", "sweep"}
+    assert {c.region.name for c in select_within(costs, HOOK, 0.004).kept} == {"main", "get", "sweep"}
+
+
+@given(
+    st.lists(st.tuples(st.floats(0.001, 1.0), st.floats(1, 1e5)), min_size=1, max_size=8),
+    st.floats(0.001, 0.3),
+)
+def test_a_selection_keeps_to_the_budget_and_is_at_least_half_of_the_best(
+    parts: list[tuple[float, float]], budget: float
+) -> None:
+    tree = tree_of(("main", -1), *((f"f{number}", 0) for number in range(len(parts))))
+    time = np.array([0.0, *(time for time, _ in parts)])
+    visits = np.array([0.0, *(visits for _, visits in parts)])
+    costs = PathCosts(tree, {}, time, visits)
+    found = select_within(costs, HOOK, budget, threshold=0.0)
+    assert found.overhead <= budget * costs.total * (1 + 1e-9)
+    affordable = (
+        sum(time[list(chosen)])
+        for size in range(len(parts) + 1)
+        for chosen in itertools.combinations(range(1, len(parts) + 1), size)
+        if sum(visits[list(chosen)]) * HOOK.pair <= budget * costs.total
+    )
+    assert found.coverage * costs.total >= 0.5 * max(affordable) * (1 - 1e-9)
+
+
+def test_what_measuring_took_is_taken_off_where_it_was() -> None:
+    visits = np.array([1, 10, 1000, 10, 0, 10.0])
+    measured = np.array([1.0, 1.0, 0.001, 1.0, 0.0, 0.5])
+    costs = path_costs(TREE, {}, measured, visits, HOOK)
+    assert costs.time[2] == pytest.approx(0.001 - 1000 * 0.4e-6)
+    assert costs.time[1] == pytest.approx(1.0 - 10 * 0.4e-6 - 1010 * 0.6e-6)
+    assert costs.time[5] == 0.5  # MPI is measured in any case
+
+
+def test_bad_arguments() -> None:
+    costs = PathCosts(TREE, {}, np.zeros(6), np.ones(6))
+    with pytest.raises(ModelingError, match="no region took time"):
+        select_within(costs, HOOK)
+    with pytest.raises(ModelingError, match="budget"):
+        select_within(costs, HOOK, budget=0.0)
+    with pytest.raises(ModelingError, match="cost of a visit"):
+        HookCost(-1.0)
+
+
+def graph_of(calls: dict[str, str], statements: dict[str, int]) -> CallGraph:
+    names = list(statements)
+    functions = tuple(Function(name, name, name, statements=statements[name]) for name in names)
+    found = [
+        Call(names.index(caller), names.index(callee), CallKind.DIRECT)
+        for caller, callees in calls.items()
+        for callee in callees.split()
+    ]
+    return CallGraph(functions, tuple(found))
+
+
+def test_static_selection_by_aggregated_statements() -> None:
+    calls = {"main": "a b", "a": "c", "b": "d e", "d": "f", "f": "d"}
+    statements = {"main": 1, "a": 1, "b": 1, "c": 40, "d": 2, "e": 2, "f": 3}
+    graph = graph_of(calls, statements)
+    # main 50, a 41, b 8, c 40, d 5, e 2, f 5: distinct values 2, 5, 8, 40, 41, 50
+    names = {function.key for function in select_statically(graph).kept}
+    assert names == {"main", "a", "c"}
+    assert select_statically(graph, "median").threshold == 8
+    assert select_statically(graph, "maximum").threshold == 25
+    assert {f.key for f in select_statically(graph, 5).kept} == {"main", "a", "b", "c", "d", "f"}
+
+
+def test_extrapolation_point_of_the_paper() -> None:
+    points = np.array([[p, n] for p in (1, 2, 4, 9) for n in (100,)], dtype=np.float64)
+    assert extrapolated_point(points, ("p", "n")) == {"p": pytest.approx(9 + 8 / 3), "n": 100.0}
+
+
+def test_imbalance_is_between_none_and_one_rank_doing_all() -> None:
+    tree = tree_of(("main", -1), ("solve", 0), ("kernel", 1), ("even", 1))
+    times = np.array([[0.1] * 4, [0.1] * 4, [4.0, 0, 0, 0], [1.0] * 4])
+    metrics = imbalances(times)
+    assert metrics[2].percentage == pytest.approx(1.0)
+    assert metrics[3].percentage == metrics[3].seconds == metrics[3].variation == 0.0
+    chosen, below = imbalanced(tree, times)
+    assert [entry.path for entry in chosen] == [0, 1, 2] or {e.path for e in chosen} == {0, 1, 2}
+    assert below == (1, 2)
+    with pytest.raises(ModelingError, match="two ranks"):
+        imbalances(times[:, :1])

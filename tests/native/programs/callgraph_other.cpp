@@ -1,0 +1,3 @@
+// Another object file with a static function of the same name.
+static int helper(int a) { return 2 * a; }
+int outside(int a) { return helper(a); }

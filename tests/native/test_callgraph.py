@@ -1,0 +1,120 @@
+"""The call graph that the pass leaves in object files, through every way of linking."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from quipu.agent.installation import native_file
+from quipu.agent.source.callgraph import call_graph
+from quipu.modeling.callgraph import CallGraph, CallKind
+from quipu.modeling.errors import FormatError
+
+from .conftest import INSTALLED_LLVMS, PROGRAMS, Workshop
+
+
+def calls_of(graph: CallGraph) -> dict[tuple[str, str], tuple[CallKind, int]]:
+    """Return the kinds and loop depths of calls by displayed names; static functions by their keys."""
+    keys = [f.key if "@" in f.key else f.display.partition("(")[0] for f in graph.functions]
+    return {(keys[call.caller], keys[call.callee]): (call.kind, call.loop_depth) for call in graph.calls}
+
+
+def objects(workshop: Workshop, *options: str) -> list[Path]:
+    made = []
+    for name in ("callgraph", "callgraph_other"):
+        made.append(workshop.folder / f"{name}.o")
+        command = [native_file("quipu-c++"), "-c", *options, PROGRAMS / f"{name}.cpp", "-o", made[-1]]
+        subprocess.run(command, check=True, env=workshop.environment)
+    return made
+
+
+@pytest.mark.parametrize("llvm", INSTALLED_LLVMS)
+@pytest.mark.parametrize("level", ["-O0", "-O3"])
+def test_calls_of_every_kind(workshop: Workshop, level: str) -> None:
+    program = workshop.folder / "program"
+    parts = objects(workshop, level)
+    subprocess.run([native_file("quipu-c++"), *parts, "-pthread", "-o", program], check=True, env=workshop.environment)
+    graph = call_graph(program)
+    calls = calls_of(graph)
+    here, other = (f"_ZL6helperi@{PROGRAMS / name}" for name in ("callgraph.cpp", "callgraph_other.cpp"))
+    assert calls["choose", here] == (CallKind.DIRECT, 0)
+    assert calls["outside", other] == (CallKind.DIRECT, 0)
+    assert calls["main", "Square::area"] == calls["main", "Circle::area"] == (CallKind.VIRTUAL, 2)
+    assert calls["main", "choose"] == calls["main", "compute"] == (CallKind.INDIRECT, 0)
+    assert calls["main", "work"] == calls["main", "compare"] == (CallKind.HANDED, 0)
+    assert ("main", "Circle::edge") not in calls
+    by_name = {function.display.partition("(")[0]: number for number, function in enumerate(graph.functions)}
+    functions = {name: graph.functions[number] for name, number in by_name.items()}
+    assert functions["compute"].statements == 4  # Listing 1 of PIRA II
+    assert (functions["compute"].loops, functions["main"].loop_depth) == (1, 2)
+    assert functions["Circle::edge"].overrides == ("_ZNK5Shape4edgeEv",)
+    recursive = {name for name, number in by_name.items() if graph.recursive[number]}
+    assert recursive == {"odd", "even"}
+    assert not graph.reachable[by_name["never"]]
+    assert graph.reachable[by_name["outside"]]
+
+
+def test_every_way_of_linking(workshop: Workshop) -> None:
+    parts = objects(workshop, "-O2", "-fPIC")
+    folder = workshop.folder
+    compiler = str(native_file("quipu-c++"))
+
+    def run(*command: str | Path) -> None:
+        subprocess.run([*map(str, command)], check=True, env=workshop.environment, cwd=folder)
+
+    run(compiler, *parts, "-pthread", "-o", "direct")
+    run("ar", "rcs", "libother.a", parts[1])
+    run(compiler, parts[0], "libother.a", "-pthread", "-o", "archived")
+    run("ld", "-r", *parts, "-o", "joined.o")
+    run(compiler, "joined.o", "-pthread", "-o", "relocated")
+    run(compiler, "-shared", parts[1], "-o", "libother.so")
+    run(compiler, parts[0], "-L.", "-lother", "-Wl,-rpath,$ORIGIN", "-pthread", "-o", "shared")
+    expected = calls_of(call_graph(folder / "direct"))
+    for name in ("archived", "relocated", "shared"):
+        assert calls_of(call_graph(folder / name)) == expected
+    assert ("outside", "helper") in calls_of(call_graph(parts[1]))
+    content = parts[1].read_bytes()
+    for place, damage in (("QPZ1", b"QPZ2"), ("QPZ1", b"QPZ1\xff\xff\xff\x7f")):
+        start = content.index(place.encode())
+        parts[1].write_bytes(content[:start] + damage + content[start + len(damage) :])
+        with pytest.raises(FormatError, match=r"section \.quipu\.callgraph is damaged at byte 0"):
+            call_graph(parts[1])
+
+
+def test_fortran(workshop: Workshop) -> None:
+    source = workshop.folder / "source.f90"
+    source.write_text(
+        """module m
+contains
+subroutine grow(a, n)
+  integer :: n, i, j
+  real(8) :: a(n,n)
+  do i = 1, n
+    do j = 1, n
+      call bump(a(j,i))
+    end do
+  end do
+end subroutine
+subroutine bump(x)
+  real(8) :: x
+  x = x + 1
+end subroutine
+end module
+program p
+  use m
+  real(8) :: a(4,4)
+  a = 1
+  call grow(a, 4)
+  print *, a(1,1)
+end program
+"""
+    )
+    graph = call_graph(workshop.build(source, "-O2", wrapper="quipu-fc"))
+    calls = calls_of(graph)
+    assert calls["main program", "m::grow"] == (CallKind.DIRECT, 0)
+    assert calls["m::grow", "m::bump"] == (CallKind.DIRECT, 2)
+    main = graph.main
+    assert main is not None
+    assert graph.functions[main].name == "_QQmain"
+    assert graph.functions[graph.index["_QMmPbump"]].fortran

@@ -1,0 +1,59 @@
+"""Selections for other compilers and instrumenters."""
+
+from __future__ import annotations
+
+import pytest
+from quipu.modeling.callgraph import Function
+from quipu.modeling.experiment import Region
+from quipu.report.formats import format_filter, parse_filter
+from quipu.report.formats.compiler_names import patterns_for
+from quipu.report.formats.exclusion_lists import gcc_options, name_list
+
+
+@pytest.mark.parametrize(
+    ("name", "patterns"),
+    [
+        ("solve", ("solve",)),
+        ("_ZN5solve3runEv", ("_ZN5solve3runEv",)),
+        ("_ZN6SquareC2Ed", ("_ZN6SquareC1Ed", "_ZN6SquareC2Ed")),
+        ("_ZN6SquareD0Ev", ("_ZN6SquareD0Ev", "_ZN6SquareD1Ev", "_ZN6SquareD2Ev")),
+        ("_QMheatPsweep", ("__heat_MOD_sweep",)),
+        ("_QMheatSfastPsweep_2", ("__heat_MOD_sweep_2",)),
+        ("_QMheatFsweepPinner", ("inner.[0-9]*",)),
+        ("_QFPinner", ("inner.[0-9]*",)),
+        ("sweep_", ("sweep_",)),
+        ("_QQmain", ("MAIN__", "main")),
+    ],
+)
+def test_names_of_gcc(name: str, patterns: tuple[str, ...]) -> None:
+    assert patterns_for(name, "gcc") == patterns
+    assert patterns_for(name, "clang") == (name,)
+
+
+def test_a_filter_for_gfortran() -> None:
+    parsed = parse_filter(format_filter(["_QMheatPsweep", "_QMheatFsweepPinner"], compiler="gcc"))
+    assert parsed.includes(Region("__heat_MOD_sweep", "sweep"))
+    assert parsed.includes(Region("inner.3", "inner"))
+    assert not parsed.includes(Region("inner", "inner"))
+    assert not parsed.includes(Region("_QMheatPsweep", "sweep"))
+
+
+def test_options_of_gcc_leave_out_no_kept_function() -> None:
+    def function(name: str, display: str, file: str) -> Function:
+        return Function(name, name, display, file)
+
+    functions = [
+        function("solve", "solve(int)", "/a.cpp"),
+        function("solve2", "solve_all(std::pair<int, (E)2>)", "/a.cpp"),
+        function("call", "C::operator()(int)", "/a.cpp"),
+        function("other", "get<std::pair<int,int>>(int)", "/a.cpp"),
+        function("far", "far()", "/b.cpp"),
+    ]
+    found = gcc_options(functions, ["solve2"])
+    assert found.options == (
+        "-finstrument-functions",
+        "-finstrument-functions-exclude-function-list=C::operator(),get<std::pair<int\\,int>>",
+        "-finstrument-functions-exclude-file-list=/b.cpp",
+    )
+    assert found.measured_too == ("solve",)
+    assert name_list(["b", "a", "b"]) == "a\nb\n"
