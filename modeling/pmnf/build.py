@@ -17,7 +17,7 @@ from .data.preparation import ranges
 from .doubt import scatter_notes, split_notes
 from .fit.fitter import with_constant
 from .fit.weights import relative_weights
-from .hypotheses.pool import Pool
+from .hypotheses.pool import Pool, replaced
 from .hypotheses.tables import Specification, Tables
 from .model import Alternative, Factor, Model, Quality, Term
 from .uncertainty import joint_covariance, open_parameters, value_variance
@@ -52,10 +52,9 @@ def build_models(
     scale = np.concatenate([np.ones((len(best), 1)), tables.divisor(pool.specification[:, 0])], axis=1)
     scale = np.concatenate([np.tile(scale, (1, 1 + len(names))), np.ones((len(best), len(names)))], axis=1)
     covariance = covariance / scale[:, :, None] / scale[:, None, :]
-    shares = posterior_weights(pool.score)
-    shares = np.where(shares >= LEAST_WEIGHT, shares, 0.0)
+    shares = _kept_weights(pool)
     shares[exact, 1:] = 0.0
-    shares = shares / np.maximum(shares.sum(axis=1, keepdims=True), 1e-300)
+    shares[exact, 0] = 1.0
     quality = qualities(values, fitted, pool.left_out[:, 0], (best != 0).sum(axis=1))
     own_ranges = ranges(points)
     kept = shares > 0.0
@@ -80,16 +79,45 @@ def build_models(
         )
         for own in range(len(values))
     ]
-    far = _one_step_out(tables, pool.specification, unscaled)
+    far = _one_step_out(tables, pool)
     for number, more in enumerate(split_notes(models, shares, far)):
         if more:
             models[number] = replace(models[number], notes=(*models[number].notes, *more))
     return models
 
 
-def _one_step_out(tables: Tables, specification: Specification, coefficients: FloatArray) -> FloatArray:
-    """Return what hypotheses (N, P, K, m) with coefficients (N, P, 1 + K) predict at twice all values, (N, P)."""
-    result: FloatArray = coefficients[:, :, 0] + (coefficients[:, :, 1:] * tables.further(specification)).sum(axis=2)
+def median_first(pool: Pool, tables: Tables) -> Pool:
+    """Return the pool with that hypothesis first that predicts the median of the posterior one step out.
+
+    Where the posterior is split between forms the likeliest one may be at the edge of what they predict together.
+    """
+    shares = _kept_weights(pool)
+    rows = np.flatnonzero(shares[:, 0] < 0.5)
+    if not rows.size:
+        return pool
+    part = pool.rows((rows, slice(None)))
+    far = _one_step_out(tables, part)
+    order = far.argsort(axis=1)
+    below = np.take_along_axis(shares[rows], order, axis=1).cumsum(axis=1)
+    median = np.take_along_axis(order, (below >= 0.5).argmax(axis=1)[:, None], axis=1)
+    moved = np.argsort(np.arange(far.shape[1]) != median, axis=1, kind="stable")
+    flags = np.zeros(len(shares), dtype=bool)
+    flags[rows] = True
+    return replaced(pool, flags, part.rows((np.arange(rows.size)[:, None], moved)))
+
+
+def _kept_weights(pool: Pool) -> FloatArray:
+    """Return the posterior weights (N, P) of hypotheses, of those that have enough of it to be kept."""
+    shares = posterior_weights(pool.score)
+    shares = np.where(shares >= LEAST_WEIGHT, shares, 0.0)
+    result: FloatArray = shares / np.maximum(shares.sum(axis=1, keepdims=True), 1e-300)
+    return result
+
+
+def _one_step_out(tables: Tables, pool: Pool) -> FloatArray:
+    """Return what hypotheses predict at twice all values, (N, P)."""
+    terms = pool.coefficients[:, :, 1:] * tables.further(pool.specification) / tables.divisor(pool.specification)
+    result: FloatArray = pool.coefficients[:, :, 0] + terms.sum(axis=2)
     return result
 
 
@@ -132,16 +160,16 @@ def _matrices(
     covariance: FloatArray, pool: Pool, exact: NDArray[np.bool_], parameters: int
 ) -> list[tuple[tuple[float, ...], ...]]:
     """Return the covariance of the best hypotheses without the rows of what is no term; () of exact ones."""
-    used = np.ones((len(covariance), 1 + pool.specification.shape[2]), dtype=bool)
-    used[:, 1:] = _real(pool.specification[:, 0], pool.coefficients[:, 0])
-    blocks = (covariance.shape[1] - parameters) // used.shape[1]
-    used = np.concatenate([np.tile(used, (1, blocks)), np.ones((len(used), parameters), dtype=bool)], axis=1)
+    real = _real(pool.specification[:, 0], pool.coefficients[:, 0])
+    keys = np.where(exact, -1, (real << np.arange(real.shape[1])).sum(axis=1))
+    blocks = (covariance.shape[1] - parameters) // (1 + real.shape[1])
     rows: list[tuple[tuple[float, ...], ...]] = [()] * len(covariance)
-    patterns, group = np.unique(used, axis=0, return_inverse=True)
-    for number, pattern in enumerate(patterns):
-        own = np.flatnonzero((group.reshape(-1) == number) & ~exact)
-        part = covariance[own][:, pattern][:, :, pattern].tolist()
-        for path, matrix in zip(own.tolist(), part, strict=True):
+    for key in np.unique(keys[~exact]).tolist():
+        own = np.flatnonzero(keys == key)
+        used = np.tile(np.concatenate([[True], real[own[0]]]), blocks)
+        used = np.flatnonzero(np.concatenate([used, np.ones(parameters, dtype=bool)]))
+        part = covariance[own] if used.size == covariance.shape[1] else covariance[own][:, used][:, :, used]
+        for path, matrix in zip(own.tolist(), part.tolist(), strict=True):
             rows[path] = tuple(map(tuple, matrix))
     return rows
 

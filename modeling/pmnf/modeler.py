@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from ..experiment import FloatArray, Metric
 from ..parallel import batches, workers_for
 from ..process_grid import ProcessGrid
-from .build import build_models
-from .calibration import LARGEST_VALUE, NOISY_POOL
+from .build import build_models, median_first
+from .calibration import LARGEST_VALUE
 from .counts import model_counts
 from .criterion.criterion import choose
 from .criterion.evidence import Evidence
@@ -24,7 +24,7 @@ from .data.preparation import check, extreme_exponents, join_duplicates, not_exe
 from .doubt import open_notes
 from .grids import by_grid
 from .hypotheses.library import Library
-from .hypotheses.pool import Pool, merge, spread, to_pool
+from .hypotheses.pool import Pool, replaced, to_pool
 from .hypotheses.tables import Tables, make_tables
 from .model import Model
 from .proposers.cost import Search
@@ -239,10 +239,14 @@ class _Batch:
         return to_pool(fitted, LeftOutSmape(tables, values, criterion.weights).scores(fitted), 1)
 
     def _richer(self, points: FloatArray, criterion: Evidence, pool: Pool) -> Pool:
-        """Return the pool with richer hypotheses of call paths that its best ones do not explain."""
+        """Return the pool with richer hypotheses of call paths that it does not explain, and what is predicted first.
+
+        Where nothing explains the values posterior weights are no probabilities, and the likeliest form stays first.
+        """
         rows = misfit(pool, criterion)
+        first = median_first(pool, criterion.tables)
         if not rows.any():
-            return pool
+            return first
         beyond = make_tables(further(points), self.options.library)
         found = RicherSums(points, criterion.part(rows), beyond, pool.rows(rows)).run()
-        return merge([spread(pool.rows(~rows), ~rows), spread(found, rows)], NOISY_POOL)
+        return replaced(first, rows, found)

@@ -43,62 +43,55 @@ def joint_covariance(
     """
     logs, centre = log_points(points)
     width, parameters = best.shape[1], len(logs)
-    active = best != 0
-    fitted = np.einsum("nkc,nk->nc", design, best)
+    fitted = (best[:, None] @ design)[:, 0]
     weights = model_weights(values, fitted)
     share = design * (best[:, :, None] * weights[:, None, :])
     bent = (fitted * weights)[:, None] * logs**2
-    others = np.concatenate([*(share * own for own in logs), bent], axis=1)
+    columns = np.concatenate([share, *(share * own for own in logs), bent], axis=1)
     deviations = doubt * np.repeat([EXPONENT_DEVIATION, CURVATURE_DEVIATION], [width * parameters, parameters])
     variance = np.maximum(variance, LEAST_VARIANCE)[:, None, None]
 
-    normal = share @ share.transpose(0, 2, 1)
-    ridge = np.where(active, RIDGE * np.einsum("nkk->n", normal)[:, None], 1.0)
+    gram = columns @ columns.transpose(0, 2, 1)
+    seen = (columns @ ((values - fitted) * weights)[:, :, None])[:, :, 0]
+    normal, between = gram[:, :width, :width], gram[:, :width, width:]
+    ridge = np.where(best != 0, RIDGE * np.trace(normal, axis1=1, axis2=2)[:, None], 1.0)
     inverse = np.linalg.inv(normal + ridge[:, :, None] * np.eye(width))
-    along = inverse @ (share @ others.transpose(0, 2, 1))  # what coefficients take of the deviations, (N, K, D)
-    alone = (others - along.transpose(0, 2, 1) @ share) * deviations[:, None]
-    found = _left_open(alone, (values - fitted) * weights, variance) * deviations[:, None] * deviations
-    between = along @ found
-    covariance = np.concatenate(
-        [
-            np.concatenate([variance * inverse + between @ along.transpose(0, 2, 1), -between], axis=2),
-            np.concatenate([-between.transpose(0, 2, 1), found], axis=2),
-        ],
-        axis=1,
-    )
-    used = np.concatenate([np.tile(active, (1, 1 + parameters)), np.ones((len(best), parameters), bool)], axis=1)
-    size = np.concatenate([np.tile(best, (1, 1 + parameters)), used[:, len(used[0]) - parameters :]], axis=1)
-    covariance = np.where(used[:, :, None] & used[:, None, :], covariance, 0.0)
-    return _of_logarithms(covariance * size[:, :, None] * size[:, None, :], best, centre)
+    along = inverse @ between  # what coefficients take of the deviations, (N, K, D)
+    alone = (gram[:, width:, width:] - between.transpose(0, 2, 1) @ along) * deviations[:, None] * deviations
+    rest = (seen[:, width:] - (seen[:, None, :width] @ along)[:, 0]) * deviations
+    directions, moments = _left_open(alone / variance, rest / variance[:, 0])
+    size = np.concatenate([np.tile(best, (1, 1 + parameters)), np.ones((len(best), parameters))], axis=1)
+    moved = np.concatenate([-along, np.broadcast_to(np.eye(along.shape[2]), (len(best), *2 * along.shape[2:]))], axis=1)
+    moved = _of_logarithms(moved * size[:, :, None], best, centre)
+    factors = (moved * deviations) @ (directions * np.sqrt(moments)[:, None])
+    covariance: FloatArray = factors @ factors.transpose(0, 2, 1)
+    covariance[:, :width, :width] += variance * inverse * best[:, :, None] * best[:, None, :]
+    return covariance
 
 
-def _left_open(columns: FloatArray, rest: FloatArray, variance: FloatArray) -> FloatArray:
-    """Return the second moments (N, D, D) of D deviations of size one that values leave open.
+def _left_open(precision: FloatArray, seen: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return directions (N, D, D) of D deviations of size one, and their second moments (N, D) that values leave open.
 
-    columns: (N, D, C), their effects; rest: (N, C), the residuals; variance: (N, 1, 1). In each direction of the
-    deviations that values tell apart from the others they are 0 or not, which is as likely beforehand (a spike and a
-    slab; Mitchell and Beauchamp, Journal of the American Statistical Association 83, 1988).
+    precision: (N, D, D), of the deviations, from the values alone; seen: (N, D), it times what values make of them. In
+    each direction of the deviations that values tell apart from the others they are 0 or not, which is as likely
+    beforehand (a spike and a slab; Mitchell and Beauchamp, Journal of the American Statistical Association 83, 1988).
     """
-    precision, directions = np.linalg.eigh(columns @ columns.transpose(0, 2, 1) / variance)
-    precision = 1.0 + np.maximum(precision, 0.0)
-    seen = np.einsum("nde,ndc,nc->ne", directions, columns, rest, optimize=True) / variance[:, 0]
-    odds = np.sqrt(precision) * np.exp(-0.5 * np.minimum(seen**2 / precision, 1400.0)) * SPIKE_ODDS
-    moments = (1.0 / precision + (seen / precision) ** 2) / (1.0 + odds)
-    result: FloatArray = (directions * moments[:, None]) @ directions.transpose(0, 2, 1)
-    return result
+    known, directions = np.linalg.eigh(precision)
+    known = 1.0 + np.maximum(known, 0.0)
+    seen = (seen[:, None] @ directions)[:, 0]
+    odds = np.sqrt(known) * np.exp(-0.5 * np.minimum(seen**2 / known, 1400.0)) * SPIKE_ODDS
+    return directions, (1.0 / known + (seen / known) ** 2) / (1.0 + odds)
 
 
-def _of_logarithms(covariance: FloatArray, best: FloatArray, centre: FloatArray) -> FloatArray:
-    """Return the covariance for logarithms of parameters in place of those around `centre` (m,)."""
+def _of_logarithms(moved: FloatArray, best: FloatArray, centre: FloatArray) -> FloatArray:
+    """Return what deviations change (N, P, D), for logarithms of parameters in place of those around `centre` (m,)."""
     width, parameters = best.shape[1], len(centre)
-    change = np.broadcast_to(np.eye(covariance.shape[1]), covariance.shape).copy()
+    result = moved.copy()
     for parameter, at in enumerate(centre.tolist()):
-        block = np.arange(width * (1 + parameter), width * (2 + parameter))
-        bent = width * (1 + parameters) + parameter
-        change[:, np.arange(width), block] = -at
-        change[:, np.arange(width), bent] = at * at * best
-        change[:, block, bent] = -2.0 * at * best
-    result: FloatArray = change @ covariance @ change.transpose(0, 2, 1)
+        block = slice(width * (1 + parameter), width * (2 + parameter))
+        bent = at * best[:, :, None] * moved[:, None, width * (1 + parameters) + parameter]
+        result[:, :width] += at * (bent - moved[:, block])
+        result[:, block] -= 2.0 * bent
     return result
 
 

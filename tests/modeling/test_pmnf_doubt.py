@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from quipu.modeling.experiment import FloatArray, Metric
 from quipu.modeling.pmnf import Model, add, fit_models, from_json, to_json
+from quipu.modeling.pmnf.model import evaluate
 
 TIME = Metric("time", "s", "cost")
 BLOCKS = Metric("blocks", "1", "effort")
@@ -102,3 +103,29 @@ def test_open_exponents_survive_json_and_sums() -> None:
     assert again.predict((512,)) == model.predict((512,))
     error = model.standard_error((512,))
     assert add([model, model]).standard_error((512,)) == pytest.approx(2**0.5 * error, rel=1e-6)
+
+
+def test_split_posteriors_are_printed_by_their_median() -> None:
+    random = np.random.default_rng(5)
+    points = np.array([4.0, 8, 16, 32, 64])[:, None]
+    exact = 900 + 200 * np.log2(points[:, 0])
+    values = exact[None, :, None] * (1 + 0.1 * random.uniform(-1, 1, (300, 5, 5)))
+    models = [model for model in fit_models(points, values, TIME, ("p",)) if isinstance(model, Model)]
+    splits = 0
+    for model in models:
+        first = 1 - sum(other.weight for other in model.alternatives)
+        if first < max((other.weight for other in model.alternatives), default=0.0):
+            splits += 1
+            own = model.at(p=128)
+            below = sum(o.weight for o in model.alternatives if evaluate(("p",), o.constant, o.terms, [[128]])[0] < own)
+            assert below <= 0.5 <= below + first
+    assert splits > 5
+
+
+def test_single_functions_are_rarely_taken_for_sums() -> None:
+    random = np.random.default_rng(8)
+    points = np.array([4.0, 8, 16, 32, 64])[:, None]
+    exact = 300 + 40 * points[:, 0] ** 0.5 * np.log2(points[:, 0])
+    values = exact[None, :, None] * (1 + 0.05 * random.uniform(-1, 1, (300, 5, 5)))
+    models = [model for model in fit_models(points, values, TIME, ("p",)) if isinstance(model, Model)]
+    assert sum(len(model.terms) > 1 for model in models) <= 6

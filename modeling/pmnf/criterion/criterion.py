@@ -53,9 +53,9 @@ class Criterion(ABC):
 def choose(candidates: Iterable[Candidates], criterion: Criterion, size: int) -> Pool:
     """Return the `size` best candidates of each call path."""
     paths = len(criterion.values)
-    pools = [nothing(paths, len(criterion.tables.terms))]
+    pools = []
     for own in candidates:
         if own.path.size:
             fitted = criterion.fit(own.specification[:, None], own.path, own.constant)
             pools.append(ranked(own.path, fitted, criterion.scores(fitted, own.path)[:, 0], paths, size))
-    return merge(pools, size)
+    return merge(pools or [nothing(paths, len(criterion.tables.terms))], size)

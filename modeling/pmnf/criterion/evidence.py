@@ -16,7 +16,8 @@ from .criterion import ALL, Criterion, Rows
 class Evidence(Criterion):
     """For noisy values (N, C) of call paths with relative noise (N,), known with so many degrees of freedom (N,).
 
-    weights: of the values, relative ones by default.
+    weights: of the values, relative ones by default. `freedom` of the criterion is no more than there are points: what
+    repetitions say of the noise counts as much as all residuals, `repeated` is all they say.
     """
 
     precise = False
@@ -34,12 +35,12 @@ class Evidence(Criterion):
     ) -> None:
         super().__init__(tables, values, relative_weights(values) if weights is None else weights)
         self.nonnegative = nonnegative
-        self.noise, self.freedom = noise, np.minimum(freedom, tables.points)
+        self.noise, self.repeated, self.freedom = noise, freedom, np.minimum(freedom, tables.points)
         self.penalties, self.growth_penalty = penalties, growth_penalty
 
     def part(self, rows: Rows) -> Evidence:
         """Return the same for some call paths."""
-        own = self.values[rows], self.noise[rows], self.freedom[rows], self.nonnegative
+        own = self.values[rows], self.noise[rows], self.repeated[rows], self.nonnegative
         return Evidence(self.tables, *own, self.penalties, self.growth_penalty, self.weights[rows])
 
     def scores(self, fitted: Fitted, rows: Rows = ALL) -> FloatArray:

@@ -124,6 +124,38 @@ def set_squares(
     ]
 
 
+def pair_squares(
+    terms: FloatArray, values: FloatArray, weights: FloatArray, pairs: NDArray[np.int64], constant: bool
+) -> tuple[FloatArray, list[NDArray[np.bool_]]]:
+    """Return the weighted squared errors (N, P) of sums of two of the terms, with a constant or without.
+
+    terms: (N, A, C) and values: (N, C), times the weights (N, C); pairs: (2, P). Also returned: where (N, P) the
+    coefficients are not negative, that of the constant first if there is one.
+    """
+    flat = weights / np.sqrt((weights**2).sum(axis=1, keepdims=True))
+    height, along = (values * flat).sum(axis=1, keepdims=True), (terms @ flat[:, :, None])[:, :, 0]
+    before = np.sqrt(np.einsum("nac,nac->na", terms, terms))
+    if constant:
+        terms = terms - along[:, :, None] * flat[:, None]
+        values = values - height * flat
+    size = np.maximum(np.sqrt(np.einsum("nac,nac->na", terms, terms)), 1e-8 * before)
+    terms = terms / size[:, :, None]
+    seen = (terms @ values[:, :, None])[:, :, 0]
+    cosine = (
+        (terms @ terms.transpose(0, 2, 1)).reshape(len(terms), -1).take(pairs[0] * len(terms[0]) + pairs[1], axis=1)
+    )
+    first, second = seen.take(pairs[0], axis=1), seen.take(pairs[1], axis=1)
+    sine = np.maximum(1.0 - cosine * cosine, RIDGE)
+    one, other = (first - cosine * second) / sine, (second - cosine * first) / sine
+    positive = [one >= 0, other >= 0]
+    if constant:
+        along = along / size
+        rest = height - one * along.take(pairs[0], axis=1) - other * along.take(pairs[1], axis=1)
+        positive.insert(0, rest >= 0)
+    total = (values**2).sum(axis=1, keepdims=True)
+    return np.maximum(total - one * first - other * second, 0.0), positive
+
+
 @lru_cache(maxsize=64)
 def combinations_of(parameters: int, depth: int, width: int) -> Subsets:
     """Return all forms with `width` products, each with all choices of `depth` terms per parameter, (S, width).

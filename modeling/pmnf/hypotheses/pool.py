@@ -72,6 +72,20 @@ def spread(pool: Pool, rows: NDArray[np.bool_]) -> Pool:
     return result
 
 
+def replaced(pool: Pool, rows: NDArray[np.bool_], found: Pool) -> Pool:
+    """Return the pool with what was `found` for some call paths in place of theirs."""
+    width = max(pool.specification.shape[2], found.specification.shape[2])
+    size = max(pool.score.shape[1], found.score.shape[1])
+    result = _empty(rows.size, size, width, pool.specification.shape[3])
+    for own, where in ((pool.rows(~rows), ~rows), (found, rows)):
+        kept, products = own.specification.shape[1:3]
+        result.specification[where, :kept, :products] = own.specification
+        result.coefficients[where, :kept, : products + 1] = own.coefficients
+        for name in ("residual", "left_out", "score"):
+            getattr(result, name)[where, :kept] = getattr(own, name)
+    return result
+
+
 def to_pool(fitted: Fitted, scores: FloatArray, size: int) -> Pool:
     """Return the `size` best hypotheses of each call path."""
     size = min(size, scores.shape[1])
@@ -81,7 +95,7 @@ def to_pool(fitted: Fitted, scores: FloatArray, size: int) -> Pool:
     specification = fitted.specification
     chosen = specification[rows, best] if specification.ndim == 4 else specification[best]
     arrays = (own[rows, best] for own in (fitted.coefficients, fitted.residual, fitted.left_out, scores))
-    return _sorted(Pool(chosen, *arrays))
+    return best_first(Pool(chosen, *arrays), size)
 
 
 def ranked(path: NDArray[np.int64], fitted: Fitted, scores: FloatArray, paths: int, size: int) -> Pool:
@@ -102,16 +116,19 @@ def ranked(path: NDArray[np.int64], fitted: Fitted, scores: FloatArray, paths: i
 
 def merge(pools: Sequence[Pool], size: int) -> Pool:
     """Return the best of several pools of the same call paths, padded to the largest number of products."""
+    if len(pools) == 1:
+        return pools[0].rows((slice(None), slice(0, size)))
     width = max(pool.specification.shape[2] for pool in pools)
     specification = np.concatenate([_pad(p.specification, width, -1) for p in pools], axis=1)
     coefficients = np.concatenate([_pad(p.coefficients, width + 1, 0) for p in pools], axis=1)
     errors = (np.concatenate([getattr(p, name) for p in pools], axis=1) for name in ("residual", "left_out", "score"))
     both = Pool(specification, coefficients, *errors)
-    return _sorted(both).rows((slice(None), slice(0, size)))
+    return best_first(both, size)
 
 
-def _sorted(pool: Pool) -> Pool:
-    order = np.argsort(pool.score, axis=1, kind="stable")
+def best_first(pool: Pool, size: int) -> Pool:
+    """Return the `size` best hypotheses of each call path in the order of their scores."""
+    order = np.argsort(pool.score, axis=1, kind="stable")[:, :size]
     return pool.rows((np.arange(order.shape[0])[:, None], order))
 
 

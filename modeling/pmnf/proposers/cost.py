@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ...experiment import FloatArray
+from ...experiment import FloatArray, IntArray
 from ..calibration import (
     BATCH_NUMBERS,
     FINALISTS,
@@ -32,7 +32,7 @@ from ..fit.scattered import varying_errors
 from ..fit.shortlist import combinations_of, line_squares, lowest, product_grid, sweep_errors
 from ..fit.subsets import gram, solve_both
 from ..fit.weights import model_weights
-from ..hypotheses.pool import Pool, merge, spread
+from ..hypotheses.pool import Pool, merge, replaced, spread
 from ..hypotheses.tables import Specification
 
 
@@ -65,9 +65,9 @@ class Search:
         self.parameters = points.shape[1]
 
     @cached_property
-    def scattered(self) -> bool:
-        """Whether there are parameters along which no points form a line."""
-        return not all(lines(self.points, parameter) for parameter in range(self.parameters))
+    def lines(self) -> list[list[IntArray]]:
+        """The lines of points along each parameter."""
+        return [lines(self.points, parameter, most=NOISY_LINES) for parameter in range(self.parameters)]
 
     def run(self) -> Pool:
         """Return the best hypotheses of every call path."""
@@ -113,7 +113,7 @@ class Search:
             for parameter in range(self.parameters):
                 found = part._sweep(found, parameter)
             better = found.specification[:, 0] != before
-            pool = merge([spread(pool.rows(~rows), ~rows), spread(found, rows)], NOISY_POOL)
+            pool = found if rows.all() else replaced(pool, rows, found)
             rows[rows] = better.any(axis=(1, 2))
             if not rows.any():
                 break
@@ -173,7 +173,7 @@ class Search:
         """Return per parameter the most likely terms, best first, shape (N, k), and those of pure products (N, m)."""
         found, factors = [], []
         for parameter in range(self.parameters):
-            own = lines(self.points, parameter, most=NOISY_LINES)
+            own = self.lines[parameter]
             errors = pure = np.zeros(1)
             if not own:
                 errors, pure = varying_errors(self.points, self.tables.columns[parameter][:-1], self.values, parameter)
@@ -214,7 +214,7 @@ class Search:
             best = lowest(rough, FINALISTS)
             chosen = specification[np.arange(paths)[:, None, None], subsets[best]]
             found.append((chosen, np.take_along_axis(rough, best, axis=1)))
-            if self.scattered:
+            if not all(self.lines):  # no points form a line along some parameter
                 patterns = (grid[subsets] >= 0).reshape(len(subsets), -1)
                 _, form = np.unique(patterns, axis=0, return_inverse=True)
                 for number in range(int(form.max()) + 1):

@@ -8,7 +8,6 @@ for one parameter, and for several all products that differ from those of the be
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,22 +26,25 @@ from ..calibration import (
     SIGNIFICANT_MISFIT,
 )
 from ..criterion.criterion import ALL, Candidates, Rows, choose
-from ..criterion.evidence import Evidence
+from ..criterion.evidence import Evidence, minus_log_likelihood
 from ..fit.fitter import fit_hypotheses, with_constant
-from ..fit.shortlist import lowest
-from ..fit.subsets import all_subsets, gram, solve_both
-from ..hypotheses.pool import Fitted, Pool, merge
+from ..fit.shortlist import lowest, pair_squares
+from ..hypotheses.pool import Fitted, Pool, best_first, merge
 from ..hypotheses.tables import Specification, Tables
 
 
 def misfit(pool: Pool, criterion: Evidence) -> NDArray[np.bool_]:
-    """Return where (N,) the best hypothesis leaves more than repetitions explain, or nothing is known of the noise."""
+    """Return where (N,) all hypotheses leave more than repetitions explain, or nothing is known of the noise."""
     points = criterion.tables.points
-    squares = pool.residual[:, 0] ** 2
-    # of residuals that are noise alone, squares over its variance are χ² with about so many degrees of freedom
-    freedom = max(points - 2.0, 1.0)
-    most = (freedom + SIGNIFICANT_MISFIT * np.sqrt(2.0 * freedom)) / points
-    known = np.where(criterion.freedom > 0, most * criterion.noise**2, 0.0)
+    squares = pool.residual.min(axis=1) ** 2
+    # of residuals that are noise alone, squares over its variance follow F distributions with about these degrees of
+    # freedom; their quantiles: Paulson, Annals of Mathematical Statistics 13, 1942
+    freedom, limit = max(points - 2.0, 1.0), SIGNIFICANT_MISFIT**2
+    left, repeated = 2.0 / (9.0 * freedom), 2.0 / (9.0 * np.maximum(criterion.repeated, 1.0))
+    square = np.maximum((1.0 - repeated) ** 2 - limit * repeated, 1e-2)
+    middle = (1.0 - left) * (1.0 - repeated)
+    root = (middle + np.sqrt(np.maximum(middle**2 - square * ((1.0 - left) ** 2 - limit * left), 0.0))) / square
+    known = np.where(criterion.repeated > 0, root**3 * freedom / points * criterion.noise**2, 0.0)
     return np.asarray(squares > np.maximum(known, NOISY_ROUNDING), dtype=bool)
 
 
@@ -58,7 +60,7 @@ class Signed(Evidence):
     @staticmethod
     def of(criterion: Evidence, beyond: Tables) -> Signed:
         """Return the same for hypotheses whose parts may be negative."""
-        own = criterion.values, criterion.noise, criterion.freedom, criterion.nonnegative
+        own = criterion.values, criterion.noise, criterion.repeated, criterion.nonnegative
         result = Signed(criterion.tables, *own, criterion.penalties, criterion.growth_penalty, criterion.weights)
         result.beyond = beyond
         return result
@@ -108,50 +110,44 @@ class RicherSums:
             return pool
         order = np.maximum(self.tables.order(pool.specification).max(axis=2), 0.0)
         missed = misfit(pool, self.criterion)[:, None]
-        return merge([replace(pool, score=pool.score + np.where(missed, RICHER_GROWTH * order, 0.0))], NOISY_POOL)
+        return best_first(replace(pool, score=pool.score + np.where(missed, RICHER_GROWTH * order, 0.0)), NOISY_POOL)
 
-    @cached_property
-    def _cost(self) -> FloatArray:
-        return self.criterion.penalties.complexity * self.tables.cost[0][:-1]
-
-    def _score(self, squares: FloatArray, penalty: FloatArray) -> FloatArray:
-        """Return rough scores (N, S) from weighted squares and penalties."""
-        criterion = self.criterion
-        number = criterion.tables.points + criterion.freedom[:, None]
-        known = (criterion.freedom * criterion.noise**2)[:, None]
-        result: FloatArray = number * np.log((np.maximum(squares, 1e-24) + known) / number) + penalty
-        return result
+    def _score(self, squares: FloatArray, penalty: FloatArray, rows: Rows = ALL) -> FloatArray:
+        """Return rough scores (M, S) of the call paths `rows` from weighted squares and penalties."""
+        noise, freedom = self.criterion.noise[rows, None], self.criterion.freedom[rows, None]
+        return minus_log_likelihood(squares, self.tables.points, noise, freedom, 1e-24) + penalty
 
     def _pairs(self) -> list[Candidates]:
         """Return the likeliest sums of two functions of the only parameter, with a constant and without."""
-        columns, points = self.tables.columns[0][:-1], self.tables.points
-        if points < 4:
-            return []
-        values, weights = self.criterion.values, self.criterion.weights
-        simple = np.flatnonzero(self.tables.cost[0][:-1] <= RICHER_COMPLEXITY)
-        pairs = simple[all_subsets(len(simple), 2) - 1] + 1
-        table = np.broadcast_to(with_constant(columns), (len(values), len(columns) + 1, points))
-        matrix, right, total = gram(table, values, weights)
-        order = np.concatenate([[0.0], self.tables.order_of(0)])
+        criterion, points = self.criterion, self.tables.points
+        cost, order = self.tables.cost[0][:-1], self.tables.order_of(0)
+        simple = np.flatnonzero(cost <= RICHER_COMPLEXITY)
+        pairs = np.stack(np.triu_indices(simple.size, 1))
+        numbers = simple[pairs]
+        orders = np.stack([np.zeros(numbers.shape[1]), *order[numbers]])
+        grows = orders.max(axis=0) > RICHER_ORDER
+        terms = self.tables.columns[0][simple] * criterion.weights[:, None]
+        penalty = criterion.penalties.complexity * cost[numbers].sum(axis=0)
         result = []
-        for constant, (coefficients, explained) in zip(
-            (True, False), solve_both(matrix, right, pairs[None]), strict=True
-        ):
-            width = len(coefficients)
+        for constant in (True, False):
+            width = 2 + constant
             if width >= points:
                 continue
-            own = np.concatenate([np.zeros((len(pairs), 1), dtype=np.int64), pairs], axis=1) if constant else pairs
-            lead = order[own].argmax(axis=1)
-            stacked = np.stack(coefficients, axis=2)
-            negative = stacked < 0
-            penalty = self._cost[pairs - 1].sum(axis=1) + self.criterion.penalties.coefficient * width
-            penalty = penalty + self.criterion.penalties.negative * negative.sum(axis=2)
-            rough = self._score(total[:, None] - explained, penalty)
-            rough[negative[:, np.arange(len(pairs)), lead]] = np.inf
-            rough[negative.any(axis=2) & (order[own].max(axis=1) > RICHER_ORDER)] = np.inf
+            squares, positive = pair_squares(
+                terms, criterion.values * criterion.weights, criterion.weights, pairs, constant
+            )
+            lead = orders[1 - constant :].argmax(axis=0)
+            negative = sum(~own for own in positive)
+            rough = self._score(squares, penalty + criterion.penalties.coefficient * width)
+            rough += criterion.penalties.negative * negative
+            refused = (negative > 0) & grows
+            for number, own in enumerate(positive):
+                refused[:, lead == number] |= ~own[:, lead == number]
+            rough[refused] = np.inf
             best = lowest(rough, RICHER_FINALISTS)
             path, place = np.nonzero(np.isfinite(np.take_along_axis(rough, best, axis=1)))
-            result.append(Candidates(path, (pairs[best[path, place]] - 1).astype(np.int16)[:, :, None], constant))
+            chosen = numbers[:, best[path, place]].T
+            result.append(Candidates(path, chosen.astype(np.int16)[:, :, None], constant))
         return result
 
     def _added(self, pool: Pool) -> list[Candidates]:
@@ -179,9 +175,7 @@ class RicherSums:
             gain = np.where(size > 1e-6 * length, along**2, 0.0)
             penalty = self.criterion.penalties.complexity * self.tables.complexity(trial[:, :, None])
             left = (rest**2).sum(axis=1, keepdims=True) - gain
-            number = self.tables.points + self.criterion.freedom[rows, None]
-            known = (self.criterion.freedom * self.criterion.noise**2)[rows, None]
-            rough = number * np.log((np.maximum(left, 1e-24) + known) / number) + penalty
+            rough = self._score(left, penalty, rows)
             chosen = lowest(rough, RICHER_FINALISTS)
             path, place = np.nonzero(np.isfinite(np.take_along_axis(rough, chosen, axis=1)))
             more = trial[path, chosen[path, place]][:, None]
