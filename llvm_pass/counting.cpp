@@ -24,66 +24,58 @@ namespace quipu {
 /// addition per iteration.
 constexpr unsigned ExpansionBudget = 16;
 
-/// Counters of one loop that live in registers; more would only be spilled.
-constexpr unsigned RegisterBudget = 16;
+/// Counters that live in registers in a loop without others, and in a nest of loops; more would only be spilled.
+constexpr unsigned RegisterBudget = 16, NestBudget = 8;
 
-BlockEfforts effortsOf(const Function &F) {
-    BlockEfforts Efforts;
-    for (const BasicBlock &BB : F)
-        Efforts[&BB] = effortOf(BB);
-    return Efforts;
-}
-
-void countNaively(Function &F, const BlockEfforts &Efforts, FunctionCallee Effort, FunctionCallee Moved) {
-    SmallVector<BasicBlock *, 32> Own;
+void countNaively(Function &F, const Scopes &Within, GlobalVariable *Region, FunctionCallee Effort,
+                  FunctionCallee Moved) {
     SmallVector<Instruction *, 8> Moving;
-    Transfer Found;
-    for (BasicBlock &BB : F) {
-        if (Efforts.count(&BB))
-            Own.push_back(&BB);
+    for (BasicBlock &BB : F)
         for (Instruction &I : BB)
-            if (isVariableTransfer(I, Found))
+            if (isVariableTransfer(I))
                 Moving.push_back(&I);
-    }
     IRBuilder<> Builder(F.getContext());
     auto Locate = [&] {
         if (DISubprogram *Debug = F.getSubprogram())
             Builder.SetCurrentDebugLocation(DILocation::get(F.getContext(), Debug->getScopeLine(), 0, Debug));
     };
-    for (BasicBlock *BB : Own) {
-        auto Where = BB->isEntryBlock() ? BB->getFirstNonPHIOrDbgOrAlloca() : BB->getFirstInsertionPt();
-        if (Where == BB->end())
+    for (BasicBlock &BB : F) {
+        auto Where = BB.isEntryBlock() ? BB.getFirstNonPHIOrDbgOrAlloca() : BB.getFirstInsertionPt();
+        auto Found = Within.work().find(&BB);
+        if (Where == BB.end() || Found == Within.work().end())
             continue;
-        Builder.SetInsertPoint(BB, Where);
+        Builder.SetInsertPoint(&BB, Where);
         Locate();
-        const quipu::Effort Weights = Efforts.lookup(BB);
-        SmallVector<uint64_t, QUIPU_WEIGHTED> Row(Weights.begin(), Weights.end());
-        Constant *Data = ConstantDataArray::get(F.getContext(), Row);
-        auto *Global = new GlobalVariable(*F.getParent(), Data->getType(), true, GlobalValue::PrivateLinkage, Data,
-                                          "quipu.effort");
-        Builder.CreateCall(Effort, {Global});
+        for (const auto &[Scope, Done] : Found->second) {
+            SmallVector<uint64_t, QUIPU_WEIGHTED + 1> Row = {static_cast<uint64_t>(Done.Visits)};
+            Row.append(Done.Code.begin(), Done.Code.end());
+            Constant *Data = ConstantDataArray::get(F.getContext(), Row);
+            auto *Global = new GlobalVariable(*F.getParent(), Data->getType(), true, GlobalValue::PrivateLinkage, Data,
+                                              "quipu.effort");
+            Builder.CreateCall(Effort, {Region, Builder.getInt64(Scope), Global});
+        }
     }
     for (Instruction *I : Moving) {
-        isVariableTransfer(*I, Found);
+        const Transfer Found = transferOf(*I);
         Builder.SetInsertPoint(I);
         Locate();
         Value *Length = Builder.CreateZExtOrTrunc(Found.Length, Builder.getInt64Ty());
-        Builder.CreateCall(Moved, {Found.Loads ? Length : Builder.getInt64(0), Length});
+        Builder.CreateCall(
+            Moved, {Region, Builder.getInt64(Within.scopeOf(*I)), Found.Loads ? Length : Builder.getInt64(0), Length});
     }
 }
 
-Counting::Counting(Function &F, FunctionAnalysisManager &FAM)
+Counting::Counting(Function &F, FunctionAnalysisManager &FAM, const Scopes &Within)
     : F(F), FAM(FAM), DT(F), LI(DT),
-      SE(F, FAM.getResult<TargetLibraryAnalysis>(F), FAM.getResult<AssumptionAnalysis>(F), DT, LI),
-      InMemory(!hasPlainEdges(F)), Efforts(effortsOf(F)) {
+      SE(F, FAM.getResult<TargetLibraryAnalysis>(F), FAM.getResult<AssumptionAnalysis>(F), DT, LI), Within(Within),
+      InMemory(!hasPlainEdges(F)) {
     SmallVector<Instruction *, 4> Transfers;
-    Transfer Found;
     for (BasicBlock &BB : F)
         for (Instruction &I : BB)
-            if (isVariableTransfer(I, Found))
+            if (isVariableTransfer(I))
                 Transfers.push_back(&I);
     if (InMemory) {
-        Plan = planBlocks(F, Efforts);
+        Plan = planBlocks(F, Within.work());
     } else {
         shapeLoops();
         const BlockSet Endless = endlessBlocks(F);
@@ -91,7 +83,7 @@ Counting::Counting(Function &F, FunctionAnalysisManager &FAM)
             if (L->isLoopSimplifyForm() &&
                 none_of(L->blocks(), [&](BasicBlock *BB) { return Endless.contains(BB) || any_of(*BB, mayNotReturn); }))
                 Transparent.insert(L);
-        Plan = planEdges(F, Efforts, Endless, LI, [&](const BasicBlock *BB) {
+        Plan = planEdges(F, Within.work(), Endless, LI, [&](const BasicBlock *BB) {
             const Loop *L = LI.getLoopFor(BB);
             return L && BB == L->getHeader() && isCheap(L);
         });
@@ -124,33 +116,33 @@ void Counting::shapeLoops() {
     }
 }
 
-/// Transfers of a length that is known only at run time: counters of bytes, one for copies and one for fills.
+/// Transfers of a length that is known only at run time: counters of bytes, for each scope one for copies and one for
+/// fills.
 void Counting::planTransfers(ArrayRef<Instruction *> Transfers) {
-    for (bool Loads : {true, false}) {
-        bool Any = false;
-        Transfer Found;
-        for (Instruction *I : Transfers) {
-            isVariableTransfer(*I, Found);
-            if (Found.Loads != Loads)
-                continue;
-            Sites.push_back({counters() + !Any - 1, I, Found.Length});
-            if (Any)
-                continue;
-            Any = true;
-            Effort Row{};
-            Row[QUIPU_COLUMN_BYTES_LOADED] = Loads;
-            Row[QUIPU_COLUMN_BYTES_STORED] = 1;
-            Plan.Weights.push_back(Row);
-        }
+    DenseMap<std::pair<unsigned, unsigned>, unsigned> Counter;
+    for (Instruction *I : Transfers) {
+        const Transfer Found = transferOf(*I);
+        const unsigned Scope = Within.scopeOf(*I);
+        auto [Entry, Fresh] = Counter.try_emplace({Scope, Found.Loads ? 1 : 0}, counters());
+        Sites.push_back({Entry->second, I, Found.Length});
+        if (!Fresh)
+            continue;
+        ScopedWork Row;
+        Row[Scope].Code[QUIPU_COLUMN_BYTES_LOADED] = Found.Loads;
+        Row[Scope].Code[QUIPU_COLUMN_BYTES_STORED] = 1;
+        Plan.Weights.push_back(std::move(Row));
     }
 }
 
 std::vector<LineEffort> Counting::lines() const {
-    LineTable Table(F, Plan.Shares);
-    for (const Site &S : Sites)
-        Table.addTransfer(S.Counter + 1, *S.Where, Plan.Weights[S.Counter + 1]);
+    LineTable Table(F, Within, Plan.Shares);
+    for (const Site &S : Sites) {
+        const unsigned Scope = Within.scopeOf(*S.Where), Row = S.Counter + 1;
+        Table.addTransfer(Row, *S.Where, Plan.Weights[Row].lookup(Scope).Code);
+    }
     for (unsigned Row = 0; Row < Plan.Weights.size(); Row++)
-        Table.complete(Row, Plan.Weights[Row]);
+        for (const auto &[Scope, Done] : Plan.Weights[Row])
+            Table.complete(Row, Scope, Done.Code);
     return Table.lines();
 }
 
@@ -165,15 +157,16 @@ bool Counting::isCheap(const Loop *L) {
 
 /// The loop at whose end the count of a block goes to memory; null if it goes there at once. Outer loops of a nest
 /// without calls may run long, and what a killed process has counted must be in its file: so registers are kept for
-/// the innermost loop, or for a whole nest inside of such an outer loop.
-Loop *Counting::registerLoop(const BasicBlock *BB) const {
+/// the innermost loop, or for a whole nest inside of such an outer loop as long as there are some.
+Loop *Counting::registerLoop(const BasicBlock *BB, DenseMap<Loop *, unsigned> &Used) const {
     Loop *Found = nullptr;
-    Loop *L = LI.getLoopFor(BB);
-    if (InMemory || !L || (!L->isInnermost() && (!L->getParentLoop() || !Transparent.contains(L->getParentLoop()))))
-        return nullptr;
-    for (; L && Transparent.contains(L); L = L->getParentLoop())
-        if (L->isInnermost() || (L->getParentLoop() && Transparent.contains(L->getParentLoop())))
+    for (Loop *L = InMemory ? nullptr : LI.getLoopFor(BB); L && Transparent.contains(L); L = L->getParentLoop()) {
+        const bool Inside = L->getParentLoop() && Transparent.contains(L->getParentLoop());
+        if (L->isInnermost() ? Used[L] < RegisterBudget : Inside && Used[L] < NestBudget)
             Found = L;
+    }
+    if (Found)
+        Used[Found]++;
     return Found;
 }
 
@@ -211,8 +204,7 @@ void Counting::insert(Value *TheCounters) {
         formDedicatedExitBlocks(L, &DT, &LI, nullptr, /*PreserveLCSSA=*/false);
     DenseMap<Loop *, unsigned> Used;
     for (const Site &S : Sites) {
-        Loop *L = registerLoop(S.Where->getParent());
-        if (L && Used[L]++ < RegisterBudget)
+        if (Loop *L = registerLoop(S.Where->getParent(), Used))
             addToRegister(L, S);
         else
             addToMemory(S.Where, S.Counter, S.Amount);

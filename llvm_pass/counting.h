@@ -4,6 +4,7 @@
 
 #include "flow.h"
 #include "lines.h"
+#include "scopes.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
@@ -18,6 +19,7 @@
 namespace llvm {
 class AllocaInst;
 class Function;
+class GlobalVariable;
 class Loop;
 class MDNode;
 class Value;
@@ -25,26 +27,20 @@ class Value;
 
 namespace quipu {
 
-/// What one execution of each block costs.
-BlockEfforts effortsOf(const llvm::Function &F);
-
-/// The reference that counters are tested against: quipu_effort(weights of the block) in every block that has any, and
-/// quipu_moved() at every transfer whose length is not constant.
-void countNaively(llvm::Function &F, const BlockEfforts &Efforts, llvm::FunctionCallee Effort,
+/// The reference that counters are tested against: quipu_effort() in every block, for each scope that does something
+/// there, and quipu_moved() at every transfer whose length is not constant. The function is `Region`.
+void countNaively(llvm::Function &F, const Scopes &Within, llvm::GlobalVariable *Region, llvm::FunctionCallee Effort,
                   llvm::FunctionCallee Moved);
 
 /// Counters of one function. The plan is made from the function as it is when this is constructed; insert() adds the
 /// code that counts.
 class Counting {
   public:
-    Counting(llvm::Function &F, llvm::FunctionAnalysisManager &FAM);
+    Counting(llvm::Function &F, llvm::FunctionAnalysisManager &FAM, const Scopes &Within);
 
-    /// Rows of weights: of a visit, then of each counter (quipu_region.weights).
-    const std::vector<Effort> &weights() const { return Plan.Weights; }
+    /// Rows of weights: of a visit, then of each counter (quipu_region.weights, quipu_scope.rows).
+    const std::vector<ScopedWork> &weights() const { return Plan.Weights; }
     unsigned counters() const { return Plan.Weights.size() - 1; }
-
-    /// The blocks as they were before the plan was made.
-    const BlockEfforts &efforts() const { return Efforts; }
 
     /// The weights by source line. Before insert().
     std::vector<LineEffort> lines() const;
@@ -63,7 +59,7 @@ class Counting {
 
     void shapeLoops();
     void planTransfers(llvm::ArrayRef<llvm::Instruction *> Transfers);
-    llvm::Loop *registerLoop(const llvm::BasicBlock *BB) const;
+    llvm::Loop *registerLoop(const llvm::BasicBlock *BB, llvm::DenseMap<llvm::Loop *, unsigned> &Used) const;
     llvm::Instruction *placeOf(const CountedEdge &Edge);
     bool isCheap(const llvm::Loop *L);
     void addToMemory(llvm::Instruction *Where, unsigned Counter, llvm::Value *Amount);
@@ -79,8 +75,8 @@ class Counting {
     llvm::DominatorTree DT;
     llvm::LoopInfo LI;
     llvm::ScalarEvolution SE;
+    const Scopes &Within;
     bool InMemory; ///< nothing is kept in registers
-    BlockEfforts Efforts;
     CountingPlan Plan;
     std::vector<Site> Sites;                               ///< transfers; edges are placed when they are inserted
     llvm::SmallPtrSet<const llvm::Loop *, 16> Transparent; ///< loops without calls that may not return

@@ -89,7 +89,8 @@ void addIntrinsic(Effort &E, const IntrinsicInst &Call, const DataLayout &Layout
     }
 }
 
-/// Remarks of the compiler to itself, and phis, are no work.
+} // namespace
+
 bool isWork(const Instruction &I) {
     if (isa<PHINode>(I) || I.isDebugOrPseudoInst() || I.isLifetimeStartOrEnd())
         return false;
@@ -97,11 +98,23 @@ bool isWork(const Instruction &I) {
     return !Call || !Call->isAssumeLikeIntrinsic() || isa<AnyMemIntrinsic>(Call);
 }
 
-} // namespace
-
 void accumulate(Effort &Target, const Effort &Other, int64_t Factor) {
     for (size_t I = 0; I < Target.size(); I++)
         Target[I] += Factor * Other[I];
+}
+
+void accumulate(ScopedWork &Target, const ScopedWork &Other, int64_t Factor) {
+    for (const auto &[Scope, Done] : Other) {
+        Work &Sum = Target[Scope];
+        Sum.Visits += Factor * Done.Visits;
+        quipu::accumulate(Sum.Code, Done.Code, Factor);
+    }
+}
+
+bool isNothing(const Work &Done) { return !Done.Visits && Done.Code == Effort{}; }
+
+bool isNothing(const ScopedWork &Done) {
+    return all_of(Done, [](const auto &Entry) { return isNothing(Entry.second); });
 }
 
 void addEffort(Effort &E, const Instruction &I) {
@@ -144,21 +157,12 @@ void addEffort(Effort &E, const Instruction &I) {
     }
 }
 
-Effort effortOf(const BasicBlock &BB) {
-    Effort E{};
-    column(E, QUIPU_BLOCKS) = 1;
-    for (const Instruction &I : BB)
-        addEffort(E, I);
-    return E;
+bool isVariableTransfer(const Instruction &I) {
+    const auto *Memory = dyn_cast<AnyMemIntrinsic>(&I);
+    return Memory && !isa<ConstantInt>(Memory->getLength());
 }
 
-bool isVariableTransfer(Instruction &I, Transfer &Found) {
-    auto *Memory = dyn_cast<AnyMemIntrinsic>(&I);
-    if (!Memory || isa<ConstantInt>(Memory->getLength()))
-        return false;
-    Found = {Memory->getLength(), isa<AnyMemTransferInst>(Memory)};
-    return true;
-}
+Transfer transferOf(Instruction &I) { return {cast<AnyMemIntrinsic>(I).getLength(), isa<AnyMemTransferInst>(I)}; }
 
 bool isRealCall(const Instruction &I) {
     const auto *Call = dyn_cast<CallBase>(&I);

@@ -131,22 +131,22 @@ BlockSet endlessBlocks(const Function &F) {
     return Endless;
 }
 
-CountingPlan planBlocks(Function &F, const BlockEfforts &Efforts) {
+CountingPlan planBlocks(Function &F, const BlockWork &Done) {
     CountingPlan Plan;
-    Plan.Weights.push_back(Efforts.lookup(&F.getEntryBlock()));
+    Plan.Weights.push_back(Done.lookup(&F.getEntryBlock()));
     Plan.Shares.push_back({{&F.getEntryBlock(), 1}});
     for (BasicBlock &BB : drop_begin(F)) {
         // A block of a catchswitch has no place for an instruction.
-        if (!Efforts.count(&BB) || BB.getFirstInsertionPt() == BB.end())
+        if (!Done.count(&BB) || BB.getFirstInsertionPt() == BB.end())
             continue;
         Plan.Edges.push_back({nullptr, &BB});
-        Plan.Weights.push_back(Efforts.lookup(&BB));
+        Plan.Weights.push_back(Done.lookup(&BB));
         Plan.Shares.push_back({{&BB, 1}});
     }
     return Plan;
 }
 
-CountingPlan planEdges(Function &F, const BlockEfforts &Efforts, const BlockSet &Endless, const LoopInfo &LI,
+CountingPlan planEdges(Function &F, const BlockWork &Done, const BlockSet &Endless, const LoopInfo &LI,
                        function_ref<bool(const BasicBlock *)> IsCheap) {
     // Every block is an edge, too, between a node where it begins and a node where it ends.
     constexpr unsigned Exit = 0;
@@ -204,20 +204,21 @@ CountingPlan planEdges(Function &F, const BlockEfforts &Efforts, const BlockSet 
 
     CountingPlan Plan;
     auto AddRow = [&](const Edge &E) {
-        Effort Row{};
+        ScopedWork Row;
         decltype(Plan.Shares)::value_type Shares;
         auto Add = [&](const BasicBlock *BB, int64_t Sign) {
-            if (!Efforts.count(BB))
+            auto Found = Done.find(BB);
+            if (Found == Done.end())
                 return;
-            accumulate(Row, Efforts.lookup(BB), Sign);
+            accumulate(Row, Found->second, Sign);
             Shares.push_back({BB, Sign});
         };
         if (E.Weighs)
             Add(E.Weighs, 1);
         Spanning.walk(E.To, E.From, Add);
-        if (E.From != Exit && Row == Effort{})
+        if (E.From != Exit && isNothing(Row))
             return false;
-        Plan.Weights.push_back(Row);
+        Plan.Weights.push_back(std::move(Row));
         Plan.Shares.push_back(std::move(Shares));
         return true;
     };

@@ -28,7 +28,7 @@ struct CountedEdge {
 /// Counters whose values, together with the number of visits, determine how often every block was executed.
 struct CountingPlan {
     std::vector<CountedEdge> Edges;
-    std::vector<Effort> Weights; ///< of a visit, then of 1 in the counter of each edge
+    std::vector<ScopedWork> Weights; ///< of a visit, then of 1 in the counter of each edge
     /// How often each block was executed for that: what the weights are made of.
     std::vector<llvm::SmallVector<std::pair<const llvm::BasicBlock *, int64_t>, 4>> Shares;
 };
@@ -38,18 +38,16 @@ using BlockSet = llvm::SmallPtrSet<const llvm::BasicBlock *, 8>;
 /// Blocks that only a signal ends: no end of the function, nor a call that may not return, can be reached from them.
 BlockSet endlessBlocks(const llvm::Function &F);
 
-using BlockEfforts = llvm::DenseMap<const llvm::BasicBlock *, Effort>;
-
 /// The edges outside of a spanning tree of the flow graph (Knuth 1973; Ball and Larus 1994, section 3); those on it
 /// follow from flow conservation. A block that contains a call which may not come back conserves nothing, nor do
 /// the `Endless` ones: they have an edge to the exit of the graph, which is on the tree. Blocks without an entry in
-/// `Efforts` weigh nothing. `IsCheap` says which blocks have a closed form of their count: they are rather counted than
+/// `Done` weigh nothing. `IsCheap` says which blocks have a closed form of their count: they are rather counted than
 /// followed from others.
-CountingPlan planEdges(llvm::Function &F, const BlockEfforts &Efforts, const BlockSet &Endless,
-                       const llvm::LoopInfo &LI, llvm::function_ref<bool(const llvm::BasicBlock *)> IsCheap);
+CountingPlan planEdges(llvm::Function &F, const BlockWork &Done, const BlockSet &Endless, const llvm::LoopInfo &LI,
+                       llvm::function_ref<bool(const llvm::BasicBlock *)> IsCheap);
 
 /// A counter for every block, for flow graphs with edges that cannot be counted, or whose blocks are resumed.
-CountingPlan planBlocks(llvm::Function &F, const BlockEfforts &Efforts);
+CountingPlan planBlocks(llvm::Function &F, const BlockWork &Done);
 
 /// Whether planEdges() can deal with the function.
 bool hasPlainEdges(const llvm::Function &F);

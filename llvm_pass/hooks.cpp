@@ -30,9 +30,32 @@ void store(IRBuilder<> &Builder, Value *What, Value *Struct, size_t Offset) {
     Builder.CreateAlignedStore(What, field(Builder, Struct, Offset), Align(8));
 }
 
+/// A store that stays where it is, as a signal handler sees it.
+void storeNow(IRBuilder<> &Builder, Value *What, Value *Struct, size_t Offset) {
+    StoreInst *Store = Builder.CreateAlignedStore(What, field(Builder, Struct, Offset), Align(8));
+    Store->setAtomic(AtomicOrdering::Monotonic, SyncScope::SingleThread);
+}
+
+void signalFence(IRBuilder<> &Builder) {
+    Builder.CreateFence(AtomicOrdering::SequentiallyConsistent, SyncScope::SingleThread);
+}
+
 void increment(IRBuilder<> &Builder, Value *Address, Value *By) {
     Value *Before = Builder.CreateAlignedLoad(Builder.getInt64Ty(), Address, Align(8));
     Builder.CreateAlignedStore(Builder.CreateAdd(Before, By), Address, Align(8));
+}
+
+/// The hash in the descriptor of a region, which may be that of a scope.
+Constant *hashOf(const Value *Region, const DataLayout &Layout) {
+    APInt Offset(Layout.getIndexTypeSizeInBits(Region->getType()), 0);
+    const auto *Global =
+        cast<GlobalVariable>(Region->stripAndAccumulateConstantOffsets(Layout, Offset, /*AllowNonInbounds=*/true));
+    Constant *Whole = const_cast<GlobalVariable *>(Global)->getInitializer();
+    if (auto *Array = dyn_cast<ArrayType>(Whole->getType())) {
+        const uint64_t Size = Layout.getTypeAllocSize(Array->getElementType()).getFixedValue();
+        Whole = Whole->getAggregateElement(Offset.getZExtValue() / Size)->getAggregateElement(0U);
+    }
+    return Whole->getAggregateElement(9U);
 }
 
 } // namespace
@@ -49,8 +72,8 @@ Runtime::Runtime(Module &M) : M(M) {
     Count = M.getOrInsertFunction("quipu_count", Plain, Pointer, Pointer);
     Unwind = M.getOrInsertFunction("quipu_unwind", Plain, Void, Pointer);
     Top = M.getOrInsertFunction("quipu_top", Plain, Pointer);
-    Effort = M.getOrInsertFunction("quipu_effort", Plain, Void, Pointer);
-    Moved = M.getOrInsertFunction("quipu_moved", Plain, Void, I64, I64);
+    Effort = M.getOrInsertFunction("quipu_effort", Plain, Void, Pointer, I64, Pointer);
+    Moved = M.getOrInsertFunction("quipu_moved", Plain, Void, Pointer, I64, I64, I64);
     // Only the x86-64 has its clock in an instruction that LLVM knows, and the structs are those of 64-bit processors.
     if (Triple(M.getTargetTriple()).getArch() != Triple::x86_64 || M.getDataLayout().getPointerSize() != 8)
         return;
@@ -64,16 +87,17 @@ Value *Runtime::currentThread(IRBuilder<> &Builder) const {
     return Builder.CreateAlignedLoad(Pointer, Builder.CreateThreadLocalAddress(Current), Align(8), "quipu.thread");
 }
 
-/// Adds the time since the latest event to `Here`, if time is kept. Builder ends behind it.
+/// Adds the time since the latest event to `Here`, if time is kept: none, if a signal handler was measured since the
+/// clock was read. Builder ends behind it.
 void Runtime::chargeTime(IRBuilder<> &Builder, Value *Thread, Value *Here, Value *Clock) {
     Instruction *Behind = &*Builder.GetInsertPoint();
     Value *Kept = Builder.CreateICmpNE(Clock, Builder.getInt64(QUIPU_CLOCK_NONE));
     Builder.SetInsertPoint(SplitBlockAndInsertIfThen(Kept, Behind, false));
     Value *Now = Builder.CreateIntrinsic(Intrinsic::x86_rdtsc, {}, {});
     Value *Last = load(Builder, I64, Thread, offsetof(quipu_thread, last));
-    increment(Builder, field(Builder, Here, offsetof(quipu_node, metrics) + sizeof(uint64_t) * QUIPU_TIME),
-              Builder.CreateSub(Now, Last));
-    store(Builder, Now, Thread, offsetof(quipu_thread, last));
+    Value *Elapsed = Builder.CreateBinaryIntrinsic(Intrinsic::usub_sat, Now, Last);
+    increment(Builder, field(Builder, Here, offsetof(quipu_node, metrics) + sizeof(uint64_t) * QUIPU_TIME), Elapsed);
+    store(Builder, Builder.CreateAdd(Last, Elapsed), Thread, offsetof(quipu_thread, last));
     Builder.SetInsertPoint(Behind);
 }
 
@@ -101,8 +125,8 @@ Runtime::Ways Runtime::split(CallInst *Call) const {
 
 /// quipu_enter, or quipu_count if `Quiet`.
 void Runtime::inlineEnter(CallInst *Call, bool Quiet) {
-    auto *Region = cast<GlobalVariable>(Call->getArgOperand(0));
-    auto *Hash = cast<ConstantInt>(cast<ConstantStruct>(Region->getInitializer())->getOperand(9));
+    Value *Region = Call->getArgOperand(0);
+    Constant *Hash = hashOf(Region, M.getDataLayout());
     Ways Way = split(Call);
     Value *Thread = Way.Thread;
     IRBuilder<> Builder(Way.Known);
@@ -134,9 +158,16 @@ void Runtime::inlineEnter(CallInst *Call, bool Quiet) {
         chargeTime(Builder, Thread, Here, Clock);
         Result = field(Builder, Top, sizeof(quipu_frame));
         Value *To = load(Builder, Pointer, Link, offsetof(quipu_link, to));
-        store(Builder, Counters, Result, offsetof(quipu_frame, counters));
-        store(Builder, To, Result, offsetof(quipu_frame, node));
-        store(Builder, Result, Thread, offsetof(quipu_thread, top));
+        // As quipu_push: until the frame is the innermost one, signal handlers take its place.
+        auto Fill = [&] {
+            storeNow(Builder, Counters, Result, offsetof(quipu_frame, counters));
+            storeNow(Builder, To, Result, offsetof(quipu_frame, node));
+            signalFence(Builder);
+        };
+        Fill();
+        storeNow(Builder, Result, Thread, offsetof(quipu_thread, top));
+        signalFence(Builder);
+        Fill();
         store(Builder, To, Thread, offsetof(quipu_thread, here));
     }
     BasicBlock *FastEnd = Builder.GetInsertBlock();

@@ -2,12 +2,15 @@
 
 #include "counting.h"
 #include "hooks.h"
+#include "marks.h"
 #include "modules.h"
 #include "names.h"
 #include "regions.h"
+#include "scopes.h"
 
 #include "llvm/Analysis/GlobalsModRef.h"
 #include "llvm/IR/DebugInfoMetadata.h"
+#include "llvm/IR/Dominators.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstrTypes.h"
 #include "llvm/IR/Instructions.h"
@@ -15,6 +18,7 @@
 #include "llvm/IR/Module.h"
 #include "llvm/Support/Process.h"
 #include "llvm/Transforms/Utils/EscapeEnumerator.h"
+#include "llvm/Transforms/Utils/PromoteMemToReg.h"
 
 #include <vector>
 
@@ -43,41 +47,49 @@ void forgetMemoryFacts(Function &F) {
 /// Inserts counting, and enter and exit if it is a region, into one function.
 class FunctionInstrumenter {
   public:
-    FunctionInstrumenter(Function &F, Runtime &RT, RegionFacts &Facts, bool Region, bool HandleExceptions)
-        : F(F), RT(RT), Facts(Facts), Region(Region), HandleExceptions(HandleExceptions) {}
+    FunctionInstrumenter(Function &F, Runtime &RT, RegionFacts &Facts, quipu_hook Hook, const Scopes &Within,
+                         bool HandleExceptions)
+        : F(F), RT(RT), Facts(Facts), Hook(Hook), Within(Within), HandleExceptions(HandleExceptions) {}
 
-    /// The reference: the effort of every block is added to the active call path.
-    void runNaively(const BlockEfforts &Efforts) {
+    /// The reference: what every block does is added to its call path.
+    void runNaively() {
         std::vector<Instruction *> Twice = returningTwice();
-        countNaively(F, Efforts, RT.Effort, RT.Moved);
-        Value *Frame = nullptr;
-        if (Region)
-            Frame = atEntry(RT.Enter, {createDescriptor(F, Facts, false, {})}, "quipu.frame");
-        finish(Twice, Frame);
+        const Descriptors Descriptor = createDescriptors(F, Facts, Hook, Within, {});
+        countNaively(F, Within, Descriptor.Whole, RT.Effort, RT.Moved);
+        CallInst *Begin = atEntry(isRegion() ? RT.Enter : RT.Count, {Descriptor.Whole}, "quipu.frame");
+        finish(Twice, isRegion() ? Begin : nullptr, Descriptor.Inner);
     }
 
     void run(FunctionAnalysisManager &FAM, bool PerLine) {
         std::vector<Instruction *> Twice = returningTwice();
-        Counting Counters(F, FAM);
+        Counting Counters(F, FAM, Within);
         if (Counters.counters() > QUIPU_MOST_COUNTERS)
-            return runNaively(Counters.efforts());
+            return runNaively();
         if (PerLine) {
-            Facts.Counters = Counters.counters();
+            Facts.Counters.assign(Within.scopes().size(), 0);
+            Facts.Counters[0] = Counters.counters();
+            for (unsigned Row = 0; Row < Counters.weights().size(); Row++)
+                for (const auto &Entry : Counters.weights()[Row])
+                    if (Entry.first > 0 && !isNothing(Entry.second))
+                        Facts.Counters[Entry.first] = Row + 1;
             Facts.Lines = Counters.lines();
         }
-        GlobalVariable *Descriptor = createDescriptor(F, Facts, !Region, Counters.weights());
-        CallInst *Begin =
-            atEntry(Region ? RT.Enter : RT.Count, {Descriptor}, Region ? "quipu.frame" : "quipu.counters");
+        const Descriptors Descriptor = createDescriptors(F, Facts, Hook, Within, Counters.weights());
+        CallInst *Begin = atEntry(isRegion() ? RT.Enter : RT.Count, {Descriptor.Whole},
+                                  isRegion() ? "quipu.frame" : "quipu.counters");
         Hooks.push_back(Begin);
         if (Counters.counters() > 0) {
             IRBuilder<> Builder(Begin->getNextNode());
-            Counters.insert(
-                Region ? static_cast<Value *>(Builder.CreateLoad(Builder.getPtrTy(), Begin, "quipu.counters")) : Begin);
+            Counters.insert(isRegion()
+                                ? static_cast<Value *>(Builder.CreateLoad(Builder.getPtrTy(), Begin, "quipu.counters"))
+                                : Begin);
         }
-        finish(Twice, Region ? Begin : nullptr);
+        finish(Twice, isRegion() ? Begin : nullptr, Descriptor.Inner);
     }
 
   private:
+    bool isRegion() const { return Hook == QUIPU_HOOKED; }
+
     std::vector<Instruction *> returningTwice() {
         std::vector<Instruction *> Twice;
         for (BasicBlock &BB : F)
@@ -94,7 +106,8 @@ class FunctionInstrumenter {
     }
 
     /// What follows the counting: the exits of the region, and the ends of frames that control came back over.
-    void finish(const std::vector<Instruction *> &Twice, Value *Frame) {
+    void finish(const std::vector<Instruction *> &Twice, Value *Frame, GlobalVariable *Inner) {
+        placeHooks(Frame, Inner);
         if (!Twice.empty())
             resume(Twice, Frame ? Frame : atEntry(RT.Top, {}, "quipu.frame"));
         if (Frame) {
@@ -108,6 +121,56 @@ class FunctionInstrumenter {
         }
         RT.inlineHooks(F, Hooks);
         forgetMemoryFacts(F);
+    }
+
+    /// The hooks of functions that were inlined, where they were placed before optimization.
+    void placeHooks(Value *Frame, GlobalVariable *Inner) {
+        if (Within.hooks().empty())
+            return;
+        IRBuilder<> Builder(&F.getEntryBlock(), F.getEntryBlock().begin());
+        DenseMap<Scopes::Instance, AllocaInst *> Slots;
+        for (const Scopes::Hook &H : Within.hooks()) {
+            AllocaInst *&Slot = Slots[H.Of];
+            if (Slot)
+                continue;
+            Slot = Builder.CreateAlloca(Builder.getPtrTy(), nullptr, "quipu.frame");
+            Builder.CreateStore(ConstantPointerNull::get(Builder.getPtrTy()), Slot);
+        }
+        for (const Scopes::Hook &H : Within.hooks()) {
+            IRBuilder<> Here(H.Place);
+            Here.SetCurrentDebugLocation(H.Place->getDebugLoc());
+            setLocation(Here);
+            AllocaInst *Slot = Slots.lookup(H.Of);
+            if (H.IsExit) {
+                Hooks.push_back(Here.CreateCall(RT.Exit, {Here.CreateLoad(Here.getPtrTy(), Slot)}));
+            } else {
+                Value *Zero = Here.getInt32(0);
+                Value *Region =
+                    Here.CreateInBoundsGEP(Inner->getValueType(), Inner, {Zero, Here.getInt32(H.Scope), Zero});
+                CallInst *Enter = Here.CreateCall(RT.Enter, {Region});
+                Here.CreateStore(Enter, Slot);
+                Hooks.push_back(Enter);
+            }
+            H.Place->eraseFromParent();
+        }
+        // What an exception ended does not come to its exit.
+        for (BasicBlock &BB : F) {
+            if (!BB.isLandingPad())
+                continue;
+            IRBuilder<> Here(BB.getLandingPadInst()->getNextNode());
+            setLocation(Here);
+            Value *Left = Frame;
+            if (std::optional<Scopes::Instance> Around = Within.hookedAround(BB))
+                Left = Here.CreateLoad(Here.getPtrTy(), Slots.lookup(*Around));
+            else if (!Left)
+                Left = Frame = atEntry(RT.Top, {}, "quipu.frame");
+            Here.CreateCall(RT.Unwind, {Left});
+        }
+        SmallVector<AllocaInst *, 8> Frames;
+        for (const auto &Entry : Slots)
+            Frames.push_back(Entry.second);
+        DominatorTree DT(F);
+        PromoteMemToReg(Frames, DT);
     }
 
     /// Where control may come back a second time, the frames above end.
@@ -131,30 +194,20 @@ class FunctionInstrumenter {
     Function &F;
     Runtime &RT;
     RegionFacts &Facts;
-    bool Region;
+    quipu_hook Hook;
+    const Scopes &Within;
     bool HandleExceptions;
     SmallVector<CallInst *, 4> Hooks;
 };
-
-/// The filter that the compiler wrapper passes on, if there is one; a mistake in it is an error of the compilation.
-bool readSelection(Module &M, Filter &Selection) {
-    std::optional<std::string> Path = sys::Process::GetEnv("QUIPU_FILTER");
-    if (!Path || Path->empty())
-        return true;
-    FilterError Error;
-    if (read_filter(Path->c_str(), Selection, Error))
-        return true;
-    std::string Where = Error.line ? *Path + ":" + std::to_string(Error.line) : *Path;
-    M.getContext().emitError("quipu: " + Where + ": " + Error.message + " (from QUIPU_FILTER)");
-    return false;
-}
 
 } // namespace
 
 PreservedAnalyses InstrumentPass::run(Module &M, ModuleAnalysisManager &AM) {
     Filter Selection;
-    if (!readSelection(M, Selection))
+    if (std::string Problem = readSelection(Selection); !Problem.empty()) {
+        M.getContext().emitError("quipu: " + Problem);
         return PreservedAnalyses::all();
+    }
     auto &FAM = AM.getResult<FunctionAnalysisManagerModuleProxy>(M).getManager();
     // Fortran has no exceptions; the functions of flang do not say so.
     bool HandleExceptions = !isFortran(M);
@@ -166,22 +219,36 @@ PreservedAnalyses InstrumentPass::run(Module &M, ModuleAnalysisManager &AM) {
     for (Function &F : M)
         if (isCountable(F))
             Functions.push_back(&F);
-    if (Functions.empty())
-        return PreservedAnalyses::all();
+    Marks Marked(M);
+    std::vector<Identity> Selves;
+    Selves.reserve(Functions.size());
+    std::vector<Scopes> Within;
+    for (Function *F : Functions) {
+        Selves.push_back(identify(*F));
+        Within.emplace_back(*F, Selves.back(), Marked,
+                            [&](const Identity &Function) { return isShown(Function, Selection); });
+    }
+    Marked.remove(M);
+    if (Functions.empty()) {
+        Marks::removePlaces(M);
+        return Marked.empty() ? PreservedAnalyses::all() : PreservedAnalyses::none();
+    }
 
     Runtime RT(M);
     std::vector<std::string> Lines;
-    for (Function *F : Functions) {
+    for (size_t I = 0; I < Functions.size(); I++) {
+        Function *F = Functions[I];
         RegionFacts Facts = describe(*F);
-        bool Region = isRegion(Facts, Selection, All);
-        FunctionInstrumenter Instrumenter(*F, RT, Facts, Region, HandleExceptions);
+        const quipu_hook Hook = hookOf(Facts, Selection, All);
+        FunctionInstrumenter Instrumenter(*F, RT, Facts, Hook, Within[I], HandleExceptions);
         if (Naive)
-            Instrumenter.runNaively(effortsOf(*F));
+            Instrumenter.runNaively();
         else
             Instrumenter.run(FAM, PerLine);
-        Lines.push_back(factsLine(Facts, Region));
+        addFacts(Lines, Facts, Hook == QUIPU_HOOKED, Within[I]);
         FAM.invalidate(*F, PreservedAnalyses::none());
     }
+    Marks::removePlaces(M);
     emitFacts(M, Lines);
     emitCheck(M);
     Selection.clear();

@@ -12,14 +12,16 @@ using namespace llvm;
 namespace quipu {
 
 LineTable::Place LineTable::placeOf(const Instruction &I) const {
+    const unsigned Scope = Within.scopeOf(I);
     if (const DILocation *Location = I.getDebugLoc().get(); Location && Location->getLine())
-        return {Location->getScope()->getSubprogram(), Location->getLine()};
+        return {Scope, {Location->getScope()->getSubprogram(), Location->getLine()}};
     const DISubprogram *Own = F.getSubprogram();
-    return {Own, Own ? Own->getLine() : 0};
+    return {Scope, {Own, Own ? Own->getLine() : 0}};
 }
 
-LineTable::LineTable(const Function &F, ArrayRef<SmallVector<Share, 4>> Shares) : F(F) {
-    // What one execution of each block adds to its lines; the block itself is counted at its first line.
+LineTable::LineTable(const Function &F, const Scopes &Within, ArrayRef<SmallVector<Share, 4>> Shares)
+    : F(F), Within(Within) {
+    // What one execution of each block adds to its lines; the block itself is counted at the first line of its scope.
     DenseMap<const BasicBlock *, MapVector<Place, Effort>> Blocks;
     for (const BasicBlock &BB : F) {
         MapVector<Place, Effort> &Lines = Blocks[&BB];
@@ -29,11 +31,14 @@ LineTable::LineTable(const Function &F, ArrayRef<SmallVector<Share, 4>> Shares) 
             addEffort(E, I);
             if (E == Effort{})
                 continue;
-            E[0] = !std::exchange(Counted, true);
+            if (!Counted && Within.scopeOf(I) == Within.scopeOf(BB)) {
+                Counted = true;
+                E[QUIPU_COLUMN_BLOCKS] = 1;
+            }
             accumulate(Lines[placeOf(I)], E, 1);
         }
         if (!Counted)
-            Lines[placeOf(*BB.getTerminator())][0] = 1;
+            Lines[placeOf(*BB.getTerminator())][QUIPU_COLUMN_BLOCKS] = 1;
     }
     for (size_t Row = 0; Row < Shares.size(); Row++)
         for (const Share &S : Shares[Row])
@@ -43,28 +48,32 @@ LineTable::LineTable(const Function &F, ArrayRef<SmallVector<Share, 4>> Shares) 
 
 void LineTable::addTransfer(unsigned Row, const Instruction &I, const Effort &Weight) {
     // Lines that share the counter cannot be separated: it goes to the first.
-    for (const auto &Line : Table)
-        if (Line.second.count(Row))
+    for (const auto &Entry : Table)
+        if (Entry.second.count(Row))
             return;
     Table[placeOf(I)].insert({Row, Weight});
 }
 
-void LineTable::complete(unsigned Row, const Effort &Weight) {
+void LineTable::complete(unsigned Row, unsigned Scope, const Effort &Weight) {
+    const DISubprogram *Own = Scope == 0 ? F.getSubprogram() : nullptr;
     Effort Missing = Weight;
-    for (const auto &Line : Table)
-        if (auto Found = Line.second.find(Row); Found != Line.second.end())
-            accumulate(Missing, Found->second, -1);
-    if (Missing == Effort{})
-        return;
-    const DISubprogram *Own = F.getSubprogram();
-    accumulate(Table[{Own, Own ? Own->getLine() : 0}][Row], Missing, 1);
+    for (const auto &[At, Rows] : Table) {
+        if (At.first != Scope)
+            continue;
+        if (!Own)
+            Own = At.second.first;
+        if (auto Found = Rows.find(Row); Found != Rows.end())
+            quipu::accumulate(Missing, Found->second, -1);
+    }
+    if (Missing != Effort{})
+        quipu::accumulate(Table[{Scope, {Own, Own ? Own->getLine() : 0}}][Row], Missing, 1);
 }
 
 std::vector<LineEffort> LineTable::lines() const {
     std::vector<LineEffort> Lines;
     for (const auto &Line : Table) {
-        const DISubprogram *From = Line.first.first;
-        LineEffort Found{From, "", Line.first.second, {}};
+        const DISubprogram *From = Line.first.second.first;
+        LineEffort Found{Line.first.first, From, "", Line.first.second.second, {}};
         if (From)
             Found.Display = From == F.getSubprogram() ? displayName(F) : displayName(*From);
         for (const auto &Row : Line.second)
@@ -76,9 +85,11 @@ std::vector<LineEffort> LineTable::lines() const {
     return Lines;
 }
 
-void writeLines(json::OStream &Json, ArrayRef<LineEffort> Lines) {
+void writeLines(json::OStream &Json, ArrayRef<LineEffort> Lines, unsigned Scope, unsigned Shift) {
     Json.attributeArray("lines", [&] {
         for (const LineEffort &Line : Lines) {
+            if (Line.Scope != Scope)
+                continue;
             Json.object([&] {
                 SmallString<256> Path;
                 StringRef Name;
@@ -98,7 +109,7 @@ void writeLines(json::OStream &Json, ArrayRef<LineEffort> Lines) {
                 Json.attributeArray("effort", [&] {
                     for (const auto &Row : Line.Rows) {
                         Json.array([&] {
-                            Json.value(Row.first);
+                            Json.value(Row.first + Shift);
                             for (int64_t Number : Row.second)
                                 Json.value(Number);
                         });

@@ -2,7 +2,7 @@
 #ifndef QUIPU_LINES_H
 #define QUIPU_LINES_H
 
-#include "effort.h"
+#include "scopes.h"
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/MapVector.h"
@@ -23,6 +23,7 @@ namespace quipu {
 /// What a source line adds to each row of a region's weights. Code that was inlined is at the line and in the function
 /// that it came from.
 struct LineEffort {
+    unsigned Scope;                     ///< of the function (scopes.h)
     const llvm::DISubprogram *Function; ///< null: code without a location
     std::string Display;                ///< the function as its users know it
     unsigned Line;
@@ -34,24 +35,26 @@ class LineTable {
   public:
     using Share = std::pair<const llvm::BasicBlock *, int64_t>;
 
-    LineTable(const llvm::Function &F, llvm::ArrayRef<llvm::SmallVector<Share, 4>> Shares);
+    LineTable(const llvm::Function &F, const Scopes &Within, llvm::ArrayRef<llvm::SmallVector<Share, 4>> Shares);
     void addTransfer(unsigned Row, const llvm::Instruction &I, const Effort &Weight);
-    /// Gives what the lines lack of a row to the line of the function: code that was moved between blocks meanwhile,
+    /// Gives what the lines of a scope lack of a row to a line of it: code that was moved between blocks meanwhile,
     /// such as the landing pads that loops share with their surroundings.
-    void complete(unsigned Row, const Effort &Weight);
+    void complete(unsigned Row, unsigned Scope, const Effort &Weight);
     std::vector<LineEffort> lines() const;
 
   private:
-    using Place = std::pair<const llvm::DISubprogram *, unsigned>;
+    using Line = std::pair<const llvm::DISubprogram *, unsigned>;
+    using Place = std::pair<unsigned, Line>; ///< scope first
 
     Place placeOf(const llvm::Instruction &I) const;
 
     const llvm::Function &F;
+    const Scopes &Within;
     llvm::MapVector<Place, llvm::MapVector<unsigned, Effort>> Table;
 };
 
-/// The member "lines" of a line of facts.
-void writeLines(llvm::json::OStream &Json, llvm::ArrayRef<LineEffort> Lines);
+/// The member "lines" of a line of facts: those of a scope, with `Shift` added to the numbers of their rows.
+void writeLines(llvm::json::OStream &Json, llvm::ArrayRef<LineEffort> Lines, unsigned Scope, unsigned Shift);
 
 } // namespace quipu
 

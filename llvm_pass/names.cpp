@@ -1,11 +1,13 @@
 #include "names.h"
 
+#include "llvm/ADT/SmallString.h"
 #include "llvm/BinaryFormat/Dwarf.h"
 #include "llvm/Demangle/Demangle.h"
 #include "llvm/IR/DebugInfoMetadata.h"
 #include "llvm/IR/Function.h"
 #include "llvm/IR/InstrTypes.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Support/Path.h"
 
 using namespace llvm;
 
@@ -84,6 +86,21 @@ std::string displayName(const DISubprogram &F) {
     const DICompileUnit *Unit = F.getUnit();
     const bool Fortran = Unit && dwarf::isFortran(static_cast<dwarf::SourceLanguage>(Unit->getSourceLanguage()));
     return shownName(linkerName(F), F.getLine(), Fortran);
+}
+
+Identity identify(const Function &F) {
+    Identity Known{F.getName().str(), displayName(F), F.getParent()->getSourceFileName(), 0};
+    if (const DISubprogram *Debug = F.getSubprogram()) {
+        Known.Line = firstLine(F);
+        SmallString<256> Path(Debug->getFilename());
+        if (!sys::path::is_absolute(Path)) {
+            Path = Debug->getDirectory();
+            sys::path::append(Path, Debug->getFilename());
+        }
+        sys::path::remove_dots(Path, true);
+        Known.File = std::string(Path);
+    }
+    return Known;
 }
 
 StringRef linkerName(const DISubprogram &F) { return F.getLinkageName().empty() ? F.getName() : F.getLinkageName(); }

@@ -14,6 +14,16 @@ class Module;
 
 namespace quipu {
 
+/// What a function is known by wherever its code is.
+struct Identity {
+    std::string Name;    ///< linker name
+    std::string Display; ///< as the user wrote it
+    std::string File;
+    unsigned Line = 0; ///< 0: not known
+};
+
+Identity identify(const llvm::Function &F);
+
 /// Whether flang made the module.
 bool isFortran(const llvm::Module &M);
 

@@ -1,5 +1,6 @@
 //===- plugin.cpp - where the pass enters the pipeline ---------------------===//
 #include "instrument.h"
+#include "marks.h"
 
 #include "llvm/Analysis/GlobalsModRef.h"
 #include "llvm/Passes/PassBuilder.h"
@@ -12,6 +13,8 @@ extern "C" __attribute__((visibility("default"))) PassPluginLibraryInfo llvmGetP
     return {LLVM_PLUGIN_API_VERSION, "quipu", "1", [](PassBuilder &PB) {
                 // Facts are written as assembly; flang does not set up the parser for it.
                 InitializeNativeTargetAsmParser();
+                PB.registerPipelineStartEPCallback(
+                    [](ModulePassManager &MPM, OptimizationLevel) { MPM.addPass(quipu::MarkPass()); });
                 PB.registerOptimizerEarlyEPCallback([](ModulePassManager &MPM, OptimizationLevel Level) {
                     MPM.addPass(quipu::InstrumentPass());
                     // A stale answer would let later passes move loads over the calls that were inserted.
@@ -20,9 +23,12 @@ extern "C" __attribute__((visibility("default"))) PassPluginLibraryInfo llvmGetP
                 });
                 PB.registerPipelineParsingCallback(
                     [](StringRef Name, ModulePassManager &MPM, ArrayRef<PassBuilder::PipelineElement>) {
-                        if (Name != "quipu")
+                        if (Name == "quipu-marks")
+                            MPM.addPass(quipu::MarkPass());
+                        else if (Name == "quipu")
+                            MPM.addPass(quipu::InstrumentPass());
+                        else
                             return false;
-                        MPM.addPass(quipu::InstrumentPass());
                         return true;
                     });
             }};

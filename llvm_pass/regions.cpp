@@ -2,6 +2,7 @@
 
 #include "names.h"
 
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Analysis/CFG.h"
@@ -12,7 +13,6 @@
 #include "llvm/IR/Module.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
-#include "llvm/Support/Path.h"
 #include "llvm/Support/xxhash.h"
 
 using namespace llvm;
@@ -26,11 +26,10 @@ constexpr size_t SmallFunction = 64;
 
 bool isMain(const Function &F) { return F.getName() == "main" || F.getName() == "_QQmain"; }
 
-Constant *stringConstant(Function &F, StringRef Text, const Twine &Name) {
+Constant *stringConstant(Module &M, StringRef Text, const Twine &Name) {
     if (Text.empty())
-        return ConstantPointerNull::get(PointerType::getUnqual(F.getContext()));
-    Module &M = *F.getParent();
-    Constant *Bytes = ConstantDataArray::getString(F.getContext(), Text);
+        return ConstantPointerNull::get(PointerType::getUnqual(M.getContext()));
+    Constant *Bytes = ConstantDataArray::getString(M.getContext(), Text);
     auto *String = new GlobalVariable(M, Bytes->getType(), true, GlobalValue::PrivateLinkage, Bytes, Name);
     String->setUnnamedAddr(GlobalValue::UnnamedAddr::Global);
     return String;
@@ -40,19 +39,7 @@ Constant *stringConstant(Function &F, StringRef Text, const Twine &Name) {
 
 RegionFacts describe(const Function &F) {
     RegionFacts Facts;
-    Facts.Name = F.getName().str();
-    Facts.Display = displayName(F);
-    Facts.File = F.getParent()->getSourceFileName();
-    if (const DISubprogram *Debug = F.getSubprogram()) {
-        Facts.Line = firstLine(F);
-        SmallString<256> Path(Debug->getFilename());
-        if (!sys::path::is_absolute(Path)) {
-            Path = Debug->getDirectory();
-            sys::path::append(Path, Debug->getFilename());
-        }
-        sys::path::remove_dots(Path, true);
-        Facts.File = std::string(Path);
-    }
+    static_cast<Identity &>(Facts) = identify(F);
     Facts.Blocks = F.size();
     for (const BasicBlock &BB : F) {
         for (const Instruction &I : BB) {
@@ -72,73 +59,135 @@ RegionFacts describe(const Function &F) {
     return Facts;
 }
 
-bool isCountable(const Function &F) {
-    if (F.isDeclaration() || F.hasAvailableExternallyLinkage() || F.hasFnAttribute(Attribute::Naked) ||
-        F.isPresplitCoroutine())
-        return false;
-    // Code that runs before the runtime is ready, or inside of it.
-    if (F.getSection().contains("text.startup") && F.getName() != "main")
-        return false;
-    // A resolver runs while the program is being relocated: it cannot call other libraries yet.
-    for (const GlobalIFunc &IFunc : F.getParent()->ifuncs())
-        if (IFunc.getResolverFunction() == &F)
-            return false;
-    return !F.getName().starts_with("quipu_") && !F.getName().starts_with("__clang_call_terminate");
-}
-
-bool isRegion(const RegionFacts &Facts, const Filter &Selection, bool All) {
+quipu_hook hookOf(const RegionFacts &Facts, const Filter &Selection, bool All) {
     if (!Selection.includes(Facts.File.c_str(), Facts.Name.c_str(), Facts.Display.c_str()))
-        return false;
-    return All || !Facts.IsSmall || Selection.asks_for(Facts.Name.c_str(), Facts.Display.c_str());
+        return QUIPU_LEFT_OUT;
+    if (All || !Facts.IsSmall || Selection.asks_for(Facts.Name.c_str(), Facts.Display.c_str()))
+        return QUIPU_HOOKED;
+    return QUIPU_QUIET;
 }
 
-static Constant *weightsConstant(Module &M, ArrayRef<Effort> Weights) {
-    LLVMContext &Context = M.getContext();
-    if (Weights.empty())
-        return ConstantPointerNull::get(PointerType::getUnqual(Context));
-    SmallVector<uint64_t, 64> Numbers;
-    for (const Effort &Row : Weights)
-        Numbers.append(Row.begin(), Row.end());
-    Constant *Data = ConstantDataArray::get(Context, Numbers);
-    auto *Global = new GlobalVariable(M, Data->getType(), true, GlobalValue::PrivateLinkage, Data, "quipu.weights");
+static Constant *numbersConstant(Module &M, ArrayRef<uint64_t> Numbers, const Twine &Name) {
+    if (Numbers.empty())
+        return ConstantPointerNull::get(PointerType::getUnqual(M.getContext()));
+    Constant *Data = ConstantDataArray::get(M.getContext(), Numbers);
+    auto *Global = new GlobalVariable(M, Data->getType(), true, GlobalValue::PrivateLinkage, Data, Name);
     Global->setUnnamedAddr(GlobalValue::UnnamedAddr::Global);
     return Global;
 }
 
-GlobalVariable *createDescriptor(Function &F, const RegionFacts &Facts, bool Quiet, ArrayRef<Effort> Weights) {
+namespace {
+
+/// Constants of the structs in quipu.h.
+class DescriptorMaker {
+  public:
+    explicit DescriptorMaker(Module &M)
+        : M(M), Pointer(PointerType::getUnqual(M.getContext())), I32(Type::getInt32Ty(M.getContext())),
+          I64(Type::getInt64Ty(M.getContext())),
+          Region(StructType::get(M.getContext(),
+                                 {Pointer, Pointer, Pointer, I32, I32, I64, Pointer, I32, I32, I64, Pointer, I64})),
+          Inner(StructType::get(M.getContext(), {Region, I32, I32, Pointer})) {}
+
+    Constant *region(const Identity &Known, quipu_hook Hook, Constant *Weights, size_t Counters, Constant *Within,
+                     size_t Count) {
+        Constant *Fields[] = {stringConstant(M, Known.Name, "quipu.name"),
+                              stringConstant(M, Known.Display == Known.Name ? "" : Known.Display, "quipu.display"),
+                              stringConstant(M, Known.File, "quipu.file"),
+                              number(I32, Known.Line),
+                              number(I32, QUIPU_FUNCTION),
+                              number(I64, 0),
+                              Weights,
+                              number(I32, Counters),
+                              number(I32, Hook),
+                              number(I64, xxHash64(Known.Name) | 1),
+                              Within,
+                              number(I64, Count)};
+        return ConstantStruct::get(Region, Fields);
+    }
+
+    /// The array of struct quipu_scope, and how many there are: none if nothing is in them.
+    std::pair<Constant *, size_t> scopes(ArrayRef<Scope> All, ArrayRef<ScopedWork> Weights) {
+        std::vector<Constant *> Entries;
+        bool Any = All.size() > 1;
+        for (unsigned I = 0; I < All.size(); I++) {
+            SmallVector<uint64_t, 64> Rows;
+            for (size_t Row = 0; Row < Weights.size(); Row++) {
+                auto Found = Weights[Row].find(I); // NOLINT(llvm-qualified-auto)
+                if (Found == Weights[Row].end() ||
+                    (!Found->second.Visits && (I == 0 || Found->second.Code == Effort{})))
+                    continue;
+                Rows.append({Row, static_cast<uint64_t>(Found->second.Visits)});
+                if (I > 0)
+                    Rows.append(Found->second.Code.begin(), Found->second.Code.end());
+                else
+                    Rows.append(QUIPU_WEIGHTED, 0); // what the function does by itself is in its weights
+            }
+            Any |= !Rows.empty();
+            const size_t Count = Rows.size() / (2 + QUIPU_WEIGHTED);
+            Constant *None = ConstantPointerNull::get(cast<PointerType>(Pointer));
+            Constant *Head =
+                I > 0 ? region(*All[I].Function, All[I].Hooked ? QUIPU_HOOKED : QUIPU_INLINED, None, 0, None, 0)
+                      : static_cast<Constant *>(ConstantAggregateZero::get(Region));
+            Entries.push_back(ConstantStruct::get(
+                Inner, {Head, number(I32, All[I].Parent), number(I32, Count), numbersConstant(M, Rows, "quipu.rows")}));
+        }
+        if (!Any)
+            return {ConstantPointerNull::get(cast<PointerType>(Pointer)), 0};
+        auto *Array = ArrayType::get(Inner, Entries.size());
+        auto *Global = new GlobalVariable(M, Array, false, GlobalValue::PrivateLinkage,
+                                          ConstantArray::get(Array, Entries), "quipu.scopes");
+        Global->setAlignment(Align(8));
+        return {Global, Entries.size()};
+    }
+
+  private:
+    static Constant *number(Type *T, uint64_t Value) { return ConstantInt::get(T, Value); }
+
+    Module &M;
+    Type *Pointer, *I32, *I64;
+    StructType *Region, *Inner;
+};
+
+} // namespace
+
+Descriptors createDescriptors(Function &F, const Identity &Self, quipu_hook Hook, const Scopes &Within,
+                              ArrayRef<ScopedWork> Weights) {
     Module &M = *F.getParent();
-    LLVMContext &Context = F.getContext();
-    Type *Pointer = PointerType::getUnqual(Context);
-    Type *I32 = Type::getInt32Ty(Context);
-    Type *I64 = Type::getInt64Ty(Context);
-    StructType *Region = StructType::get(Context, {Pointer, Pointer, Pointer, I32, I32, I64, Pointer, I32, I32, I64});
-    Constant *Display =
-        Facts.Display == Facts.Name ? stringConstant(F, "", "") : stringConstant(F, Facts.Display, "quipu.display");
-    Constant *Fields[] = {stringConstant(F, Facts.Name, "quipu.name"),
-                          Display,
-                          stringConstant(F, Facts.File, "quipu.file"),
-                          ConstantInt::get(I32, Facts.Line),
-                          ConstantInt::get(I32, QUIPU_FUNCTION),
-                          ConstantInt::get(I64, 0),
-                          weightsConstant(M, Weights),
-                          ConstantInt::get(I32, Weights.empty() ? 0 : Weights.size() - 1),
-                          ConstantInt::get(I32, Quiet),
-                          ConstantInt::get(I64, xxHash64(Facts.Name) | 1)};
-    auto *Descriptor = new GlobalVariable(M, Region, false, GlobalValue::PrivateLinkage,
-                                          ConstantStruct::get(Region, Fields), "quipu.region." + Facts.Name);
+    DescriptorMaker Maker(M);
+    auto [Inner, Count] = Maker.scopes(Within.scopes(), Weights);
+    SmallVector<uint64_t, 64> Numbers;
+    for (const ScopedWork &Row : Weights) {
+        auto Found = Row.find(0); // NOLINT(llvm-qualified-auto): a pointer in some LLVMs only
+        const Effort Here = Found == Row.end() ? Effort{} : Found->second.Code;
+        Numbers.append(Here.begin(), Here.end());
+    }
+    Constant *Whole = Maker.region(Self, Hook, numbersConstant(M, Numbers, "quipu.weights"),
+                                   Weights.empty() ? 0 : Weights.size() - 1, Inner, Count);
+    auto *Descriptor =
+        new GlobalVariable(M, Whole->getType(), false, GlobalValue::PrivateLinkage, Whole, "quipu.region." + Self.Name);
     Descriptor->setAlignment(Align(8));
-    return Descriptor;
+    return {Descriptor, dyn_cast<GlobalVariable>(Inner)};
 }
 
-std::string factsLine(const RegionFacts &Facts, bool Hook) {
+static void writeIdentity(json::OStream &Json, const Identity &Known) {
+    Json.attribute("name", json::fixUTF8(Known.Name));
+    Json.attribute("display", json::fixUTF8(Known.Display));
+    Json.attribute("file", json::fixUTF8(Known.File));
+    Json.attribute("line", Known.Line);
+}
+
+static std::string jsonLine(function_ref<void(json::OStream &)> Write) {
     std::string Line;
     raw_string_ostream Stream(Line);
     json::OStream Json(Stream);
-    Json.object([&] {
-        Json.attribute("name", json::fixUTF8(Facts.Name));
-        Json.attribute("display", json::fixUTF8(Facts.Display));
-        Json.attribute("file", json::fixUTF8(Facts.File));
-        Json.attribute("line", Facts.Line);
+    Json.object([&] { Write(Json); });
+    Stream.flush();
+    return Line;
+}
+
+void addFacts(std::vector<std::string> &Lines, const RegionFacts &Facts, bool Hook, const Scopes &Within) {
+    Lines.push_back(jsonLine([&](json::OStream &Json) {
+        writeIdentity(Json, Facts);
         Json.attribute("blocks", static_cast<int64_t>(Facts.Blocks));
         Json.attribute("instructions", static_cast<int64_t>(Facts.Instructions));
         Json.attribute("hook", Hook);
@@ -148,12 +197,18 @@ std::string factsLine(const RegionFacts &Facts, bool Hook) {
         });
         Json.attribute("indirect_calls", static_cast<int64_t>(Facts.IndirectCalls));
         if (!Facts.Lines.empty()) {
-            Json.attribute("counters", Facts.Counters);
-            writeLines(Json, Facts.Lines);
+            Json.attribute("counters", Facts.Counters[0]);
+            writeLines(Json, Facts.Lines, 0, 0);
         }
-    });
-    Stream.flush();
-    return Line;
+    }));
+    for (unsigned Scope = 1; !Facts.Lines.empty() && Scope < Within.scopes().size(); Scope++)
+        Lines.push_back(jsonLine([&](json::OStream &Json) {
+            writeIdentity(Json, *Within.scopes()[Scope].Function);
+            Json.attribute("inlined", true);
+            // The visits of the whole function are its first counter.
+            Json.attribute("counters", Facts.Counters[Scope]);
+            writeLines(Json, Facts.Lines, Scope, 1);
+        }));
 }
 
 void emitFacts(Module &M, ArrayRef<std::string> Lines) {

@@ -3,8 +3,9 @@
 #define QUIPU_REGIONS_H
 
 #include "effort.h"
-#include "filter.h"
 #include "lines.h"
+#include "scopes.h"
+#include "selection.h"
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/IR/GlobalVariable.h"
@@ -19,35 +20,34 @@ class Module;
 namespace quipu {
 
 /// What a profile and a static report say about a function.
-struct RegionFacts {
-    std::string Name;    ///< linker name
-    std::string Display; ///< as the user wrote it
-    std::string File;
-    unsigned Line = 0;
+struct RegionFacts : Identity {
     size_t Blocks = 0;
     size_t Instructions = 0;
     llvm::SetVector<const llvm::Function *> Calls; ///< functions that it calls by name
     size_t IndirectCalls = 0;
-    unsigned Counters = 0;         ///< of the region, if source lines are described
-    std::vector<LineEffort> Lines; ///< empty unless they are asked for
-    bool IsSmall = false;          ///< a hook would cost more than it is worth: no loop, no call, few instructions
+    std::vector<unsigned> Counters; ///< of the region and its scopes, if source lines are described
+    std::vector<LineEffort> Lines;  ///< empty unless they are asked for
+    bool IsSmall = false;           ///< a hook would cost more than it is worth: no loop, no call, few instructions
 };
 
 /// Reads the facts before anything is inserted.
 RegionFacts describe(const llvm::Function &F);
 
-/// Whether code of this function may be counted at all.
-bool isCountable(const llvm::Function &F);
+/// Whether the function gets enter and exit, and what becomes of its counts if not.
+quipu_hook hookOf(const RegionFacts &Facts, const Filter &Selection, bool All);
 
-/// Whether the function gets enter and exit: it is selected and worth it, or `All` are, or the filter names it.
-bool isRegion(const RegionFacts &Facts, const Filter &Selection, bool All);
+/// A struct quipu_region of quipu.h, and the array of the struct quipu_scope in it; null if there is none.
+struct Descriptors {
+    llvm::GlobalVariable *Whole;
+    llvm::GlobalVariable *Inner;
+};
 
-/// The struct quipu_region of quipu.h for `F`, with these rows of weights.
-llvm::GlobalVariable *createDescriptor(llvm::Function &F, const RegionFacts &Facts, bool Quiet,
-                                       llvm::ArrayRef<Effort> Weights);
+/// Those of `F`, with these rows of weights.
+Descriptors createDescriptors(llvm::Function &F, const Identity &Self, quipu_hook Hook, const Scopes &Within,
+                              llvm::ArrayRef<ScopedWork> Weights);
 
-/// One line of JSON about a function, for the section .quipu.facts.
-std::string factsLine(const RegionFacts &Facts, bool Hook);
+/// A line of JSON about a function, for the section .quipu.facts; and about each scope in it that has source lines.
+void addFacts(std::vector<std::string> &Lines, const RegionFacts &Facts, bool Hook, const Scopes &Within);
 
 /// Puts lines into the section .quipu.facts of the object file; nothing of it is loaded when the program runs.
 void emitFacts(llvm::Module &M, llvm::ArrayRef<std::string> Lines);

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 from quipu.modeling.experiment import CallTree, IntArray, Metric
 
 from ..archive.run import RankStatistics, RunValues
@@ -29,12 +30,13 @@ def counted_run(
     """Return the run.
 
     The root outside of all regions stays only if something was counted there: every thread spends some time in it, on
-    its way to the first region. Regions are numbered in the order of the tree, those without call paths are left out.
+    its way to the first region. Functions that were inlined stay only if they were called, or something below them was.
+    Regions are numbered in the order of the tree, those without call paths are left out.
     """
     counted = [number for number, metric in enumerate(metrics) if metric.is_effort and metric.name != "visits"]
     kept = (statistics.cells["max"][:, counted] > 0).any(axis=1)
     is_outside = np.array([region.name == OUTSIDE.name for region in tree.regions], dtype=bool)
-    kept |= (tree.parent >= 0) | ~is_outside[tree.region]
+    kept |= ((tree.parent >= 0) | ~is_outside[tree.region]) & _happened(tree, statistics)
     position = np.where(kept, np.cumsum(kept) - 1, -1)
     used, first = np.unique(tree.region[kept], return_index=True)
     order = used[np.argsort(first, kind="stable")]
@@ -52,6 +54,17 @@ def counted_run(
         None if values is None else _rows(values, position),
         statistics_of(statistics.cells[kept], metrics),
     )
+
+
+def _happened(tree: CallTree, statistics: RankCells) -> NDArray[np.bool_]:
+    """Return which call paths have any value that is not zero, or are above such ones."""
+    happened: NDArray[np.bool_] = ~(statistics.cells["max"] == 0).all(axis=1)  # NaN: not known
+    for path in np.flatnonzero(happened).tolist():
+        above = int(tree.parent[path])
+        while above >= 0 and not happened[above]:
+            happened[above] = True
+            above = int(tree.parent[above])
+    return happened
 
 
 def _rows(values: RunValues, position: IntArray) -> RunValues:

@@ -23,27 +23,28 @@ MATTERS = 0.01
 def costs_of(profile: ProcessProfile) -> dict[str, float]:
     """Return what measuring a process cost, as in `totals`; empty if it does not say what its events cost."""
     costs = event_costs(profile.attributes)
-    if costs is None or OVERHEAD.name not in profile.values or "visits" not in profile.values:
+    if costs is None or OVERHEAD.name not in profile.values:
         return {}
-    visits = profile.values["visits"]
-    of_mpi = float(visits[are_mpi(profile.regions, profile.region)].sum())
+    pairs = profile.pairs
+    of_mpi = float(pairs[are_mpi(profile.regions, profile.region)].sum())
     time = float(np.nansum(profile.values["time"][profile.region != 0])) if "time" in profile.values else 0.0
     seconds = float(profile.values[OVERHEAD.name].sum())
-    return _of_process(profile.attributes, costs, float(visits.sum()), of_mpi, seconds, time)
+    return _of_process(profile.attributes, costs, float(pairs.sum()), of_mpi, seconds, time)
 
 
 def costs_of_events(
-    attributes: Mapping[str, str], visits: int, of_mpi: int, time: float, events: tuple[int, int]
+    attributes: Mapping[str, str], pairs: int, of_mpi: int, time: float, events: tuple[int, int]
 ) -> dict[str, float]:
     """Return the same as `costs_of` from sums over all call paths of a process.
 
-    visits: of_mpi of them are of MPI functions; time: seconds, without the roots of locations; events: `EVENTS`.
+    pairs: of_mpi of them are of MPI functions; time: seconds, without the roots of locations; events: the others of
+    `EVENTS`.
     """
     costs = event_costs(attributes)
     if costs is None:
         return {}
-    seconds = (visits - of_mpi) * costs.pair + of_mpi * costs.mpi + events[0] * costs.quiet + events[1] * costs.counter
-    return _of_process(attributes, costs, visits, of_mpi, seconds, 0.0 if math.isnan(time) else time)
+    seconds = (pairs - of_mpi) * costs.pair + of_mpi * costs.mpi + events[0] * costs.quiet + events[1] * costs.counter
+    return _of_process(attributes, costs, pairs, of_mpi, seconds, 0.0 if math.isnan(time) else time)
 
 
 def _of_process(

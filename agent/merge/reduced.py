@@ -24,7 +24,7 @@ from ..profile.text import REGION, ProfileTexts, parse_metric_table
 from .native import CELL, SMALLEST_CELL, Cells, unpacked_cells
 from .statistics import RankCells
 
-VERSION = 3
+VERSION = 4
 _SECTION = struct.Struct("<4sIQ")
 _HEAD = struct.Struct("<8I20s")
 _RECORD = struct.Struct("<IIQ")
@@ -34,7 +34,7 @@ _RECORD = struct.Struct("<IIQ")
 class RankRows:
     """All nodes of a rank. path, location: int64 (nodes,).
 
-    counts: int64 (nodes, metrics + 2); times are in ticks, `EVENTS` come last.
+    counts: int64 (nodes, metrics + 3); times are in ticks, `EVENTS` come last.
     """
 
     rank: int
@@ -44,9 +44,10 @@ class RankRows:
 
 
 class RankEvents(NamedTuple):
-    """Sums over all nodes of a rank; ticks: time outside of the roots of its locations; quiet, counters: `EVENTS`."""
+    """Sums over all nodes of a rank; ticks: time outside of the roots of its locations; pairs, quiet, counters:
+    `EVENTS`; of_mpi: pairs of MPI functions."""
 
-    visits: int
+    pairs: int
     of_mpi: int
     ticks: int
     quiet: int

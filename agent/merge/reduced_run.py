@@ -83,15 +83,15 @@ def costs_of_ranks(reduced: Reduced, processes: Sequence[RankedProcess]) -> list
     result: list[Mapping[str, float]] = []
     for process, events in zip(processes, reduced.events, strict=True):
         profile = process.profile
-        visits, of_mpi, ticks, quiet, counters = events
+        pairs, of_mpi, ticks, quiet, counters = events
         for entry in profile.residuals:
-            more = entry.counts[columns["visits"]] if "visits" in columns else 0
+            more = entry.counts[-3]
             mpi = bool(entry.regions) and profile.regions[entry.regions[-1]].kind is RegionKind.MPI
-            visits, of_mpi = visits + more, of_mpi + more * mpi
+            pairs, of_mpi = pairs + more, of_mpi + more * mpi
             ticks += entry.counts[columns["time"]] if entry.regions and kept_time else 0
             quiet, counters = quiet + entry.counts[-2], counters + entry.counts[-1]
         time = ticks * profile.seconds_per_tick if kept_time else 0.0
-        result.append(costs_of_events(profile.attributes, visits, of_mpi, time, (quiet, counters)))
+        result.append(costs_of_events(profile.attributes, pairs, of_mpi, time, (quiet, counters)))
     return result
 
 
@@ -144,7 +144,7 @@ def _overhead(
     names = [metric.name for metric in reduced.metrics]
     if costs is None or "visits" not in names:
         return np.full(is_mpi.size, np.nan)
-    return seconds_of_nodes(costs, is_mpi, counts[:, names.index("visits")], counts[:, -len(EVENTS) :])
+    return seconds_of_nodes(costs, is_mpi, counts[:, -len(EVENTS) :])
 
 
 def _whole(reduced: Reduced, metrics: tuple[Metric, ...], residuals: Sequence[_Residual]) -> _Whole:

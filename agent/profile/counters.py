@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from quipu.modeling.experiment import IntArray, Metric, Region
 
-from .effort import Counters, Weights
+from ..layout import LAYOUT
+from .effort import Counters, Weights, counters_of_owners
 from .nodes import NodeArrays
 
 _ROW_BITS = 32
+_MOST_COUNTERS = LAYOUT.numbers["MOST_COUNTERS"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,14 +49,14 @@ def keep_counters(
     known: Mapping[int, Region],
     metrics: Sequence[Metric],
 ) -> KeptCounters | None:
-    """Return the counters of the regions in the first of the tables of weights; None if there are none.
+    """Return the counters of the regions in the first table of weights of effort; None if there are none.
 
     nodes, counters, tables: before quiet regions were folded; owner: per node the index of where its effort is after.
     """
     names = [metric.name for metric in metrics]
-    if not tables or "visits" not in names:
+    table = next((table for table in tables if names[table.metric] != "visits"), None)
+    if table is None or "visits" not in names:
         return None
-    table = tables[0]
     ids, number = np.unique(nodes.region, return_inverse=True)
     weighted, first = np.unique(table.key >> _ROW_BITS, return_index=True)
     rows = np.diff(np.append(first, table.key.size))
@@ -63,19 +65,23 @@ def keep_counters(
     weights: list[NDArray[np.uint64]] = []
     for which, begin, count in zip(weighted.tolist(), first.tolist(), rows.tolist(), strict=True):
         entry = known.get(int(ids[which]))
-        whole = bool((table.key[begin : begin + count] == (which << _ROW_BITS) + np.arange(count)).all())
-        if entry is not None and whole:
+        row = table.key[begin : begin + count] - (which << _ROW_BITS)
+        if entry is not None and int(row[-1]) <= _MOST_COUNTERS + 1:
             place[which] = len(regions)
             regions.append(entry)
-            weights.append(table.values[begin : begin + count])
-    visited = np.flatnonzero(place[number] >= 0)
+            weights.append(np.zeros((int(row[-1]) + 1, table.values.shape[1]), dtype=np.uint64))
+            weights[-1][row] = table.values[begin : begin + count]
+    visits = nodes.counts[:, names.index("visits")]
+    inner, _ = counters_of_owners(nodes, counters, table, number, visits)
+    visited = np.flatnonzero((place[number] >= 0) & (nodes.owner < 0))
     used = place[number[counters.node]] >= 0
-    node = np.concatenate((visited, counters.node[used]))
+    inside = place[number[inner.node]] >= 0
+    node = np.concatenate((visited, counters.node[used], inner.node[inside]))
     return KeptCounters(
         node=owner[node],
         region=place[number[node]],
-        row=np.concatenate((np.zeros(visited.size, dtype=np.int64), counters.row[used])),
-        value=np.concatenate((nodes.counts[visited, names.index("visits")], counters.value[used])),
+        row=np.concatenate((np.zeros(visited.size, dtype=np.int64), counters.row[used], inner.row[inside])),
+        value=np.concatenate((visits[visited], counters.value[used], inner.value[inside])),
         regions=tuple(regions),
         weights=tuple(weights),
         names=tuple(names[table.metric : table.metric + table.values.shape[1]]),

@@ -65,7 +65,8 @@ def add_effort(
     for table in tables:
         entry, row = _rows(table, number[found.node] * _ROWS + found.row)
         weighted[entry] = True
-        visited, first = _rows(table, number * _ROWS)
+        visited, first = _rows(table, np.where(nodes.owner < 0, number, -1) * _ROWS)
+        scopes, scope_row = counters_of_owners(nodes, found, table, number, visits)
         starts = np.flatnonzero(np.diff(found.node[entry], prepend=-1))
         for column in range(table.values.shape[1]):
             total = counts[:, table.metric + column]
@@ -73,6 +74,8 @@ def add_effort(
             if starts.size:
                 terms = found.value[entry] * table.values[row, column]
                 total[found.node[entry][starts]] += np.add.reduceat(terms, starts)
+            if scopes.value.size:
+                np.add.at(total, scopes.node, scopes.value * table.values[scope_row, column])
         is_weighted[table.metric : table.metric + table.values.shape[1]] = True
     unused = int(np.count_nonzero(found.value[~weighted]))
     if unused:
@@ -80,12 +83,35 @@ def add_effort(
     return replace(nodes, counts=counts), is_weighted
 
 
-def fold_quiet(nodes: NodeArrays, quiet: Set[int], metrics: Sequence[Metric]) -> tuple[NodeArrays, IntArray]:
-    """Return the nodes without those of quiet regions, and for every old node the new index of where its effort is.
+def counters_of_owners(
+    nodes: NodeArrays, found: Counters, table: Weights, number: IntArray, visits: Words
+) -> tuple[Counters, IntArray]:
+    """Return what the visits and counters of owners are for the nodes that count with them, and the rows of the table.
 
-    What a quiet node has goes to the next node above that is not quiet; its visits do not. Roots stay.
+    Only rows that the table has: a function with many counters may have many others in it, each in few of them.
     """
-    numbers = np.fromiter(quiet, dtype=np.int64, count=len(quiet))
+    inner = np.flatnonzero(nodes.owner >= 0)
+    begin = np.searchsorted(table.key, number[inner] * _ROWS)
+    length = np.searchsorted(table.key, (number[inner] + 1) * _ROWS) - begin
+    node = np.repeat(inner, length)
+    row = np.arange(node.size) + np.repeat(begin - (np.cumsum(length) - length), length)
+    counter = table.key[row] % _ROWS - 1  # 0: the visits of the owner
+    owner = nodes.owner[node]
+    first = np.searchsorted(found.node, owner)
+    place = np.minimum(first + counter - 1, max(found.value.size - 1, 0))
+    value = np.where(counter == 0, visits[owner], np.uint64(0))
+    if found.value.size:
+        counted = (counter > 0) & (found.node[place] == owner) & (found.row[place] == counter)
+        value = np.where(counted, found.value[place], value)
+    return Counters(node, counter + 1, value), row
+
+
+def fold_left_out(nodes: NodeArrays, left_out: Set[int], metrics: Sequence[Metric]) -> tuple[NodeArrays, IntArray]:
+    """Return the nodes without those of regions that were left out, and for every old node where its effort is now.
+
+    What such a node has goes to the next node above that was not left out; its visits do not. Roots stay.
+    """
+    numbers = np.fromiter(left_out, dtype=np.int64, count=len(left_out))
     vanish = (nodes.parent >= 0) & np.isin(nodes.region, numbers)
     keep = ~vanish
     if bool(keep.all()):
@@ -100,8 +126,15 @@ def fold_quiet(nodes: NodeArrays, quiet: Set[int], metrics: Sequence[Metric]) ->
     position = np.cumsum(keep) - 1
     index = position[np.where(keep, np.arange(keep.size), above)]
     parent = np.where(above >= 0, position[above], -1)
+    owner = np.where(nodes.owner >= 0, index[nodes.owner], -1)
     kept = NodeArrays(
-        nodes.id[keep], parent[keep], nodes.region[keep], nodes.location[keep], nodes.address[keep], counts[keep]
+        nodes.id[keep],
+        parent[keep],
+        nodes.region[keep],
+        nodes.location[keep],
+        nodes.address[keep],
+        counts[keep],
+        owner[keep],
     )
     return kept, index
 

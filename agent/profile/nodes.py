@@ -23,7 +23,8 @@ class NodeArrays:
     """Call-path nodes in the order of their ids, so that parents come before children.
 
     id, parent (index, -1: root), region (id), location: int64 of shape (nodes,); address: uint64 (nodes,), where the
-    record was in the memory of the process; counts: uint64 (nodes, metrics), numbers modulo 2^64.
+    record was in the memory of the process; counts: uint64 (nodes, metrics), numbers modulo 2^64; owner (index of the
+    node whose visits and counters count here, -1: none): int64 (nodes,).
     """
 
     id: IntArray
@@ -32,6 +33,7 @@ class NodeArrays:
     location: IntArray
     address: NDArray[np.uint64]
     counts: NDArray[np.uint64]
+    owner: IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +69,7 @@ def read_nodes(chunks: Sequence[Chunk], node_size: int, metric_count: int, probl
     parents = np.concatenate([piece["parent"] for piece in pieces]).astype(np.int64)
     regions = np.concatenate([piece["region"] for piece in pieces])
     counts = np.concatenate([piece["counts"] for piece in pieces])
+    owners = region_ids(np.concatenate([piece["owner"] for piece in pieces]))
     order, parent = _order(ids, parents, problems)
     return NodeArrays(
         ids[order],
@@ -75,7 +78,14 @@ def read_nodes(chunks: Sequence[Chunk], node_size: int, metric_count: int, probl
         np.concatenate(locations)[order],
         np.concatenate(addresses)[order],
         counts[order],
+        _positions(owners[order], ids[order]),
     )
+
+
+def _positions(owners: IntArray, ids: IntArray) -> IntArray:
+    """Return where the owners are among the ids, which ascend; -1 for 0 and for what is not there."""
+    place = np.minimum(np.searchsorted(ids, owners), max(ids.size - 1, 0))
+    return np.where((owners > 0) & (ids[place] == owners), place, -1) if ids.size else owners
 
 
 def region_ids(numbers: NDArray[np.uint64]) -> IntArray:

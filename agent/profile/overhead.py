@@ -18,8 +18,12 @@ from .effort import Counters
 from .nodes import NodeArrays
 
 OVERHEAD = Metric("overhead", "s", "cost", "sum", "time that measuring took, estimated from numbers of events")
-# Events of nodes that are no visits; like effort, those of quiet regions belong to their callers.
-EVENTS = (Metric("quiet visits", "1", "effort"), Metric("counters added to", "1", "effort"))
+# Events of nodes that are not in their visits; like effort, those of what was left out belong to its callers.
+EVENTS = (
+    Metric("pairs", "1", "effort"),
+    Metric("visits without a hook", "1", "effort"),
+    Metric("counters added to", "1", "effort"),
+)
 
 
 @dataclass(frozen=True)
@@ -54,29 +58,31 @@ def event_costs(attributes: Mapping[str, str]) -> EventCosts | None:
     return EventCosts(pair, min(inside, pair), pair + clock * waits, quiet, counter)
 
 
-def with_events(nodes: NodeArrays, counters: Counters, quiet: Set[int], metrics: Sequence[Metric]) -> NodeArrays:
-    """Return the nodes with two columns more in their counts: `EVENTS`.
+def with_events(nodes: NodeArrays, counters: Counters, unhooked: Set[int], metrics: Sequence[Metric]) -> NodeArrays:
+    """Return the nodes with columns more in their counts: `EVENTS`. nodes: as they are in the profile.
 
-    A counter was added to at most once in each visit, and by 1 or more: at most min(visits, counter) times.
+    A counter was added to at most once in each visit, and by 1 or more: at most min(visits, counter) times. What counts
+    with an outer function costs nothing.
     """
     names = [metric.name for metric in metrics]
     visits = nodes.counts[:, names.index("visits")] if "visits" in names else np.zeros(nodes.id.size, dtype=np.uint64)
-    is_quiet = np.isin(nodes.region, np.fromiter(quiet, dtype=np.int64, count=len(quiet)))
+    is_quiet = np.isin(nodes.region, np.fromiter(unhooked, dtype=np.int64, count=len(unhooked)))
     added = np.zeros(nodes.id.size, dtype=np.uint64)
     np.add.at(added, counters.node, np.minimum(counters.value, visits[counters.node]))
-    events = np.stack((np.where(is_quiet, visits, np.uint64(0)), added), axis=1)
+    nothing = np.uint64(0)
+    quiet = np.where(is_quiet & (nodes.owner < 0), visits, nothing)
+    events = np.stack((np.where(is_quiet, nothing, visits), quiet, added), axis=1)
     return replace(nodes, counts=np.concatenate((nodes.counts, events), axis=1))
 
 
 def seconds_of_nodes(
     costs: EventCosts,
     is_mpi: NDArray[np.bool_],
-    visits: NDArray[np.int64],
     events: NDArray[np.uint64] | NDArray[np.int64],
 ) -> FloatArray:
-    """Return what measuring took at each node, seconds. is_mpi: of MPI functions; events: (nodes, 2), `EVENTS`."""
+    """Return what measuring took at each node, seconds. is_mpi: of MPI functions; events: (nodes, 3), `EVENTS`."""
     each = np.where(is_mpi, costs.mpi, costs.pair)
-    seconds = visits * each + events[:, 0] * costs.quiet + events[:, 1] * costs.counter
+    seconds = events[:, 0] * each + events[:, 1] * costs.quiet + events[:, 2] * costs.counter
     return np.asarray(seconds, dtype=np.float64)
 
 

@@ -43,6 +43,7 @@ def split_ranks(profile: ProcessProfile) -> tuple[ProcessProfile, ...]:
                 region=profile.region[of_one],
                 location=profile.location[of_one],
                 values={name: values[of_one] for name, values in profile.values.items()},
+                pairs=profile.pairs[of_one],
                 counters=profile.counters.of_nodes(of_rank) if profile.counters is not None else None,
             )
         )
@@ -51,8 +52,8 @@ def split_ranks(profile: ProcessProfile) -> tuple[ProcessProfile, ...]:
 
 def without_nodes(rank: ProcessProfile) -> ProcessProfile:
     """Return the profile of a rank from `split_ranks` without its call paths; `location` says where they are."""
-    nothing = np.zeros(0, dtype=np.int64)
-    return replace(rank, regions={}, parent=nothing, region=nothing, location=rank.location[:1], values={})
+    nothing, pairs = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.uint64)
+    return replace(rank, regions={}, parent=nothing, region=nothing, location=rank.location[:1], values={}, pairs=pairs)
 
 
 def read_rank(path: Path, location: int | None) -> ProcessProfile:

@@ -23,13 +23,14 @@ from ..layout import LAYOUT
 from .chunks import LARGEST as LARGEST_CHUNK
 from .chunks import ChunkType, Seal, filled_bytes, is_intact, read_chunks
 from .counters import KeptCounters, keep_counters
-from .effort import add_effort, fold_quiet, read_counters, read_weights, signed
+from .effort import add_effort, fold_left_out, read_counters, read_weights, signed
 from .nodes import FIXED_SIZE, ActiveThreads, NodeArrays, read_nodes, read_threads
 from .overhead import EVENTS, OVERHEAD, are_mpi, event_costs, seconds_of_nodes, with_events
 from .text import ProfileTexts, ResidualCounts, parse_metric_table
 
 _MAGIC = LAYOUT.texts["PROFILE_MAGIC"].encode()
 _VERSION = LAYOUT.numbers["PROFILE_VERSION"]
+_OLDEST = 2  # which knew no owners: what nodes have there now was 0
 _HEADER = np.dtype(LAYOUT.record("profile_header"))
 _TEXT = frozenset({ChunkType.TEXT})
 
@@ -64,6 +65,7 @@ class ProcessProfile:
     residuals: what was counted after the reduction over MPI.
     damaged: parts of the file could not be used, so that numbers are missing.
     location_attributes: by location; those that have any are ranks (profile_ranks.py).
+    pairs: how often each node was entered and left, which is less than its visits where they are known otherwise.
     counters: those of the nodes, if they were asked for.
     """
 
@@ -86,6 +88,7 @@ class ProcessProfile:
     location: IntArray
     values: Mapping[str, NDArray[np.int64] | NDArray[np.float64]]
     residuals: tuple[ResidualCounts, ...]
+    pairs: NDArray[np.uint64]
     threads: ActiveThreads
     problems: tuple[str, ...]
     damaged: bool
@@ -135,13 +138,12 @@ def read_profile(
     threads = read_threads(chunks[ChunkType.THREADS], nodes)
     counters = read_counters(chunks[ChunkType.COUNTERS], nodes, problems)
     weights = read_weights(chunks[ChunkType.WEIGHTS], nodes, len(header.metrics), problems)
-    nodes, is_weighted = add_effort(nodes, counters, weights, header.metrics, problems)
-    nodes = with_events(nodes, counters, texts.quiet, header.metrics)
-    all_nodes = nodes
-    nodes, index = fold_quiet(nodes, texts.quiet, (*header.metrics, *EVENTS))
+    read = with_events(nodes, counters, texts.without_hook, header.metrics)
+    nodes, is_weighted = add_effort(read, counters, weights, header.metrics, problems)
+    nodes, index = fold_left_out(nodes, texts.left_out, (*header.metrics, *EVENTS))
     kept = None
     if wants_counters(texts.attributes):
-        kept = keep_counters(all_nodes, counters, weights, index, texts.regions, header.metrics)
+        kept = keep_counters(read, counters, weights, index, texts.regions, header.metrics)
     counts = signed(nodes.counts[:, : -len(EVENTS)], is_weighted, problems)
     threads = replace(threads, node=np.where(threads.node >= 0, index[threads.node], -1)) if index.size else threads
     return replace(_assemble(path, header, nodes, counts, threads, texts, problems), counters=kept)
@@ -155,10 +157,10 @@ def _read_header(path: Path, file: BinaryIO, size: int, problems: list[str]) -> 
         raise FormatError(path, f"is truncated: {size} bytes, less than the header of {_HEADER.itemsize} bytes")
     fields = np.frombuffer(raw, dtype=_HEADER)[0]
     version = int(fields["version"])
-    if version != _VERSION:
+    if not _OLDEST <= version <= _VERSION:
         raise FormatError(
             path,
-            f"has profile version {version}, this Quipu reads version {_VERSION}: "
+            f"has profile version {version}, this Quipu reads versions {_OLDEST} to {_VERSION}: "
             "merge it with the Quipu that the program was built with",
         )
     table = bytes(fields["metrics"])
@@ -204,9 +206,7 @@ def _assemble(
     costs = event_costs(texts.attributes)
     if costs is not None and "visits" in values and OVERHEAD.name not in values:
         events = nodes.counts[:, -len(EVENTS) :]
-        values[OVERHEAD.name] = seconds_of_nodes(
-            costs, are_mpi(regions, nodes.region), np.asarray(values["visits"], dtype=np.int64), events
-        )
+        values[OVERHEAD.name] = seconds_of_nodes(costs, are_mpi(regions, nodes.region), events)
         metrics = (*metrics, OVERHEAD)
     lost = header.number("lost")
     if lost:
@@ -236,6 +236,7 @@ def _assemble(
         location=nodes.location,
         values=values,
         residuals=tuple(texts.residuals),
+        pairs=nodes.counts[:, -len(EVENTS)],
         threads=threads,
         problems=tuple(problems),
         damaged=damaged,

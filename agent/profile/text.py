@@ -18,6 +18,8 @@ REGION, _ATTRIBUTE, _LOCATION, _REST = (
     LAYOUT.numbers[f"TEXT_{name}"] for name in ("REGION", "ATTRIBUTE", "LOCATION", "REST")
 )
 _KINDS = {str(LAYOUT.numbers[kind.name]): kind for kind in RegionKind}
+_HOOKS = tuple(str(LAYOUT.numbers[name]) for name in ("HOOKED", "LEFT_OUT", "QUIET", "INLINED"))
+_HOOKED, _LEFT_OUT = _HOOKS[:2]
 UNKNOWN_REGION = Region("(unknown region)", "(unknown region)", RegionKind.USER)
 _RECORD = LAYOUT.packed("profile_text")
 _NUMBERS = re.compile(r"(?:[0-9]{1,20} )*[0-9]{1,20}", re.ASCII)
@@ -55,13 +57,14 @@ class ResidualCounts:
 
 
 class ProfileTexts:
-    """Collects the text records of a profile: regions by id and which are quiet, attributes (of the process, of
-    locations), names of locations."""
+    """Collects the text records of a profile: regions by id, which of them a filter left out, and which are counted
+    without a hook (these, too); attributes (of the process, of locations), names of locations."""
 
     def __init__(self) -> None:
         """Start with nothing."""
         self.regions: dict[int, Region] = {}
-        self.quiet: set[int] = set()
+        self.left_out: set[int] = set()
+        self.without_hook: set[int] = set()
         self.attributes: dict[str, str] = {}
         self.location_attributes: dict[int, dict[str, str]] = {}
         self.locations: dict[int, str] = {}
@@ -86,13 +89,15 @@ class ProfileTexts:
     def _take(self, kind: int, number: int, text: str) -> bool:
         fields = text.split("\x1f")
         if kind == REGION and len(fields) == 6 and 0 < number < 1 << 62 and fields[0]:
-            name, display, file, line, region_kind, quiet = fields
+            name, display, file, line, region_kind, hook = fields
             if not (line.isascii() and line.isdigit() and len(line) < 10):
                 return False
-            if region_kind not in _KINDS or quiet not in ("0", "1"):
+            if region_kind not in _KINDS or hook not in _HOOKS:
                 return False
-            if quiet == "1":
-                self.quiet.add(number)
+            if hook == _LEFT_OUT:
+                self.left_out.add(number)
+            if hook != _HOOKED:
+                self.without_hook.add(number)
             self.regions[number] = Region(name, display or name, _KINDS[region_kind], file, int(line))
             return True
         if kind == _ATTRIBUTE and len(fields) == 2 and fields[0]:

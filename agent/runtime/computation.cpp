@@ -92,17 +92,21 @@ uint64_t with_name(uint64_t path, const char *name, size_t length) {
     return hash_more("\x1f", 1, hash_more(name, length, path));
 }
 
-/* What the counters of a region stand for at the rates of a call path. */
+/* What a node counts stands for at the rates of its call path; its visits and counters may be those of its owner. */
 struct Costs {
     uint64_t metrics[QUIPU_WEIGHTED];
-    uint32_t counters;
-    uint64_t rows[1]; /* of a visit, then of each counter */
+    uint32_t count;
+    struct Row {
+        uint64_t number; /* 0: a visit, then the counters */
+        uint64_t fs;
+    } rows[1];
 };
 
 /* What is known of a node. */
 struct Grown {
     Node *node;
-    Node *active; /* whose time its effort takes: itself, or for a quiet region its caller */
+    Node *counting; /* whose visits and counters are its effort: itself, or the function that it was inlined into */
+    Node *active;   /* whose time its effort takes: itself, or for a quiet region its caller */
     uint64_t path;
     const Rates *rates;
     const Costs *costs;
@@ -152,7 +156,7 @@ const RegionRecord *record(uint64_t id) {
         return nullptr;
     if (!records.find(id)) {
         const Locked locked;
-        each_region([](const RegionRecord *region) { records.at(region->id) = const_cast<RegionRecord *>(region); });
+        records.at(id) = const_cast<RegionRecord *>(region_of(id));
     }
     return static_cast<const RegionRecord *>(records.find(id));
 }
@@ -164,16 +168,21 @@ const Costs *costs_of(const RegionRecord *region, const Rates *rates) {
     void *&place = known.at((region ? region->id * 0x9e3779b97f4a7c15u : 0) ^ reinterpret_cast<uint64_t>(rates));
     if (place)
         return static_cast<const Costs *>(place);
-    const uint32_t rows = region ? region->rows : 0;
-    auto *costs = make<Costs>(sizeof(Costs) + sizeof(uint64_t) * rows);
+    const uint32_t rows = region ? region->rows : 0, inner = region && region->index ? region->scope_row_count : 0;
+    auto *costs = make<Costs>(sizeof(Costs) + sizeof(Costs::Row) * (rows + inner));
     for (int metric = 0; metric < QUIPU_WEIGHTED; metric++)
         costs->metrics[metric] = whole(rates->fs[metric]);
-    costs->counters = rows ? rows - 1 : 0;
-    for (uint32_t row = 0; row < rows; row++) {
+    const auto add = [&](uint64_t number, const int64_t *weights) {
         double fs = 0;
         for (int metric = 0; metric < QUIPU_WEIGHTED; metric++)
-            fs += static_cast<double>(region->weights[size_t{row} * QUIPU_WEIGHTED + metric]) * rates->fs[metric];
-        costs->rows[row] = whole(fs);
+            fs += static_cast<double>(weights[metric]) * rates->fs[metric];
+        costs->rows[costs->count++] = {number, whole(fs)};
+    };
+    for (uint32_t row = 0; row < rows; row++)
+        add(row, region->weights + size_t{row} * QUIPU_WEIGHTED);
+    for (uint32_t i = 0; i < inner; i++) {
+        const int64_t *row = region->scope_rows + size_t{i} * QUIPU_SCOPE_ROW;
+        add(static_cast<uint64_t>(row[0]), row + 2);
     }
     place = costs;
     return costs;
@@ -185,10 +194,15 @@ Grown *grown(Rank &rank, Node *node) {
     Grown *up = node->up ? grown(rank, node->up) : nullptr;
     auto *fresh = make<Grown>();
     const RegionRecord *region = record(node->region);
-    fresh->node = node;
-    if (up && region && region->quiet) {
-        *fresh = {node, up->active, up->path, up->rates, nullptr, 0, 0, 0, 0, nullptr, up->quiet};
-        up->quiet = fresh;
+    Node *counting = node;
+    while (counting->owner && counting->id != node->owner)
+        counting = counting->up;
+    if (up && region && region->hook != QUIPU_HOOKED) {
+        *fresh = {node, counting, up->active, up->path, up->rates, nullptr, 0, 0, 0, 0, nullptr, nullptr};
+        if (counting == node) {
+            fresh->next = up->quiet;
+            up->quiet = fresh;
+        }
     } else {
         const char *name = region ? region->text : "";
         const size_t length = strcspn(name, "\x1f");
@@ -196,8 +210,8 @@ Grown *grown(Rank &rank, Node *node) {
         void *rates = of_paths.find(path);
         if (!rates)
             rates = of_regions.find(with_name(no_names, name, length));
-        *fresh = {node, node,    path,   rates ? static_cast<const Rates *>(rates) : of_program, nullptr, 0, 0, 0,
-                  0,    nullptr, nullptr};
+        const Rates *found = rates ? static_cast<const Rates *>(rates) : of_program;
+        *fresh = {node, counting, node, path, found, nullptr, 0, 0, 0, 0, nullptr, nullptr};
     }
     fresh->costs = costs_of(region, fresh->rates);
     rank.nodes.at(reinterpret_cast<uint64_t>(node)) = fresh;
@@ -216,18 +230,22 @@ void note(Rank &rank, Grown *node) {
         rank.list = more;
     }
     rank.list[rank.count++] = node;
+    const RegionRecord *region = node->node->scopes ? record(node->node->region) : nullptr;
+    for (uint32_t i = 1; region && i < region->scopes; i++)
+        note(rank, grown(rank, node->node->scopes[i]));
 }
 
 /* Femtoseconds that the effort of a node stands for, modulo 2^64. */
 uint64_t effort_of(const Grown *grown) {
-    const Node *node = grown->node;
+    const Node *node = grown->node, *counting = grown->counting;
     const Costs *costs = grown->costs;
     uint64_t fs = 0;
     for (int metric = 0; metric < QUIPU_WEIGHTED; metric++)
         fs += node->metrics[QUIPU_BLOCKS + metric] * costs->metrics[metric];
-    fs += node->metrics[QUIPU_VISITS] * costs->rows[0];
-    for (uint32_t i = 0; i < costs->counters; i++)
-        fs += node->counters[i] * costs->rows[i + 1];
+    for (uint32_t i = 0; i < costs->count; i++) {
+        const Costs::Row &row = costs->rows[i];
+        fs += (row.number ? counting->counters[row.number - 1] : counting->metrics[QUIPU_VISITS]) * row.fs;
+    }
     return fs;
 }
 

@@ -13,6 +13,7 @@
 #include "tree.h"
 
 #include <stddef.h>
+#include <string.h>
 
 namespace quipu {
 namespace {
@@ -27,7 +28,7 @@ void add_to_caller(Folded *folded) {
         if (!get(folded->counters[row - 1]))
             continue;
         const uint64_t times = __atomic_exchange_n(&folded->counters[row - 1], 0, __ATOMIC_RELAXED);
-        const int64_t *weights = region->weights + size_t{row} * QUIPU_WEIGHTED;
+        const int64_t *weights = folded->weights + size_t{row} * QUIPU_WEIGHTED;
         for (uint32_t column = 0; caller && column < QUIPU_WEIGHTED; column++)
             quipu_add(caller, static_cast<quipu_metric>(QUIPU_BLOCKS + column),
                       times * static_cast<uint64_t>(weights[column]));
@@ -39,11 +40,32 @@ void add_visit(const Folded *folded) {
     const RegionRecord *region = folded->region;
     for (uint32_t column = 0; region->rows && column < QUIPU_WEIGHTED; column++)
         quipu_add(counted(folded->caller), static_cast<quipu_metric>(QUIPU_BLOCKS + column),
-                  static_cast<uint64_t>(region->weights[column]));
+                  static_cast<uint64_t>(folded->weights[column]));
 }
 
 Folded *of_counters(uint64_t *counters) {
     return reinterpret_cast<Folded *>(reinterpret_cast<char *>(counters) - offsetof(Folded, counters));
+}
+
+/* What a visit of the region and each of its counters stand for, whoever of the functions in it did that; null if there
+ * is no memory. */
+const int64_t *weights_of_all(const RegionRecord *region) {
+    if (!region->rows || !region->scopes)
+        return region->weights;
+    const size_t numbers = size_t{region->rows} * QUIPU_WEIGHTED;
+    auto *sum = static_cast<int64_t *>(keep(sizeof(int64_t) * numbers));
+    if (!sum)
+        return nullptr;
+    memcpy(sum, region->weights, sizeof(int64_t) * numbers);
+    for (uint32_t i = 1; i < region->scopes; i++) {
+        const RegionRecord *scope = region_of(region->id + i);
+        for (uint32_t row = 0; row < scope->scope_row_count; row++) {
+            const int64_t *from = scope->scope_rows + size_t{row} * QUIPU_SCOPE_ROW;
+            for (uint32_t column = 0; column < QUIPU_WEIGHTED; column++)
+                sum[from[0] * QUIPU_WEIGHTED + column] += from[2 + column];
+        }
+    }
+    return sum;
 }
 
 /* What tells these frames from others: counters that are none. */
@@ -60,9 +82,11 @@ Folded *folded_of(Thread *thread, uint64_t region) {
         return known->folded;
     auto *fresh = static_cast<Folded *>(keep(sizeof(Folded) + sizeof(uint64_t) * (record->rows + 1)));
     auto *link = static_cast<Link *>(keep(sizeof(Link)));
-    if (!fresh || !link)
+    const int64_t *weights = weights_of_all(record);
+    if (!fresh || !link || !weights)
         return nullptr;
     fresh->region = record;
+    fresh->weights = weights;
     fresh->next = thread->folded;
     *link = {&thread->folder, region, &thread->folder, fresh->counters, &thread->no_visits, fresh};
     if (!thread->links.add(link))

@@ -24,7 +24,9 @@ struct quipu_node {
     struct quipu_node *up;
     uint64_t salt; /* see quipu_thread.table */
     uint64_t *counters;
-    uint64_t hidden[3];
+    struct quipu_node **scopes; /* of a function: the nodes of what was inlined into it; NULL if nothing was */
+    uint64_t hidden[1];
+    uint64_t owner; /* id of the node of the function that this was inlined into; 0: none */
     uint64_t metrics[QUIPU_METRIC_COUNT];
 };
 

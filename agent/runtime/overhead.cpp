@@ -25,7 +25,7 @@ void set_up(Stage *stage) {
     stage->region.name = stage->quiet.name = "";
     stage->region.id = stage->region.hash = 1;
     stage->quiet.id = stage->quiet.hash = 2;
-    stage->quiet.quiet = 1;
+    stage->quiet.hook = QUIPU_QUIET;
     stage->caller.id = 1;
     stage->callee.id = 2;
     stage->callee.up = &stage->caller;

@@ -155,12 +155,13 @@ void Profile::adopt() {
     }
 }
 
-bool Profile::add_extent() {
+bool Profile::add_extent(size_t least) {
     constexpr size_t smallest = size_t{4} * chunk_size, largest = size_t{1024} * chunk_size;
     int failure = ENOSPC;
     size_t bytes = (size / 4 + chunk_size - 1) / chunk_size * chunk_size;
     bytes = bytes < smallest ? smallest : bytes > largest ? largest : bytes;
-    for (; !full && count < most_extents && bytes >= chunk_size; bytes = bytes / 2 / chunk_size * chunk_size) {
+    bytes = bytes < least ? least : bytes;
+    for (; !full && count < most_extents && bytes >= least; bytes = bytes / 2 / chunk_size * chunk_size) {
         failure = file.grow(size, bytes);
         if (failure != 0)
             continue;
@@ -179,24 +180,35 @@ bool Profile::add_extent() {
 
 void Profile::freeze() {
     if (header && !sealed && !frozen)
-        add_extent();
+        add_extent(chunk_size);
     frozen = true;
 }
 
-/* Names and attributes may always be written: they say what the numbers mean. */
-bool Profile::is_beyond_limit(uint32_t type) const {
+bool Profile::is_beyond_limit(size_t chunks) const {
     const uint64_t used = sizeof(quipu_profile_header) + uint64_t{chunk_count()} * chunk_size;
-    return limit && used + chunk_size > limit && (type == QUIPU_CHUNK_NODES || type == QUIPU_CHUNK_COUNTERS);
+    return limit && used + chunks * chunk_size > limit;
+}
+
+bool Profile::make_room(size_t chunks) {
+    if (!header || sealed)
+        return false;
+    if (chunks && is_beyond_limit(chunks)) {
+        note_limit();
+        return false;
+    }
+    const size_t left = count ? (extents[count - 1].bytes - begun) / chunk_size : 0;
+    return chunks <= left || (!frozen && add_extent(chunks * chunk_size));
 }
 
 quipu_profile_chunk *Profile::add_chunk(uint32_t type, uint32_t location) {
     if (!header || sealed)
         return nullptr;
-    if (is_beyond_limit(type)) {
+    /* Names and attributes may always be written: they say what the numbers mean. */
+    if ((type == QUIPU_CHUNK_NODES || type == QUIPU_CHUNK_COUNTERS) && is_beyond_limit(1)) {
         note_limit();
         return nullptr;
     }
-    if ((count == 0 || begun == extents[count - 1].bytes) && (frozen || !add_extent()))
+    if ((count == 0 || begun == extents[count - 1].bytes) && (frozen || !add_extent(chunk_size)))
         return nullptr;
     auto *chunk = reinterpret_cast<quipu_profile_chunk *>(extents[count - 1].address + begun);
     begun += chunk_size;
@@ -217,7 +229,8 @@ void *Profile::room_for(quipu_profile_chunk *&chunk, uint32_t type, uint32_t loc
     return reinterpret_cast<char *>(chunk + 1) + chunk->used;
 }
 
-bool Profile::add_weights(uint64_t region, const int64_t *values, uint32_t rows, uint32_t metric, uint32_t columns) {
+bool Profile::add_weights(uint64_t region, const int64_t *values, uint32_t start, uint32_t rows, uint32_t metric,
+                          uint32_t columns) {
     constexpr uint32_t slice = 256; /* rows of a record: it must fit into a chunk */
     for (uint32_t first = 0; first < rows; first += slice) {
         const uint32_t part = rows - first < slice ? rows - first : slice;
@@ -226,7 +239,7 @@ bool Profile::add_weights(uint64_t region, const int64_t *values, uint32_t rows,
         auto *record = static_cast<quipu_profile_weights *>(room_for(weights, QUIPU_CHUNK_WEIGHTS, 0, bytes));
         if (!record)
             return false;
-        *record = {region, first, part, metric, columns};
+        *record = {region, start + first, part, metric, columns};
         memcpy(record + 1, values + size_t{first} * columns, values_size);
         publish(weights, bytes);
     }

@@ -63,9 +63,12 @@ class Profile {
     }
     /* Appends a text record made of `count` parts joined by \x1f. Returns false when there is no room. */
     bool add_text(uint32_t type, uint64_t id, const char *const *parts, size_t count);
-    /* The weights of a region, `rows` of `columns`, the first of them for `metric`. Returns false when there is no
-     * room. */
-    bool add_weights(uint64_t region, const int64_t *weights, uint32_t rows, uint32_t metric, uint32_t columns);
+    /* The weights of a region from row `start` on, `rows` of `columns`, the first of them for `metric`. Returns false
+     * when there is no room. */
+    bool add_weights(uint64_t region, const int64_t *weights, uint32_t start, uint32_t rows, uint32_t metric,
+                     uint32_t columns);
+    /* Sees to it that room_for() can add this many chunks; false if it cannot (noted in the header). */
+    bool make_room(size_t chunks);
     /* Calls `visit` with every chunk. */
     void for_each_chunk(void (*visit)(quipu_profile_chunk *)) const;
     /* Before a fork: notes how far the chunks are filled, because the parent goes on meanwhile. */
@@ -94,9 +97,9 @@ class Profile {
     };
     static constexpr size_t most_extents = 1024;
 
-    bool add_extent();
+    bool add_extent(size_t least);
     void adopt();
-    bool is_beyond_limit(uint32_t type) const;
+    bool is_beyond_limit(size_t chunks) const;
     quipu_profile_chunk *add_chunk(uint32_t type, uint32_t location);
     void note_error(const char *what, int code);
     void note_limit();
@@ -119,6 +122,12 @@ class Profile {
 
 constexpr uint32_t chunk_size = 65536;
 constexpr size_t chunk_room = chunk_size - sizeof(quipu_profile_chunk); /* for records */
+
+/* How many chunks room_for() adds for so many records of one size, of which the first go into `chunk`. */
+inline size_t chunks_for(const quipu_profile_chunk *chunk, size_t bytes, size_t records) {
+    const size_t each = chunk_room / bytes, here = chunk ? (chunk_room - chunk->used) / bytes : 0;
+    return records > here ? (records - here + each - 1) / each : 0;
+}
 
 } // namespace quipu
 

@@ -44,9 +44,23 @@ struct quipu_region {
     const int64_t
         *weights;      /* counters + 1 rows of QUIPU_WEIGHTED: the effort of one visit, then of 1 in each counter */
     uint32_t counters; /* at most QUIPU_MOST_COUNTERS */
-    uint32_t quiet;    /* 1: without a hook; its effort goes to the call path that is active */
+    uint32_t hook;     /* enum quipu_hook */
     uint64_t hash;     /* of the name; 0: the runtime computes it */
+    struct quipu_scope *scopes;
+    uint64_t scope_count;
 };
+
+/* A function that is part of another, and counts with it; the first of them stands for that other itself, as far as it
+ * was inlined into itself, and has no name. Parents come before children. */
+struct quipu_scope {
+    struct quipu_region region; /* without weights */
+    uint32_t parent;            /* index of a scope */
+    uint32_t count;             /* of rows */
+    /* [count][QUIPU_SCOPE_ROW]: the number of a row of weights of the whole function, and what it means here: visits,
+     * then effort. Rows that mean nothing are left out. */
+    const int64_t *rows;
+};
+enum { QUIPU_SCOPE_ROW = 2 + QUIPU_WEIGHTED };
 
 struct quipu_node; /* a call path of one thread */
 
@@ -61,7 +75,7 @@ struct quipu_frame *quipu_enter(struct quipu_region *region);
 /* Leave the region of this frame; frames above it (left by longjmp or by an exception through foreign code)
  * end first. */
 void quipu_exit(struct quipu_frame *frame);
-/* A visit of a quiet region; returns the counters to add to. It does not end. */
+/* A visit of a region without a hook; returns the counters to add to. It does not end. */
 uint64_t *quipu_count(struct quipu_region *region);
 /* Go on at a call path, also one of another thread, without a visit; quipu_exit of the frame goes back. */
 struct quipu_frame *quipu_attach(struct quipu_node *path);
@@ -69,10 +83,10 @@ struct quipu_frame *quipu_attach(struct quipu_node *path);
 void quipu_unwind(struct quipu_frame *frame);
 /* The innermost active frame of this thread: what quipu_unwind takes in functions without a region of their own. */
 struct quipu_frame *quipu_top(void);
-/* Effort of the active call path, one number for each weighted metric; bytes that a block of memory moved. The
- * reference that counters and weights are tested against uses nothing else. */
-void quipu_effort(const int64_t *weights);
-void quipu_moved(uint64_t bytes_loaded, uint64_t bytes_stored);
+/* What a block of code does in a scope of a function that was entered: visits, then one number for each weighted
+ * metric; bytes that it moved. The reference that counters and weights are tested against uses nothing else. */
+void quipu_effort(struct quipu_region *function, uint64_t scope, const int64_t *work);
+void quipu_moved(struct quipu_region *function, uint64_t scope, uint64_t bytes_loaded, uint64_t bytes_stored);
 
 /* What every instrumented program and library calls when it is loaded, before anything else: ends the process, with one
  * line that says what to do, if the pass that made it and this runtime do not fit. This never changes. */

@@ -16,7 +16,7 @@ struct quipu_costs {
     double counter; /* a counter is added to */
     double clock;   /* a reading of the clock */
 };
-enum { QUIPU_EVENTS = 2 };
+enum { QUIPU_PAIRS, QUIPU_QUIET_VISITS, QUIPU_COUNTERS_ADDED, QUIPU_EVENTS };
 
 /* What this process has counted so far, all threads. Nodes are in the order in which they were made: parents come
  * before children. */
@@ -29,7 +29,7 @@ struct quipu_snapshot {
     const uint32_t *location; /* thread number */
     const uint8_t *open;      /* 1: the call path was active, and will get more */
     const uint64_t *values;   /* [nodes][metrics] */
-    const uint64_t *events;   /* [nodes][QUIPU_EVENTS]: visits of regions without a hook, counters added to */
+    const uint64_t *events;   /* [nodes][QUIPU_EVENTS]: enters and exits, visits without them, counters added to */
     const char *const *texts; /* of regions: name, display, file, line, kind, joined by \x1f */
     const char *metric_table; /* as in the header of profiles */
 };

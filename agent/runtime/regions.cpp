@@ -26,17 +26,15 @@ uint64_t hash_of(const char *text, uint64_t hash = 14695981039346656037u) {
 Filter filter;
 
 constexpr size_t page_of_regions = 1024, most_pages = 4096;
-const RegionRecord **region_pages[most_pages];
+RegionRecord **region_pages[most_pages];
 
 struct KnownRegion : RegionRecord {
     uint64_t hash;
     KnownRegion *next;
-    KnownRegion *older;
 };
 
 constexpr size_t buckets = 1024;
 KnownRegion *known[buckets];
-KnownRegion *newest;
 
 /* A name as it is kept: names that do not fit into a chunk are cut, and get their hash for an end. */
 struct KeptName {
@@ -61,16 +59,21 @@ KeptName kept_name(const char *name, size_t most) {
 constexpr size_t longest_name = size_t{32} << 10, longest_display = size_t{16} << 10, longest_file = size_t{8} << 10;
 static_assert(longest_name + longest_display + longest_file + 256 < chunk_room);
 
+const char *file_of(const quipu_region *region) { return region->file ? region->file : ""; }
+const char *display_of(const quipu_region *region) { return region->display ? region->display : region->name; }
+size_t row_bytes(const quipu_scope *scope) { return sizeof(int64_t) * QUIPU_SCOPE_ROW * scope->count; }
+
 /* The record of a region that a profile keeps; null if there is no memory. Under the lock. */
-char *record_of(const quipu_region *region, const char *display, const char *file) {
+char *record_of(const quipu_region *region) {
+    const char *display = display_of(region), *file = file_of(region);
     const KeptName name = kept_name(region->name, longest_name), shown = kept_name(display, longest_display),
                    place = kept_name(file, longest_file);
     const size_t size = static_cast<size_t>(name.length + shown.length + place.length) + 128;
     auto *text = static_cast<char *>(keep(size));
     if (text)
-        snprintf(text, size, "%.*s%s\x1f%.*s%s\x1f%.*s%s\x1f%u\x1f%u\x1f%d", name.length, region->name, name.end,
+        snprintf(text, size, "%.*s%s\x1f%.*s%s\x1f%.*s%s\x1f%u\x1f%u\x1f%u", name.length, region->name, name.end,
                  shown.length, display, shown.end, place.length, file, place.end, region->line, region->kind,
-                 region->quiet ? 1 : 0);
+                 region->hook);
     return text;
 }
 
@@ -81,16 +84,106 @@ bool names(const char *record, const char *name) {
            record[length + end] == '\x1f';
 }
 
+/* The region with this id; null: not known. */
+RegionRecord *of_id(uint64_t id) {
+    RegionRecord **page = id <= regions ? region_pages[id / page_of_regions] : nullptr;
+    return page ? page[id % page_of_regions] : nullptr;
+}
+
 /* False if there is no room. */
-bool remember_region(uint64_t id, const RegionRecord *record) {
+bool remember_region(uint64_t id, RegionRecord *record) {
     if (id / page_of_regions >= most_pages)
         return false;
-    const RegionRecord **&page = region_pages[id / page_of_regions];
+    RegionRecord **&page = region_pages[id / page_of_regions];
     if (!page)
-        page = static_cast<const RegionRecord **>(keep(sizeof(RegionRecord *) * page_of_regions));
+        page = static_cast<RegionRecord **>(keep(sizeof(RegionRecord *) * page_of_regions));
     if (page)
         page[id % page_of_regions] = record;
     return page != nullptr;
+}
+
+void apply_filter(quipu_region *region) {
+    if (region->kind != QUIPU_MPI && !filter.includes(region->file, region->name, display_of(region)))
+        region->hook = QUIPU_LEFT_OUT;
+    if (!region->hash)
+        __atomic_store_n(&region->hash, hash_of(region->name), __ATOMIC_RELAXED);
+}
+
+/* Static functions of one name may be many; copies of one inline function may have been optimized differently. */
+uint64_t hash_of_all(const quipu_region *region, uint32_t rows) {
+    uint64_t hash = hash_of(region->name);
+    hash = hash_of(file_of(region), hash + region->kind);
+    hash = hash_more(&region->line, sizeof region->line, hash);
+    hash = hash_more(&region->hook, sizeof region->hook, hash);
+    hash = hash_more(region->weights, sizeof(int64_t) * QUIPU_WEIGHTED * rows, hash);
+    for (uint64_t i = 0; i < region->scope_count; i++) {
+        const quipu_scope *scope = &region->scopes[i];
+        hash = hash_more(&scope->parent, sizeof scope->parent, hash);
+        hash = hash_more(scope->rows, row_bytes(scope), hash);
+        if (i > 0) {
+            hash = hash_of(scope->region.name, hash + scope->region.hook);
+            hash = hash_of(file_of(&scope->region), hash + scope->region.line);
+        }
+    }
+    return hash;
+}
+
+/* What is kept of a region, without its hash. scope: the rows of a function that is part of another, or of what it is
+ * to itself; null if there are none. Null if there is no memory. */
+KnownRegion *known_region(const quipu_region *region, uint64_t id, uint32_t rows, const quipu_scope *scope) {
+    const size_t weight_bytes = sizeof(int64_t) * QUIPU_WEIGHTED * rows, scope_bytes = scope ? row_bytes(scope) : 0;
+    auto *entry = static_cast<KnownRegion *>(keep(sizeof(KnownRegion)));
+    char *text = entry ? record_of(region) : nullptr; /* the descriptor goes away with its library */
+    auto *weights = text ? static_cast<int64_t *>(keep(weight_bytes + scope_bytes + 1)) : nullptr;
+    if (!weights || !remember_region(id, entry))
+        return nullptr;
+    int64_t *scope_rows = weights + size_t{QUIPU_WEIGHTED} * rows;
+    if (rows)
+        memcpy(weights, region->weights, weight_bytes);
+    if (scope_bytes)
+        memcpy(scope_rows, scope->rows, scope_bytes);
+    entry->id = id;
+    entry->text = text;
+    entry->weights = weights;
+    entry->rows = rows;
+    entry->hook = static_cast<quipu_hook>(region->hook);
+    entry->scope_rows = scope_rows;
+    entry->scope_row_count = scope ? scope->count : 0;
+    entry->parent = scope ? scope->parent : 0;
+    entry->scopes = static_cast<uint32_t>(region->scope_count);
+    return entry;
+}
+
+/* The rows of a scope as weights of its region, from row number `shift` on. */
+bool write_rows(const RegionRecord *region, uint32_t shift) {
+    for (uint32_t i = 0; i < region->scope_row_count; i++) {
+        const int64_t *row = region->scope_rows + size_t{i} * QUIPU_SCOPE_ROW;
+        const uint32_t number = static_cast<uint32_t>(row[0]) + shift;
+        if (row[1] && !profile.add_weights(region->id, row + 1, number, 1, QUIPU_VISITS, 1))
+            return false;
+        if (shift && !profile.add_weights(region->id, row + 2, number, 1, QUIPU_BLOCKS, QUIPU_WEIGHTED))
+            return false;
+    }
+    return true;
+}
+
+/* Puts a region into the file. False if there is no room. */
+bool write_region(const RegionRecord *region) {
+    return profile.add_weights(region->id, region->weights, 0, region->rows, QUIPU_BLOCKS, QUIPU_WEIGHTED) &&
+           write_rows(region, region->index ? 1 : 0) &&
+           profile.add_text(QUIPU_TEXT_REGION, region->id, &region->text, 1);
+}
+
+/* Makes what is kept of a region and of the scopes in it, which have the following ids; null if there is no memory. */
+KnownRegion *known_whole(const quipu_region *region, uint64_t first, uint32_t rows) {
+    KnownRegion *whole = known_region(region, first, rows, region->scope_count ? region->scopes : nullptr);
+    KnownRegion *entry = whole;
+    for (uint32_t i = 1; entry && i < region->scope_count; i++) {
+        entry = known_region(&region->scopes[i].region, first + i, 0, &region->scopes[i]);
+        if (entry)
+            entry->index = i;
+    }
+    return entry ? whole : nullptr;
 }
 
 } // namespace
@@ -111,56 +204,41 @@ void read_run_filter() {
 }
 
 void register_region(quipu_region *region) {
-    const char *display = region->display ? region->display : region->name;
-    const char *file = region->file ? region->file : "";
-    if (region->kind != QUIPU_MPI && !filter.includes(region->file, region->name, display))
-        region->quiet = 1;
-    if (!region->hash)
-        __atomic_store_n(&region->hash, hash_of(region->name), __ATOMIC_RELAXED);
-    /* Static functions of one name may be many; copies of one inline function may have been optimized differently. */
+    apply_filter(region);
+    for (uint64_t i = 1; i < region->scope_count; i++)
+        apply_filter(&region->scopes[i].region);
     const uint32_t rows = region->weights ? region->counters + 1 : 0;
-    uint64_t hash = hash_of(region->name);
-    hash = hash_of(file, hash + region->kind);
-    hash = hash_more(&region->line, sizeof region->line, hash);
-    hash = hash_more(&region->quiet, sizeof region->quiet, hash);
-    hash = hash_more(region->weights, sizeof(int64_t) * QUIPU_WEIGHTED * rows, hash);
+    const uint64_t hash = hash_of_all(region, rows);
     KnownRegion **bucket = &known[hash % buckets];
-    for (KnownRegion *entry = *bucket; entry; entry = entry->next) {
-        if (entry->hash == hash && names(entry->text, region->name)) {
-            __atomic_store_n(&region->id, entry->id, __ATOMIC_RELEASE);
-            return;
+    const KnownRegion *found = *bucket;
+    while (found && !(found->hash == hash && names(found->text, region->name)))
+        found = found->next;
+    if (!found) {
+        const uint64_t count = region->scope_count ? region->scope_count : 1;
+        KnownRegion *whole = known_whole(region, regions + 1, rows);
+        if (!whole) {
+            profile.note_lost();
+            return; /* it is tried again */
         }
+        regions += count;
+        bool in_file = true;
+        for (uint64_t id = whole->id; in_file && id <= regions; id++)
+            in_file = write_region(region_of(id));
+        for (uint64_t id = whole->id; id <= regions; id++)
+            of_id(id)->in_file = in_file;
+        const char *library = region->weights ? new_library_of(region->weights) : nullptr;
+        if (library)
+            set_attribute(library, "");
+        whole->hash = hash;
+        whole->next = *bucket;
+        *bucket = whole;
+        found = whole;
     }
-    auto *entry = static_cast<KnownRegion *>(keep(sizeof(KnownRegion)));
-    const size_t weight_bytes = sizeof(int64_t) * QUIPU_WEIGHTED * rows;
-    char *text = entry ? record_of(region, display, file) : nullptr; /* the descriptor goes away with its library */
-    auto *weights = text ? static_cast<int64_t *>(keep(weight_bytes + 1)) : nullptr;
-    const uint64_t id = regions + 1;
-    if (!weights || !remember_region(id, entry)) {
-        profile.note_lost();
-        return; /* it is tried again */
-    }
-    regions = id;
-    if (rows)
-        memcpy(weights, region->weights, weight_bytes);
-    const bool in_file = profile.add_weights(id, region->weights, rows, QUIPU_BLOCKS, QUIPU_WEIGHTED) &&
-                         profile.add_text(QUIPU_TEXT_REGION, id, &text, 1);
-    const char *library = region->weights ? new_library_of(region->weights) : nullptr;
-    if (library)
-        set_attribute(library, "");
-    *entry = {{id, text, weights, rows, region->quiet != 0, in_file}, hash, *bucket, newest};
-    *bucket = newest = entry;
-    __atomic_store_n(&region->id, entry->id, __ATOMIC_RELEASE);
+    for (uint64_t i = 1; i < region->scope_count; i++)
+        __atomic_store_n(&region->scopes[i].region.id, found->id + i, __ATOMIC_RELEASE);
+    __atomic_store_n(&region->id, found->id, __ATOMIC_RELEASE);
 }
 
-const RegionRecord *region_of(uint64_t id) {
-    const RegionRecord **page = id <= regions ? region_pages[id / page_of_regions] : nullptr;
-    return page ? page[id % page_of_regions] : nullptr;
-}
-
-void each_region(void (*visit)(const RegionRecord *)) {
-    for (const KnownRegion *entry = newest; entry; entry = entry->older)
-        visit(entry);
-}
+const RegionRecord *region_of(uint64_t id) { return of_id(id); }
 
 } // namespace quipu

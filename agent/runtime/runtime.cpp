@@ -134,18 +134,23 @@ struct quipu_frame *quipu_top(void) {
     return quipu_current ? quipu_current->top : idle_frame();
 }
 
-void quipu_effort(const int64_t *weights) {
-    if (quipu_thread *thread = this_thread())
-        for (int i = 0; i < QUIPU_WEIGHTED; i++)
-            quipu_add_alone(counted(thread->here), static_cast<quipu_metric>(QUIPU_BLOCKS + i),
-                            static_cast<uint64_t>(weights[i]));
+void quipu_effort(struct quipu_region *function, uint64_t scope, const int64_t *work) {
+    quipu_thread *thread = this_thread();
+    if (!thread)
+        return;
+    Node *inner = find_scope(thread, function, scope);
+    if (inner)
+        quipu_add_alone(inner, QUIPU_VISITS, static_cast<uint64_t>(work[0]));
+    for (int i = 0; i < QUIPU_WEIGHTED; i++)
+        quipu_add_alone(inner ? inner : counted(thread->here), static_cast<quipu_metric>(QUIPU_BLOCKS + i),
+                        static_cast<uint64_t>(work[1 + i]));
 }
 
-void quipu_moved(uint64_t bytes_loaded, uint64_t bytes_stored) {
+void quipu_moved(struct quipu_region *function, uint64_t scope, uint64_t bytes_loaded, uint64_t bytes_stored) {
     if (quipu_thread *thread = this_thread()) {
-        Node *node = counted(thread->here);
-        quipu_add_alone(node, QUIPU_BYTES_LOADED, bytes_loaded);
-        quipu_add_alone(node, QUIPU_BYTES_STORED, bytes_stored);
+        Node *inner = find_scope(thread, function, scope);
+        quipu_add_alone(inner ? inner : counted(thread->here), QUIPU_BYTES_LOADED, bytes_loaded);
+        quipu_add_alone(inner ? inner : counted(thread->here), QUIPU_BYTES_STORED, bytes_stored);
     }
 }
 

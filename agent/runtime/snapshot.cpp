@@ -29,7 +29,7 @@ struct NodeList {
 NodeList list;
 const RegionRecord **records;
 uint64_t *effort;   /* [list][width]: of every node, complete */
-uint32_t *index_of; /* of every node of the list in the snapshot: quiet nodes are part of those that called them */
+uint32_t *index_of; /* of every node of the list in the snapshot: what a filter left out is part of what called it */
 bool reduced;
 quipu_snapshot snapshot;
 const char **texts;
@@ -62,26 +62,42 @@ void drop_list() {
     index_of = nullptr;
 }
 
-/* What a node counted: its metrics, and its counters and visits times the weights of its region (profile_format.h). */
+/* What a node counted: its metrics, and its counters and visits, or those of its owner, times the weights of its region
+ * (profile.def). */
 void add_effort(const Node *node, uint64_t *values) {
     for (uint32_t metric = 0; metric < metric_count; metric++)
         values[metric] = __atomic_load_n(&node->metrics[metric], __ATOMIC_RELAXED);
     const RegionRecord *region = node->region ? records[node->region] : nullptr;
-    const uint64_t visits = values[QUIPU_VISITS];
-    for (uint32_t row = 0; region && row < region->rows; row++) {
-        const uint64_t times = row == 0 ? visits : __atomic_load_n(&node->counters[row - 1], __ATOMIC_RELAXED);
-        const int64_t *weights = region->weights + size_t{row} * QUIPU_WEIGHTED;
+    const Node *counting = node->owner ? list.node[node->owner - 1] : node;
+    const uint64_t visits = __atomic_load_n(&counting->metrics[QUIPU_VISITS], __ATOMIC_RELAXED);
+    const auto times_of = [&](uint64_t row) {
+        return row == 0 ? visits : __atomic_load_n(&counting->counters[row - 1], __ATOMIC_RELAXED);
+    };
+    const auto add = [&](uint64_t times, const int64_t *weights) {
         for (uint32_t column = 0; column < QUIPU_WEIGHTED; column++)
             values[QUIPU_BLOCKS + column] += times * static_cast<uint64_t>(weights[column]);
+    };
+    for (uint32_t row = 0; region && !node->owner && row < region->rows; row++) {
+        const uint64_t times = times_of(row);
+        add(times, region->weights + size_t{row} * QUIPU_WEIGHTED);
         if (row > 0) /* in a visit a counter is added to at most once, and by 1 or more */
-            values[metric_count + 1] += times < visits ? times : visits;
+            values[metric_count + QUIPU_COUNTERS_ADDED] += times < visits ? times : visits;
     }
-    values[metric_count] = region && region->quiet ? visits : 0;
+    for (uint32_t i = 0; region && (node->owner || region->scopes) && i < region->scope_row_count; i++) {
+        const int64_t *row = region->scope_rows + size_t{i} * QUIPU_SCOPE_ROW;
+        const uint64_t times = times_of(static_cast<uint64_t>(row[0]));
+        values[QUIPU_VISITS] += times * static_cast<uint64_t>(row[1]);
+        add(times, row + 2);
+    }
+    const uint64_t entered = __atomic_load_n(&node->metrics[QUIPU_VISITS], __ATOMIC_RELAXED);
+    const bool hooked = region && region->hook == QUIPU_HOOKED;
+    values[metric_count + QUIPU_PAIRS] = hooked ? entered : 0;
+    values[metric_count + QUIPU_QUIET_VISITS] = hooked || node->owner ? 0 : entered;
 }
 
 bool is_largest(uint32_t metric) { return metric < metric_count && is_max[metric]; }
 
-bool is_quiet(const Node *node) { return node->region && records[node->region]->quiet; }
+bool is_left_out(const Node *node) { return node->region && records[node->region]->hook == QUIPU_LEFT_OUT; }
 
 /* Fills the list in the order of ids, which is that of creation, with complete effort; false if there is no memory or
  * a node is missing (it found no room): then the profile file has to do. Under the lock. */
@@ -110,7 +126,8 @@ bool collect() {
                 list.count++;
             }
     });
-    each_region([](const RegionRecord *region) { records[region->id] = region; });
+    for (uint64_t id = 1; id <= regions; id++)
+        records[id] = region_of(id);
     if (list.count != list.room)
         return false;
     for (uint32_t i = 0; i < list.count; i++)
@@ -120,8 +137,8 @@ bool collect() {
         add_effort(list.node[i], effort + size_t{i} * width);
     uint32_t kept = 0;
     for (uint32_t i = 0; i < list.count; i++)
-        index_of[i] = is_quiet(list.node[i]) ? UINT32_MAX : kept++;
-    for (uint32_t i = list.count; i-- > 0;) { /* what is quiet hangs from earlier nodes */
+        index_of[i] = is_left_out(list.node[i]) ? UINT32_MAX : kept++;
+    for (uint32_t i = list.count; i-- > 0;) { /* what was left out hangs from earlier nodes */
         const uint64_t *from = effort + size_t{i} * width;
         if (index_of[i] != UINT32_MAX || !list.node[i]->up)
             continue;
@@ -184,7 +201,8 @@ bool copy_all() {
                QUIPU_EVENTS * sizeof(uint64_t));
         owned(snapshot.open)[at] = node->region == 0;
     }
-    each_region([](const RegionRecord *record) { texts[record->id] = record->text; });
+    for (uint64_t id = 1; id <= regions; id++)
+        texts[id] = records[id] ? records[id]->text : "";
     /* Other threads go on meanwhile: what they enter now is not marked, and found out at the end. */
     for_each_thread([](quipu_thread *thread) {
         for (const Frame *frame = own(thread)->frames; thread->in_use && frame <= get(thread->top); frame++) {
@@ -238,7 +256,7 @@ bool add_rest(const Node *node, uint32_t location, const uint64_t *rest) {
             path[--level] = up->region;
         char *to = text;
         for (size_t i = 0; i < depth; i++) /* the root of the location is no region */
-            if (path[i] && !records[path[i]]->quiet)
+            if (path[i] && records[path[i]]->hook != QUIPU_LEFT_OUT)
                 to += snprintf(to, number + 1, "%llu ", static_cast<unsigned long long>(path[i]));
         *to++ = '\x1f';
         for (uint32_t metric = 0; metric < width; metric++)

@@ -22,31 +22,6 @@ Link no_link;         /* leads from nowhere */
 constexpr size_t counter_bytes = sizeof(uint64_t) * QUIPU_MOST_COUNTERS;
 static_assert(counter_bytes + sizeof(quipu_profile_counters) <= chunk_room);
 
-/* A node, with counters in the file if its region has some; null if there is no room for both. */
-Node *new_node(Thread *thread, Node *up, uint64_t region, uint32_t count) {
-    const size_t bytes = sizeof(quipu_profile_counters) + sizeof(uint64_t) * count;
-    const uint32_t location = thread->shared->location;
-    auto *node = static_cast<Node *>(profile.room_for(thread->nodes, QUIPU_CHUNK_NODES, location, sizeof(Node)));
-    auto *record = node && count ? static_cast<quipu_profile_counters *>(
-                                       profile.room_for(thread->counters, QUIPU_CHUNK_COUNTERS, location, bytes))
-                                 : nullptr;
-    if (!node || (count && !record))
-        return nullptr;
-    node->id = ++nodes;
-    node->parent = up ? up->id : 0;
-    node->region = region;
-    node->up = up;
-    node->salt = uint64_t{node->id} * 0x9e3779b97f4a7c15u >> 40;
-    node->counters = count ? reinterpret_cast<uint64_t *>(record + 1) : thread->nowhere;
-    profile.publish(thread->nodes, sizeof(Node));
-    if (count) {
-        record->node = node->id;
-        record->count = count;
-        profile.publish(thread->counters, bytes);
-    }
-    return node;
-}
-
 /* Runs when a thread ends: what is still active ends now, the state waits for the next thread. */
 void end_thread(void *state) {
     auto *thread = static_cast<Thread *>(state);
@@ -133,22 +108,24 @@ Link *new_link(Thread *thread, Node *from, const quipu_region *region) {
             return nullptr;
         Link link = *inner;
         link.from = from;
-        if (region->quiet || link.folded || link.visits == &thread->no_visits)
+        if (region->hook != QUIPU_HOOKED || link.folded || link.visits == &thread->no_visits)
             link.to = from;
         return keep_link(thread, link);
     }
     /* A region that is active already leads back to its node: recursion folds. */
-    Node *target = region->quiet ? nullptr : from;
+    Node *target = region->hook == QUIPU_HOOKED ? from : nullptr;
     while (target && target->region != region->id)
         target = target->up;
     /* A region that was left out has a place of its own only for its counters. */
-    if (!target && region->quiet && !region->weights)
+    if (!target && region->hook == QUIPU_LEFT_OUT && !region->weights && !region->scope_count)
         return keep_link(thread, {from, region->id, from, thread->nowhere, &thread->no_visits, nullptr});
     const RegionRecord *record = region_of(region->id);
+    if (!target && record && record->index)
+        target = scope_below(thread, from, record);
     if (!target && record && record->in_file)
-        target = new_node(thread, from, region->id, region->counters);
+        target = new_function_node(thread, from, record, region->counters);
     if (target)
-        return keep_link(thread, {from, region->id, region->quiet ? from : target, target->counters,
+        return keep_link(thread, {from, region->id, region->hook == QUIPU_HOOKED ? target : from, target->counters,
                                   &target->metrics[QUIPU_VISITS], nullptr});
     Folded *folded = folded_of(thread, region->id);
     if (!folded)
@@ -161,8 +138,11 @@ Link *new_link(Thread *thread, Node *from, const quipu_region *region) {
 Link *copy_link(Thread *thread, Node *up, const Node *path) {
     if (Link *known = thread->links.find(up, path->region))
         return known;
-    const auto *record = reinterpret_cast<const quipu_profile_counters *>(path->counters) - 1;
-    Node *node = new_node(thread, up, path->region, record->count);
+    const auto *counters = reinterpret_cast<const quipu_profile_counters *>(path->counters) - 1;
+    const RegionRecord *region = region_of(path->region);
+    Node *node = path->owner ? scope_below(thread, up, region) : nullptr;
+    if (!node)
+        node = new_function_node(thread, up, region, counters->count);
     if (!node) {
         profile.note_folded();
         return nullptr;
@@ -185,6 +165,30 @@ Node *outside_of(Thread *thread, Node *path) {
 }
 
 } // namespace
+
+Node *new_node(Thread *thread, Node *up, uint64_t region, uint32_t count) {
+    const size_t bytes = sizeof(quipu_profile_counters) + sizeof(uint64_t) * count;
+    const uint32_t location = thread->shared->location;
+    auto *node = static_cast<Node *>(profile.room_for(thread->nodes, QUIPU_CHUNK_NODES, location, sizeof(Node)));
+    auto *record = node && count ? static_cast<quipu_profile_counters *>(
+                                       profile.room_for(thread->counters, QUIPU_CHUNK_COUNTERS, location, bytes))
+                                 : nullptr;
+    if (!node || (count && !record))
+        return nullptr;
+    node->id = ++nodes;
+    node->parent = up ? up->id : 0;
+    node->region = region;
+    node->up = up;
+    node->salt = uint64_t{node->id} * 0x9e3779b97f4a7c15u >> 40;
+    node->counters = count ? reinterpret_cast<uint64_t *>(record + 1) : thread->nowhere;
+    profile.publish(thread->nodes, sizeof(Node));
+    if (count) {
+        record->node = node->id;
+        record->count = count;
+        profile.publish(thread->counters, bytes);
+    }
+    return node;
+}
 
 /* A thread that nobody uses, or a new one. Under the lock. */
 static Thread *take_thread() {

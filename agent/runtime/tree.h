@@ -43,7 +43,8 @@ struct RegionRecord;
 
 struct quipu_folded {
     const quipu::RegionRecord *region;
-    quipu_node *caller; /* for which it was counted since they were 0 */
+    const int64_t *weights; /* of the region and all scopes in it, as many rows as the region has */
+    quipu_node *caller;     /* for which it was counted since they were 0 */
     quipu_folded *next;
     uint64_t counters[1]; /* as many as the region has */
 };
@@ -78,7 +79,7 @@ inline Node *counted(Node *here) { return here->id ? here : here->up; }
 /* The call path that started this thread; null if it is not known. */
 extern __thread Node *thread_origin;
 
-inline Thread *own(quipu_thread *thread) { return static_cast<Thread *>(thread->own); }
+inline Thread *own(const quipu_thread *thread) { return static_cast<Thread *>(thread->own); }
 
 /* For what a thread writes about itself (hot.h). */
 template <typename T> inline T get(const T &place) { return __atomic_load_n(&place, __ATOMIC_RELAXED); }
@@ -104,6 +105,15 @@ quipu_thread *begin_thread();
 /* The link to follow from the active node for `region`, made at first use and put into the table, unless it counts with
  * its caller. Null: inside of what holds the lock, or no memory. */
 Link *find_link(quipu_thread *thread, quipu_region *region);
+/* A node, with counters in the file if its region has some; null if there is no room for both. Under the lock. */
+Node *new_node(Thread *thread, Node *up, uint64_t region, uint32_t count);
+/* A node, and those of the functions that were inlined into its function (scopes.cpp); null if there is no room for all
+ * of them. Under the lock. */
+Node *new_function_node(Thread *thread, Node *up, const RegionRecord *region, uint32_t count);
+/* The node of a scope that is entered from `from`, where its function is active; null: there is none. */
+Node *scope_below(const Thread *thread, Node *from, const RegionRecord *scope);
+/* Where a scope of a function counts that was entered last; null: with what is active. */
+Node *find_scope(const quipu_thread *thread, const quipu_region *function, uint64_t scope);
 /* The counters of a region that finds no room; null if there is no memory. Under the lock. */
 Folded *folded_of(Thread *thread, uint64_t region);
 /* What is entered by a link to such a region (folding.cpp): its frame, null if there is none left; for a visit of a
@@ -132,7 +142,8 @@ void keep_one_thread();
 bool open_profile();
 /* What QUIPU_FILTER names; a mistake in it ends the process. Under the lock. */
 void read_run_filter();
-/* Gives the region its id; regions that the filter leaves out become quiet. Under the lock. */
+/* Gives the region its id, and the scopes in it the following ones; notes what the filter leaves out. Under the lock.
+ */
 void register_region(quipu_region *region);
 
 /* FNV-1a, from an earlier hash. */
@@ -145,11 +156,14 @@ struct RegionRecord {
     const char *text; /* the record in the profile, which begins with the name */
     const int64_t *weights;
     uint32_t rows; /* of weights */
-    bool quiet;
-    bool in_file; /* else it found no room, and has no call paths */
+    quipu_hook hook;
+    const int64_t *scope_rows; /* see quipu_scope */
+    uint32_t scope_row_count;
+    uint32_t parent; /* of a scope */
+    uint32_t index;  /* of a scope: its function is the region with the id that is lower by this */
+    uint32_t scopes; /* how many regions from this one on are the scopes of one function; 0: it is no such function */
+    bool in_file;    /* else it found no room, and has no call paths */
 };
-/* Calls `visit` with every region. Under the lock. */
-void each_region(void (*visit)(const RegionRecord *));
 /* As it goes into the header of the profile. */
 const char *metric_table();
 extern quipu_costs event_costs;

@@ -28,7 +28,8 @@ class StaticFunction:
     """One function after inlining.
 
     name: linker name. blocks, instructions: of LLVM IR. calls: linker names of the functions that it calls, in order
-    of first call; indirect_calls: how many calls have an unknown callee. hook: it is a region of its own.
+    of first call; indirect_calls: how many calls have an unknown callee. hook: it is a region of its own. inlined:
+    this is about the source lines of a copy inside of another function.
     """
 
     name: Annotated[str, msgspec.Meta(min_length=1)]
@@ -40,6 +41,7 @@ class StaticFunction:
     calls: tuple[str, ...] = ()
     indirect_calls: Count = 0
     hook: bool = False
+    inlined: bool = False
 
 
 def static_functions(path: Path | str) -> list[StaticFunction]:
@@ -51,7 +53,8 @@ def static_functions(path: Path | str) -> list[StaticFunction]:
     path = Path(path)
     functions: dict[str, StaticFunction] = {}
     for _, function in entries(path, section(path), StaticFunction):
-        functions.setdefault(function.name, replace(function, display=function.display or function.name))
+        if not function.inlined:
+            functions.setdefault(function.name, replace(function, display=function.display or function.name))
     return list(functions.values())
 
 

@@ -78,11 +78,14 @@ class _Entry:
     name: str = ""
     file: str = ""
     line: Count = 0
-    counters: Annotated[int, msgspec.Meta(ge=0, le=_MOST_COUNTERS)] = 0
+    counters: Annotated[int, msgspec.Meta(ge=0, le=_MOST_COUNTERS + 1)] = 0
     lines: list[_Line] | None = None
+    inlined: bool = False
 
 
 def _function(path: Path, number: int, entry: _Entry) -> CountedFunction:
+    if entry.counters > _MOST_COUNTERS + entry.inlined:  # the visits of the function around it are one more
+        raise damaged(path, number)
     members = entry.lines or []
     terms = [[index, *term] for index, member in enumerate(members) for term in member.effort]
     try:

@@ -112,6 +112,10 @@ CommandLine parseArguments(const std::vector<std::string> &arguments) {
             line.filter = argument.substr("--quipu-filter="sv.size());
             continue;
         }
+        if (startsWith(argument, "--quipu-inlined=")) {
+            line.inlined = argument.substr("--quipu-inlined="sv.size());
+            continue;
+        }
         if (argument == "--quipu-naive") {
             line.naive = true;
             continue;

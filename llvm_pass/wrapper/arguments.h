@@ -11,6 +11,7 @@ struct CommandLine {
     std::vector<std::string> arguments; ///< without our own options
     std::string filter;                 ///< --quipu-filter=FILE
     bool naive = false;                 ///< --quipu-naive: the pass counts by one call per block
+    std::string inlined;                ///< --quipu-inlined=time|counts|off: what is kept of inlined functions
     bool all = false;                   ///< --quipu-all: hooks for small functions, too
     bool perBlock = false;              ///< --quipu-per-block: the static facts say which source line does how much
     bool show = false;                  ///< --quipu-show: print the command instead of running it

@@ -82,6 +82,18 @@ std::vector<std::string> plainCommand(const quipu::Wrapper &wrapper, const Comma
     return command;
 }
 
+/// What is kept of inlined functions, by the option or the environment.
+void exportInlined(const std::string &option) {
+    const char *inherited = getenv("QUIPU_INLINED");
+    const std::string wanted = !option.empty() ? option : inherited ? inherited : "";
+    if (wanted.empty())
+        return;
+    if (wanted != "time" && wanted != "counts" && wanted != "off")
+        fail(std::string(option.empty() ? "QUIPU_INLINED" : "--quipu-inlined") + "=" + wanted +
+             ": give time, counts or off");
+    setenv("QUIPU_INLINED", wanted.c_str(), 1);
+}
+
 void show(const std::vector<std::string> &command) {
     for (size_t i = 0; i < command.size(); i++)
         printf("%s%s", i ? " " : "", command[i].c_str());
@@ -100,6 +112,7 @@ int main(int argc, char **argv) {
              "quipu-smpicc, quipu-smpicxx or quipu-smpif90");
     CommandLine line = quipu::parseArguments({argv + 1, argv + argc});
     exportFilter(line.filter);
+    exportInlined(line.inlined);
     if (line.naive)
         setenv("QUIPU_NAIVE", "1", 1);
     if (line.perBlock)

@@ -26,7 +26,7 @@ def reduced_rank(rank: int) -> Profile:
     more = {"reduction": ID, "rests": "2", **COSTS}
     profile.attributes = {**profile.attributes, **more}
     profile.regions = {**profile.regions, 5: "release\x1frelease\x1fapp.c\x1f30\x1f0\x1f0"}
-    profile.rests = ((0, "1\x1f0 500 3 0 0 1"), (0, "1 5\x1f2 50 7 0 4 5"))
+    profile.rests = ((0, "1\x1f0 500 3 0 0 0 1"), (0, "1 5\x1f2 50 7 0 2 4 5"))
     return profile
 
 
@@ -44,7 +44,7 @@ def whole_rank(rank: int) -> Profile:
 def sections(columns: bool, ranks: Sequence[Profile]) -> list[Section]:
     """Return the sections of a file with columns or with statistics of these ranks, without what came later."""
     regions = [f"{OUTSIDE}\x1f{OUTSIDE}\x1f\x1f0\x1f3\x1f0", *(ranks[0].regions[number] for number in range(1, 5))]
-    head = struct.pack("<8I20s", 3, RANKS, len(METRICS), len(PATHS), len(regions), columns, 1, 0, ID.encode())
+    head = struct.pack("<8I20s", 4, RANKS, len(METRICS), len(PATHS), len(regions), columns, 1, 0, ID.encode())
     tree = [parent for parent, _, _ in PATHS] + [region for _, region, _ in PATHS]
     found = [
         (b"HEAD", head),
@@ -90,7 +90,7 @@ def _rows(rank: int, profile: Profile) -> bytes:
     path = {number: place for place, (_, _, nodes) in enumerate(PATHS) for number in nodes}
     count = len(profile.nodes)
     places = [path[node.id] for node in profile.nodes] + [node.location for node in profile.nodes]
-    values = b"".join(struct.pack("<6Q", *node.values, 0, 0) for node in profile.nodes)
+    values = b"".join(struct.pack("<7Q", *node.values, node.values[0], 0, 0) for node in profile.nodes)
     return struct.pack(f"<II{2 * count}I", rank, count, *places) + values
 
 

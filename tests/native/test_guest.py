@@ -324,6 +324,25 @@ def test_an_allocator_that_is_measured_itself(workshop, tmp_path: Path, without_
     assert tree_of(profile)[("main", "malloc", "take")]["visits"] >= 1
 
 
+@pytest.mark.parametrize("level", ["-O0", "-O2"])
+def test_a_signal_at_each_instruction_of_a_visit(workshop, level: str) -> None:
+    """Also where enter and exit are code that the pass put into the function."""
+    windows = 400
+    program = workshop.build("stepped.c", level, "--quipu-all")
+    done, profiles = profiles_of(raw_folder(workshop), program, "each", str(windows), "1")
+    assert done.returncode == 0
+    handled = int(done.stdout)
+    child = max(profiles, key=lambda profile: visits_of(profile, "in_handler"))
+    assert child.problems == ()
+    assert 50 < handled < windows  # the last windows are over before their instruction
+    tree = tree_of(child)
+    for name, visits in {"visited": 2 * windows, "in_handler_then": handled, "in_handler": handled}.items():
+        places = [values for path, values in tree.items() if path[-1:] == (name,) and "in_handler_then" not in path[:-1]]
+        assert sum(values["visits"] for values in places) == visits, name
+        assert {values["blocks"] % values["visits"] for values in places} == {0}, name
+    assert {path[:-1] for path in tree if path[-1:] == ("visited",)} == {("main", "stepped", "window")}
+
+
 @pytest.mark.parametrize(
     ("level", "way"), [("-O0", "return"), ("-O2", "return"), ("-O2", "jump"), ("-O2", "fork"), ("-O2", "exit")]
 )

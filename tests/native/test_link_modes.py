@@ -112,7 +112,7 @@ def test_libraries_loaded_one_after_the_other(workshop: Workshop) -> None:
     assert results[0] == results[1]
     stdout, counted = results[0]
     assert len(stdout.split()) == 6
-    assert counted[("main", "work")]["visits"] == 6
+    assert counted[("main", "run", "work")]["visits"] == 6
 
 
 def test_a_plugin_of_a_program_that_is_not_measured(workshop: Workshop) -> None:

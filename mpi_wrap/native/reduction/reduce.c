@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { VERSION = 3, MOST_OPEN = 64, TAG = QUIPU_TAG, BLOCK = 512 }; /* cells of a block */
+enum { VERSION = 4, MOST_OPEN = 64, TAG = QUIPU_TAG, BLOCK = 512 }; /* cells of a block */
 
 /* Which metrics are times and which are maxima: third and fifth word of "name\tunit\tkind\tover\tdescription\n". */
 static void read_metric_table(struct quipu_work *work) {

@@ -8,7 +8,7 @@
 
 enum { TAG = QUIPU_TAG, PIECE = QUIPU_PIECE };
 
-/* Whether a record of a region, name \x1f display \x1f file \x1f line \x1f kind \x1f quiet, is that of an MPI function.
+/* Whether a record of a region, name \x1f display \x1f file \x1f line \x1f kind \x1f hook, is that of an MPI function.
  */
 static bool is_mpi(const char *text) {
     for (int field = 0; field < 4 && text != NULL; field++)
@@ -24,26 +24,27 @@ static bool is_mpi_node(const struct quipu_work *work, uint32_t node) {
 
 double quipu_overhead_of_node(const struct quipu_work *work, uint32_t node) {
     const struct quipu_costs *costs = &work->mine->costs;
-    const uint64_t visits = work->mine->values[(size_t)node * work->mine->metrics + QUIPU_VISITS];
     const uint64_t *events = work->mine->events + (size_t)node * QUIPU_EVENTS;
     /* calls of MPI that tell waiting read the clock once more */
     const double each = costs->pair + (work->waits && is_mpi_node(work, node) ? costs->clock : 0);
-    return (double)visits * each + (double)events[0] * costs->quiet + (double)events[1] * costs->counter;
+    return (double)events[QUIPU_PAIRS] * each + (double)events[QUIPU_QUIET_VISITS] * costs->quiet +
+           (double)events[QUIPU_COUNTERS_ADDED] * costs->counter;
 }
 
 void quipu_collect_costs(struct quipu_work *work) {
-    enum { VISITS, OF_MPI, TICKS, EVENTS, COUNT = EVENTS + QUIPU_EVENTS };
+    enum { PAIRS, OF_MPI, TICKS, QUIET, COUNTERS, COUNT };
     const struct quipu_snapshot *mine = work->mine;
     uint64_t *all = calloc((size_t)quipu_below(&work->me) * COUNT, sizeof *all);
     work->me.good = all != NULL;
     if (quipu_agreed(&work->me) && all != NULL) {
         for (uint32_t i = 0; i < mine->nodes; i++) {
             const uint64_t *values = mine->values + (size_t)i * mine->metrics;
-            all[VISITS] += values[QUIPU_VISITS];
-            all[OF_MPI] += is_mpi_node(work, i) ? values[QUIPU_VISITS] : 0;
+            const uint64_t *events = mine->events + (size_t)i * QUIPU_EVENTS;
+            all[PAIRS] += events[QUIPU_PAIRS];
+            all[OF_MPI] += is_mpi_node(work, i) ? events[QUIPU_PAIRS] : 0;
             all[TICKS] += mine->region[i] != UINT32_MAX ? values[QUIPU_TIME] : 0;
-            for (uint32_t event = 0; event < QUIPU_EVENTS; event++)
-                all[EVENTS + event] += mine->events[(size_t)i * QUIPU_EVENTS + event];
+            all[QUIET] += events[QUIPU_QUIET_VISITS];
+            all[COUNTERS] += events[QUIPU_COUNTERS_ADDED];
         }
         quipu_gather(&work->me, (char *)all, COUNT * sizeof *all);
         if (work->me.rank == 0) {

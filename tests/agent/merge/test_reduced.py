@@ -80,6 +80,6 @@ def test_numbers_beyond_the_range_are_read_from_the_profiles(tmp_path: Path) -> 
     write_reduced(tmp_path, True)
     path = tmp_path / "profile-n1-101.quipu"
     content = path.read_bytes()
-    assert b"0 500 3 0 0 1" in content
-    path.write_bytes(content.replace(b"0 500 3 0 0 1", b"9" * 12 + b"\0"))
+    assert b"0 500 3 0 0 0 1" in content
+    path.write_bytes(content.replace(b"0 500 3 0 0 0 1", b"9" * 14 + b"\0"))
     assert of(tmp_path, True).metadata.ranks == RANKS

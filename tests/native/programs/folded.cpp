@@ -1,5 +1,5 @@
 // Call paths of every kind, for a profile in which only some of them find room: recursion, longjmp, exceptions, quiet
-// functions, loops with counters of their own.
+// functions, functions that the compiler inlines, loops with counters of their own.
 #include <csetjmp>
 #include <cstdio>
 #include <cstdlib>
@@ -11,7 +11,14 @@ static volatile int sink;
 
 KEEP static int small(int n) { return sink + n; }
 
+static void inlined(int n) {
+    for (int i = 0; i < n; i++)
+        if (i % 2)
+            sink = sink + 1;
+}
+
 KEEP static void loop(int n) {
+    inlined(n / 2);
     for (int i = 0; i < n; i++)
         if (i % 3)
             sink = sink + 1;

@@ -2,6 +2,7 @@
 //
 // stepped WAY WINDOWS SEED: in each window the child enters a function for the first time, and again, and at one of the
 // instructions of that, by chance, a handler runs, which returns, jumps out of the window, forks, or ends the process.
+// WAY "each": a handler that returns runs at each instruction of a further visit, one window after the other.
 // Prints how many handlers ran.
 #define _GNU_SOURCE
 #include <setjmp.h>
@@ -27,6 +28,11 @@ __attribute__((noinline)) static int in_handler(int n) {
 }
 __attribute__((noinline)) static int in_handler_then(int n) { return in_handler(n) + 1; }
 
+__attribute__((noinline)) static void visited(int n) {
+    for (volatile int i = 0; i < 5; i++)
+        n += i;
+}
+
 static void handler(int number) {
     ++*handled;
     in_handler(number);
@@ -44,9 +50,15 @@ static void handler(int number) {
 }
 
 __attribute__((noinline)) static void window(int number) {
-    raise(SIGSTOP);
-    functions[number](0);
-    functions[number](0);
+    if (!strcmp(way, "each")) {
+        visited(0);
+        raise(SIGSTOP);
+        visited(0);
+    } else {
+        raise(SIGSTOP);
+        functions[number](0);
+        functions[number](0);
+    }
     raise(SIGTSTP);
 }
 
@@ -78,9 +90,8 @@ int main(int argc, char **argv) {
     while (WIFSTOPPED(status)) {
         int signal = is_stop(status, SIGUSR1) ? SIGUSR1 : 0; /* it had to wait */
         if (is_stop(status, SIGSTOP)) { /* a window begins; those without a signal show how long they are */
-            const int late = length * 7 / 8 - rand() % 200, at = length == 0  ? 1 << 30
-                                                                 : rand() % 2 ? rand() % length
-                                                                              : late;
+            const int late = length * 7 / 8 - rand() % 200, each = !strcmp(way, "each");
+            const int at = each ? ++begun : length == 0 ? 1 << 30 : rand() % 2 ? rand() % length : late;
             int steps = 0;
             do {
                 ptrace(PTRACE_SINGLESTEP, child, 0, 0);
@@ -88,7 +99,7 @@ int main(int argc, char **argv) {
                 steps++;
             } while (is_stop(status, SIGTRAP) && steps < at);
             signal = is_stop(status, SIGTRAP) ? SIGUSR1 : 0;
-            if (!signal)
+            if (!signal && !each)
                 length = begun++ < 2 ? 0 : steps;
         }
         ptrace(PTRACE_CONT, child, 0, signal);

@@ -1,0 +1,60 @@
+/* Call paths of functions that were inlined: their nodes are made with that of the function that they are part of,
+ * whose visits and counters count for them, too. */
+#include "tree.h"
+
+namespace quipu {
+namespace {
+
+/* What visits of this link count for, which need not be what is active then; null: nothing, for want of room. */
+Node *target_of(const Thread *thread, const Link *link) {
+    if (!link || link->visits == &thread->no_visits)
+        return nullptr;
+    return reinterpret_cast<Node *>(reinterpret_cast<char *>(link->visits - QUIPU_VISITS) - offsetof(Node, metrics));
+}
+
+/* The innermost call path of the function `id`, from `here` outwards, or of a visit of it without a frame. */
+Node *node_of_function(const Thread *thread, Node *here, uint64_t id) {
+    for (Node *node = here; node; node = node->up) {
+        if (node->region == id)
+            return node;
+        if (const Link *link = thread->links.find(node, id))
+            return target_of(thread, link);
+    }
+    return nullptr;
+}
+
+} // namespace
+
+Node *new_function_node(Thread *thread, Node *up, const RegionRecord *region, uint32_t count) {
+    if (!region->scopes)
+        return new_node(thread, up, region->id, count);
+    /* All of them or none: effort whose node was missing would be lost. */
+    const size_t chunks = chunks_for(thread->nodes, sizeof(Node), region->scopes) +
+                          chunks_for(thread->counters, sizeof(quipu_profile_counters) + sizeof(uint64_t) * count, 1);
+    auto **scopes = profile.make_room(chunks) ? static_cast<Node **>(keep(sizeof(Node *) * region->scopes)) : nullptr;
+    Node *owner = scopes ? new_node(thread, up, region->id, count) : nullptr;
+    if (!owner)
+        return nullptr;
+    owner->scopes = scopes;
+    scopes[0] = owner;
+    for (uint32_t i = 1; i < region->scopes; i++) {
+        const RegionRecord *inner = region_of(region->id + i);
+        scopes[i] = new_node(thread, scopes[inner->parent], inner->id, 0);
+        scopes[i]->owner = owner->id;
+    }
+    return owner;
+}
+
+Node *scope_below(const Thread *thread, Node *from, const RegionRecord *scope) {
+    const Node *function = node_of_function(thread, from, scope->id - scope->index);
+    return function && function->scopes ? function->scopes[scope->index] : nullptr;
+}
+
+Node *find_scope(const quipu_thread *thread, const quipu_region *function, uint64_t scope) {
+    Node *node = function->id ? node_of_function(own(thread), thread->here, function->id) : nullptr;
+    if (!node || scope == 0)
+        return node;
+    return node->scopes ? node->scopes[scope] : nullptr;
+}
+
+} // namespace quipu

@@ -1,0 +1,178 @@
+#include "scopes.h"
+
+#include "llvm/ADT/PostOrderIterator.h"
+#include "llvm/IR/CFG.h"
+#include "llvm/IR/DebugInfoMetadata.h"
+#include "llvm/IR/Function.h"
+#include "llvm/IR/Instructions.h"
+
+using namespace llvm;
+
+namespace quipu {
+
+/// Scopes of one function; what would be more is part of its caller.
+constexpr size_t MostScopes = 4096;
+
+Scopes::Scopes(Function &F, const Identity &Self, const Marks &M, function_ref<bool(const Identity &)> IsShown)
+    : M(M), IsShown(IsShown), All{{&Self, 0}} {
+    readHooks(F);
+    for (const BasicBlock *BB : ReversePostOrderTraversal<Function *>(&F))
+        readBlock(*BB);
+    for (const BasicBlock &BB : F)
+        if (!Work.count(&BB))
+            readBlock(BB); // cannot be reached
+    countUnmarked();
+}
+
+unsigned Scopes::below(unsigned Parent, const Identity *Function) {
+    if (!Function || !IsShown(*Function))
+        return Parent;
+    for (unsigned Up = Parent;; Up = All[Up].Parent) {
+        if (All[Up].Function->Name == Function->Name)
+            return Up;
+        if (Up == 0)
+            break;
+    }
+    for (unsigned I = Parent + 1; I < All.size(); I++)
+        if (All[I].Parent == Parent && All[I].Function == Function)
+            return I;
+    if (All.size() == MostScopes)
+        return Parent;
+    All.push_back({Function, Parent});
+    return All.size() - 1;
+}
+
+unsigned Scopes::scopeAt(const DILocation *Place) {
+    const DILocation *Call = Place->getInlinedAt();
+    if (!Call)
+        return 0;
+    const Instance Here{Call, Place->getScope()->getSubprogram()};
+    if (auto Found = Known.find(Here); Found != Known.end())
+        return Found->second;
+    const unsigned Found = below(scopeAt(Call), M.identityOf(Here.second));
+    return Known[Here] = Found;
+}
+
+/// Finds the places of hooks that are still what they were, and removes the others.
+void Scopes::readHooks(Function &F) {
+    std::vector<Hook> Found;
+    for (BasicBlock &BB : F) {
+        for (Instruction &I : make_early_inc_range(BB)) {
+            if (!Marks::isEnter(I) && !Marks::isExit(I))
+                continue;
+            const DILocation *Place = I.getDebugLoc();
+            const DISubprogram *Scope = Place ? Place->getScope()->getSubprogram() : nullptr;
+            const Identity *Function = Scope ? M.identityOf(Scope) : nullptr;
+            const unsigned At = Place ? scopeAt(Place) : 0;
+            // The function itself is no inlined one, nor what recursion folds.
+            if (At == 0 || All[At].Function != Function || At == scopeAt(Place->getInlinedAt())) {
+                I.eraseFromParent();
+                continue;
+            }
+            Found.push_back({&I, {Place->getInlinedAt(), Scope}, At, Marks::isExit(I)});
+            if (!Found.back().IsExit)
+                Hooked.insert(Found.back().Of);
+        }
+    }
+    for (const Hook &H : Found) {
+        if (!Hooked.count(H.Of)) {
+            H.Place->eraseFromParent();
+            continue;
+        }
+        Hooks.push_back(H);
+        All[H.Scope].Hooked = true;
+    }
+    for (const BasicBlock &BB : F) {
+        const DILocation *Place =
+            BB.isLandingPad() && !Hooks.empty() ? BB.getLandingPadInst()->getDebugLoc().get() : nullptr;
+        for (; Place && Place->getInlinedAt() && !Around.count(&BB); Place = Place->getInlinedAt())
+            if (const Instance Here{Place->getInlinedAt(), Place->getScope()->getSubprogram()}; Hooked.count(Here))
+                Around[&BB] = Here;
+    }
+}
+
+void Scopes::countMark(const BasicBlock &BB, const Instruction &I, const Identity &Function) {
+    if (!IsShown(Function))
+        return;
+    const DILocation *Place = I.getDebugLoc();
+    const DISubprogram *Scope = Place ? Place->getScope()->getSubprogram() : nullptr;
+    if (Scope && M.identityOf(Scope) == &Function) {
+        if (!Place->getInlinedAt())
+            return; // the entry of the function itself
+        Marked.insert({Place->getInlinedAt(), Scope});
+        if (Hooked.count({Place->getInlinedAt(), Scope}))
+            return;
+        Work[&BB][scopeAt(Place)].Visits++;
+        return;
+    }
+    // Both ways of a branch began with it: it is at the place that they have in common.
+    Merged.insert(&Function);
+    Work[&BB][below(Place ? scopeAt(Place) : 0, &Function)].Visits++;
+}
+
+void Scopes::readBlock(const BasicBlock &BB) {
+    ScopedWork &Here = Work[&BB];
+    MapVector<unsigned, unsigned> Instructions; // by scope
+    SmallVector<const Instruction *, 8> Unplaced;
+    std::optional<unsigned> Latest;
+    auto Add = [&](const Instruction &I, unsigned At) {
+        Effort E{};
+        addEffort(E, I);
+        quipu::accumulate(Here[At].Code, E, 1);
+        Instructions[At] += static_cast<unsigned>(E[QUIPU_COLUMN_INSTRUCTIONS]);
+        if (At != 0)
+            Placed[&I] = At;
+    };
+    for (const Instruction &I : BB) {
+        if (const Identity *Function = M.markedBy(I)) {
+            countMark(BB, I, *Function);
+            continue;
+        }
+        if (!isWork(I))
+            continue;
+        if (const DILocation *Place = I.getDebugLoc()) {
+            Latest = scopeAt(Place);
+            for (const DILocation *At = Place; At->getInlinedAt(); At = At->getInlinedAt())
+                Seen.insert({{At->getInlinedAt(), At->getScope()->getSubprogram()}, {scopeAt(At), &BB}});
+        }
+        if (!Latest) {
+            Unplaced.push_back(&I);
+            continue;
+        }
+        for (const Instruction *Before : Unplaced)
+            Add(*Before, *Latest);
+        Unplaced.clear();
+        Add(I, *Latest);
+    }
+    for (const Instruction *Before : Unplaced)
+        Add(*Before, 0);
+    // The block itself is of the scope with the most instructions, and of the outer one of two.
+    unsigned Most = 0, Largest = Instructions.lookup(0);
+    for (const auto &[At, Count] : Instructions) {
+        if (Count > Largest || (Count == Largest && At < Most)) {
+            Most = At;
+            Largest = Count;
+        }
+    }
+    Work[&BB][Most].Code[QUIPU_COLUMN_BLOCKS]++;
+}
+
+unsigned Scopes::scopeOf(const BasicBlock &BB) const {
+    auto Found = Work.find(&BB);
+    if (Found != Work.end())
+        for (const auto &[At, Done] : Found->second)
+            if (Done.Code[QUIPU_COLUMN_BLOCKS])
+                return At;
+    return 0;
+}
+
+/// Where the optimizer made a call unconditional it dropped the mark: the call is counted where its code begins.
+void Scopes::countUnmarked() {
+    for (const auto &[Call, First] : Seen) {
+        const Identity *Function = M.identityOf(Call.second);
+        if (Function && IsShown(*Function) && !Marked.count(Call) && !Hooked.count(Call) && !Merged.count(Function))
+            Work[First.second][First.first].Visits++;
+    }
+}
+
+} // namespace quipu

@@ -1,0 +1,79 @@
+//===- scopes.h - the functions that became part of a function ---------------===//
+#ifndef QUIPU_SCOPES_H
+#define QUIPU_SCOPES_H
+
+#include "effort.h"
+#include "marks.h"
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/SetVector.h"
+
+#include <vector>
+
+namespace quipu {
+
+/// A call path inside of a function: what was inlined, and into what.
+struct Scope {
+    const Identity *Function;
+    unsigned Parent;     ///< index of a scope; 0: the function itself
+    bool Hooked = false; ///< it is entered and left at run time, which counts its visits
+};
+
+/// The scopes of one function, and what each of its blocks does in which of them. Recursion folds, as in call trees: a
+/// function that was inlined into itself, or into what was, is the outer one.
+class Scopes {
+  public:
+    /// Reads the function before the marks are removed. IsShown: which functions are call paths of their own; the work
+    /// of others is their callers'.
+    Scopes(llvm::Function &F, const Identity &Self, const Marks &M, llvm::function_ref<bool(const Identity &)> IsShown);
+
+    /// The first is the function itself; parents come before children.
+    llvm::ArrayRef<Scope> scopes() const { return All; }
+
+    /// One inlined call: where, and the scope of debug information.
+    using Instance = std::pair<const llvm::DILocation *, const llvm::DISubprogram *>;
+    struct Hook {
+        llvm::Instruction *Place;
+        Instance Of;
+        unsigned Scope;
+        bool IsExit;
+    };
+    llvm::ArrayRef<Hook> hooks() const { return Hooks; }
+    /// The innermost call with hooks that the exceptions which a block catches may leave; none: the function itself.
+    std::optional<Instance> hookedAround(const llvm::BasicBlock &LandingPad) const {
+        return Around.lookup(&LandingPad);
+    }
+
+    /// One execution of each block.
+    const BlockWork &work() const { return Work; }
+    unsigned scopeOf(const llvm::Instruction &I) const { return Placed.lookup(&I); }
+    /// The scope that the execution of a block counts for.
+    unsigned scopeOf(const llvm::BasicBlock &BB) const;
+
+  private:
+    unsigned scopeAt(const llvm::DILocation *Place);
+    unsigned below(unsigned Parent, const Identity *Function);
+    void readHooks(llvm::Function &F);
+    void readBlock(const llvm::BasicBlock &BB);
+    void countMark(const llvm::BasicBlock &BB, const llvm::Instruction &I, const Identity &Marked);
+    void countUnmarked();
+
+    const Marks &M;
+    llvm::function_ref<bool(const Identity &)> IsShown;
+    std::vector<Scope> All;
+    BlockWork Work;
+    llvm::DenseMap<const llvm::Instruction *, unsigned> Placed; ///< those that are not of the function itself
+    llvm::DenseMap<Instance, unsigned> Known;
+    llvm::MapVector<Instance, std::pair<unsigned, const llvm::BasicBlock *>> Seen; ///< scope, and the first block of it
+    llvm::DenseSet<Instance> Marked;
+    std::vector<Hook> Hooks;
+    llvm::DenseSet<Instance> Hooked;
+    llvm::DenseMap<const llvm::BasicBlock *, std::optional<Instance>> Around;
+    llvm::DenseSet<const Identity *> Merged; ///< functions with marks that became one for several places
+};
+
+} // namespace quipu
+
+#endif
