@@ -128,7 +128,11 @@ def waiting_priors(work: Model | None, ranks: Sequence[str]) -> list[Prior]:
 def with_growth(
     experiment: Experiment, models: Mapping[int, PathModel], options: Options = DEFAULT
 ) -> dict[int, PathModel]:
-    """Return the models of call paths that the diagnosis finds to slow down: effort × (1 + growth)."""
+    """Return the models of call paths that slow down: effort × (1 + growth).
+
+    Growth must be significant (`slowdown`), fit better, and predict the two largest measured values of its parameter
+    better, each from the smaller ones: what one odd run brings about does not.
+    """
     entries = tuple(models[path] for path in range(len(experiment.tree)))
     slow: dict[int, list[Slowdown]] = {}
     for one in slowdowns(experiment, entries):
@@ -137,12 +141,13 @@ def with_growth(
     if not slow:
         return {}
     times, _ = dedicated_times(experiment, "time")
-    found = _fitted(
-        experiment,
-        times,
-        {path: _growth_priors(experiment, entries[path], several) for path, several in slow.items()},
-        options,
-    )
+    slow = {
+        path: kept
+        for path, several in slow.items()
+        if (kept := [one for one in several if _predicts(experiment, times, entries[path], one, options)])
+    }
+    choices = {path: _growth_priors(experiment, entries[path], several) for path, several in slow.items()}
+    found = _fitted(experiment, times, choices, options)
     result = {}
     for path, model in found.items():
         entry, names = entries[path], sorted({experiment.parameters[one.parameter] for one in slow[path]})
@@ -150,6 +155,28 @@ def with_growth(
             basis = f"{entry.basis} × growth in {', '.join(names)}"
             result[path] = replace(entry, model=replace(model, notes=entry.model.notes), basis=basis, lower=entry.model)
     return result
+
+
+def _predicts(experiment: Experiment, times: FloatArray, entry: PathModel, one: Slowdown, options: Options) -> bool:
+    """Whether growth predicts the two largest values of its parameter better than effort alone does."""
+    assert isinstance(entry.model, Model)
+    x = experiment.points[:, one.parameter]
+    centre = combine(np.where(np.isinf(own := times[[one.path]]), np.nan, own), options.aggregation).centre[0]
+    known = np.nan_to_num(centre) > 0
+    with_, without = _growth_priors(experiment, entry, [one])[2], Prior((_unit(entry.model),), entry.basis, "")
+    for value in np.unique(x[known])[-2:]:
+        before = np.where((x < value)[None, :, None], times, np.nan)
+        there = known & (x == value)
+        errors = []
+        for prior in (with_, without):
+            model = _fitted(experiment, before, {one.path: [prior]}, options).get(one.path)
+            if model is None:
+                return False
+            predicted = np.maximum(model.evaluate(experiment.points[there]), 1e-300)
+            errors.append(float(np.abs(np.log(predicted / centre[there])).mean()))
+        if errors[0] >= errors[1]:
+            return False
+    return True
 
 
 def _growth_priors(experiment: Experiment, entry: PathModel, slow: Sequence[Slowdown]) -> list[Prior]:

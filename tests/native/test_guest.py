@@ -337,7 +337,9 @@ def test_a_signal_at_each_instruction_of_a_visit(workshop, level: str) -> None:
     assert 50 < handled < windows  # the last windows are over before their instruction
     tree = tree_of(child)
     for name, visits in {"visited": 2 * windows, "in_handler_then": handled, "in_handler": handled}.items():
-        places = [values for path, values in tree.items() if path[-1:] == (name,) and "in_handler_then" not in path[:-1]]
+        places = [
+            values for path, values in tree.items() if path[-1:] == (name,) and "in_handler_then" not in path[:-1]
+        ]
         assert sum(values["visits"] for values in places) == visits, name
         assert {values["blocks"] % values["visits"] for values in places} == {0}, name
     assert {path[:-1] for path in tree if path[-1:] == ("visited",)} == {("main", "stepped", "window")}
