@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -12,12 +12,12 @@ from dnn_training import base_file
 from modeling_extrap import model_with_extrap
 from modeling_sets import PlantedSet
 from priors_application_runs import Runs
-from priors_programs import EFFORT, Floats, with_times
+from priors_programs import EFFORT, Floats
 from quipu.modeling.analysis import fit_metrics
-from quipu.modeling.experiment import CallTree, Experiment, Metric
+from quipu.modeling.experiment import Metric
 from quipu.modeling.pmnf import Model, NoModel, Options, add, fit_models
 from quipu.modeling.pmnf.model import Exponents
-from quipu.modeling.priors import fit_time, time_priors
+from quipu.modeling.priors import model_time, time_priors
 
 _TIME = Metric("time", "s", "cost")
 _MEDIAN = Options(aggregation="median")
@@ -49,27 +49,27 @@ def modelers_of(runs: Runs, extrap: Path | None) -> dict[str, Modeler]:
 
 
 def _priors(runs: Runs) -> Modeler:
-    """Return Quipu: models of the call paths from their priors and the first repetition, added per kernel."""
-    paths = sorted({path for kernel in runs.kernels for path in kernel.paths})
-    place = {path: number for number, path in enumerate(paths)}
+    """Return Quipu: models of the call paths from their priors and the first repetition, added per kernel.
+
+    Noise lengthens waiting as it does the time of the call path. Orders are those of the models from effort.
+    """
     whole = runs.experiment
-    tree = CallTree(whole.tree.regions, whole.tree.region[paths], np.full(len(paths), -1))
-    values = {name: own[paths] for name, own in whole.values.items()}
-    own = Experiment(whole.name, whole.parameters, whole.points, tree, whole.metrics, values)
-    choices = time_priors(own, fit_metrics(own, EFFORT))
+    choices = time_priors(whole, fit_metrics(whole, EFFORT))
+    clean = whole.values["time"][:, :, :1]
+    waits = whole.values["wait_time"][:, :, :1]
 
     def model(times: Floats) -> Answer:
-        first = times[paths][:, :, :1]
-        found = fit_time(with_times(own, first), choices)
-        rest = [number for number in range(len(paths)) if number not in found]
-        alone = fit_models(own.points, first[rest], _TIME, own.parameters) if rest else []
-        models: dict[int, Model | NoModel] = {number: entry.model for number, entry in found.items()}
-        models |= dict(zip(rest, alone, strict=True))
-        sums = []
-        for kernel in runs.kernels:
-            parts = [part for path in kernel.paths if isinstance(part := models[place[path]], Model)]
-            sums.append(add(parts) if parts else None)
-        return _answer(sums, runs)
+        first = times[:, :, :1]
+        delayed = waits * np.divide(first, clean, out=np.ones_like(first), where=clean > 0)
+        found = model_time(replace(whole, values={**whole.values, "time": first, "wait_time": delayed}), choices)
+
+        def sums(parts: Sequence[Model | NoModel]) -> list[Model | None]:
+            known = [
+                [part for path in kernel.paths if isinstance(part := parts[path], Model)] for kernel in runs.kernels
+            ]
+            return [add(own) if own else None for own in known]
+
+        return _answer(sums([entry.model for entry in found]), runs, sums([entry.from_effort for entry in found]))
 
     return model
 
@@ -111,12 +111,15 @@ def _extrap(runs: Runs, python: Path) -> Modeler:
     return model
 
 
-def _answer(models: Sequence[Model | NoModel | None], runs: Runs) -> Answer:
-    """A kernel without a model counts as the prediction 0 and the order of a constant."""
+def _answer(
+    models: Sequence[Model | NoModel | None], runs: Runs, orders: Sequence[Model | NoModel | None] | None = None
+) -> Answer:
+    """A kernel without a model counts as the prediction 0 and the order of a constant. orders: models of the orders."""
     parameters, tests = runs.experiment.parameters, np.array(runs.application.tests, dtype=np.float64)
     own = [model if isinstance(model, Model) else Model(parameters) for model in models]
+    leading = [model if isinstance(model, Model) else Model(parameters) for model in orders or models]
     return Answer(
         np.stack([model.evaluate(tests) for model in own]),
-        [{x: model.lead(x) for x in parameters} for model in own],
+        [{x: model.lead(x) for x in parameters} for model in leading],
         [str(model) for model in own],
     )

@@ -121,13 +121,14 @@ def load(application: Application, folder: Path) -> Runs:
     values = {name: near.values[name][:, order, :1] for name in EFFORT}
     times = near.values["time"][:, order]
     times = times[:, :, : int(np.isfinite(times[0]).sum(axis=1).min())]
+    waits = near.values["wait_time"][:, order, : times.shape[2]]
     experiment = Experiment(
         application.name,
         _NAMES,
         np.array(application.points, dtype=np.float64),
         near.tree,
-        {name: near.metrics[name] for name in ("time", *EFFORT)},
-        {**values, "time": times},
+        {name: near.metrics[name] for name in ("time", "wait_time", *EFFORT)},
+        {**values, "time": times, "wait_time": waits},
     )
     known = {far.tree.key(path): path for path in range(len(far.tree))}
     places = [[known[near.tree.key(path)] for path in kernel.paths] for kernel in kernels]

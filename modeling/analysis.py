@@ -12,7 +12,8 @@ from .pmnf.model import Model, add
 from .pmnf.modeler import DEFAULT, NoModel, Options, fit_models
 from .priors.choices import time_priors
 from .priors.dedicated import dedicated_times
-from .priors.effort_time import PathModel, model_time
+from .priors.effort_time import model_time
+from .priors.path_model import PathModel
 
 MEASURED, SUM = "measured", "sum"
 
@@ -41,6 +42,12 @@ class Analysis:
             known = ", ".join(sorted(self.exclusive)) or "none"
             raise ModelingError(f"{self.name}: no models of metric {metric!r}; there are models of: {known}")
         return self._inclusive[metric] if inclusive else self.exclusive[metric]
+
+    @cached_property
+    def from_effort(self) -> Analysis:
+        """The same without what time has beyond effort: what it takes if nothing waits or slows down."""
+        time = tuple(replace(entry, model=entry.from_effort, lower=None) for entry in self.exclusive.get("time", ()))
+        return replace(self, exclusive={**self.exclusive, "time": time})
 
     @cached_property
     def _inclusive(self) -> dict[str, tuple[PathModel, ...]]:

@@ -11,49 +11,19 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum
-from fractions import Fraction
 
 import numpy as np
-from scipy import stats
 
 from .analysis import Analysis
-from .errors import ModelingError
 from .evaluation import evaluate
-from .experiment import Experiment, FloatArray, RegionKind
-from .mpi_operations import operation_of
+from .experiment import Experiment
 from .pmnf.data.lines import lines
-from .pmnf.model import Factor, Model, Term
-from .priors.effort_time import TIME_ONLY
+from .priors.slowdown import LEAST_VALUES, Cause, slowdowns
 
-# How slowdown may grow: trees, process grids of two and three dimensions, rings; the first of those that fit equally
-# well is taken.
-_GROWTHS = tuple(
-    (Fraction(power), log)
-    for power, log in (("0", 1), ("1/3", 0), ("1/2", 0), ("1", 0), ("2/3", 0), ("0", 2), ("1", 1))
-)
-# A growth must explain that much more than the one before it (logarithm of the likelihood), and counts if luck gives
-# fewer such findings than this in the whole program (F-tests against no slowdown, Bonferroni), and if
-# slowdown changes by this factor over the measured range.
-_BETTER, _BY_LUCK, _LEAST_CHANGE = 2.0, 0.01, 1.2
-# Slowdown is sought along lines with at least so many values of a parameter.
-_LEAST_VALUES = 4
 # Losses below this part of all time at the target are not worth a word.
 _LEAST_LOSS = 1e-3
-# Rounds of weights relative to the fit, which is at least this part of the mean.
-_ROUNDS, _LEAST_FIT = 4, 0.02
-# Points where effort or time is below this part of the largest value on the line say nothing of their ratio.
-_LEAST_VALUE = 1e-6
 # The number of ranks that a diagnosis is made for, if nothing else is asked for.
 _TARGET_RANKS = 65536.0
-
-
-class Cause(Enum):
-    """Why time grows faster than effort."""
-
-    WAITING = "waiting"
-    CONTENTION = "contention"
-    CACHE = "cache effects"
 
 
 @dataclass(frozen=True)
@@ -115,52 +85,6 @@ class Diagnosis:
         return finding.lost / whole if whole > 0 else math.nan
 
 
-@dataclass(frozen=True)
-class Line:
-    """Slowdown along one line of configurations: a + b·g(x) for x from `low` to `high`.
-
-    others: values of the other parameters, in their order; least: the smallest slowdown that was measured.
-    """
-
-    others: tuple[float, ...]
-    low: float
-    high: float
-    least: float
-    a: float
-    b: float
-
-
-@dataclass(frozen=True)
-class Slowdown:
-    """How a call path gets slower per effort as one parameter grows, on every line of configurations in it.
-
-    parameter: its number; power, log: g(x) = x^power · log2(x)^log; growth: g as text. significance, wait_share: as
-    in Finding.
-    """
-
-    path: int
-    cause: Cause
-    parameter: int
-    power: Fraction
-    log: int
-    growth: str
-    significance: float
-    wait_share: float
-    lines: tuple[Line, ...]
-
-    def factors(self, target: tuple[float, ...]) -> tuple[float, float, float]:
-        """Return slowdown at the largest and the smallest measured x, and at a point, on the line nearest to it."""
-        others = [math.log(max(x, 1e-300)) for column, x in enumerate(target) if column != self.parameter]
-
-        def distance(line: Line) -> float:
-            return sum(abs(math.log(max(x, 1e-300)) - y) for x, y in zip(line.others, others, strict=True))
-
-        line = min(self.lines, key=distance)
-        places = np.array([line.high, line.low, max(target[self.parameter], line.low)])
-        now, first, there = (line.a + line.b * Factor("x", self.power, self.log).evaluate(places)).tolist()
-        return now, max(first, 0.5 * line.least), there
-
-
 def scale_of(experiment: Experiment, chosen: Mapping[str, float]) -> tuple[float, ...]:
     """Return the scale that counts: what was chosen, else p = 65,536 and the largest measured value of the others."""
     largest = experiment.points.max(axis=0) if experiment.configurations else np.ones(len(experiment.parameters))
@@ -187,49 +111,11 @@ def blind_spots(experiment: Experiment) -> tuple[str, ...]:
             ),
             default=0,
         )
-        if longest < _LEAST_VALUES:
+        if longest < LEAST_VALUES:
             notes.append(
-                f"{name}: measure at least {_LEAST_VALUES} values of it, with all else equal, to see what grows with it"
+                f"{name}: measure at least {LEAST_VALUES} values of it, with all else equal, to see what grows with it"
             )
     return tuple(notes)
-
-
-def slowdowns(experiment: Experiment, analysis: Analysis) -> list[Slowdown]:
-    """Return where time of the program grows faster than effort. Raises ModelingError if there is no time."""
-    if "time" not in experiment.values:
-        raise ModelingError(f"{experiment.name}: there is no time to diagnose; measure without --effort-only")
-    ranks = rank_parameters(experiment)
-    measured = experiment.values["time"]
-    time = np.full(measured.shape[:2], np.nan)
-    known = np.isfinite(measured).any(axis=2)
-    time[known] = np.nanmean(np.where(np.isfinite(measured), measured, np.nan)[known], axis=1)
-    usable = experiment.dedicated
-    found: list[tuple[int, int, int, tuple[Line, ...], float]] = []
-    tests = 0
-    for path, entry in enumerate(analysis.models("time")):
-        outside = bool(experiment.tree.start_and_end[path])
-        if outside or not isinstance(entry.model, Model) or entry.basis == TIME_ONLY:
-            continue
-        expected = np.maximum(entry.model.evaluate(experiment.points), 0.0)
-        for column in range(len(experiment.parameters)):
-            fitted = _fitted(experiment.points, column, np.where(usable, time[path], np.nan), expected)
-            tests += fitted is not None
-            if fitted is not None and fitted[1]:
-                found.append((path, column, *fitted))
-    return [
-        Slowdown(
-            path,
-            _cause(experiment, path, experiment.parameters[column] in ranks),
-            column,
-            *_GROWTHS[growth],
-            str(Model((name := experiment.parameters[column],), 0.0, (Term(1.0, (_factor(name, growth),)),))),
-            significance * tests,
-            _wait_share(experiment, path),
-            its_lines,
-        )
-        for path, column, growth, its_lines, significance in found
-        if significance * tests <= _BY_LUCK
-    ]
 
 
 def diagnose(experiment: Experiment, analysis: Analysis, point: Mapping[str, float]) -> Diagnosis:
@@ -237,7 +123,8 @@ def diagnose(experiment: Experiment, analysis: Analysis, point: Mapping[str, flo
 
     analysis: the models of the experiment. Raises ModelingError if there is no time, or the point does not fit.
     """
-    grows = slowdowns(experiment, analysis)
+    analysis = analysis.from_effort
+    grows = slowdowns(experiment, analysis.models("time"))
     time = evaluate(analysis, point)
     place = tuple(time.point.values())
     found: list[Finding] = []
@@ -274,103 +161,3 @@ def diagnose(experiment: Experiment, analysis: Analysis, point: Mapping[str, flo
         tuple(one for one in found if one.lost >= least),
         blind_spots(experiment),
     )
-
-
-def _factor(name: str, growth: int) -> Factor:
-    return Factor(name, *_GROWTHS[growth])
-
-
-def _fitted(
-    points: FloatArray, column: int, time: FloatArray, expected: FloatArray
-) -> tuple[int, tuple[Line, ...], float] | None:
-    """Return how time per effort grows along a parameter: index of the growth, lines, and chance by luck.
-
-    None if it cannot be known, no lines if it does not grow.
-    """
-    known = np.isfinite(time) & (expected > _LEAST_VALUE * expected.max(initial=0.0))
-    known &= time > _LEAST_VALUE * float(np.max(time, where=np.isfinite(time), initial=0.0))
-    usable = [line[known[line]] for line in lines(points, column)]
-    usable = [line for line in usable if np.unique(points[line, column]).size >= _LEAST_VALUES]
-    if not usable:
-        return None
-    values = [time[line] / expected[line] for line in usable]
-    places = [points[line, column] for line in usable]
-    count = sum(len(line) for line in usable)
-    without = sum(float(((r / r.mean() - 1.0) ** 2).sum()) for r in values)
-    freedom = count - 2 * len(usable)
-    best: tuple[float, int, FloatArray] | None = None
-    for growth in range(len(_GROWTHS)):
-        coefficients, squares = _fit(places, values, growth)
-        squares = max(squares, 1e-18 * count)
-        if best is None or 0.5 * count * math.log(best[0] / squares) > _BETTER:
-            best = squares, growth, coefficients
-    assert best is not None
-    squares, growth, coefficients = best
-    statistic = (without - squares) / len(usable) / (squares / freedom)
-    significance = float(stats.f.sf(statistic, len(usable), freedom))
-    rising = float(np.mean(coefficients[:, 1] > 0))
-    changes = [r[np.argmax(x)] / r[np.argmin(x)] for x, r in zip(places, values, strict=True)]
-    if rising < 0.75 or float(np.median(changes)) < _LEAST_CHANGE:
-        return growth, (), significance
-    others = [index for index in range(points.shape[1]) if index != column]
-    found = [
-        Line(
-            tuple(points[line[0], others].tolist()), float(x.min()), float(x.max()), float(r.min()), float(a), float(b)
-        )
-        for line, x, r, (a, b) in zip(usable, places, values, coefficients.tolist(), strict=True)
-    ]
-    return growth, tuple(found), significance
-
-
-def _fit(places: list[FloatArray], values: list[FloatArray], growth: int) -> tuple[FloatArray, float]:
-    """Return (a, b) of every line, and the sum of squared deviations relative to the fit.
-
-    Noise is multiplicative, so least squares are reweighted with the fit.
-    """
-    result, total = [], 0.0
-    for x, r in zip(places, values, strict=True):
-        design = np.stack([np.ones_like(x), _factor("x", growth).evaluate(x)], axis=1)
-        fitted = np.full_like(r, r.mean())
-        for _ in range(_ROUNDS):
-            weights = 1.0 / np.maximum(fitted, _LEAST_FIT * r.mean())
-            coefficients, *_ = np.linalg.lstsq(design * weights[:, None], r * weights, rcond=None)
-            fitted = design @ coefficients
-        total += float((((r - fitted) / np.maximum(fitted, _LEAST_FIT * r.mean())) ** 2).sum())
-        result.append(coefficients)
-    return np.array(result), total
-
-
-def rank_parameters(experiment: Experiment) -> set[str]:
-    """Return the parameters that are the number of ranks: p, and those that a communicator has the size of."""
-    names = {name for name in experiment.parameters if name in ("p", "ranks", "procs", "nprocs", "processes")}
-    sizes = experiment.values.get("comm_size")
-    if sizes is not None and sizes.size:
-        largest = np.nan_to_num(sizes).max(axis=(0, 2))
-        for column, name in enumerate(experiment.parameters):
-            if np.array_equal(largest, experiment.points[:, column]):
-                names.add(name)
-    return names
-
-
-def _wait_share(experiment: Experiment, path: int) -> float:
-    """Return which part of the time was waiting, where the most time was taken; NaN without a measurement.
-
-    Waiting is measured in some operations only (docs/design/mpi-waiting.md): where there is none at all, it was not.
-    """
-    waits, times = experiment.values.get("wait_time"), experiment.values["time"][path]
-    if waits is None or not np.nan_to_num(waits[path]).any() or not np.isfinite(times).any():
-        return math.nan
-    where = np.unravel_index(int(np.nanargmax(times)), times.shape)
-    wait, time = float(waits[path][where]), float(times[where])
-    return wait / time if time > 0 and math.isfinite(wait) else math.nan
-
-
-def _cause(experiment: Experiment, path: int, by_ranks: bool) -> Cause:
-    """Return why: operations that wait for others wait, unless it was measured that they do not."""
-    region = experiment.tree.region_of(path)
-    if region.kind is not RegionKind.MPI:
-        return Cause.CONTENTION if by_ranks else Cause.CACHE
-    share = _wait_share(experiment, path)
-    operation = operation_of(region.name)
-    waits = share >= 0.5 if math.isfinite(share) else operation is None or operation.waits_for_others
-    return Cause.WAITING if waits else Cause.CONTENTION

@@ -14,7 +14,7 @@ from .experiment import CallTree, Metric, Region, RegionKind
 from .limits import reading
 from .pmnf import from_json, to_json
 from .pmnf.modeler import NoModel
-from .priors.effort_time import PathModel
+from .priors.path_model import PathModel
 
 FORMAT, SCHEMA = "quipu-models", 1
 
@@ -56,6 +56,8 @@ def _to_json(entry: PathModel) -> dict[str, Any]:
         data["prior"] = entry.prior
     if entry.oversubscribed:
         data["oversubscribed"] = True
+    if entry.lower is not None:
+        data["from_effort"] = to_json(entry.lower)
     if isinstance(entry.model, NoModel):
         data["no_model"] = entry.model.reason
     else:
@@ -92,6 +94,7 @@ class _Entry:
     oversubscribed: bool = False
     model: dict[str, Any] | None = None
     no_model: str | None = None
+    from_effort: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -153,4 +156,5 @@ def _tree(document: _Document, source: object) -> CallTree:
 
 def _path_model(entry: _Entry, source: object) -> PathModel:
     model = from_json(entry.model, source) if entry.no_model is None else NoModel(entry.no_model)
-    return PathModel(model, entry.basis, entry.prior, entry.oversubscribed)
+    lower = None if entry.from_effort is None else from_json(entry.from_effort, source)
+    return PathModel(model, entry.basis, entry.prior, entry.oversubscribed, lower)

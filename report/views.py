@@ -239,7 +239,8 @@ class PlacedModel:
     """A model of the exclusive values of one metric of one call path; None with the `reason` why there is none.
 
     basis: what it was fitted to, in words. prior: its form without coefficients, if that comes from effort.
-    oversubscribed: that were runs with more ranks than processors.
+    oversubscribed: that were runs with more ranks than processors. lower: the model from effort alone, where time grows
+    beyond it.
     """
 
     path: int
@@ -249,6 +250,7 @@ class PlacedModel:
     prior: str = ""
     reason: str = ""
     oversubscribed: bool = False
+    lower: Model | None = None
 
 
 @dataclass(frozen=True)

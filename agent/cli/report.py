@@ -27,7 +27,7 @@ def command(
     """
     from quipu.modeling.analysis import analyze
     from quipu.modeling.behaviour import behaviour
-    from quipu.modeling.diagnosis import slowdowns
+    from quipu.modeling.priors.slowdown import slowdowns
     from quipu.report.html import html_report, placed_models
     from quipu.report.model_views import oversubscription_notes
     from quipu.report.provenance import provenance
@@ -51,7 +51,7 @@ def command(
         notes=oversubscription_notes(models),
         target=target,
         observed=behaviour(data, models),
-        slow=slowdowns(data, models) if "time" in data.values and data.parameters else None,
+        slow=slowdowns(data, models.models("time")) if "time" in data.values and data.parameters else None,
         subtitle=f"How {data.name} scales with {', '.join(data.parameters) or 'nothing: it has no parameters'}",
         footer=f"Quipu {quipu_version()}. Values of ranks: {over}.",
     )

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..analysis import Analysis
-from ..diagnosis import rank_parameters
 from ..errors import ModelingError
 from ..experiment import Experiment, FloatArray
 from ..pmnf.model import Model
+from ..priors.slowdown import rank_parameters
 from .posterior import MOST_PATHS
 from .state import REPETITIONS, State, Strategy, Suggestion
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .choices import time_priors
-from .effort_time import PathModel, fit_time, model_time
+from .effort_time import fit_time, model_time
+from .path_model import PathModel
 
 __all__ = ["PathModel", "fit_time", "model_time", "time_priors"]

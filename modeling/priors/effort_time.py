@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,28 +13,12 @@ from ..pmnf.data.noise import combine
 from ..pmnf.data.preparation import not_executed
 from ..pmnf.hypotheses.library import SLOW_GROWTH
 from ..pmnf.model import Model
-from ..pmnf.modeler import DEFAULT, NoModel, Options, fit_models
+from ..pmnf.modeler import DEFAULT, Options, fit_models
+from .beyond import transfer_times, with_growth, with_waiting
 from .dedicated import dedicated_times
 from .fit import Prior, fit_priors, take
+from .path_model import TIME_ONLY, PathModel
 
-TIME_ONLY = "time only"
-
-
-@dataclass(frozen=True)
-class PathModel:
-    """The model of one call path and metric, and how it came about.
-
-    basis: "effort" (time from the block model), "table I: MPI_Bcast" (from a communication model), "time only" or
-    "measured" (from the values of the metric alone) or "sum" (inclusive, from the call paths below).
-    prior: the prior as a formula, empty without one.
-    oversubscribed: it is a model of time that rests on runs with more ranks than processors, because too few others
-    were measured.
-    """
-
-    model: Model | NoModel
-    basis: str
-    prior: str = ""
-    oversubscribed: bool = False
 
 
 def model_time(
@@ -43,11 +27,17 @@ def model_time(
     """Return the model of exclusive time of each call path, given its priors (`choices.time_priors`).
 
     Computation has the order of its block model, communication follows Table I, and what has no effort (Python
-    regions, code without instrumented blocks) gets a model from time alone.
+    regions, code without instrumented blocks) gets a model from time alone. Waiting that was measured, and growth
+    beyond effort that the diagnosis finds, are part of the models (`beyond`).
     """
     found = fit_time(experiment, choices, options)
     rest = [path for path in range(len(experiment.tree)) if path not in found]
     found |= _time_only(experiment, rest, options)
+    transfer, waiting = transfer_times(experiment)
+    if waiting:
+        apart = fit_time(transfer, [one if path in waiting else () for path, one in enumerate(choices)], options)
+        found |= with_waiting(experiment, found, apart, choices, options)
+    found |= with_growth(experiment, found, options)
     return tuple(found[path] for path in range(len(experiment.tree)))
 
 

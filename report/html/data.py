@@ -22,11 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 from quipu.modeling.analysis import Analysis
 from quipu.modeling.behaviour import Behaviour
-from quipu.modeling.diagnosis import Slowdown, blind_spots, scale_of
+from quipu.modeling.diagnosis import blind_spots, scale_of
 from quipu.modeling.experiment import Experiment, FloatArray, Metric
 from quipu.modeling.extrapolation import FAR, OPEN
 from quipu.modeling.pmnf.changes import Change
 from quipu.modeling.pmnf.model import Factor, Model, Term
+from quipu.modeling.priors.slowdown import Slowdown
 
 from ..behaviour import behaviour_data
 from ..json_views import json_number, metric_json, region_json
@@ -87,7 +88,7 @@ def report_data(
 def placed_models(analysis: Analysis) -> list[PlacedModel]:
     """Return the models of an analysis for the report; call paths that a metric never touches are left out."""
     return [
-        PlacedModel(path, metric, entry.model, entry.basis, entry.prior, "", entry.oversubscribed)
+        PlacedModel(path, metric, entry.model, entry.basis, entry.prior, "", entry.oversubscribed, entry.lower)
         if isinstance(entry.model, Model)
         else PlacedModel(path, metric, None, entry.basis, entry.prior, entry.model.reason)
         for metric, entries in analysis.exclusive.items()
@@ -151,6 +152,8 @@ def _model(entry: PlacedModel, parameters: tuple[str, ...], ranges: list[list[fl
     data["constant"] = model.constant
     if entry.oversubscribed:
         data["oversubscribed"] = True
+    if entry.lower is not None:
+        data["lower"] = {"constant": entry.lower.constant, "terms": _terms(entry.lower.terms, places)}
     own = [[json_number(low), json_number(high)] for low, high in model.ranges]
     if len(own) == len(ranges) and own != ranges:
         data["ranges"] = own

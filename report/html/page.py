@@ -12,9 +12,10 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 from quipu.modeling.behaviour import Behaviour
-from quipu.modeling.diagnosis import Diagnosis, Slowdown
+from quipu.modeling.diagnosis import Diagnosis
 from quipu.modeling.experiment import Experiment
 from quipu.modeling.printable import printable
+from quipu.modeling.priors.slowdown import Slowdown
 
 from ..model_views import diagnosis_facts
 from ..text import factor, number, percent, quantity

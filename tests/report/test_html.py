@@ -16,10 +16,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from quipu.modeling.behaviour import Behaviour
-from quipu.modeling.diagnosis import Cause, Line, Slowdown
 from quipu.modeling.experiment import CallTree, Experiment, Metric, Region
 from quipu.modeling.pmnf import Change, Deviation
 from quipu.modeling.pmnf.model import Alternative, Factor, Model, Term
+from quipu.modeling.priors.slowdown import Cause, Line, Slowdown
 from quipu.report.html import html_report
 from quipu.report.html.page import script_json
 from quipu.report.text import interval_text, quantity

@@ -11,13 +11,23 @@ function slowdownFactors(one, point) {
   return { now: growth(line.high), first: Math.max(growth(line.low), 0.5 * line.least), there: growth(Math.max(point[one.parameter], line.low)), line };
 }
 
+// The time of each call path from effort alone, without what the models know to wait or to slow down.
+function fromEffort(point) {
+  const set = modelsOf("time");
+  return set.predictions("exclusive", point).map((one, path) => {
+    const lower = set.own.get(path)?.lower;
+    return lower ? evaluate(lower, point) : one?.middle ?? 0;
+  });
+}
+
 function findingsAt(point) {
+  const times = fromEffort(point);
   const set = modelsOf("time");
   return DATA.slowdowns
     .map((one) => {
       const model = set.own.get(one.path);
       const { now, first, there, line } = slowdownFactors(one, point);
-      const expected = set.predictions("exclusive", point)[one.path]?.middle ?? 0;
+      const expected = times[one.path];
       return { ...one, model, line, measured: now / first, slowdown: there / first, predicted: expected * there, lost: expected * (there - first) };
     })
     .filter((one) => one.lost > 0)
@@ -49,7 +59,7 @@ function findingRow(one, at, whole) {
   const growth = formulaNode(unpackModel({ constant: 0, terms: [[1, [[one.parameter, one.powerText, one.log, 0]]]] }));
   row.append(element("td", { class: "number" }, factorText(one.slowdown)), element("td", {}, growth));
   row.append(element("td", { class: "evidence" }, ...evidence, chance));
-  const time = element("td", {}, formulaNode(one.model));
+  const time = element("td", {}, formulaNode(one.model.lower || one.model));
   if (one.model.prior) time.append(" ", element("span", { class: "tag prior", title: one.model.prior }, "prior"));
   if (one.model.oversubscribed) time.append(" ", oversubscribedTag());
   row.append(time, element("td", {}, ...effortNode(one.path)));
@@ -69,11 +79,10 @@ function drawDiagnosis() {
     return;
   }
   let expected = 0;
-  const time = modelsOf("time");
   let outside = 0;
-  time.predictions("exclusive", point).forEach((one, path) => {
-    if (isStartOrEnd[path]) outside += one?.middle ?? 0;
-    else expected += one?.middle ?? 0;
+  fromEffort(point).forEach((value, path) => {
+    if (isStartOrEnd[path]) outside += value;
+    else expected += value;
   });
   const all = findingsAt(point);
   const whole = expected + all.reduce((sum, one) => sum + one.lost, 0);

@@ -31,6 +31,7 @@ function unpackModel(raw) {
   return {
     ...raw,
     terms: unpackTerms(raw.terms),
+    lower: raw.lower && { ...raw.lower, terms: unpackTerms(raw.lower.terms) },
     alternatives: (raw.alternatives || []).map(([weight, constant, terms]) => ({ weight, constant, terms: unpackTerms(terms) })),
   };
 }

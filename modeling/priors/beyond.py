@@ -1,0 +1,227 @@
+"""Time beyond effort: waiting, and computation that takes longer per unit of effort as a parameter grows.
+
+Waiting that was measured is no transfer: the priors of Table I are fitted to what is left of the time, and waiting has
+a model of its own. Ranks wait for those that have more to do, or that have been delayed, so it has the order of the
+program's computation, or is a constant, and it may grow with the ranks as trees, process grids and rings do.
+
+Where the diagnosis finds that time grows faster than effort (`slowdown`), the model is effort × (1 + growth), if that
+predicts better by more than its penalty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ..experiment import Experiment, FloatArray, RegionKind
+from ..pmnf.build import qualities
+from ..pmnf.calibration import NOISY
+from ..pmnf.data.noise import combine
+from ..pmnf.model import Model, add
+from ..pmnf.modeler import DEFAULT, Options
+from .dedicated import dedicated_times
+from .fit import Prior, fit_priors, take
+from .path_model import PathModel
+from .slowdown import GROWTHS, LEAST_VALUES, Slowdown, growth_model, rank_parameters, slowdowns
+
+WAITING = "waiting"
+# Below this part of a call path's time, waiting is noise of the transfer.
+_LEAST_SHARE = 0.05
+# Waiting has models with more freedom than Table I: each growth with ranks must explain more than a coefficient does.
+_GROWTH_PENALTY = NOISY.coefficient
+_MPI = RegionKind.MPI
+
+
+def transfer_times(experiment: Experiment) -> tuple[Experiment, list[int]]:
+    """Return the experiment with waiting taken out of the time of the call paths that waited, and these call paths."""
+    waits = experiment.values.get("wait_time")
+    if waits is None:
+        return experiment, []
+    times = experiment.values["time"]
+    total, waited = (np.nansum(np.where(np.isfinite(values), values, 0.0), axis=(1, 2)) for values in (times, waits))
+    is_mpi = np.array([experiment.tree.region_of(path).kind is _MPI for path in range(len(experiment.tree))])
+    chosen = np.flatnonzero(is_mpi & (waited > _LEAST_SHARE * total))
+    if not chosen.size:
+        return experiment, []
+    left = times.copy()
+    left[chosen] = np.maximum(times[chosen] - np.nan_to_num(waits[chosen]), 0.0)
+    return replace(experiment, values={**experiment.values, "time": left}), chosen.tolist()
+
+
+def with_waiting(
+    experiment: Experiment,
+    models: Mapping[int, PathModel],
+    transfers: Mapping[int, PathModel],
+    choices: Sequence[Sequence[Prior]],
+    options: Options = DEFAULT,
+) -> dict[int, PathModel]:
+    """Return the models of call paths that waited, transfer and waiting, where that fits better than Table I alone.
+
+    models: of the time of all call paths. transfers: the same of those that waited, without waiting (`transfer_times`).
+    choices: the priors of all call paths.
+    """
+    if not transfers:
+        return {}
+    tree = experiment.tree
+    work = [
+        entry.model
+        for path, entry in models.items()
+        if isinstance(entry.model, Model) and tree.region_of(path).kind is not _MPI and not tree.start_and_end[path]
+    ]
+    work_model = add(work) if work else None
+    times, _ = dedicated_times(experiment, "time", choices)
+    waits = np.where(np.isfinite(times), experiment.values["wait_time"], np.nan)  # of the runs that the time rests on
+    priors = {path: waiting_priors(work_model, _grows_with(experiment, waits[path])) for path in transfers}
+    waiting = _fitted(experiment, waits, priors, options)
+    centre = combine(np.where(np.isinf(times), np.nan, times), options.aggregation).centre
+    result = {}
+    for path, wait in waiting.items():
+        entry, transfer = models[path], transfers[path]
+        if not isinstance(entry.model, Model) or not isinstance(transfer.model, Model):
+            continue
+        whole = add([transfer.model, wait])
+        known = centre[path] > 0
+        points, values = experiment.points[known], centre[path][known][None]
+        count = np.array([1 + len(whole.terms)])
+        fitted = whole.evaluate(points)[None]
+        (quality,) = qualities(values, fitted, np.array([np.nan]), count)
+        (alone,) = qualities(values, entry.model.evaluate(points)[None], np.array([np.nan]), count)
+        if quality.smape < alone.smape:
+            whole = replace(whole, quality=quality, ranges=entry.model.ranges, notes=entry.model.notes)
+            result[path] = replace(entry, model=whole, basis=f"{entry.basis} + {WAITING}", lower=entry.model)
+    return result
+
+
+def _grows_with(experiment: Experiment, waits: FloatArray) -> list[str]:
+    """Return the numbers of ranks of which waiting (C, R) was measured at enough values to see it grow.
+
+    Of oversubscribed runs it is waiting for a processor, too.
+    """
+    points = experiment.points[(np.nan_to_num(waits) > 0).any(axis=1) & experiment.dedicated]
+    return [
+        name
+        for column, name in enumerate(experiment.parameters)
+        if name in rank_parameters(experiment) and np.unique(points[:, column]).size >= LEAST_VALUES
+    ]
+
+
+def waiting_priors(work: Model | None, ranks: Sequence[str]) -> list[Prior]:
+    """Return the priors of waiting: a constant, the computation of the program, and both times growth with ranks."""
+    constant = Model((), 1.0)
+    columns = [(constant, "c")] if work is None else [(constant, "c"), (_unit(work), "c·computation")]
+    found = [Prior((column,), WAITING, text) for column, text in columns]
+    if len(columns) > 1:
+        found.append(Prior(tuple(column for column, _ in columns), WAITING, "c0 + c1·computation"))
+    for name in ranks:
+        for power, log in GROWTHS:
+            growth = growth_model(name, power, log)
+            for column, text in columns:
+                grown = column.times(growth)
+                label = f"{text}·{growth}"
+                found.append(Prior((grown,), WAITING, label, needed=(0,), penalty=_GROWTH_PENALTY))
+                found.append(Prior((column, grown), WAITING, f"{text} + {label}", needed=(1,), penalty=_GROWTH_PENALTY))
+    return found
+
+
+def with_growth(
+    experiment: Experiment, models: Mapping[int, PathModel], options: Options = DEFAULT
+) -> dict[int, PathModel]:
+    """Return the models of call paths that slow down: effort × (1 + growth).
+
+    Growth must be significant (`slowdown`), fit better, and predict the two largest measured values of its parameter
+    better, each from the smaller ones: what one odd run brings about does not.
+    """
+    entries = tuple(models[path] for path in range(len(experiment.tree)))
+    slow: dict[int, list[Slowdown]] = {}
+    for one in slowdowns(experiment, entries):
+        if not entries[one.path].basis.endswith(WAITING):
+            slow.setdefault(one.path, []).append(one)
+    if not slow:
+        return {}
+    times, _ = dedicated_times(experiment, "time")
+    slow = {
+        path: kept
+        for path, several in slow.items()
+        if (kept := [one for one in several if _predicts(experiment, times, entries[path], one, options)])
+    }
+    choices = {path: _growth_priors(experiment, entries[path], several) for path, several in slow.items()}
+    found = _fitted(experiment, times, choices, options)
+    result = {}
+    for path, model in found.items():
+        entry, names = entries[path], sorted({experiment.parameters[one.parameter] for one in slow[path]})
+        if isinstance(entry.model, Model) and _shapes(model) != _shapes(entry.model) and _better(model, entry.model):
+            basis = f"{entry.basis} × growth in {', '.join(names)}"
+            result[path] = replace(entry, model=replace(model, notes=entry.model.notes), basis=basis, lower=entry.model)
+    return result
+
+
+def _predicts(experiment: Experiment, times: FloatArray, entry: PathModel, one: Slowdown, options: Options) -> bool:
+    """Whether growth predicts the two largest values of its parameter better than effort alone does."""
+    assert isinstance(entry.model, Model)
+    x = experiment.points[:, one.parameter]
+    centre = combine(np.where(np.isinf(own := times[[one.path]]), np.nan, own), options.aggregation).centre[0]
+    known = np.nan_to_num(centre) > 0
+    with_, without = _growth_priors(experiment, entry, [one])[2], Prior((_unit(entry.model),), entry.basis, "")
+    for value in np.unique(x[known])[-2:]:
+        before = np.where((x < value)[None, :, None], times, np.nan)
+        there = known & (x == value)
+        errors = []
+        for prior in (with_, without):
+            model = _fitted(experiment, before, {one.path: [prior]}, options).get(one.path)
+            if model is None:
+                return False
+            predicted = np.maximum(model.evaluate(experiment.points[there]), 1e-300)
+            errors.append(float(np.abs(np.log(predicted / centre[there])).mean()))
+        if errors[0] >= errors[1]:
+            return False
+    return True
+
+
+def _growth_priors(experiment: Experiment, entry: PathModel, slow: Sequence[Slowdown]) -> list[Prior]:
+    assert isinstance(entry.model, Model)
+    unit = _unit(entry.model)
+    found = [Prior((unit,), entry.basis, "")]
+    products = [unit]
+    for one in slow:
+        name = experiment.parameters[one.parameter]
+        growth = growth_model(name, one.power, one.log)
+        grown = unit.times(growth)
+        found += [Prior((grown,), entry.basis, "", needed=(0,)), Prior((unit, grown), entry.basis, "", needed=(1,))]
+        products += [product.times(growth) for product in products]
+    if len(slow) > 1:
+        found.append(Prior(tuple(products), entry.basis, "", needed=tuple(range(1, len(products)))))
+    return found
+
+
+def _unit(model: Model) -> Model:
+    """Return the form of a model as a column: without what is known of its own uncertainty."""
+    return Model(model.parameters, model.constant, model.terms)
+
+
+def _better(model: Model, other: Model) -> bool:
+    return model.quality is not None and other.quality is not None and model.quality.smape < other.quality.smape
+
+
+def _shapes(model: Model) -> set[object]:
+    return {term.shape for term in model.terms}
+
+
+def _fitted(
+    experiment: Experiment, values: FloatArray, choices: Mapping[int, Sequence[Prior]], options: Options
+) -> dict[int, Model]:
+    """Return the best models of these call paths, each at the configurations where it has values above 0."""
+    repetitions = combine(np.where(np.isinf(values), np.nan, values), options.aggregation)
+    measured = np.nan_to_num(repetitions.centre) > 0
+    result = {}
+    for path, priors in choices.items():
+        where = measured[path]
+        if not where.any():
+            continue
+        part = take(repetitions, np.array([path]))
+        part = replace(part, centre=part.centre[:, where])
+        (found,) = fit_priors([priors], experiment.parameters, experiment.points[where], part)
+        if found is not None:
+            result[path] = found.model
+    return result

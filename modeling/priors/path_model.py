@@ -1,0 +1,35 @@
+"""The model of one call path, and how it came about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..pmnf.model import Model
+from ..pmnf.modeler import NoModel
+
+TIME_ONLY = "time only"
+
+
+@dataclass(frozen=True)
+class PathModel:
+    """The model of one call path and metric, and how it came about.
+
+    basis: "effort" (time from the block model), "table I: MPI_Bcast" (from a communication model), "time only" or
+    "measured" (from the values of the metric alone) or "sum" (inclusive, from the call paths below); with
+    "+ waiting" or "× growth in n" behind it where time grows beyond its effort.
+    prior: the prior as a formula, empty without one.
+    oversubscribed: it is a model of time that rests on runs with more ranks than processors, because too few others
+    were measured.
+    lower: where time grows beyond effort, the model from effort alone.
+    """
+
+    model: Model | NoModel
+    basis: str
+    prior: str = ""
+    oversubscribed: bool = False
+    lower: Model | None = None
+
+    @property
+    def from_effort(self) -> Model | NoModel:
+        """The model without what time has beyond effort."""
+        return self.model if self.lower is None else self.lower
