@@ -20,7 +20,6 @@ from .fit import Prior, fit_priors, take
 from .path_model import TIME_ONLY, PathModel
 
 
-
 def model_time(
     experiment: Experiment, choices: Sequence[Sequence[Prior]], options: Options = DEFAULT
 ) -> tuple[PathModel, ...]:

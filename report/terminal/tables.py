@@ -123,7 +123,7 @@ def refinement_table(
         for number, marked, executed, overhead, predicted, coverage, seconds in rows
     ]
     headings = ("iteration", "regions marked", "executed", "overhead", "predicted", "coverage", "time")
-    return _elastic(headings, texts, (), tuple(range(7)), layout)
+    return elastic(headings, texts, (), tuple(range(7)), layout)
 
 
 def diagnosis_table(diagnosis: Diagnosis, top: int, layout: Layout) -> Table:
