@@ -154,7 +154,8 @@ def run(
 
 def launch_settings(command: Sequence[str], options: LaunchOptions) -> dict[str, str]:
     """Return the variables that a launcher needs here, such as permission for root, whether it measures or not."""
-    return dict(_plan(tuple(command), Path(), replace(options, mpi=False, rates=None), None).settings)
+    plan, _ = _plan(tuple(command), Path(), replace(options, mpi=False, rates=None), None, None)
+    return dict(plan.settings)
 
 
 def _now() -> str:

@@ -11,6 +11,7 @@
 #include "computation.h"
 
 #include "clock.h"
+#include "number_map.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -26,58 +27,6 @@ namespace {
 
 constexpr double fs_per_second = 1e15;
 constexpr int64_t fs_per_ns = 1000000;
-
-/* Pointers by number. Only grows. */
-class Map {
-  public:
-    void *&at(uint64_t key) {
-        if (2 * used >= room)
-            grow();
-        Entry &entry = place(key);
-        used += entry.known ? 0 : 1;
-        entry.known = true;
-        entry.key = key;
-        return entry.value;
-    }
-    void *find(uint64_t key) const { return room ? place(key).value : nullptr; }
-
-  private:
-    struct Entry {
-        uint64_t key;
-        void *value;
-        bool known;
-    };
-    Entry &place(uint64_t key) const {
-        for (uint64_t hash = key * 0x9e3779b97f4a7c15u;; hash++) {
-            Entry &entry = entries[(hash ^ hash >> 32) & (room - 1)];
-            if (!entry.known || entry.key == key)
-                return entry;
-        }
-    }
-    void grow();
-    Entry *entries = nullptr;
-    size_t room = 0, used = 0;
-};
-
-[[noreturn]] void no_memory() {
-    fputs("quipu: error: no memory for the effort of simulated ranks\n", stderr);
-    _exit(1);
-}
-
-template <typename T> T *make(size_t bytes = sizeof(T)) {
-    void *memory = calloc(1, bytes);
-    return memory ? static_cast<T *>(memory) : (no_memory(), nullptr);
-}
-
-void Map::grow() {
-    const Map old = *this;
-    room = room ? 2 * room : 64;
-    entries = make<Entry>(room * sizeof(Entry));
-    for (size_t i = 0; i < old.room; i++)
-        if (old.entries[i].known)
-            place(old.entries[i].key) = old.entries[i];
-    free(old.entries);
-}
 
 /* Femtoseconds per unit of each weighted metric. */
 struct Rates {
