@@ -1,7 +1,8 @@
 """A program on another machine, from measurements on one and the descriptions of both.
 
 Computation takes the same instructions and, by assumption, the same CPI: its time goes with the core frequencies.
-Memory takes the latencies of the other machine for the accesses of every level. Messages take the α and β of the other network. Where it was not counted which level of memory served a
+Memory takes the latencies of the other machine for the accesses of every level. Messages take the α and β of the other
+network. Where it was not counted which level of memory served a
 kernel, any of them may set its pace: its interval reaches from the smallest to the largest of the ratios of clocks and
 latencies.
 """

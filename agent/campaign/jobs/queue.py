@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -47,6 +48,9 @@ class Queue(Protocol):
     def cancel(self, job: JobFolder) -> str:
         """Ask the scheduler to end a job; return what it has against that, mostly nothing."""
 
+    def close(self) -> None:
+        """Look at the scheduler no more. Jobs go on."""
+
 
 class PsijQueue:
     """A scheduler by way of psij-python, which knows the commands and scripts of each."""
@@ -59,6 +63,7 @@ class PsijQueue:
             raise EnvironmentProblem(
                 f"scheduler {plan.name!r} needs psij-python: pip install 'quipu[schedulers]'"
             ) from error
+        logging.getLogger("psij").setLevel(logging.CRITICAL)  # tracebacks whenever the scheduler does not answer
         self._psij = psij
         self.plan = plan
         executor = psij.JobExecutor.get_instance(plan.name)
@@ -139,6 +144,11 @@ class PsijQueue:
         except (self._psij.SubmitException, OSError) as error:
             return " ".join(str(error).split())
         return ""
+
+    def close(self) -> None:
+        """End psij's thread, if it has one, which would go on asking for jobs that are not over."""
+        if (thread := getattr(self._executor, "_queue_poll_thread", None)) is not None:
+            thread.done = True
 
 
 def _custom(plan: SchedulerPlan) -> Mapping[str, str]:

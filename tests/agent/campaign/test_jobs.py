@@ -107,6 +107,9 @@ class Stand:
     def cancel(self, job: JobFolder) -> str:
         return ""
 
+    def close(self) -> None:
+        pass
+
     def _run(self, job: JobFolder, how: str) -> None:
         if how == "cancelled" or not job.take():
             return

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from quipu.agent.campaign.campaign import run_campaign
 from quipu.agent.campaign.file import Campaign, read_campaign
-from quipu.agent.campaign.jobs.queue import scheduler_queue
+from quipu.agent.campaign.jobs.queue import Queue, scheduler_queue
 from quipu.agent.campaign.jobs.scheduled import Scheduled
 from quipu.agent.campaign.task import Outcome, Silent, Task
 from quipu.agent.merge.experiment import scan_runs
@@ -84,9 +84,20 @@ def declare(folder: Path, program: Path, values: str, more: str = "") -> Campaig
     return read_campaign(path)
 
 
+QUEUES: list[Queue] = []
+
+
+@pytest.fixture(autouse=True)
+def no_queue_is_left() -> Iterator[None]:
+    yield
+    while QUEUES:
+        QUEUES.pop().close()
+
+
 def scheduled(campaign: Campaign) -> Scheduled:
     assert campaign.scheduler is not None
-    return Scheduled(scheduler_queue(campaign.scheduler, campaign.directory), silent=3.0, patience=60.0, look=0.2)
+    QUEUES.append(scheduler_queue(campaign.scheduler, campaign.directory))
+    return Scheduled(QUEUES[-1], silent=3.0, patience=60.0, look=0.2)
 
 
 class Meddler(Silent):
