@@ -39,6 +39,7 @@ SMPI_NETWORK = (
 SMPI_OPTIONS = (*SMPI_NETWORK, "--cfg=smpi/simulate-computation:no")
 EFFORT = ("visits", "blocks", "bytes_sent", "bytes_received", "comm_size")
 ENVIRONMENT = {
+    "QUIPU_INLINED": "off",  # time and effort of a kernel are with what it inlines
     "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",

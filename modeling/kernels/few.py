@@ -76,7 +76,9 @@ def fit_few(amounts: FloatArray, processes: FloatArray, values: FloatArray) -> F
             continue
         matrix = np.stack([columns[name] for name in names], axis=1)
         scale = np.abs(matrix).max(axis=0)
-        if not (scale > 0).all() or np.linalg.cond(matrix / scale) > 1e8:
+        if not (np.isfinite(scale) & (scale > 0)).all() or not np.isfinite(matrix / scale).all():
+            continue
+        if np.linalg.cond(matrix / scale) > 1e8:
             continue
         found = np.linalg.lstsq(matrix / scale, wanted, rcond=None)[0]
         if not _sound(names, found):

@@ -24,14 +24,18 @@ def formula(text: str, experiment: Experiment) -> np.ndarray:
     return np.array([eval(text, NAMES, {"p": int(p), "n": int(n)}) for p, n in experiment.points], dtype=float)
 
 
-def counted(experiment: Experiment, metric: str, path: tuple[str, ...]) -> np.ndarray:
-    """Return the mean over ranks of a metric at each configuration, of the call path that ends in these regions."""
+def counted(experiment: Experiment, metric: str, path: tuple[str, ...], inclusive: bool = False) -> np.ndarray:
+    """Return the mean over ranks of a metric at each configuration, of the call path that ends in these regions.
+
+    inclusive: with what it calls, inlined functions too.
+    """
     (found,) = (
         node
         for node in range(len(experiment.tree))
         if tuple(experiment.tree.name(i).split("(")[0] for i in experiment.tree.ancestry(node)[-len(path) :]) == path
     )
-    values: np.ndarray = experiment.values[metric][found, :, 0]
+    below = [node for node in range(len(experiment.tree)) if found in experiment.tree.ancestry(node)]
+    values: np.ndarray = experiment.values[metric][below if inclusive else [found], :, 0].sum(axis=0)
     return values
 
 
@@ -77,7 +81,7 @@ def test_blocks_are_as_many_as_stated_steps(parallel: Experiment, stated: list[d
         own = function["computation"]
         steps = [formula(loop["steps"], parallel) for loop in own["loops"]]
         columns = np.stack([*steps, np.ones(len(steps[0]))], axis=1)
-        blocks = counted(parallel, "blocks", (own["region"],))
+        blocks = counted(parallel, "blocks", (own["region"],), inclusive=True)
         per_step, *_ = np.linalg.lstsq(columns, blocks, rcond=None)
         np.testing.assert_allclose(columns @ per_step, blocks, rtol=1e-9)
         if np.linalg.matrix_rank(columns) == columns.shape[1] < len(blocks):

@@ -144,8 +144,8 @@ MISTAKES = {
     "samplesort": ("local.cpp", "while (bounds.size() > 2)", "while (bounds.size() > 3)"),
     "wavefront": (
         "sweep.cpp",
-        "&faces[1][(static_cast<std::size_t>(i) * n + k)",
-        "&faces[1][(static_cast<std::size_t>(k) * n + i)",
+        "&faces[1][(static_cast<std::size_t>(i) * nz + k)",
+        "&faces[1][(static_cast<std::size_t>(k) * nz + i)",
     ),
     "jacobi_py": ("jacobi.py", "recvbuf=field[0, inner]", "recvbuf=field[1, inner]"),
 }

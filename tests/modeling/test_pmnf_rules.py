@@ -49,7 +49,7 @@ def test_selectors_to_compare_with_model_time_without_effort() -> None:
     metrics = {"time": TIME, "blocks": Metric("blocks", "1", "effort")}
     values = {"time": _noisy(P[None] ** 2, 0.01), "blocks": np.repeat(P[None, :, None], 3, axis=2)}
     experiment = Experiment("x", ("p",), P[:, None], tree, metrics, values)
-    cases: list[tuple[Selector, str]] = [("evidence", "effort"), ("smape", "measured")]
+    cases: list[tuple[Selector, str]] = [("evidence", "effort × growth in p"), ("smape", "measured")]
     for selector, basis in cases:
         analysis = analyze(experiment, Options(selector=selector))
         assert analysis.exclusive["time"][0].basis == basis
