@@ -144,11 +144,6 @@ class Model:
         return {name: self.lead(name) for name in self.parameters}
 
     @property
-    def lead_term(self) -> Term | None:
-        """The term of the highest total order; None for constant models."""
-        return max(self.terms, key=sort_key) if self.terms else None
-
-    @property
     def is_constant(self) -> bool:
         """Whether no parameter has an effect."""
         return not self.terms
