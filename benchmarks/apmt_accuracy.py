@@ -70,7 +70,7 @@ def errors(few_folder: Path, many_folder: Path, with_extrap: bool) -> dict[str, 
     sizes = column.get("D", np.ones(times.size))
     analytical = fit_analytical(column["p"], sizes, times)
     empirical = fit_empirical(column["p"], sizes, times)
-    models = {method: model_program(few, method=method) for method in ("quipu", "paper")}  # type: ignore[arg-type]
+    models = {method: model_program(few, method=method) for method in ("quipu", "paper")}
     others = extrap_total(few, many) if with_extrap else []
     found: dict[str, list[float]] = {name: [] for name in MODELERS}
     for number, (place, true) in enumerate(totals(many).items()):

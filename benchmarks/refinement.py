@@ -112,7 +112,7 @@ class Case:
         """Return the processor seconds of one run of a program."""
         raw = tempfile.mkdtemp(dir=self.folder)
         before = _children()
-        command = [self.folder / name, str(size), str(STEPS)]
+        command: list[str | Path] = [self.folder / name, str(size), str(STEPS)]
         environment = {**os.environ, "QUIPU_DIR": raw}
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environment)
         return _children() - before

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from quipu.modeling.tensor import TensorModel
 from quipu.modeling.tensor.columns import ColumnModel
 from quipu.modeling.tensor.storage import stored
-from tensor_peers import PEERS, available, peer
+from tensor_peers import PEERS, Peer, available, peer
 from threadpoolctl import threadpool_limits
 
 Array = NDArray[np.float64]
@@ -127,6 +127,7 @@ def accuracy(
         errors, seconds, processor, sizes, micro, covered = [], [], [], [], [], []
         for x, y, x_test, y_test in data:
             started, worked = time.perf_counter(), time.process_time()
+            fitted: TensorModel | Peer
             if model == "quipu":
                 fitted, size = fit_quipu(name, x, y, budget)
             else:
@@ -141,7 +142,7 @@ def accuracy(
                 micro.append((time.perf_counter() - begun) / len(shown) * 1e6)
             errors.append(mlogq(fitted.predict(x_test), y_test))
             sizes.append(size)
-            if model == "quipu":
+            if isinstance(fitted, TensorModel):
                 _, low, high = fitted.predict_interval(x_test)
                 covered.append(float(np.mean((y_test >= low) & (y_test <= high))))
         results.add("mlogq", name, model, float(np.mean(errors)))

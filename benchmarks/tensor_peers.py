@@ -81,7 +81,7 @@ class Peer:
 
     def __init__(self, name: str, x: Array, y: Array, categorical: Sequence[int]) -> None:
         self._categorical = tuple(categorical)
-        self._logarithmic = (x > 0).all(axis=0)
+        self._logarithmic: list[bool] = np.atleast_1d((x > 0).all(axis=0)).tolist()
         self._indicators = {column: np.unique(x[:, column]) for column in categorical}
         inputs = self._raw(x)
         self._mean, self._spread = inputs.mean(axis=0), inputs.std(axis=0) + 1e-12
@@ -92,10 +92,10 @@ class Peer:
         self.model.fit(((inputs - self._mean) / self._spread)[rows], ((logs - self._center) / self._scale)[rows])
 
     def _raw(self, x: Array) -> Array:
-        columns = []
+        columns: list[Array] = []
         for column in range(x.shape[1]):
             if column in self._indicators:
-                columns += [(x[:, column] == value).astype(float) for value in self._indicators[column]]
+                columns += [np.equal(x[:, column], value).astype(float) for value in self._indicators[column]]
             elif self._logarithmic[column]:
                 columns.append(np.log(x[:, column]))
             else:

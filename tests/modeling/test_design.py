@@ -158,7 +158,7 @@ def test_a_run_in_a_batch_counts_for_those_after_it() -> None:
 
 
 def test_doubt_about_exponents_leads_to_large_runs_where_the_target_is_far() -> None:
-    points = 2.0 ** np.arange(5)[:, None]
+    points: FloatArray = np.exp2(np.arange(5.0))[:, None]
     random = np.random.default_rng(4)
     measured = np.full((5, 4), np.nan)
     measured[:, 0] = (100 / points[:, 0] + 1) * random.uniform(0.98, 1.02, 5)

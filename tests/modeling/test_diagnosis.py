@@ -7,9 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from quipu.modeling.analysis import analyze
-from quipu.modeling.diagnosis import Cause, Diagnosis, diagnose
+from quipu.modeling.diagnosis import Diagnosis, diagnose
 from quipu.modeling.errors import ModelingError
 from quipu.modeling.experiment import CallTree, Experiment, FloatArray, Metric, Region, RegionKind
+from quipu.modeling.priors.slowdown import Cause
 
 GRID = np.array([(p, n) for p in (8.0, 27, 64, 125, 216) for n in (100.0, 200, 300, 400, 500)])
 P, N = GRID.T

@@ -46,7 +46,7 @@ def fitted() -> TensorModel:
     return TensorModel(categorical=[3], time_budget=0.4).fit(*planted(600))
 
 
-@parametrize_with_checks([TensorModel(**QUICK, extrapolation="hold")])
+@parametrize_with_checks([TensorModel(**QUICK, extrapolation="hold")])  # type: ignore[untyped-decorator]
 def test_conventions_of_scikit_learn(estimator: TensorModel, check: Any) -> None:
     check(estimator)
 
@@ -207,7 +207,7 @@ def test_a_stored_model_predicts_the_same() -> None:
     far = x * np.array([10.0, 1.0, 2.0, 1.0])
     np.testing.assert_allclose(again.model.predict(far), model.model.predict(far), rtol=1e-3)
     width = [np.log(high / low) for _, low, high in (one.model.predict_interval(x) for one in (model, again))]
-    np.testing.assert_allclose(*width, rtol=0.3)
+    np.testing.assert_allclose(width[0], width[1], rtol=0.3)
     again.model.partial_fit(x, model.model.predict(x))
 
 

@@ -24,7 +24,7 @@ def objects(workshop: Workshop, *options: str) -> list[Path]:
     made = []
     for name in ("callgraph", "callgraph_other"):
         made.append(workshop.folder / f"{name}.o")
-        command = [native_file("quipu-c++"), "-c", *options, PROGRAMS / f"{name}.cpp", "-o", made[-1]]
+        command: list[str | Path] = [native_file("quipu-c++"), "-c", *options, PROGRAMS / f"{name}.cpp", "-o", made[-1]]
         subprocess.run(command, check=True, env=workshop.environment)
     return made
 

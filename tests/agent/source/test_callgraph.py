@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from quipu.agent.source.callgraph import joined
-from quipu.agent.source.described import DescribedAddress, DescribedAlias, DescribedFunction, DescribedTable
+from quipu.agent.source.described import DescribedAddress, DescribedAlias, DescribedFunction, DescribedTable, Entry
 from quipu.modeling.callgraph import CallGraph, CallKind
 from quipu.modeling.experiment import CallTree, Region
 from quipu.report.formats.callgraph import callgraph_json, graphviz, metacg
@@ -39,7 +39,7 @@ def test_static_functions_of_a_header_are_one_and_others_stay_apart() -> None:
 
 
 def test_aliases_addresses_of_other_files_and_tables() -> None:
-    files = [
+    files: list[list[Entry]] = [
         [
             DescribedAlias("C1", "C2"),
             DescribedFunction("C2"),
