@@ -10,7 +10,7 @@ predicts better by more than its penalty.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 
 import numpy as np
@@ -18,11 +18,12 @@ import numpy as np
 from ..experiment import Experiment, FloatArray, RegionKind
 from ..pmnf.build import qualities
 from ..pmnf.calibration import NOISY
-from ..pmnf.data.noise import combine
+from ..pmnf.data.noise import Repetitions, combine
 from ..pmnf.model import Model, add
+from ..pmnf.model.term import sort_key
 from ..pmnf.modeler import DEFAULT, Options
 from .dedicated import dedicated_times
-from .fit import Prior, fit_priors, take
+from .fit import Prior, fit_where, take
 from .path_model import PathModel
 from .slowdown import GROWTHS, LEAST_VALUES, Slowdown, growth_model, rank_parameters, slowdowns
 
@@ -32,19 +33,19 @@ _LEAST_SHARE = 0.05
 # Waiting has models with more freedom than Table I: each growth with ranks must explain more than a coefficient does.
 _GROWTH_PENALTY = NOISY.coefficient
 _MPI = RegionKind.MPI
+# Terms of the program's computation that are nowhere this part of it have no effect on how waiting grows.
+_LEAST_PART = 0.01
 
 
-def transfer_times(experiment: Experiment) -> tuple[Experiment, list[int]]:
-    """Return the experiment with waiting taken out of the time of the call paths that waited, and these call paths."""
-    waits = experiment.values.get("wait_time")
+def transfer_times(experiment: Experiment) -> tuple[Experiment, list[bool]]:
+    """Return the experiment with waiting taken out of the time of the call paths that waited, and which these are."""
+    waits, paths = experiment.values.get("wait_time"), len(experiment.tree)
     if waits is None:
-        return experiment, []
+        return experiment, [False] * paths
     times = experiment.values["time"]
-    total, waited = (np.nansum(np.where(np.isfinite(values), values, 0.0), axis=(1, 2)) for values in (times, waits))
-    is_mpi = np.array([experiment.tree.region_of(path).kind is _MPI for path in range(len(experiment.tree))])
-    chosen = np.flatnonzero(is_mpi & (waited > _LEAST_SHARE * total))
-    if not chosen.size:
-        return experiment, []
+    total, waited = (np.where(np.isfinite(values), values, 0.0).sum(axis=(1, 2)) for values in (times, waits))
+    is_mpi = np.array([experiment.tree.region_of(path).kind is _MPI for path in range(paths)])
+    chosen = is_mpi & (waited > _LEAST_SHARE * total)
     left = times.copy()
     left[chosen] = np.maximum(times[chosen] - np.nan_to_num(waits[chosen]), 0.0)
     return replace(experiment, values={**experiment.values, "time": left}), chosen.tolist()
@@ -70,12 +71,15 @@ def with_waiting(
         for path, entry in models.items()
         if isinstance(entry.model, Model) and tree.region_of(path).kind is not _MPI and not tree.start_and_end[path]
     ]
-    work_model = add(work) if work else None
+    computation = _significant(add(work), experiment) if work else None
     times, _ = dedicated_times(experiment, "time", choices)
     waits = np.where(np.isfinite(times), experiment.values["wait_time"], np.nan)  # of the runs that the time rests on
-    priors = {path: waiting_priors(work_model, _grows_with(experiment, waits[path])) for path in transfers}
-    waiting = _fitted(experiment, waits, priors, options)
-    centre = combine(np.where(np.isinf(times), np.nan, times), options.aggregation).centre
+    ranks = rank_parameters(experiment)
+    by_growth = {path: _grows_with(experiment, waits[path], ranks) for path in transfers}
+    priors = {names: waiting_priors(computation, names) for names in set(by_growth.values())}
+    chosen = {path: priors[names] for path, names in by_growth.items()}
+    waiting = _fitted(experiment, _centred(waits, options), chosen)
+    centre = _centred(times, options).centre
     result = {}
     for path, wait in waiting.items():
         entry, transfer = models[path], transfers[path]
@@ -94,17 +98,30 @@ def with_waiting(
     return result
 
 
-def _grows_with(experiment: Experiment, waits: FloatArray) -> list[str]:
+def _significant(model: Model, experiment: Experiment) -> Model:
+    """Return a sum without the terms that are nowhere a hundredth of it, but for that of the highest order."""
+    parts = [Model(model.parameters, 0.0, (term,)).evaluate(experiment.points) for term in model.terms]
+    whole = np.maximum(np.abs(model.evaluate(experiment.points)), 1e-300)
+    highest = max(range(len(parts)), key=lambda number: sort_key(model.terms[number]), default=-1)
+    kept = [
+        term
+        for number, (term, part) in enumerate(zip(model.terms, parts, strict=True))
+        if number == highest or float((np.abs(part) / whole).max()) >= _LEAST_PART
+    ]
+    return Model(model.parameters, model.constant, tuple(kept))
+
+
+def _grows_with(experiment: Experiment, waits: FloatArray, ranks: Set[str]) -> tuple[str, ...]:
     """Return the numbers of ranks of which waiting (C, R) was measured at enough values to see it grow.
 
     Of oversubscribed runs it is waiting for a processor, too.
     """
     points = experiment.points[(np.nan_to_num(waits) > 0).any(axis=1) & experiment.dedicated]
-    return [
+    return tuple(
         name
         for column, name in enumerate(experiment.parameters)
-        if name in rank_parameters(experiment) and np.unique(points[:, column]).size >= LEAST_VALUES
-    ]
+        if name in ranks and np.unique(points[:, column]).size >= LEAST_VALUES
+    )
 
 
 def waiting_priors(work: Model | None, ranks: Sequence[str]) -> list[Prior]:
@@ -140,14 +157,10 @@ def with_growth(
             slow.setdefault(one.path, []).append(one)
     if not slow:
         return {}
-    times, _ = dedicated_times(experiment, "time")
-    slow = {
-        path: kept
-        for path, several in slow.items()
-        if (kept := [one for one in several if _predicts(experiment, times, entries[path], one, options)])
-    }
+    repetitions = _centred(dedicated_times(experiment, "time")[0], options)
+    slow = _predicting(experiment, repetitions, entries, slow)
     choices = {path: _growth_priors(experiment, entries[path], several) for path, several in slow.items()}
-    found = _fitted(experiment, times, choices, options)
+    found = _fitted(experiment, repetitions, choices)
     result = {}
     for path, model in found.items():
         entry, names = entries[path], sorted({experiment.parameters[one.parameter] for one in slow[path]})
@@ -157,26 +170,35 @@ def with_growth(
     return result
 
 
-def _predicts(experiment: Experiment, times: FloatArray, entry: PathModel, one: Slowdown, options: Options) -> bool:
-    """Whether growth predicts the two largest values of its parameter better than effort alone does."""
-    assert isinstance(entry.model, Model)
-    x = experiment.points[:, one.parameter]
-    centre = combine(np.where(np.isinf(own := times[[one.path]]), np.nan, own), options.aggregation).centre[0]
-    known = np.nan_to_num(centre) > 0
-    with_, without = _growth_priors(experiment, entry, [one])[2], Prior((_unit(entry.model),), entry.basis, "")
-    for value in np.unique(x[known])[-2:]:
-        before = np.where((x < value)[None, :, None], times, np.nan)
-        there = known & (x == value)
-        errors = []
-        for prior in (with_, without):
-            model = _fitted(experiment, before, {one.path: [prior]}, options).get(one.path)
-            if model is None:
-                return False
-            predicted = np.maximum(model.evaluate(experiment.points[there]), 1e-300)
-            errors.append(float(np.abs(np.log(predicted / centre[there])).mean()))
-        if errors[0] >= errors[1]:
-            return False
-    return True
+def _predicting(
+    experiment: Experiment,
+    repetitions: Repetitions,
+    entries: Sequence[PathModel],
+    slow: Mapping[int, Sequence[Slowdown]],
+) -> dict[int, list[Slowdown]]:
+    """Return the slowdowns that predict the two largest values of their parameter better than effort alone does."""
+    rows: list[tuple[Slowdown, float, Prior]] = []
+    for one in (one for several in slow.values() for one in several):
+        x = experiment.points[repetitions.centre[one.path] > 0, one.parameter]
+        both = _growth_priors(experiment, entries[one.path], [one])
+        rows += [(one, value, both[number]) for value in np.unique(x)[-2:].tolist() for number in (0, 2)]
+    part = take(repetitions, np.array([one.path for one, *_ in rows], dtype=np.int64))
+    before = np.array([experiment.points[:, one.parameter] < value for one, value, _ in rows])
+    choices = {row: [prior] for row, (*_, prior) in enumerate(rows)}
+    known = part.centre > 0
+    fits = fit_where(choices, experiment.parameters, experiment.points, part, known & before)
+    errors = []
+    for row, (one, value, _) in enumerate(rows):
+        there = known[row] & (experiment.points[:, one.parameter] == value)
+        found = fits.get(row)
+        predicted = np.nan if found is None else np.maximum(found.model.evaluate(experiment.points[there]), 1e-300)
+        errors.append(float(np.abs(np.log(predicted / part.centre[row, there])).mean()))
+    better: dict[int, list[Slowdown]] = {}
+    for row in range(0, len(rows), 4):
+        alone, grown, alone_further, grown_further = errors[row : row + 4]
+        if grown < alone and grown_further < alone_further:
+            better.setdefault(rows[row][0].path, []).append(rows[row][0])
+    return better
 
 
 def _growth_priors(experiment: Experiment, entry: PathModel, slow: Sequence[Slowdown]) -> list[Prior]:
@@ -208,20 +230,15 @@ def _shapes(model: Model) -> set[object]:
     return {term.shape for term in model.terms}
 
 
+def _centred(values: FloatArray, options: Options) -> Repetitions:
+    """Return values (N, C, R) over repetitions; 0 where nothing was measured."""
+    repetitions = combine(np.where(np.isinf(values), np.nan, values), options.aggregation)
+    return replace(repetitions, centre=np.nan_to_num(repetitions.centre))
+
+
 def _fitted(
-    experiment: Experiment, values: FloatArray, choices: Mapping[int, Sequence[Prior]], options: Options
+    experiment: Experiment, repetitions: Repetitions, choices: Mapping[int, Sequence[Prior]]
 ) -> dict[int, Model]:
     """Return the best models of these call paths, each at the configurations where it has values above 0."""
-    repetitions = combine(np.where(np.isinf(values), np.nan, values), options.aggregation)
-    measured = np.nan_to_num(repetitions.centre) > 0
-    result = {}
-    for path, priors in choices.items():
-        where = measured[path]
-        if not where.any():
-            continue
-        part = take(repetitions, np.array([path]))
-        part = replace(part, centre=part.centre[:, where])
-        (found,) = fit_priors([priors], experiment.parameters, experiment.points[where], part)
-        if found is not None:
-            result[path] = found.model
-    return result
+    fits = fit_where(choices, experiment.parameters, experiment.points, repetitions, repetitions.centre > 0)
+    return {path: found.model for path, found in fits.items()}

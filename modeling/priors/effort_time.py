@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..experiment import Experiment, RegionKind
 from ..pmnf.calibration import UNCHECKED_GROWTH
@@ -16,7 +17,7 @@ from ..pmnf.model import Model
 from ..pmnf.modeler import DEFAULT, Options, fit_models
 from .beyond import transfer_times, with_growth, with_waiting
 from .dedicated import dedicated_times
-from .fit import Prior, fit_priors, take
+from .fit import Prior, fit_where
 from .path_model import TIME_ONLY, PathModel
 
 
@@ -33,8 +34,8 @@ def model_time(
     rest = [path for path in range(len(experiment.tree)) if path not in found]
     found |= _time_only(experiment, rest, options)
     transfer, waiting = transfer_times(experiment)
-    if waiting:
-        apart = fit_time(transfer, [one if path in waiting else () for path, one in enumerate(choices)], options)
+    if any(waiting):
+        apart = fit_time(transfer, [one if waits else () for one, waits in zip(choices, waiting, strict=True)], options)
         found |= with_waiting(experiment, found, apart, choices, options)
     found |= with_growth(experiment, found, options)
     return tuple(found[path] for path in range(len(experiment.tree)))
@@ -55,23 +56,16 @@ def fit_time(
     repetitions = replace(repetitions, centre=np.where(measured, repetitions.centre, 0.0))
     where = np.asarray(measured & ((repetitions.centre > 0) if executed is None else executed), dtype=bool)
     largest = repetitions.centre.max(axis=1, initial=0.0)
-    candidates = np.array([path for path, priors in enumerate(choices) if priors and largest[path] > 0], dtype=np.int64)
-    result: dict[int, PathModel] = {}
-    patterns, group = np.unique(where[candidates], axis=0, return_inverse=True)
-    for number, pattern in enumerate(patterns):
-        if not pattern.any():
-            continue
-        paths = candidates[group.reshape(-1) == number]
-        part = take(repetitions, paths)
-        part = replace(part, centre=part.centre[:, pattern])
-        notes = not_executed(experiment.parameters, experiment.points, measured[paths[0]] & ~pattern)
-        priors = [choices[path] for path in paths.tolist()]
-        fits = fit_priors(priors, experiment.parameters, experiment.points[pattern], part, notes)
-        for path, found in zip(paths.tolist(), fits, strict=True):
-            if found is not None:
-                basis, prior = found.prior.basis, found.prior.text
-                result[path] = PathModel(found.model, basis, prior, bool(oversubscribed[path]))
-    return result
+    known = {path: priors for path, priors in enumerate(choices) if priors and largest[path] > 0}
+
+    def notes(path: int, pattern: NDArray[np.bool_]) -> tuple[str, ...]:
+        return not_executed(experiment.parameters, experiment.points, measured[path] & ~pattern)
+
+    fits = fit_where(known, experiment.parameters, experiment.points, repetitions, where, notes)
+    return {
+        path: PathModel(found.model, found.prior.basis, found.prior.text, bool(oversubscribed[path]))
+        for path, found in fits.items()
+    }
 
 
 def _time_only(experiment: Experiment, paths: Sequence[int], options: Options) -> dict[int, PathModel]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import combinations
 
@@ -72,7 +72,8 @@ def fit_priors(
     """
     owner = np.array([path for path, several in enumerate(choices) for _ in several], dtype=np.int64)
     priors = [prior for several in choices for prior in several]
-    columns = [_columns(prior, parameters, points) for prior in priors]
+    known: dict[int, FloatArray] = {}  # several priors, and priors of several call paths, have columns in common
+    columns = [_columns(prior, parameters, points, known) for prior in priors]
     everything = np.arange(len(priors))
     trusted = np.ones_like(repetitions.centre)
     fits = _fit_all(everything, owner, priors, columns, repetitions, trusted)
@@ -95,6 +96,32 @@ def fit_priors(
         result[path] = _build(
             priors[number], fits[number], parameters, points, take(repetitions, np.array([path])), notes
         )
+    return result
+
+
+def fit_where(
+    choices: Mapping[int, Sequence[Prior]],
+    parameters: tuple[str, ...],
+    points: FloatArray,
+    repetitions: Repetitions,
+    where: _Flags,
+    notes: Callable[[int, _Flags], tuple[str, ...]] = lambda _path, _pattern: (),
+) -> dict[int, PriorFit]:
+    """Fit the priors of call paths, each at its own configurations; those that have the same ones in one batch.
+
+    choices: by row of `repetitions` and `where`, (N, C). notes: of a row and its configurations. Rows without a
+    configuration, or without a fit, are left out.
+    """
+    rows = np.array([row for row, priors in choices.items() if priors and where[row].any()], dtype=np.int64)
+    patterns, group = np.unique(where[rows], axis=0, return_inverse=True)
+    result: dict[int, PriorFit] = {}
+    for number, pattern in enumerate(patterns):
+        members = rows[group.reshape(-1) == number]
+        part = take(repetitions, members)
+        part = replace(part, centre=part.centre[:, pattern])
+        several = [choices[row] for row in members.tolist()]
+        fits = fit_priors(several, parameters, points[pattern], part, notes(int(members[0]), pattern))
+        result |= {row: found for row, found in zip(members.tolist(), fits, strict=True) if found is not None}
     return result
 
 
@@ -145,8 +172,15 @@ def _best(owner: NDArray[np.int64], fits: Mapping[int, _Fit]) -> dict[int, int]:
     return best
 
 
-def _columns(prior: Prior, parameters: tuple[str, ...], points: FloatArray) -> FloatArray:
-    return np.stack([replace(model, parameters=parameters).evaluate(points) for model in prior.columns])
+def _columns(
+    prior: Prior, parameters: tuple[str, ...], points: FloatArray, known: dict[int, FloatArray] | None = None
+) -> FloatArray:
+    """Return the columns of a prior at points, (K, C). known: those of models by identity, which grows."""
+    known = {} if known is None else known
+    for model in prior.columns:
+        if id(model) not in known:
+            known[id(model)] = replace(model, parameters=parameters).evaluate(points)
+    return np.stack([known[id(model)] for model in prior.columns])
 
 
 def _nonnegative(

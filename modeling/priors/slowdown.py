@@ -15,10 +15,10 @@ from enum import Enum
 from fractions import Fraction
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from ..errors import ModelingError
-from ..experiment import Experiment, FloatArray, RegionKind
+from ..experiment import Experiment, FloatArray, IntArray, RegionKind
 from ..mpi_operations import operation_of
 from ..pmnf.data.lines import lines
 from ..pmnf.model import Factor, Model, Term
@@ -109,19 +109,27 @@ def slowdowns(experiment: Experiment, models: Sequence[PathModel]) -> list[Slowd
     known = np.isfinite(measured).any(axis=2)
     time[known] = np.nanmean(np.where(np.isfinite(measured), measured, np.nan)[known], axis=1)
     usable = experiment.dedicated
+    time[:, ~usable] = np.nan
+    paths, expected = [], []
+    for path, entry in enumerate(models):
+        from_effort = entry.from_effort
+        if isinstance(from_effort, Model) and entry.basis != TIME_ONLY and not experiment.tree.start_and_end[path]:
+            paths.append(path)
+            expected.append(np.maximum(from_effort.evaluate(experiment.points), 0.0))
+    if not paths:
+        return []
+    ratios = _ratios(time[paths], np.array(expected))
     found: list[tuple[int, int, int, tuple[Line, ...], float]] = []
     tests = 0
-    for path, entry in enumerate(models):
-        outside = bool(experiment.tree.start_and_end[path])
-        from_effort = entry.from_effort
-        if outside or not isinstance(from_effort, Model) or entry.basis == TIME_ONLY:
-            continue
-        expected = np.maximum(from_effort.evaluate(experiment.points), 0.0)
-        for column in range(len(experiment.parameters)):
-            fitted = _fitted(experiment.points, column, np.where(usable, time[path], np.nan), expected)
-            tests += fitted is not None
-            if fitted is not None and fitted[1]:
-                found.append((path, column, *fitted))
+    for column in range(len(experiment.parameters)):
+        along = lines(experiment.points, column)
+        changes = _changes(ratios, along)
+        tests += int(np.isfinite(changes).sum())
+        for row in np.flatnonzero(changes >= _LEAST_CHANGE).tolist():
+            fitted = _fitted(experiment.points, column, along, ratios[row])
+            if fitted is not None:
+                found.append((paths[row], column, *fitted))
+    found.sort(key=lambda one: one[:2])
     return [
         Slowdown(
             path,
@@ -143,20 +151,44 @@ def growth_model(name: str, power: Fraction, log: int) -> Model:
     return Model((name,), 0.0, (Term(1.0, (Factor(name, power, log),)),))
 
 
-def _fitted(
-    points: FloatArray, column: int, time: FloatArray, expected: FloatArray
-) -> tuple[int, tuple[Line, ...], float] | None:
-    """Return how time per effort grows along a parameter: index of the growth, lines, and chance by luck.
+def _ratios(time: FloatArray, expected: FloatArray) -> FloatArray:
+    """Return time per effort (N, C), NaN where it cannot be known."""
+    largest = np.nanmax(time, axis=1, keepdims=True, initial=0.0)
+    known = np.isfinite(time) & (time > _LEAST_VALUE * largest)
+    known &= expected > _LEAST_VALUE * expected.max(axis=1, keepdims=True, initial=0.0)
+    ratios: FloatArray = np.where(known, time, np.nan) / np.where(known, expected, 1.0)
+    return ratios
 
-    None if it cannot be known, no lines if it does not grow.
+
+def _changes(ratios: FloatArray, along: list[IntArray]) -> FloatArray:
+    """Return by how much each ratio (N, C) changes from the first to the last point of lines, the median over lines.
+
+    NaN where no line has enough points.
     """
-    known = np.isfinite(time) & (expected > _LEAST_VALUE * expected.max(initial=0.0))
-    known &= time > _LEAST_VALUE * float(np.max(time, where=np.isfinite(time), initial=0.0))
-    usable = [line[known[line]] for line in lines(points, column)]
-    usable = [line for line in usable if np.unique(points[line, column]).size >= LEAST_VALUES]
-    if not usable:
-        return None
-    values = [time[line] / expected[line] for line in usable]
+    changes = np.full((len(along) + 1, len(ratios)), np.nan)
+    rows = np.arange(len(ratios))
+    for number, line in enumerate(along):
+        part = ratios[:, line]
+        known = np.isfinite(part)
+        first, last = known.argmax(axis=1), len(line) - 1 - known[:, ::-1].argmax(axis=1)
+        change = part[rows, last] / part[rows, first]
+        changes[number] = np.where(known.sum(axis=1) >= LEAST_VALUES, change, np.nan)
+    result: FloatArray = np.full(len(ratios), np.nan)
+    some = np.isfinite(changes).any(axis=0)
+    result[some] = np.nanmedian(changes[:, some], axis=0)
+    return result
+
+
+def _fitted(
+    points: FloatArray, column: int, along: list[IntArray], ratio: FloatArray
+) -> tuple[int, tuple[Line, ...], float] | None:
+    """Return how a ratio (C,) grows along a parameter: index of the growth, lines, and chance by luck.
+
+    None if it does not grow on most lines.
+    """
+    usable = [line[np.isfinite(ratio[line])] for line in along]
+    usable = [line for line in usable if line.size >= LEAST_VALUES]
+    values = [ratio[line] for line in usable]
     places = [points[line, column] for line in usable]
     count = sum(len(line) for line in usable)
     without = sum(float(((r / r.mean() - 1.0) ** 2).sum()) for r in values)
@@ -170,11 +202,9 @@ def _fitted(
     assert best is not None
     squares, growth, coefficients = best
     statistic = (without - squares) / len(usable) / (squares / freedom)
-    significance = float(stats.f.sf(statistic, len(usable), freedom))
-    rising = float(np.mean(coefficients[:, 1] > 0))
-    changes = [r[np.argmax(x)] / r[np.argmin(x)] for x, r in zip(places, values, strict=True)]
-    if rising < 0.75 or float(np.median(changes)) < _LEAST_CHANGE:
-        return growth, (), significance
+    significance = float(special.fdtrc(len(usable), freedom, statistic))
+    if float(np.mean(coefficients[:, 1] > 0)) < 0.75:
+        return None
     others = [index for index in range(points.shape[1]) if index != column]
     found = [
         Line(
