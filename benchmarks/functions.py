@@ -98,15 +98,7 @@ def counted_share(run: ByName) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=5, help="alternated runs of each build (default 5)")
-    parser.add_argument(
-        "--code",
-        nargs=4,
-        action="append",
-        default=[],
-        metavar=("NAME", "FOLDER", "OPTIONS", "ARGUMENTS"),
-        help="one more program, as in instrumentation_overhead.py",
-    )
+    overhead.add_options(parser)
     options = parser.parse_args()
     from quipu.mpi_wrap import mpi_library
 

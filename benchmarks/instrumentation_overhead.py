@@ -209,8 +209,8 @@ def call_costs(folder: Path, rounds: int) -> dict[str, float]:
     }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add how often builds run, and further programs: the options of all benchmarks that build programs."""
     parser.add_argument("--rounds", type=int, default=5, help="alternated runs of each build (default 5)")
     parser.add_argument(
         "--code",
@@ -221,6 +221,11 @@ def main() -> None:
         help="one more program: all C or C++ files of a folder, options to compile and arguments to run it with"
         " (begin options with a blank: ' -DX=1')",
     )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    add_options(parser)
     options = parser.parse_args()
     from quipu.mpi_wrap import mpi_library
 

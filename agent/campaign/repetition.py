@@ -197,11 +197,11 @@ def _plan(
     request = LaunchRequest(command, shim, environment, variables, cores, folder, rates=text)
     plan = plan_launch(request)
     again = None
-    if source is not None and source.runs_again:
+    if source is not None and (script := source.shim(raw)):
         if not plan.rank_processes:
             raise UsageError(f"--counters {source.name}: simulated ranks share a process; count those of a real launch")
         again = plan_launch(replace(request, shim=raw / _COUNTING, variables={}))
-        again = replace(again, files={raw / _COUNTING: source.shim(raw)})
+        again = replace(again, files={raw / _COUNTING: script})
     if options.mpi and plan.is_mpi:
         from ..launch.mpi_choice import library_for
 

@@ -41,7 +41,6 @@ class Cachegrind(CounterSource):
     """Instructions, and loads and stores by the level that serves them, of a simulated cache."""
 
     name = "cachegrind"
-    runs_again = True
 
     def metrics(self) -> tuple[Metric, ...]:
         """Return them; simulated caches have two levels."""

@@ -40,10 +40,9 @@ class Wanted:
 
 
 class CounterSource(ABC):
-    """One source of counters. name: as users and archives name it. runs_again: it needs a run of its own."""
+    """One source of counters. name: as users and archives name it."""
 
     name: str
-    runs_again = False
 
     @abstractmethod
     def metrics(self) -> tuple[Metric, ...]:
@@ -54,8 +53,11 @@ class CounterSource(ABC):
         """Return why it cannot be used on this machine, and what to do about it; empty if it can."""
 
     def shim(self, raw: Path) -> str:
-        """Return the script that a launcher starts instead of the program, in a run of its own."""
-        raise NotImplementedError(f"{self.name} needs no run of its own, {raw} has its counters")
+        """Return the script that a launcher starts instead of the program in a run of its own; empty if none is needed.
+
+        raw: the folder of the run, for what the script counts.
+        """
+        return ""
 
     @abstractmethod
     def collect(self, raw: Path, tree: CallTree, wanted: Wanted) -> Counted:

@@ -9,43 +9,20 @@ import pytest
 from quipu.modeling.analysis import analyze
 from quipu.modeling.diagnosis import Diagnosis, diagnose
 from quipu.modeling.errors import ModelingError
-from quipu.modeling.experiment import CallTree, Experiment, FloatArray, Metric, Region, RegionKind
+from quipu.modeling.experiment import Experiment, FloatArray
 from quipu.modeling.priors.slowdown import Cause
 
-GRID = np.array([(p, n) for p in (8.0, 27, 64, 125, 216) for n in (100.0, 200, 300, 400, 500)])
-P, N = GRID.T
-TREE = CallTree(
-    (Region("main", "main"), Region("work", "work"), Region("MPI_Recv", "MPI_Recv", RegionKind.MPI)),
-    np.array([0, 1, 2]),
-    np.array([-1, 0, 1]),
-)
+from .waiting_program import GRID, RECEIVE, TREE, WORK, N, P, experiment, normal_noise
 
 
 def _experiment(
     work: FloatArray, receive: FloatArray, wait: FloatArray | None = None, noise: float = 0.02
 ) -> Experiment:
-    """Return 3·n² blocks of work and a message of 8·n bytes, which take the given times."""
-    random = np.random.default_rng(9)
-    ones, nothing = np.ones_like(P), np.zeros_like(P)
-    values = {
-        "visits": np.stack([ones, ones, 10 * ones]),
-        "blocks": np.stack([ones, 3 * N**2, nothing]),
-        "bytes_received": np.stack([nothing, nothing, 80 * N]),
-        "comm_size": np.stack([nothing, nothing, P]),
-        "time": np.stack([1e-6 * ones, work, receive]) * (1 + noise * random.normal(size=(3, len(P)))),
-    }
-    if wait is not None:
-        values["wait_time"] = np.stack([nothing, nothing, wait])
-    metrics = {name: Metric(name, "1", "effort") for name in values} | {"time": Metric("time", "s", "cost")}
-    metrics |= {"wait_time": Metric("wait_time", "s", "cost")} if wait is not None else {}
-    return Experiment("planted", ("p", "n"), GRID, TREE, metrics, {m: v[:, :, None] for m, v in values.items()})
+    return experiment(work, receive, wait, normal_noise(9, noise))
 
 
-def _diagnosis(experiment: Experiment) -> Diagnosis:
-    return diagnose(experiment, analyze(experiment), {"p": 65536, "n": 500})
-
-
-WORK, RECEIVE = 3e-9 * N**2, 1e-5 + 8e-9 * N
+def _diagnosis(measured: Experiment) -> Diagnosis:
+    return diagnose(measured, analyze(measured), {"p": 65536, "n": 500})
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.02, 0.1])
@@ -91,12 +68,12 @@ def test_the_largest_loss_comes_first() -> None:
 
 
 def test_points_and_times_that_are_not_there_are_refused() -> None:
-    experiment = _experiment(WORK, RECEIVE)
-    analysis = analyze(experiment)
+    measured = _experiment(WORK, RECEIVE)
+    analysis = analyze(measured)
     with pytest.raises(ModelingError, match="no value of n"):
-        diagnose(experiment, analysis, {"p": 65536})
-    values = {name: value for name, value in experiment.values.items() if name != "time"}
-    without = Experiment("effort", ("p", "n"), GRID, TREE, experiment.metrics, values)
+        diagnose(measured, analysis, {"p": 65536})
+    values = {name: value for name, value in measured.values.items() if name != "time"}
+    without = Experiment("effort", ("p", "n"), GRID, TREE, measured.metrics, values)
     with pytest.raises(ModelingError, match="no time"):
         diagnose(without, analysis, {"p": 65536, "n": 500})
 

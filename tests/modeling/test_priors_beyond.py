@@ -7,37 +7,16 @@ import pytest
 from quipu.modeling.analysis import Analysis, analyze
 from quipu.modeling.document import from_document, to_document
 from quipu.modeling.evaluation import evaluate
-from quipu.modeling.experiment import CallTree, Experiment, FloatArray, Metric, Region, RegionKind
+from quipu.modeling.experiment import FloatArray
 from quipu.modeling.pmnf.model import Model
 
-GRID = np.array([(p, n) for p in (8.0, 27, 64, 125, 216) for n in (100.0, 200, 300, 400, 500)])
-P, N = GRID.T
-TREE = CallTree(
-    (Region("main", "main"), Region("work", "work"), Region("MPI_Recv", "MPI_Recv", RegionKind.MPI)),
-    np.array([0, 1, 2]),
-    np.array([-1, 0, 1]),
-)
-WORK, RECEIVE = 3e-9 * N**2, 1e-5 + 8e-9 * N
+from .waiting_program import RECEIVE, WORK, N, P, experiment, normal_noise
 
 
 def planted(
     work: FloatArray, receive: FloatArray, wait: FloatArray | None = None, noise: FloatArray | float = 1.0
 ) -> Analysis:
-    """Return the models of 3·n² blocks of work and a message of 8·n bytes, which take the given times."""
-    ones, nothing = np.ones_like(P), np.zeros_like(P)
-    values = {
-        "visits": np.stack([ones, ones, 10 * ones]),
-        "blocks": np.stack([ones, 3 * N**2, nothing]),
-        "bytes_received": np.stack([nothing, nothing, 80 * N]),
-        "comm_size": np.stack([nothing, nothing, P]),
-        "time": np.stack([1e-6 * ones, work, receive]) * noise,
-    }
-    metrics = {name: Metric(name, "1", "effort") for name in values} | {"time": Metric("time", "s", "cost")}
-    if wait is not None:
-        values["wait_time"] = np.stack([nothing, nothing, wait]) * noise
-        metrics["wait_time"] = Metric("wait_time", "s", "cost")
-    stacked = {name: own[:, :, None] for name, own in values.items()}
-    return analyze(Experiment("planted", ("p", "n"), GRID, TREE, metrics, stacked))
+    return analyze(experiment(work, receive, wait, noise))
 
 
 def model_at(analysis: Analysis, path: int, p: float, n: float) -> float:
@@ -48,7 +27,7 @@ def model_at(analysis: Analysis, path: int, p: float, n: float) -> float:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_waiting_that_was_measured_has_a_model_of_its_own(seed: int) -> None:
-    noise = 1 + 0.02 * np.random.default_rng(seed).normal(size=(3, len(P)))
+    noise = normal_noise(seed)
     analysis = planted(WORK, RECEIVE + 0.2 * WORK * P ** (1 / 3), 0.2 * WORK * P ** (1 / 3), noise)
     entry = analysis.models("time")[2]
     assert entry.basis == "table I: MPI_Recv + waiting"
@@ -59,7 +38,7 @@ def test_waiting_that_was_measured_has_a_model_of_its_own(seed: int) -> None:
 
 
 def test_computation_that_slows_down_is_predicted_and_its_effort_kept() -> None:
-    noise = 1 + 0.02 * np.random.default_rng(1).normal(size=(3, len(P)))
+    noise = normal_noise(1)
     analysis = planted(WORK * (0.2 + 0.12 * np.log2(N)), RECEIVE, noise=noise)
     entry = analysis.models("time")[1]
     assert entry.basis == "effort × growth in n"
