@@ -147,6 +147,11 @@ def run(
     if again is not None and source is not None and not ending.text:
         metadata = replace(metadata, problems=_count_again(again, source, raw, options))
     archive = _finish(raw, experiment, metadata, ending, options)
+    if known := archive.metadata.counters.get("with_callers"):
+        options.say(
+            f"{len(known)} functions count with their callers, into which the compiler inlined them (with_callers in "
+            "run.json); build with QUIPU_INLINED=off to have time and counters of the same functions"
+        )
     if rates is not None and (note := without_rates(archive, rates)):
         options.say(note)
     return archive

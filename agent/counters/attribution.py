@@ -8,7 +8,7 @@ ends so.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,6 +85,12 @@ def attributed(
         else:
             outside += np.array(values, dtype=np.int64)
     return result, outside
+
+
+def inlined(tree: CallTree, seen: Set[str]) -> list[str]:
+    """Return the functions of a tree that are none in the program: compilers inlined them into their callers."""
+    functions = {tree.region_of(path) for path in range(len(tree))}
+    return sorted(one.display for one in functions if one.kind is RegionKind.FUNCTION and one.name not in seen)
 
 
 def levels_of(costs: NDArray[np.int64], events: Sequence[str]) -> Mapping[str, NDArray[np.int64]]:

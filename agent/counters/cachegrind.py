@@ -16,7 +16,7 @@ from quipu.modeling.counters import COUNTERS
 from quipu.modeling.errors import FormatError
 from quipu.modeling.experiment import CallTree, Metric
 
-from .attribution import attributed, levels_of
+from .attribution import attributed, inlined, levels_of
 from .callgrind import Costs, read_callgrind
 from .source import Counted, CounterSource, Wanted
 
@@ -59,6 +59,7 @@ class Cachegrind(CounterSource):
         ranks: dict[int, np.ndarray[tuple[int, int], np.dtype[np.int64]]] = {}
         problems = []
         described: Costs | None = None
+        seen: set[str] = set()
         for file in sorted(raw.glob(f"{PREFIX}*")):
             rank = file.name.removeprefix(PREFIX).split("-")[0]
             if not rank.isascii() or not rank.isdigit():
@@ -72,6 +73,7 @@ class Cachegrind(CounterSource):
             known = _in_order(found, costs.events)
             ranks[int(rank)] = ranks.get(int(rank), 0) + known
             described = costs
+            seen.update(function for chain in costs.of for function in chain)
         if described is None:
             problems.append("valgrind counted nothing: do its messages above say why?")
         numbers = tuple(sorted(ranks))
@@ -84,6 +86,7 @@ class Cachegrind(CounterSource):
             "source": self.name,
             "version": described.version if described is not None else "",
             "caches": described.caches if described is not None else {},
+            "with_callers": inlined(tree, seen) if described is not None else [],
         }
         return Counted(metrics, numbers, {m.name: values[m.name] for m in metrics}, facts, tuple(problems))
 

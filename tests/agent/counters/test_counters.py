@@ -112,6 +112,7 @@ def test_ranks_are_collected_from_their_files(tmp_path: Path) -> None:
     assert [metric.name for metric in counted.metrics] == ["memory_accesses"]
     assert counted.values["memory_accesses"][:, 1].tolist() == [5, 10]
     assert counted.facts["source"] == "cachegrind" and len(counted.problems) == 1
+    assert counted.facts["with_callers"] == ["inlined"]
     assert Cachegrind().collect(tmp_path / "nothing", TREE, Wanted()).problems
 
 
