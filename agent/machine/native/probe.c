@@ -46,8 +46,12 @@ static void *memory_of(size_t bytes) {
     return memory;
 }
 
+struct link {
+    struct link *next;
+};
+
 /* One cycle through all lines in random order (Sattolo's algorithm): no prefetcher knows the next one. */
-static void **chain_of(size_t bytes, size_t line) {
+static struct link *chain_of(size_t bytes, size_t line) {
     const size_t lines = bytes / line < 2 ? 2 : bytes / line;
     char *memory = memory_of(lines * line);
     uint32_t *order = malloc(lines * sizeof *order);
@@ -63,30 +67,30 @@ static void **chain_of(size_t bytes, size_t line) {
         order[j] = other;
     }
     for (size_t i = 0; i < lines; i++)
-        *(void **)(memory + order[i] * line) = memory + order[(i + 1) % lines] * line;
+        ((struct link *)(memory + order[i] * line))->next = (struct link *)(memory + order[(i + 1) % lines] * line);
     free(order);
-    return (void **)memory;
+    return (struct link *)memory;
 }
 
-static void *volatile kept;
+static struct link *volatile kept;
 
 static double latency(size_t bytes, size_t line) {
-    void **place = chain_of(bytes, line);
+    struct link *place = chain_of(bytes, line);
     double best = 1e9;
     size_t loads = 1 << 10;
     for (int pass = 0; pass < PASSES;) {
         const double begin = now();
         for (size_t i = 0; i < loads; i += 8) {
-            place = *place;
-            place = *place;
-            place = *place;
-            place = *place;
-            place = *place;
-            place = *place;
-            place = *place;
-            place = *place;
+            place = place->next;
+            place = place->next;
+            place = place->next;
+            place = place->next;
+            place = place->next;
+            place = place->next;
+            place = place->next;
+            place = place->next;
         }
-        kept = (void *)place;
+        kept = place;
         const double seconds = now() - begin;
         if (seconds < least_seconds) {
             loads *= 2;
