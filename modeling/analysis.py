@@ -59,7 +59,7 @@ class Analysis:
             return exclusive
         result = []
         for path in range(len(self.tree)):
-            below = self._subtree(path)
+            below = self.subtree(path)
             parts = [model for number in below if isinstance(model := exclusive[number].model, Model)]
             if len(below) == 1:
                 result.append(exclusive[path])
@@ -76,7 +76,7 @@ class Analysis:
                 result.append(PathModel(model, SUM, oversubscribed=shared))
         return tuple(result)
 
-    def _subtree(self, path: int) -> tuple[int, ...]:
+    def subtree(self, path: int) -> tuple[int, ...]:
         """Return the call path and all below it, without the start and the end of MPI unless it is part of them."""
         found, stack, outside = [], [path], self.tree.start_and_end
         while stack:

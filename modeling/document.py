@@ -5,16 +5,14 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
-
 from .analysis import Analysis
-from .documents import Real, Whole, typed
-from .errors import FormatError, ModelingError
-from .experiment import CallTree, Metric, Region, RegionKind
-from .limits import reading
+from .documents import Real, typed
+from .errors import FormatError
+from .experiment import Metric
 from .pmnf import from_json, to_json
 from .pmnf.modeler import NoModel
 from .priors.path_model import PathModel
+from .tree_document import PathEntry, RegionEntry, tree_json, tree_of
 
 FORMAT, SCHEMA = "quipu-models", 1
 
@@ -38,14 +36,7 @@ def to_document(analysis: Analysis) -> dict[str, Any]:
         "notes": list(analysis.notes),
         "oversubscribed": [list(point) for point in analysis.oversubscribed],
         "metrics": [asdict(metric) for metric in analysis.metrics.values()],
-        "regions": [
-            {"name": r.name, "display": r.display, "kind": r.kind.name.lower(), "file": r.file, "line": r.line}
-            for r in tree.regions
-        ],
-        "callpaths": [
-            {"region": int(region), "parent": int(parent), "label": tree.label(path)}
-            for path, (region, parent) in enumerate(zip(tree.region, tree.parent, strict=True))
-        ],
+        **tree_json(tree),
         "models": {name: [_to_json(entry) for entry in entries] for name, entries in analysis.exclusive.items()},
     }
 
@@ -73,21 +64,6 @@ class _Parameter:
 
 
 @dataclass(frozen=True)
-class _Region:
-    name: str
-    display: str
-    kind: str
-    file: str = ""
-    line: Whole = 0
-
-
-@dataclass(frozen=True)
-class _Path:
-    region: Whole
-    parent: Whole
-
-
-@dataclass(frozen=True)
 class _Entry:
     basis: str
     prior: str = ""
@@ -102,8 +78,8 @@ class _Document:
     name: str
     parameters: list[_Parameter]
     metrics: list[Metric]
-    regions: list[_Region]
-    callpaths: list[_Path]
+    regions: list[RegionEntry]
+    callpaths: list[PathEntry]
     models: dict[str, list[_Entry]]
     over_ranks: str = "mean"
     notes: tuple[str, ...] = ()
@@ -117,7 +93,7 @@ def from_document(data: object, source: object = "models") -> Analysis:
     if isinstance(data, dict) and data.get("schema") != SCHEMA:
         raise FormatError(source, f"models of schema {data.get('schema')!r}; this version reads schema {SCHEMA}")
     document = typed(data, _Document, source)
-    tree = _tree(document, source)
+    tree = tree_of(document.regions, document.callpaths, source)
     metrics = {metric.name: metric for metric in document.metrics}
     for name, entries in document.models.items():
         if name not in metrics or len(entries) != len(tree):
@@ -135,23 +111,6 @@ def from_document(data: object, source: object = "models") -> Analysis:
         document.notes,
         document.oversubscribed,
     )
-
-
-def _tree(document: _Document, source: object) -> CallTree:
-    for own in document.regions:
-        if own.kind.upper() not in RegionKind.__members__:
-            raise FormatError(source, f"region kind {own.kind!r} is unknown")
-    regions = tuple(Region(r.name, r.display, RegionKind[r.kind.upper()], r.file, r.line) for r in document.regions)
-    region, parent = (
-        np.array([getattr(own, name) for own in document.callpaths], dtype=np.int64) for name in ("region", "parent")
-    )
-    try:
-        tree = CallTree(regions, region, parent)
-    except ModelingError as error:
-        raise FormatError(source, str(error)) from None
-    with reading(source) as cost:
-        cost.check_depth(int(tree.depth.max(initial=0)))
-    return tree
 
 
 def _path_model(entry: _Entry, source: object) -> PathModel:

@@ -1,6 +1,7 @@
 """The command `quipu`: commands, errors as one message each, exit codes.
 
-Exit codes: 0 good; 1 bad input or measurement; 2 wrong usage; 130 interrupted; 141 the reader of a pipe went away;
+Exit codes: 0 good; 1 bad input or measurement; 2 wrong usage; 3 an expectation of `quipu check` does not hold; 130
+interrupted; 141 the reader of a pipe went away;
 for `quipu run` the code of the program if that failed.
 """
 
@@ -18,6 +19,7 @@ from quipu.modeling.printable import printable
 from . import (
     callgraph,
     campaign,
+    check,
     diagnose,
     doctor,
     export,
@@ -63,6 +65,7 @@ Model:     quipu model heat
 Predict:   quipu predict heat --at p=1024,n=1e6
 Next:      quipu suggest heat --budget 10% --target p=1024,n=1e6
 Refine:    quipu refine heat.toml
+Check:     quipu check expectations.toml heat
 Report:    quipu report heat -o heat.html
 Export:    quipu export heat --format extrap-json -o heat.json
 Generate:  quipu generate --functions 20 --seed 1 -o bench
@@ -93,6 +96,7 @@ def application() -> typer.Typer:
         diagnose,
         kernels,
         machine,
+        check,
         suggest,
         filter,
         refine,

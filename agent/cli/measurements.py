@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from quipu.modeling.pmnf.modeler import Options
     from quipu.report.views import Over
 
+    from ..compare.sides import Side
+
 
 def load_both(
     source: Path, over_ranks: Over = "mean", options: Options | None = None
@@ -65,6 +67,19 @@ def load(source: Path, over_ranks: Over = "mean") -> Experiment:
     if _holds_models(source):
         raise FormatError(source, "holds models, not measurements: give the experiment that they were made from")
     return _measurements(source, over_ranks)
+
+
+def load_side(source: Path, over_ranks: Over = "mean") -> Side:
+    """Return a run, an experiment or a baseline to be compared with another; raises what `load` raises."""
+    from ..compare.baseline import from_baseline, is_baseline
+    from ..compare.sides import Side
+
+    if source.is_file() and is_baseline(source):
+        from ..archive.run_json import read_json
+
+        return from_baseline(read_json(source), source)
+    folder = source if source.is_dir() and not is_of_others(source) else None
+    return Side(str(source), load(source, over_ranks), folder)
 
 
 def _holds_models(source: Path) -> bool:

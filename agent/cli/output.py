@@ -51,7 +51,7 @@ def show_json(data: Any) -> None:
     print(json_text(data, indent=2, ascii_only=not unicode))
 
 
-def json_text(data: Any, indent: int, ascii_only: bool = False) -> str:
+def json_text(data: Any, indent: int | None = None, ascii_only: bool = False) -> str:
     """Return JSON text. Raises ModelingError if a number in it is not finite."""
     try:
         text = json.dumps(data, indent=indent, ensure_ascii=ascii_only, allow_nan=False)

@@ -2,72 +2,17 @@
 
 from __future__ import annotations
 
-import ast
 import math
 from collections.abc import Mapping
-from fractions import Fraction
 
-from ..errors import ModelingError
-from ..pmnf.model import Factor, Model, Term
+from ..pmnf.model import Model, Term, parse_product
 
 PARAMETERS = ("p", "n")
-_EXAMPLE = "write a product such as 0.5*n^(3/2)*log2(p)^2, of numbers, p, n, log2(p) and log2(n)"
 
 
 def parse_growth(text: str) -> Term:
-    """Return a product of numbers, powers of p and n, and powers of their logarithms, as a term.
-
-    `^` and `**` are powers, exponents are numbers or fractions in parentheses. Raises ModelingError that quotes the
-    text for anything else.
-    """
-    try:
-        tree = ast.parse(text.strip().replace("^", "**"), mode="eval")
-    except SyntaxError as error:
-        raise ModelingError(f"growth {text!r}: {error.msg}; {_EXAMPLE}") from None
-    term = _product(tree.body, text)
-    if not math.isfinite(term.coefficient) or term.coefficient <= 0:
-        raise ModelingError(f"growth {text!r}: the coefficient must be above 0")
-    return Term(term.coefficient, term.shape)
-
-
-def _product(node: ast.expr, text: str) -> Term:
-    match node:
-        case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
-            return Term(float(number), ())
-        case ast.BinOp(left=left, op=ast.Mult(), right=right):
-            return _product(left, text).times(_product(right, text))
-        case ast.BinOp(left=left, op=ast.Div(), right=right):
-            below = _product(right, text)
-            if not below.factors and below.coefficient:
-                return _product(left, text).scaled(1.0 / below.coefficient)
-        case ast.BinOp(left=base, op=ast.Pow(), right=exponent):
-            return _power(base, _fraction(exponent, text), text)
-        case ast.Name() | ast.Call():
-            return _power(node, Fraction(1), text)
-    raise ModelingError(f"growth {text!r}: {ast.unparse(node)!r} is not understood; {_EXAMPLE}")
-
-
-def _power(base: ast.expr, exponent: Fraction, text: str) -> Term:
-    match base:
-        case ast.Name(id=name) if name in PARAMETERS:
-            return Term(1.0, (Factor(name, exponent),))
-        case ast.Call(func=ast.Name(id="log2"), args=[ast.Name(id=name)], keywords=[]) if name in PARAMETERS:
-            if exponent.denominator == 1 and exponent > 0:
-                return Term(1.0, (Factor(name, log=int(exponent)),))
-            raise ModelingError(f"growth {text!r}: powers of log2({name}) are whole numbers from 1")
-    raise ModelingError(f"growth {text!r}: only p, n, log2(p) and log2(n) have powers; {_EXAMPLE}")
-
-
-def _fraction(node: ast.expr, text: str) -> Fraction:
-    match node:
-        case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
-            return Fraction(str(number)).limit_denominator(100)
-        case ast.BinOp(left=ast.Constant(value=int() as top), op=ast.Div(), right=ast.Constant(value=int() as bottom)):
-            if bottom:
-                return Fraction(top, bottom)
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return -_fraction(operand, text)
-    raise ModelingError(f"growth {text!r}: {ast.unparse(node)!r} is no exponent; write 2, 1.5 or (3/2)")
+    """Return a product of p, n and their logarithms as `parse_product` reads it, which says what it raises."""
+    return parse_product(text, PARAMETERS)
 
 
 def exact_value(term: Term, point: Mapping[str, float]) -> float:

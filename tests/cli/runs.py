@@ -47,11 +47,14 @@ def _column(rows: list[dict[str, list[float]]], metric: Metric) -> NDArray[np.in
     return np.array(values, dtype=np.float64) if metric.unit == "s" else np.array(values, dtype=np.int64)
 
 
-def write_run(folder: Path, p: int, n: int, repetition: int = 1, slower: float = 1.0, **changes: object) -> RunArchive:
-    """Write one run archive into an experiment folder; slower: factor of all times."""
+def write_run(
+    folder: Path, p: int, n: int, repetition: int = 1, slower: float = 1.0, blocks: float = 1.0, **changes: object
+) -> RunArchive:
+    """Write one run archive into an experiment folder; slower: factor of all times; blocks: of those of sweep."""
     rows = [rank_values(p, n, repetition, rank) for rank in range(p)]
     for row in rows:
         row["time"] = [slower * time for time in row["time"]]
+        row["blocks"][1] = round(blocks * row["blocks"][1])
     values = RunValues(
         callpath=np.repeat(np.arange(len(TREE)), p),
         rank=np.tile(np.arange(p), len(TREE)),

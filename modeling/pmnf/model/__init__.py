@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .comparison import Comparison, compare
 from .model import Alternative, Model, Prediction, Quality, add, collect, evaluate
+from .parse import parse_product, parse_sum
 from .serialize import from_json, to_json
 from .term import Exponents, Factor, Term, lead_exponents, sort_key
 
@@ -22,6 +23,8 @@ __all__ = [
     "evaluate",
     "from_json",
     "lead_exponents",
+    "parse_product",
+    "parse_sum",
     "sort_key",
     "to_json",
 ]

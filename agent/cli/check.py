@@ -1,0 +1,127 @@
+"""`quipu check`: whether the effort of a program is what is expected of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+from quipu.modeling.errors import UsageError
+
+from .measurements import load_side
+from .options import over_ranks_of
+from .output import json_text, layout, say, show, show_json, write_own, write_whole
+
+if TYPE_CHECKING:
+    from quipu.report.check_views import CheckResult
+    from quipu.report.views import Over
+
+    from ..compare.expectations_file import ExpectationsFile
+    from ..compare.sides import Side
+
+NOT_HELD = 3
+"""Exit code if an expectation does not hold: not 1, which is bad input, nor 2, which is wrong usage."""
+
+
+def command(
+    *,
+    expectations: Path = typer.Argument(..., metavar="FILE", help="What is expected: a TOML file."),
+    experiment: Path | None = typer.Argument(
+        None, metavar="[EXPERIMENT]", help="What is checked. Default: the one that FILE names."
+    ),
+    baseline: Path | None = typer.Option(
+        None, "--baseline", metavar="FILE", help="Compare with this baseline or experiment, not with that of FILE."
+    ),
+    update_baseline: bool = typer.Option(
+        False, "--update-baseline", help="Write the effort of EXPERIMENT to the baseline that FILE names, and end."
+    ),
+    junit: Path | None = typer.Option(None, "--junit", metavar="FILE", help="Write the results as JUnit XML, too."),
+    sarif: Path | None = typer.Option(None, "--sarif", metavar="FILE", help="Write what fails as SARIF 2.1.0, too."),
+    every: bool = typer.Option(False, "--all", help="Show what holds, too."),
+    over_ranks: str = typer.Option("mean", "--over-ranks", metavar="HOW", help="How ranks combine: mean, max, sum."),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON."),
+) -> None:
+    """Check that effort grows as expected, stays below bounds, and is what it was in a baseline.
+
+    The exit code is 3 if an expectation does not hold, or cannot be decided.
+
+    \b
+    Example: quipu campaign small.toml && quipu check expectations.toml --sarif quipu.sarif
+             quipu check expectations.toml --update-baseline
+    """
+    from quipu.report.check_views import check_json
+    from quipu.report.formats.junit import junit_xml
+    from quipu.report.formats.sarif import sarif_json
+    from quipu.report.terminal import head
+    from quipu.report.terminal.checks import check_lines
+
+    from ..compare.expectations_file import read_expectations
+    from ..installation import quipu_version
+
+    file = read_expectations(expectations)
+    side = _side(file, experiment, over_ranks_of(over_ranks))
+    if update_baseline:
+        _write_baseline(file, side, baseline)
+        return
+    results = _checked(file, side, baseline)
+    title = f"{side.experiment.name}: {expectations}"
+    if junit is not None:
+        write_whole(junit, junit_xml(title, results))
+    if sarif is not None:
+        write_whole(sarif, json_text(sarif_json(results, Path.cwd(), quipu_version(), expectations), indent=1) + "\n")
+    if as_json:
+        show_json(check_json(title, results))
+    else:
+        room = layout()
+        show([head(title, [], side.experiment.notes, room), *check_lines(results, room, every)])
+    if not all(one.held for one in results):
+        raise typer.Exit(NOT_HELD)
+
+
+def results_of(
+    expectations: Path, experiment: Path | None, baseline: Path | None, over: Over = "mean"
+) -> list[CheckResult]:
+    """Return the results of a file of expectations; experiment, baseline: others than the file names.
+
+    Raises UsageError if there is none, and what reading files raises.
+    """
+    from ..compare.expectations_file import read_expectations
+
+    file = read_expectations(expectations)
+    return _checked(file, _side(file, experiment, over), baseline)
+
+
+def _side(file: ExpectationsFile, experiment: Path | None, over: Over) -> Side:
+    source = experiment or file.experiment
+    if source is None:
+        raise UsageError(f"EXPERIMENT is missing: {file.path} names none; give one, or write experiment = FOLDER")
+    return load_side(source, over)
+
+
+def _checked(file: ExpectationsFile, side: Side, baseline: Path | None) -> list[CheckResult]:
+    from ..compare.checking import check
+
+    place = baseline or (file.baseline if file.needs_baseline or _is_there(file.baseline) else None)
+    if place is not None and not place.exists():
+        raise UsageError(
+            f"{place}: there is no such baseline; write it with: quipu check {file.path} --update-baseline"
+        )
+    return check(file, side, None if place is None else load_side(place, side.experiment.over_ranks))
+
+
+def _is_there(path: Path | None) -> bool:
+    """A baseline that no rule needs only says what changed."""
+    return path is not None and path.exists()
+
+
+def _write_baseline(file: ExpectationsFile, side: Side, baseline: Path | None) -> None:
+    from ..compare.baseline import is_text_of_baseline, to_baseline
+
+    place = baseline or file.baseline
+    if place is None:
+        raise UsageError(f"{file.path} names no baseline: write baseline = FILE in it, or give --baseline FILE")
+    # a line for each part: short, and yet a difference of two versions can be read
+    parts = [f"{json_text(name)}: {json_text(part)}" for name, part in to_baseline(side).items()]
+    text = "{" + ",\n ".join(parts) + "}\n"
+    write_own(place, text, is_text_of_baseline, "baseline", force=False)
+    say(f"wrote {place}")

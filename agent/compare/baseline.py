@@ -1,0 +1,192 @@
+"""Baselines: the effort of an experiment in one JSON file, small enough to be kept beside the sources.
+
+{"format": "quipu-baseline", "schema": 1, "name", "parameters", "points", "over_ranks", "metrics", "regions",
+"callpaths", "values", "lines"}. "values": per metric one entry per call path, null if it is 0 everywhere, else one per
+configuration: a number, [least, most] where repetitions differ, null where it was not measured. "lines": by
+configuration the effort of source lines, of programs that were built with --quipu-per-block.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+import numpy as np
+from quipu.modeling.documents import Count, Number, Real, is_parameter, typed
+from quipu.modeling.errors import FormatError
+from quipu.modeling.expectations import highest, lowest
+from quipu.modeling.experiment import Experiment, FloatArray, Metric
+from quipu.modeling.limits import reading
+from quipu.modeling.tree_document import PathEntry, RegionEntry, tree_json, tree_of
+
+from ..archive.run import SourceEffort, SourceLine
+from .sides import Point, RunLines, Side
+
+FORMAT, SCHEMA = "quipu-baseline", 1
+_BEGINNING = re.compile(rf'\s*\{{\s*"format": *"{FORMAT}"')
+
+
+def to_baseline(side: Side) -> dict[str, Any]:
+    """Return the effort of a side as JSON data; costs, such as time, are left out."""
+    data = side.experiment
+    metrics = [name for name in data.values if data.metrics[name].is_effort]
+    return {
+        "format": FORMAT,
+        "schema": SCHEMA,
+        "name": data.name,
+        "parameters": list(data.parameters),
+        "points": [[_number(value) for value in row] for row in data.points.tolist()],
+        "over_ranks": data.over_ranks,
+        "metrics": [asdict(data.metrics[name]) for name in metrics],
+        **tree_json(data.tree),
+        "values": {name: [_entry(values) for values in data.values[name]] for name in metrics},
+        "lines": [
+            _lines_json(place, kept)
+            for place, point in enumerate(data.points.tolist())
+            if (kept := side.run_lines(tuple(point))) is not None
+        ],
+    }
+
+
+def _number(value: float) -> float | int | None:
+    if np.isnan(value):
+        return None
+    return int(value) if float(value).is_integer() and abs(value) < 2**53 else float(value)
+
+
+def _entry(values: FloatArray) -> list[Any] | None:
+    low, high = lowest(values), highest(values)
+    if not high.any() and not low.any():
+        return None
+    pairs = zip(low.tolist(), high.tolist(), strict=True)
+    return [_number(a) if a == b or np.isnan(a) else [_number(a), _number(b)] for a, b in pairs]
+
+
+def _lines_json(place: int, kept: RunLines) -> dict[str, Any]:
+    number = {path: at for at, path in enumerate(kept.keys)}
+    return {
+        "configuration": place,
+        "ranks": kept.ranks,
+        "paths": list(kept.keys.values()),
+        "lines": [asdict(line) for line in kept.effort.lines],
+        "callpath": [number[path] for path in kept.effort.callpath.tolist()],
+        "line": kept.effort.line.tolist(),
+        "metrics": {name: values.tolist() for name, values in kept.effort.metrics.items()},
+    }
+
+
+Large = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
+_Value = Number | list[Real] | None
+
+
+@dataclass(frozen=True)
+class _Line:
+    function: str
+    name: str
+    file: str
+    line: Count
+
+
+@dataclass(frozen=True)
+class _Lines:
+    configuration: Count
+    ranks: Count
+    paths: list[tuple[str, ...]]
+    lines: list[_Line]
+    callpath: list[Count]
+    line: list[Count]
+    metrics: dict[str, list[Large]]
+
+
+@dataclass(frozen=True)
+class _Document:
+    name: str
+    parameters: list[str]
+    points: list[list[Real]]
+    metrics: list[Metric]
+    regions: list[RegionEntry]
+    callpaths: list[PathEntry]
+    values: dict[str, list[list[_Value] | None]]
+    over_ranks: Literal["mean", "max", "sum"] = "mean"
+    lines: list[_Lines] = field(default_factory=list)
+
+
+def is_baseline(path: Path) -> bool:
+    """Whether a file says that it is a baseline. Raises FormatError if it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return is_text_of_baseline(file.read(200).decode("utf-8", "replace"))
+    except OSError as error:
+        raise FormatError(path, f"cannot be read: {error.strerror or error}") from error
+
+
+def is_text_of_baseline(text: str) -> bool:
+    """Whether a text begins as a baseline does."""
+    return _BEGINNING.match(text) is not None
+
+
+def from_baseline(data: Mapping[str, Any], source: Path) -> Side:
+    """Return the side that `to_baseline` wrote. Raises FormatError naming `source` and what is wrong in it."""
+    if data.get("format") != FORMAT:
+        raise FormatError(source, f'no baseline: "format" is {data.get("format")!r}, not "{FORMAT}"')
+    if data.get("schema") != SCHEMA:
+        raise FormatError(source, f"a baseline of schema {data.get('schema')!r}; this version reads schema {SCHEMA}")
+    document = typed(data, _Document, source)
+    tree = tree_of(document.regions, document.callpaths, source)
+    names = tuple(document.parameters)
+    if len(set(names)) < len(names) or not all(map(is_parameter, names)):
+        raise FormatError(source, "parameters: two are the same, or one is no name")
+    if any(len(point) != len(names) for point in document.points) or not document.points:
+        raise FormatError(source, "points: one does not have a number for each parameter, or there is none")
+    metrics = {metric.name: metric for metric in document.metrics}
+    shape = (len(tree), len(document.points), 2)
+    with reading(source) as cost:
+        cost.spend(8 * math.prod(shape) * len(document.values))
+    values = {}
+    for name, entries in document.values.items():
+        if name not in metrics or len(entries) != shape[0]:
+            raise FormatError(source, f"values of {name!r}: unknown metric, or not one entry per call path")
+        rows = [_values(entry, shape[1], source, name) for entry in entries]
+        values[name] = np.array(rows, dtype=np.float64).reshape(shape)
+    points = np.array(document.points, dtype=np.float64).reshape(len(document.points), len(names))
+    experiment = Experiment(
+        document.name, names, points, tree, {name: metrics[name] for name in values}, values, document.over_ranks
+    )
+    kept = {_place(points, own, source): _run_lines(own, source) for own in document.lines}
+    return Side(str(source), experiment, None, kept)
+
+
+def _values(entry: list[_Value] | None, configurations: int, source: Path, metric: str) -> FloatArray:
+    """Return least and most value of each configuration, shape (configurations, 2)."""
+    if entry is None:
+        return np.zeros((configurations, 2))
+    pairs = [[math.nan] * 2 if one is None else one if isinstance(one, list) else [one, one] for one in entry]
+    if len(pairs) != configurations or any(len(pair) != 2 for pair in pairs):
+        raise FormatError(source, f"values of {metric!r}: not one number, or two, for each configuration")
+    return np.array(pairs, dtype=np.float64)
+
+
+def _place(points: FloatArray, own: _Lines, source: Path) -> Point:
+    if own.configuration >= len(points):
+        raise FormatError(source, f"lines: there is no configuration {own.configuration}")
+    return tuple(points[own.configuration].tolist())
+
+
+def _run_lines(own: _Lines, source: Path) -> RunLines:
+    rows = len(own.callpath)
+    if len(own.line) != rows or any(len(values) != rows for values in own.metrics.values()):
+        raise FormatError(source, "lines: columns of different lengths")
+    if max(own.callpath, default=0) >= max(1, len(own.paths)) or max(own.line, default=0) >= max(1, len(own.lines)):
+        raise FormatError(source, "lines: a row names a call path or a line that is not there")
+    effort = SourceEffort(
+        np.array(own.callpath, dtype=np.int64),
+        np.array(own.line, dtype=np.int64),
+        tuple(SourceLine(line.function, line.name, line.file, line.line) for line in own.lines),
+        {name: np.array(values, dtype=np.int64) for name, values in own.metrics.items()},
+    )
+    return RunLines(dict(enumerate(own.paths)), own.ranks, effort)

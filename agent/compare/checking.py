@@ -1,0 +1,149 @@
+"""Checks what a file expects of an experiment, and of a baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Literal
+
+from quipu.modeling.analysis import Analysis, analyze
+from quipu.modeling.errors import UsageError
+from quipu.modeling.expectations import (
+    Expectation,
+    Outcome,
+    State,
+    check_baseline,
+    check_bound,
+    check_growth,
+)
+from quipu.modeling.experiment import CallTree, Experiment, FloatArray, Region
+from quipu.report.check_views import Cause, CheckResult
+from quipu.report.formats.fnmatch import matches
+from quipu.report.terminal.names import plain_names
+from quipu.report.text import point_text, quantity
+
+from .causes import carried, changed
+from .expectations_file import ExpectationsFile
+from .sides import Pair, Side, paired
+
+
+def check(file: ExpectationsFile, side: Side, baseline: Side | None) -> list[CheckResult]:
+    """Return one result for each expectation and each call path that it is of, in the order of the file.
+
+    Raises FormatError for what the file cannot expect of this experiment, UsageError if it compares with a baseline and
+    there is none, MeasurementError if experiment and baseline have no configuration in common.
+    """
+    if file.needs_baseline and baseline is None:
+        raise UsageError(f"{file.path}: a rule compares with the baseline: name one in it, baseline = FILE")
+    expectations = list(file.expectations(side.experiment.parameters, side.experiment.metrics))
+    pair = None if baseline is None else paired(baseline, side)
+    checker = _Checker(side, pair, {one.metric for one in expectations if one.growth is not None})
+    return [result for one in expectations for result in checker.results(one)]
+
+
+class _Checker:
+    def __init__(self, side: Side, pair: Pair | None, modeled: set[str]) -> None:
+        self.side, self.pair = side, pair
+        data = side.experiment
+        self.analysis: Analysis | None = None
+        if modeled:
+            needed = {name: data.values[name] for name in data.values if name in modeled or name == "visits"}
+            self.analysis = analyze(replace(data, values=needed, metrics={name: data.metrics[name] for name in needed}))
+
+    def results(self, one: Expectation) -> Iterator[CheckResult]:
+        """Return the outcome for each call path that fits; one failure if none does."""
+        data = self._data(one)
+        paths = matching(data.tree, one.pattern)
+        if not paths:
+            message = f"no call path and no region fits {one.pattern}"
+            yield CheckResult(one.rule, one.pattern, State.FAILED, message, one.name, one.metric, kind=_kind(one))
+        for path in paths:
+            yield self._result(one, data, self._outcome(one, data, path))
+
+    def _data(self, one: Expectation) -> Experiment:
+        return self.pair.after if one.baseline is not None and self.pair is not None else self.side.experiment
+
+    def _outcome(self, one: Expectation, data: Experiment, path: int) -> Outcome:
+        if one.growth is not None:
+            assert self.analysis is not None
+            return check_growth(one, self.analysis, data.points, path)
+        values = _values(data, one)[path]
+        if one.bound is not None:
+            return check_bound(one, data, values, path)
+        assert self.pair is not None
+        if one.metric not in self.pair.before.values:
+            message = f"the baseline has no {one.metric}"
+            return Outcome(one, path, data.tree.label(path), State.UNDECIDED, message)
+        return check_baseline(one, data, values, _values(self.pair.before, one)[path], path)
+
+    def _result(self, one: Expectation, data: Experiment, outcome: Outcome) -> CheckResult:
+        region = data.tree.region_of(outcome.path)
+        return CheckResult(
+            one.rule,
+            outcome.label,
+            outcome.state,
+            _message(outcome, data),
+            one.name,
+            one.metric,
+            region.file,
+            region.line,
+            () if outcome.state is State.HELD else self._causes(one, outcome),
+            _kind(one),
+        )
+
+    def _causes(self, one: Expectation, outcome: Outcome) -> tuple[Cause, ...]:
+        inclusive = one.scope == "inclusive"
+        causes: tuple[Cause, ...] = ()
+        if one.growth is not None and self.analysis is not None:
+            causes = carried(outcome, self.analysis, self.side, inclusive)
+        if self.pair is None or one.metric not in self.pair.before.values:
+            return causes
+        if one.baseline is None:  # the pair has call paths of its own
+            path = next(
+                node
+                for node in range(len(self.pair.after.tree))
+                if self.pair.after.tree.key(node) == self.side.experiment.tree.key(outcome.path)
+            )
+            outcome = Outcome(one, path, outcome.label, outcome.state, outcome.message, point=outcome.point)
+        return causes + changed(self.pair, outcome, inclusive)
+
+
+def matching(tree: CallTree, pattern: str) -> list[int]:
+    """Return the call paths that a pattern fits, as a whole (`main->solve`), or regions at their end (`solve->sort`).
+
+    A region has its displayed name, its linker name, and the displayed one without arguments and scopes.
+    """
+    steps = pattern.split("->")
+    fits = [[any(matches(step, name) for name in _names(region)) for region in tree.regions] for step in steps]
+    found = []
+    for path in range(len(tree)):
+        chain = tree.ancestry(path)[-len(steps) :]
+        whole = len(chain) == len(steps) and all(
+            step[tree.region[node]] for step, node in zip(fits, chain, strict=True)
+        )
+        if whole or matches(pattern, tree.label(path)):
+            found.append(path)
+    return found
+
+
+def _names(region: Region) -> tuple[str, ...]:
+    return region.display, region.name, *plain_names(region.display)
+
+
+def _kind(one: Expectation) -> Literal["growth", "bound", "baseline"]:
+    return "growth" if one.growth is not None else "bound" if one.bound is not None else "baseline"
+
+
+def _values(data: Experiment, one: Expectation) -> FloatArray:
+    return data.inclusive(one.metric) if one.scope == "inclusive" else data.values[one.metric]
+
+
+def _message(outcome: Outcome, data: Experiment) -> str:
+    if not outcome.point or outcome.state is not State.FAILED:
+        return outcome.message
+    unit = data.metric(outcome.expectation.metric).unit
+    texts = [quantity(value, unit) for value in (outcome.value, outcome.limit)]
+    if texts[0] == texts[1]:
+        texts = [f"{value:.15g}" for value in (outcome.value, outcome.limit)]
+    place = point_text(tuple(outcome.point), outcome.point.values())
+    return f"{texts[0]} at {place}, expected {texts[1]}: {outcome.message}"

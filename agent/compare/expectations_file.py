@@ -1,0 +1,128 @@
+"""The file of what is expected of a program's effort: TOML, one [[expect]] table per rule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+from quipu.modeling.documents import Number, toml_of, typed
+from quipu.modeling.errors import FormatError, ModelingError
+from quipu.modeling.expectations import Expectation, Scope, growth_of
+from quipu.modeling.experiment import Metric
+from quipu.modeling.limits import reading_file
+from quipu.modeling.pmnf.model import parse_sum
+
+_KEYS = {"experiment", "baseline", "expect"}
+_RULES = ("grows", "grows_at_most", "at_most", "baseline")
+
+
+@dataclass(frozen=True)
+class _Rule:
+    path: str
+    metric: str | list[str] = "blocks"
+    scope: Literal["inclusive", "exclusive"] = "inclusive"
+    grows: str | dict[str, str] | None = None
+    grows_at_most: str | dict[str, str] | None = None
+    at_most: str | Number | None = None
+    baseline: Literal["same", "at_most"] | None = None
+    tolerance: Annotated[float, msgspec.Meta(ge=0, le=1000)] = 0.0
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class _File:
+    experiment: str | None = None
+    baseline: str | None = None
+    expect: list[_Rule] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class ExpectationsFile:
+    """What a file expects. experiment, baseline: paths below the folder of the file; None if it does not say."""
+
+    path: Path
+    experiment: Path | None
+    baseline: Path | None
+    rules: tuple[_Rule, ...]
+
+    @property
+    def needs_baseline(self) -> bool:
+        """Whether a rule compares with the baseline."""
+        return any(rule.baseline is not None for rule in self.rules)
+
+    def expectations(self, parameters: Sequence[str], metrics: dict[str, Metric]) -> Iterator[Expectation]:
+        """Return every rule for every metric that it names.
+
+        Raises FormatError for growths and bounds that are not understood, and for metrics that were not measured.
+        """
+        for number, rule in enumerate(self.rules, start=1):
+            where = f"expect {number} ({rule.path})"
+            for metric in [rule.metric] if isinstance(rule.metric, str) else rule.metric:
+                if metric not in metrics:
+                    known = ", ".join(sorted(metrics)) or "none"
+                    raise FormatError(self.path, f"{where}: no metric {metric!r} was measured; there are: {known}")
+                if rule.baseline is not None and not metrics[metric].is_effort:
+                    raise FormatError(self.path, f"{where}: {metric} jitters, a baseline holds effort only")
+                try:
+                    yield from _expectations(rule, metric, parameters)
+                except ModelingError as error:
+                    raise FormatError(self.path, f"{where}: {error}") from None
+
+
+def read_expectations(path: Path) -> ExpectationsFile:
+    """Read a file of expectations. Raises FormatError that names the file and the line or key at fault.
+
+    experiment = "heat.runs"             # what is checked, if the command line does not say
+    baseline = "heat.baseline.json"      # quipu check --update-baseline writes it; or an experiment
+    [[expect]]
+    path = "solve"                       # pattern of call paths (main->solve) or of regions
+    metric = "blocks"                    # or a list; blocks if not given
+    scope = "inclusive"                  # or "exclusive"
+    grows = "n*log2(n)"                  # leading exponents of all parameters: here not with p
+    [[expect]]
+    path = "exchange"
+    grows_at_most = {n = "n^2"}          # of n alone, and slower is as good
+    metric = "bytes_sent"
+    tolerance = 0.1                      # of exponents; relative, of values
+    at_most = "48*n^2 + 100"             # at every configuration; a sum of products, or a number
+    baseline = "same"                    # or "at_most"
+    """
+    with reading_file(path) as content:
+        data = toml_of(content, path)
+    if unknown := sorted(data.keys() - _KEYS):
+        raise FormatError(path, f"{unknown[0]} is unknown; there are {', '.join(sorted(_KEYS))}")
+    for number, rule in enumerate(data["expect"] if isinstance(data.get("expect"), list) else [], start=1):
+        fields = set(_Rule.__dataclass_fields__)
+        if isinstance(rule, dict) and (unknown := sorted(rule.keys() - fields)):
+            raise FormatError(path, f"expect {number}: {unknown[0]} is unknown; there are {', '.join(sorted(fields))}")
+    found = typed(data, _File, path)
+    for number, own in enumerate(found.expect, start=1):
+        if not any(getattr(own, key) is not None for key in _RULES):
+            raise FormatError(path, f"expect {number} ({own.path}): expects nothing; give one of {', '.join(_RULES)}")
+        if own.metric == []:
+            raise FormatError(path, f"expect {number} ({own.path}): metric is an empty list")
+    if not found.expect:
+        raise FormatError(path, "expects nothing: write an [[expect]] table")
+    return ExpectationsFile(path, _below(path, found.experiment), _below(path, found.baseline), tuple(found.expect))
+
+
+def _below(path: Path, name: str | None) -> Path | None:
+    return None if name is None else path.parent / name
+
+
+def _expectations(rule: _Rule, metric: str, parameters: Sequence[str]) -> Iterator[Expectation]:
+    """Return one expectation for each thing that a rule says of a metric. Raises ModelingError."""
+    scope: Scope = rule.scope
+    for text, at_most in ((rule.grows, False), (rule.grows_at_most, True)):
+        if text is not None:
+            growth = growth_of(text, parameters, at_most)
+            yield Expectation(rule.path, metric, scope, growth, tolerance=rule.tolerance, name=rule.name)
+    if rule.at_most is not None:
+        bound = str(rule.at_most)
+        parse_sum(bound, parameters)
+        yield Expectation(rule.path, metric, scope, bound=bound, tolerance=rule.tolerance, name=rule.name)
+    if rule.baseline is not None:
+        yield Expectation(rule.path, metric, scope, baseline=rule.baseline, tolerance=rule.tolerance, name=rule.name)

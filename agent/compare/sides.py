@@ -1,0 +1,173 @@
+"""One side of a comparison: an experiment, a run or a baseline, and the effort of its source lines."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+from quipu.modeling.errors import MeasurementError, UsageError
+from quipu.modeling.experiment import CallTree, Experiment, FloatArray, IntArray, Region
+from quipu.modeling.line_changes import LineEffort
+
+from ..archive.read import read_archive
+from ..archive.run import SourceEffort
+from ..archive.source_table import read_source
+from ..merge.experiment import find_runs
+from ..merge.unify import unify_trees
+
+Key = tuple[str, ...]
+Point = tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Function:
+    """A source function in a call path: linker names from the root, its own name for people, its linker name, file."""
+
+    path: Key
+    display: str
+    name: str
+    file: str
+
+
+@dataclass(frozen=True, eq=False)
+class Lines:
+    """Effort of the source lines at one configuration, mean over ranks: per function one value of each metric."""
+
+    metrics: tuple[str, ...]
+    functions: Mapping[Function, LineEffort]
+
+
+@dataclass(frozen=True, eq=False)
+class RunLines:
+    """The effort of the source lines of one run, as it was kept. keys: of the call paths that it has."""
+
+    keys: Mapping[int, Key]
+    ranks: int
+    effort: SourceEffort
+
+    def lines(self) -> Lines:
+        """Return it per function."""
+        metrics = tuple(self.effort.metrics)
+        values = np.stack([self.effort.metrics[name] for name in metrics], axis=1) / max(1, self.ranks)
+        found: dict[Function, dict[int, tuple[float, ...]]] = defaultdict(dict)
+        for path, number, row in zip(self.effort.callpath.tolist(), self.effort.line.tolist(), values, strict=True):
+            line = self.effort.lines[number]
+            known = found[Function(self.keys[path], line.function, line.name, line.file)]
+            known[line.line] = tuple((np.array(known.get(line.line, np.zeros(len(metrics)))) + row).tolist())
+        return Lines(metrics, found)
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """What is compared. folder: of its runs, None if they are not there; kept: source lines by configuration."""
+
+    title: str
+    experiment: Experiment
+    folder: Path | None = None
+    kept: Mapping[Point, RunLines] = field(default_factory=dict)
+
+    def run_lines(self, point: Point) -> RunLines | None:
+        """Return the effort of source lines at a configuration, None if no complete run has it."""
+        if self.folder is None:
+            return self.kept.get(point)
+        names = self.experiment.parameters
+        for run in find_runs(self.folder):
+            if tuple(float(run.metadata.parameters[name]) for name in names) == point and run.metadata.complete:
+                archive = read_archive(run.path, values=False)
+                effort = read_source(run.path, archive.metadata, archive.tree)
+                if effort is not None:
+                    keys = {path: archive.tree.key(path) for path in np.unique(effort.callpath).tolist()}
+                    return RunLines(keys, archive.metadata.ranks, effort)
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """Two sides over the same call paths and the same configurations, and what a reader must know of that.
+
+    before, after: both trees are the same object. points: per configuration the one of each side. old_names: names of
+    regions after by those before, where they differ.
+    """
+
+    before: Experiment
+    after: Experiment
+    sides: tuple[Side, Side]
+    points: tuple[tuple[Point, Point], ...]
+    old_names: Mapping[str, str]
+    notes: tuple[str, ...] = ()
+
+
+def paired(before: Side, after: Side) -> Pair:
+    """Return two sides over all call paths of both, at the configurations that both have.
+
+    Regions are the same if their linker names are, else if their displayed names are: other compilers mangle otherwise.
+    Raises UsageError if the parameters differ, MeasurementError if there is no common configuration.
+    """
+    old, new = before.experiment, after.experiment
+    if set(old.parameters) != set(new.parameters):
+        words = (", ".join(one.parameters) or "none" for one in (old, new))
+        raise UsageError(f"{before.title} and {after.title} have different parameters: {' and '.join(words)}")
+    notes = []
+    order = [old.parameters.index(name) for name in new.parameters]
+    places = {tuple(row): place for place, row in enumerate(old.points[:, order].tolist())}
+    common = [
+        (places[point], place) for place, row in enumerate(new.points.tolist()) if (point := tuple(row)) in places
+    ]
+    if not common and old.configurations == new.configurations == 1:
+        common = [(0, 0)]
+        notes.append("the two have different configurations: what differs may be for that")
+    if not common:
+        raise MeasurementError(f"{before.title} and {after.title} have no configuration in common")
+    left = old.configurations - len(common), new.configurations - len(common)
+    for side, count in zip((before, after), left, strict=True):
+        if count:
+            notes.append(
+                f"{count} configuration{'s' * (count > 1)} of {side.title} not compared: the other has no such"
+            )
+    names = _renamed(old.tree, new.tree)
+    if names:
+        notes.append(f"{len(names)} regions have other linker names and are compared by their displayed ones")
+    renamed = tuple(replace(region, name=names.get(region.name, region.name)) for region in old.tree.regions)
+    tree, (theirs, mine) = unify_trees([new.tree, CallTree(renamed, old.tree.region, old.tree.parent)])
+    shared = new.points[[b for _, b in common]]
+    points = tuple((tuple(old.points[a].tolist()), tuple(new.points[b].tolist())) for a, b in common)
+    return Pair(
+        _onto(old, tree, mine, [a for a, _ in common], new, shared),
+        _onto(new, tree, theirs, [b for _, b in common], new, shared),
+        (before, after),
+        points,
+        names,
+        tuple(notes),
+    )
+
+
+def _renamed(old: CallTree, new: CallTree) -> dict[str, str]:
+    """Return linker names before → after of regions that only their displayed names say to be the same."""
+    mine, theirs = ({region.name: region for region in tree.regions} for tree in (old, new))
+    gone = _by_display([region for name, region in mine.items() if name not in theirs])
+    come = _by_display([region for name, region in theirs.items() if name not in mine])
+    return {gone[display].name: region.name for display, region in come.items() if display in gone}
+
+
+def _by_display(regions: list[Region]) -> dict[str, Region]:
+    counts = Counter(region.display for region in regions)
+    return {region.display: region for region in regions if counts[region.display] == 1}
+
+
+def _onto(
+    experiment: Experiment, tree: CallTree, paths: IntArray, places: list[int], like: Experiment, points: FloatArray
+) -> Experiment:
+    """Return an experiment over the call paths of another tree; those that it does not have were not reached: 0."""
+    values = {}
+    for name, old in experiment.values.items():
+        column = np.full((len(tree), len(places), old.shape[2]), np.nan)
+        column[:, ~np.isnan(old[:, places]).all(axis=0)] = 0.0
+        column[paths] = old[:, places]
+        values[name] = column
+    flags = None if experiment.oversubscribed is None else experiment.oversubscribed[places]
+    return replace(
+        experiment, parameters=like.parameters, points=points, tree=tree, values=values, oversubscribed=flags
+    )

@@ -1,0 +1,191 @@
+"""Two experiments over the same call paths and configurations: what differs, exactly for effort, by test for time.
+
+Effort differs or does not. Times are compared by a rank test stratified by configuration: the sum over configurations
+of the Mann-Whitney statistics (Mann and Whitney 1947; van Elteren 1960 for strata), with its exact distribution under
+the hypothesis that all repetitions of a configuration are exchangeable, ties included. Of all call paths that were
+tested, those are significant that Benjamini and Hochberg (1995) leave at a false discovery rate of 5 %.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from scipy.stats import false_discovery_control, rankdata
+
+from .errors import ModelingError
+from .expectations import highest, lowest
+from .experiment import Experiment, FloatArray
+
+FALSE_DISCOVERY_RATE = 0.05
+# Beyond this many repetitions of a configuration on both sides, the first ones are taken: exact counts take the cube.
+_MOST_REPETITIONS = 60
+
+
+@dataclass(frozen=True)
+class EffortDifference:
+    """One effort metric of one call path that differs.
+
+    configurations: indices where it does, of so many compared (`of`). before, after: exclusive values at `at`, the
+    configuration where they are the farthest apart. certain: no repetition of it varies on either side; if one does,
+    the ranges of the repetitions do not overlap.
+    """
+
+    path: int
+    metric: str
+    configurations: tuple[int, ...]
+    of: int
+    at: int
+    before: float
+    after: float
+    certain: bool = True
+
+    @property
+    def ratio(self) -> float:
+        """After over before; infinite for what is new."""
+        return self.after / self.before if self.before else math.inf
+
+
+@dataclass(frozen=True)
+class TimeDifference:
+    """How a cost metric of a call path differs.
+
+    ratio: after over before, Hodges-Lehmann estimate: the median over all pairs of repetitions of a configuration.
+    chance: of a difference as large as this or larger between equals, NaN if there is nothing to compare. corrected:
+    the same among all tests (Benjamini-Hochberg). least: the smallest `chance` that so few repetitions can give.
+    before, after: mean over the configurations that both have. repetitions: least of a configuration, on both sides.
+    """
+
+    path: int
+    metric: str
+    before: float
+    after: float
+    ratio: float
+    chance: float
+    corrected: float
+    least: float
+    repetitions: tuple[int, int]
+
+    @property
+    def significant(self) -> bool:
+        """Whether the difference is more than luck, all tests considered."""
+        return self.corrected <= FALSE_DISCOVERY_RATE
+
+    @property
+    def testable(self) -> bool:
+        """Whether there are enough repetitions for any difference to be significant."""
+        return self.least <= FALSE_DISCOVERY_RATE
+
+
+def effort_differences(
+    before: Experiment, after: Experiment, metrics: Sequence[str], inclusive: bool = False
+) -> list[EffortDifference]:
+    """Return where effort differs, call paths in the order of the tree; both over the same tree and configurations.
+
+    Raises ModelingError if they are not. What was not measured on one side is not compared.
+    """
+    _require_same(before, after)
+    found = []
+    for metric in metrics:
+        old = before.inclusive(metric) if inclusive else before.values[metric]
+        new = after.inclusive(metric) if inclusive else after.values[metric]
+        for path in range(len(before.tree)):
+            low, high, least, most = lowest(old[path]), highest(old[path]), lowest(new[path]), highest(new[path])
+            known = ~np.isnan(low) & ~np.isnan(least)
+            differ = known & ((least > high) | (most < low))
+            if not differ.any():
+                continue
+            gap = np.where(differ, np.maximum(least - high, low - most), -1.0)
+            at = int(np.argmax(gap))
+            certain = bool(np.all((low == high)[differ]) and np.all((least == most)[differ]))
+            places = tuple(np.flatnonzero(differ).tolist())
+            values = (float(np.nanmean(old[path, at])), float(np.nanmean(new[path, at])))
+            found.append(EffortDifference(path, metric, places, int(known.sum()), at, *values, certain))
+    order = {metric: place for place, metric in enumerate(metrics)}
+    return sorted(found, key=lambda one: (one.path, order[one.metric]))
+
+
+def time_differences(
+    before: Experiment, after: Experiment, metric: str = "time", inclusive: bool = False
+) -> list[TimeDifference]:
+    """Return how a cost metric differs, one entry per call path that both have; otherwise as `effort_differences`.
+
+    The last entry, of path -1, is the whole program.
+    """
+    _require_same(before, after)
+    old = before.inclusive(metric) if inclusive else before.values[metric]
+    new = after.inclusive(metric) if inclusive else after.values[metric]
+    pairs = [(path, old[path], new[path]) for path in range(len(before.tree))]
+    pairs.append((-1, _total(before, metric), _total(after, metric)))
+    rows = [row for path, mine, theirs in pairs if (row := _time_difference(path, metric, mine, theirs)) is not None]
+    tested = [place for place, row in enumerate(rows) if not math.isnan(row[4])]
+    corrected = np.full(len(rows), math.nan)
+    if tested:
+        corrected[tested] = false_discovery_control([rows[place][4] for place in tested])
+    return [
+        TimeDifference(path, metric, low, high, ratio, chance, float(value), least, counts)
+        for (path, low, high, ratio, chance, least, counts), value in zip(rows, corrected, strict=True)
+    ]
+
+
+def _require_same(before: Experiment, after: Experiment) -> None:
+    if before.tree is not after.tree or not np.array_equal(before.points, after.points):
+        raise ModelingError(f"{before.name} and {after.name} have different call paths or configurations")
+
+
+def _total(experiment: Experiment, metric: str) -> FloatArray:
+    """Return the whole program, shape (configurations, repetitions); NaN for repetitions that do not exist."""
+    values = experiment.values[metric]
+    measured = ~np.isnan(values).all(axis=0)
+    return np.where(measured, experiment.tree.program_total(values), np.nan)
+
+
+_Row = tuple[int, float, float, float, float, float, tuple[int, int]]
+
+
+def _time_difference(path: int, metric: str, old: FloatArray, new: FloatArray) -> _Row | None:
+    """Return path, means, ratio, chance, least chance and repetitions; None if a side never took any time."""
+    strata = []
+    for mine, theirs in zip(old, new, strict=True):
+        a, b = mine[~np.isnan(mine)][:_MOST_REPETITIONS], theirs[~np.isnan(theirs)][:_MOST_REPETITIONS]
+        if a.size and b.size and (a.any() or b.any()):
+            strata.append((a, b))
+    if not strata or not any(a.any() for a, _ in strata) or not any(b.any() for _, b in strata):
+        return None
+    ratios = [np.log(b[b > 0][None, :] / a[a > 0][:, None]).ravel() for a, b in strata]
+    pairs = np.concatenate(ratios)
+    ratio = math.exp(float(np.median(pairs))) if pairs.size else math.nan
+    chance, least = rank_test(strata)
+    means = (float(np.mean([a.mean() for a, _ in strata])), float(np.mean([b.mean() for _, b in strata])))
+    counts = (min(a.size for a, _ in strata), min(b.size for _, b in strata))
+    return path, *means, ratio, chance, least, counts
+
+
+def rank_test(strata: Sequence[tuple[FloatArray, FloatArray]]) -> tuple[float, float]:
+    """Return the two-sided chance of rank sums as far from their middle as these, and the least that is possible.
+
+    strata: per configuration the values before and after. Values are exchangeable within a configuration only.
+    """
+    total, distribution = 0, np.ones(1)
+    for a, b in strata:
+        doubled = np.rint(2.0 * rankdata(np.concatenate([a, b]))).astype(int)
+        total += int(doubled[a.size :].sum())
+        distribution = np.convolve(distribution, _rank_sums(tuple(sorted(doubled.tolist())), b.size))
+    above, below = float(distribution[total:].sum()), float(distribution[: total + 1].sum())
+    possible = np.flatnonzero(distribution)
+    edges = float(distribution[possible[0]]), float(distribution[possible[-1]])
+    return min(1.0, 2.0 * min(above, below)), min(1.0, 2.0 * min(edges))
+
+
+@lru_cache(maxsize=4096)
+def _rank_sums(ranks: tuple[int, ...], chosen: int) -> FloatArray:
+    """Return the chance of each sum of so many ranks, all choices being equally likely; the index is the sum."""
+    counts = np.zeros((chosen + 1, sum(ranks) + 1))
+    counts[0, 0] = 1.0
+    for rank in ranks:
+        for taken in range(chosen, 0, -1):
+            counts[taken, rank:] += counts[taken - 1, : counts.shape[1] - rank]
+    return np.asarray(counts[chosen] / counts[chosen].sum())

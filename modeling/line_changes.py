@@ -1,0 +1,58 @@
+"""Which source lines of a function have another effort than before, whatever lines were inserted above them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from itertools import zip_longest
+
+LineEffort = Mapping[int, tuple[float, ...]]
+"""By line number: one value per metric."""
+
+
+@dataclass(frozen=True)
+class LineChange:
+    """A source line whose effort differs; line, old_line: its number after and before, 0 where it is not.
+
+    before, after: one value per metric.
+    """
+
+    old_line: int
+    line: int
+    before: tuple[float, ...]
+    after: tuple[float, ...]
+
+
+def line_changes(before: LineEffort, after: LineEffort) -> list[LineChange]:
+    """Return the lines of one function whose effort differs, in the order of the text after the change.
+
+    Lines are those of before where a longest common subsequence of efforts says so: an edit moves all lines below it,
+    and their effort stays what it was.
+    """
+    old, new = sorted(before), sorted(after)
+    if all(before.get(line) == values for line, values in after.items()) and len(old) == len(new):
+        return []
+    matcher = SequenceMatcher(None, [before[line] for line in old], [after[line] for line in new], autojunk=False)
+    found = []
+    for kind, a, b, c, d in matcher.get_opcodes():
+        if kind != "equal":
+            found += [_change(before, after, mine, theirs) for mine, theirs in zip_longest(old[a:b], new[c:d])]
+    return found
+
+
+def _change(before: LineEffort, after: LineEffort, old: int | None, new: int | None) -> LineChange:
+    width = len(next(iter((after or before).values())))
+    nothing = (0.0,) * width
+    return LineChange(
+        old or 0,
+        new or 0,
+        nothing if old is None else before[old],
+        nothing if new is None else after[new],
+    )
+
+
+def largest(changes: Sequence[LineChange], metric: int, most: int) -> list[LineChange]:
+    """Return the changes with the largest difference of the metric of this index, without those that have none."""
+    ordered = sorted(changes, key=lambda one: -abs(one.after[metric] - one.before[metric]))
+    return [one for one in ordered if one.after[metric] != one.before[metric]][:most]

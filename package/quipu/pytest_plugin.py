@@ -1,0 +1,70 @@
+"""A plugin of pytest: every expectation of a file `expectations.toml`, or `*.expectations.toml`, is a test.
+
+pytest loads it wherever Quipu is installed, so that nothing is imported before such a file is found. The option
+`--quipu-experiment` names another experiment than the file does, `--quipu-baseline` another baseline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from quipu.report.check_views import CheckResult
+
+_SUFFIX = "expectations.toml"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options of this plugin."""
+    group = parser.getgroup("quipu", "expectations of effort")
+    group.addoption("--quipu-experiment", metavar="DIR", help="what expectations.toml is checked against")
+    group.addoption("--quipu-baseline", metavar="FILE", help="the baseline of expectations.toml")
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """Collect files of expectations."""
+    if file_path.name == _SUFFIX or file_path.name.endswith(f".{_SUFFIX}"):
+        return ExpectationsCollector.from_parent(parent, path=file_path)
+    return None
+
+
+class ExpectationsCollector(pytest.File):
+    """One file of expectations."""
+
+    def collect(self) -> Iterator[pytest.Item]:
+        """Return a test for each expectation and each call path that it is of."""
+        from quipu.agent.cli.check import results_of
+        from quipu.modeling.errors import QuipuError
+
+        def given(option: str) -> Path | None:
+            value = self.config.getoption(option)
+            return None if value is None else Path(value)
+
+        try:
+            results = results_of(self.path, given("--quipu-experiment"), given("--quipu-baseline"))
+        except QuipuError as error:
+            raise self.CollectError(str(error)) from None
+        for result in results:
+            yield ExpectationItem.from_parent(self, name=result.title, result=result)
+
+
+class ExpectationItem(pytest.Item):
+    """One expectation of one call path."""
+
+    def __init__(self, *, result: CheckResult, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self.result = result
+
+    def runtest(self) -> None:
+        """Fail if the expectation does not hold or is undecided."""
+        if not self.result.held:
+            lines = [self.result.rule, self.result.message, *(cause.text for cause in self.result.causes)]
+            pytest.fail("\n".join([f"{self.result.state.value}: {self.result.path}", *lines]), pytrace=False)
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        """Return the file of expectations and the name."""
+        return self.path, None, self.name

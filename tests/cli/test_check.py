@@ -1,0 +1,225 @@
+"""`quipu check`: what holds, what does not and why, in every format, and one message for every mistake."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from npm_packages import sarif_problems
+
+from .conftest import Quipu
+from .runs import write_run
+
+LINES = (
+    '"lines": [{"configuration": 0, "ranks": 1, "paths": [], "lines": [], "callpath": [3], "line": [7], "metrics": {}}]'
+)
+GOOD = """
+[[expect]]
+path = "main"
+grows = {n = "n^3"}
+[[expect]]
+path = "sweep"
+grows = "n^3·p^-1"
+[[expect]]
+path = "main->exchange"
+metric = "bytes_sent"
+grows_at_most = "n^2"
+at_most = "160*n^2"
+"""
+
+
+@pytest.fixture
+def baseline(quipu_here: Quipu, heat: Path, tmp_path: Path) -> Path:
+    (tmp_path / "write.toml").write_text(GOOD)
+    answer = quipu_here("check", "write.toml", heat, "--baseline", "base.json", "--update-baseline")
+    assert (answer.code, answer.out) == (0, "")
+    return tmp_path / "base.json"
+
+
+def test_what_holds_ends_with_0(quipu_here: Quipu, heat: Path, tmp_path: Path) -> None:
+    (tmp_path / "expectations.toml").write_text(f'experiment = "{heat}"\n{GOOD}')
+    answer = quipu_here("check", "expectations.toml")
+    assert (answer.code, answer.err) == (0, "")
+    assert answer.out.splitlines()[-1] == "4 expectations: 4 held"
+    assert (
+        "held       main->exchange  bytes_sent is at most 160*n^2"
+        in quipu_here("check", "expectations.toml", "--all").out
+    )
+
+
+def test_a_change_is_found_and_named_in_every_format(quipu_here: Quipu, baseline: Path, tmp_path: Path) -> None:
+    for n in (32, 64, 96, 128, 160):
+        write_run(tmp_path / "now", 1, n, blocks=2)
+    rules = 'path = "*"\nmetric = ["blocks", "visits"]\nscope = "exclusive"\nbaseline = "same"\nname = "as before"'
+    (tmp_path / "e.toml").write_text(f'[[expect]]\npath = "main"\ngrows_at_most = {{n = "n^2"}}\n[[expect]]\n{rules}')
+    answer = quipu_here(
+        "check", "e.toml", "now", "--baseline", baseline, "--junit", "j.xml", "--sarif", "s.json", "--json"
+    )
+    assert answer.code == 3
+    results = json.loads(answer.out)["results"]
+    failed = [one for one in results if one["state"] == "failed"]
+    assert [(one["path"], one["metric"]) for one in failed] == [("main", "blocks"), ("main->sweep", "blocks")]
+    assert failed[0]["causes"][0]["text"].startswith("sweep (heat.c:40): blocks n^3: 60·n³")
+    last = failed[1]
+    assert (last["file"], last["line"], last["name"]) == ("heat.c", 40, "as before")
+    assert last["causes"] == [{"text": "sweep (heat.c:40): 123 M → 246 M (2×) blocks", "file": "heat.c", "line": 40}]
+    suite = ElementTree.parse(tmp_path / "j.xml").getroot()
+    assert suite.get("failures") == "2"
+    assert suite.get("tests") == str(len(results)) == "11"
+    assert len(suite.findall(".//failure")) == 2
+    assert sarif_problems(tmp_path / "s.json") == []
+    places = [
+        one["locations"][0]["physicalLocation"]
+        for one in json.loads((tmp_path / "s.json").read_text())["runs"][0]["results"]
+    ]
+    assert places[1] == {"artifactLocation": {"uri": "heat.c", "uriBaseId": "SRCROOT"}, "region": {"startLine": 40}}
+
+
+def test_one_run_is_compared_with_the_baseline_of_many(quipu_here: Quipu, baseline: Path, tmp_path: Path) -> None:
+    write_run(tmp_path / "now", 2, 64, blocks=1.001)
+    rule = '[[expect]]\npath = "main"\nmetric = ["blocks", "bytes_sent"]\nbaseline = "at_most"\n'
+    (tmp_path / "e.toml").write_text(rule)
+    words = ("check", "e.toml", "now", "--baseline", baseline)
+    assert quipu_here(*words).code == 3
+    (tmp_path / "e.toml").write_text(rule + "tolerance = 0.01\n")
+    assert quipu_here(*words).code == 0
+
+
+def test_less_effort_is_not_the_same_but_good_enough(quipu_here: Quipu, baseline: Path, tmp_path: Path) -> None:
+    write_run(tmp_path / "now", 2, 64, blocks=0.5)
+    for rule, code in (("same", 3), ("at_most", 0)):
+        (tmp_path / "e.toml").write_text(f'[[expect]]\npath = "sweep"\nbaseline = "{rule}"\n')
+        assert quipu_here("check", "e.toml", "now", "--baseline", baseline).code == code
+
+
+def test_what_cannot_be_decided_is_no_success(quipu_here: Quipu, tmp_path: Path) -> None:
+    for n in (32, 64, 96):
+        write_run(tmp_path / "now", 1, n)
+    (tmp_path / "e.toml").write_text('[[expect]]\npath = "sweep"\ngrows = {n = "n^3"}\n')
+    answer = quipu_here("check", "e.toml", "now")
+    assert answer.code == 3
+    assert "n has 3 values, measure at least 4" in answer.out
+    (tmp_path / "e.toml").write_text('[[expect]]\npath = "swep"\nat_most = 3\n')
+    assert "no call path and no region fits swep" in quipu_here("check", "e.toml", "now").out
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "words"),
+    [
+        ("", 1, "e.toml: expects nothing"),
+        ("[[expect]]\npath = 'main'\n", 1, "expect 1 (main): expects nothing; give one of grows"),
+        ("[[expect]]\ngrows = 'n'\n", 1, "path"),
+        ("[[expect]]\npath = 'main'\ngrow = 'n'\n", 1, "expect 1: grow is unknown; there are at_most"),
+        ("expects = 1\n", 1, "expects is unknown"),
+        ("expect = 1\n", 1, "expect must be a list"),
+        ("[[expect]\n", 1, "e.toml:1: is not TOML"),
+        ("[[expect]]\npath = 'main'\ngrows = 'n+p'\n", 1, "growth 'n+p': 'n + p' is not understood"),
+        ("[[expect]]\npath = 'main'\ngrows = 'm'\n", 1, "'m' is no parameter"),
+        ("[[expect]]\npath = 'main'\ngrows = {m = 'm'}\n", 1, "no parameter m; the experiment has: p, n"),
+        ("[[expect]]\npath = 'main'\ngrows = {n = 'p'}\n", 1, "growth 'p' in n has the parameter p"),
+        ("[[expect]]\npath = 'main'\nat_most = 'exp(n)'\n", 1, "'exp(n)'"),
+        ("[[expect]]\npath = 'main'\nat_most = 'n^1e999'\n", 1, "is no exponent"),
+        (
+            "[[expect]]\npath = 'main'\nmetric = 'flops'\nat_most = 1\n",
+            1,
+            "no metric 'flops' was measured; there are: blocks",
+        ),
+        ("[[expect]]\npath = 'main'\nmetric = 'time'\nbaseline = 'same'\n", 2, "a rule compares with the baseline"),
+        ("[[expect]]\npath = 'main'\nbaseline = 'equal'\n", 1, "baseline"),
+        ("[[expect]]\npath = 'main'\nat_most = 1\ntolerance = -1\n", 1, "tolerance"),
+        (
+            "baseline = 'none.json'\n[[expect]]\npath = 'main'\nbaseline = 'same'\n",
+            2,
+            "there is no such baseline; write it with",
+        ),
+        ("baseline = 'e.toml'\n[[expect]]\npath = 'main'\nbaseline = 'same'\n", 1, "e.toml"),
+    ],
+)
+def test_one_message_for_every_mistake(
+    text: str, code: int, words: str, *, quipu_here: Quipu, heat: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "e.toml").write_text(text)
+    answer = quipu_here("check", "e.toml", heat)
+    assert (answer.code, answer.out) == (code, "")
+    assert answer.err.startswith("quipu: error: ")
+    assert words in answer.err
+
+
+def test_wrong_places_end_in_one_message(quipu_here: Quipu, heat: Path, baseline: Path, tmp_path: Path) -> None:
+    (tmp_path / "e.toml").write_text('[[expect]]\npath = "main"\nbaseline = "same"\n')
+    for words, code, message in (
+        (("check", "none.toml"), 1, "none.toml"),
+        (("check", "e.toml"), 2, "EXPERIMENT is missing"),
+        (("check", "e.toml", "nowhere"), 1, "nowhere: there is no such experiment"),
+        (("check", "e.toml", heat, "--update-baseline"), 2, "names no baseline"),
+        (("check", "e.toml", heat, "--baseline", "e.toml", "--update-baseline"), 2, "e.toml exists and is no baseline"),
+        (
+            ("check", "e.toml", heat, "--baseline", baseline, "--junit", "no/where.xml"),
+            2,
+            "the folder no does not exist",
+        ),
+    ):
+        answer = quipu_here(*words)
+        assert answer.code == code, words
+        assert message in answer.err
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('"schema": 1', '"schema": 9', "a baseline of schema 9"),
+        ('"parameters": ["p", "n"]', '"parameters": ["p"]', "points"),
+        ('"parameters": ["p", "n"]', '"parameters": ["p", "../n"]', "parameters"),
+        ('"blocks": [', '"blocks": [[1], ', "not one entry per call path"),
+        ('"blocks": [[', '"blocks": [[[1, 2, 3], ', "not one number, or two"),
+        ('"parent": -1', '"parent": 7', "before its parent"),
+        (
+            '"lines": []',
+            LINES.replace("0", "99").replace("[3]", "[]").replace("[7]", "[]"),
+            "no configuration 99",
+        ),
+        (
+            '"lines": []',
+            LINES,
+            "not there",
+        ),
+    ],
+)
+def test_a_damaged_baseline_names_its_file(
+    old: str, new: str, words: str, *, quipu_here: Quipu, heat: Path, baseline: Path, tmp_path: Path
+) -> None:
+    text = baseline.read_text()
+    assert old in text
+    baseline.write_text(text.replace(old, new, 1))
+    (tmp_path / "e.toml").write_text('[[expect]]\npath = "main"\nbaseline = "same"\n')
+    answer = quipu_here("check", "e.toml", heat, "--baseline", baseline)
+    assert answer.code == 1
+    assert answer.err.startswith(f"quipu: error: {baseline}: ")
+    assert words in answer.err
+
+
+def test_pytest_has_a_test_for_each_expectation(heat: Path, tmp_path: Path) -> None:
+    (tmp_path / "expectations.toml").write_text(
+        f'experiment = "{heat}"\n{GOOD}at_most = 7\n'.replace('"160*n^2"\nat_most = 7', "7")
+    )
+    (tmp_path / "bad.expectations.toml").write_text("[[expect]]\n")
+    environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
+    words = [sys.executable, "-m", "pytest", "-p", "quipu.pytest_plugin", "-p", "no:cacheprovider", "-v", "--rootdir=."]
+    done = subprocess.run(
+        [*words, "expectations.toml", "bad.expectations.toml", "--continue-on-collection-errors"],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert "main->sweep: blocks grows like n^3·p^-1 PASSED" in done.stdout
+    assert "main->exchange: bytes_sent is at most 7 FAILED" in done.stdout
+    assert "1 failed, 3 passed, 1 error" in done.stdout
+    assert "path" in done.stdout.split("bad.expectations.toml: ")[1].splitlines()[0]
