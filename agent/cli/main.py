@@ -21,6 +21,7 @@ from . import (
     campaign,
     check,
     diagnose,
+    diff,
     doctor,
     export,
     facts,
@@ -66,6 +67,7 @@ Predict:   quipu predict heat --at p=1024,n=1e6
 Next:      quipu suggest heat --budget 10% --target p=1024,n=1e6
 Refine:    quipu refine heat.toml
 Check:     quipu check expectations.toml heat
+Compare:   quipu diff heat.before heat.after
 Report:    quipu report heat -o heat.html
 Export:    quipu export heat --format extrap-json -o heat.json
 Generate:  quipu generate --functions 20 --seed 1 -o bench
@@ -97,6 +99,7 @@ def application() -> typer.Typer:
         kernels,
         machine,
         check,
+        diff,
         suggest,
         filter,
         refine,

@@ -1,0 +1,136 @@
+"""What differs between two runs or experiments, for every kind of output."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from quipu.modeling.differences import EffortDifference, TimeDifference
+from quipu.modeling.experiment import CallTree, Metric
+
+from .json_views import SCHEMA, json_number, metric_json, path_json
+from .views import steps
+
+
+@dataclass(frozen=True)
+class LineRow:
+    """A source line whose effort differs, mean over ranks. line: after, 0 if it is gone; old_line: before, 0 if new."""
+
+    function: str
+    file: str
+    line: int
+    old_line: int
+    metric: str
+    before: float
+    after: float
+
+
+@dataclass(frozen=True)
+class EffortRow:
+    """An effort metric of a call path that differs, with the source lines behind it.
+
+    growth_before, growth_after: models on both sides, where enough was measured; empty if they are the same. weight:
+    the change as part of the whole program, on the side where that is more.
+    """
+
+    difference: EffortDifference
+    point: Mapping[str, float]
+    weight: float
+    growth_before: str = ""
+    growth_after: str = ""
+    lines: tuple[LineRow, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class DifferenceView:
+    """Two sides: their names, what is common, and what differs; effort exactly, times with how sure that is.
+
+    equal: metrics of effort that were compared and are the same everywhere.
+    """
+
+    before: str
+    after: str
+    tree: CallTree
+    metrics: Mapping[str, Metric]
+    configurations: int
+    compared: tuple[str, ...]
+    effort: tuple[EffortRow, ...]
+    times: tuple[TimeDifference, ...]
+    facts: tuple[tuple[str, str], ...] = field(default=())
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def program(self) -> TimeDifference | None:
+        """The time of the whole program, None if no time was measured on both sides."""
+        return next((one for one in self.times if one.path < 0), None)
+
+    def label(self, path: int) -> tuple[str, ...]:
+        """Return the region names of a call path from the root."""
+        return ("program",) if path < 0 else steps(self.tree, path)
+
+
+def difference_json(view: DifferenceView) -> dict[str, Any]:
+    """Return what differs: "before", "after", "configurations" (how many), "metrics", "same_effort", "effort", "times".
+
+    Each of "effort": "id", "parent", "depth", "path", "region", "start_and_end" as `quipu show --json` has them,
+    "metric", "configurations" (indices), "of", "point" (where they are the farthest apart), "before", "after", "ratio"
+    (null if it is new), "weight", "certain", "growth_before", "growth_after", "lines" (each "function",
+    "file", "line", "old_line", "metric", "before", "after", mean over ranks). Each of "times": "path", "metric", "before", "after" (means in seconds),
+    "ratio", "chance", "corrected", "significant", "testable", "repetitions".
+    """
+    return {
+        "format": "quipu-diff",
+        "schema": SCHEMA,
+        "before": view.before,
+        "after": view.after,
+        "configurations": view.configurations,
+        "notes": list(view.notes),
+        "metrics": [metric_json(metric) for metric in view.metrics.values()],
+        "same_effort": not view.effort,
+        "effort": [_effort(view, row) for row in view.effort],
+        "times": [_time(view, one) for one in view.times],
+    }
+
+
+def _effort(view: DifferenceView, row: EffortRow) -> dict[str, Any]:
+    one = row.difference
+    return {
+        **path_json(view.tree, one.path),
+        "metric": one.metric,
+        "configurations": list(one.configurations),
+        "of": one.of,
+        "point": {name: json_number(value) for name, value in row.point.items()},
+        "before": json_number(one.before),
+        "after": json_number(one.after),
+        "ratio": json_number(one.ratio),
+        "weight": json_number(row.weight),
+        "certain": one.certain,
+        "growth_before": row.growth_before,
+        "growth_after": row.growth_after,
+        "lines": [
+            {key: getattr(line, key) for key in ("function", "file", "line", "old_line", "metric")}
+            | {"before": json_number(line.before), "after": json_number(line.after)}
+            for line in row.lines
+        ],
+    }
+
+
+def _time(view: DifferenceView, one: TimeDifference) -> dict[str, Any]:
+    numbers = ("before", "after", "ratio", "chance", "corrected")
+    return {
+        "path": list(view.label(one.path)),
+        "metric": one.metric,
+        **{name: json_number(getattr(one, name)) for name in numbers},
+        "significant": one.significant,
+        "testable": one.testable,
+        "repetitions": list(one.repetitions),
+    }
+
+
+def by_path(rows: Sequence[EffortRow]) -> list[list[EffortRow]]:
+    """Return the rows of each call path, the call path with the largest part of the program that changed first."""
+    groups: dict[int, list[EffortRow]] = {}
+    for row in rows:
+        groups.setdefault(row.difference.path, []).append(row)
+    return sorted(groups.values(), key=lambda group: -max(row.weight for row in group))
