@@ -171,6 +171,12 @@ class CallTree:
         return np.asarray(np.nansum(exclusive[~self.start_and_end], axis=0))
 
 
+def mean_over_repetitions(values: FloatArray) -> FloatArray:
+    """Return the mean over the last axis of what was measured, NaN where nothing was."""
+    counts = np.count_nonzero(~np.isnan(values), axis=-1)
+    return np.asarray(np.where(counts, np.nansum(values, axis=-1) / np.maximum(counts, 1), np.nan), dtype=np.float64)
+
+
 def _add_measured(a: FloatArray, b: FloatArray) -> FloatArray:
     """Add two arrays; NaN counts as zero where the other is a number."""
     both = np.isnan(a) & np.isnan(b)

@@ -75,9 +75,9 @@ def difference_json(view: DifferenceView) -> dict[str, Any]:
 
     Each of "effort": "id", "parent", "depth", "path", "region", "start_and_end" as `quipu show --json` has them,
     "metric", "configurations" (indices), "of", "point" (where they are the farthest apart), "before", "after", "ratio"
-    (null if it is new), "weight", "certain", "growth_before", "growth_after", "lines" (each "function",
-    "file", "line", "old_line", "metric", "before", "after", mean over ranks). Each of "times": "path", "metric", "before", "after" (means in seconds),
-    "ratio", "chance", "corrected", "significant", "testable", "repetitions".
+    (null if it is new), "weight", "certain", "growth_before", "growth_after", "lines" (each "function", "file", "line",
+    "old_line", "metric", "before", "after", mean over ranks). Each of "times": "path", "metric", "before", "after"
+    (means in seconds), "ratio", "chance", "corrected", "significant", "testable", "repetitions".
     """
     return {
         "format": "quipu-diff",

@@ -37,6 +37,23 @@ class KernelRow:
     residual: float
 
 
+@dataclass(frozen=True)
+class KernelPanel:
+    """The kernels at a point as the report shows them: `place` is the point as text."""
+
+    place: str
+    facts: tuple[tuple[str, str], ...]
+    notes: tuple[str, ...]
+    rows: tuple[KernelRow, ...]
+
+
+def kernel_panel(model: ProgramModel, prediction: ProgramPrediction) -> KernelPanel:
+    """Return what the report shows of kernels at a point."""
+    facts = kernel_facts(model, prediction)
+    rows = shown(kernel_rows(model, prediction), False)
+    return KernelPanel(facts[0][1], tuple(facts[1:]), tuple(kernel_notes(model, prediction.point)), tuple(rows))
+
+
 def kernel_rows(model: ProgramModel, prediction: ProgramPrediction) -> list[KernelRow]:
     """Return all kernels and communication, the longest first."""
     whole = prediction.total.value

@@ -46,7 +46,7 @@ def command(
     The exit code is 3 if an expectation does not hold, or cannot be decided.
 
     \b
-    Example: quipu campaign small.toml && quipu check expectations.toml --sarif quipu.sarif
+    Example: quipu check expectations.toml --sarif quipu.sarif
              quipu check expectations.toml --update-baseline
     """
     from quipu.report.check_views import check_json

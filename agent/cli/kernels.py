@@ -66,7 +66,7 @@ def command(
     measured = load(experiment, over_ranks_of(over_ranks))
     point = point_of("--at", at, measured.parameters)
     chosen = "paper" if method == "paper" else "quipu"
-    model = model_program(measured, here, _clock(experiment), processes, size, share, chosen)  # type: ignore[arg-type]
+    model = model_program(measured, here, clock_of_runs(experiment), processes, size, share, chosen)  # type: ignore[arg-type]
     if on is not None and here is not None:
         model = moved(model, here, read_machine(on))
     prediction = model.at(point)
@@ -88,7 +88,7 @@ def command(
         say(f"{len(rows) - len(visible)} kernels with less than 0.05% of the time are not shown (--all shows them)")
 
 
-def _clock(experiment: Path) -> float | None:
+def clock_of_runs(experiment: Path) -> float | None:
     """Return the clock that runs were timed with, Hz; None for files of others, and if it is not known."""
     from ..merge.counters import clock_of
     from ..merge.experiment import find_runs

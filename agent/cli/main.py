@@ -8,6 +8,7 @@ for `quipu run` the code of the program if that failed.
 from __future__ import annotations
 
 import errno
+import importlib
 import os
 import sys
 from collections.abc import Sequence
@@ -16,31 +17,33 @@ import typer
 from quipu.modeling.errors import QuipuError
 from quipu.modeling.printable import printable
 
-from . import (
-    callgraph,
-    campaign,
-    check,
-    diagnose,
-    diff,
-    doctor,
-    export,
-    facts,
-    filter,
-    generate,
-    kernels,
-    machine,
-    merge,
-    model,
-    predict,
-    rates,
-    refine,
-    report,
-    run,
-    show,
-    suggest,
-    tensor,
-)
 from .options import CONTEXT
+
+COMMANDS = (
+    "run",
+    "campaign",
+    "merge",
+    "show",
+    "model",
+    "predict",
+    "diagnose",
+    "kernels",
+    "machine",
+    "check",
+    "diff",
+    "suggest",
+    "filter",
+    "refine",
+    "report",
+    "export",
+    "generate",
+    "rates",
+    "doctor",
+    "facts",
+    "callgraph",
+    "tensor",
+)
+"""The modules of this folder that are commands, in the order of the help."""
 
 # Typer has its own copy of click since 0.26, and uses the installed one before: the base class is found by name.
 _ClickException = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
@@ -77,8 +80,8 @@ An EXPERIMENT is a folder of runs, a file of Extra-P, or a folder of Cube profil
 """
 
 
-def application() -> typer.Typer:
-    """Return the command line with all its commands."""
+def application(only: str | None = None) -> typer.Typer:
+    """Return the command line with all its commands, or with one of them: what is not asked for is not imported."""
     app = typer.Typer(
         name="quipu",
         help=_HELP,
@@ -88,33 +91,12 @@ def application() -> typer.Typer:
         context_settings=CONTEXT,
     )
     app.callback()(_callback)
-    for module in (
-        run,
-        campaign,
-        merge,
-        show,
-        model,
-        predict,
-        diagnose,
-        kernels,
-        machine,
-        check,
-        diff,
-        suggest,
-        filter,
-        refine,
-        report,
-        export,
-        generate,
-        rates,
-        doctor,
-        facts,
-        callgraph,
-    ):
-        name = module.__name__.rsplit(".", 1)[-1]
-        settings = {**CONTEXT, **getattr(module, "CONTEXT", {})}
-        app.command(name, context_settings=settings)(module.command)
-    app.add_typer(tensor.application(), name="tensor")
+    for name in (only,) if only in COMMANDS else COMMANDS:
+        module = importlib.import_module(f".{name}", __package__)
+        if hasattr(module, "application"):
+            app.add_typer(module.application(), name=name)
+        else:
+            app.command(name, context_settings={**CONTEXT, **getattr(module, "CONTEXT", {})})(module.command)
     return app
 
 
@@ -136,7 +118,7 @@ def _callback(
 
 def run_command_line(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code; errors are printed as one message each."""
-    command = typer.main.get_command(application())
+    command = typer.main.get_command(application(next(iter(arguments), None)))
     try:
         try:
             with command.make_context("quipu", list(arguments) or ["--help"]) as context:

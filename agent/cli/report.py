@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
+from quipu.modeling.errors import UsageError
 
 from .options import over_ranks_of, point_of
 from .output import say, write_own
+
+if TYPE_CHECKING:
+    from quipu.modeling.experiment import Experiment
+    from quipu.report.kernel_views import KernelPanel
+    from quipu.report.views import Over
 
 
 def command(
@@ -17,6 +26,18 @@ def command(
     at: list[str] = typer.Option(
         [], "--at", metavar="NAME=NUMBER,...", help="Where ranking and diagnosis start; the report can change it."
     ),
+    against: Path | None = typer.Option(
+        None,
+        "--against",
+        metavar="B",
+        help="An earlier run, experiment or baseline: the flame graph shows what changed.",
+    ),
+    kernels: bool = typer.Option(
+        False, "--kernels", help="Also what limits each kernel, at the target of the diagnosis."
+    ),
+    machine: Path | None = typer.Option(
+        None, "--machine", metavar="FILE", help="Of --kernels: where it was measured, as quipu machine writes it."
+    ),
     over_ranks: str = typer.Option("mean", "--over-ranks", metavar="HOW", help="How ranks combine: mean, max, sum."),
     force: bool = typer.Option(False, "--force", help="Write over a file that is no report."),
 ) -> None:
@@ -24,6 +45,7 @@ def command(
 
     \b
     Example: quipu report heat -o heat.html --at p=1024,n=1e6
+             quipu report branch.runs --against main.runs -o branch.html
     """
     from quipu.modeling.analysis import analyze
     from quipu.modeling.behaviour import behaviour
@@ -36,8 +58,13 @@ def command(
     from ..merge.experiment import find_runs
     from .measurements import is_of_others, load
 
+    if machine is not None and not kernels:
+        raise UsageError("--machine belongs to --kernels")
     over = over_ranks_of(over_ranks)
     data = load(experiment, over)
+    before, notes = None, []
+    if against is not None:
+        before, data, notes = _compared(against, data, experiment, over)
     target = point_of("--at", at, data.parameters, partial=True)
     if is_of_others(experiment):
         facts = [("read from", str(experiment))]
@@ -48,12 +75,37 @@ def command(
         data,
         placed_models(models),
         facts=facts,
-        notes=oversubscription_notes(models),
+        notes=[*oversubscription_notes(models), *notes],
         target=target,
         observed=behaviour(data, models),
         slow=slowdowns(data, models.models("time")) if "time" in data.values and data.parameters else None,
+        kernels=_kernels(experiment, data, target, machine) if kernels else None,
+        against=before,
         subtitle=f"How {data.name} scales with {', '.join(data.parameters) or 'nothing: it has no parameters'}",
         footer=f"Quipu {quipu_version()}. Values of ranks: {over}.",
     )
     write_own(output, page, lambda old: 'id="quipu-data"' in old, "report", force)
     say(f"wrote {output}")
+
+
+def _compared(against: Path, data: Experiment, source: Path, over: Over) -> tuple[Experiment, Experiment, list[str]]:
+    """Return the earlier state and the experiment over the same call paths and configurations, and notes."""
+    from ..compare.sides import Side, paired
+    from .measurements import load_side
+
+    pair = paired(load_side(against, over), Side(str(source), data))
+    return replace(pair.before, name=str(against)), pair.after, [f"compared with {against}", *pair.notes]
+
+
+def _kernels(source: Path, data: Experiment, target: Mapping[str, float], machine: Path | None) -> KernelPanel:
+    """Return what limits each kernel where the diagnosis looks. Raises ModelingError if too little was measured."""
+    from quipu.modeling.diagnosis import scale_of
+    from quipu.modeling.kernels.model import model_program
+    from quipu.report.kernel_views import kernel_panel
+
+    from .kernels import clock_of_runs
+    from .measurements import read_machine
+
+    here = None if machine is None else read_machine(machine)
+    model = model_program(data, here, clock_of_runs(source))
+    return kernel_panel(model, model.at(dict(zip(data.parameters, scale_of(data, target), strict=True))))

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from quipu.modeling.analysis import Analysis
 from quipu.modeling.expectations import Outcome, order_text
-from quipu.modeling.experiment import CallTree, Experiment
+from quipu.modeling.experiment import CallTree, mean_over_repetitions
 from quipu.modeling.line_changes import LineChange, largest, line_changes
 from quipu.modeling.pmnf.model import Model
 from quipu.report.check_views import Cause
@@ -63,7 +63,7 @@ class PairLines:
 def changed(pair: Pair, outcome: Outcome, inclusive: bool) -> tuple[Cause, ...]:
     """Return which functions below a call path, and which of their lines, differ most from the baseline."""
     metric = outcome.expectation.metric
-    old, new = (_means(side, metric) for side in (pair.before, pair.after))
+    old, new = (mean_over_repetitions(side.values[metric]) for side in (pair.before, pair.after))
     nodes = _below(pair.after.tree, outcome.path) if inclusive else (outcome.path,)
     difference = np.nan_to_num(new - old)
     rows = {tuple(row): place for place, row in enumerate(pair.after.points.tolist())}
@@ -130,12 +130,6 @@ def _heaviest(side: Side, key: Key, metric: str) -> list[Cause]:
         Cause(f"  {_place(own.display, own.file, line)}: {percent(value / total)} of it", own.file, line)
         for value, own, line in rows
     ]
-
-
-def _means(experiment: Experiment, metric: str) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    values = experiment.values[metric]
-    counts = np.maximum(1, np.count_nonzero(~np.isnan(values), axis=2))
-    return np.asarray(np.nansum(values, axis=2) / counts, dtype=np.float64)
 
 
 def _below(tree: CallTree, path: int) -> tuple[int, ...]:

@@ -7,7 +7,8 @@ checked); "open" (upper over lower end of intervals that leave a value open);
 "target" and "scale" (one number per parameter: where the ranking and the diagnosis start); "slowdowns" (null: no
 diagnosis) and "blind" (what the diagnosis cannot see); "metrics"; "regions"; "region" and "parent" per call path;
 "start_and_end" (call paths that are no part of the program);
-"values" per metric and call path; "models"; "noise" and "changes" (report/behaviour.py). Values of a call path are one
+"values" per metric and call path; "against" (null, or the name of another experiment and its values, one number each);
+"models"; "noise" and "changes" (report/behaviour.py). Values of a call path are one
 number if they are the same everywhere, null if nothing was measured, else a list over configurations of one number,
 null, or the list of repetitions (null: not measured).
 """
@@ -23,7 +24,7 @@ from numpy.typing import NDArray
 from quipu.modeling.analysis import Analysis
 from quipu.modeling.behaviour import Behaviour
 from quipu.modeling.diagnosis import blind_spots, scale_of
-from quipu.modeling.experiment import Experiment, FloatArray, Metric
+from quipu.modeling.experiment import Experiment, FloatArray, Metric, mean_over_repetitions
 from quipu.modeling.extrapolation import FAR, OPEN
 from quipu.modeling.pmnf.changes import Change
 from quipu.modeling.pmnf.model import Factor, Model, Term
@@ -46,6 +47,7 @@ def report_data(
     target: Mapping[str, float],
     observed: Mapping[str, Sequence[Behaviour]],
     slow: Sequence[Slowdown] | None = None,
+    against: Experiment | None = None,
 ) -> dict[str, Any]:
     """Return the data of a report. `target`: where the ranking and the diagnosis start.
 
@@ -80,8 +82,20 @@ def report_data(
         "start_and_end": np.flatnonzero(experiment.tree.start_and_end).tolist(),
         "values": {name: _values(experiment.values[name][:, order, :], experiment.metrics[name]) for name in names},
         "models": [_model(entry, experiment.parameters, _ranges(points)) for entry in models],
+        "against": None if against is None else _against(against, order),
         "noise": beside["noise"],
         "changes": [_change(entry, experiment.parameters) for entry in beside["changes"]],
+    }
+
+
+def _against(before: Experiment, order: NDArray[np.int64]) -> dict[str, Any]:
+    """Return the name of another experiment over the same call paths and configurations, and means over repetitions."""
+    return {
+        "name": before.name,
+        "values": {
+            name: _values(mean_over_repetitions(values[:, order, :])[:, :, None], before.metrics[name])
+            for name, values in before.values.items()
+        },
     }
 
 

@@ -17,12 +17,30 @@ from quipu.modeling.experiment import Experiment
 from quipu.modeling.printable import printable
 from quipu.modeling.priors.slowdown import Slowdown
 
+from ..kernel_views import KernelPanel
 from ..model_views import diagnosis_facts
 from ..text import factor, number, percent, quantity
 from ..views import PlacedModel
 from .data import report_data
 
-_SCRIPTS = ("text.js", "base.js", "model.js", "tree.js", "plot.js", "detail.js", "noise.js", "diagnosis.js", "main.js")
+_SCRIPTS = (
+    "text.js",
+    "base.js",
+    "model.js",
+    "tree.js",
+    "plot.js",
+    "detail.js",
+    "noise.js",
+    "diagnosis.js",
+    "charts.js",
+    "stack.js",
+    "scaling.js",
+    "flame.js",
+    "accuracy.js",
+    "overview.js",
+    "export.js",
+    "main.js",
+)
 # What could end the element, start another one or a comment, or end a line for old parsers, as JSON escapes.
 _ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 _FINDINGS_STYLE = (
@@ -40,6 +58,8 @@ def html_report(
     target: Mapping[str, float] | None = None,
     observed: Mapping[str, Sequence[Behaviour]] | None = None,
     slow: Sequence[Slowdown] | None = None,
+    kernels: KernelPanel | None = None,
+    against: Experiment | None = None,
     subtitle: str = "",
     footer: str = "",
 ) -> str:
@@ -47,10 +67,11 @@ def html_report(
 
     facts: (label, text) pairs for the head: machine, dates, command. target: the point where the ranking and the
     diagnosis start. observed: noise and changes of behaviour, per metric and call path. slow: where time grows faster
-    than effort; None leaves the diagnosis out.
+    than effort; None leaves the diagnosis out. kernels: what limits each kernel. against: an earlier state over the
+    same call paths and configurations, to which the flame graph compares.
     The page holds a content security policy that allows its own script and style and nothing else.
     """
-    data = report_data(experiment, models, target or {}, observed or {}, slow)
+    data = report_data(experiment, models, target or {}, observed or {}, slow, against)
     script = Markup('\n(() => {\n"use strict";\n' + "".join(read_template(name) for name in _SCRIPTS) + "})();\n")
     counts = [max(column) for column in zip(*data["repetitions"].values(), strict=True)] or [0] * len(data["points"])
     points = [
@@ -66,6 +87,7 @@ def html_report(
         parameters=experiment.parameters,
         points=points,
         oversubscribed=any(data["oversubscribed"]),
+        kernels=kernels,
         data=Markup(script_json(data)),
         script=script,
         script_hash=content_hash(script),

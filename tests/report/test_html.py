@@ -169,7 +169,7 @@ def test_the_start_of_mpi_and_oversubscribed_points_in_a_browser(tmp_path: Path)
     total = sum(m.model.predict((32, 256)).value for m in models if m.metric == "time" and m.model and m.path != 5)
     assert f"<dt>program, time</dt><dd>{quantity(total, 's')}</dd>" in dom
     assert '<option value="15">' in dom and "p=16, n=256 (oversubscribed)</option>" in dom
-    plot = dom[dom.index('<div id="plot">') : dom.index('<table id="models">')]
+    plot = dom[dom.index('<div id="plot" ') : dom.index('<table id="models">')]
     assert plot.count('class="point oversubscribed"') > 1 and plot.count('class="point"') > 1
 
 
@@ -220,7 +220,7 @@ def test_noise_and_changes_of_behaviour_in_a_browser(tmp_path: Path) -> None:
     page.write_text(instrumented(html_report(experiment, models, observed=observed), script), encoding="utf-8")
     dom, console = document(page, tmp_path / "profile")
     assert console == ""
-    plot = dom[dom.index('<div id="plot">') : dom.index('<table id="models">')]
+    plot = dom[dom.index('<div id="plot" ') : dom.index('<table id="models">')]
     assert plot.count('class="gap"') == 1 and plot.count('class="part"') == 2
     models_table = dom[dom.index('<table id="models">') : dom.index('id="ranking"')]
     assert "changes from p=4 to p=8: " in models_table

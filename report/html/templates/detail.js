@@ -88,6 +88,7 @@ function startPlotControls() {
       select.addEventListener("change", () => {
         state.fixed[at] = Number(select.value);
         drawPlot();
+        drawProgram({ fixed: true });
       });
       return [element("label", {}, `${name} = `, select), " "];
     });
@@ -100,6 +101,7 @@ function startPlotControls() {
     byId("logx").checked = spread(values[state.axis]);
     drawFixed();
     drawPlot();
+    drawProgram({ axis: true });
   });
   for (const id of ["logx", "logy", "extend"]) byId(id).addEventListener("change", drawPlot);
   drawFixed();
@@ -225,5 +227,6 @@ function startRanking() {
   targetInputs(byId("target"), state.target, () => {
     drawRanking();
     if (byId("extend").checked) drawPlot();
+    if (state.target.every((value) => value > 0)) drawProgram({ target: true });
   });
 }

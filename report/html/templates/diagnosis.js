@@ -106,7 +106,10 @@ function startDiagnosis() {
   if (!DATA.slowdowns) return;
   byId("blind").replaceChildren(...DATA.blind.map((note) => element("p", { class: "note" }, note)));
   state.scale = DATA.scale.slice();
-  targetInputs(byId("scale"), state.scale, drawDiagnosis);
+  targetInputs(byId("scale"), state.scale, () => {
+    drawDiagnosis();
+    drawOverview();
+  });
   onChange((update) => {
     if ("path" in update) markChosen("findings");
   });

@@ -34,6 +34,56 @@ function startControls() {
   });
 }
 
+// Sections of the whole program are drawn while they are in view; what is out of view is drawn when it comes into it.
+const SECTIONS = [
+  ["overview", drawOverview],
+  ["flame", drawFlame],
+  ["stack-card", drawStack],
+  ["scaling", () => byId("scaling").hidden || drawScaling()],
+  ["communication", drawCommunication],
+  ["accuracy", drawAccuracy],
+];
+const inView = new Set();
+const stale = new Set();
+
+function drawStale() {
+  for (const [name, draw] of SECTIONS)
+    if (stale.has(name) && inView.has(name)) {
+      stale.delete(name);
+      draw();
+    }
+}
+
+// Another call path alone only moves marks.
+function drawProgram(update) {
+  if ("path" in update && Object.keys(update).length === 1) {
+    markFrame();
+    stale.add("accuracy");
+  } else for (const [name] of SECTIONS) stale.add(name);
+  drawStale();
+}
+
+function watchSections() {
+  const observer = new window.IntersectionObserver((entries) => {
+    for (const entry of entries) {
+      if (entry.isIntersecting) inView.add(entry.target.id);
+      else inView.delete(entry.target.id);
+    }
+    drawStale();
+  }, { rootMargin: "200px" });
+  for (const [name] of SECTIONS) {
+    stale.add(name);
+    observer.observe(byId(name));
+  }
+  const drawAll = () => {
+    for (const [name] of SECTIONS) inView.add(name);
+    drawStale();
+  };
+  window.addEventListener("beforeprint", drawAll);
+  onChange(drawProgram);
+  window.addEventListener("resize", () => drawProgram({ width: true }));
+}
+
 startControls();
 if (DATA.parent.length && DATA.metrics.length) {
   startPlotControls();
@@ -46,5 +96,10 @@ if (DATA.parent.length && DATA.metrics.length) {
   drawRanking();
   startDiagnosis();
   drawNoise();
+  startFlame();
+  startStack();
+  startScaling();
+  watchSections();
+  startExport();
 } else byId("tree-status").textContent = "nothing was measured";
 document.documentElement.dataset.ready = "true";

@@ -40,7 +40,7 @@ function measuredPoints(axis, fixed) {
 }
 
 // Predictions that may be made for a curve: below a call path with many others, fewer places get an interval of their own.
-const MOST_PREDICTIONS = 100000;
+const MOST_PREDICTIONS = 20000;
 
 function curveOf(axis, fixed, low, high, log, count) {
   const set = modelsOf(state.metric);
@@ -112,7 +112,7 @@ function drawPlot() {
   const x = axisOf(logX ? low / pad : low - pad, logX ? high * pad : high + pad, logX, FRAME.left, width - FRAME.right);
   const y = axisOf(bottom, top, logY, height - FRAME.bottom, FRAME.top);
   if (new Set(column).size <= 12) x.ticks = [...new Set(column)].sort((a, b) => a - b).concat(reach > measuredHigh ? [reach] : []);
-  drawAxes(svg, x, y, width, height, axis);
+  drawAxes(svg, x, y, width, height, DATA.parameters[axis], (value) => quantity(value, metricByName.get(state.metric).unit));
   drawCurve(svg, curve, x, y, measuredLow, measuredHigh, height);
   drawBeyond(svg, x, axis, reach, width, measuredHigh);
   drawChange(svg, x, y, axis, state.fixed, height);
@@ -136,13 +136,12 @@ function tip(axis, at, value) {
   return `${DATA.parameters[axis]} = ${numberText(at)}: ${quantity(value, metricByName.get(state.metric).unit)}`;
 }
 
-function drawAxes(svg, x, y, width, height, axis) {
-  const unit = metricByName.get(state.metric).unit;
+function drawAxes(svg, x, y, width, height, label, yText, xText = numberText) {
   let last = -Infinity;
   for (const tick of x.ticks) {
     const at = x.place(tick);
     svg.append(shape("line", { class: "grid", x1: at, x2: at, y1: FRAME.top, y2: height - FRAME.bottom }));
-    const text = numberText(Number(tick.toPrecision(10)));
+    const text = xText(Number(tick.toPrecision(10)));
     const half = text.length * 3.6;
     if (at - half < last + 6) continue;
     last = at + half;
@@ -151,11 +150,11 @@ function drawAxes(svg, x, y, width, height, axis) {
   for (const tick of y.ticks) {
     const at = y.place(tick);
     svg.append(shape("line", { class: "grid", x1: FRAME.left, x2: width - FRAME.right, y1: at, y2: at }));
-    svg.append(shape("text", { x: FRAME.left - 7, y: at + 4, "text-anchor": "end" }, quantity(Number(tick.toPrecision(10)), unit)));
+    svg.append(shape("text", { x: FRAME.left - 7, y: at + 4, "text-anchor": "end" }, yText(Number(tick.toPrecision(10)))));
   }
   svg.append(shape("line", { class: "axis", x1: FRAME.left, x2: width - FRAME.right, y1: height - FRAME.bottom, y2: height - FRAME.bottom }));
   svg.append(shape("line", { class: "axis", x1: FRAME.left, x2: FRAME.left, y1: FRAME.top, y2: height - FRAME.bottom }));
-  svg.append(shape("text", { x: (FRAME.left + width - FRAME.right) / 2, y: height - 6, "text-anchor": "middle" }, DATA.parameters[axis]));
+  svg.append(shape("text", { x: (FRAME.left + width - FRAME.right) / 2, y: height - 6, "text-anchor": "middle" }, label));
 }
 
 function drawCurve(svg, curve, x, y, measuredLow, measuredHigh, height) {
@@ -191,6 +190,11 @@ function drawLegend(svg, width, { dedicated, oversubscribed, several, model, ban
   if (several) entries.push([shape("circle", { class: "mean", cx: 8, cy: 0, r: 5 }), "mean"]);
   if (model) entries.push([shape("line", { class: "curve", x1: 0, x2: 17, y1: 0, y2: 0 }), "model"]);
   if (model && band) entries.push([shape("rect", { class: "band", x: 0, width: 17, y: -5, height: 10 }), "90 % interval"]);
+  placeLegend(svg, width, entries);
+}
+
+// Samples and texts in a line above a plot.
+function placeLegend(svg, width, entries) {
   let [left, line] = [FRAME.left, 10];
   for (const [sample, text] of entries) {
     const room = 34 + text.length * 6.2;

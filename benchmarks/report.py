@@ -1,0 +1,178 @@
+"""What a person meets: size and speed of the report, its accessibility, and how long commands take to start.
+
+The last line is one JSON object: `bytes_500` (a report of 500 call paths), `interaction_ms_5000` (the slowest of what a
+person does in one of 5,000, until the page is drawn anew), `axe_violations` (what axe-core finds against WCAG 2.1 AA,
+in both themes), `startup_ms` (per command the fastest of several `--help`), and `interactions` (each in ms).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import queue
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+from npm_packages import installed
+from quipu.report.html import html_report
+from report_opening import planted
+
+_COMMANDS = (
+    "",
+    "run",
+    "show",
+    "model",
+    "predict",
+    "diagnose",
+    "report",
+    "check",
+    "diff",
+    "export",
+    "campaign",
+    "tensor",
+)
+_INTERACTIONS = """
+const times = { opening: Math.round(performance.now()) };
+const select = (id, value) => {
+  const node = document.getElementById(id);
+  node.value = value;
+  node.dispatchEvent(new Event(node.tagName === 'SELECT' ? 'change' : 'input'));
+};
+const timed = (name, work) => {
+  const began = performance.now();
+  work();
+  document.body.offsetHeight;
+  times[name] = Math.round(performance.now() - began);
+};
+setTimeout(() => {
+  timed('path', () => document.querySelectorAll('#tree .row')[1].click());
+  timed('metric', () => select('metric', 'blocks'));
+  timed('metric back', () => select('metric', 'time'));
+  timed('scope', () => select('scope', 'exclusive'));
+  timed('configuration', () => select('configuration', '3'));
+  timed('target', () => {
+    const one = document.querySelector('#target input');
+    one.value = '4096';
+    one.dispatchEvent(new Event('input'));
+  });
+  timed('axis', () => select('axis', '1'));
+  timed('search', () => select('search', 'step12'));
+  timed('search back', () => select('search', ''));
+  timed('flame', () => select('flame-kind', 'flame'));
+  timed('flame at target', () => select('flame-values', 'target'));
+  const frame = document.querySelectorAll('#flame-graph .frame')[1];
+  timed('zoom', () => frame.dispatchEvent(new MouseEvent('dblclick', { bubbles: true })));
+  timed('fold', () => document.getElementById('collapse').click());
+  timed('unfold', () => document.getElementById('expand').click());
+  give(times);
+}, 1500);
+"""
+_AXE = """
+window.dispatchEvent(new Event('beforeprint'));
+axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'] }).then((found) => {
+  give(found.violations.map((one) =>
+    [one.id, one.help, one.nodes.length, one.nodes[0].html.slice(0, 200), one.nodes[0].failureSummary]));
+});
+"""
+
+
+class _Served(BaseHTTPRequestHandler):
+    """Serves one page, and takes what its script sends back."""
+
+    page = b""
+    found: queue.Queue[bytes] = queue.Queue()
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.end_headers()
+        self.wfile.write(self.page)
+
+    def do_POST(self) -> None:
+        self.found.put(self.rfile.read(int(self.headers["Content-Length"])))
+        self.send_response(204)
+        self.end_headers()
+
+    def log_message(self, *_arguments: object) -> None:
+        """Say nothing."""
+
+
+def found_in(page: str, script: str, folder: Path, browser: str, theme: str = "light") -> object:
+    """Return what a script at the end of the page gives to `give`."""
+    start = page.index("<meta http-equiv")
+    page = page[:start] + page[page.index(">", start) + 1 :]
+    page = page.replace('<html lang="en">', f'<html lang="en" data-theme="{theme}">', 1)
+    give = "const give = (found) => fetch('/found', { method: 'POST', body: JSON.stringify(found) });"
+    _Served.page = page.replace("</body>", f"<script>{give}{script}</script></body>").encode()
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Served) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        flags = ["--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0", "--window-size=1400,900"]
+        words = [browser, *flags, f"--user-data-dir={folder / 'profile'}", f"http://127.0.0.1:{server.server_port}/"]
+        with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
+            try:
+                return json.loads(_Served.found.get(timeout=200))
+            finally:
+                running.terminate()
+                server.shutdown()
+
+
+def violations(page: str, folder: Path, browser: str) -> list[list[object]]:
+    """Return what axe-core finds in both themes: rule, help, how often, the first element, what to do."""
+    script = (installed() / "axe-core" / "axe.min.js").read_text(encoding="utf-8").replace("</script", "<\\/script")
+    found: list[list[object]] = []
+    for theme in ("light", "dark"):
+        entries = found_in(page, script + _AXE, folder, browser, theme)
+        assert isinstance(entries, list)
+        found += [[theme, *entry] for entry in entries]
+    return found
+
+
+def startup(repetitions: int) -> dict[str, int]:
+    """Return per command how long `quipu COMMAND --help` takes at best, in ms."""
+    program = Path(sys.executable).with_name("quipu")
+    result = {}
+    for command in _COMMANDS:
+        times = []
+        for _ in range(repetitions):
+            began = time.perf_counter()
+            subprocess.run([program, *([command] if command else []), "--help"], capture_output=True, check=True)
+            times.append(time.perf_counter() - began)
+        result[command or "quipu"] = round(1000 * min(times))
+    return result
+
+
+def main() -> None:
+    """Write the pages, use them, print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--browser", default="chromium")
+    parser.add_argument("--repetitions", type=int, default=5, help="of each start of a command")
+    chosen = parser.parse_args()
+    pages = {}
+    for paths in (500, 5000):
+        experiment, models = planted(paths)
+        pages[paths] = html_report(experiment, models, target={"p": 1024})
+    with tempfile.TemporaryDirectory() as folder:
+        found = found_in(pages[5000], _INTERACTIONS, Path(folder), chosen.browser)
+        wrong = violations(pages[500], Path(folder), chosen.browser)
+    assert isinstance(found, dict)
+    for entry in wrong:
+        print(*entry, sep=" | ", file=sys.stderr)
+    times = {name: value for name, value in found.items() if name != "opening"}
+    figures = {
+        "bytes_500": len(pages[500].encode()),
+        "interaction_ms_5000": max(times.values()),
+        "axe_violations": len(wrong),
+        "startup_ms": startup(chosen.repetitions),
+        "opening_ms_5000": found["opening"],
+        "interactions": times,
+    }
+    print(json.dumps(figures))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,64 @@
+// What the charts of the whole program share: lines of points over one parameter, layers, legends.
+
+const MOST_EVALUATIONS = 400000;
+
+// The exclusive models of a metric of the program, by call path.
+const programModels = (metric) => [...modelsOf(metric).own].filter(([path]) => !isStartOrEnd[path]);
+const valueAt = (model, point) => Math.max(0, evaluate(model, point));
+
+function programAt(metric, point) {
+  let sum = 0;
+  for (const [, model] of programModels(metric)) sum += valueAt(model, point);
+  return sum;
+}
+
+const totalsCache = new Map();
+
+// The measured program at each configuration: mean over repetitions, NaN where it was not measured.
+function measuredTotals(metric) {
+  if (!totalsCache.has(metric)) totalsCache.set(metric, DATA.points.map((_, configuration) => {
+    const lists = DATA.parent.map((_p, path) => (isStartOrEnd[path] ? [] : repetitions(metric, path, configuration)));
+    const sums = [];
+    for (const list of lists) combineInto(sums, list, false);
+    return mean(sums);
+  }));
+  return totalsCache.get(metric);
+}
+
+// Places from the lowest measured value of a parameter to the target, others as in `fixed`.
+function placesOver(axis, fixed, reach, parts) {
+  const column = DATA.points.map((point) => point[axis]);
+  const low = Math.min(...column);
+  const high = Math.max(...column, reach > 0 ? reach : 0);
+  const steps = Math.max(8, Math.min(48, Math.floor(MOST_EVALUATIONS / Math.max(1, parts))));
+  const log = low > 0 && high / low >= 8;
+  return Array.from({ length: steps + 1 }, (_, k) => {
+    const point = fixed.slice();
+    point[axis] = log ? low * (high / low) ** (k / steps) : low + ((high - low) * k) / steps;
+    return point;
+  });
+}
+
+function chartFrame(id) {
+  const svg = byId(id);
+  const width = Math.max(300, Math.min(900, svg.parentNode.clientWidth || 600));
+  const height = width < 460 ? 250 : 300;
+  svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+  svg.replaceChildren();
+  return { svg, width, height };
+}
+
+function emptyChart({ svg, width, height }, text) {
+  svg.append(shape("text", { x: width / 2, y: height / 2, "text-anchor": "middle" }, text));
+  svg.setAttribute("aria-label", text);
+}
+
+function axesFor({ svg, width, height }, [low, high], [bottom, top], { logX, logY, label, unit, xUnit, percentages }) {
+  const x = axisOf(low, high, logX, FRAME.left, width - FRAME.right);
+  const y = axisOf(bottom, top, logY, height - FRAME.bottom, FRAME.top);
+  drawAxes(svg, x, y, width, height, label, (value) => (percentages ? percent(value, 0) : quantity(value, unit)), xUnit ? (value) => quantity(value, xUnit) : numberText);
+  return { x, y };
+}
+
+const pathOf = (x, y, list) => list.map(([a, b], at) => `${at ? "L" : "M"}${x.place(a).toFixed(1)} ${y.place(b).toFixed(1)}`).join("");
+const isSpread = (low, high) => low > 0 && high / low >= 8;

@@ -1,0 +1,121 @@
+// The first screen: what limits the program at the target, and what to do about it.
+
+const ADVICE = {
+  waiting: (one) => `ranks wait in ${one}: balance the work before it, post receives earlier, or let communication overlap with computing`,
+  contention: (one) => `${one} slows down as ranks are added, though its work does not grow: fewer ranks per node, fewer or larger messages, or another algorithm of the collective`,
+  "cache effects": (one) => `${one} falls out of the caches as its data grows: block or fuse its loops, or make its data smaller`,
+};
+const MOST_ADVICE = 4;
+const WORTH = 0.05; // parts of the program that are worth an item
+
+const overviewPoint = () => (DATA.slowdowns && state.scale ? state.scale : state.target);
+
+// The program at a point with its interval, from the models of the metric.
+function programPrediction(metric, point) {
+  const set = modelsOf(metric);
+  return set.combined(set.predictions("exclusive", point).filter((_, path) => !isStartOrEnd[path]));
+}
+
+function overviewFacts(metric, point, findings) {
+  const unit = metricByName.get(metric).unit;
+  const program = programPrediction(metric, point);
+  const facts = [];
+  if (program) facts.push([`${metric} there`, withInterval(program, unit)]);
+  const sums = measuredTotals(metric);
+  const longest = sums.reduce((best, value, at) => (value > (sums[best] ?? -1) ? at : best), 0);
+  if (sums[longest] > 0) facts.push([`largest measured`, `${quantity(sums[longest], unit)} at ${pointText(DATA.parameters, DATA.points[longest])}`]);
+  if (metric === "time" && RANKS >= 0) {
+    const lowest = Math.min(...DATA.points.map((one) => one[RANKS]));
+    const base = programAt(metric, point.map((value, at) => (at === RANKS ? lowest : value)));
+    const there = programAt(metric, point);
+    if (base > 0 && there > 0) {
+      const weak = isWeak();
+      const efficiency = weak ? base / there : (base * lowest) / (there * point[RANKS]);
+      facts.push([`${weak ? "weak" : "strong"} scaling efficiency`, `${percent(efficiency, 0)} of p=${numberText(lowest)}`]);
+    }
+  }
+  const lost = findings.reduce((sum, one) => sum + one.lost, 0);
+  if (program && lost > 0) facts.push(["lost on what grows faster than effort", `${quantity(lost, "s")}, ${percent(lost / (lost + fromEffortTotal(point)), 0)}`]);
+  return facts;
+}
+
+function fromEffortTotal(point) {
+  return fromEffort(point).reduce((sum, value, path) => (isStartOrEnd[path] ? sum : sum + value), 0);
+}
+
+// Call paths with most of the program there, largest first: [path, share there, share at the largest configuration].
+function heaviest(metric, point) {
+  const values = programModels(metric).map(([path, model]) => [path, valueAt(model, point)]);
+  const whole = values.reduce((sum, [, value]) => sum + value, 0);
+  const now = meansAt(metric, "exclusive", state.configuration);
+  const measured = measuredTotals(metric)[state.configuration];
+  return values.sort((a, b) => b[1] - a[1]).slice(0, 3).map(([path, value]) => [path, whole > 0 ? value / whole : 0, measured > 0 ? (now[path] || 0) / measured : NaN]);
+}
+
+function linkTo(path, metric) {
+  const button = element("button", { type: "button", class: "link", title: regionOf(path).display }, regionOf(path).short);
+  button.addEventListener("click", () => {
+    byId("metric").value = metric;
+    choose({ metric });
+    openPath(path);
+    byId("detail").scrollIntoView({ block: "nearest" });
+  });
+  return button;
+}
+
+function adviceItems(metric, point, findings, top) {
+  const items = [];
+  const whole = findings.reduce((sum, one) => sum + one.lost, 0) + (findings.length ? fromEffortTotal(point) : 0);
+  const said = new Set();
+  for (const one of findings.filter((own) => own.lost >= WORTH * whole).slice(0, MOST_ADVICE)) {
+    said.add(one.path);
+    const what = (ADVICE[one.cause] || ((name) => `${name} takes longer per effort`))(regionOf(one.path).short);
+    items.push([linkTo(one.path, "time"), ` loses ${quantity(one.lost, "s")} (${percent(one.lost / whole, 0)}) there: ${what}.`]);
+  }
+  for (const [path, share] of top) {
+    if (items.length >= MOST_ADVICE || said.has(path) || share < 2 * WORTH) continue;
+    const model = modelsOf(metric).own.get(path);
+    items.push([linkTo(path, metric), ` takes ${percent(share, 0)} there and grows as `, formulaNode(model), `: ${remedyOf(path, metric, model)}.`]);
+  }
+  return items;
+}
+
+// What helps a call path that takes long, but no longer than its effort explains.
+function remedyOf(path, metric, model) {
+  if (metric === "time" && metricByName.has("wait_time")) {
+    const [waiting, all] = ["wait_time", "time"].map((name) => meansAt(name, "exclusive", state.configuration)[path]);
+    if (waiting > 0.5 * all) return `${percent(waiting / all, 0)} of it is waiting for other ranks: balance the work before it, or overlap it with computing`;
+  }
+  if (regionOf(path).kind === "mpi") return "fewer or larger messages, calls that are made once instead of each time, or overlap with computing help";
+  return model.terms.length ? "an algorithm of lower order, or less work, helps; a faster machine only by a factor" : "it does not grow: only making it faster helps";
+}
+
+// What to measure before the above is believed.
+function doubts(point) {
+  const items = DATA.blind.map((note) => [`Measure more: ${note}.`]);
+  const beyond = timesBeyond(point, DATA.ranges);
+  if (isFar(beyond)) items.push([`Measure nearer: the target is ${beyondText(beyond)} beyond what was measured, and predictions are checked up to ${DATA.far} times beyond. `, element("code", {}, `quipu suggest … --target ${DATA.parameters.map((name, at) => `${name}=${numberText(point[at])}`).join(",")}`), " says what to run."]);
+  if (DATA.oversubscribed.every(Boolean) && DATA.oversubscribed.length) items.push(["Measure on more processors: every run had more ranks than processors, so that its times contain waiting for one."]);
+  return items;
+}
+
+function drawOverview() {
+  const point = overviewPoint();
+  const metric = metricByName.has("time") && modelsOf("time").own.size ? "time" : state.metric;
+  const right = point.every((value) => value > 0) && modelsOf(metric).own.size > 0 && metricByName.get(metric).over_locations !== "max";
+  byId("overview-title").textContent = right && DATA.parameters.length ? `What limits the program at ${pointText(DATA.parameters, point)}` : "What the program does";
+  const top = right ? heaviest(metric, point) : [];
+  const findings = right && metric === "time" && DATA.slowdowns ? findingsAt(point).filter((one) => one.lost > 0) : [];
+  const facts = right ? overviewFacts(metric, point, findings) : [];
+  byId("overview-facts").replaceChildren(...facts.map(([label, text]) => element("div", {}, element("dt", {}, label), element("dd", {}, text))));
+  const verdict = byId("overview-verdict");
+  if (!top.length) verdict.replaceChildren(right ? "nothing grows" : `There is no model of ${metric} to predict with: the tree below shows what was measured.`);
+  else {
+    const [path, share, now] = top[0];
+    const before = Number.isFinite(now) ? `, ${percent(now, 0)} at the configuration that is shown` : "";
+    verdict.replaceChildren("Most of the ", metric, " is in ", linkTo(path, metric), `: ${percent(share, 0)} there${before}.`, ...(top[1] && top[1][1] >= WORTH ? [" Then ", linkTo(top[1][0], metric), ` with ${percent(top[1][1], 0)}.`] : []));
+  }
+  const items = [...adviceItems(metric, point, findings, top), ...(right ? doubts(point) : [])];
+  byId("overview-advice").replaceChildren(...items.map((parts) => element("li", {}, ...parts)));
+  byId("overview-todo").hidden = !items.length;
+}

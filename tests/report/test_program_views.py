@@ -1,0 +1,185 @@
+"""The views of the whole program in a browser: overview, flame graph, layers, scaling, communication, export."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from npm_packages import installed
+from quipu.modeling.experiment import CallTree, Experiment
+from quipu.report.html import html_report
+
+from .browser import document, instrumented
+from .planted import HOSTILE, planted
+
+TARGET = {"p": 1024, "n": 256}
+
+
+def seen(page: str, script: str, folder: Path) -> Any:
+    """Return what a script at the end of the page calls `give` with, all sections drawn; nothing may be said."""
+    file = folder / "page.html"
+    give = "const give = (found) => { document.documentElement.dataset.found = JSON.stringify(found); };"
+    draw = "setTimeout(() => { window.dispatchEvent(new Event('beforeprint')); work(); }, 200);"
+    file.write_text(instrumented(page, f"{give} const work = () => {{ {script} }}; {draw}"), encoding="utf-8")
+    dom, console = document(file, folder / "profile")
+    assert console == ""
+    assert "<img" not in dom[: dom.index("<script")]
+    match = re.search(r'data-found="([^"]*)"', dom[: dom.index("<head")])
+    assert match is not None
+    return json.loads(html.unescape(match[1]))
+
+
+def report(against: Experiment | None = None, **changes: Any) -> str:
+    experiment, models = planted()
+    return html_report(replace(experiment, **changes), models, target=TARGET, against=against)
+
+
+TEXTS = """
+const all = (selector) => [...document.querySelectorAll(selector)];
+const text = (id) => document.getElementById(id).textContent.replace(/\\s+/g, ' ').trim();
+const ids = ['overview-title', 'overview-verdict', 'overview-facts', 'overview-advice', 'stack-status', 'stack-legend',
+  'scaling-status', 'communication-status', 'operations', 'accuracy-status', 'frame-status'];
+give(Object.fromEntries([...ids.map((id) => [id, text(id)]), ['layers', all('#stack .layer').length],
+  ['frames', all('#flame-graph .frame').map((one) => Number(one.dataset.path))],
+  ['ideal', document.querySelectorAll('#speedup .ideal, #efficiency .ideal').length]]));
+"""
+
+
+def test_the_views_say_what_the_models_say(tmp_path: Path) -> None:
+    found = seen(report(), TEXTS, tmp_path)
+    assert found["overview-title"] == "What limits the program at p=1024, n=256"
+    assert "MPI_Sendrecv" in found["overview-verdict"]
+    assert "time there" in found["overview-facts"]
+    assert "scaling efficiency" in found["overview-facts"]
+    assert "grows as" in found["overview-advice"]
+    assert "Measure nearer" in found["overview-advice"]
+    assert found["stack-status"].startswith("heat::sweep")
+    assert "has taken over at p=1024" in found["stack-status"]
+    assert found["layers"] == 9
+    assert "all others" in found["stack-legend"]
+    assert found["scaling-status"].startswith("strong scaling at n=256, relative to p=1: efficiency ")
+    assert found["operations"].startswith("operationvisitsbytes sent")
+    assert "MPI_Allreduce1 call path" in found["operations"]
+    assert "half of " in found["accuracy-status"]
+    assert found["frames"][0] == 0
+    assert 3 in found["frames"]
+    assert found["ideal"] >= 2
+
+
+def test_nothing_to_show_is_said(tmp_path: Path) -> None:
+    experiment, _ = planted()
+    values = {"comm_size": experiment.values["comm_size"]}
+    page = html_report(replace(experiment, values=values), [])
+    ids = "['overview-verdict', 'stack', 'flame-graph', 'accuracy-plot']"
+    script = f"give({ids}.map((id) => document.getElementById(id).textContent))"
+    verdict, stack, flame, accuracy = seen(page, script, tmp_path)
+    assert verdict.startswith("There is no model of comm_size")
+    assert "does not add up" in stack
+    assert "does not add up" in flame
+    assert "no models of comm_size" in accuracy
+    empty = Experiment("e", (), np.zeros((1, 0)), CallTree((), np.zeros(0, int), np.zeros(0, int)), {}, {})
+    assert "nothing was measured" in document_of(html_report(empty, []), tmp_path)
+
+
+def document_of(page: str, folder: Path) -> str:
+    file = folder / "empty.html"
+    file.write_text(page, encoding="utf-8")
+    dom, console = document(file, folder / "profile")
+    assert console == ""
+    return dom
+
+
+KEYS = """
+const frames = document.getElementById('frames');
+const press = (key) => {
+  frames.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }));
+  return document.querySelector('#flame-graph .chosen')?.dataset.path;
+};
+const found = [press('ArrowDown'), press('ArrowRight'), press('Enter')];
+found.push(document.querySelectorAll('#flame-graph .frame').length, document.getElementById('flame-reset').disabled);
+press('Escape');
+found.push(document.getElementById('flame-reset').disabled, document.getElementById('crumbs').textContent);
+give(found);
+"""
+
+
+def test_the_flame_graph_obeys_the_keyboard(tmp_path: Path) -> None:
+    first, second, zoomed, frames, off, reset, crumbs = seen(report(), KEYS, tmp_path)
+    assert len({first, second}) == 2
+    assert zoomed == second
+    assert (off, reset) == (False, True)
+    assert frames < 8
+    assert crumbs.startswith("main → ")
+
+
+def test_two_experiments_are_compared_frame_by_frame(tmp_path: Path) -> None:
+    experiment, _ = planted()
+    values = {name: list_of.copy() for name, list_of in experiment.values.items()}
+    values["time"][1] *= 0.25
+    before = replace(experiment, values=values, name=f"before {HOSTILE}")
+    script = """
+    const frames = [...document.querySelectorAll('#flame-graph .frame')];
+    const kinds = Object.fromEntries(frames.map((one) => [one.dataset.path, one.firstChild.getAttribute('class')]));
+    const table = document.getElementById('differences');
+    give([kinds, table.hidden, table.querySelector('tbody tr').textContent,
+      document.getElementById('flame-legend').hidden, document.getElementById('flame-title').textContent]);
+    """
+    kinds, hidden, first, no_legend, title = seen(report(before), script, tmp_path)
+    assert kinds["1"] == "d4"
+    assert kinds["2"] == "d0"
+    assert (hidden, no_legend) == (False, False)
+    assert first.startswith("heat::sweep")
+    assert first.endswith("4×")
+    assert HOSTILE in title
+
+
+EXPORT = """
+const saved = [];
+const real = URL.createObjectURL;
+URL.createObjectURL = (blob) => { saved.push(blob); return real.call(URL, blob); };
+HTMLAnchorElement.prototype.click = function () { saved.push(this.download); };
+for (const [id, at] of [['stack-card', 0], ['stack-card', 1], ['communication', 0]])
+  document.querySelectorAll('#' + id + ' .export button')[at].click();
+setTimeout(async () => {
+  const texts = [];
+  for (const one of saved)
+    texts.push(typeof one === 'string' ? one : one.type.startsWith('image/png') ? one.size : await one.text());
+  give(texts);
+}, 800);
+"""
+
+
+def test_plots_and_tables_are_saved(tmp_path: Path) -> None:
+    saved = seen(report(), EXPORT, tmp_path)
+    names = [one for one in saved if isinstance(one, str) and re.fullmatch(r"heat-\S+\.(svg|png|csv)", one)]
+    assert sorted(name.rpartition(".")[2] for name in names) == ["csv", "png", "svg"]
+    (picture,) = [one for one in saved if isinstance(one, str) and one.startswith("<svg")]
+    assert "class=" not in picture.split("<title>")[0]
+    assert 'fill="rgb(' in picture
+    assert any(isinstance(one, int) and one > 2000 for one in saved)
+    (table,) = [one for one in saved if isinstance(one, str) and one.startswith('"operation"')]
+    assert table.endswith("\r\n")
+    assert len({line.count('","') for line in table.splitlines()}) == 1
+
+
+AXE = """
+axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'] }).then((found) =>
+  give(found.violations.map((one) => [one.id, one.nodes[0].html.slice(0, 200)])));
+"""
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing(theme: str, tmp_path: Path) -> None:
+    experiment, _ = planted()
+    axe = (installed() / "axe-core" / "axe.min.js").read_text(encoding="utf-8").replace("</script", "<\\/script")
+    page = report(replace(experiment, name="before")).replace(
+        '<html lang="en">', f'<html lang="en" data-theme="{theme}">'
+    )
+    page = page.replace("</body>", f"<script>{axe}</script></body>")
+    assert seen(page, AXE, tmp_path) == []
