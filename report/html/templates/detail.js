@@ -26,7 +26,7 @@ function drawRegion() {
 }
 
 // Errors of sums over more call paths are filled in when the rest is drawn.
-const LATER = 2000;
+const LATER = 200;
 
 function drawModels() {
   const rows = [];

@@ -24,7 +24,7 @@ function overviewFacts(metric, point, findings) {
   const sums = measuredTotals(metric);
   const longest = sums.reduce((best, value, at) => (value > (sums[best] ?? -1) ? at : best), 0);
   if (sums[longest] > 0) facts.push([`largest measured`, `${quantity(sums[longest], unit)} at ${pointText(DATA.parameters, DATA.points[longest])}`]);
-  if (metric === "time" && RANKS >= 0) {
+  if (metric === "time" && RANKS >= 0 && measuredLine("time").length > 1) {
     const lowest = Math.min(...DATA.points.map((one) => one[RANKS]));
     const base = programAt(metric, point.map((value, at) => (at === RANKS ? lowest : value)));
     const there = programAt(metric, point);
@@ -35,7 +35,7 @@ function overviewFacts(metric, point, findings) {
     }
   }
   const lost = findings.reduce((sum, one) => sum + one.lost, 0);
-  if (program && lost > 0) facts.push(["lost on what grows faster than effort", `${quantity(lost, "s")}, ${percent(lost / (lost + fromEffortTotal(point)), 0)}`]);
+  if (program && lost >= 0.01 * program.middle) facts.push(["lost on what grows faster than effort", `${quantity(lost, "s")}, ${percent(lost / (lost + fromEffortTotal(point)), 0)}`]);
   return facts;
 }
 

@@ -28,7 +28,7 @@ function drawScaling() {
   const place = DATA.parameters.filter((_, at) => at !== RANKS).map((name) => `${name}=${numberText(state.fixed[DATA.parameters.indexOf(name)])}`).join(", ");
   const frames = { speedup: chartFrame("speedup"), efficiency: chartFrame("efficiency") };
   byId("scaling-status").textContent = "";
-  if (line.length < 1 || !(line[0][1] > 0)) return Object.values(frames).forEach((frame) => emptyChart(frame, `not measured at ${place}`));
+  if (line.length < 2 || !(line[0][1] > 0)) return Object.values(frames).forEach((frame) => emptyChart(frame, `fewer than two values of p were measured${place ? ` at ${place}` : ""}`));
   const [base, first] = line[0];
   const efficiency = (p, time) => (time > 0 ? (weak ? first / time : (first * base) / (time * p)) : NaN);
   const models = programModels("time");
