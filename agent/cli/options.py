@@ -7,7 +7,6 @@ import re
 from collections.abc import Sequence
 from typing import Any, Literal, cast
 
-from quipu.modeling.documents import is_parameter
 from quipu.modeling.errors import UsageError
 
 # A width of 110 columns for help texts; -h as well as --help.
@@ -27,6 +26,8 @@ def parse_assignments(option: str, texts: Sequence[str]) -> dict[str, float]:
 
     Raises UsageError, naming the option and the text, for what is not NAME=NUMBER or repeats a name.
     """
+    from quipu.modeling.documents import is_parameter
+
     values: dict[str, float] = {}
     for text in texts:
         for part in text.split(","):

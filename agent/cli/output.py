@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -86,6 +85,8 @@ def write_whole(path: Path, text: str) -> None:
         with _naming(path):
             path.write_text(text, encoding="utf-8", errors="replace")
         return
+    import tempfile  # only here: commands start without it
+
     target = path.resolve()
     with _naming(path):
         descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")

@@ -62,7 +62,8 @@ def command(
         raise UsageError("--machine belongs to --kernels")
     over = over_ranks_of(over_ranks)
     data = load(experiment, over)
-    before, notes = None, []
+    before: Experiment | None = None
+    notes: list[str] = []
     if against is not None:
         before, data, notes = _compared(against, data, experiment, over)
     target = point_of("--at", at, data.parameters, partial=True)
