@@ -40,13 +40,13 @@ function measuredPoints(axis, fixed) {
 }
 
 // Predictions that may be made for a curve: below a call path with many others, fewer places get an interval of their own.
-const MOST_PREDICTIONS = 20000;
+const MOST_PREDICTIONS = 8000;
 
 function curveOf(axis, fixed, low, high, log, count) {
   const set = modelsOf(state.metric);
   const formula = set.formula(state.path, state.scope);
   const parts = state.scope === "exclusive" ? 1 : subtreeSize(state.path);
-  const steps = Math.max(8, Math.min(count, Math.floor(MOST_PREDICTIONS / parts)));
+  const steps = Math.max(4, Math.min(count, Math.floor(MOST_PREDICTIONS / parts)));
   const pointAt = (part) => {
     const point = fixed.slice();
     point[axis] = log ? low * (high / low) ** part : low + (high - low) * part;
