@@ -5,7 +5,7 @@
  * mistake of its own cannot wait. There is one that could come here, by a stack that is used up: the stack is looked at
  * before the lock is taken.
  */
-#include "tree.h"
+#include "sampler.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -86,6 +86,7 @@ void forgo_system_calls() {
     const Locked locked;
     if (frozen)
         return;
+    stop_sampling();
     profile.freeze();
     keep_more(kept_for_later);
     change_signals(SIG_SETMASK, signals);

@@ -18,6 +18,10 @@ using Link = quipu_link;
 using Frame = quipu_frame;
 using Folded = quipu_folded;
 
+/* Of this process: with the metrics of the sampler. */
+constexpr uint32_t most_metrics = QUIPU_METRIC_COUNT + 32;
+extern uint32_t node_size, metric_count;
+
 static_assert(sizeof(Node) == sizeof(quipu_profile_node) + size_t{8} * QUIPU_METRIC_COUNT);
 static_assert(sizeof(quipu_thread) == sizeof(quipu_profile_thread));
 
@@ -36,6 +40,7 @@ struct Links {
 };
 
 struct RegionRecord;
+struct Sampler;
 
 /* The counters of a region, in a thread, on call paths that found no room in the file. Their effort is added to the
  * call paths that they count with. */
@@ -63,6 +68,7 @@ struct Thread {
     Links links;
     Folded *folded;
     uint64_t folding[2]; /* see folding.cpp */
+    Sampler *sampler;
     Node folder;         /* links from here lead to what is folded, by region */
     Thread *next;        /* all threads of the process */
     struct Copy {
