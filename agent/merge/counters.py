@@ -33,7 +33,7 @@ def counted_by(metadata: RunMetadata, raw: Path, tree: CallTree, profiles: Seque
     if source is None:
         raise FormatError(raw, f"was counted by {name!r}, which this version does not know")
     wanted = metadata.counters.get("wanted", ())
-    counted = source.collect(raw, tree, Wanted(tuple(map(str, wanted))))
+    counted = source.collect(raw, tree, Wanted(tuple(map(str, wanted))), [p.attributes for p in profiles])
     simulated = metadata.launcher.get("family") == "smpi"
     ticks = [p.seconds_per_tick for p in profiles if p.clock is Clock.TSC and p.seconds_per_tick > 0]
     if ticks and not simulated:

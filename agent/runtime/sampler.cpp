@@ -207,8 +207,12 @@ void begin_sampling() {
     }
     sampler->timed = false;
     if (const char *event = sampler->counting.begin(options, failure, sizeof failure)) {
-        say("quipu: error: %s cannot be counted: %s\n", event, failure);
-        _exit(1);
+        const Locked locked;
+        static char text[400];
+        if (!problem)
+            say("quipu: %s cannot be counted: %s; there are samples only\n", event, failure);
+        snprintf(text, sizeof text, "%s cannot be counted: %s", event, failure);
+        problem = problem ? problem : text;
     }
     sampler->last = nanoseconds(CLOCK_THREAD_CPUTIME_ID);
     sampler->running = true;
@@ -261,7 +265,7 @@ QUIPU_BARE void forget_sampling() {
 void describe_sampling() {
     if (!options.period)
         return;
-    char text[most_events * 48];
+    char text[most_events * 88];
     const auto put_number = [&](const char *key, uint64_t number) {
         snprintf(text, sizeof text, "%llu", static_cast<unsigned long long>(number));
         set_attribute(key, text);
@@ -285,7 +289,8 @@ void describe_sampling() {
         }
     });
     for (uint32_t i = 0; i < options.events; i++)
-        used += static_cast<size_t>(snprintf(text + used, sizeof text - used, "%llu/%llu ",
+        used += static_cast<size_t>(snprintf(text + used, sizeof text - used, "%s:%llu/%llu ",
+                                             options.names[options.event[i].counter],
                                              static_cast<unsigned long long>(times[i].running),
                                              static_cast<unsigned long long>(times[i].enabled)));
     if (options.events)
