@@ -30,7 +30,8 @@ def choose(request: str, sources: Sequence[CounterSource] = SOURCES) -> tuple[Co
     known = {**REQUESTED, **{name: name for name in COUNTERS}}
     asked = [by_name[named[0]]] if len(named) == 1 else sources
     events = {word for word in counters if word not in known and any(source.knows(word) for source in asked)}
-    if not words or len(named) > 1 or (unknown := [word for word in counters if word not in known and word not in events]):
+    unknown = [word for word in counters if word not in known and word not in events]
+    if not words or len(named) > 1 or unknown:
         wrong = f"{unknown[0]!r} is none of them" if words and len(named) <= 1 else "give one source"
         raise UsageError(
             f"--counters {request!r}: {wrong}; sources: auto, {', '.join(by_name)}; counters: {', '.join(REQUESTED)}; "

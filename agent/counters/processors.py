@@ -1,7 +1,7 @@
 """Which events of which processor a counter is: names for libpfm4, numbers where they are the same for a whole vendor.
 
-An event with a minus is taken off. Hits and misses are of loads that retired (Intel), of demand fills of the first-level
-cache (AMD), or of all accesses (Arm): what a processor counts is not quite the same on each.
+An event with a minus is taken off. Hits and misses are of loads that retired (Intel), of demand fills of the
+first-level cache (AMD), or of all accesses (Arm): what a processor counts is not quite the same on each.
 """
 
 from __future__ import annotations
@@ -130,7 +130,8 @@ def processor_of(cpuinfo: str) -> Processor | None:
         (
             row
             for row in PROCESSORS
-            if row.vendor == vendor and any(f == numbers[0] and low <= numbers[1] <= high for f, low, high in row.models)
+            if row.vendor == vendor
+            and any(f == numbers[0] and low <= numbers[1] <= high for f, low, high in row.models)
         ),
         None,
     )

@@ -1,4 +1,4 @@
-"""What the sources that the runtime samples have in common: the variables of a run, and what profiles say of samples."""
+"""What the sources that the runtime samples share: the variables of a run, and what profiles say of samples."""
 
 from __future__ import annotations
 

@@ -30,8 +30,9 @@ class Counted:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is to be counted: names of `quipu.modeling.counters.COUNTERS`, or of events that the source knows; empty: all
-    that it counts here.
+    """What is to be counted: names of `quipu.modeling.counters.COUNTERS`, or of events that the source knows.
+
+    Empty: all that it counts here.
     """
 
     names: tuple[str, ...] = field(default=())

@@ -107,7 +107,8 @@ const char *Counting::begin_perf(const SampleOptions &options, char *failure, si
 
 bool Counting::read_pages(EventGroup &group, PerfTimes *times, uint64_t *values) const {
     for (uint32_t i = 0; i < group.events; i++)
-        if (!group.member[i].page || !read_page(group.member[i].page, processor_counter, quipu_cycles, times, values + i))
+        if (!group.member[i].page ||
+            !read_page(group.member[i].page, processor_counter, quipu_cycles, times, values + i))
             return false;
     return true;
 }

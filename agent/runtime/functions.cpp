@@ -1,6 +1,5 @@
-#include "functions.h"
 #include "hot.h"
-#include "sampler.h"
+#include "tree.h"
 
 #include <link.h>
 #include <stdio.h>
@@ -59,10 +58,14 @@ int describe_object(struct dl_phdr_info *object, size_t, void *) {
 
 } // namespace
 
-void make_function_table() {
+bool samples_functions() {
     const char *wanted = getenv("QUIPU_SAMPLE_FUNCTIONS");
+    return wanted && strcmp(wanted, "1") == 0 && !ranks;
+}
+
+void make_function_table() {
     per_chunk = 0;
-    if (!sampled_metrics() || !wanted || strcmp(wanted, "1") != 0)
+    if (!sampled_metrics() || !samples_functions())
         return;
     record_bytes = static_cast<uint32_t>(sizeof(quipu_profile_address) + sizeof(uint64_t) * sampled_metrics());
     for (quipu_profile_chunk *&chunk : table) {
@@ -83,7 +86,8 @@ QUIPU_BARE void count_function(const void *context, bool outside, const uint64_t
     for (uint32_t i = 0; i < tries; i++, place++) {
         quipu_profile_address *record = record_at(place);
         uint64_t found = __atomic_load_n(&record->address, __ATOMIC_RELAXED);
-        if (found == 0 && __atomic_compare_exchange_n(&record->address, &found, key, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+        if (found == 0 &&
+            __atomic_compare_exchange_n(&record->address, &found, key, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
             record->count = sampled_metrics();
             found = key;
         }

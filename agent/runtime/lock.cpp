@@ -5,7 +5,7 @@
  * mistake of its own cannot wait. There is one that could come here, by a stack that is used up: the stack is looked at
  * before the lock is taken.
  */
-#include "sampler.h"
+#include "tree.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -35,13 +35,15 @@ template <typename Function> bool find(void *library, const char *name, Function
 }
 
 bool find_all(void *library) {
-    return find(library, "PAPI_library_init", &papi.library_init) && find(library, "PAPI_thread_init", &papi.thread_init) &&
+    return find(library, "PAPI_library_init", &papi.library_init) &&
+           find(library, "PAPI_thread_init", &papi.thread_init) &&
            find(library, "PAPI_register_thread", &papi.register_thread) &&
            find(library, "PAPI_create_eventset", &papi.create_eventset) &&
            find(library, "PAPI_add_named_event", &papi.add_named_event) && find(library, "PAPI_start", &papi.start) &&
            find(library, "PAPI_read", &papi.read) && find(library, "PAPI_stop", &papi.stop) &&
            find(library, "PAPI_cleanup_eventset", &papi.cleanup_eventset) &&
-           find(library, "PAPI_destroy_eventset", &papi.destroy_eventset) && find(library, "PAPI_strerror", &papi.strerror);
+           find(library, "PAPI_destroy_eventset", &papi.destroy_eventset) &&
+           find(library, "PAPI_strerror", &papi.strerror);
 }
 
 unsigned long thread_number() { return pthread_self(); }

@@ -1,7 +1,5 @@
 /* The life of a measured process: start, regions, attributes, flush, end, fork. */
 #include "clock.h"
-#include "functions.h"
-#include "sampler.h"
 #include "tree.h"
 
 #include <pthread.h>
@@ -234,6 +232,8 @@ __attribute__((constructor(200))) void start() {
         return;
     active = true; /* the file is made at first use: shells and wrappers in between leave none */
     may_fork = pthread_atfork(before_fork, parent_after_fork, child_after_fork) == 0;
+    if (samples_functions())
+        begin_thread(); /* which may never enter a region */
 }
 
 __attribute__((destructor(200))) void end() {

@@ -54,8 +54,7 @@ bool read_counter(const char **at, SampleOptions *options) {
     size_t length = 0;
     while (is_name((*at)[length]))
         length++;
-    if (length == 0 || (*at)[length] != '=' || options->counters == most_counters ||
-        length >= sizeof options->names[0])
+    if (length == 0 || (*at)[length] != '=' || options->counters == most_counters || length >= sizeof options->names[0])
         return false;
     memcpy(options->names[options->counters], *at, length);
     *at += length;

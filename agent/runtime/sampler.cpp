@@ -6,15 +6,14 @@
  * counters are read in the handler: what passed since the last one goes to the active call path, so that no part of
  * them is lost when a signal comes late.
  */
-#include "sampler.h"
 #include "clock.h"
 #include "counting.h"
-#include "functions.h"
+#include "tree.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <new>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -182,8 +181,8 @@ const char *sampled_metric_lines() {
                                             "samples\t1\tcost\tsum\tsamples that were taken there\n"
                                             "task_clock\tns\tcost\tsum\tprocessor time, by samples\n"));
     for (uint32_t i = 0; i < options.counters; i++)
-        used += static_cast<size_t>(snprintf(lines + used, sizeof lines - used,
-                                             "%s\t1\tcost\tsum\tcounter, by samples\n", options.names[i]));
+        used += static_cast<size_t>(
+            snprintf(lines + used, sizeof lines - used, "%s\t1\tcost\tsum\tcounter, by samples\n", options.names[i]));
     return lines;
 }
 
@@ -289,10 +288,9 @@ void describe_sampling() {
         }
     });
     for (uint32_t i = 0; i < options.events; i++)
-        used += static_cast<size_t>(snprintf(text + used, sizeof text - used, "%s:%llu/%llu ",
-                                             options.names[options.event[i].counter],
-                                             static_cast<unsigned long long>(times[i].running),
-                                             static_cast<unsigned long long>(times[i].enabled)));
+        used += static_cast<size_t>(snprintf(
+            text + used, sizeof text - used, "%s:%llu/%llu ", options.names[options.event[i].counter],
+            static_cast<unsigned long long>(times[i].running), static_cast<unsigned long long>(times[i].enabled)));
     if (options.events)
         set_attribute("counter_times", text);
     describe_functions();

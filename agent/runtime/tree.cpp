@@ -1,6 +1,5 @@
 #include "tree.h"
 #include "clock.h"
-#include "sampler.h"
 
 #include <pthread.h>
 #include <string.h>

@@ -1,0 +1,318 @@
+"""Samples of measured programs: where they go, and programs that have signals, threads and timers of their own."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from .conftest import Measured, Workshop
+
+COUNTED = "page_faults=1:2"
+"""PERF_COUNT_SW_PAGE_FAULTS of linux/perf_event.h."""
+
+WORK = """#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+static double seconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return t.tv_sec + 1e-9 * t.tv_nsec;
+}
+__attribute__((noinline)) void work(double for_seconds) {
+    volatile double x = 1;
+    for (double end = seconds() + for_seconds; seconds() < end;)
+        for (int i = 0; i < 20000; i++)
+            x = x * 1.0000001 + 1e-9;
+}
+"""
+
+
+def built(workshop: Workshop, folder: Path, body: str) -> Path:
+    source = folder / "guest.c"
+    source.write_text(WORK + body)
+    return workshop.build(source, "-O1")
+
+
+def samples_of(run: Measured) -> int:
+    return int(run.profile.values["samples"].sum())
+
+
+def milliseconds_of(run: Measured) -> float:
+    return float(run.profile.values["task_clock"].sum()) * 1e-6
+
+
+def check(run: Measured, milliseconds: float) -> None:
+    """Nothing is lost, and the samples have at least the processor time of the work."""
+    assert run.profile.attributes["samples_lost"] == "0"
+    assert "sampling_problem" not in run.profile.attributes
+    assert milliseconds_of(run) >= milliseconds
+    assert samples_of(run) >= 0.15 * milliseconds  # a POSIX timer may go at 250 per second
+
+
+def test_samples_and_counters_go_to_the_call_path_that_runs(workshop: Workshop, tmp_path: Path) -> None:
+    body = """__attribute__((noinline)) void first(void) { work(0.05); }
+    __attribute__((noinline)) void second(void) {
+        char *memory = mmap(0, 1 << 24, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        for (size_t at = 0; at < 1 << 24; at += 4096)
+            memory[at] = 1;
+        work(0.15);
+    }
+    int main(void) { first(); second(); return 0; }
+    """
+    run = workshop.run(built(workshop, tmp_path, body), QUIPU_SAMPLE="1000", QUIPU_COUNTERS=COUNTED)
+    check(run, 200)
+    first = run.tree["main", "first", "work"]
+    second = run.tree["main", "second", "work"]
+    assert first["task_clock"] >= 0.04e9
+    assert second["task_clock"] > 2 * first["task_clock"]
+    faults = sum(values["page_faults"] for path, values in run.tree.items() if path[:2] == ("main", "second"))
+    assert faults >= 4096 * 0.9 or faults >= 8  # 8: where pages are huge ones
+
+
+def test_nothing_happens_unless_asked(workshop: Workshop, tmp_path: Path) -> None:
+    body = """int main(void) {
+        struct sigaction now;
+        work(0.02);
+        sigaction(SIGURG, 0, &now);
+        puts(now.sa_handler == SIG_DFL ? "default" : "taken");
+        return 0;
+    }
+    """
+    program = built(workshop, tmp_path, body)
+    assert workshop.run(program).stdout == "default\n"
+    assert "samples" not in workshop.run(program, QUIPU_SAMPLE="0").profile.values
+    assert workshop.run(program, QUIPU_SAMPLE="1000").stdout == "taken\n"
+
+
+@pytest.mark.parametrize(
+    ("rate", "counters", "message"),
+    [
+        ("fast", "", "QUIPU_SAMPLE must be a number"),
+        ("20000", "", "10000 at most"),
+        ("", COUNTED, "needs QUIPU_SAMPLE"),
+        ("100", "page faults=1:2", "NAME=TYPE:CONFIG"),
+        ("100", "a=1", "NAME=TYPE:CONFIG"),
+        ("100", "a=1:2;;b=1:3", "NAME=TYPE:CONFIG"),
+        ("100", ";".join(f"a{i}=1:2" for i in range(17)), "NAME=TYPE:CONFIG"),
+    ],
+)
+def test_mistakes_in_the_variables_end_the_program(
+    workshop: Workshop, tmp_path: Path, rate: str, counters: str, message: str
+) -> None:
+    program = built(workshop, tmp_path, "int main(void) { return 0; }")
+    environment = {"QUIPU_DIR": str(tmp_path), "QUIPU_SAMPLE": rate, "QUIPU_COUNTERS": counters}
+    done = subprocess.run([program], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_counter_that_does_not_exist_is_named(workshop: Workshop, tmp_path: Path) -> None:
+    program = built(workshop, tmp_path, "int main(void) { work(0.05); return 0; }")
+    run = workshop.run(program, QUIPU_SAMPLE="1000", QUIPU_COUNTERS="nothing=1:999")
+    assert "nothing cannot be counted" in run.profile.attributes["sampling_problem"]
+    assert milliseconds_of(run) >= 50
+
+
+GUESTS = {
+    "threads that come and go": (
+        """static void *run(void *argument) { work(0.01); return argument; }
+    int main(void) {
+        for (int round = 0; round < 5; round++) {
+            pthread_t thread[4];
+            for (int i = 0; i < 4; i++)
+                pthread_create(&thread[i], 0, run, 0);
+            for (int i = 0; i < 4; i++)
+                pthread_join(thread[i], 0);
+        }
+        return 0;
+    }
+    """,
+        190,
+    ),
+    "timers of its own": (
+        """static volatile sig_atomic_t rang;
+    static void ring(int number) { (void)number; rang++; }
+    int main(void) {
+        struct itimerval every = {{0, 5000}, {0, 5000}};
+        signal(SIGPROF, ring);
+        signal(SIGVTALRM, ring);
+        setitimer(ITIMER_PROF, &every, 0);
+        setitimer(ITIMER_VIRTUAL, &every, 0);
+        work(0.2);
+        return rang < 10;
+    }
+    """,
+        200,
+    ),
+    "a small stack for signals": (
+        """static void jump(int number) { (void)number; work(0.02); }
+    int main(void) {
+        stack_t stack = {.ss_sp = malloc(MINSIGSTKSZ + 8192), .ss_size = MINSIGSTKSZ + 8192};
+        struct sigaction action = {.sa_handler = jump, .sa_flags = SA_ONSTACK};
+        sigaltstack(&stack, 0);
+        sigaction(SIGUSR1, &action, 0);
+        for (int i = 0; i < 5; i++) {
+            work(0.02);
+            raise(SIGUSR1);
+        }
+        return 0;
+    }
+    """,
+        200,
+    ),
+    "handlers that jump": (
+        """static sigjmp_buf place;
+    static void jump(int number) { (void)number; siglongjmp(place, 1); }
+    __attribute__((noinline)) static void forever(void) { for (;;) work(0.001); }
+    int main(void) {
+        struct itimerval every = {{0, 7000}, {0, 7000}};
+        volatile int jumps = 0;
+        signal(SIGPROF, jump);
+        if (sigsetjmp(place, 1))
+            jumps++;
+        setitimer(ITIMER_PROF, &every, 0);
+        if (jumps < 20)
+            forever();
+        return 0;
+    }
+    """,
+        80,
+    ),
+    "signals that are blocked": (
+        """int main(void) {
+        sigset_t all;
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, 0);
+        work(0.1);
+        sigemptyset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, 0);
+        work(0.1);
+        return 0;
+    }
+    """,
+        200,
+    ),
+    "all handlers taken away": (
+        """int main(void) {
+        work(0.1);
+        for (int number = 1; number < NSIG; number++)
+            signal(number, SIG_DFL);
+        work(0.1);
+        return 0;
+    }
+    """,
+        None,
+    ),
+    "sleeps and pipes": (
+        """int main(void) {
+        int ends[2];
+        if (pipe(ends))
+            return 1;
+        for (int i = 0; i < 20; i++) {
+            struct timespec rest = {0, 3000000};
+            work(0.008);
+            if (nanosleep(&rest, 0))
+                return 2;
+            if (fork() == 0) {
+                usleep(2000);
+                _exit(write(ends[1], "x", 1) != 1);
+            }
+            char got;
+            if (read(ends[0], &got, 1) != 1 || wait(0) < 0)
+                return 3;
+        }
+        return 0;
+    }
+    """,
+        150,
+    ),
+    "closed descriptors": (
+        """int main(void) {
+        work(0.05);
+        for (int fd = 3; fd < 4200; fd++)
+            close(fd);
+        FILE *file[20];
+        for (int i = 0; i < 20; i++)
+            if (!(file[i] = tmpfile()))
+                return 1;
+        work(0.1);
+        for (int i = 0; i < 20; i++)
+            if (fputs("mine", file[i]) < 0 || fclose(file[i]))
+                return 2;
+        return 0;
+    }
+    """,
+        None,
+    ),
+    "libraries that come and go": (
+        """int main(void) {
+        for (int i = 0; i < 20; i++) {
+            void *library = dlopen("libm.so.6", RTLD_NOW);
+            work(0.01);
+            if (library)
+                dlclose(library);
+        }
+        return 0;
+    }
+    """,
+        200,
+    ),
+}
+
+
+@pytest.mark.parametrize("guest", GUESTS)
+def test_programs_do_not_notice(workshop: Workshop, tmp_path: Path, guest: str) -> None:
+    body, milliseconds = GUESTS[guest]
+    run = workshop.run(built(workshop, tmp_path, body), QUIPU_SAMPLE="1000", QUIPU_COUNTERS=COUNTED)
+    if milliseconds is not None:
+        check(run, milliseconds)
+
+
+def test_children_of_fork_are_sampled_for_themselves(workshop: Workshop, tmp_path: Path) -> None:
+    body = """__attribute__((noinline)) void of_child(void) { work(0.1); }
+    int main(void) {
+        work(0.1);
+        if (fork() == 0) {
+            of_child();
+            return 0;
+        }
+        wait(0);
+        work(0.1);
+        return 0;
+    }
+    """
+    runs = workshop.run_all(built(workshop, tmp_path, body), QUIPU_SAMPLE="1000", QUIPU_COUNTERS=COUNTED)
+    parent, child = sorted(runs, key=milliseconds_of, reverse=True)
+    check(parent, 200)
+    check(child, 99)
+    assert milliseconds_of(child) < 190
+    assert child.tree["main", "of_child", "work"]["task_clock"] >= 0.09e9
+
+
+def test_functions_without_regions_are_found_by_address(workshop: Workshop, tmp_path: Path) -> None:
+    from quipu.agent.merge.functions import flat_profile, with_functions
+
+    body = """__attribute__((noinline)) void hidden(void) { work(0.05); }
+    int main(void) { hidden(); return 0; }
+    """
+    program = built(workshop, tmp_path, body)
+    run = workshop.run(program, QUIPU_SAMPLE="1000", QUIPU_SAMPLE_FUNCTIONS="1")
+    found = {row["function"]: row for row in flat_profile([run.profile])}
+    assert found["work"]["samples"] >= 0.15 * 50
+    assert found["work"]["library"].endswith("program")
+    extended = with_functions(run.profile)
+    assert extended.parent.size >= run.profile.parent.size
