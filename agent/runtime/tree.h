@@ -202,8 +202,8 @@ inline bool is_idle(const quipu_thread *thread) { return !thread->own; }
 /* Samples (sampler.cpp): at a rate of processor time a signal comes to the running thread, and what passed since the
  * last one (processor time, counters of the processor) goes to the call path that is active.
  *
- * What QUIPU_SAMPLE and QUIPU_COUNTERS ask for; a mistake in them ends the process. Under the lock, before the profile is
- * made: samples and counters are further metrics of its nodes. */
+ * What QUIPU_SAMPLE and QUIPU_COUNTERS ask for; a mistake in them ends the process. Under the lock, before the profile
+ * is made: samples and counters are further metrics of its nodes. */
 void read_sampling_options();
 /* How many metrics nodes have beside those of metrics.def, and their lines for the header of the profile. */
 uint32_t sampled_metrics();
