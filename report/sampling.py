@@ -44,6 +44,6 @@ def function_lines(counters: Mapping[str, Any]) -> list[tuple[str, str]]:
     total = sum(row["samples"] for row in rows)
     parts = []
     for row in rows[:_MOST_FUNCTIONS]:
-        library = str(row.get("library", "")).rsplit("/", 1)[-1] or "no file"
-        parts.append(f"{percent(row['samples'] / total)} {row.get('function') or '(unknown)'} in {library}")
+        library = str(row.get("library", "")).rsplit("/", 1)[-1] or "code that was unloaded"
+        parts.append(f"{percent(row['samples'] / total)} {row.get('function') or 'unknown'} in {library}")
     return [("functions", "; ".join(parts))] if total else []

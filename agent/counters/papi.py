@@ -43,8 +43,9 @@ class Papi(CounterSource):
         return tuple(COUNTERS[name] for name in (*_EVENTS, *_KERNEL, *SAMPLED))
 
     def knows(self, event: str) -> bool:
-        """Return whether PAPI has such an event here."""
-        return event not in COUNTERS and event.isascii() and not _refused(event)
+        """Return whether this is the name of a preset or native event of PAPI."""
+        named = event.startswith("PAPI_") or "::" in event
+        return event not in COUNTERS and event.isascii() and (named or not _refused(event))
 
     def unavailable(self, names: Sequence[str] = ()) -> str:
         """Return why one of the counters cannot be counted: of no names, cycles and instructions."""

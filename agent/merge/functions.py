@@ -30,7 +30,7 @@ class Function:
     @property
     def region(self) -> Region:
         """Return it as a region."""
-        name = self.name or f"(unknown function of {Path(self.library).name or 'no file'})"
+        name = self.name or f"unknown in {Path(self.library).name or 'code that was unloaded'}"
         return Region(name, name, file=self.library)
 
 

@@ -61,6 +61,8 @@ bool EventFile::is_ours() const {
     return fd >= 0 && ioctl(fd, PERF_EVENT_IOC_ID, &found) == 0 && found == id;
 }
 
+bool EventFile::send(int signal) const { return is_ours() && fcntl(fd, F_SETSIG, signal) == 0; }
+
 void EventFile::close() {
     if (is_ours())
         ::close(fd);

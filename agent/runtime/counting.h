@@ -19,6 +19,8 @@ struct EventFile {
     /* Of this thread, in user space. Returns 0 or what failed (errno). with_kernel: in the kernel, too. */
     int open(uint32_t type, const uint64_t *config, bool with_kernel, int leader, uint64_t period);
     bool is_ours() const;
+    /* By which signal it says that a period has passed. */
+    bool send(int signal) const;
     void close();
 };
 

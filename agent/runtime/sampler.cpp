@@ -8,6 +8,7 @@
  */
 #include "clock.h"
 #include "counting.h"
+#include "signals.h"
 #include "tree.h"
 
 #include <errno.h>
@@ -35,9 +36,6 @@ namespace {
 
 SampleOptions options;
 
-/* Ignored unless there is a handler, so that a program that takes all its handlers away is not ended by a sample; and
- * not queued, so that one that blocks signals for long has one of them waiting at most. */
-constexpr int candidates[] = {SIGURG, SIGWINCH};
 int sample_signal;
 const char *problem; /* the first that kept a thread from being sampled */
 char failure[160];
@@ -81,33 +79,46 @@ QUIPU_BARE void on_sample(int, siginfo_t *info, void *context) {
     errno = error;
 }
 
-/* A signal that nobody uses: the default, or ignored. */
-int free_signal() {
-    for (const int candidate : candidates) {
-        struct sigaction now = {};
-        if (sigaction(candidate, nullptr, &now) == 0 && !(now.sa_flags & SA_SIGINFO) &&
-            (now.sa_handler == SIG_DFL || now.sa_handler == SIG_IGN))
-            return candidate;
-    }
-    return 0;
-}
-
-bool is_ours(int signal) {
-    struct sigaction now = {};
-    return signal && sigaction(signal, nullptr, &now) == 0 && (now.sa_flags & SA_SIGINFO) &&
-           now.sa_sigaction == on_sample;
-}
-
 /* Under the lock. */
-bool take_signal() {
-    if (sample_signal)
-        return is_ours(sample_signal);
-    sample_signal = free_signal();
-    struct sigaction handler = {};
-    handler.sa_sigaction = on_sample;
-    handler.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
-    sigfillset(&handler.sa_mask);
-    return sample_signal && sigaction(sample_signal, &handler, nullptr) == 0;
+void stop(Sampler *sampler) {
+    if (!sampler || !sampler->running)
+        return;
+    sampler->running = false;
+    if (sampler->timed)
+        timer_delete(sampler->timer);
+    sampler->clock.close();
+    for (uint32_t i = 0; i < options.events; i++) {
+        const PerfTimes one = sampler->counting.times_of(&options.event[i]);
+        times[i].enabled += one.enabled;
+        times[i].running += one.running;
+    }
+    sampler->counting.end();
+}
+
+/* The program wants the signal for itself: another one, or no samples any more. */
+void change_signal() {
+    const Locked locked;
+    sample_signal = take_signal(on_sample);
+    if (!sample_signal) {
+        problem = problem ? problem : "the program uses SIGURG and SIGWINCH itself";
+        stop_sampling();
+    }
+    for_each_thread([](quipu_thread *thread) {
+        Sampler *sampler = own(thread)->sampler;
+        if (sampler && sampler->running && !sampler->clock.send(sample_signal))
+            stop(sampler);
+    });
+}
+
+/* Under the lock. False if the program has it, or there is none. */
+bool find_signal() {
+    static bool looked;
+    if (!looked) {
+        looked = true;
+        sample_signal = take_signal(on_sample);
+        when_signal_is_wanted(change_signal);
+    }
+    return has_signal(sample_signal);
 }
 
 pid_t this_thread_id() { return static_cast<pid_t>(syscall(SYS_gettid)); }
@@ -119,7 +130,7 @@ bool start_event(Sampler *sampler) {
         return false;
     const struct f_owner_ex owner = {F_OWNER_TID, this_thread_id()};
     const int fd = sampler->clock.fd;
-    if (fcntl(fd, F_SETSIG, sample_signal) == 0 && fcntl(fd, F_SETOWN_EX, &owner) == 0 &&
+    if (sampler->clock.send(sample_signal) && fcntl(fd, F_SETOWN_EX, &owner) == 0 &&
         fcntl(fd, F_SETFL, O_ASYNC | O_NONBLOCK) == 0)
         return true;
     sampler->clock.close();
@@ -138,22 +149,6 @@ bool start_timer(Sampler *sampler) {
         return false;
     sampler->timed = true;
     return timer_settime(sampler->timer, 0, &every, nullptr) == 0;
-}
-
-/* Under the lock. */
-void stop(Sampler *sampler) {
-    if (!sampler || !sampler->running)
-        return;
-    sampler->running = false;
-    if (sampler->timed)
-        timer_delete(sampler->timer);
-    sampler->clock.close();
-    for (uint32_t i = 0; i < options.events; i++) {
-        const PerfTimes one = sampler->counting.times_of(&options.event[i]);
-        times[i].enabled += one.enabled;
-        times[i].running += one.running;
-    }
-    sampler->counting.end();
 }
 
 } // namespace
@@ -199,7 +194,7 @@ void begin_sampling() {
             void *memory = keep(sizeof(Sampler));
             sampler = own(thread)->sampler = memory ? new (memory) Sampler() : nullptr;
         }
-        if (!sampler || !take_signal()) {
+        if (!sampler || !find_signal()) {
             problem = problem ? problem : sampler ? "the program uses SIGURG and SIGWINCH itself" : "no memory";
             return;
         }
@@ -273,7 +268,7 @@ void describe_sampling() {
     put_number("samples_lost", lost);
     put_number("samples_late", late);
     set_attribute("sampled_by", by_timers ? by_events ? "perf, timer" : "timer" : "perf");
-    if (!problem && sample_signal && !is_ours(sample_signal))
+    if (!problem && sample_signal && !has_signal(sample_signal))
         problem = "the program took the signal of the samples";
     if (problem)
         set_attribute("sampling_problem", problem);

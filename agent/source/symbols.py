@@ -32,7 +32,8 @@ class Symbols:
     def find(self, addresses: NDArray[np.uint64]) -> IntArray:
         """Return the function of each address, as an index into `names`; -1 where there is none.
 
-        Of functions that are there by several names, it is the first. A function that has no size reaches to the next.
+        Of functions that are there by several names, it is the first. A function that has no size reaches to the next, or
+        to the end of its section.
         """
         if not self.names:
             return np.full(addresses.size, -1, dtype=np.int64)
@@ -58,16 +59,19 @@ def symbols_of(path: Path) -> Symbols:
             table = elf.get_section_by_name(".symtab") or elf.get_section_by_name(".dynsym")
             if table is None:
                 return NONE
+            ends = np.array([section["sh_addr"] + section["sh_size"] for section in elf.iter_sections()], np.uint64)
             symbols = np.frombuffer(table.data()[: table.data_size // _SYMBOL.itemsize * _SYMBOL.itemsize], _SYMBOL)
             texts = elf.get_section(table["sh_link"]).data()
     except (OSError, ELFError, ValueError, LookupError, TypeError, AttributeError, AssertionError):
         return NONE  # what pyelftools raises for files that are damaged
     kind = symbols["info"] & 15
-    symbols = symbols[((kind == _FUNCTION) | (kind == _INDIRECT)) & (symbols["section"] != 0)]
+    symbols = symbols[((kind == _FUNCTION) | (kind == _INDIRECT)) & (symbols["section"] > 0)]
+    symbols = symbols[symbols["section"] < ends.size]
     begin, first = np.unique(symbols["value"], return_index=True)
     symbols = symbols[first]
     following = np.append(begin[1:], np.uint64(1 << 63))
-    end = np.where(symbols["size"] > 0, begin + symbols["size"], following)
+    unsized = np.minimum(following, ends[symbols["section"]])
+    end = np.where(symbols["size"] > 0, begin + symbols["size"], unsized)
     names = tuple(_text(texts, int(at)) for at in symbols["name"])
     return Symbols(begin, end, names)
 

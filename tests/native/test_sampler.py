@@ -94,7 +94,7 @@ def test_nothing_happens_unless_asked(workshop: Workshop, tmp_path: Path) -> Non
     program = built(workshop, tmp_path, body)
     assert workshop.run(program).stdout == "default\n"
     assert "samples" not in workshop.run(program, QUIPU_SAMPLE="0").profile.values
-    assert workshop.run(program, QUIPU_SAMPLE="1000").stdout == "taken\n"
+    assert workshop.run(program, QUIPU_SAMPLE="1000").stdout == "default\n"
 
 
 @pytest.mark.parametrize(
@@ -153,10 +153,50 @@ GUESTS = {
         setitimer(ITIMER_PROF, &every, 0);
         setitimer(ITIMER_VIRTUAL, &every, 0);
         work(0.2);
-        return rang < 10;
+        getitimer(ITIMER_PROF, &every);
+        raise(SIGPROF);
+        return rang < 1 || every.it_interval.tv_usec == 0;
     }
     """,
         200,
+    ),
+    "the signal of the samples": (
+        """static volatile sig_atomic_t urgent;
+    static void count(int number) { (void)number; urgent++; }
+    int main(void) {
+        work(0.05);
+        if (signal(SIGURG, count) != SIG_DFL)
+            return 1;
+        work(0.1);
+        raise(SIGURG);
+        if (urgent != 1 || signal(SIGURG, SIG_IGN) != count)
+            return 2;
+        work(0.05);
+        return 0;
+    }
+    """,
+        200,
+    ),
+    "all signals that samples could use": (
+        """static volatile sig_atomic_t count;
+    static void handler(int number, siginfo_t *info, void *context) {
+        (void)number; (void)info; (void)context;
+        count++;
+    }
+    int main(void) {
+        struct sigaction mine = {.sa_sigaction = handler, .sa_flags = SA_SIGINFO}, old;
+        work(0.05);
+        if (sigaction(SIGURG, &mine, 0) || sigaction(SIGWINCH, &mine, 0))
+            return 1;
+        work(0.1);
+        raise(SIGURG);
+        raise(SIGWINCH);
+        if (sigaction(SIGWINCH, 0, &old) || old.sa_sigaction != handler)
+            return 2;
+        return count != 2;
+    }
+    """,
+        None,
     ),
     "a small stack for signals": (
         """static void jump(int number) { (void)number; work(0.02); }
