@@ -78,7 +78,7 @@ def _terms(name: str) -> tuple[str, ...]:
 
 
 @cache
-def _library() -> ctypes.CDLL | str:
+def library() -> ctypes.CDLL | str:
     """Return PAPI, ready to use, or why it cannot be used."""
     found = None
     for name in _LIBRARIES:
@@ -98,7 +98,7 @@ def _library() -> ctypes.CDLL | str:
 @cache
 def _refused(event: str) -> str:
     """Return why PAPI does not count an event here; empty if it does."""
-    papi = _library()
+    papi = library()
     if isinstance(papi, str):
         return papi
     group = ctypes.c_int(_NO_EVENT_SET)

@@ -32,8 +32,8 @@ class Symbols:
     def find(self, addresses: NDArray[np.uint64]) -> IntArray:
         """Return the function of each address, as an index into `names`; -1 where there is none.
 
-        Of functions that are there by several names, it is the first. A function that has no size reaches to the next, or
-        to the end of its section.
+        Of functions that are there by several names, it is the first. A function that has no size reaches to the next,
+        or to the end of its section.
         """
         if not self.names:
             return np.full(addresses.size, -1, dtype=np.int64)

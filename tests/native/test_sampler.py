@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+from quipu.agent.counters.papi import library as papi_library
 
 from .conftest import Measured, Workshop
 
@@ -356,3 +358,48 @@ def test_functions_without_regions_are_found_by_address(workshop: Workshop, tmp_
     assert found["work"]["library"].endswith("program")
     extended = with_functions(run.profile)
     assert extended.parent.size >= run.profile.parent.size
+
+
+def instructions_are_counted() -> bool:
+    """Whether this machine has a PMU that the kernel offers: `perf stat -e instructions:u true` counts."""
+    done = subprocess.run(
+        ["perf", "stat", "-x,", "-e", "instructions:u", "true"], capture_output=True, text=True, check=False
+    )
+    return done.returncode == 0 and done.stderr.split(",")[0].isdigit()
+
+
+@pytest.mark.skipif(
+    not shutil.which("perf") or not instructions_are_counted(),
+    reason="not run: `perf stat -e instructions true` counts nothing here (no PMU)",
+)
+def test_instructions_of_the_processor(workshop: Workshop, tmp_path: Path) -> None:
+    body = """int main(void) {
+        for (volatile long i = 0; i < 100000000; i++)
+            ;
+        return 0;
+    }
+    """
+    counters = "cpu_cycles=0:0;cpu_instructions=0:1"
+    run = workshop.run(built(workshop, tmp_path, body), QUIPU_SAMPLE="1000", QUIPU_COUNTERS=counters)
+    check(run, 0)
+    assert 3e8 <= run.tree["main",]["cpu_instructions"] <= 9e8  # 4 to 6 per round
+    assert run.tree["main",]["cpu_cycles"] > 5e7
+
+
+@pytest.mark.skipif(isinstance(papi_library(), str), reason="PAPI is not installed")
+def test_papi_counts_page_faults(workshop: Workshop, tmp_path: Path) -> None:
+    body = """int main(void) {
+        static char memory[1 << 24];
+        for (size_t at = 0; at < sizeof memory; at += 4096)
+            memory[at] = 1;
+        work(0.05);
+        return 0;
+    }
+    """
+    program = built(workshop, tmp_path, body)
+    run = workshop.run(program, QUIPU_SAMPLE="1000", QUIPU_COUNTERS="faults=@perf::PAGE-FAULTS;ns=@perf::TASK-CLOCK")
+    check(run, 50)
+    main = run.tree["main",]
+    assert main["faults"] + run.tree["main", "work"]["faults"] >= 8
+    named = workshop.run(program, QUIPU_SAMPLE="1000", QUIPU_COUNTERS="no=@PAPI_NO_SUCH_EVENT")
+    assert "PAPI_NO_SUCH_EVENT cannot be counted" in named.profile.attributes["sampling_problem"]
