@@ -8,14 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from profile_writer import Node, Profile
 from quipu.agent.merge.functions import flat_profile, with_functions
 from quipu.agent.profile.addresses import Code, SampledAddresses, read_addresses
 from quipu.agent.profile.chunks import Chunk
 from quipu.agent.profile.reader import ProcessProfile, read_profile
 from quipu.agent.source.symbols import NONE, symbols_of
 from quipu.modeling.experiment import Metric
-
-from profile_writer import Node, Profile
 
 SOURCE = """int first(int x) { return x * 3; }
 int second(int x) { return x + first(x); }
