@@ -129,7 +129,7 @@ void Counting::take(void (*add)(void *to, uint32_t counter, uint64_t value), voi
     };
     for (uint32_t i = 0; i < used; i++) {
         EventGroup &group = groups[i];
-        PerfTimes now;
+        PerfTimes now = {};
         uint64_t values[most_events];
         if (!read_pages(group, &now, values) && !read_files(group, &now, values))
             continue;

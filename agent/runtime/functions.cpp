@@ -48,9 +48,8 @@ int describe_object(struct dl_phdr_info *object, size_t, void *) {
             name = path;
         }
         snprintf(key, sizeof key, "code:%s", name);
-        snprintf(place, sizeof place, "%llx %llx %llx", static_cast<unsigned long long>(object->dlpi_addr),
-                 static_cast<unsigned long long>(object->dlpi_addr + part.p_vaddr),
-                 static_cast<unsigned long long>(object->dlpi_addr + part.p_vaddr + part.p_memsz));
+        const unsigned long long load = object->dlpi_addr, begin = load + part.p_vaddr, end = begin + part.p_memsz;
+        snprintf(place, sizeof place, "%llx %llx %llx", load, begin, end);
         set_attribute(key, place);
     }
     return 0;

@@ -84,7 +84,9 @@ const char *read_sample_options(const char *rate, const char *counters, SampleOp
     options->period = hertz ? second / hertz : 0;
     at = counters ? counters : "";
     while (options->period && *at) {
-        if (!read_counter(&at, options) || (*at && *at++ != ';'))
+        const bool read = read_counter(&at, options), ended = !*at, separated = *at == ';';
+        at += separated;
+        if (!read || !(ended || separated))
             return "QUIPU_COUNTERS must be NAME=TYPE:CONFIG… or NAME=@EVENT, several with ; between them";
     }
     return nullptr;
