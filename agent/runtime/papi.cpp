@@ -10,7 +10,8 @@ namespace {
 /* papi.h of PAPI 5 to 7: codes and versions. */
 constexpr int ok = 0, no_set = -1;
 constexpr int versions[] = {7 << 24, 6 << 24, 5 << 24};
-const char *const names[] = {"libpapi.so.7.0", "libpapi.so.7", "libpapi.so.6.0", "libpapi.so.5.7", "libpapi.so"};
+[[maybe_unused]] const char *const names[] = {"libpapi.so.7.0", "libpapi.so.7", "libpapi.so.6.0", "libpapi.so.5.7",
+                                              "libpapi.so"};
 
 struct Papi {
     int (*library_init)(int);
@@ -29,8 +30,14 @@ struct Papi {
 const char *problem; /* null: it can be used */
 pthread_once_t once = PTHREAD_ONCE_INIT;
 
+#ifdef QUIPU_STATIC
+void *symbol(void *, const char *) { return nullptr; }
+#else
+void *symbol(void *library, const char *name) { return dlsym(library, name); }
+#endif
+
 template <typename Function> bool find(void *library, const char *name, Function *function) {
-    *function = reinterpret_cast<Function>(dlsym(library, name));
+    *function = reinterpret_cast<Function>(symbol(library, name));
     return *function;
 }
 
@@ -48,15 +55,25 @@ bool find_all(void *library) {
 
 unsigned long thread_number() { return pthread_self(); }
 
-void load() {
-    void *library = nullptr;
+#ifdef QUIPU_STATIC
+void *open_library() {
+    problem = "a program that is linked statically cannot load PAPI";
+    return nullptr;
+}
+#else
+void *open_library() {
     for (const char *name : names)
-        if (!library)
-            library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    if (!library) {
-        problem = "libpapi is not installed: apt-get install libpapi7.0";
+        if (void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL))
+            return library;
+    problem = "PAPI is not installed: apt-get install libpapi7.0";
+    return nullptr;
+}
+#endif
+
+void load() {
+    void *library = open_library();
+    if (!library)
         return;
-    }
     if (!find_all(library)) {
         problem = "libpapi lacks functions: PAPI 5.7 or later is needed";
         return;
