@@ -58,8 +58,12 @@ int describe_object(struct dl_phdr_info *object, size_t, void *) {
 } // namespace
 
 bool samples_functions() {
-    const char *wanted = getenv("QUIPU_SAMPLE_FUNCTIONS");
-    return wanted && strcmp(wanted, "1") == 0 && !ranks;
+    static int known = -1; /* from the start of the process on: later the program may change its environment */
+    if (known < 0) {
+        const char *wanted = getenv("QUIPU_SAMPLE_FUNCTIONS");
+        known = wanted && strcmp(wanted, "1") == 0;
+    }
+    return known && !ranks;
 }
 
 void make_function_table() {
