@@ -16,13 +16,13 @@ in the hypotheses. Runs with more ranks than processors say nothing of the time,
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from ..experiment import FloatArray
 from ..pmnf.model import Model
-from ..pmnf.model.term import Term
+from ..pmnf.model.term import Factor, Term
 from .baseline import has_lines, missing_of
 from .state import State, Suggestion, in_order, of_lines
 
@@ -67,11 +67,11 @@ class Posterior:
 
 def doubts_of(state: State) -> list[Doubt]:
     """Return what is not known of the call paths with most variance at the target."""
-    everywhere = np.vstack([state.candidates, state.target])
+    columns = _Columns(state.parameters, np.vstack([state.candidates, state.target]))
     doubts = []
     for model, values in zip(state.models, state.values, strict=True):
         if isinstance(model, Model):
-            found = _doubt(model, values, state, everywhere)
+            found = _doubt(model, values, state, columns)
             if np.isfinite(found.variance) and found.variance > 0.0:
                 doubts.append(found)
     return sorted(doubts, key=lambda doubt: -doubt.variance)[:MOST_PATHS]
@@ -80,29 +80,29 @@ def doubts_of(state: State) -> list[Doubt]:
 class Doubt:
     """The covariance of one call path between all candidates and the target, and what runs would leave of it.
 
-    factors: (N + 1, r), whose product with its transpose is the covariance, the target last. noise: (N,) variance of
-    one run at each candidate.
+    factors: (r, N + 1), whose transpose times itself is the covariance, the target last. noise: (N,) variance of one
+    run at each candidate.
     """
 
     def __init__(self, factors: FloatArray, noise: FloatArray) -> None:
         self.factors, self.noise = factors, noise
-        self._own = np.einsum("nr,nr->n", factors, factors)
-        self._target = factors @ factors[-1]
+        self._at_points = np.einsum("rn,rn->n", factors, factors)
+        self._with_target = factors[:, -1] @ factors
         self._taken: list[FloatArray] = []
 
     @property
     def variance(self) -> float:
         """The variance of the prediction at the target."""
-        return max(float(self._own[-1]), 0.0)
+        return max(float(self._at_points[-1]), 0.0)
 
     def gains(self) -> FloatArray:
         """Return by how much one run at each candidate would reduce the variance at the target, (N,)."""
-        result: FloatArray = self._target[:-1] ** 2 / np.maximum(self._own[:-1] + self.noise, 1e-300)
+        result: FloatArray = self._with_target[:-1] ** 2 / np.maximum(self._at_points[:-1] + self.noise, 1e-300)
         return result
 
     def measure(self, candidate: int) -> None:
         """Take off what a run at a candidate reveals."""
-        column = self.factors @ self.factors[candidate]
+        column = self.factors[:, candidate] @ self.factors
         for before in self._taken:
             column -= before * before[candidate]
         scale = float(column[candidate] + self.noise[candidate])
@@ -110,46 +110,68 @@ class Doubt:
             return
         column = column / np.sqrt(scale)
         self._taken.append(column)
-        self._own = np.maximum(self._own - column**2, 0.0)
-        self._target = self._target - column * column[-1]
+        self._at_points = np.maximum(self._at_points - column**2, 0.0)
+        self._with_target = self._with_target - column * column[-1]
 
 
-def _doubt(model: Model, values: FloatArray, state: State, everywhere: FloatArray) -> Doubt:
+class _Columns:
+    """Terms at points (N, m); each factor is evaluated once, however many hypotheses have it."""
+
+    def __init__(self, parameters: Sequence[str], points: FloatArray) -> None:
+        self.points = points
+        self._values = dict(zip(parameters, points.T.copy(), strict=True))
+        self._known: dict[Factor, FloatArray] = {}
+
+    def basis(self, terms: Sequence[Term]) -> FloatArray:
+        """Return 1 and the terms without their coefficients, (1 + K, N)."""
+        result = np.ones((1 + len(terms), len(self.points)))
+        for row, term in zip(result[1:], terms, strict=True):
+            for factor in term.factors:
+                if factor not in self._known:
+                    self._known[factor] = factor.evaluate(self._values[factor.parameter])
+                row *= self._known[factor]
+        return result
+
+
+def _doubt(model: Model, values: FloatArray, state: State, columns: _Columns) -> Doubt:
     rows = np.flatnonzero((~np.isnan(values)).any(axis=1) & ~state.shared)
     if not rows.size:
         rows = np.flatnonzero((~np.isnan(values)).any(axis=1))
     means = np.nanmean(values[rows], axis=1)
     counts = (~np.isnan(values[rows])).sum(axis=1)
     noise = relative_noise(model, values[rows], state.candidates[rows])
+    weights_of_rows = np.sqrt(counts) / (noise * np.maximum(np.abs(means), 1e-300))
     forms: list[tuple[float, float, Sequence[Term]]] = [(a.weight, a.constant, a.terms) for a in model.alternatives]
     forms.insert(0, (1.0 - sum(weight for weight, _, _ in forms), model.constant, model.terms))
     predictions, factors = [], []
     for weight, constant, terms in forms:
-        basis = replace(model, constant=constant, terms=tuple(terms), covariance=()).sensitivities(everywhere)
-        scaled = basis / np.maximum(np.abs(basis[rows]).max(axis=0), 1e-300)
-        weighted = scaled[rows] * (np.sqrt(counts) / (noise * np.maximum(np.abs(means), 1e-300)))[:, None]
-        values_of, vectors = np.linalg.eigh(weighted.T @ weighted)
-        known = values_of > 1e-12 * values_of.max(initial=0.0)
-        factors.append(np.sqrt(weight) * scaled @ (vectors[:, known] / np.sqrt(values_of[known])))
-        predictions.append(basis @ np.array([constant, *(term.coefficient for term in terms)]))
+        basis = columns.basis(terms)
+        at_rows = basis[:, rows]
+        scale = np.maximum(np.abs(at_rows).max(axis=1), 1e-300)
+        weighted = at_rows / scale[:, None] * weights_of_rows
+        precision, vectors = np.linalg.eigh(weighted @ weighted.T)
+        known = precision > 1e-12 * precision.max(initial=0.0)
+        factors.append((np.sqrt(weight / precision[known]) * vectors[:, known] / scale[:, None]).T @ basis)
+        predictions.append(np.array([constant, *(term.coefficient for term in terms)]) @ basis)
     weights = np.array([weight for weight, _, _ in forms])
-    mean = weights @ np.array(predictions)
-    factors += [np.sqrt(w) * (own - mean)[:, None] for w, own in zip(weights, predictions, strict=True)]
-    within = np.concatenate(factors, axis=1)
+    predicted = np.array(predictions)
+    mean = weights @ predicted
+    factors.append(np.sqrt(weights)[:, None] * (predicted - mean))
+    within = np.concatenate(factors)
     noises = (noise * mean[:-1]) ** 2
     if model.alternatives:
         return Doubt(within, noises)
-    beyond = _of_exponents(model, everywhere)
-    largest = float((within[-1] ** 2).sum()), float((beyond[-1] ** 2).sum())
+    beyond = _of_exponents(model, columns.points)
+    largest = float((within[:, -1] ** 2).sum()), float((beyond[:, -1] ** 2).sum())
     share = min(1.0, np.sqrt(largest[0] / largest[1])) if largest[1] > 0.0 else 0.0
-    return Doubt(np.concatenate([within, share * beyond], axis=1), noises)
+    return Doubt(np.concatenate([within, share * beyond]), noises)
 
 
 def _of_exponents(model: Model, points: FloatArray) -> FloatArray:
-    """Return factors (N, r) of the covariance at points that comes from what the model leaves open of its exponents."""
+    """Return factors (r, N) of the covariance at points that comes from what the model leaves open of its exponents."""
     covariance, coefficients = np.array(model.covariance), len(model.terms) + 1
     if len(covariance) <= coefficients:
-        return np.zeros((len(points), 1))
+        return np.zeros((1, len(points)))
     deviations = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     scale = np.where(deviations > 0.0, deviations, 1.0)
     whole = covariance / scale / scale[:, None]
@@ -157,7 +179,7 @@ def _of_exponents(model: Model, points: FloatArray) -> FloatArray:
     known = variances > 1e-12 * variances.max(initial=0.0)
     moved = np.concatenate([whole[:coefficients, coefficients:], whole[coefficients:, coefficients:]])
     factors = moved @ (directions[:, known] / np.sqrt(variances[known]))
-    result: FloatArray = model.sensitivities(points) @ (scale[:, None] * factors)
+    result: FloatArray = (model.sensitivities(points) @ (scale[:, None] * factors)).T
     return result
 
 
