@@ -1,11 +1,13 @@
 """Quipu's strategy: the runs that most reduce the uncertainty of the prediction at the target per core hour.
 
-What is not known of a call path is what the interval of its prediction says: near-best hypotheses with their posterior
-weights, the coefficients of each, and what the measurements leave open of the exponents, which is in the covariance of
-the model. Its mean and covariance between any two points make a Gaussian process whose kernel is what the models still
+What is not known of a call path are its form, near-best hypotheses with their posterior weights; the function of each
+parameter in the likeliest form, all others that explain the measurements as well (`exchanges`); the coefficients of
+each; and, where one hypothesis is left, what the measurements leave open of the exponents, which is in the covariance
+of the model. Mean and covariance between any two points make a Gaussian process whose kernel is what the models still
 doubt, k(x, y) = Σ_h w_h φ_h(x)ᵀ S_h φ_h(y) + Σ_h w_h (f_h(x) - f(x)) (f_h(y) - f(y)) + e(x)ᵀ E e(y): the first part is
-what noise left open, the second where hypotheses disagree, the third how exponents may deviate from a form that is
-the only one left: as long as there are several, telling them apart comes first. At the target the third counts at most
+what noise left open, the second where hypotheses disagree (summed over the form and each parameter), the third how
+exponents may deviate from a form that is the only one left: as long as there are several, telling them apart comes
+first. At the target the third counts at most
 as much as the first: far beyond the measurements it would outweigh it, and no run but the largest would be worth its
 cost. A run at x reduces the variance at the target t by
 k(t, x)² / (k(x, x) + s(x)²) (best linear prediction; s: the noise of one run), whatever it will measure, so that a
@@ -22,14 +24,17 @@ import numpy as np
 
 from ..experiment import FloatArray
 from ..pmnf.model import Model
-from ..pmnf.model.term import Factor, Term
+from ..pmnf.model.term import Term
 from .baseline import has_lines, missing_of
+from .exchanges import Columns, Observations, exchanges
 from .state import State, Suggestion, in_order, of_lines
 
 LEAST_NOISE = 1e-3
 """Relative noise of one run that is always expected: times of a program are not known better than that."""
 MOST_PATHS = 32
 """Call paths that are looked at: those with most variance at the target."""
+MOST_APART = 0.2
+"""Relative distance from the mean at the target beyond which a hypothesis counts no more: it is as wrong."""
 
 
 @dataclass(frozen=True)
@@ -67,11 +72,12 @@ class Posterior:
 
 def doubts_of(state: State) -> list[Doubt]:
     """Return what is not known of the call paths with most variance at the target."""
-    columns = _Columns(state.parameters, np.vstack([state.candidates, state.target]))
+    columns = Columns(state.parameters, np.vstack([state.candidates, state.target]))
     doubts = []
-    for model, values in zip(state.models, state.values, strict=True):
+    known_forms = state.known_forms or [False] * len(state.models)
+    for model, values, known in zip(state.models, state.values, known_forms, strict=True):
         if isinstance(model, Model):
-            found = _doubt(model, values, state, columns)
+            found = _doubt(model, values, state, columns, known)
             if np.isfinite(found.variance) and found.variance > 0.0:
                 doubts.append(found)
     return sorted(doubts, key=lambda doubt: -doubt.variance)[:MOST_PATHS]
@@ -114,57 +120,62 @@ class Doubt:
         self._with_target = self._with_target - column * column[-1]
 
 
-class _Columns:
-    """Terms at points (N, m); each factor is evaluated once, however many hypotheses have it."""
-
-    def __init__(self, parameters: Sequence[str], points: FloatArray) -> None:
-        self.points = points
-        self._values = dict(zip(parameters, points.T.copy(), strict=True))
-        self._known: dict[Factor, FloatArray] = {}
-
-    def basis(self, terms: Sequence[Term]) -> FloatArray:
-        """Return 1 and the terms without their coefficients, (1 + K, N)."""
-        result = np.ones((1 + len(terms), len(self.points)))
-        for row, term in zip(result[1:], terms, strict=True):
-            for factor in term.factors:
-                if factor not in self._known:
-                    self._known[factor] = factor.evaluate(self._values[factor.parameter])
-                row *= self._known[factor]
-        return result
-
-
-def _doubt(model: Model, values: FloatArray, state: State, columns: _Columns) -> Doubt:
+def _doubt(model: Model, values: FloatArray, state: State, columns: Columns, known_form: bool) -> Doubt:
     rows = np.flatnonzero((~np.isnan(values)).any(axis=1) & ~state.shared)
     if not rows.size:
         rows = np.flatnonzero((~np.isnan(values)).any(axis=1))
     means = np.nanmean(values[rows], axis=1)
     counts = (~np.isnan(values[rows])).sum(axis=1)
     noise = relative_noise(model, values[rows], state.candidates[rows])
-    weights_of_rows = np.sqrt(counts) / (noise * np.maximum(np.abs(means), 1e-300))
-    forms: list[tuple[float, float, Sequence[Term]]] = [(a.weight, a.constant, a.terms) for a in model.alternatives]
-    forms.insert(0, (1.0 - sum(weight for weight, _, _ in forms), model.constant, model.terms))
+    precise = np.sqrt(counts) / (noise * np.maximum(np.abs(means), 1e-300))
+    forms = _forms(model, known_form)
     predictions, factors = [], []
     for weight, constant, terms in forms:
         basis = columns.basis(terms)
         at_rows = basis[:, rows]
         scale = np.maximum(np.abs(at_rows).max(axis=1), 1e-300)
-        weighted = at_rows / scale[:, None] * weights_of_rows
+        weighted = at_rows / scale[:, None] * precise
         precision, vectors = np.linalg.eigh(weighted @ weighted.T)
         known = precision > 1e-12 * precision.max(initial=0.0)
         factors.append((np.sqrt(weight / precision[known]) * vectors[:, known] / scale[:, None]).T @ basis)
         predictions.append(np.array([constant, *(term.coefficient for term in terms)]) @ basis)
-    weights = np.array([weight for weight, _, _ in forms])
-    predicted = np.array(predictions)
-    mean = weights @ predicted
-    factors.append(np.sqrt(weights)[:, None] * (predicted - mean))
+    mean, between = _spread(np.array([weight for weight, _, _ in forms]), np.array(predictions))
+    factors.append(between)
+    freedom = float(counts.sum()) - len(model.terms) - 1.0
+    observations = Observations(rows, means, precise, max(freedom, 1.0))
+    open_parameters = () if known_form else model.parameters
+    for weights, exchanged in exchanges(open_parameters, model.terms, columns, observations):
+        if len(weights) > 1:
+            factors.append(_spread(weights, exchanged)[1])
     within = np.concatenate(factors)
     noises = (noise * mean[:-1]) ** 2
-    if model.alternatives:
+    if len(forms) > 1 or len(factors) > 2:
         return Doubt(within, noises)
     beyond = _of_exponents(model, columns.points)
     largest = float((within[:, -1] ** 2).sum()), float((beyond[:, -1] ** 2).sum())
     share = min(1.0, np.sqrt(largest[0] / largest[1])) if largest[1] > 0.0 else 0.0
     return Doubt(np.concatenate([within, share * beyond]), noises)
+
+
+def _forms(model: Model, known_form: bool) -> list[tuple[float, float, Sequence[Term]]]:
+    """Return weight, constant and terms of hypotheses; exchanges of functions in the first one count as it."""
+    shape = _structure(model.terms)
+    alike = [not known_form and _structure(a.terms) == shape for a in model.alternatives]
+    others = [(a.weight, a.constant, a.terms) for a, same in zip(model.alternatives, alike, strict=True) if not same]
+    return [(1.0 - sum(weight for weight, _, _ in others), model.constant, model.terms), *others]
+
+
+def _structure(terms: Sequence[Term]) -> list[list[str]]:
+    """Return which parameters are in each product."""
+    return sorted(sorted(factor.parameter for factor in term.factors) for term in terms)
+
+
+def _spread(weights: FloatArray, predictions: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the mean (N,) of predictions (A, N), the target last, and the factors (A, N) of their covariance."""
+    mean: FloatArray = weights @ predictions
+    apart = np.abs(predictions[:, -1] - mean[-1]) / max(abs(float(mean[-1])), 1e-300)
+    limited = np.minimum(1.0, MOST_APART / np.maximum(apart, 1e-300))
+    return mean, (np.sqrt(weights) * limited)[:, None] * (predictions - mean)
 
 
 def _of_exponents(model: Model, points: FloatArray) -> FloatArray:
