@@ -29,7 +29,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from functools import lru_cache, partial
+from functools import cache, partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -40,6 +40,7 @@ from quipu.modeling.design import STRATEGIES, State
 from quipu.modeling.design.baseline import baseline
 from quipu.modeling.pmnf.modeler import fit_models
 from selection_functions import REPETITIONS, grid
+from selection_relearn import case_study, read_case
 from selection_runs import BUDGETS, TIME, WHOLE, Task, done, with_extrap
 
 WITHIN = (5, 10, 15, 20)
@@ -111,7 +112,7 @@ def of_extrap(python: Path, task: tuple[Task, str, list[str]]) -> tuple[str, lis
     return f"{own.key} b{budget}", with_extrap(own, counts, python)
 
 
-@lru_cache(maxsize=None)
+@cache
 def least_shares(parameters: int, seed: int, count: int, data: str) -> tuple[float, ...]:
     """Return which part of the whole budget one repetition of the lines costs for each function, in %."""
     points, _ = grid(parameters)
@@ -264,13 +265,14 @@ def main() -> None:
         "behind": {case: behind(share[case], interval[case], first) for case in share},
     }
     if options.relearn:
-        from selection_relearn import case_study
-
-        result["relearn"] = case_study(options.relearn, options.strategies)
+        result["relearn"] = case_study(options.relearn, options.strategies, interpreter() if options.extrap else None)
     if options.figures:
-        from selection_figures import draw
+        from selection_figures import draw, planted_noise, ranges
 
-        draw(errors, extrap, options)
+        noises = planted_noise(NOISES, "mixed" if options.mixed else "uniform")
+        if options.relearn:
+            noises["RELeARN"] = np.concatenate([ranges(own) for own in read_case(options.relearn).values])
+        draw(errors, extrap, options, noises)
     result["suggest_seconds"] = round(suggest_seconds(), 3)
     print(json.dumps(result))
 

@@ -31,6 +31,8 @@ from .state import State, Suggestion, in_order, of_lines
 
 LEAST_NOISE = 1e-3
 """Relative noise of one run that is always expected: times of a program are not known better than that."""
+LEAST_PART = 1e-9
+"""Part of the largest time below which a time counts as this, so that weights stay finite."""
 MOST_PATHS = 32
 """Call paths that are looked at: those with most variance at the target."""
 MOST_APART = 0.2
@@ -127,7 +129,8 @@ def _doubt(model: Model, values: FloatArray, state: State, columns: Columns, kno
     means = np.nanmean(values[rows], axis=1)
     counts = (~np.isnan(values[rows])).sum(axis=1)
     noise = relative_noise(model, values[rows], state.candidates[rows])
-    precise = np.sqrt(counts) / (noise * np.maximum(np.abs(means), 1e-300))
+    size = np.maximum(np.abs(means), max(LEAST_PART * float(np.abs(means).max()), 1e-300))
+    precise = np.sqrt(counts) / (noise * size)
     forms = _forms(model, known_form)
     predictions, factors = [], []
     for weight, constant, terms in forms:

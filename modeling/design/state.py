@@ -112,5 +112,6 @@ def in_order(state: State, order: Sequence[int] | IntArray, reason: str, budget:
 
 def of_lines(state: State, repetitions: int, budget: float, batch: int) -> list[Suggestion] | None:
     """Return the next runs of the lines of all parameters; None when those have so many repetitions."""
+    repetitions = min(repetitions, state.repetitions)
     missing = missing_of(baseline(state.candidates, state.costs), state.counts, repetitions)
     return in_order(state, missing, "of the line of a parameter", budget, batch) if missing else None
