@@ -49,7 +49,6 @@ CASE = re.compile(r"m([234])_n([\d.]+)_b([\d.]+)$")
 CASES = ("m2_n5_b10", "m3_n5_b5", "m4_n1_b0.5", "m2_n10_b20")
 NOISES = (1, 2, 5, 10)
 FULL = tuple(f"m{m}_n{n}_b{b:g}" for m in (2, 3, 4) for n in NOISES for b in BUDGETS)
-FUNCTIONS = {2: 1000, 3: 300, 4: 100}
 CHUNK = 50  # functions a task
 Errors = dict[str, dict[str, list[float]]]
 
@@ -70,7 +69,7 @@ def tasks_of(options: argparse.Namespace) -> Iterator[Task]:
         for parameters, noise, limit in map(parts, options.cases):
             most[parameters, noise] = max(float(limit), most.get((parameters, noise), 0.0))
         for (parameters, noise), budget in most.items():
-            count = options.functions or FUNCTIONS[parameters]
+            count = options.functions[parameters]
             for strategy in options.strategies:
                 for first in range(0, count, CHUNK):
                     size = min(CHUNK, count - first)
@@ -221,7 +220,7 @@ def options_of(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--cases", type=lambda text: text.split(","), default=list(CASES), help="such as m2_n5_b10")
     parser.add_argument("--all", action="store_true", help="all numbers of parameters, noise and budgets")
     parser.add_argument("--strategies", type=lambda text: text.split(","), default=list(STRATEGIES))
-    parser.add_argument("--functions", type=int, help="of each case and seed (1000, 300, 100 for m = 2, 3, 4)")
+    parser.add_argument("--functions", default="1000,300,100", help="of each case and seed, for m = 2, 3, 4, or of all")
     parser.add_argument("--seed", type=int, default=1, help="the first seed")
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--mixed", action="store_true", help="noise of several distributions instead of uniform noise")
@@ -238,8 +237,8 @@ def options_of(arguments: Sequence[str] | None = None) -> argparse.Namespace:
         raise SystemExit(f"--strategies {','.join(unknown)}: there are {', '.join(STRATEGIES)}")
     if options.all:
         options.cases = list(FULL)
-    if options.quick:
-        options.functions = options.functions or 4
+    numbers = [int(text) for text in ("4" if options.quick else options.functions).split(",")]
+    options.functions = dict(zip((2, 3, 4), numbers * 3 if len(numbers) == 1 else numbers, strict=True))
     return options
 
 
@@ -282,7 +281,7 @@ def affordable(options: argparse.Namespace) -> dict[str, float]:
     result = {}
     for case in options.cases:
         parameters, _, budget = parts(case)
-        count = options.functions or FUNCTIONS[parameters]
+        count = options.functions[parameters]
         seeds: Iterable[int] = range(options.seed, options.seed + options.seeds)
         costs = [cost for seed in seeds for cost in least_shares(parameters, seed, count, options.data)]
         result[case] = round(100.0 * float(np.mean(np.array(costs) <= float(budget))), 1)
