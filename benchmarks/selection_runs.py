@@ -38,14 +38,14 @@ NOTHING = 1e9  # the error where there is no model
 
 @dataclass(frozen=True)
 class Task:
-    """Some functions with one strategy, up to a budget.
+    """Some functions with one strategy.
 
-    noise, budget: in %; kind: of the noise; data: folder of functions, "" to draw them.
+    noise, budgets: in %, ascending; kind: of the noise; data: folder of functions, "" to draw them.
     """
 
     parameters: int
     noise: float
-    budget: float
+    budgets: tuple[float, ...]
     strategy: str
     seed: int
     first: int
@@ -57,7 +57,8 @@ class Task:
     def key(self) -> str:
         """The task as it is named in the file of results."""
         part = f"{self.seed} {self.first}+{self.count} {self.kind} {self.data}".rstrip()
-        return f"m{self.parameters}_n{self.noise:g}_b{self.budget:g} {self.strategy} {part}"
+        budgets = "+".join(f"{budget:g}" for budget in self.budgets)
+        return f"m{self.parameters}_n{self.noise:g}_b{budgets} {self.strategy} {part}"
 
     @property
     def functions(self) -> list[Planted]:
@@ -153,8 +154,9 @@ def done(task: Task) -> tuple[str, dict[str, Any]]:
     else:
         costs = np.array([own.values for own in functions]) * points[:, 0]
         strategies = [task.strategy_of(number) for number in range(task.first, task.first + task.count)]
-        budgets = [own for own in BUDGETS if own <= task.budget]
-        counts = within(costs, available, points, target, strategies, task.strategy, budgets)
+        passed = [own for own in BUDGETS if own <= task.budgets[-1]]
+        steps = within(costs, available, points, target, strategies, task.strategy, passed)
+        budgets, counts = task.budgets, [steps[passed.index(own)] for own in task.budgets]
     result: dict[str, Any] = {}
     for budget, own in zip(budgets, counts, strict=True):
         known = models_of(points, measured(available, own))

@@ -65,16 +65,18 @@ def parts(case: str) -> tuple[int, float, str]:
 def tasks_of(options: argparse.Namespace) -> Iterator[Task]:
     """Yield what is to be done, the first seed of everything first."""
     for seed in range(options.seed, options.seed + options.seeds):
-        most: dict[tuple[int, float], float] = {}
-        for parameters, noise, limit in map(parts, options.cases):
-            most[parameters, noise] = max(float(limit), most.get((parameters, noise), 0.0))
-        for (parameters, noise), budget in most.items():
+        together: dict[tuple[int, float], set[float]] = defaultdict(set)
+        for parameters, noise, budget in map(parts, options.cases):
+            together[parameters, noise].add(float(budget))
+        for (parameters, noise), budgets in together.items():
             count = options.functions[parameters]
             for strategy in options.strategies:
                 for first in range(0, count, CHUNK):
                     size = min(CHUNK, count - first)
                     kind = "mixed" if options.mixed else "uniform"
-                    yield Task(parameters, noise, budget, strategy, seed, first, size, kind, options.data)
+                    yield Task(
+                        parameters, noise, tuple(sorted(budgets)), strategy, seed, first, size, kind, options.data
+                    )
 
 
 def known_results(file: Path) -> dict[str, Any]:
@@ -115,7 +117,7 @@ def of_extrap(python: Path, task: tuple[Task, str, list[str]]) -> tuple[str, lis
 def least_shares(parameters: int, seed: int, count: int, data: str) -> tuple[float, ...]:
     """Return which part of the whole budget one repetition of the lines costs for each function, in %."""
     points, _ = grid(parameters)
-    costs = [own.values * points[:, 0] for own in Task(parameters, 0.0, 0.0, "", seed, 0, count, data=data).functions]
+    costs = [own.values * points[:, 0] for own in Task(parameters, 0.0, (), "", seed, 0, count, data=data).functions]
     return tuple(float(100.0 * own[baseline(points, own)].sum() / own.sum() / REPETITIONS) for own in costs)
 
 

@@ -107,5 +107,4 @@ def _solved(design: FloatArray, target: FloatArray) -> FloatArray:
     """Return least-squares coefficients (A, K) of designs (A, K, n)."""
     normal = design @ design.transpose(0, 2, 1)
     normal += RIDGE * np.trace(normal, axis1=1, axis2=2)[:, None, None] * np.eye(design.shape[1])
-    result: FloatArray = np.linalg.solve(normal, (design @ target)[:, :, None])[:, :, 0]
-    return result
+    return np.asarray(np.linalg.solve(normal, (design @ target)[:, :, None])[:, :, 0], dtype=np.float64)

@@ -30,7 +30,7 @@ def test_the_study_ends_with_shares_of_each_strategy_and_goes_on_where_it_was(tm
 
 @pytest.mark.parametrize("name", ["posterior", "cpf", "random", "bayes"])
 def test_no_strategy_spends_more_than_its_budget_and_each_goes_on_with_the_one_before(name: str) -> None:
-    task = Task(2, 5.0, 20.0, name, seed=1, first=0, count=3)
+    task = Task(2, 5.0, (20.0,), name, seed=1, first=0, count=3)
     points, target = grid(2)
     functions = task.functions
     costs = np.array([own.values for own in functions]) * points[:, 0]
