@@ -158,10 +158,11 @@ def done(task: Task) -> tuple[str, dict[str, Any]]:
         steps = within(costs, available, points, target, strategies, task.strategy, passed)
         budgets, counts = task.budgets, [steps[passed.index(own)] for own in task.budgets]
     result: dict[str, Any] = {}
-    for budget, own in zip(budgets, counts, strict=True):
-        known = models_of(points, measured(available, own))
+    for budget, by_function in zip(budgets, counts, strict=True):
+        known = models_of(points, measured(available, by_function))
         errors = [_error(model, target, function.far) for model, function in zip(known, functions, strict=True)]
-        result[f"{budget:g}"] = {"errors": errors, "counts": ["".join(map(str, row)) for row in own.tolist()]}
+        digits = ["".join(map(str, row)) for row in by_function]
+        result[f"{budget:g}"] = {"errors": errors, "counts": digits}
     return task.key, result
 
 
@@ -188,7 +189,7 @@ def with_extrap(task: Task, counts: Sequence[str], python: Path) -> list[float]:
             }
     answers = ask(json.dumps(tasks), python) if tasks else {}
     errors = [NOTHING] * len(counts)
-    for number, answer in answers.items():
-        error = abs(answer["predictions"][0][0] / functions[int(number)].far - 1.0)
-        errors[int(number)] = error if math.isfinite(error) else NOTHING
+    for name, answer in answers.items():
+        error = abs(answer["predictions"][0][0] / functions[int(name)].far - 1.0)
+        errors[int(name)] = error if math.isfinite(error) else NOTHING
     return errors
