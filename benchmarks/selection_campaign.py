@@ -2,10 +2,11 @@
 
     make bench-selection_campaign [ARGS="--quick"]
 
-The examples run in SMPI at all points of p and n, with repetitions, and at a larger point that is held back. Then the
-search of a campaign is replayed: each batch that it chooses is taken from these runs, models are made anew, and so on
-until the budget is spent. Once more with effort known at all points before, which needs one cheap run each, or none on
-this machine. What was run is kept (--folder) and not repeated.
+The examples run in SMPI at all points of p and n, and at a larger point that is held back; computation takes the time
+of its effort, so that other load on this machine does not matter. Four repetitions of each point have independent
+uniform noise of ±5 % in the time of each call path. Then the search of a campaign is replayed: each batch that it
+chooses is taken from these runs, models are made anew, and so on until the budget is spent; once more with effort
+known at all points before. What was run is kept (--folder) and not repeated.
 
 The last line is one JSON object, by application: `full`, `b10` (10 % of the core hours of all runs) and `effort_b2`
 (2 % with effort known): `error` of the predicted time at the held-back point in %, `kernels` mean of the errors of the
@@ -22,7 +23,8 @@ from pathlib import Path
 import numpy as np
 from modeling_sets import Floats
 from numpy.typing import NDArray
-from priors_application_runs import FULL, QUICK, Runs, load, measure
+from priors_application_runs import FULL, QUICK, Application, Runs, load, measure
+from priors_programs import build_example, call
 from quipu.modeling.analysis import Analysis, analyze
 from quipu.modeling.design import STRATEGIES
 from quipu.modeling.design.baseline import baseline
@@ -33,6 +35,33 @@ from quipu.modeling.pmnf.model import Model
 Counts = NDArray[np.int64]
 BATCH = 4
 TIMES = ("time", "wait_time")
+NOISE, REPETITIONS, SEED = 0.05, 4, 1
+RATES = "computation.rates"
+COMPUTE = ("--compute", "effort", "--rates", RATES)
+
+
+def fit_rates(application: Application, folder: Path) -> None:
+    """Fit the time of effort to runs of one rank on this machine, if that was not done."""
+    place = folder / application.name
+    if (place / RATES).exists():
+        return
+    native = place / "native"
+    build_example(application.name, native, "quipu-mpi")
+    for n in application.n[1::2]:
+        launch = ("mpirun", "-n", 1, f"./{application.name}", n, *application.arguments)
+        call(("quipu", "run", "--rep", 5, "--param", f"n={n}", "-o", "one", "--", *launch), native)
+    call(("quipu", "rates", native / "one", "-o", place / RATES), native)
+
+
+def with_noise(runs: Runs) -> Runs:
+    """Return the runs with repetitions that have noise; times and waiting of a run have the same."""
+    experiment = runs.experiment
+    shape = (*experiment.values["time"].shape[:2], REPETITIONS)
+    factors = 1.0 + NOISE * np.random.default_rng(SEED).uniform(-1.0, 1.0, shape)
+    values = {
+        name: experiment.values[name][:, :, :1] * (factors if name in TIMES else 1.0) for name in experiment.values
+    }
+    return replace(runs, experiment=replace(experiment, values=values))
 
 
 def part_of(experiment: Experiment, counts: Counts, effort_known: bool) -> Experiment:
@@ -99,17 +128,18 @@ def results(runs: Runs) -> dict[str, dict[str, float]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="two examples, fewer ranks, one repetition")
+    parser.add_argument("--quick", action="store_true", help="two examples, fewer ranks")
     parser.add_argument("--applications", type=lambda text: text.split(","), help="some of the examples")
-    parser.add_argument("--repetitions", type=int, help="of each point")
     parser.add_argument("--folder", type=Path, default=Path("build/selection_campaign"))
     options = parser.parse_args()
     chosen = [own for own in (QUICK if options.quick else FULL) if own.name in (options.applications or [own.name])]
-    applications = tuple(replace(own, repetitions=options.repetitions or own.repetitions) for own in chosen)
-    measure(applications, options.folder)
+    applications = tuple(replace(own, repetitions=1) for own in chosen)
+    for application in applications:
+        fit_rates(application, options.folder)
+    measure(applications, options.folder, COMPUTE)
     result = {}
     for application in applications:
-        found = results(load(application, options.folder))
+        found = results(with_noise(load(application, options.folder)))
         result[application.name] = found
         for name, own in found.items():
             print(f"{application.name:12s} {name:10s} " + "  ".join(f"{key} {value:g}" for key, value in own.items()))

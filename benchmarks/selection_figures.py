@@ -16,6 +16,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from modeling_sets import Floats
+from quipu.modeling.design import STRATEGIES
 from selection_functions import grid, noisy
 
 Errors = Mapping[str, Mapping[str, Sequence[float]]]
@@ -30,6 +31,7 @@ PUBLISHED = {
     "full": "full",
 }
 SOURCE = "rebuttal(paper Fig5)"
+COLORS = {name: f"C{place}" for place, name in enumerate(STRATEGIES)}
 WITHIN = (5, 10, 15, 20)
 
 
@@ -97,16 +99,16 @@ def _figure(places: list[list[tuple[str, str, int]]], panel: Callable[..., None]
             handles |= {label: own for own, label in zip(*axes.get_legend_handles_labels(), strict=True)}
     figure.supxlabel("budget in % of all points with all repetitions")
     figure.supylabel("% of models")
-    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=6, fontsize=8)
+    figure.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=6, fontsize=8)
     figure.savefig(file, dpi=110)
 
 
 def _panel(axes: Axes, found: Mapping[str, Curve], published: Mapping[str, Curve]) -> None:
-    colors = {name: f"C{place % 10}" for place, name in enumerate([*dict.fromkeys([*found, *PUBLISHED.values()])])}
     for name, curve in published.items():
-        axes.plot(*zip(*sorted(curve), strict=True), "--", color=colors[name], linewidth=0.8, alpha=0.7)
+        label = f"{name}, published"
+        axes.plot(*zip(*sorted(curve), strict=True), "--", color=COLORS[name], linewidth=0.8, alpha=0.7, label=label)
     for name, curve in found.items():
-        axes.plot(*zip(*curve, strict=True), "-o", color=colors[name], markersize=3, linewidth=1.2, label=name)
+        axes.plot(*zip(*curve, strict=True), "-o", color=COLORS[name], markersize=3, linewidth=1.2, label=name)
     axes.set_xscale("log")
     axes.set_ylim(0, 102)
     axes.grid(alpha=0.3)
