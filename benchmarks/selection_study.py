@@ -107,10 +107,10 @@ def run(work: Callable[[Any], tuple[str, Any]], left: Sequence[Any], file: Path,
     return found
 
 
-def of_extrap(python: Path, task: tuple[Task, str, list[str]]) -> tuple[str, list[float]]:
-    """Return the errors of Extra-P for what was measured of a task with a budget."""
-    own, budget, counts = task
-    return f"{own.key} b{budget}", with_extrap(own, counts, python)
+def of_extrap(python: Path, work: tuple[str, Task, list[str]]) -> tuple[str, list[float]]:
+    """Return the errors of Extra-P for what was measured of the first functions of a task."""
+    key, task, counts = work
+    return key, with_extrap(task, counts, python)
 
 
 @cache
@@ -173,22 +173,23 @@ def at(budget: str, result: dict[str, Any]) -> str:
 
 def collected_extrap(options: argparse.Namespace, tasks: Sequence[Task], results: dict[str, Any]) -> Errors:
     """Return the errors of Extra-P of each case and strategy, of the first functions of each seed."""
-    work = []
+    work: list[tuple[str, Task, list[str]]] = []
+    place: list[tuple[str, str]] = []
     for case in options.cases:
         parameters, noise, budget = parts(case)
         for task in tasks:
             if (task.parameters, task.noise) == (parameters, noise) and task.first < options.extrap:
-                own = results[task.key]
-                where = at(budget, own)
-                work.append((task, where, own[where]["counts"], case))
+                where = at(budget, results[task.key])
+                counts = results[task.key][where]["counts"][: options.extrap - task.first]
+                work.append((f"{task.key} b{where} first {len(counts)}", task, counts))
+                place.append((case, task.strategy))
     file = options.folder / "extrap.jsonl"
     known = known_results(file)
-    left = {f"{task.key} b{where}": (task, where, counts) for task, where, counts, _ in work}
-    left = {key: own for key, own in left.items() if key not in known}
+    left = {key: (key, task, counts) for key, task, counts in work if key not in known}
     known |= run(partial(of_extrap, interpreter()), list(left.values()), file, options.jobs)
     found: Errors = defaultdict(lambda: defaultdict(list))
-    for task, where, _, case in work:
-        found[case][task.strategy] += known[f"{task.key} b{where}"][: options.extrap - task.first]
+    for (key, _, _), (case, strategy) in zip(work, place, strict=True):
+        found[case][strategy] += known[key]
     return found
 
 
