@@ -78,7 +78,7 @@ def doubts_of(state: State) -> list[Doubt]:
     doubts = []
     known_forms = state.known_forms or [False] * len(state.models)
     for model, values, known in zip(state.models, state.values, known_forms, strict=True):
-        if isinstance(model, Model):
+        if isinstance(model, Model) and np.nanmax(np.abs(values), initial=0.0) > 0.0:
             found = _doubt(model, values, state, columns, known)
             if np.isfinite(found.variance) and found.variance > 0.0:
                 doubts.append(found)
