@@ -162,9 +162,13 @@ def _doubt(model: Model, values: FloatArray, state: State, columns: Columns, kno
 
 def _forms(model: Model, known_form: bool) -> list[tuple[float, float, Sequence[Term]]]:
     """Return weight, constant and terms of hypotheses; exchanges of functions in the first one count as it."""
+    seen = 1.0 - sum(a.weight for a in model.alternatives if a.hidden)
     shape = _structure(model.terms)
-    alike = [not known_form and _structure(a.terms) == shape for a in model.alternatives]
-    others = [(a.weight, a.constant, a.terms) for a, same in zip(model.alternatives, alike, strict=True) if not same]
+    others = [
+        (a.weight / seen, a.constant, a.terms)
+        for a in model.alternatives
+        if not a.hidden and (known_form or _structure(a.terms) != shape)
+    ]
     return [(1.0 - sum(weight for weight, _, _ in others), model.constant, model.terms), *others]
 
 
