@@ -86,8 +86,11 @@ class Runs:
     tests: Floats
 
 
-def measure(applications: tuple[Application, ...], folder: Path) -> None:
-    """Build the examples for SMPI and do the runs that are missing, all points once, then all of them again."""
+def measure(applications: tuple[Application, ...], folder: Path, options: tuple[str, ...] = ()) -> None:
+    """Build the examples for SMPI and do the runs that are missing, all points once, then all of them again.
+
+    options: more of them for `quipu run`, in the folder of each example.
+    """
     jobs: list[tuple[int, Application, str, Point]] = []
     for own in applications:
         where = folder / own.name
@@ -108,7 +111,7 @@ def measure(applications: tuple[Application, ...], folder: Path) -> None:
     for count, (number, own, name, (p, n)) in enumerate(jobs, 1):
         print(f"[{count}/{len(jobs)}] {own.name} p={p} n={n} repetition {number}", flush=True)
         launch = ("smpirun", "-np", p, *SMPI_NETWORK, f"./{own.name}", n, *own.arguments)
-        call(("quipu", "run", "--param", f"p={p},n={n}", "-o", name, "--", *launch), folder / own.name)
+        call(("quipu", "run", *options, "--param", f"p={p},n={n}", "-o", name, "--", *launch), folder / own.name)
 
 
 def load(application: Application, folder: Path) -> Runs:

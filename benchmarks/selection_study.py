@@ -7,12 +7,14 @@ Functions are drawn for each seed, or taken from a folder of the published evalu
 for each function, point and repetition. A run costs runtime × processes; 100 % of the budget are all points with four
 repetitions; no strategy spends more than the budget, to the last digit. The functions' costs are known to the
 strategies, as in the published evaluation. A case is named m2_n5_b10 for two parameters, ±5 % of noise and 10 % of
-the budget.
+the budget; where no model can be made, the prediction counts as wrong. `full` is the whole matrix (100 %) everywhere.
 
-What is done is kept in a folder (--folder) and not repeated. The last line is one JSON object: `share` {case:
-{strategy: % of the functions whose prediction at the target, one step out in each parameter, is within ±5 %}} with
-Quipu's modeler, `share_extrap` the same with Extra-P, `interval` half the width of the 95 % confidence interval of
-each share, `suggest_seconds` for 10,000 candidates.
+What is done is kept in a folder (--folder) and not repeated. --figures draws figures 5, 6 and 8 of the publication, its
+curves (--published) beside these. The last line is one JSON object: `share` {case: {strategy: % of the functions whose
+prediction at the target, one step out in each parameter, is within ±5 %}} with Quipu's modeler, `share_extrap` the same
+with Extra-P, `interval` half the width of the 95 % confidence interval of each share, `affordable` % of the functions
+whose lines of all parameters fit the budget, `behind` the strategies whose interval is above the share of the first
+one, `suggest_seconds` CPU time of a suggestion among 10,000 candidates.
 """
 
 from __future__ import annotations
@@ -25,164 +27,60 @@ import os
 import re
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from functools import cache, partial
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from modeling_extrap import ONE_THREAD, ask, interpreter
-from modeling_sets import Floats
+from modeling_extrap import ONE_THREAD, interpreter
 from quipu.modeling.design import STRATEGIES, State
-from quipu.modeling.experiment import Metric
-from quipu.modeling.pmnf.model import Model
-from quipu.modeling.pmnf.modeler import NoModel, fit_models
-from selection_functions import NAMES, REPETITIONS, Planted, drawn, grid, noisy, published
+from quipu.modeling.design.baseline import baseline
+from quipu.modeling.pmnf.modeler import fit_models
+from selection_functions import REPETITIONS, grid
+from selection_relearn import case_study, read_case
+from selection_runs import BUDGETS, TIME, WHOLE, Task, done, with_extrap
 
-TIME = Metric("time", "s", "cost")
 WITHIN = (5, 10, 15, 20)
-CASE = re.compile(r"m(\d)_n([\d.]+)_b([\d.]+)$")
+CASE = re.compile(r"m([234])_n([\d.]+)_b([\d.]+)$")
 # The cases that the project has bounds for.
 CASES = ("m2_n5_b10", "m3_n5_b5", "m4_n1_b0.5", "m2_n10_b20")
-FULL = tuple(
-    f"m{m}_n{n}_b{b:g}" for m in (2, 3, 4) for n in (1, 2, 5, 10) for b in (0.1, 0.5, 1, 2, 5, 10, 20, 50, 100)
-)
-FUNCTIONS = {2: 1000, 3: 300, 4: 100}
-CHUNK = 20  # functions a task
-REFITS = 4  # the models are made anew when a quarter more was measured
+NOISES = (1, 2, 5, 10)
+FULL = tuple(f"m{m}_n{n}_b{b:g}" for m in (2, 3, 4) for n in NOISES for b in BUDGETS)
+CHUNK = 50  # functions a task
+Errors = dict[str, dict[str, list[float]]]
 
 
-@dataclass(frozen=True)
-class Task:
-    """Some functions of a case, with one strategy."""
-
-    case: str
-    strategy: str
-    seed: int
-    first: int
-    count: int
-    mixed: bool
-    data: str
-
-    @property
-    def key(self) -> str:
-        """The task as it is named in the file of results."""
-        kind = "mixed" if self.mixed else "uniform"
-        return f"{self.case} {self.strategy} {self.seed} {self.first}+{self.count} {kind} {self.data}".rstrip()
-
-
-def functions(task: Task, parameters: int) -> list[Planted]:
-    if task.data:
-        file = Path(task.data) / f"gpr_functions_m{parameters}.json"
-        return published(file, task.first + task.count)[task.first :]
-    return drawn(parameters, task.first + task.count, task.seed)[task.first :]
-
-
-def measure(function: Planted, task: Task, number: int) -> Floats:
-    """Return the repetitions (N, 4) that the strategy had measured when the budget was spent; NaN: not measured."""
-    found = CASE.match(task.case)
-    assert found is not None
-    parameters, noise, share = int(found[1]), float(found[2]) / 100, float(found[3]) / 100
-    points, target = grid(parameters)
-    kind = "mixed" if task.mixed else "uniform"
-    available = noisy(function.values, noise, kind, (task.seed, parameters, number, round(1e4 * noise)))
-    costs = function.values * points[:, 0]
-    budget = share * float(costs.sum()) * REPETITIONS
-    measured = np.full(available.shape, np.nan)
-    strategy = STRATEGIES[task.strategy]()
-    names = tuple(NAMES[:parameters])
-    while True:
-        rows = np.flatnonzero(~np.isnan(measured[:, 0]))
-        known = fit_models(points[rows], measured[None, rows], TIME, names) if len(rows) else [NoModel("not measured")]
-        state = State(names, points, target, measured[None], tuple(known), costs)
-        # No more than the rounding of a sum over all points.
-        batch = max(int(state.counts.sum()) // REFITS, 1)
-        chosen = strategy.suggest(state, budget * (1 + 1e-12), batch)
-        if not chosen:
-            return measured
-        for suggestion in chosen:
-            measured[suggestion.candidate, suggestion.repetition - 1] = available[
-                suggestion.candidate, suggestion.repetition - 1
-            ]
-            budget -= suggestion.cost
-
-
-def done(task: Task) -> tuple[str, list[dict[str, Any]]]:
-    """Return per function the relative error at the target, the runs, and the data as Extra-P takes them."""
-    found = CASE.match(task.case)
-    assert found is not None
-    parameters = int(found[1])
-    points, target = grid(parameters)
-    names = tuple(NAMES[:parameters])
-    result = []
-    for number, function in enumerate(functions(task, parameters), task.first):
-        measured = measure(function, task, number)
-        rows = np.flatnonzero(~np.isnan(measured[:, 0]))
-        model = fit_models(points[rows], measured[None, rows], TIME, names)[0] if len(rows) else NoModel("nothing")
-        error = math.inf
-        if isinstance(model, Model):
-            error = abs(model.predict(target.tolist()).value / function.far - 1.0)
-        runs = [[index, [v for v in measured[index].tolist() if not math.isnan(v)]] for index in rows.tolist()]
-        result.append({"error": min(error, 1e9), "runs": runs, "far": function.far})
-    return task.key, result
-
-
-def with_extrap(case: str, found: list[dict[str, Any]], python: Path) -> list[float]:
-    """Return the relative errors of Extra-P's models of the same measurements."""
-    match = CASE.match(case)
-    assert match is not None
-    parameters = int(match[1])
-    points, target = grid(parameters)
-    tasks = {
-        str(number): {
-            "parameters": list(NAMES[:parameters]),
-            "points": [points[index].tolist() for index, _ in entry["runs"]],
-            "values": [[values for _, values in entry["runs"]]],
-            "target": target.tolist(),
-        }
-        for number, entry in enumerate(found)
-        if entry["runs"]
-    }
-    answers = ask(json.dumps(tasks), python)
-    return [
-        abs(answers[str(number)]["predictions"][0] / entry["far"] - 1.0) if str(number) in answers else math.inf
-        for number, entry in enumerate(found)
-    ]
-
-
-def suggest_seconds() -> float:
-    """Return how long a suggestion of the default strategy takes in a search space of 10,000 points."""
-    points = np.array(list(product(range(1, 101), range(10, 1010, 10))), dtype=float)
-    true = 3.0 + 0.2 * points[:, 0] + 1e-3 * points[:, 1] ** 1.5 * np.log2(1 + points[:, 0])
-    rows = np.flatnonzero((points[:, 0] <= 5) & (points[:, 1] <= 50))
-    random = np.random.default_rng(1)
-    values = np.full((1, len(points), REPETITIONS), np.nan)
-    values[0, rows, :2] = true[rows, None] * (1 + 0.05 * random.uniform(-1, 1, (len(rows), 2)))
-    models = tuple(fit_models(points[rows], values[:, rows], TIME, ("p", "n")))
-    state = State(("p", "n"), points, np.array([200.0, 2000.0]), values, models, true * points[:, 0])
-    strategy = next(iter(STRATEGIES.values()))()
-    started = time.perf_counter()
-    chosen = strategy.suggest(state, 1e12, 1)
-    assert chosen
-    return time.perf_counter() - started
+def parts(case: str) -> tuple[int, float, str]:
+    """Return parameters, noise and budget of a case; ends the program for another text."""
+    found = CASE.match(case)
+    if found is None or float(found[3]) not in BUDGETS:
+        known = ", ".join(f"b{own:g}" for own in BUDGETS)
+        raise SystemExit(f"--cases {case}: write them like m2_n5_b10, with 2 to 4 parameters and one of {known}")
+    return int(found[1]), float(found[2]), f"{float(found[3]):g}"
 
 
 def tasks_of(options: argparse.Namespace) -> Iterator[Task]:
+    """Yield what is to be done, the first seed of everything first."""
     for seed in range(options.seed, options.seed + options.seeds):
-        for case in options.cases:
-            found = CASE.match(case)
-            if found is None:
-                raise SystemExit(f"--cases {case}: write them like m2_n5_b10")
-            count = options.functions or FUNCTIONS[int(found[1])]
+        together: dict[tuple[int, float], set[float]] = defaultdict(set)
+        for parameters, noise, budget in map(parts, options.cases):
+            together[parameters, noise].add(float(budget))
+        for (parameters, noise), budgets in together.items():
+            count = options.functions[parameters]
             for strategy in options.strategies:
                 for first in range(0, count, CHUNK):
-                    yield Task(case, strategy, seed, first, min(CHUNK, count - first), options.mixed, options.data)
+                    size = min(CHUNK, count - first)
+                    kind = "mixed" if options.mixed else "uniform"
+                    yield Task(
+                        parameters, noise, tuple(sorted(budgets)), strategy, seed, first, size, kind, options.data
+                    )
 
 
-def known_results(file: Path) -> dict[str, list[dict[str, Any]]]:
-    """Return what is in the file of results; a line that an interruption cut off is done again."""
+def known_results(file: Path) -> dict[str, Any]:
+    """Return what is in a file of results; a line that an interruption cut off is done again."""
     known = {}
     for line in file.read_text().splitlines() if file.exists() else ():
         try:
@@ -193,73 +91,204 @@ def known_results(file: Path) -> dict[str, list[dict[str, Any]]]:
     return known
 
 
-def run(tasks: Iterable[Task], file: Path, jobs: int) -> dict[str, list[dict[str, Any]]]:
-    """Return the results of all tasks by key; those that were done before are read."""
-    known = known_results(file)
-    left = [task for task in tasks if task.key not in known]
+def run(work: Callable[[Any], tuple[str, Any]], left: Sequence[Any], file: Path, jobs: int) -> dict[str, Any]:
+    """Return the results of tasks by key, and add them to a file as they come."""
+    found: dict[str, Any] = {}
+    if not left:
+        return found
     file.parent.mkdir(parents=True, exist_ok=True)
     os.environ.update(ONE_THREAD)  # read when the workers load their libraries
     with file.open("a") as out, ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
-        for number, (key, result) in enumerate(pool.map(done, left), 1):
-            known[key] = result
+        for number, (key, result) in enumerate(pool.map(work, left), 1):
+            found[key] = result
             out.write(json.dumps([key, result]) + "\n")
             out.flush()
-            if number % 50 == 0:
-                print(f"{number} of {len(left)} tasks", flush=True)
-    return known
+            print(f"{number} of {len(left)} tasks: {key}", flush=True)
+    return found
 
 
-def percent(errors: list[float], within: int) -> float:
+def of_extrap(python: Path, work: tuple[str, Task, list[str]]) -> tuple[str, list[float]]:
+    """Return the errors of Extra-P for what was measured of the first functions of a task."""
+    key, task, counts = work
+    return key, with_extrap(task, counts, python)
+
+
+@cache
+def least_shares(parameters: int, seed: int, count: int, data: str) -> tuple[float, ...]:
+    """Return which part of the whole budget one repetition of the lines costs for each function, in %."""
+    points, _ = grid(parameters)
+    costs = [own.values * points[:, 0] for own in Task(parameters, 0.0, (), "", seed, 0, count, data=data).functions]
+    return tuple(float(100.0 * own[baseline(points, own)].sum() / own.sum() / REPETITIONS) for own in costs)
+
+
+def suggest_seconds() -> float:
+    """Return the CPU seconds of a suggestion of 4 runs: 10,000 candidates of 4 parameters, 32 call paths."""
+    points = np.array(list(product(range(1, 11), range(10, 110, 10), range(1, 11), range(2, 22, 2))), dtype=float)
+    random = np.random.default_rng(1)
+    size = random.uniform(1, 1000, (5, 32))
+    true = np.array([a + b * points[:, 0] + c * points[:, 1] ** 1.5 + d * points[:, 2] + e * np.log2(points[:, 3])
+                     for a, b, c, d, e in size.T])  # fmt: skip
+    low = points.min(axis=0)
+    rows = np.flatnonzero(((points > low).sum(axis=1) <= 1) & (points <= 5 * np.maximum(low, 2.0)).all(axis=1))
+    values = np.full((32, len(points), REPETITIONS), np.nan)
+    values[:, rows, :2] = true[:, rows, None] * (1 + 0.05 * random.uniform(-1, 1, (32, len(rows), 2)))
+    names = ("p", "n", "k", "r")
+    models = tuple(fit_models(points[rows], values[:, rows], TIME, names))
+    state = State(names, points, 2.0 * points.max(axis=0), values, models, true.sum(axis=0) * points[:, 0])
+    strategy = next(iter(STRATEGIES.values()))()
+    started = time.process_time()
+    chosen = strategy.suggest(state, 1e15, 4)
+    assert len(chosen) == 4
+    return time.process_time() - started
+
+
+def percent(errors: Sequence[float], within: int) -> float:
+    """Return the share of errors within so many %, in %."""
     return round(100.0 * float(np.mean(np.array(errors) <= within / 100)), 1)
 
 
-def half_width(errors: list[float]) -> float:
+def half_width(errors: Sequence[float]) -> float:
     """Return half the width of the 95 % confidence interval of the share within ±5 % (Wilson), in percentage points."""
     count, share = len(errors), float(np.mean(np.array(errors) <= 0.05))
     z = 1.96
     return round(100.0 * z * math.sqrt(share * (1 - share) / count + z**2 / (4 * count**2)) / (1 + z**2 / count), 1)
 
 
-def main() -> None:
+def collected(options: argparse.Namespace, tasks: Sequence[Task], results: dict[str, Any]) -> Errors:
+    """Return the errors of each case and strategy over all seeds."""
+    found: Errors = defaultdict(lambda: defaultdict(list))
+    for case in options.cases:
+        parameters, noise, budget = parts(case)
+        for task in tasks:
+            if (task.parameters, task.noise) == (parameters, noise):
+                own = results[task.key]
+                found[case][task.strategy] += own[at(budget, own)]["errors"]
+    return found
+
+
+def at(budget: str, result: dict[str, Any]) -> str:
+    """Return the budget whose result counts: the whole one for strategies that spend it whatever the budget is."""
+    return budget if budget in result else f"{WHOLE:g}"
+
+
+def collected_extrap(options: argparse.Namespace, tasks: Sequence[Task], results: dict[str, Any]) -> Errors:
+    """Return the errors of Extra-P of each case and strategy, of the first functions of each seed."""
+    work: list[tuple[str, Task, list[str]]] = []
+    place: list[tuple[str, str]] = []
+    for case in options.cases:
+        parameters, noise, budget = parts(case)
+        for task in tasks:
+            if (task.parameters, task.noise) == (parameters, noise) and task.first < options.extrap:
+                where = at(budget, results[task.key])
+                counts = results[task.key][where]["counts"][: options.extrap - task.first]
+                work.append((f"{task.key} b{where} first {len(counts)}", task, counts))
+                place.append((case, task.strategy))
+    file = options.folder / "extrap.jsonl"
+    known = known_results(file)
+    left = {key: (key, task, counts) for key, task, counts in work if key not in known}
+    known |= run(partial(of_extrap, interpreter()), list(left.values()), file, options.jobs)
+    found: Errors = defaultdict(lambda: defaultdict(list))
+    for (key, _, _), (case, strategy) in zip(work, place, strict=True):
+        found[case][strategy] += known[key]
+    return found
+
+
+def behind(share: dict[str, float], interval: dict[str, float], first: str) -> dict[str, float]:
+    """Return by how much other strategies are better than the first, where that is more than their interval."""
+    found = {
+        name: round(own - share[first], 1)
+        for name, own in share.items()
+        if name not in (first, "full") and own - interval[name] > share[first]
+    }
+    return dict(sorted(found.items(), key=lambda item: -item[1]))
+
+
+def shown(found: Errors, label: str) -> None:
+    """Print a table of the shares within each bound."""
+    print(f"{label:12s} strategy   " + " ".join(f" ±{within} %".rjust(7) for within in WITHIN))
+    for case, strategies in found.items():
+        for strategy, errors in strategies.items():
+            print(f"{case:12s} {strategy:10s}" + " ".join(f"{percent(errors, within):7.1f}" for within in WITHIN))
+
+
+def shares(found: Errors, within: int = 5) -> dict[str, dict[str, float]]:
+    """Return the share of each case and strategy within so many %."""
+    return {case: {name: percent(errors, within) for name, errors in own.items()} for case, own in found.items()}
+
+
+def options_of(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """Return the options of the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="a few functions of each case, for the test suite")
     parser.add_argument("--cases", type=lambda text: text.split(","), default=list(CASES), help="such as m2_n5_b10")
     parser.add_argument("--all", action="store_true", help="all numbers of parameters, noise and budgets")
     parser.add_argument("--strategies", type=lambda text: text.split(","), default=list(STRATEGIES))
-    parser.add_argument("--functions", type=int, help="of each case and seed (1000, 300, 100 for m = 2, 3, 4)")
+    parser.add_argument("--functions", default="1000,300,100", help="of each case and seed, for m = 2, 3, 4, or of all")
     parser.add_argument("--seed", type=int, default=1, help="the first seed")
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--mixed", action="store_true", help="noise of several distributions instead of uniform noise")
-    parser.add_argument("--extrap", action="store_true", help="also model with Extra-P")
+    parser.add_argument("--extrap", type=int, nargs="?", const=10**9, default=0, metavar="FUNCTIONS",
+                        help="also model with Extra-P, all functions or the first of each case and seed")  # fmt: skip
     parser.add_argument("--data", default="", help="folder with gpr_functions_m2.json … instead of drawn functions")
+    parser.add_argument("--relearn", type=Path, help="measurements of RELeARN, as a case study")
+    parser.add_argument("--published", type=Path, help="folder with the published results, for the figures")
+    parser.add_argument("--figures", type=Path, help="folder for figures as PNG (needs matplotlib)")
     parser.add_argument("--folder", type=Path, default=Path("build/selection_study"))
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
+    if unknown := [name for name in options.strategies if name not in STRATEGIES]:
+        raise SystemExit(f"--strategies {','.join(unknown)}: there are {', '.join(STRATEGIES)}")
     if options.all:
         options.cases = list(FULL)
-    if options.quick:
-        options.functions = options.functions or 4
+    numbers = [int(text) for text in ("4" if options.quick else options.functions).split(",")]
+    options.functions = dict(zip((2, 3, 4), numbers * 3 if len(numbers) == 1 else numbers, strict=True))
+    return options
+
+
+def main() -> None:
+    options = options_of()
     tasks = list(tasks_of(options))
-    results = run(tasks, options.folder / "results.jsonl", options.jobs)
-    collected: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
-    for task in tasks:
-        collected[task.case, task.strategy] += results[task.key]
-    python = interpreter() if options.extrap else None
-    share: dict[str, dict[str, float]] = defaultdict(dict)
-    interval: dict[str, dict[str, float]] = defaultdict(dict)
-    extrap: dict[str, dict[str, float]] = defaultdict(dict)
-    print("case         strategy    ±5 %   ±10 %  ±15 %  ±20 %   runs" + "   Extra-P ±5 %" * bool(python))
-    for (case, strategy), found in collected.items():
-        errors = [entry["error"] for entry in found]
-        share[case][strategy], interval[case][strategy] = percent(errors, 5), half_width(errors)
-        runs = float(np.mean([sum(len(values) for _, values in entry["runs"]) for entry in found]))
-        line = f"{case:12s} {strategy:10s}" + "".join(f" {percent(errors, w):6.1f}" for w in WITHIN) + f" {runs:6.1f}"
-        if python is not None:
-            extrap[case][strategy] = percent(with_extrap(case, found, python), 5)
-            line += f"   {extrap[case][strategy]:6.1f}"
-        print(line, flush=True)
-    seconds = round(suggest_seconds(), 3)
-    print(json.dumps({"share": share, "share_extrap": extrap, "interval": interval, "suggest_seconds": seconds}))
+    file = options.folder / "results.jsonl"
+    results = known_results(file)
+    results |= run(done, [task for task in tasks if task.key not in results], file, options.jobs)
+    errors = collected(options, tasks, results)
+    extrap = collected_extrap(options, tasks, results) if options.extrap else {}
+    shown(errors, "Quipu")
+    if extrap:
+        shown(extrap, "Extra-P")
+    share = shares(errors)
+    interval = {case: {name: half_width(own) for name, own in found.items()} for case, found in errors.items()}
+    first = options.strategies[0]
+    result: dict[str, Any] = {
+        "share": share,
+        "share_extrap": shares(extrap),
+        "interval": interval,
+        "affordable": affordable(options),
+        "behind": {case: behind(share[case], interval[case], first) for case in share},
+    }
+    if options.relearn:
+        result["relearn"] = case_study(options.relearn, options.strategies, interpreter() if options.extrap else None)
+    if options.figures:
+        from selection_figures import draw, planted_noise, ranges
+
+        noises = planted_noise(NOISES, "mixed" if options.mixed else "uniform")
+        if options.relearn:
+            noises["RELeARN"] = np.concatenate([ranges(own) for own in read_case(options.relearn).values])
+        draw(errors, extrap, options, noises)
+    result["suggest_seconds"] = round(suggest_seconds(), 3)
+    print(json.dumps(result))
+
+
+def affordable(options: argparse.Namespace) -> dict[str, float]:
+    """Return for each case the share of functions whose lines of all parameters fit the budget, in %."""
+    result = {}
+    for case in options.cases:
+        parameters, _, budget = parts(case)
+        count = options.functions[parameters]
+        seeds: Iterable[int] = range(options.seed, options.seed + options.seeds)
+        costs = [cost for seed in seeds for cost in least_shares(parameters, seed, count, options.data)]
+        result[case] = round(100.0 * float(np.mean(np.array(costs) <= float(budget))), 1)
+    return result
 
 
 if __name__ == "__main__":

@@ -1,11 +1,13 @@
 """Quipu's strategy: the runs that most reduce the uncertainty of the prediction at the target per core hour.
 
-What is not known of a call path is what the interval of its prediction says: near-best hypotheses with their posterior
-weights, the coefficients of each, and what the measurements leave open of the exponents, which is in the covariance of
-the model. Its mean and covariance between any two points make a Gaussian process whose kernel is what the models still
+What is not known of a call path are its form, near-best hypotheses with their posterior weights; the function of each
+parameter in the likeliest form, all others that explain the measurements as well (`exchanges`); the coefficients of
+each; and, where one hypothesis is left, what the measurements leave open of the exponents, which is in the covariance
+of the model. Mean and covariance between any two points make a Gaussian process whose kernel is what the models still
 doubt, k(x, y) = Σ_h w_h φ_h(x)ᵀ S_h φ_h(y) + Σ_h w_h (f_h(x) - f(x)) (f_h(y) - f(y)) + e(x)ᵀ E e(y): the first part is
-what noise left open, the second where hypotheses disagree, the third how exponents may deviate from a form that is
-the only one left: as long as there are several, telling them apart comes first. At the target the third counts at most
+what noise left open, the second where hypotheses disagree (summed over the form and each parameter), the third how
+exponents may deviate from a form that is the only one left: as long as there are several, telling them apart comes
+first. At the target the third counts at most
 as much as the first: far beyond the measurements it would outweigh it, and no run but the largest would be worth its
 cost. A run at x reduces the variance at the target t by
 k(t, x)² / (k(x, x) + s(x)²) (best linear prediction; s: the noise of one run), whatever it will measure, so that a
@@ -16,7 +18,7 @@ in the hypotheses. Runs with more ranks than processors say nothing of the time,
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -24,12 +26,17 @@ from ..experiment import FloatArray
 from ..pmnf.model import Model
 from ..pmnf.model.term import Term
 from .baseline import has_lines, missing_of
+from .exchanges import Columns, Observations, exchanges
 from .state import State, Suggestion, in_order, of_lines
 
 LEAST_NOISE = 1e-3
 """Relative noise of one run that is always expected: times of a program are not known better than that."""
+LEAST_PART = 1e-9
+"""Part of the largest time below which a time counts as this, so that weights stay finite."""
 MOST_PATHS = 32
 """Call paths that are looked at: those with most variance at the target."""
+MOST_APART = 0.2
+"""Relative distance from the mean at the target beyond which a hypothesis counts no more: it is as wrong."""
 
 
 @dataclass(frozen=True)
@@ -67,11 +74,12 @@ class Posterior:
 
 def doubts_of(state: State) -> list[Doubt]:
     """Return what is not known of the call paths with most variance at the target."""
-    everywhere = np.vstack([state.candidates, state.target])
+    columns = Columns(state.parameters, np.vstack([state.candidates, state.target]))
     doubts = []
-    for model, values in zip(state.models, state.values, strict=True):
-        if isinstance(model, Model):
-            found = _doubt(model, values, state, everywhere)
+    known_forms = state.known_forms or [False] * len(state.models)
+    for model, values, known in zip(state.models, state.values, known_forms, strict=True):
+        if isinstance(model, Model) and np.nanmax(np.abs(values), initial=0.0) > 0.0:
+            found = _doubt(model, values, state, columns, known)
             if np.isfinite(found.variance) and found.variance > 0.0:
                 doubts.append(found)
     return sorted(doubts, key=lambda doubt: -doubt.variance)[:MOST_PATHS]
@@ -80,29 +88,29 @@ def doubts_of(state: State) -> list[Doubt]:
 class Doubt:
     """The covariance of one call path between all candidates and the target, and what runs would leave of it.
 
-    factors: (N + 1, r), whose product with its transpose is the covariance, the target last. noise: (N,) variance of
-    one run at each candidate.
+    factors: (r, N + 1), whose transpose times itself is the covariance, the target last. noise: (N,) variance of one
+    run at each candidate.
     """
 
     def __init__(self, factors: FloatArray, noise: FloatArray) -> None:
         self.factors, self.noise = factors, noise
-        self._own = np.einsum("nr,nr->n", factors, factors)
-        self._target = factors @ factors[-1]
+        self._at_points = np.einsum("rn,rn->n", factors, factors)
+        self._with_target = factors[:, -1] @ factors
         self._taken: list[FloatArray] = []
 
     @property
     def variance(self) -> float:
         """The variance of the prediction at the target."""
-        return max(float(self._own[-1]), 0.0)
+        return max(float(self._at_points[-1]), 0.0)
 
     def gains(self) -> FloatArray:
         """Return by how much one run at each candidate would reduce the variance at the target, (N,)."""
-        result: FloatArray = self._target[:-1] ** 2 / np.maximum(self._own[:-1] + self.noise, 1e-300)
+        result: FloatArray = self._with_target[:-1] ** 2 / np.maximum(self._at_points[:-1] + self.noise, 1e-300)
         return result
 
     def measure(self, candidate: int) -> None:
         """Take off what a run at a candidate reveals."""
-        column = self.factors @ self.factors[candidate]
+        column = self.factors[:, candidate] @ self.factors
         for before in self._taken:
             column -= before * before[candidate]
         scale = float(column[candidate] + self.noise[candidate])
@@ -110,49 +118,78 @@ class Doubt:
             return
         column = column / np.sqrt(scale)
         self._taken.append(column)
-        self._own = np.maximum(self._own - column**2, 0.0)
-        self._target = self._target - column * column[-1]
+        self._at_points = np.maximum(self._at_points - column**2, 0.0)
+        self._with_target = self._with_target - column * column[-1]
 
 
-def _doubt(model: Model, values: FloatArray, state: State, everywhere: FloatArray) -> Doubt:
+def _doubt(model: Model, values: FloatArray, state: State, columns: Columns, known_form: bool) -> Doubt:
     rows = np.flatnonzero((~np.isnan(values)).any(axis=1) & ~state.shared)
     if not rows.size:
         rows = np.flatnonzero((~np.isnan(values)).any(axis=1))
     means = np.nanmean(values[rows], axis=1)
     counts = (~np.isnan(values[rows])).sum(axis=1)
     noise = relative_noise(model, values[rows], state.candidates[rows])
-    seen = 1.0 - sum(a.weight for a in model.alternatives if a.hidden)
-    forms: list[tuple[float, float, Sequence[Term]]] = [
-        (a.weight / seen, a.constant, a.terms) for a in model.alternatives if not a.hidden
-    ]
-    forms.insert(0, (1.0 - sum(weight for weight, _, _ in forms), model.constant, model.terms))
+    size = np.maximum(np.abs(means), max(LEAST_PART * float(np.abs(means).max()), 1e-300))
+    precise = np.sqrt(counts) / (noise * size)
+    forms = _forms(model, known_form)
     predictions, factors = [], []
     for weight, constant, terms in forms:
-        basis = replace(model, constant=constant, terms=tuple(terms), covariance=()).sensitivities(everywhere)
-        scaled = basis / np.maximum(np.abs(basis[rows]).max(axis=0), 1e-300)
-        weighted = scaled[rows] * (np.sqrt(counts) / (noise * np.maximum(np.abs(means), 1e-300)))[:, None]
-        values_of, vectors = np.linalg.eigh(weighted.T @ weighted)
-        known = values_of > 1e-12 * values_of.max(initial=0.0)
-        factors.append(np.sqrt(weight) * scaled @ (vectors[:, known] / np.sqrt(values_of[known])))
-        predictions.append(basis @ np.array([constant, *(term.coefficient for term in terms)]))
-    weights = np.array([weight for weight, _, _ in forms])
-    mean = weights @ np.array(predictions)
-    factors += [np.sqrt(w) * (own - mean)[:, None] for w, own in zip(weights, predictions, strict=True)]
-    within = np.concatenate(factors, axis=1)
+        basis = columns.basis(terms)
+        at_rows = basis[:, rows]
+        scale = np.maximum(np.abs(at_rows).max(axis=1), 1e-300)
+        weighted = at_rows / scale[:, None] * precise
+        precision, vectors = np.linalg.eigh(weighted @ weighted.T)
+        known = precision > 1e-12 * precision.max(initial=0.0)
+        factors.append((np.sqrt(weight / precision[known]) * vectors[:, known] / scale[:, None]).T @ basis)
+        predictions.append(np.array([constant, *(term.coefficient for term in terms)]) @ basis)
+    mean, between = _spread(np.array([weight for weight, _, _ in forms]), np.array(predictions))
+    factors.append(between)
+    freedom = float(counts.sum()) - len(model.terms) - 1.0
+    observations = Observations(rows, means, precise, max(freedom, 1.0))
+    open_parameters = () if known_form else model.parameters
+    for weights, exchanged in exchanges(open_parameters, model.terms, columns, observations):
+        if len(weights) > 1:
+            factors.append(_spread(weights, exchanged)[1])
+    within = np.concatenate(factors)
     noises = (noise * mean[:-1]) ** 2
-    if len(forms) > 1:
+    if len(forms) > 1 or len(factors) > 2:
         return Doubt(within, noises)
-    beyond = _of_exponents(model, everywhere)
-    largest = float((within[-1] ** 2).sum()), float((beyond[-1] ** 2).sum())
+    beyond = _of_exponents(model, columns.points)
+    largest = float((within[:, -1] ** 2).sum()), float((beyond[:, -1] ** 2).sum())
     share = min(1.0, np.sqrt(largest[0] / largest[1])) if largest[1] > 0.0 else 0.0
-    return Doubt(np.concatenate([within, share * beyond], axis=1), noises)
+    return Doubt(np.concatenate([within, share * beyond]), noises)
+
+
+def _forms(model: Model, known_form: bool) -> list[tuple[float, float, Sequence[Term]]]:
+    """Return weight, constant and terms of hypotheses; exchanges of functions in the first one count as it."""
+    seen = 1.0 - sum(a.weight for a in model.alternatives if a.hidden)
+    shape = _structure(model.terms)
+    others = [
+        (a.weight / seen, a.constant, a.terms)
+        for a in model.alternatives
+        if not a.hidden and (known_form or _structure(a.terms) != shape)
+    ]
+    return [(1.0 - sum(weight for weight, _, _ in others), model.constant, model.terms), *others]
+
+
+def _structure(terms: Sequence[Term]) -> list[list[str]]:
+    """Return which parameters are in each product."""
+    return sorted(sorted(factor.parameter for factor in term.factors) for term in terms)
+
+
+def _spread(weights: FloatArray, predictions: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the mean (N,) of predictions (A, N), the target last, and the factors (A, N) of their covariance."""
+    mean: FloatArray = weights @ predictions
+    apart = np.abs(predictions[:, -1] - mean[-1]) / max(abs(float(mean[-1])), 1e-300)
+    limited = np.minimum(1.0, MOST_APART / np.maximum(apart, 1e-300))
+    return mean, (np.sqrt(weights) * limited)[:, None] * (predictions - mean)
 
 
 def _of_exponents(model: Model, points: FloatArray) -> FloatArray:
-    """Return factors (N, r) of the covariance at points that comes from what the model leaves open of its exponents."""
+    """Return factors (r, N) of the covariance at points that comes from what the model leaves open of its exponents."""
     covariance, coefficients = np.array(model.covariance), len(model.terms) + 1
     if len(covariance) <= coefficients:
-        return np.zeros((len(points), 1))
+        return np.zeros((1, len(points)))
     deviations = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     scale = np.where(deviations > 0.0, deviations, 1.0)
     whole = covariance / scale / scale[:, None]
@@ -160,7 +197,7 @@ def _of_exponents(model: Model, points: FloatArray) -> FloatArray:
     known = variances > 1e-12 * variances.max(initial=0.0)
     moved = np.concatenate([whole[:coefficients, coefficients:], whole[coefficients:, coefficients:]])
     factors = moved @ (directions[:, known] / np.sqrt(variances[known]))
-    result: FloatArray = model.sensitivities(points) @ (scale[:, None] * factors)
+    result: FloatArray = (model.sensitivities(points) @ (scale[:, None] * factors)).T
     return result
 
 

@@ -13,6 +13,7 @@ from ..analysis import Analysis
 from ..errors import ModelingError
 from ..experiment import Experiment, FloatArray
 from ..pmnf.model import Model
+from ..priors.path_model import TIME_ONLY
 from ..priors.slowdown import rank_parameters
 from .posterior import MOST_PATHS
 from .state import REPETITIONS, State, Strategy, Suggestion
@@ -96,7 +97,8 @@ def search(
     column = None if ranks == "1" else _ranks_column(experiment, ranks)
     processes = np.ones(len(candidates)) if column is None else candidates[:, column]
     measured = _at_candidates(experiment, candidates)
-    entries = [entry.model for entry in analysis.models("time")]
+    modeled = analysis.models("time")
+    entries = [entry.model for entry in modeled]
     predicted = np.zeros(len(candidates))
     at_target = np.zeros(len(entries))
     for path, model in enumerate(entries):
@@ -110,12 +112,15 @@ def search(
     of_program = np.flatnonzero(~experiment.tree.start_and_end)
     paths = of_program[np.argsort(-at_target[of_program], kind="stable")[:MOST_PATHS]]
     models = tuple(entries[path] for path in paths.tolist())
+    known_forms = [modeled[path].basis != TIME_ONLY for path in paths.tolist()]
     shared = _shared(experiment, candidates, column)
     if oversubscribed is not None:
         shared = shared | oversubscribed
     if shared.all():  # nothing else can be measured, which the notes of the models say
         shared = np.zeros(len(candidates), dtype=bool)
-    state = State(experiment.parameters, candidates, place, measured[paths], models, costs, repetitions, shared)
+    state = State(
+        experiment.parameters, candidates, place, measured[paths], models, costs, repetitions, shared, known_forms
+    )
     spent = float((np.nansum(totals, axis=1) * processes).sum()) / SECONDS
     whole = float(costs.sum()) * repetitions
     left = budget.hours(whole) - spent

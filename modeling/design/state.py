@@ -28,7 +28,8 @@ class State:
     target: (m,) the point that is to be predicted. values: (K, N, R) the measured values of K call paths, NaN where
     not measured; repetitions of a point stand in the first columns. models: of the K call paths.
     costs: (N,) core hours of one run at each candidate. repetitions: most runs of one point. oversubscribed: (N,) where
-    ranks will share processors, so that times contain waiting for one; None if nowhere.
+    ranks will share processors, so that times contain waiting for one; None if nowhere. known_forms: (K,) whether the
+    form of a call path's model is known by more than its times, as from effort; None if of none.
     """
 
     parameters: tuple[str, ...]
@@ -39,6 +40,7 @@ class State:
     costs: FloatArray
     repetitions: int = REPETITIONS
     oversubscribed: NDArray[np.bool_] | None = None
+    known_forms: Sequence[bool] | None = None
 
     def __post_init__(self) -> None:
         points, parameters = self.candidates.shape
@@ -110,5 +112,6 @@ def in_order(state: State, order: Sequence[int] | IntArray, reason: str, budget:
 
 def of_lines(state: State, repetitions: int, budget: float, batch: int) -> list[Suggestion] | None:
     """Return the next runs of the lines of all parameters; None when those have so many repetitions."""
+    repetitions = min(repetitions, state.repetitions)
     missing = missing_of(baseline(state.candidates, state.costs), state.counts, repetitions)
     return in_order(state, missing, "of the line of a parameter", budget, batch) if missing else None

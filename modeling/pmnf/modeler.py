@@ -233,7 +233,7 @@ class _Batch:
         known = values, noise, self.repetitions.freedom, self.nonnegative
         few = min(np.unique(column).size for column in points.T) < 3
         growth = max(options.growth_penalty, UNCHECKED_GROWTH if few else 0.0)
-        criterion = Evidence(tables, *known, growth_penalty=growth)
+        criterion = Evidence(tables, *known, growth_penalty=growth, counts=self.repetitions.counts)
         pool = Search(points, criterion).run()
         if options.selector == "evidence":
             return self._richer(points, criterion, pool)

@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 from quipu.modeling.design import STRATEGIES, State
 from quipu.modeling.design.baseline import baseline
+from quipu.modeling.design.exchanges import Columns, Observations, exchanges
 from quipu.modeling.design.posterior import Posterior, doubts_of
 from quipu.modeling.design.space import Constraint, search_space
 from quipu.modeling.errors import ModelingError
 from quipu.modeling.experiment import FloatArray, Metric
+from quipu.modeling.pmnf.model import Model
 from quipu.modeling.pmnf.modeler import NoModel, fit_models
 
 TIME = Metric("time", "s", "cost")
@@ -155,6 +157,39 @@ def test_a_run_in_a_batch_counts_for_those_after_it() -> None:
     doubt.measure(24)
     assert math.isclose(before - doubt.variance, gain, rel_tol=1e-6)
     assert doubt.gains()[24] < gain
+
+
+def test_functions_of_a_parameter_that_measurements_leave_open_are_doubts() -> None:
+    first = baseline(GRID, truth(GRID) * GRID[:, 0])
+    state = state_of(noisy(first, 3))
+    (model,) = state.models
+    assert isinstance(model, Model)
+    state = replace(state, models=(replace(model, alternatives=(), covariance=()),))
+    (open_form,) = doubts_of(state)
+    (known_form,) = doubts_of(replace(state, known_forms=[True]))
+    assert open_form.variance > 2.0 * known_form.variance
+
+
+def test_exchanges_weigh_the_true_function_most_and_predict_as_it_does() -> None:
+    truth_of = 5.0 + 2.0 * GRID[:, 0] * np.log2(np.maximum(GRID[:, 0], 1.0)) + 0.1 * GRID[:, 1] ** 2
+    model = fit_models(GRID, truth_of[None, :, None], TIME, ("p", "n"))[0]
+    assert isinstance(model, Model)
+    columns = Columns(("p", "n"), GRID)
+    known = Observations(np.arange(len(GRID)), truth_of, 1e3 / truth_of, 20.0)
+    found = exchanges(("p", "n"), model.terms, columns, known)
+    assert len(found) == 2
+    for weights, predictions in found:
+        assert weights.sum() == pytest.approx(1.0)
+        assert predictions[weights.argmax()] == pytest.approx(truth_of, rel=1e-6)
+
+
+@pytest.mark.parametrize("name", ["cpf", "cpf2", "gpr"])
+def test_strategies_with_more_repetitions_than_there_may_be_go_on_after_the_lines(name: str) -> None:
+    measured = np.full((25, 1), np.nan)
+    first = baseline(GRID, truth(GRID) * GRID[:, 0])
+    measured[first, 0] = truth(GRID)[first]
+    state = replace(state_of(nothing()), values=measured[None], repetitions=1)
+    assert STRATEGIES[name]().suggest(state, 1e9, 2)
 
 
 def test_doubt_about_exponents_leads_to_large_runs_where_the_target_is_far() -> None:

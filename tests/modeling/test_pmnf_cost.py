@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from quipu.modeling.errors import ModelingError
 from quipu.modeling.experiment import FloatArray, Metric
+from quipu.modeling.pmnf.fit.weights import count_weights
 from quipu.modeling.pmnf.hypotheses.library import EXPONENTS, Library, forms
 from quipu.modeling.pmnf.model import Model
 from quipu.modeling.pmnf.model.serialize import to_json
@@ -140,6 +141,32 @@ def test_scattered_points() -> None:
     assert isinstance(product, Model) and isinstance(square, Model)
     assert product.at(p=128, n=200) == pytest.approx(2563, rel=0.1)
     assert square.at(p=128, n=200) == pytest.approx(40005, rel=0.1)
+
+
+def test_points_with_more_repetitions_count_more_but_not_beyond_what_repetitions_explain() -> None:
+    counts = np.array([[4.0, 1.0, 1.0, 4.0]])
+    one, nothing = np.array([0.01]), np.array([0.0])
+    assert count_weights(np.full((1, 4), 3.0)) == pytest.approx(np.ones((1, 4)))
+    assert count_weights(counts)[0, 0] == pytest.approx(2.0 * count_weights(counts)[0, 1])
+    assert count_weights(counts, one, np.array([1e3])) == pytest.approx(np.ones((1, 4)), rel=1e-4)
+    assert count_weights(counts, nothing, nothing) == pytest.approx(np.ones((1, 4)))
+
+    points = np.array([[2.0], [4], [8], [16], [32], [64]])
+    counts = np.where(np.arange(6) == 4, 1, 8)
+    values = 3 * points[None] * np.ones((200, 6, 8)) * (1 + 0.1 * np.random.default_rng(5).uniform(-1, 1, (200, 6, 8)))
+    values = np.where(np.arange(8) < counts[:, None], values, np.nan)
+    means = np.nanmean(values, axis=2, keepdims=True)
+    spread = [
+        np.mean(
+            [
+                abs(model.at(x=256) / 768 - 1)
+                for model in fit_models(points, own, TIME, ("x",))
+                if isinstance(model, Model)
+            ]
+        )
+        for own in (values, means)
+    ]
+    assert spread[0] < 0.9 * spread[1]
 
 
 def test_an_outlier_among_repetitions_does_no_harm() -> None:

@@ -10,24 +10,44 @@ from pathlib import Path
 import numpy as np
 import pytest
 from selection_functions import drawn, grid, noisy, published
+from selection_runs import Task, within
 
 STUDY = Path(__file__).resolve().parents[2] / "benchmarks" / "selection_study.py"
 
 
 def test_the_study_ends_with_shares_of_each_strategy_and_goes_on_where_it_was(tmp_path: Path) -> None:
-    options = ("--quick", "--cases", "m2_n2_b20", "--strategies", "posterior,cpf2,gpr", "--jobs", "1")
+    options = ("--quick", "--cases", "m2_n2_b5,m2_n2_b20", "--strategies", "posterior,cpf2,gpr,full", "--jobs", "1")
     command = [sys.executable, str(STUDY), *options, "--folder", str(tmp_path)]
     lines = [subprocess.run(command, capture_output=True, text=True, check=True).stdout for _ in range(2)]
     first, second = (json.loads(text.splitlines()[-1]) for text in lines)
+    assert "of 4 tasks" in lines[0]
+    assert "tasks" not in lines[1]
     assert first["share"] == second["share"]
-    assert {*first["share"]["m2_n2_b20"]} == {"posterior", "cpf2", "gpr"}
+    assert {*first["share"]["m2_n2_b20"]} == {"posterior", "cpf2", "gpr", "full"}
+    assert first["affordable"] == {"m2_n2_b5": 100.0, "m2_n2_b20": 100.0}
     assert first["suggest_seconds"] > 0
-    for line in (tmp_path / "results.jsonl").read_text().splitlines():
-        for function in json.loads(line)[1]:
-            points, _ = grid(2)
-            values = drawn(2, 4, 1)[0].values
-            assert all(1 <= len(runs) <= 4 for _, runs in function["runs"])
-            assert len(function["runs"]) <= len(points) == len(values)
+
+
+@pytest.mark.parametrize("name", ["posterior", "cpf", "random", "bayes"])
+def test_no_strategy_spends_more_than_its_budget_and_each_goes_on_with_the_one_before(name: str) -> None:
+    task = Task(2, 5.0, (20.0,), name, seed=1, first=0, count=3)
+    points, target = grid(2)
+    functions = task.functions
+    costs = np.array([own.values for own in functions]) * points[:, 0]
+    strategies = [task.strategy_of(number) for number in range(3)]
+    found = within(costs, task.available(functions), points, target, strategies, name, (2.0, 20.0, 100.0))
+    for share, counts in zip((0.02, 0.2, 1.0), found, strict=True):
+        assert ((costs * counts).sum(axis=1) <= share * 4 * costs.sum(axis=1) * (1 + 1e-9)).all()
+    assert (found[0] <= found[1]).all()
+    assert (found[2] == 4).all()
+
+
+def test_a_case_that_cannot_be_is_refused_with_those_that_can() -> None:
+    done = subprocess.run(
+        [sys.executable, str(STUDY), "--quick", "--cases", "m2_n5_b7"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode != 0
+    assert "m2_n5_b7: write them like m2_n5_b10" in done.stderr
 
 
 def test_drawn_functions_are_those_of_their_seed_and_have_terms_that_matter() -> None:

@@ -7,7 +7,7 @@ import numpy as np
 from ...experiment import FloatArray
 from ..calibration import LEAST_LEFT_OUT, NOISY, NOISY_ROUNDING, Penalties
 from ..fit.subsets import Solution
-from ..fit.weights import relative_weights
+from ..fit.weights import count_weights, relative_weights
 from ..hypotheses.pool import Fitted
 from ..hypotheses.tables import Specification, Tables
 from .criterion import ALL, Criterion, Rows
@@ -16,8 +16,9 @@ from .criterion import ALL, Criterion, Rows
 class Evidence(Criterion):
     """For noisy values (N, C) of call paths with relative noise (N,), known with so many degrees of freedom (N,).
 
-    weights: of the values, relative ones by default. `freedom` of the criterion is no more than there are points: what
-    repetitions say of the noise counts as much as all residuals, `repeated` is all they say.
+    weights: of the values, by default relative ones for means of `counts` (N, C) repetitions each. `freedom` of the
+    criterion is no more than there are points: what repetitions say of the noise counts as much as all residuals,
+    `repeated` is all they say.
     """
 
     precise = False
@@ -32,8 +33,12 @@ class Evidence(Criterion):
         penalties: Penalties = NOISY,
         growth_penalty: float = 0.0,
         weights: FloatArray | None = None,
+        counts: FloatArray | None = None,
     ) -> None:
-        super().__init__(tables, values, relative_weights(values) if weights is None else weights)
+        self.counts = np.ones_like(values) if counts is None else counts
+        if weights is None:
+            weights = relative_weights(values) * count_weights(self.counts)
+        super().__init__(tables, values, weights)
         self.nonnegative = nonnegative
         self.noise, self.repeated, self.freedom = noise, freedom, np.minimum(freedom, tables.points)
         self.penalties, self.growth_penalty = penalties, growth_penalty
@@ -41,7 +46,7 @@ class Evidence(Criterion):
     def part(self, rows: Rows) -> Evidence:
         """Return the same for some call paths."""
         own = self.values[rows], self.noise[rows], self.repeated[rows], self.nonnegative
-        return Evidence(self.tables, *own, self.penalties, self.growth_penalty, self.weights[rows])
+        return Evidence(self.tables, *own, self.penalties, self.growth_penalty, self.weights[rows], self.counts[rows])
 
     def scores(self, fitted: Fitted, rows: Rows = ALL) -> FloatArray:
         """Return scores (M, H) of hypotheses fitted to the call paths `rows`, the lowest best."""

@@ -23,6 +23,7 @@ class Repetitions:
              one repetition everywhere.
     freedom: (N,) degrees of freedom behind `scatter`.
     count: (N,) mean number of repetitions of the measured configurations.
+    counts: (N, C) number of repetitions of each configuration.
     differ: (N,) whether any two repetitions of one configuration are different.
     """
 
@@ -30,6 +31,7 @@ class Repetitions:
     scatter: FloatArray
     freedom: FloatArray
     count: FloatArray
+    counts: FloatArray
     differ: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
 
 
@@ -73,7 +75,10 @@ def combine(values: FloatArray, how: Aggregation = "robust") -> Repetitions:
     scatter = np.minimum(np.sqrt(squares / np.maximum(freedom, 1.0)), 1e6)
     configurations = np.maximum(measured.sum(axis=1), 1)
     differ = np.any(np.nan_to_num(distance) > 0, axis=(1, 2))
-    return Repetitions(np.where(measured, centre, np.nan), scatter, freedom, count.sum(axis=1) / configurations, differ)
+    mean_count = count.sum(axis=1) / configurations
+    return Repetitions(
+        np.where(measured, centre, np.nan), scatter, freedom, mean_count, count.astype(np.float64), differ
+    )
 
 
 def _mean_square(values: FloatArray, measured: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> FloatArray:

@@ -71,6 +71,7 @@ def take(repetitions: Repetitions, paths: NDArray[np.int64], where: _Flags) -> R
         repetitions.scatter[paths],
         repetitions.freedom[paths],
         repetitions.count[paths],
+        repetitions.counts[paths][:, where],
         repetitions.differ[paths],
     )
 

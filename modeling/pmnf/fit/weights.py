@@ -29,3 +29,21 @@ def model_weights(values: FloatArray, fitted: FloatArray) -> FloatArray:
     own = relative_weights(values)
     weights: FloatArray = np.clip(1.0 / np.maximum(np.abs(fitted), 1e-300), own / WEIGHT_RATIO, own * WEIGHT_RATIO)
     return weights
+
+
+def count_weights(
+    counts: FloatArray, single: FloatArray | None = None, between: FloatArray | None = None
+) -> FloatArray:
+    """Return factors of weights (N, C) for means of so many repetitions (N, C); their mean square is one.
+
+    single: (N,) variance of one repetition; between: (N,) variance between configurations, which repetitions do not
+    reduce (random effects; DerSimonian and Laird, Controlled Clinical Trials 7, 1986), 0 if not given.
+    """
+    variance = (1.0 if single is None else single[:, None]) / np.maximum(counts, 1.0)
+    if between is not None:
+        variance = variance + between[:, None]
+    least = np.where(variance > 0.0, variance, np.inf).min(axis=1, keepdims=True)
+    precision = np.where(np.isfinite(least), least, 1.0) / np.where(variance > 0.0, variance, 1.0)
+    precision = np.where(np.isfinite(least), precision, 1.0)
+    result: FloatArray = np.sqrt(precision / precision.mean(axis=1, keepdims=True))
+    return result

@@ -31,7 +31,7 @@ from ..data.lines import lines, same_places
 from ..fit.scattered import varying_errors
 from ..fit.shortlist import combinations_of, line_squares, lowest, product_grid, sweep_errors
 from ..fit.subsets import gram, solve_both
-from ..fit.weights import model_weights
+from ..fit.weights import count_weights, model_weights
 from ..hypotheses.pool import Pool, merge, replaced, spread
 from ..hypotheses.tables import Specification
 
@@ -139,8 +139,24 @@ class Search:
         values = np.einsum("nkc,nk->nc", self.tables.design(first.specification[:, 0]), first.coefficients[:, 0, 1:])
         values += first.coefficients[:, 0, :1]
         found = np.isfinite(first.score[:, 0])
-        weights = model_weights(self.values, values)
+        chosen = (first.coefficients[:, 0] != 0).sum(axis=1) + (first.specification[:, 0] >= 0).sum(axis=(1, 2))
+        weights = model_weights(self.values, values) * self._precision(values, chosen)
         self.criterion.weights = np.where(found[:, None], weights, self.criterion.weights)
+
+    def _precision(self, fitted: FloatArray, chosen: NDArray[np.int64]) -> FloatArray:
+        """Return factors of weights (N, C) for the repetitions of each point.
+
+        fitted: (N, C) a model of the values with `chosen` (N,) coefficients and exponents, whose residuals say by how
+        much points deviate beyond what repetitions explain.
+        """
+        counts = self.criterion.counts
+        if (counts == counts[:, :1]).all():
+            return np.ones_like(counts)
+        single = self.criterion.noise**2 * counts.mean(axis=1)
+        squares = (((self.values - fitted) * model_weights(self.values, fitted)) ** 2).sum(axis=1)
+        explained = single * (1.0 / np.maximum(counts, 1.0)).mean(axis=1)
+        between = np.maximum(squares / np.maximum(counts.shape[1] - chosen, 1) - explained, 0.0)
+        return count_weights(counts, single, between)
 
     def _functions(self) -> list[_Likely]:
         """Return the likeliest functions of the only parameter."""

@@ -1,0 +1,150 @@
+"""Campaigns that choose their runs, with a part of the budget, against the full matrix: the examples as applications.
+
+    make bench-selection_campaign [ARGS="--quick"]
+
+The examples run in SMPI at all points of p and n, and at a larger point that is held back; computation takes the time
+of its effort, so that other load on this machine does not matter. Four repetitions of each point have independent
+uniform noise of ±5 % in the time of each call path. Then the search of a campaign is replayed: each batch that it
+chooses is taken from these runs, models are made anew, and so on until the budget is spent; once more with effort
+known at all points before. What was run is kept (--folder) and not repeated.
+
+The last line is one JSON object, by application: `full`, `b10` (10 % of the core hours of all runs) and `effort_b2`
+(2 % with effort known): `error` of the predicted time at the held-back point in %, `kernels` mean of the errors of the
+stated regions and operations, `hours` spent, and `saved` in % of those of the full matrix.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from modeling_sets import Floats
+from numpy.typing import NDArray
+from priors_application_runs import FULL, QUICK, Application, Runs, load, measure
+from priors_programs import build_example, call
+from quipu.modeling.analysis import Analysis, analyze
+from quipu.modeling.design import STRATEGIES
+from quipu.modeling.design.baseline import baseline
+from quipu.modeling.design.program import Budget, expected_costs, search
+from quipu.modeling.experiment import Experiment
+from quipu.modeling.pmnf.model import Model
+
+Counts = NDArray[np.int64]
+BATCH = 4
+TIMES = ("time", "wait_time")
+NOISE, REPETITIONS, SEED = 0.05, 4, 1
+RATES = "computation.rates"
+COMPUTE = ("--compute", "effort", "--rates", RATES)
+
+
+def fit_rates(application: Application, folder: Path) -> None:
+    """Fit the time of effort to runs of one rank on this machine, if that was not done."""
+    place = folder / application.name
+    if (place / RATES).exists():
+        return
+    native = place / "native"
+    build_example(application.name, native, "quipu-mpi")
+    for n in application.n[1::2]:
+        launch = ("mpirun", "-n", 1, f"./{application.name}", n, *application.arguments)
+        call(("quipu", "run", "--rep", 5, "--param", f"n={n}", "-o", "one", "--", *launch), native)
+    call(("quipu", "rates", native / "one", "-o", place / RATES), native)
+
+
+def with_noise(runs: Runs) -> Runs:
+    """Return the runs with repetitions that have noise; times and waiting of a run have the same."""
+    experiment = runs.experiment
+    shape = (*experiment.values["time"].shape[:2], REPETITIONS)
+    factors = 1.0 + NOISE * np.random.default_rng(SEED).uniform(-1.0, 1.0, shape)
+    values = {
+        name: experiment.values[name][:, :, :1] * (factors if name in TIMES else 1.0) for name in experiment.values
+    }
+    return replace(runs, experiment=replace(experiment, values=values))
+
+
+def part_of(experiment: Experiment, counts: Counts, effort_known: bool) -> Experiment:
+    """Return what was measured when each point (C,) was run so often; effort of all points if it is known."""
+    values = {}
+    for name, own in experiment.values.items():
+        limit = counts if name in TIMES or not effort_known else np.full_like(counts, own.shape[2])
+        values[name] = np.where(np.arange(own.shape[2]) < limit[:, None], own, np.nan)
+    rows = np.ones(len(counts), dtype=bool) if effort_known else counts > 0
+    return replace(experiment, points=experiment.points[rows], values={k: v[:, rows] for k, v in values.items()})
+
+
+def campaign(runs: Runs, share: float, effort_known: bool) -> tuple[Experiment, Counts]:
+    """Return what a campaign measures with a share of the budget in %, and how often each point."""
+    experiment = runs.experiment
+    points = experiment.points
+    repetitions = experiment.values["time"].shape[2]
+    target = dict(zip(experiment.parameters, map(float, runs.application.tests[0]), strict=True))
+    strategy = next(iter(STRATEGIES.values()))()
+    counts = np.zeros(len(points), dtype=np.int64)
+    counts[baseline(points, expected_costs(points))[:BATCH]] = 1
+    while True:
+        measured = part_of(experiment, counts, effort_known)
+        found = search(
+            measured, analyze(measured), points, target, strategy, Budget(share, True), BATCH, "p", repetitions
+        )
+        if not found.suggestions:
+            return measured, counts
+        for suggestion in found.suggestions:
+            counts[suggestion.candidate] += 1
+
+
+def outcome(runs: Runs, measured: Experiment, counts: Counts) -> dict[str, float]:
+    """Return errors at the held-back point in %, core hours, and what was saved of those of the full matrix in %."""
+    analysis = analyze(measured)
+    place = [float(x) for x in runs.application.tests[0]]
+    predicted = np.array([sum(_predicted(analysis, path, place) for path in own.paths) for own in runs.kernels])
+    there = np.nanmean(runs.tests[:, 0], axis=1)
+    hours = np.nansum(runs.experiment.values["time"], axis=0) * runs.experiment.points[:, :1] / 3600.0
+    spent = float(hours[np.arange(hours.shape[1]) < counts[:, None]].sum())
+    return {
+        "error": round(100.0 * abs(float(predicted.sum() / there.sum()) - 1.0), 2),
+        "kernels": round(100.0 * float(np.mean(np.abs(predicted / there - 1.0))), 2),
+        "hours": round(spent, 6),
+        "saved": round(100.0 * (1.0 - spent / float(hours.sum())), 1),
+    }
+
+
+def _predicted(analysis: Analysis, path: int, place: list[float]) -> float:
+    model = analysis.models("time")[path].model
+    return model.predict(place).value if isinstance(model, Model) else 0.0
+
+
+def results(runs: Runs) -> dict[str, dict[str, float]]:
+    """Return the outcomes of the full matrix and of both campaigns."""
+    times: Floats = runs.experiment.values["time"]
+    everything = np.full(len(runs.experiment.points), times.shape[2], dtype=np.int64)
+    return {
+        "full": outcome(runs, runs.experiment, everything),
+        "b10": outcome(runs, *campaign(runs, 10.0, False)),
+        "effort_b2": outcome(runs, *campaign(runs, 2.0, True)),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="two examples, fewer ranks")
+    parser.add_argument("--applications", type=lambda text: text.split(","), help="some of the examples")
+    parser.add_argument("--folder", type=Path, default=Path("build/selection_campaign"))
+    options = parser.parse_args()
+    chosen = [own for own in (QUICK if options.quick else FULL) if own.name in (options.applications or [own.name])]
+    applications = tuple(replace(own, repetitions=1) for own in chosen)
+    for application in applications:
+        fit_rates(application, options.folder)
+    measure(applications, options.folder, COMPUTE)
+    result = {}
+    for application in applications:
+        found = results(with_noise(load(application, options.folder)))
+        result[application.name] = found
+        for name, own in found.items():
+            print(f"{application.name:12s} {name:10s} " + "  ".join(f"{key} {value:g}" for key, value in own.items()))
+    print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main()

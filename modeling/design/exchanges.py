@@ -1,0 +1,110 @@
+"""Hypotheses that differ from a model in the function of one parameter, weighted by what measurements say of them.
+
+The near-best hypotheses that a model keeps are a few of many: where four functions of each of four parameters explain
+the measurements as well, there are 256. Here each parameter is looked at by itself, the others as the model has them:
+all functions of the library take the place of its function (a mean-field view of the posterior).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..experiment import FloatArray, IntArray
+from ..pmnf.calibration import NOISY, RIDGE
+from ..pmnf.criterion.evidence import posterior_weights
+from ..pmnf.hypotheses.library import Library, term_columns
+from ..pmnf.model.term import Factor, Term
+
+LEAST_WEIGHT = 0.02
+"""Posterior weight among the functions of a parameter below which one is left out."""
+_LIBRARY = Library()
+
+
+class Columns:
+    """Terms at points (N, m); each factor is evaluated once, however many hypotheses have it."""
+
+    def __init__(self, parameters: Sequence[str], points: FloatArray) -> None:
+        self.points = points
+        self._values: Mapping[str, FloatArray] = dict(zip(parameters, points.T.copy(), strict=True))
+        self._known: dict[Factor, FloatArray] = {}
+
+    def basis(self, terms: Sequence[Term], without: str | None = None) -> FloatArray:
+        """Return 1 and the terms without coefficients, and without the factors of one parameter, (1 + K, N)."""
+        result = np.ones((1 + len(terms), len(self.points)))
+        for row, term in enumerate(terms, 1):
+            for factor in term.factors:
+                if factor.parameter == without:
+                    continue
+                if factor not in self._known:
+                    self._known[factor] = factor.evaluate(self._values[factor.parameter])
+                result[row] *= self._known[factor]
+        return result
+
+    def of(self, parameter: str) -> FloatArray:
+        """Return the values of a parameter, (N,)."""
+        return self._values[parameter]
+
+
+@dataclass(frozen=True, eq=False)
+class Observations:
+    """Means (n,) at the points `rows` (n,), weights (n,) that make residuals have variance 1, degrees of freedom."""
+
+    rows: IntArray
+    means: FloatArray
+    weights: FloatArray
+    freedom: float
+
+
+def exchanges(
+    parameters: Sequence[str], terms: Sequence[Term], columns: Columns, known: Observations
+) -> list[tuple[FloatArray, FloatArray]]:
+    """Return for each parameter posterior weights (A,) of its functions, and predictions (A, N) of each hypothesis.
+
+    Parameters whose function is no power with a logarithm, or not the same in all terms, are left as they are.
+    """
+    found = []
+    for name in parameters:
+        factors = [[factor for factor in term.factors if factor.parameter == name] for term in terms]
+        used = {factor for own in factors for factor in own}
+        values = columns.of(name)
+        if len(used) == 1 and not any(f.axis or f.shares for f in used) and values.min() > 0.0:
+            has = np.array([False, *(bool(own) for own in factors)])
+            found.append(_exchange(values, columns.basis(terms, name), has, known))
+    return found
+
+
+def _exchange(
+    values: FloatArray, plain: FloatArray, has: NDArray[np.bool_], known: Observations
+) -> tuple[FloatArray, FloatArray]:
+    """Return weights and predictions for all functions of the values (N,) in those rows of `plain` that have one."""
+    distinct, place = np.unique(values, return_inverse=True)
+    terms = _LIBRARY.terms(distinct)
+    table = term_columns(terms, distinct).T
+    table /= np.abs(table).max(axis=1, keepdims=True)
+    design = np.where(has[:, None], table[:, None, place[known.rows]], 1.0) * plain[:, known.rows] * known.weights
+    scale = np.maximum(np.abs(design).max(axis=2, keepdims=True), 1e-300)
+    design /= scale
+    target = known.means * known.weights
+    with_constant = _solved(design, target)
+    coefficients = np.concatenate([np.zeros((len(terms), 1)), _solved(design[:, 1:], target)], axis=1)
+    coefficients = np.where(with_constant[:, :1] >= 0.0, with_constant, coefficients)
+    squares = ((target - (coefficients[:, None] @ design)[:, 0]) ** 2).sum(axis=1)
+    complexity = NOISY.complexity * has.sum() * np.array([term.cost for term in terms])
+    score = known.freedom * np.log1p((squares - squares.min()) / known.freedom) + complexity
+    score[(coefficients < 0.0).any(axis=1)] = np.inf
+    weights = posterior_weights(score[None])[0]
+    kept = weights >= LEAST_WEIGHT
+    coefficients = (coefficients / scale[:, :, 0])[kept]
+    predictions = coefficients[:, ~has] @ plain[~has] + (coefficients[:, has] @ plain[has]) * table[kept][:, place]
+    return weights[kept] / max(float(weights[kept].sum()), 1e-300), predictions
+
+
+def _solved(design: FloatArray, target: FloatArray) -> FloatArray:
+    """Return least-squares coefficients (A, K) of designs (A, K, n)."""
+    normal = design @ design.transpose(0, 2, 1)
+    normal += RIDGE * np.trace(normal, axis1=1, axis2=2)[:, None, None] * np.eye(design.shape[1])
+    return np.asarray(np.linalg.solve(normal, (design @ target)[:, :, None])[:, :, 0], dtype=np.float64)
