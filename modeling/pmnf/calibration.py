@@ -74,6 +74,14 @@ FEW_TOLERANCE = 1e-6
 # Parts of a coefficient that are less than this part of the counts are none.
 FEW_NOTHING = 1e-9
 
+# --- counts that are exact functions of visits: benchmarks/effort_sums.py
+# Ratios of counts to visits differ by less than this, relatively, where they are the same; runs or configurations that
+# a sum must reproduce beyond its coefficients.
+VISITS_AGREE, VISITS_LEAST_FREE = 1e-9, 2
+# Powers of a parameter in what a visit does; terms of sums, by the number of parameters that vary.
+VISITS_MOST_POWER = 3
+VISITS_TERMS = {1: 4, 2: 2}
+
 # --- counts of process grids: benchmarks/process_grids.py
 # Lengths of descriptions: of a function of the grid, for each dimension in which it is about neighbours, and if not all
 # dimensions are alike; of p and log2(p), which grids make unlikely; of a coefficient that is no whole number, for each

@@ -56,6 +56,7 @@ class Options:
     selector: how the hypothesis of a cost is chosen: by "evidence" (evidence.score; the default, and the only one with
         alternatives), by the lowest cross-validated "smape", or by the rule of "extra-p", for comparison.
     grids: what the process grid of the program may be, the likeliest first; counts may depend on it.
+    exact_only: counts that no sum of functions reproduces stay constants.
     """
 
     library: Library = field(default_factory=Library)
@@ -64,6 +65,7 @@ class Options:
     growth_penalty: float = 0.0
     selector: Selector = "evidence"
     grids: tuple[ProcessGrid, ...] = ()
+    exact_only: bool = False
 
 
 DEFAULT = Options()
@@ -138,7 +140,7 @@ def _fit_task(task: _Task) -> list[Model | NoModel]:
         notes = not_executed(names, points, measured[paths[0]] & ~where)
         nonnegative = options.nonnegative and not key[-1]
         part = take(repetitions, paths, where)
-        models = _Batch(points[where], part, metric, names, options, nonnegative, notes).models()
+        models = _Batch(points[where], part, metric, names, options, nonnegative, notes, options.exact_only).models()
         for path, model in zip(paths.tolist(), models, strict=True):
             result[path] = model.scaled(float(np.ldexp(1.0, exponent[path]))) if exponent[path] else model
     if metric.is_effort and options.grids:
