@@ -50,8 +50,9 @@ class Program:
 PROGRAMS = (
     Program("sorts", "sorts", (250, 500, 1000, 2000, 4000, 8000)),
     Program("searches", "searches", (1000, 2000, 4000, 8000, 16000, 32000)),
-    Program("conjugate gradients", "solvers", (16, 24, 32, 40, 48, 64)),
-    Program("stationary iterations", "solvers", (8, 11, 14, 17, 20, 24), ("stationary",)),
+    Program("conjugate gradients", "solvers", (16, 24, 32, 40, 48, 64), ("0.01",)),
+    Program("random source", "solvers", (16, 24, 32, 40, 48, 64), ("1",)),
+    Program("stationary iterations", "solvers", (8, 11, 14, 17, 20, 24), ("0.01", "stationary")),
     Program("refinement", "refinement", (1000, 2000, 4000, 8000, 16000, 32000)),
     Program("mixed", "mixed", (125, 250, 500, 1000, 2000, 4000)),
 )

@@ -111,7 +111,7 @@ def _fit_task(task: _Task) -> list[Model | NoModel]:
     infinite = np.asarray((size > LARGEST_VALUE).any(axis=(1, 2)), dtype=bool)
     usable = np.where((size < 1.0 / LARGEST_VALUE) & ~np.isnan(values), 0.0, values)
     usable[infinite] = np.nan
-    repetitions = combine(usable, options.aggregation)
+    repetitions = combine(usable, options.aggregation, metric.is_effort)
     exponent = extreme_exponents(repetitions.centre)
     repetitions = replace(repetitions, centre=np.ldexp(repetitions.centre, -exponent[:, None]))
     measured = ~np.isnan(repetitions.centre)
@@ -179,7 +179,7 @@ class _Batch:
         tables = make_tables(used, self.options.library)
         effort = self.metric.is_effort
         if effort:
-            pool, exact = model_counts(used, tables, repetitions.centre, self.exact_only)
+            pool, exact = model_counts(used, tables, repetitions, self.exact_only)
         else:
             pool, exact = self._noisy(used, tables, noise), np.zeros(len(noise), dtype=bool)
         own_names = [names[i] for i in varying]

@@ -1,5 +1,6 @@
 // Solves Poisson's equation on n² cells to a tolerance: conjugate gradients, or
-// (with a third argument) Jacobi iterations and successive overrelaxation.
+// (with a fourth argument) Jacobi iterations and successive overrelaxation. The source is 1, but for a part, the third
+// argument, that is random.
 #include "random.h"
 
 #include <cmath>
@@ -117,11 +118,12 @@ int bySweeps(const Grid &G, const Field &Right, Field &X) {
 int main(int argc, char **argv) {
     const Grid G{std::strtoull(argv[1], nullptr, 10)};
     Random Next(std::strtoull(argv[2], nullptr, 10));
-    const bool Stationary = argc > 3;
+    const double Chance = argc > 3 ? std::strtod(argv[3], nullptr) : 0.01;
+    const bool Stationary = argc > 4;
     Field Right = G.field();
     for (size_t I = 0; I < G.N; I++)
         for (size_t J = 0; J < G.N; J++)
-            Right[G.at(I, J)] = Next.unit();
+            Right[G.at(I, J)] = 1 - Chance + Chance * Next.unit();
     Field X = G.field();
     Field Y = G.field();
     if (Stationary)

@@ -72,6 +72,7 @@ def take(repetitions: Repetitions, paths: NDArray[np.int64], where: _Flags) -> R
         repetitions.freedom[paths],
         repetitions.count[paths],
         repetitions.differ[paths],
+        repetitions.falls[paths],
     )
 
 
