@@ -210,7 +210,7 @@ CountingPlan planEdges(Function &F, const BlockWork &Done, const BlockSet &Endle
             auto Found = Done.find(BB);
             if (Found == Done.end())
                 return;
-            accumulate(Row, Found->second, Sign);
+            quipu::accumulate(Row, Found->second, Sign);
             Shares.push_back({BB, Sign});
         };
         if (E.Weighs)

@@ -37,7 +37,7 @@ LineTable::LineTable(const Function &F, const Scopes &Within, ArrayRef<SmallVect
                 Counted = true;
                 E[QUIPU_COLUMN_BLOCKS] = 1;
             }
-            accumulate(Lines[placeOf(I)], E, 1);
+            quipu::accumulate(Lines[placeOf(I)], E, 1);
         }
         if (!Counted)
             Lines[placeOf(*BB.getTerminator())][QUIPU_COLUMN_BLOCKS] = 1;
@@ -45,7 +45,7 @@ LineTable::LineTable(const Function &F, const Scopes &Within, ArrayRef<SmallVect
     for (size_t Row = 0; Row < Shares.size(); Row++)
         for (const Share &S : Shares[Row])
             for (const auto &Line : Blocks[S.first])
-                accumulate(Table[Line.first][static_cast<unsigned>(Row)], Line.second, S.second);
+                quipu::accumulate(Table[Line.first][static_cast<unsigned>(Row)], Line.second, S.second);
 }
 
 void LineTable::addTransfer(unsigned Row, const Instruction &I, const Effort &Weight) {

@@ -27,6 +27,8 @@ TESTS = Path(__file__).parent
 # Where Quipu keeps the PMPI library of each MPI and modules of flang: built once for all tests, under a name that is a
 # hash over all that goes into them.
 os.environ.setdefault("XDG_CACHE_HOME", str(TESTS.parent / "build" / "cache"))
+# Tests start some thousand commands, whose modules would be compiled each time where the environment forbids to keep them.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.path.insert(0, str(TESTS / "examples"))
 # Most tests of these start several ranks, which want all cores: one after the other, in one of the workers.
 OF_RANKS = ("tests/mpi/", "tests/chain/", "tests/examples/", "tests/cli/test_chain.py")

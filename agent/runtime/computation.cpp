@@ -144,7 +144,7 @@ Grown *grown(Rank &rank, Node *node) {
     auto *fresh = make<Grown>();
     const RegionRecord *region = record(node->region);
     Node *counting = node;
-    while (counting->owner && counting->id != node->owner)
+    while (counting->up && counting->owner && counting->id != node->owner)
         counting = counting->up;
     if (up && region && region->hook != QUIPU_HOOKED) {
         *fresh = {node, counting, up->active, up->path, up->rates, nullptr, 0, 0, 0, 0, nullptr, nullptr};

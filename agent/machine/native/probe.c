@@ -72,7 +72,7 @@ static struct link *chain_of(size_t bytes, size_t line) {
     return (struct link *)memory;
 }
 
-static struct link *volatile kept;
+static void *volatile kept;
 
 static double latency(size_t bytes, size_t line) {
     struct link *place = chain_of(bytes, line);
