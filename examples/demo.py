@@ -33,9 +33,9 @@ TARGETS = {
 # What is simulated: the command, sizes of one rank that rates are fitted to, the size of a rank, and the variable of
 # the makefile that holds the compiler.
 SIMULATED = {
-    "heat": ("./heat {m}x{n}x{n} 100 20", [[1, 24, 24], [1, 32, 32], [1, 40, 20]], [12, 12], "MPICC"),
-    "cg": ("./cg {n} 60 --planes {m}", [[1, 16, 16], [1, 24, 24], [1, 32, 16]], [10, 10], "MPICXX"),
-    "wavefront": ("./wavefront {n} 10", [[1, 10], [1, 13], [1, 16]], [8], "MPICXX"),
+    "heat": ("./heat {m}x{n}x{n} 2 2", [[1, 24, 24], [1, 32, 32], [1, 40, 20]], [12, 12], "MPICC"),
+    "cg": ("./cg {n} 10 --planes {m}", [[1, 16, 16], [1, 24, 24], [1, 32, 16]], [10, 10], "MPICXX"),
+    "wavefront": ("./wavefront {n} 2", [[1, 10], [1, 13], [1, 16]], [8], "MPICXX"),
 }
 RANKS, TARGET = (1, 2, 4, 8, 16, 32, 64), 1024
 ROWS = 6

@@ -19,12 +19,8 @@ struct Cell {
     std::vector<Point> Inside;
     std::unique_ptr<Cell> Part[4];
 
-    bool divided() const {
-        return Part[0] != nullptr;
-    }
-    Cell &of(const Point &P) {
-        return *Part[(P.X > X) + 2 * (P.Y > Y)];
-    }
+    bool divided() const { return Part[0] != nullptr; }
+    Cell &of(const Point &P) { return *Part[(P.X > X) + 2 * (P.Y > Y)]; }
 };
 
 void insert(Cell &C, const Point &P);
@@ -60,9 +56,7 @@ size_t near(const Cell &C, const Point &P, double Radius) {
     return Found;
 }
 
-double curve(double X) {
-    return 1 / (X * X + 1e-4);
-}
+double curve(double X) { return 1 / (X * X + 1e-4); }
 
 double quadrature(double A, double B, double Left, double Middle, double Right, double Enough) {
     const double M = (A + B) / 2;

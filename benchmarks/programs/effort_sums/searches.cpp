@@ -59,8 +59,7 @@ size_t inHash(const Keys &Known, const Keys &Wanted) {
 /** Linear probing; the load is 2/3 whatever n is. */
 class OpenHash {
   public:
-    explicit OpenHash(size_t Number) : Places(Number + Number / 2 + 1) {
-    }
+    explicit OpenHash(size_t Number) : Places(Number + Number / 2 + 1) {}
     void insert(uint64_t Key) {
         size_t At = place(Key);
         while (Places[At] && Places[At] != Key)
@@ -75,12 +74,8 @@ class OpenHash {
     }
 
   private:
-    size_t place(uint64_t Key) const {
-        return (Key * 0x9E3779B97F4A7C15u >> 16) % Places.size();
-    }
-    size_t next(size_t At) const {
-        return At + 1 < Places.size() ? At + 1 : 0;
-    }
+    size_t place(uint64_t Key) const { return (Key * 0x9E3779B97F4A7C15u >> 16) % Places.size(); }
+    size_t next(size_t At) const { return At + 1 < Places.size() ? At + 1 : 0; }
     Keys Places;
 };
 
@@ -105,6 +100,6 @@ int main(int argc, char **argv) {
         Key = Next() | 1;
     for (uint64_t &Key : Wanted)
         Key = Next() % 2 ? Known[Next() % N] : Next() | 1;
-    std::printf("%zu\n", inArray(Known, Wanted) + inTree(Known, Wanted) + inHash(Known, Wanted) +
-                             inOpenHash(Known, Wanted));
+    std::printf("%zu\n",
+                inArray(Known, Wanted) + inTree(Known, Wanted) + inHash(Known, Wanted) + inOpenHash(Known, Wanted));
 }

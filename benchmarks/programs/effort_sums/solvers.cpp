@@ -15,12 +15,8 @@ using Field = std::vector<double>;
 
 struct Grid {
     size_t N;
-    size_t at(size_t I, size_t J) const {
-        return (I + 1) * (N + 2) + J + 1;
-    }
-    Field field() const {
-        return Field((N + 2) * (N + 2));
-    }
+    size_t at(size_t I, size_t J) const { return (I + 1) * (N + 2) + J + 1; }
+    Field field() const { return Field((N + 2) * (N + 2)); }
 };
 
 void apply(const Grid &G, const Field &X, Field &Y) {

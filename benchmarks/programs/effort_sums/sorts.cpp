@@ -94,11 +94,20 @@ double process(size_t N, Random &Next) {
         Numbers Y = X;
         Numbers Space(N);
         switch (Kind) {
-        case 0: quicksort(Y, 0, N); break;
-        case 1: mergesort(Y, Space, 0, N); break;
-        case 2: heapsort(Y); break;
-        case 3: shellsort(Y); break;
-        default: std::sort(Y.begin(), Y.end());
+        case 0:
+            quicksort(Y, 0, N);
+            break;
+        case 1:
+            mergesort(Y, Space, 0, N);
+            break;
+        case 2:
+            heapsort(Y);
+            break;
+        case 3:
+            shellsort(Y);
+            break;
+        default:
+            std::sort(Y.begin(), Y.end());
         }
         Sum += Y[N / 3];
     }
