@@ -2,8 +2,8 @@
 
 Builds them with the compiler wrappers, measures them over two parameters, fits models, prints trees, models and
 predictions, writes Score-P filter files and HTML reports to demo-out/, and builds heat again with its filter. At last
-it simulates three of them with 1 to 64 ranks, their computation driven by effort, predicts 1024 ranks from that,
-simulates these as well, and prints both side by side.
+it simulates heat with 1 to 64 ranks, its computation driven by effort, predicts 1024 ranks from that, simulates these
+as well, and prints both side by side.
 """
 
 from __future__ import annotations
@@ -34,8 +34,6 @@ TARGETS = {
 # the makefile that holds the compiler.
 SIMULATED = {
     "heat": ("./heat {m}x{n}x{n} 2 2", [[1, 24, 24], [1, 32, 32], [1, 40, 20]], [12, 12], "MPICC"),
-    "cg": ("./cg {n} 10 --planes {m}", [[1, 16, 16], [1, 24, 24], [1, 32, 16]], [10, 10], "MPICXX"),
-    "wavefront": ("./wavefront {n} 2", [[1, 10], [1, 13], [1, 16]], [8], "MPICXX"),
 }
 RANKS, TARGET = (1, 2, 4, 8, 16, 32, 64), 1024
 ROWS = 6
