@@ -3,9 +3,9 @@
 BUILD is the build's folder with compile_commands.json: the pass is in it once per LLVM and the runtime once per kind of
 library. Of the PMPI library each MPI that is installed gets FOLDER/<its mpicc> with the generated header that the
 hand-written files include, and compile_commands.json: of all files for the first MPI, of those that say what another
-MPI compiles for the others. The files of the pass are checked as one, FOLDER/pass.cpp: nearly all time goes into LLVM's
-headers, which are then read once (8 CPU minutes less). Printed is for each file a line with the folder of its compile_commands.json and its path,
-those that take longest first.
+MPI compiles for the others. The files of the pass are checked as one, FOLDER/build/pass/pass.cpp: nearly all time goes
+into LLVM's headers, which are then read once. Printed is for each file a line with the folder of its
+compile_commands.json and its path, those that take longest first.
 """
 
 from __future__ import annotations
@@ -37,22 +37,24 @@ def write(folder: Path, commands: list[dict[str, object]]) -> list[tuple[Path, P
 def built(folder: Path, build: Path) -> list[tuple[Path, Path]]:
     """Of the build: a file that several targets compile is checked as the first of them does."""
     commands: dict[str, dict[str, object]] = {}
-    files_of_pass = sorted(PASS.glob("*.cpp"))
+    of_pass: dict[str, object] = {}
     for command in json.loads((build / "compile_commands.json").read_text(encoding="utf-8")):
-        if not Path(command["file"]).is_relative_to(HAND_WRITTEN):
+        if "/Unity/" in command["file"]:
+            of_pass = of_pass or command
+        elif not Path(command["file"]).is_relative_to(HAND_WRITTEN):
             commands.setdefault(command["file"], command)
-    of_pass = [command for name in files_of_pass if (command := commands.pop(str(name), None))]
-    return write(folder, list(commands.values())) + write(folder / "pass", [as_one(folder / "pass.cpp", of_pass)])
+    return write(folder / "pass", [as_one(folder / "pass" / "pass.cpp", of_pass)]) + write(
+        folder, list(commands.values())
+    )
 
 
-def as_one(path: Path, commands: list[dict[str, object]]) -> dict[str, object]:
-    """Write the sources of commands as one file, which is compiled as the first of them; messages name their files."""
-    names = [str(command["file"]) for command in commands]
+def as_one(path: Path, command: dict[str, object]) -> dict[str, object]:
+    """Write the sources of the pass as one file, compiled as those that CMake joins."""
+    texts = [f'#line 1 "{name}"\n{name.read_text(encoding="utf-8")}' for name in sorted(PASS.glob("*.cpp"))]
     path.parent.mkdir(parents=True, exist_ok=True)
-    texts = [f'#line 1 "{name}"\n{Path(name).read_text(encoding="utf-8")}' for name in names]
     path.write_text("".join(texts), encoding="utf-8")
-    words = str(commands[0]["command"]).replace(names[0], str(path))
-    return {**commands[0], "file": str(path), "command": f"{words} -I{PASS}"}
+    words = str(command["command"]).replace(str(command["file"]), str(path))
+    return {**command, "file": str(path), "command": f"{words} -I{PASS}"}
 
 
 def library(folder: Path, mpicc: str, whole: bool) -> list[tuple[Path, Path]]:

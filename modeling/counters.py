@@ -18,6 +18,9 @@ COUNTERS = {
         Metric("memory_accesses", "1", "cost", "sum", "loads and stores that missed the last-level cache"),
         Metric("stall_cycles", "1", "cost", "sum", "core cycles that waited for loads and stores"),
         Metric("samples", "1", "cost", "sum", "samples that the sampler took there"),
+        Metric("task_clock", "ns", "cost", "sum", "processor time, in user space and in the kernel"),
+        Metric("page_faults", "1", "cost", "sum", "page faults of code in user space"),
+        Metric("context_switches", "1", "cost", "sum", "times the thread left its processor"),
     )
 }
 """By name of the metric."""
@@ -30,5 +33,9 @@ REQUESTED = {"cycles": "cpu_cycles", "instructions": "cpu_instructions", "stalls
     "L2": "l2_hits",
     "LLC": "llc_hits",
     "mem": "memory_accesses",
+    "samples": "samples",
+    "task-clock": "task_clock",
+    "page-faults": "page_faults",
+    "context-switches": "context_switches",
 }
 """What `quipu run --counters` calls them."""

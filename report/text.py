@@ -30,6 +30,8 @@ def quantity(value: float, unit: str = "1") -> str:
         return "-"
     if math.isinf(value):
         return f"{value:.0f}"
+    if unit == "ns":
+        return quantity(value * 1e-9, "s")
     magnitude = abs(value)
     if unit == "s":
         if value == 0:

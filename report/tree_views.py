@@ -12,6 +12,7 @@ from quipu.modeling.experiment import Experiment, FloatArray, Metric
 
 from .measured_run import CostlyPath, MeasuredRun, RankValues
 from .measuring import measuring_facts, measuring_notes
+from .sampling import counter_facts, function_lines
 from .text import point_text, points_text
 from .views import ConfigurationRow, Over, RunView, Statistics, TreeView, imbalance, statistics
 
@@ -107,6 +108,8 @@ def run_facts(run: MeasuredRun, over: Over) -> tuple[tuple[str, str], ...]:
     if metadata.seconds is not None:
         facts.insert(3, ("wall time", f"{metadata.seconds:.3f} s"))
     facts += measuring_facts(metadata.overhead)
+    facts += counter_facts(metadata.counters)
+    facts += function_lines(metadata.counters)
     if metadata.exit_code:
         facts.append(("exit code", str(metadata.exit_code)))
     for name, value in metadata.environment_added.items():

@@ -19,6 +19,7 @@ from quipu.modeling.rates import Rates, runtime_text
 from ..archive.metadata import RunMetadata, configuration_name
 from ..archive.run import RunArchive
 from ..counters.choose import choose
+from ..counters.sampling import HIGHEST_RATE, RATE
 from ..counters.source import CounterSource, Wanted
 from ..installation import native_file, quipu_version
 from ..launch.launchers import LaunchPlan, LaunchRequest, plan_launch
@@ -43,7 +44,8 @@ class LaunchOptions:
     mpi_wait: one of `WAITS`, how waiting in MPI is separated from transfer (None: $QUIPU_MPI_WAIT, else "local":
     barriers that nobody asked for could hang a program of which only a part is wrapped).
     rates: a file of rates, by which simulated ranks compute (None: as long as it takes on this machine).
-    counters: a source of counters, or names of some (`counters.choose`); None: effort alone.
+    counters: a source of counters, or names of some (`counters.choose`); None: effort alone. sampling_rate: samples per
+    second of processor time, for sources that sample. functions: sample functions that were not instrumented, too.
     python: functions of Python programs become regions. mpi_reduce: the ranks reduce their profiles in MPI_Finalize
     (None: $QUIPU_MPI_REDUCE, else if all ranks run the same program). rank_columns: up to so many ranks the archive has
     the values of each, above statistics (None: `merge.column_ranks_wanted`).
@@ -60,6 +62,8 @@ class LaunchOptions:
     mpi_wait: str | None = None
     rates: Path | None = None
     counters: str | None = None
+    sampling_rate: int = RATE
+    functions: bool = False
     python: bool = False
     mpi_reduce: bool | None = None
     rank_columns: int | None = None
@@ -111,8 +115,9 @@ def run(
     rates = read_rates(options.rates) if options.rates is not None else None
     experiment = Path(experiment_dir).absolute()
     raw = experiment / f"{PREFIX}{configuration_name(parameters)}-{uuid.uuid4().hex[:12]}"
-    source, wanted = choose(options.counters) if options.counters is not None else (None, Wanted())
-    plan, again = _plan(tuple(command), raw, options, rates, source)
+    counters = "samples" if options.functions and options.counters is None else options.counters
+    source, wanted = choose(counters) if counters is not None else (None, Wanted())
+    plan, again = _plan(tuple(command), raw, options, rates, source, wanted)
     metadata = RunMetadata(
         parameters=dict(parameters),
         repetition=repetition or 1,
@@ -159,7 +164,7 @@ def run(
 
 def launch_settings(command: Sequence[str], options: LaunchOptions) -> dict[str, str]:
     """Return the variables that a launcher needs here, such as permission for root, whether it measures or not."""
-    plan, _ = _plan(tuple(command), Path(), replace(options, mpi=False, rates=None), None, None)
+    plan, _ = _plan(tuple(command), Path(), replace(options, mpi=False, rates=None), None, None, Wanted())
     return dict(plan.settings)
 
 
@@ -174,12 +179,19 @@ def _check(options: LaunchOptions) -> None:
         raise UsageError(f"waiting {options.mpi_wait!r} is unknown; there are: {', '.join(WAITS)}")
     if options.rank_columns_wanted < 0:
         raise UsageError(f"the number of ranks with columns must not be below 0, not {options.rank_columns}")
+    if not 1 <= options.sampling_rate <= HIGHEST_RATE:
+        raise UsageError(f"the sampling rate must be 1 to {HIGHEST_RATE} per second, not {options.sampling_rate}")
     if options.timeout is not None and not options.timeout > 0:
         raise UsageError(f"the time limit must be above 0 s, not {options.timeout}")
 
 
 def _plan(
-    command: tuple[str, ...], raw: Path, options: LaunchOptions, rates: Rates | None, source: CounterSource | None
+    command: tuple[str, ...],
+    raw: Path,
+    options: LaunchOptions,
+    rates: Rates | None,
+    source: CounterSource | None,
+    wanted: Wanted,
 ) -> tuple[LaunchPlan, LaunchPlan | None]:
     """Return the launch, and that of the run in which a source counts, if it needs one of its own."""
     environment = {**os.environ, **options.environment}
@@ -195,6 +207,11 @@ def _plan(
         variables["QUIPU_PYTHON"] = "1"
     if options.node_agent:
         variables["QUIPU_NODE_AGENT"] = agent_command(raw)
+    sampled = source.variables(wanted) if source is not None else {}
+    if sampled:
+        variables |= {"QUIPU_SAMPLE": str(options.sampling_rate), **sampled}
+    if options.functions:
+        variables["QUIPU_SAMPLE_FUNCTIONS"] = "1"
     shim = native_file("quipu-exec")
     cores = _cores()
     folder = options.folder or Path()
@@ -202,9 +219,10 @@ def _plan(
     request = LaunchRequest(command, shim, environment, variables, cores, folder, rates=text)
     plan = plan_launch(request)
     again = None
-    if source is not None and (script := source.shim(raw)):
-        if not plan.rank_processes:
-            raise UsageError(f"--counters {source.name}: simulated ranks share a process; count those of a real launch")
+    script = source.shim(raw) if source is not None else ""
+    if source is not None and (script or sampled) and not plan.rank_processes:
+        raise UsageError(f"--counters {source.name}: simulated ranks share a process; count those of a real launch")
+    if script:
         again = plan_launch(replace(request, shim=raw / _COUNTING, variables={}))
         again = replace(again, files={raw / _COUNTING: script})
     if options.mpi and plan.is_mpi:
@@ -238,7 +256,7 @@ def _reduce(plan: LaunchPlan, options: LaunchOptions, variables: Mapping[str, st
 
     Of several programs one may run without the wrappers, and the others would wait for it.
     """
-    if not plan.rank_processes:
+    if not plan.rank_processes or options.functions:
         return "0"
     if options.mpi_reduce is not None:
         return "1" if options.mpi_reduce else "0"

@@ -65,8 +65,14 @@ def command(
         None,
         "--counters",
         metavar="SOURCE|NAMES",
-        help="Count what the processor does: cachegrind (a run of its own in a simulated cache), effort, auto, or "
-        "names such as instructions,L1,LLC,mem.",
+        help="Count what the processor does: perf, papi, cachegrind (a run of its own in a simulated cache), effort, "
+        "auto, names such as instructions,L1,LLC,mem, or events of the processor by their own names.",
+    ),
+    sampling_rate: int = typer.Option(
+        1000, "--sampling-rate", metavar="HZ", help="Samples per second of processor time, where counters are sampled."
+    ),
+    functions: bool = typer.Option(
+        False, "--functions", help="Sample functions of programs and libraries that were not built with the wrappers."
     ),
     timeout: float = typer.Option(None, "--timeout", metavar="SECONDS", help="Stop a run that takes longer."),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="Print nothing but errors."),
@@ -105,6 +111,8 @@ def command(
         mpi_wait=mpi_wait,
         rates=rates,
         counters=counters,
+        sampling_rate=sampling_rate,
+        functions=functions,
         mpi_reduce=reduce,
         rank_columns=rank_columns,
         python=python,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shlex
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -46,7 +46,7 @@ class Cachegrind(CounterSource):
         """Return them; simulated caches have two levels."""
         return tuple(COUNTERS[name] for name in ("cpu_instructions", "l1_hits", "llc_hits", "memory_accesses"))
 
-    def unavailable(self) -> str:
+    def unavailable(self, names: Sequence[str] = ()) -> str:
         """Valgrind has to be installed."""
         return "" if shutil.which("valgrind") else "valgrind is not installed: apt-get install valgrind"
 
@@ -54,7 +54,9 @@ class Cachegrind(CounterSource):
         """Return the script that runs a rank under callgrind."""
         return _SHIM.format(rank=_RANK, raw=shlex.quote(str(raw)), depth=DEPTH, prefix=PREFIX)
 
-    def collect(self, raw: Path, tree: CallTree, wanted: Wanted) -> Counted:
+    def collect(
+        self, raw: Path, tree: CallTree, wanted: Wanted, attributes: Sequence[Mapping[str, str]] = ()
+    ) -> Counted:
         """Return what the ranks counted; several processes of a rank add up."""
         ranks: dict[int, np.ndarray[tuple[int, int], np.dtype[np.int64]]] = {}
         problems = []

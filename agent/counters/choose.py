@@ -9,9 +9,11 @@ from quipu.modeling.errors import EnvironmentProblem, UsageError
 
 from .cachegrind import Cachegrind
 from .effort import Effort
+from .papi import Papi
+from .perf import Perf
 from .source import CounterSource, Wanted
 
-SOURCES: tuple[CounterSource, ...] = (Cachegrind(), Effort())
+SOURCES: tuple[CounterSource, ...] = (Perf(), Papi(), Cachegrind(), Effort())
 """Those that count most come first."""
 
 
@@ -26,22 +28,23 @@ def choose(request: str, sources: Sequence[CounterSource] = SOURCES) -> tuple[Co
     named = [word for word in words if word in by_name]
     counters = [word for word in words if word not in by_name and word != "auto"]
     known = {**REQUESTED, **{name: name for name in COUNTERS}}
-    if not words or len(named) > 1 or (unknown := [word for word in counters if word not in known]):
+    asked = [by_name[named[0]]] if len(named) == 1 else sources
+    events = {word for word in counters if word not in known and any(source.knows(word) for source in asked)}
+    unknown = [word for word in counters if word not in known and word not in events]
+    if not words or len(named) > 1 or unknown:
         wrong = f"{unknown[0]!r} is none of them" if words and len(named) <= 1 else "give one source"
         raise UsageError(
-            f"--counters {request!r}: {wrong}; sources: auto, {', '.join(by_name)}; counters: {', '.join(REQUESTED)}"
+            f"--counters {request!r}: {wrong}; sources: auto, {', '.join(by_name)}; counters: {', '.join(REQUESTED)}; "
+            "or events as perf and papi call them"
         )
-    wanted = Wanted(tuple(known[word] for word in counters))
-    if named:
-        if problem := by_name[named[0]].unavailable():
-            raise EnvironmentProblem(f"--counters {named[0]}: {problem}")
-        return by_name[named[0]], wanted
+    wanted = Wanted(tuple(known.get(word, word) for word in counters))
     problems = []
-    for source in sources:
+    for source in asked:
         has = {metric.name for metric in source.metrics()}
-        if missing := [word for word in counters if known[word] not in has]:
+        missing = [word for word in counters if known.get(word) not in has and not source.knows(word)]
+        if missing:
             problems.append(f"{source.name} does not count {', '.join(missing)}")
-        elif problem := source.unavailable():
+        elif problem := source.unavailable(wanted.names):
             problems.append(f"{source.name}: {problem}")
         else:
             return source, wanted

@@ -4,6 +4,7 @@ frequency.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from quipu.modeling.experiment import CallTree, Metric
@@ -20,10 +21,12 @@ class Effort(CounterSource):
         """Return none: those of the pass are in the archive already."""
         return ()
 
-    def unavailable(self) -> str:
+    def unavailable(self, names: Sequence[str] = ()) -> str:
         """It can always be used."""
         return ""
 
-    def collect(self, raw: Path, tree: CallTree, wanted: Wanted) -> Counted:
+    def collect(
+        self, raw: Path, tree: CallTree, wanted: Wanted, attributes: Sequence[Mapping[str, str]] = ()
+    ) -> Counted:
         """Return nothing but who counted."""
         return Counted((), (), {}, {"source": self.name})

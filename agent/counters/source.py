@@ -30,7 +30,10 @@ class Counted:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is to be counted: names of `quipu.modeling.counters.COUNTERS`; empty: all that a source has."""
+    """What is to be counted: names of `quipu.modeling.counters.COUNTERS`, or of events that the source knows.
+
+    Empty: all that it counts here.
+    """
 
     names: tuple[str, ...] = field(default=())
 
@@ -49,8 +52,19 @@ class CounterSource(ABC):
         """Return what it can count."""
 
     @abstractmethod
-    def unavailable(self) -> str:
-        """Return why it cannot be used on this machine, and what to do about it; empty if it can."""
+    def unavailable(self, names: Sequence[str] = ()) -> str:
+        """Return why it cannot be used on this machine, and what to do about it; empty if it can.
+
+        names: what it shall count, as in `Wanted`.
+        """
+
+    def knows(self, event: str) -> bool:
+        """Return whether this is the name of an event of its own."""
+        return False
+
+    def variables(self, wanted: Wanted) -> Mapping[str, str]:
+        """Return what the runtime must be given in the environment, so that it counts as the program runs."""
+        return {}
 
     def shim(self, raw: Path) -> str:
         """Return the script that a launcher starts instead of the program in a run of its own; empty if none is needed.
@@ -60,5 +74,10 @@ class CounterSource(ABC):
         return ""
 
     @abstractmethod
-    def collect(self, raw: Path, tree: CallTree, wanted: Wanted) -> Counted:
-        """Return what was counted of the call paths of a tree. Raises FormatError for files that are damaged."""
+    def collect(
+        self, raw: Path, tree: CallTree, wanted: Wanted, attributes: Sequence[Mapping[str, str]] = ()
+    ) -> Counted:
+        """Return what was counted of the call paths of a tree. Raises FormatError for files that are damaged.
+
+        attributes: of each process, as its profile says.
+        """

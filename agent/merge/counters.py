@@ -17,6 +17,7 @@ from ..archive.run import RunArchive, RunValues
 from ..counters.choose import SOURCES
 from ..counters.source import Counted, Wanted
 from ..profile.reader import Clock, ProcessProfile
+from .functions import flat_profile
 from .statistics import cells_of, statistics_of
 
 # Clocks of one processor, measured in runs of a fraction of a second, agree to this part.
@@ -33,7 +34,7 @@ def counted_by(metadata: RunMetadata, raw: Path, tree: CallTree, profiles: Seque
     if source is None:
         raise FormatError(raw, f"was counted by {name!r}, which this version does not know")
     wanted = metadata.counters.get("wanted", ())
-    counted = source.collect(raw, tree, Wanted(tuple(map(str, wanted))))
+    counted = source.collect(raw, tree, Wanted(tuple(map(str, wanted))), [p.attributes for p in profiles])
     simulated = metadata.launcher.get("family") == "smpi"
     ticks = [p.seconds_per_tick for p in profiles if p.clock is Clock.TSC and p.seconds_per_tick > 0]
     if ticks and not simulated:
@@ -79,6 +80,15 @@ def with_counters(archive: RunArchive, counted: Counted) -> RunArchive:
         values=None if archive.values is None else _joined(archive.values, rows),
         statistics={**archive.statistics, **statistics},
     )
+
+
+def with_flat_profile(archive: RunArchive, profiles: Iterable[ProcessProfile]) -> RunArchive:
+    """Return the run with a flat profile by function ("functions" of its counters), if addresses were sampled."""
+    functions = flat_profile(profiles)
+    if not functions:
+        return archive
+    counters = {**archive.metadata.counters, "functions": functions}
+    return replace(archive, metadata=replace(archive.metadata, counters=counters))
 
 
 def _joined(values: RunValues, counted: RunValues) -> RunValues:

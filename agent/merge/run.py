@@ -23,7 +23,7 @@ from ..profile.ranks import split_ranks
 from ..profile.reader import ProcessProfile, ProfileState, read_profile
 from ..source.lines import SourcePrograms
 from .counted_run import CountedRun, counted_run
-from .counters import counted_by, with_counters
+from .counters import counted_by, with_counters, with_flat_profile
 from .last_moments import End, ends_by_host, ends_of, launch_end
 from .overhead import totals
 from .ranks import RankedProcess, assign_ranks, judge
@@ -64,6 +64,7 @@ def merge_run(
     programs = SourcePrograms()
     archive = combine(raw, metadata, workers, column_ranks)
     archive = with_counters(archive, counted_by(metadata, raw_dir, archive.tree, raw.profiles))
+    archive = with_flat_profile(archive, _with_addresses(raw.profiles))
     archive = with_source(archive, _with_counters(raw.profiles, programs), programs)
     try:
         archive = write_archive(archive, destination)
@@ -91,6 +92,15 @@ def _with_counters(heads: Iterable[ProcessProfile], programs: SourcePrograms) ->
         except FormatError:
             continue  # it is among the problems of the merge already
         yield from split_ranks(profile)
+
+
+def _with_addresses(heads: Iterable[ProcessProfile]) -> Iterator[ProcessProfile]:
+    """Yield the profiles whose samples have addresses, whole, one after the other."""
+    for path in dict.fromkeys(head.path for head in heads if "addresses_lost" in head.attributes):
+        try:
+            yield read_profile(path)
+        except FormatError:
+            continue  # it is among the problems of the merge already
 
 
 def _remove(raw_dir: Path) -> None:

@@ -16,6 +16,7 @@ from ..archive.run import RunValues
 from ..archive.tables import concatenated
 from ..profile.ranks import read_rank
 from ..profile.reader import ProcessProfile
+from .functions import with_functions
 from .last_moments import End, until_the_end
 from .overhead import costs_of
 from .statistics import RankCells, cells_of
@@ -88,7 +89,7 @@ def read_shard(task: ShardTask) -> Shard:
     read: list[tuple[tuple[str, ...], bool]] = []
     for source in task.sources:
         try:
-            profile = until_the_end(read_rank(source.path, source.location), source.end)
+            profile = with_functions(until_the_end(read_rank(source.path, source.location), source.end))
         except FormatError as error:
             read.append(((f"{error}; it was left out",), True))
             continue

@@ -26,6 +26,7 @@ class ChunkType(IntEnum):
     COUNTERS = LAYOUT.numbers["CHUNK_COUNTERS"]
     WEIGHTS = LAYOUT.numbers["CHUNK_WEIGHTS"]
     THREADS = LAYOUT.numbers["CHUNK_THREADS"]
+    ADDRESSES = LAYOUT.numbers["CHUNK_ADDRESSES"]
 
 
 _TYPES = frozenset(ChunkType)

@@ -20,6 +20,7 @@ from quipu.modeling.experiment import IntArray, Metric, Region
 from quipu.modeling.limits import reading, without_waiting
 
 from ..layout import LAYOUT
+from .addresses import SampledAddresses, read_addresses
 from .chunks import LARGEST as LARGEST_CHUNK
 from .chunks import ChunkType, Seal, filled_bytes, is_intact, read_chunks
 from .counters import KeptCounters, keep_counters
@@ -66,7 +67,7 @@ class ProcessProfile:
     damaged: parts of the file could not be used, so that numbers are missing.
     location_attributes: by location; those that have any are ranks (profile_ranks.py).
     pairs: how often each node was entered and left, which is less than its visits where they are known otherwise.
-    counters: those of the nodes, if they were asked for.
+    counters: those of the nodes, if they were asked for. addresses: where samples were taken, if they were kept.
     """
 
     path: Path
@@ -94,6 +95,7 @@ class ProcessProfile:
     damaged: bool
     location_attributes: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
     counters: KeptCounters | None = None
+    addresses: SampledAddresses | None = None
 
 
 @dataclass(frozen=True)
@@ -146,7 +148,9 @@ def read_profile(
         kept = keep_counters(read, counters, weights, index, texts.regions, header.metrics)
     counts = signed(nodes.counts[:, : -len(EVENTS)], is_weighted, problems)
     threads = replace(threads, node=np.where(threads.node >= 0, index[threads.node], -1)) if index.size else threads
-    return replace(_assemble(path, header, nodes, counts, threads, texts, problems), counters=kept)
+    addresses = read_addresses(chunks[ChunkType.ADDRESSES], header.metrics, texts.attributes, problems)
+    whole = _assemble(path, header, nodes, counts, threads, texts, problems)
+    return replace(whole, counters=kept, addresses=addresses)
 
 
 def _read_header(path: Path, file: BinaryIO, size: int, problems: list[str]) -> _Header:

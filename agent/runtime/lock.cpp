@@ -86,6 +86,7 @@ void forgo_system_calls() {
     const Locked locked;
     if (frozen)
         return;
+    stop_sampling();
     profile.freeze();
     keep_more(kept_for_later);
     change_signals(SIG_SETMASK, signals);

@@ -16,6 +16,7 @@ Profile profile;
 uint32_t clock_kind;
 bool active, decided;
 const quipu_ranks *ranks;
+uint32_t node_size = sizeof(Node), metric_count = QUIPU_METRIC_COUNT;
 
 uint64_t simulated_ticks() { return ranks->now(); }
 
@@ -25,11 +26,14 @@ bool may_fork; /* the runtime is asked */
 int opened;    /* the profile was made (1) or could not be (-1) */
 
 const char *metric_table() {
-    return
+    static char table[sizeof(quipu_profile_header::metrics)];
+    const char usual[] =
 #define QUIPU_METRIC(id, name, unit, kind, over_locations, description)                                                \
     name "\t" unit "\t" kind "\t" over_locations "\t" description "\n"
 #include "metrics.def"
         ;
+    snprintf(table, sizeof table, "%s%s", usual, sampled_metric_lines());
+    return table;
 }
 
 void set_attribute(const char *key, const char *value, uint64_t owner) {
@@ -104,6 +108,7 @@ void flush(uint32_t state) {
     if ((!ranks || state == QUIPU_ENDED) && may_call_system()) { /* thousands of ranks say the same */
         const Locked locked;
         resource_use();
+        describe_sampling();
     }
     read_clock_pair(&profile.header->flush_ticks, &profile.header->flush_ns);
     profile.header->state = state;
@@ -128,6 +133,7 @@ QUIPU_BARE void parent_after_fork() {
 QUIPU_BARE void child_after_fork() {
     if (active && opened > 0) {
         active = profile.detach();
+        forget_sampling();
         keep_one_thread();
         forget_reduction();
         forked = true;
@@ -199,7 +205,12 @@ bool make_profile() {
         return false;
     }
     read_run_filter();
-    if (!profile.create(getenv("QUIPU_DIR"), profile_limit(), sizeof(Node), QUIPU_METRIC_COUNT, metric_table()))
+    if (!forked) { /* a child has nodes of its parent */
+        read_sampling_options();
+        metric_count = QUIPU_METRIC_COUNT + sampled_metrics();
+        node_size = static_cast<uint32_t>(sizeof(Node) + sizeof(uint64_t) * sampled_metrics());
+    }
+    if (!profile.create(getenv("QUIPU_DIR"), profile_limit(), node_size, metric_count, metric_table()))
         return false;
     clock_kind = choose_clock(getenv("QUIPU_CLOCK"));
     profile.header->clock = clock_kind;
@@ -210,6 +221,7 @@ bool make_profile() {
     profile.header->start_epoch_ns = nanoseconds(CLOCK_REALTIME);
     first_calibration();
     identify();
+    make_function_table();
     return true;
 }
 
@@ -220,12 +232,15 @@ __attribute__((constructor(200))) void start() {
         return;
     active = true; /* the file is made at first use: shells and wrappers in between leave none */
     may_fork = pthread_atfork(before_fork, parent_after_fork, child_after_fork) == 0;
+    if (samples_functions())
+        begin_thread(); /* which may never enter a region */
 }
 
 __attribute__((destructor(200))) void end() {
     if (!active || !profile.header)
         return;
     for_each_thread(settle);
+    sample_now();
     write_rests();
     flush(QUIPU_ENDED);
     const Locked locked;
@@ -277,6 +292,7 @@ void quipu_flush(void) {
     /* Other threads go on; only they may touch their nodes. */
     if (quipu_thread *thread = measured_thread())
         settle(thread);
+    sample_now();
     flush(QUIPU_FLUSHED);
 }
 }

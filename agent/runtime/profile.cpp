@@ -61,6 +61,8 @@ QUIPU_BARE static void forget_values(quipu_profile_chunk *chunk, uint32_t node_s
     if (chunk->type == QUIPU_CHUNK_NODES)
         for (; at < end; at += node_size)
             memset(at + sizeof(quipu_profile_node), 0, node_size - sizeof(quipu_profile_node));
+    if (chunk->type == QUIPU_CHUNK_ADDRESSES)
+        memset(at, 0, chunk->used);
     if (chunk->type != QUIPU_CHUNK_COUNTERS)
         return;
     while (at < end) {

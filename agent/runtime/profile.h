@@ -21,6 +21,9 @@ namespace quipu {
 /* A line for a person on stderr, as printf; without memory, and with little of the stack. Under the lock. */
 __attribute__((format(printf, 1, 2))) void say(const char *format, ...);
 
+/* Moves a descriptor out of the way of the program. Returns where it is. */
+int keep_high(int low);
+
 /* The profile on the disk. The program does not know of our descriptor: it may close it, and open a file of its own
  * with its number. So the descriptor is looked at before each use, and the file is opened again by its name if it is
  * not there any more. */
@@ -40,7 +43,6 @@ class ProfileFile {
 
   private:
     bool is_ours(int candidate) const;
-    int keep_high(int low);
 
     int fd = -1;
     dev_t device = 0;

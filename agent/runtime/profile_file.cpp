@@ -26,7 +26,7 @@ void say(const char *format, ...) {
 
 /* Out of the way of programs that count on small numbers, or close a range of them; not so high that the kernel's table
  * of descriptors, which each fork copies, gets large. */
-int ProfileFile::keep_high(int low) {
+int keep_high(int low) {
     constexpr rlim_t highest = 4096, distance = 32;
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0)

@@ -29,7 +29,7 @@ Node *new_function_node(Thread *thread, Node *up, const RegionRecord *region, ui
     if (!region->scopes)
         return new_node(thread, up, region->id, count);
     /* All of them or none: effort whose node was missing would be lost. */
-    const size_t chunks = chunks_for(thread->nodes, sizeof(Node), region->scopes) +
+    const size_t chunks = chunks_for(thread->nodes, node_size, region->scopes) +
                           chunks_for(thread->counters, sizeof(quipu_profile_counters) + sizeof(uint64_t) * count, 1);
     auto **scopes = profile.make_room(chunks) ? static_cast<Node **>(keep(sizeof(Node *) * region->scopes)) : nullptr;
     Node *owner = scopes ? new_node(thread, up, region->id, count) : nullptr;

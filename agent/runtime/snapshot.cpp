@@ -9,8 +9,7 @@
 namespace quipu {
 namespace {
 
-constexpr uint32_t metric_count = QUIPU_METRIC_COUNT;
-constexpr uint32_t width = metric_count + QUIPU_EVENTS; /* numbers of a node: its metrics, then its events */
+uint32_t width; /* numbers of a node: its metrics, then its events */
 constexpr bool is_max[] = {
 #define QUIPU_METRIC(id, name, unit, kind, over_locations, description) (over_locations)[0] == 'm',
 #include "metrics.def"
@@ -95,7 +94,7 @@ void add_effort(const Node *node, uint64_t *values) {
     values[metric_count + QUIPU_QUIET_VISITS] = hooked || node->owner ? 0 : entered;
 }
 
-bool is_largest(uint32_t metric) { return metric < metric_count && is_max[metric]; }
+bool is_largest(uint32_t metric) { return metric < QUIPU_METRIC_COUNT && is_max[metric]; }
 
 bool is_left_out(const Node *node) { return node->region && records[node->region]->hook == QUIPU_LEFT_OUT; }
 
@@ -103,11 +102,12 @@ bool is_left_out(const Node *node) { return node->region && records[node->region
  * a node is missing (it found no room): then the profile file has to do. Under the lock. */
 bool collect() {
     drop_list();
+    width = metric_count + QUIPU_EVENTS;
     static uint32_t nodes;
     nodes = 0;
     profile.for_each_chunk([](quipu_profile_chunk *chunk) {
         if (chunk->type == QUIPU_CHUNK_NODES)
-            nodes += chunk->used / static_cast<uint32_t>(sizeof(Node));
+            nodes += chunk->used / node_size;
     });
     list.node = static_cast<Node **>(calloc(nodes + 1, sizeof(Node *)));
     list.location = static_cast<uint32_t *>(calloc(nodes + 1, sizeof(uint32_t)));
@@ -118,13 +118,14 @@ bool collect() {
     if (!list.node || !list.location || !records || !effort || !index_of)
         return false;
     profile.for_each_chunk([](quipu_profile_chunk *chunk) {
-        auto *node = reinterpret_cast<Node *>(chunk + 1);
-        for (uint32_t i = 0; chunk->type == QUIPU_CHUNK_NODES && i < chunk->used / sizeof(Node); i++, node++)
+        for (uint32_t i = 0; chunk->type == QUIPU_CHUNK_NODES && i < chunk->used / node_size; i++) {
+            auto *node = reinterpret_cast<Node *>(reinterpret_cast<char *>(chunk + 1) + size_t{i} * node_size);
             if (node->id && node->id <= list.room) {
                 list.node[node->id - 1] = node;
                 list.location[node->id - 1] = chunk->location;
                 list.count++;
             }
+        }
     });
     for (uint64_t id = 1; id <= regions; id++)
         records[id] = region_of(id);
@@ -279,7 +280,7 @@ void write_rests() {
     uint32_t rests = 0;
     bool complete = collect();
     for (uint32_t i = 0; complete && i < list.count; i++) {
-        uint64_t rest[width];
+        uint64_t rest[most_metrics + QUIPU_EVENTS];
         if (index_of[i] != UINT32_MAX && rest_of(i, rest))
             complete = add_rest(list.node[i], list.location[i], rest) && ++rests <= most_rests;
     }

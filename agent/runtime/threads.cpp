@@ -18,7 +18,8 @@ struct Start {
     void *argument;
     Node *origin;
     size_t stack;
-    bool taken; /* by the new thread: free for others */
+    bool sampled; /* whatever it runs */
+    bool taken;   /* by the new thread: free for others */
     Start *next;
 };
 
@@ -45,7 +46,10 @@ QUIPU_BARE void *begin(void *argument) {
     void *own = start->argument;
     thread_origin = start->origin;
     thread_stack = start->stack;
+    const bool sampled = start->sampled;
     __atomic_store_n(&start->taken, true, __ATOMIC_RELEASE);
+    if (sampled && !quipu_current)
+        begin_thread(); /* which may never enter a region */
     return function(own);
 }
 
@@ -61,6 +65,7 @@ int create(Create real, pthread_t *thread, const pthread_attr_t *attributes, Fun
     start->function = function;
     start->argument = argument;
     start->origin = origin;
+    start->sampled = samples_functions();
     if (!attributes || pthread_attr_getstacksize(attributes, &start->stack) != 0)
         start->stack = 0;
     const int failure = real(thread, attributes, begin, start);

@@ -28,6 +28,7 @@ void end_thread(void *state) {
     if (!active)
         return;
     quipu_exit(thread->frames);
+    end_sampling();
     const Locked locked;
     thread->shared->in_use = 0;
     quipu_current = nullptr;
@@ -169,7 +170,7 @@ Node *outside_of(Thread *thread, Node *path) {
 Node *new_node(Thread *thread, Node *up, uint64_t region, uint32_t count) {
     const size_t bytes = sizeof(quipu_profile_counters) + sizeof(uint64_t) * count;
     const uint32_t location = thread->shared->location;
-    auto *node = static_cast<Node *>(profile.room_for(thread->nodes, QUIPU_CHUNK_NODES, location, sizeof(Node)));
+    auto *node = static_cast<Node *>(profile.room_for(thread->nodes, QUIPU_CHUNK_NODES, location, node_size));
     auto *record = node && count ? static_cast<quipu_profile_counters *>(
                                        profile.room_for(thread->counters, QUIPU_CHUNK_COUNTERS, location, bytes))
                                  : nullptr;
@@ -181,7 +182,7 @@ Node *new_node(Thread *thread, Node *up, uint64_t region, uint32_t count) {
     node->up = up;
     node->salt = uint64_t{node->id} * 0x9e3779b97f4a7c15u >> 40;
     node->counters = count ? reinterpret_cast<uint64_t *>(record + 1) : thread->nowhere;
-    profile.publish(thread->nodes, sizeof(Node));
+    profile.publish(thread->nodes, node_size);
     if (count) {
         record->node = node->id;
         record->count = count;
@@ -211,33 +212,42 @@ static Thread *take_thread() {
     return thread;
 }
 
+/* The thread that forked, which goes on in the child. Under the lock. */
+static Thread *take_forked() {
+    quipu_thread *left = forked;
+    forked = nullptr;
+    if (left)
+        put(left->last, ticks(clock_kind));
+    return left ? own(left) : nullptr;
+}
+
 quipu_thread *begin_thread() {
     if (is_locked_here() || !open_profile())
         return nullptr;
     Thread *thread;
+    bool goes_on;
     {
         const Locked locked;
         if (quipu_current && !ranks) /* a signal handler has been here */
             return quipu_current;
-        if (quipu_thread *left = forked) {
-            forked = nullptr;
-            put(left->last, ticks(clock_kind));
-            return quipu_current = left;
-        }
-        thread = take_thread();
+        thread = take_forked();
+        goes_on = thread;
+        if (!thread)
+            thread = take_thread();
         if (thread && !ranks)
             quipu_current = thread->shared;
     }
     if (!thread)
         return nullptr;
-    if (thread_origin && !ranks) {
+    if (thread_origin && !ranks && !goes_on) {
         Node *path = copy_path(thread->shared, thread_origin);
         const Locked locked;
         put(thread->frames->node, outside_of(thread, path));
         put(thread->shared->here, thread->frames->node);
     }
-    if (!ranks && has_end_key)
+    if (!ranks && has_end_key && !goes_on)
         pthread_setspecific(end_key, thread);
+    begin_sampling();
     return thread->shared;
 }
 

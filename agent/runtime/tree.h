@@ -18,6 +18,10 @@ using Link = quipu_link;
 using Frame = quipu_frame;
 using Folded = quipu_folded;
 
+/* Of this process: with the metrics of the sampler. */
+constexpr uint32_t most_metrics = QUIPU_METRIC_COUNT + 32;
+extern uint32_t node_size, metric_count;
+
 static_assert(sizeof(Node) == sizeof(quipu_profile_node) + size_t{8} * QUIPU_METRIC_COUNT);
 static_assert(sizeof(quipu_thread) == sizeof(quipu_profile_thread));
 
@@ -36,6 +40,7 @@ struct Links {
 };
 
 struct RegionRecord;
+struct Sampler;
 
 /* The counters of a region, in a thread, on call paths that found no room in the file. Their effort is added to the
  * call paths that they count with. */
@@ -63,8 +68,9 @@ struct Thread {
     Links links;
     Folded *folded;
     uint64_t folding[2]; /* see folding.cpp */
-    Node folder;         /* links from here lead to what is folded, by region */
-    Thread *next;        /* all threads of the process */
+    Sampler *sampler;
+    Node folder;  /* links from here lead to what is folded, by region */
+    Thread *next; /* all threads of the process */
     struct Copy {
         const Node *of;
         Node *node;
@@ -192,6 +198,38 @@ void idle_thread();
 void end_idle(Frame *frame);
 /* Whether this is what idle_thread() made. */
 inline bool is_idle(const quipu_thread *thread) { return !thread->own; }
+
+/* Samples (sampler.cpp): at a rate of processor time a signal comes to the running thread, and what passed since the
+ * last one (processor time, counters of the processor) goes to the call path that is active.
+ *
+ * What QUIPU_SAMPLE and QUIPU_COUNTERS ask for; a mistake in them ends the process. Under the lock, before the profile
+ * is made: samples and counters are further metrics of its nodes. */
+void read_sampling_options();
+/* How many metrics nodes have beside those of metrics.def, and their lines for the header of the profile. */
+uint32_t sampled_metrics();
+const char *sampled_metric_lines();
+/* The calling thread is sampled from here on, if that was asked for. */
+void begin_sampling();
+/* What passed since the last sample goes to the active call path. */
+void sample_now();
+void end_sampling();
+/* Of all threads: the program gives up system calls. Under the lock. */
+void stop_sampling();
+/* In the child of a fork, whose events and timers are the parent's. */
+void forget_sampling();
+/* What readers should know of the samples. Under the lock. */
+void describe_sampling();
+
+/* Where in the code samples were taken (functions.cpp). Whether QUIPU_SAMPLE_FUNCTIONS asks for samples of all code,
+ * measured or not. */
+bool samples_functions();
+/* Room for addresses, if they are asked for. Under the lock, when the profile is there. */
+void make_function_table();
+/* Adds to the address that a signal interrupted; async-signal-safe. outside: of all regions. values: one per metric of
+ * the sampler. */
+void count_function(const void *context, bool outside, const uint64_t *values);
+/* Where programs and libraries are in memory. Under the lock. */
+void describe_functions();
 
 /* "library:PATH" of the library that holds `address`, whose static facts tell more of the regions there; null if it is
  * the program, or none, or was asked for before. Under the lock; valid until the next call. */

@@ -215,22 +215,41 @@ static void preload(const char *folder, const char *library) {
     exit(1);
 }
 
-/* Python functions as regions: the parts lie in ../lib/quipu, seen from this program. */
-static void measure_python(const char *folder) {
-    char self[4096], path[8300];
+/* The path of one of our parts, which lie in ../lib/quipu, seen from this program. */
+static bool find_part(const char *name, char *path, size_t size) {
+    char self[4096];
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
     if (length <= 0)
-        return;
+        return false;
     self[length] = '\0';
     for (int i = 0; i < 2; i++) { /* the prefix of bin/quipu-exec */
         char *slash = strrchr(self, '/');
         if (slash)
             *slash = '\0';
     }
-    snprintf(path, sizeof path, "%s/lib/quipu/python", self);
+    return snprintf(path, size, "%s/lib/quipu/%s", self, name) < (int)size;
+}
+
+/* Python functions as regions. */
+static void measure_python(const char *folder) {
+    char path[8300];
+    if (!find_part("python", path, sizeof path))
+        return;
     put_before("PYTHONPATH", path);
-    snprintf(path, sizeof path, "%s/lib/quipu/libquipu_python.so", self);
-    preload(folder, path);
+    if (find_part("libquipu_python.so", path, sizeof path))
+        preload(folder, path);
+}
+
+/* The runtime, in front of programs that were not built for it. */
+static void sample_functions(const char *folder) {
+    char path[8300];
+    if (find_part("libquipu.so", path, sizeof path))
+        preload(folder, path);
+}
+
+static bool is_set(const char *variable) {
+    const char *value = getenv(variable);
+    return value && *value && strcmp(value, "0") != 0;
 }
 
 int main(int argc, char **argv) {
@@ -253,9 +272,10 @@ int main(int argc, char **argv) {
         const char *library = getenv("QUIPU_PRELOAD");
         if (library && *library)
             preload(folder, library);
-        const char *python = getenv("QUIPU_PYTHON");
-        if (python && *python && strcmp(python, "0") != 0)
+        if (is_set("QUIPU_PYTHON"))
             measure_python(folder);
+        if (is_set("QUIPU_SAMPLE_FUNCTIONS"))
+            sample_functions(folder);
 #ifdef QUIPU_SANITIZER_LIBRARY
         preload(folder, QUIPU_SANITIZER_LIBRARY); /* it must be the first of all */
 #endif

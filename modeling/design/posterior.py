@@ -121,7 +121,10 @@ def _doubt(model: Model, values: FloatArray, state: State, everywhere: FloatArra
     means = np.nanmean(values[rows], axis=1)
     counts = (~np.isnan(values[rows])).sum(axis=1)
     noise = relative_noise(model, values[rows], state.candidates[rows])
-    forms: list[tuple[float, float, Sequence[Term]]] = [(a.weight, a.constant, a.terms) for a in model.alternatives]
+    seen = 1.0 - sum(a.weight for a in model.alternatives if a.hidden)
+    forms: list[tuple[float, float, Sequence[Term]]] = [
+        (a.weight / seen, a.constant, a.terms) for a in model.alternatives if not a.hidden
+    ]
     forms.insert(0, (1.0 - sum(weight for weight, _, _ in forms), model.constant, model.terms))
     predictions, factors = [], []
     for weight, constant, terms in forms:
@@ -137,7 +140,7 @@ def _doubt(model: Model, values: FloatArray, state: State, everywhere: FloatArra
     factors += [np.sqrt(w) * (own - mean)[:, None] for w, own in zip(weights, predictions, strict=True)]
     within = np.concatenate(factors, axis=1)
     noises = (noise * mean[:-1]) ** 2
-    if model.alternatives:
+    if len(forms) > 1:
         return Doubt(within, noises)
     beyond = _of_exponents(model, everywhere)
     largest = float((within[-1] ** 2).sum()), float((beyond[-1] ** 2).sum())

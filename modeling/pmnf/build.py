@@ -17,6 +17,7 @@ from .data.preparation import ranges
 from .doubt import scatter_notes, split_notes
 from .fit.fitter import with_constant
 from .fit.weights import relative_weights
+from .hidden import with_hidden_products
 from .hypotheses.pool import Pool, replaced
 from .hypotheses.tables import Specification, Tables
 from .model import Alternative, Factor, Model, Quality, Term
@@ -83,7 +84,8 @@ def build_models(
     for number, more in enumerate(split_notes(models, shares, far)):
         if more:
             models[number] = replace(models[number], notes=(*models[number].notes, *more))
-    return models
+    unseen = np.where(certain | ~np.isfinite(variance), 0.0, np.sqrt(np.maximum(variance, 0.0)))
+    return with_hidden_products(models, points, fitted, unseen)
 
 
 def median_first(pool: Pool, tables: Tables) -> Pool:

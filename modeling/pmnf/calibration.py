@@ -199,6 +199,10 @@ CURVATURE_DEVIATION = 0.3
 BEYOND_EFFORT = 0.1
 # Odds that the form is right where values say nothing.
 SPIKE_ODDS = 0.5
+# Products that hide beneath the noise where parameters were never changed together: their exponents, and the weight of
+# all of them, which is less where the relative standard error of a value is not far above the second number.
+HIDDEN_EXPONENTS = (1, 2)
+HIDDEN_WEIGHT, HIDDEN_NOISE = 0.2, 0.005
 # Relative variances below this are rounding; what measurements leave open needs some to be seen.
 LEAST_VARIANCE = 1e-12
 # Logarithms of parameter values that differ by less than this part from a sum of others go together with them.

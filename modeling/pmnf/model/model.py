@@ -47,11 +47,15 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """Another hypothesis that explains the measurements nearly as well, with its posterior weight."""
+    """Another hypothesis that explains the measurements nearly as well, with its posterior weight.
+
+    hidden: it adds to the model what no measurement could show, a product beneath the noise.
+    """
 
     weight: Real
     constant: Real
     terms: tuple[Term, ...]
+    hidden: bool = False
 
 
 @dataclass(frozen=True)
@@ -160,7 +164,7 @@ class Model:
     def scaled(self, by: float) -> Model:
         """Return the model with all coefficients multiplied by `by`; quality and posterior weights stay."""
         alternatives = tuple(
-            Alternative(a.weight, a.constant * by, tuple(t.scaled(by) for t in a.terms)) for a in self.alternatives
+            replace(a, constant=a.constant * by, terms=tuple(t.scaled(by) for t in a.terms)) for a in self.alternatives
         )
         terms = tuple(t.scaled(by) for t in self.terms)
         covariance = tuple(tuple(value * by * by for value in row) for row in self.covariance)

@@ -34,6 +34,7 @@ def to_json(model: Model) -> dict[str, Any]:
     if model.alternatives:
         data["alternatives"] = [
             {"weight": a.weight, "constant": a.constant, "terms": [_term_to_json(t) for t in a.terms]}
+            | ({"hidden": True} if a.hidden else {})
             for a in model.alternatives
         ]
     if model.notes:

@@ -117,17 +117,20 @@ def test_ranks_are_collected_from_their_files(tmp_path: Path) -> None:
 
 
 def test_a_source_is_chosen_by_what_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Cachegrind, "unavailable", lambda self: "")
+    monkeypatch.setattr(Cachegrind, "unavailable", lambda self, names: "")
+    sources = (Cachegrind(), Effort())
     assert choose("effort")[0].name == "effort"
-    source, wanted = choose("L1,mem")
+    source, wanted = choose("L1,mem", sources)
     assert source.name == "cachegrind" and wanted.names == ("l1_hits", "memory_accesses")
-    assert choose("auto")[0].name == "cachegrind"
+    assert choose("auto", sources)[0].name == "cachegrind"
     assert choose("auto", (Effort(),))[0].name == "effort"
     for request in ("", "effort,cachegrind", "flops"):
         with pytest.raises(UsageError, match="--counters"):
             choose(request)
     with pytest.raises(EnvironmentProblem, match="effort does not count L1"):
         choose("L1", (Effort(),))
-    monkeypatch.setattr(Cachegrind, "unavailable", lambda self: "valgrind is not installed: apt-get install valgrind")
+    monkeypatch.setattr(
+        Cachegrind, "unavailable", lambda self, names: "valgrind is not installed: apt-get install valgrind"
+    )
     with pytest.raises(EnvironmentProblem, match="apt-get install"):
         choose("cachegrind")

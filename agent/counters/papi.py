@@ -1,0 +1,112 @@
+"""Counters of the processor by PAPI, sampled by the runtime while the program runs."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+from quipu.modeling.counters import COUNTERS
+from quipu.modeling.experiment import CallTree, Metric
+
+from .processors import SAMPLED
+from .sampling import described, metric_of, request
+from .source import Counted, CounterSource, Wanted
+
+_LIBRARIES = ("libpapi.so.7.0", "libpapi.so.7", "libpapi.so.6.0", "libpapi.so.5.7", "libpapi.so")
+_VERSIONS = (7 << 24, 6 << 24, 5 << 24)  # PAPI_VERSION_NUMBER(major, 0, 0, 0)
+_OK, _NO_EVENT_SET = 0, -1
+_EVENTS: Mapping[str, tuple[str, ...]] = {
+    "cpu_cycles": ("PAPI_TOT_CYC",),
+    "cpu_instructions": ("PAPI_TOT_INS",),
+    "l1_hits": ("PAPI_LST_INS", "-", "PAPI_L1_DCM"),
+    "l2_hits": ("PAPI_L1_DCM", "-", "PAPI_L2_DCM"),
+    "llc_hits": ("PAPI_L2_DCM", "-", "PAPI_L3_TCM"),
+    "memory_accesses": ("PAPI_L3_TCM",),
+    "stall_cycles": ("PAPI_MEM_SCY",),
+}
+"""Preset events (papi_avail lists them): LST_INS are loads and stores, DCM and TCM misses of data and in total."""
+_KERNEL: Mapping[str, tuple[str, ...]] = {
+    "page_faults": ("perf::PAGE-FAULTS",),
+    "context_switches": ("perf::CONTEXT-SWITCHES",),
+}
+
+
+class Papi(CounterSource):
+    """Preset events of PAPI, and native ones by their names."""
+
+    name = "papi"
+
+    def metrics(self) -> tuple[Metric, ...]:
+        """Return what it counts where the processor has the events."""
+        return tuple(COUNTERS[name] for name in (*_EVENTS, *_KERNEL, *SAMPLED))
+
+    def knows(self, event: str) -> bool:
+        """Return whether this is the name of a preset or native event of PAPI."""
+        named = event.startswith("PAPI_") or "::" in event
+        return event not in COUNTERS and event.isascii() and (named or not _refused(event))
+
+    def unavailable(self, names: Sequence[str] = ()) -> str:
+        """Return why one of the counters cannot be counted: of no names, cycles and instructions."""
+        for name in names or ("cpu_cycles", "cpu_instructions"):
+            for event in _terms(name):
+                if event != "-" and (problem := _refused(event)):
+                    return f"{name} cannot be counted: {problem}"
+        return ""
+
+    def variables(self, wanted: Wanted) -> Mapping[str, str]:
+        """Return the events by their names for PAPI."""
+        names = wanted.names or tuple(name for name in _EVENTS if not self.unavailable((name,)))
+        counters = {
+            metric_of(name).name: [term if term == "-" else f"@{term}" for term in _terms(name)]
+            for name in names
+            if name not in SAMPLED
+        }
+        return {"QUIPU_COUNTERS": request(counters)}
+
+    def collect(
+        self, raw: Path, tree: CallTree, wanted: Wanted, attributes: Sequence[Mapping[str, str]] = ()
+    ) -> Counted:
+        """Return how was counted; the counts themselves are metrics of the profiles."""
+        facts, problems = described(attributes)
+        return Counted((), (), {}, {"source": self.name, **facts}, tuple(problems))
+
+
+def _terms(name: str) -> tuple[str, ...]:
+    return () if name in SAMPLED else _EVENTS.get(name) or _KERNEL.get(name) or (name,)
+
+
+@cache
+def library() -> ctypes.CDLL | str:
+    """Return PAPI, ready to use, or why it cannot be used."""
+    found = None
+    for name in _LIBRARIES:
+        try:
+            found = found or ctypes.CDLL(name)
+        except OSError:
+            continue
+    if found is None:
+        return "PAPI is not installed: apt-get install libpapi7.0"
+    found.PAPI_strerror.restype = ctypes.c_char_p
+    # It returns its own version where that is another one.
+    if any(found.PAPI_library_init(version) == version for version in _VERSIONS):
+        return found
+    return "PAPI_library_init failed: its version is not known"
+
+
+@cache
+def _refused(event: str) -> str:
+    """Return why PAPI does not count an event here; empty if it does."""
+    papi = library()
+    if isinstance(papi, str):
+        return papi
+    group = ctypes.c_int(_NO_EVENT_SET)
+    code = papi.PAPI_create_eventset(ctypes.byref(group))
+    if code == _OK:
+        code = papi.PAPI_add_named_event(group, event.encode())
+        papi.PAPI_cleanup_eventset(group)
+        papi.PAPI_destroy_eventset(ctypes.byref(group))
+    if code == _OK:
+        return ""
+    return f"PAPI refuses {event}: {papi.PAPI_strerror(code).decode()} (papi_avail and papi_native_avail list events)"

@@ -1,0 +1,90 @@
+"""Counters of the processor by the kernel's perf events, sampled by the runtime while the program runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from quipu.modeling.counters import COUNTERS
+from quipu.modeling.experiment import CallTree, Metric
+
+from .kernel_events import refused
+from .libpfm import Encoding, encode
+from .processors import GENERIC, SAMPLED, SOFTWARE, processor_of, terms_of
+from .sampling import described, metric_of, request
+from .source import Counted, CounterSource, Wanted
+
+_CPUINFO = Path("/proc/cpuinfo")
+
+
+class Perf(CounterSource):
+    """Events of the kernel, of this processor, and those that libpfm4 knows by name."""
+
+    name = "perf"
+
+    def __init__(self, cpuinfo: Path = _CPUINFO) -> None:
+        """Take the description of the processor from a file."""
+        self._cpuinfo = cpuinfo
+
+    def metrics(self) -> tuple[Metric, ...]:
+        """Return what it counts on this processor."""
+        return tuple(COUNTERS[name] for name in (*self._hardware(), *SOFTWARE, *SAMPLED))
+
+    def knows(self, event: str) -> bool:
+        """Return whether libpfm4 has such an event of this processor."""
+        return event not in COUNTERS and isinstance(encode(event), Encoding)
+
+    def unavailable(self, names: Sequence[str] = ()) -> str:
+        """Return why one of the counters cannot be counted: of no names, those of the hardware."""
+        for name in names or self._hardware():
+            events = self._events(name)
+            problem = events if isinstance(events, str) else next(filter(None, map(refused, events)), "")
+            if problem:
+                return f"{name} cannot be counted: {problem}"
+        return ""
+
+    def variables(self, wanted: Wanted) -> Mapping[str, str]:
+        """Return the events by number."""
+        counters = {}
+        for name in wanted.names or tuple(self._hardware()):
+            if name not in SAMPLED:
+                counters[metric_of(name).name] = [
+                    term if isinstance(term, str) else term.text() for term in self._encoded(name)
+                ]
+        return {"QUIPU_COUNTERS": request(counters)}
+
+    def collect(
+        self, raw: Path, tree: CallTree, wanted: Wanted, attributes: Sequence[Mapping[str, str]] = ()
+    ) -> Counted:
+        """Return how was counted; the counts themselves are metrics of the profiles."""
+        facts, problems = described(attributes)
+        return Counted((), (), {}, {"source": self.name, **facts}, tuple(problems))
+
+    def _hardware(self) -> tuple[str, ...]:
+        try:
+            processor = processor_of(self._cpuinfo.read_text(encoding="utf-8", errors="replace"))
+        except OSError:
+            processor = None
+        return (*GENERIC, *(processor.counters if processor is not None else ()))
+
+    def _terms(self, name: str) -> tuple[str | Encoding, ...]:
+        try:
+            processor = processor_of(self._cpuinfo.read_text(encoding="utf-8", errors="replace"))
+        except OSError:
+            processor = None
+        return terms_of(name, processor) or (name,)
+
+    def _encoded(self, name: str) -> tuple[str | Encoding, ...]:
+        """Return numbers of events, "-" before one that is taken off; the reason for one that has none."""
+        return tuple(term if term == "-" or isinstance(term, Encoding) else encode(term) for term in self._terms(name))
+
+    def _events(self, name: str) -> list[Encoding] | str:
+        if name in SAMPLED:
+            return []
+        events: list[Encoding] = []
+        for term in self._encoded(name):
+            if isinstance(term, Encoding):
+                events.append(term)
+            elif term != "-":
+                return term
+        return events

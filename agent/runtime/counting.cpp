@@ -1,0 +1,193 @@
+/* Groups of perf events: opened greedily, read through the mapped page where the processor lets user space, else by
+ * read(). */
+#include "counting.h"
+#include "clock.h"
+#include "papi.h"
+#include "tree.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace quipu {
+namespace {
+
+constexpr size_t page_size = 4096;
+
+#if defined(__x86_64__)
+uint64_t processor_counter(uint32_t index) { return __builtin_ia32_rdpmc(static_cast<int>(index)); }
+constexpr bool has_counter_instruction = true;
+#else
+uint64_t processor_counter(uint32_t) { return 0; }
+constexpr bool has_counter_instruction = false;
+#endif
+
+/* Null if there is none; the mapping stays valid if the program closes the descriptor. */
+const perf_event_mmap_page *map_page(int fd) {
+    void *page = has_counter_instruction ? mmap(nullptr, page_size, PROT_READ, MAP_SHARED, fd, 0) : MAP_FAILED;
+    return page == MAP_FAILED ? nullptr : static_cast<const perf_event_mmap_page *>(page);
+}
+
+} // namespace
+
+int EventFile::open(uint32_t type, const uint64_t *config, bool with_kernel, int leader, uint64_t period) {
+    perf_event_attr attributes = {};
+    attributes.type = type;
+    attributes.size = sizeof attributes;
+    attributes.config = config[0];
+    attributes.config1 = config[1];
+    attributes.config2 = config[2];
+    attributes.sample_period = period;
+    attributes.exclude_kernel = !with_kernel;
+    attributes.exclude_hv = 1;
+    attributes.read_format = perf_read_format;
+    const long opened = syscall(SYS_perf_event_open, &attributes, 0, -1, leader, PERF_FLAG_FD_CLOEXEC);
+    if (opened < 0)
+        return errno;
+    fd = keep_high(static_cast<int>(opened));
+    if (ioctl(fd, PERF_EVENT_IOC_ID, &id) != 0)
+        id = 0;
+    return 0;
+}
+
+bool EventFile::is_ours() const {
+    uint64_t found = 0;
+    return fd >= 0 && ioctl(fd, PERF_EVENT_IOC_ID, &found) == 0 && found == id;
+}
+
+bool EventFile::send(int signal) const { return is_ours() && fcntl(fd, F_SETSIG, signal) == 0; }
+
+void EventFile::close() {
+    if (is_ours())
+        ::close(fd);
+    fd = -1;
+}
+
+const char *Counting::begin(const SampleOptions &options, char *failure, size_t size) {
+    if (options.events == 0)
+        return nullptr;
+    return options.event[0].papi[0] ? begin_papi(options, failure, size) : begin_perf(options, failure, size);
+}
+
+const char *Counting::begin_perf(const SampleOptions &options, char *failure, size_t size) {
+    const Locked locked;
+    groups = groups ? groups : static_cast<EventGroup *>(keep(sizeof(EventGroup) * most_groups));
+    if (!groups) {
+        snprintf(failure, size, "no memory");
+        return options.names[0];
+    }
+    used = 0;
+    for (uint32_t i = 0; i < options.events; i++) {
+        const CounterEvent &event = options.event[i];
+        EventFile file;
+        EventGroup *group = used ? &groups[used - 1] : nullptr;
+        /* The kernel refuses an event with which the group would not fit onto the processor at once. */
+        int refused = !group ? EINVAL : file.open(event.type, event.config, event.with_kernel, group->leader.fd, 0);
+        if (refused && used < most_groups) {
+            refused = file.open(event.type, event.config, event.with_kernel, -1, 0);
+            if (!refused) {
+                group = &groups[used++];
+                *group = {};
+                group->leader = file;
+            }
+        }
+        if (refused) {
+            snprintf(failure, size, "%s", strerror(refused));
+            end();
+            return options.names[event.counter];
+        }
+        group->member[group->events++] = {file, &event, map_page(file.fd), 0};
+    }
+    return nullptr;
+}
+
+bool Counting::read_pages(EventGroup &group, PerfTimes *times, uint64_t *values) const {
+    for (uint32_t i = 0; i < group.events; i++)
+        if (!group.member[i].page ||
+            !read_page(group.member[i].page, processor_counter, quipu_cycles, times, values + i))
+            return false;
+    return true;
+}
+
+bool Counting::read_files(EventGroup &group, PerfTimes *times, uint64_t *values) const {
+    uint64_t buffer[3 + most_events];
+    if (!group.leader.is_ours())
+        return false;
+    const ssize_t got = read(group.leader.fd, buffer, sizeof buffer);
+    return got > 0 && read_group(buffer, static_cast<size_t>(got), group.events, times, values);
+}
+
+void Counting::take(void (*add)(void *to, uint32_t counter, uint64_t value), void *to) {
+    const auto give = [&](const CounterEvent &event, uint64_t count) {
+        add(to, event.counter, event.negative ? uint64_t{0} - count : count);
+    };
+    for (uint32_t i = 0; i < used; i++) {
+        EventGroup &group = groups[i];
+        PerfTimes now = {};
+        uint64_t values[most_events];
+        if (!read_pages(group, &now, values) && !read_files(group, &now, values))
+            continue;
+        group.total = now;
+        const PerfTimes passed = {now.enabled - group.last.enabled, now.running - group.last.running};
+        if (passed.running == 0)
+            continue; /* another group was on the processor: the interval stays open */
+        group.last = now;
+        for (uint32_t member = 0; member < group.events; member++) {
+            EventGroup::Member &one = group.member[member];
+            give(*one.event, scaled(values[member] - one.last, passed));
+            one.last = values[member];
+        }
+    }
+    if (papi_set >= 0) {
+        long long values[most_events];
+        if (papi_read(papi_set, values))
+            for (uint32_t i = 0; i < papi_options->events; i++) {
+                give(papi_options->event[i], static_cast<uint64_t>(values[i] - papi_last[i]));
+                papi_last[i] = values[i];
+            }
+    }
+}
+
+void Counting::end() {
+    for (uint32_t i = 0; i < used; i++)
+        for (uint32_t member = groups[i].events; member-- > 0;) {
+            EventGroup::Member &one = groups[i].member[member];
+            if (one.page)
+                munmap(const_cast<perf_event_mmap_page *>(one.page), page_size);
+            one.file.close();
+        }
+    used = 0;
+    if (papi_set >= 0)
+        papi_end(papi_set);
+    papi_set = -1;
+}
+
+void Counting::forget() {
+    for (uint32_t i = 0; i < used; i++)
+        for (uint32_t member = 0; member < groups[i].events; member++)
+            groups[i].member[member].page = nullptr; /* is not mapped in a child */
+    papi_set = -1;
+}
+
+const char *Counting::begin_papi(const SampleOptions &options, char *failure, size_t size) {
+    papi_options = &options;
+    const uint32_t refused = papi_begin(options, &papi_set, failure, size);
+    memset(papi_last, 0, sizeof papi_last);
+    return refused < options.events ? options.event[refused].papi : nullptr;
+}
+
+PerfTimes Counting::times_of(const CounterEvent *event) const {
+    for (uint32_t i = 0; i < used; i++)
+        for (uint32_t member = 0; member < groups[i].events; member++)
+            if (groups[i].member[member].event == event)
+                return groups[i].total;
+    return {};
+}
+
+} // namespace quipu

@@ -1,0 +1,294 @@
+/* The timer of each thread, and the handler of its signal.
+ *
+ * An event of the kernel (cpu-clock, whose high-resolution timer goes while the thread runs) sends the signal. It comes
+ * only when user code was interrupted, so no call of the system ever ends early because of it. Where such events are
+ * forbidden, a POSIX timer of the thread's processor time does it, at the rate of the kernel's tick at best. Time and
+ * counters are read in the handler: what passed since the last one goes to the active call path, so that no part of
+ * them is lost when a signal comes late.
+ */
+#include "clock.h"
+#include "counting.h"
+#include "signals.h"
+#include "tree.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <new>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace quipu {
+
+struct Sampler {
+    bool running;
+    bool timed; /* by a POSIX timer */
+    EventFile clock;
+    timer_t timer;
+    uint64_t last; /* nanoseconds of processor time at the last sample */
+    Counting counting;
+};
+
+namespace {
+
+SampleOptions options;
+
+int sample_signal;
+const char *problem; /* the first that kept a thread from being sampled */
+char failure[160];
+uint64_t lost, late; /* samples that belong to no call path; periods that passed before their sample came */
+bool by_events, by_timers;
+
+/* Of events, over all threads that ended: how long they were wanted, and how long they counted. */
+PerfTimes times[most_events];
+
+enum { SAMPLES, PROCESSOR_TIME, FIRST_COUNTER };
+
+QUIPU_BARE void add(void *to, uint32_t counter, uint64_t value) {
+    static_cast<uint64_t *>(to)[FIRST_COUNTER + counter] += value;
+}
+
+/* Of the calling thread, with its signals blocked. context: of the signal, null if there is none. */
+QUIPU_BARE void take(Sampler *sampler, Node *here, const void *context) {
+    const uint64_t now = nanoseconds(CLOCK_THREAD_CPUTIME_ID), passed = now - sampler->last;
+    sampler->last = now;
+    if (passed > options.period + options.period / 2)
+        __atomic_fetch_add(&late, passed / options.period - 1, __ATOMIC_RELAXED);
+    uint64_t values[FIRST_COUNTER + most_counters] = {context != nullptr, passed};
+    sampler->counting.take(add, values);
+    Node *node = counted(here);
+    uint64_t *total = node->metrics + QUIPU_METRIC_COUNT;
+    for (uint32_t i = 0; i < FIRST_COUNTER + options.counters; i++)
+        quipu_increase(total + i, values[i]);
+    if (context)
+        count_function(context, node->region == 0, values);
+}
+
+QUIPU_BARE void on_sample(int, siginfo_t *info, void *context) {
+    const int error = errno;
+    quipu_thread *thread = quipu_current;
+    Sampler *sampler = thread && !is_idle(thread) ? own(thread)->sampler : nullptr;
+    if (sampler && sampler->running && (sampler->timed ? info->si_code == SI_TIMER : info->si_code > 0)) {
+        take(sampler, get(thread->here), context);
+    } else if (info->si_code == SI_TIMER || info->si_code > 0) {
+        __atomic_fetch_add(&lost, 1, __ATOMIC_RELAXED);
+    }
+    errno = error;
+}
+
+/* Under the lock. */
+void stop(Sampler *sampler) {
+    if (!sampler || !sampler->running)
+        return;
+    sampler->running = false;
+    if (sampler->timed)
+        timer_delete(sampler->timer);
+    sampler->clock.close();
+    for (uint32_t i = 0; i < options.events; i++) {
+        const PerfTimes one = sampler->counting.times_of(&options.event[i]);
+        times[i].enabled += one.enabled;
+        times[i].running += one.running;
+    }
+    sampler->counting.end();
+}
+
+/* The program wants the signal for itself: another one, or no samples any more. */
+void change_signal() {
+    const Locked locked;
+    sample_signal = take_signal(on_sample);
+    if (!sample_signal) {
+        problem = problem ? problem : "the program uses SIGURG and SIGWINCH itself";
+        stop_sampling();
+    }
+    for_each_thread([](quipu_thread *thread) {
+        Sampler *sampler = own(thread)->sampler;
+        if (sampler && sampler->running && !sampler->clock.send(sample_signal))
+            stop(sampler);
+    });
+}
+
+/* Under the lock. False if the program has it, or there is none. */
+bool find_signal() {
+    static bool looked;
+    if (!looked) {
+        looked = true;
+        sample_signal = take_signal(on_sample);
+        when_signal_is_wanted(change_signal);
+    }
+    return has_signal(sample_signal);
+}
+
+pid_t this_thread_id() { return static_cast<pid_t>(syscall(SYS_gettid)); }
+
+/* False if events are forbidden here. */
+bool start_event(Sampler *sampler) {
+    const uint64_t config[3] = {PERF_COUNT_SW_CPU_CLOCK, 0, 0};
+    if (sampler->clock.open(PERF_TYPE_SOFTWARE, config, false, -1, options.period) != 0)
+        return false;
+    const struct f_owner_ex owner = {F_OWNER_TID, this_thread_id()};
+    const int fd = sampler->clock.fd;
+    if (sampler->clock.send(sample_signal) && fcntl(fd, F_SETOWN_EX, &owner) == 0 &&
+        fcntl(fd, F_SETFL, O_ASYNC | O_NONBLOCK) == 0)
+        return true;
+    sampler->clock.close();
+    return false;
+}
+
+bool start_timer(Sampler *sampler) {
+    struct sigevent event = {};
+    event.sigev_notify = SIGEV_THREAD_ID;
+    event.sigev_signo = sample_signal;
+    event._sigev_un._tid = this_thread_id();
+    const auto period = static_cast<long>(options.period);
+    constexpr long second = 1000000000;
+    const struct itimerspec every = {{period / second, period % second}, {period / second, period % second}};
+    if (timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &sampler->timer) != 0)
+        return false;
+    sampler->timed = true;
+    return timer_settime(sampler->timer, 0, &every, nullptr) == 0;
+}
+
+} // namespace
+
+void read_sampling_options() {
+    const char *wrong = read_sample_options(getenv("QUIPU_SAMPLE"), getenv("QUIPU_COUNTERS"), &options);
+    if (wrong) {
+        say("quipu: error: %s\n", wrong);
+        _exit(1);
+    }
+    if (options.period && ranks) {
+        say("quipu: error: QUIPU_SAMPLE: ranks that share a process are not sampled\n");
+        _exit(1);
+    }
+}
+
+uint32_t sampled_metrics() { return options.period ? FIRST_COUNTER + options.counters : 0; }
+
+const char *sampled_metric_lines() {
+    static char lines[most_counters * 100 + 300];
+    size_t used = 0;
+    lines[0] = '\0';
+    if (options.period)
+        used = static_cast<size_t>(snprintf(lines, sizeof lines,
+                                            "samples\t1\tcost\tsum\tsamples that were taken there\n"
+                                            "task_clock\tns\tcost\tsum\tprocessor time, by samples\n"));
+    for (uint32_t i = 0; i < options.counters; i++)
+        used += static_cast<size_t>(
+            snprintf(lines + used, sizeof lines - used, "%s\t1\tcost\tsum\tcounter, by samples\n", options.names[i]));
+    return lines;
+}
+
+void begin_sampling() {
+    quipu_thread *thread = quipu_current;
+    if (!options.period || !thread || !may_call_system())
+        return;
+    const int error = errno;
+    Sampler *sampler;
+    {
+        const Locked locked;
+        sampler = own(thread)->sampler;
+        if (!sampler) {
+            void *memory = keep(sizeof(Sampler));
+            sampler = own(thread)->sampler = memory ? new (memory) Sampler() : nullptr;
+        }
+        if (!sampler || !find_signal()) {
+            problem = problem ? problem : sampler ? "the program uses SIGURG and SIGWINCH itself" : "no memory";
+            return;
+        }
+    }
+    sampler->timed = false;
+    if (const char *event = sampler->counting.begin(options, failure, sizeof failure)) {
+        const Locked locked;
+        static char text[400];
+        if (!problem)
+            say("quipu: %s cannot be counted: %s; there are samples only\n", event, failure);
+        snprintf(text, sizeof text, "%s cannot be counted: %s", event, failure);
+        problem = problem ? problem : text;
+    }
+    sampler->last = nanoseconds(CLOCK_THREAD_CPUTIME_ID);
+    sampler->running = true;
+    const bool event = start_event(sampler), timer = !event && start_timer(sampler);
+    __atomic_store_n(event ? &by_events : &by_timers, true, __ATOMIC_RELAXED);
+    if (!event && !timer) {
+        sampler->running = false;
+        problem = problem ? problem : "neither perf_event_open nor timer_create is allowed";
+    }
+    errno = error;
+}
+
+void sample_now() {
+    quipu_thread *thread = quipu_current;
+    if (!thread || is_idle(thread))
+        return;
+    const Locked locked; /* no signal comes between */
+    Sampler *sampler = own(thread)->sampler;
+    if (sampler && sampler->running)
+        take(sampler, get(thread->here), nullptr);
+}
+
+void end_sampling() {
+    quipu_thread *thread = quipu_current;
+    if (!thread || is_idle(thread) || !own(thread)->sampler)
+        return;
+    sample_now();
+    const Locked locked;
+    stop(own(thread)->sampler);
+}
+
+void stop_sampling() {
+    for_each_thread([](quipu_thread *thread) { stop(own(thread)->sampler); });
+}
+
+QUIPU_BARE void forget_sampling() {
+    for_each_thread([](quipu_thread *thread) {
+        Sampler *sampler = own(thread)->sampler;
+        if (!sampler || !sampler->running)
+            return;
+        sampler->running = sampler->timed = false; /* timers are not inherited */
+        sampler->clock.close();
+        sampler->counting.forget();
+        sampler->counting.end();
+    });
+    lost = late = 0;
+    memset(times, 0, sizeof times);
+}
+
+void describe_sampling() {
+    if (!options.period)
+        return;
+    char text[most_events * 88];
+    const auto put_number = [&](const char *key, uint64_t number) {
+        snprintf(text, sizeof text, "%llu", static_cast<unsigned long long>(number));
+        set_attribute(key, text);
+    };
+    put_number("sample_period_ns", options.period);
+    put_number("samples_lost", lost);
+    put_number("samples_late", late);
+    set_attribute("sampled_by", by_timers ? by_events ? "perf, timer" : "timer" : "perf");
+    if (!problem && sample_signal && !has_signal(sample_signal))
+        problem = "the program took the signal of the samples";
+    if (problem)
+        set_attribute("sampling_problem", problem);
+    size_t used = 0;
+    text[0] = '\0';
+    for_each_thread([](quipu_thread *thread) {
+        Sampler *sampler = own(thread)->sampler;
+        for (uint32_t i = 0; sampler && sampler->running && i < options.events; i++) {
+            const PerfTimes one = sampler->counting.times_of(&options.event[i]);
+            times[i].enabled += one.enabled;
+            times[i].running += one.running;
+        }
+    });
+    for (uint32_t i = 0; i < options.events; i++)
+        used += static_cast<size_t>(snprintf(
+            text + used, sizeof text - used, "%s:%llu/%llu ", options.names[options.event[i].counter],
+            static_cast<unsigned long long>(times[i].running), static_cast<unsigned long long>(times[i].enabled)));
+    if (options.events)
+        set_attribute("counter_times", text);
+    describe_functions();
+}
+
+} // namespace quipu

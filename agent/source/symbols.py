@@ -1,0 +1,80 @@
+"""Names of functions by their addresses: the symbols of programs and libraries (ELF)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+from elftools.common.exceptions import ELFError
+from elftools.elf.elffile import ELFFile
+from numpy.typing import NDArray
+from quipu.modeling.experiment import IntArray
+from quipu.modeling.limits import reading, without_waiting
+
+_SYMBOL = np.dtype(
+    [("name", "<u4"), ("info", "u1"), ("other", "u1"), ("section", "<u2"), ("value", "<u8"), ("size", "<u8")]
+)
+"""Elf64_Sym (elf.h)."""
+_FUNCTION, _INDIRECT = 2, 10  # STT_FUNC, STT_GNU_IFUNC
+_SAME_PLACE = 15  # addresses of samples are kept up to 16 bytes
+
+
+@dataclass(frozen=True, eq=False)
+class Symbols:
+    """Functions of a file: where they begin and end, relative to where it is loaded, ascending; and their names."""
+
+    begin: NDArray[np.uint64]
+    end: NDArray[np.uint64]
+    names: tuple[str, ...]
+
+    def find(self, addresses: NDArray[np.uint64]) -> IntArray:
+        """Return the function of each address, as an index into `names`; -1 where there is none.
+
+        Of functions that are there by several names, it is the first. A function that has no size reaches to the next,
+        or to the end of its section.
+        """
+        if not self.names:
+            return np.full(addresses.size, -1, dtype=np.int64)
+        place = np.searchsorted(self.begin, addresses + np.uint64(_SAME_PLACE), side="right") - 1
+        known = (place >= 0) & (addresses < self.end[np.maximum(place, 0)])
+        return np.where(known, place, -1)
+
+
+NONE = Symbols(np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.uint64), ())
+
+
+@lru_cache(64)
+def symbols_of(path: Path) -> Symbols:
+    """Return the functions of a program or library, from .symtab or, if it was stripped, .dynsym.
+
+    Without any if the file is not there (any more), is no ELF file of 64 bits, or is damaged.
+    """
+    try:
+        with open(path, "rb", opener=without_waiting) as file, reading(path, path.stat().st_size):
+            elf = ELFFile(file)
+            if elf.elfclass != 64 or not elf.little_endian:
+                return NONE
+            table = elf.get_section_by_name(".symtab") or elf.get_section_by_name(".dynsym")
+            if table is None:
+                return NONE
+            ends = np.array([section["sh_addr"] + section["sh_size"] for section in elf.iter_sections()], np.uint64)
+            symbols = np.frombuffer(table.data()[: table.data_size // _SYMBOL.itemsize * _SYMBOL.itemsize], _SYMBOL)
+            texts = elf.get_section(table["sh_link"]).data()
+    except (OSError, ELFError, ValueError, LookupError, TypeError, AttributeError, AssertionError):
+        return NONE  # what pyelftools raises for files that are damaged
+    kind = symbols["info"] & 15
+    symbols = symbols[((kind == _FUNCTION) | (kind == _INDIRECT)) & (symbols["section"] > 0)]
+    symbols = symbols[symbols["section"] < ends.size]
+    begin, first = np.unique(symbols["value"], return_index=True)
+    symbols = symbols[first]
+    following = np.append(begin[1:], np.uint64(1 << 63))
+    unsized = np.minimum(following, ends[symbols["section"]])
+    end = np.where(symbols["size"] > 0, begin + symbols["size"], unsized)
+    names = tuple(_text(texts, int(at)) for at in symbols["name"])
+    return Symbols(begin, end, names)
+
+
+def _text(texts: bytes, at: int) -> str:
+    return texts[at : texts.find(b"\0", at)].decode("utf-8", "replace") if at < len(texts) else ""

@@ -1,0 +1,71 @@
+"""Products of parameters that were never changed together, as far as they may hide beneath the noise.
+
+On lines through one configuration a term a·x·y grows with x alone and with y alone, and where it is as small there as
+the noise nothing shows it; with both it may be a thousand times as large. No fit can exclude it, so that it belongs to
+what measurements leave open: hypotheses beside the model, as large as the noise lets them be, with a weight that says
+how often there is such a product (calibration.py). They widen intervals upwards and change no model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+
+from ..experiment import FloatArray
+from .calibration import HIDDEN_EXPONENTS, HIDDEN_NOISE, HIDDEN_WEIGHT
+from .model import Alternative, Factor, Model, Term
+
+
+def never_together(points: FloatArray) -> list[tuple[int, ...]]:
+    """Return the sets of parameters no two of which ever left one value together at points (C, m).
+
+    These are the pairs, and all of them together where there are more than two.
+    """
+    parameters = points.shape[1]
+    common = np.empty(parameters)
+    for index in range(parameters):
+        found, count = np.unique(points[:, index], return_counts=True)
+        common[index] = found[count.argmax()]
+    left = (points != common) & (points > 0.0).all(axis=0)
+    varied = left.any(axis=0)
+    together = left.T.astype(np.int64) @ left
+    pairs = [(a, b) for a, b in combinations(range(parameters), 2) if varied[a] and varied[b] and not together[a, b]]
+    every = tuple(sorted({index for pair in pairs for index in pair}))
+    if len(pairs) > 1 and len(pairs) == len(every) * (len(every) - 1) // 2:
+        return [*pairs, every]
+    return list(pairs)
+
+
+def with_hidden_products(models: list[Model], points: FloatArray, fitted: FloatArray, noise: FloatArray) -> list[Model]:
+    """Return the models with hypotheses of hidden products; models of exact values stay as they are.
+
+    points: (C, m); fitted: (N, C), the models at them; noise: (N,) relative standard error of a value. A product is so
+    large that the measurements would see it with one standard deviation.
+    """
+    sets = never_together(points)
+    if not sets or not (noise > 0.0).any():
+        return models
+    kinds = [(own, exponent) for own in sets for exponent in HIDDEN_EXPONENTS]
+    growth = np.array([np.prod(points[:, own], axis=1) ** float(exponent) for own, exponent in kinds])
+    relative = growth / np.maximum(np.abs(fitted), 1e-300)[:, None]
+    coefficients = noise[:, None] / np.sqrt((relative**2).sum(axis=2))
+    names = models[0].parameters
+    factors = [tuple(Factor(names[index], Fraction(exponent)) for index in own) for own, exponent in kinds]
+    every = ", ".join(names[own] for own in sorted(set().union(*sets)))
+    note = f"{every} never change together: a product of them may hide beneath the noise"
+    result = []
+    for model, sizes, level in zip(models, coefficients.tolist(), noise.tolist(), strict=True):
+        if level <= 0.0:
+            result.append(model)
+            continue
+        weight = HIDDEN_WEIGHT * level / (level + HIDDEN_NOISE)
+        known = tuple(replace(other, weight=other.weight * (1.0 - weight)) for other in model.alternatives)
+        hidden = tuple(
+            Alternative(weight / len(kinds), model.constant, (*model.terms, Term(size, product)), hidden=True)
+            for size, product in zip(sizes, factors, strict=True)
+        )
+        result.append(replace(model, alternatives=(*known, *hidden), notes=(*model.notes, note)))
+    return result

@@ -1,0 +1,69 @@
+"""Parameters that were never changed together: what may hide beneath the noise widens intervals, and is said."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from quipu.modeling.experiment import Metric
+from quipu.modeling.pmnf import Model, fit_models
+from quipu.modeling.pmnf.hidden import never_together
+from quipu.modeling.pmnf.model.serialize import from_json, to_json
+
+TIME = Metric("time", "s", "cost")
+BLOCKS = Metric("blocks", "1", "effort")
+GRID = np.array([(p, n) for p in (4.0, 8, 16, 32, 64) for n in (10.0, 20, 30, 40, 50)])
+LINES = GRID[(GRID[:, 0] == 4) | (GRID[:, 1] == 10)]
+
+
+def constant(points: np.ndarray, noise: float) -> Model:
+    random = np.random.default_rng(1)
+    values = 10.0 * (1 + noise * random.uniform(-1, 1, (1, len(points), 5)))
+    (model,) = fit_models(points, values, TIME, ("p", "n"))
+    assert isinstance(model, Model)
+    return model
+
+
+@pytest.mark.parametrize(
+    ("points", "sets"),
+    [
+        (LINES, [(0, 1)]),
+        (GRID, []),
+        (np.vstack([LINES, [[64.0, 50.0]]]), []),
+        (GRID[:5], []),
+        (np.array([(1.0, 1, 1), (2, 1, 1), (1, 2, 1), (1, 1, 2)]), [(0, 1), (0, 2), (1, 2), (0, 1, 2)]),
+        (np.array([(1.0, 1, 1), (2, 2, 1), (1, 1, 2)]), [(0, 2), (1, 2)]),
+    ],
+)
+def test_sets_of_parameters_that_never_change_together(points: np.ndarray, sets: list[tuple[int, ...]]) -> None:
+    assert never_together(points) == sets
+
+
+def test_on_lines_a_product_may_hide_beneath_the_noise_and_on_a_grid_it_may_not() -> None:
+    lines, grid = constant(LINES, 0.05), constant(GRID, 0.05)
+    target = (128.0, 100.0)
+    assert grid.predict(target).upper < 2.0 * grid.predict(target).value
+    predicted = lines.predict(target)
+    # as large as the noise at the end of a line, and so 64 and 8 times as large with both
+    assert predicted.lower > 5.0
+    assert predicted.upper > 12.0
+    assert predicted.value == pytest.approx(10.0, rel=0.05)
+    assert any("p, n never change together" in note for note in lines.notes)
+    assert not any("together" in note for note in grid.notes)
+    assert sum(other.weight for other in lines.alternatives) < 0.25
+
+
+def test_the_less_noise_the_less_hides() -> None:
+    target = (128.0, 100.0)
+    widths = [constant(LINES, noise).predict(target).upper for noise in (0.001, 0.01, 0.1)]
+    assert widths == sorted(widths)
+    (count,) = fit_models(LINES, np.full((1, len(LINES), 2), 7.0), BLOCKS, ("p", "n"))
+    assert isinstance(count, Model)
+    assert count.predict(target).upper == 7.0
+    assert not count.alternatives
+
+
+def test_hidden_products_are_kept_in_files() -> None:
+    model = constant(LINES, 0.05)
+    again = from_json(to_json(model))
+    assert again == model
+    assert any(other.hidden for other in again.alternatives)
