@@ -1,4 +1,5 @@
-# make demo    install what is missing, build, measure the examples, model them, write a filter and a report
+# make demo    install what is missing, build, measure the examples, model them, write a filter and a report; simulate
+#              heat with up to 64 ranks, and check what that predicts for 1024
 # make test    install what is missing, build, run all tests
 # make test-address, test-thread, test-undefined    all tests with a sanitizer in the runtime
 # make lint    all static checks

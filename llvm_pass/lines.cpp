@@ -25,6 +25,8 @@ LineTable::LineTable(const Function &F, const Scopes &Within, ArrayRef<SmallVect
     DenseMap<const BasicBlock *, MapVector<Place, Effort>> Blocks;
     for (const BasicBlock &BB : F) {
         MapVector<Place, Effort> &Lines = Blocks[&BB];
+        if (Within.vanishes(BB))
+            continue;
         bool Counted = false;
         for (const Instruction &I : BB) {
             Effort E{};

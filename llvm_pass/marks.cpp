@@ -241,6 +241,18 @@ const Identity *Marks::markedBy(const Instruction &I) const {
 bool Marks::isEnter(const Instruction &I) { return isPlace(I, EnterPlace); }
 bool Marks::isExit(const Instruction &I) { return isPlace(I, ExitPlace); }
 
+bool Marks::hasOnlyPlaces(const BasicBlock &BB) {
+    const auto *Branch = dyn_cast<BranchInst>(BB.getTerminator());
+    bool Found = false;
+    for (const Instruction &I : BB) {
+        if (isEnter(I) || isExit(I))
+            Found = true;
+        else if (&I != Branch && isWork(I))
+            return false;
+    }
+    return Found && Branch && Branch->isUnconditional();
+}
+
 void Marks::removePlaces(Module &M) {
     for (Function &F : M)
         for (BasicBlock &BB : F)

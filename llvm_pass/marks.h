@@ -11,6 +11,7 @@
 #include <string>
 
 namespace llvm {
+class BasicBlock;
 class DILocation;
 class DISubprogram;
 class Function;
@@ -44,6 +45,8 @@ class Marks {
     /// Whether a hook was placed here, and which: an enter or an exit.
     static bool isEnter(const llvm::Instruction &I);
     static bool isExit(const llvm::Instruction &I);
+    /// Whether there is nothing in the block but places of hooks and a branch to one other.
+    static bool hasOnlyPlaces(const llvm::BasicBlock &BB);
     bool empty() const { return ByName.empty(); }
     /// Removes marks, and debug information that is there for them only.
     void remove(llvm::Module &M);

@@ -1,6 +1,8 @@
 #include "scopes.h"
 
 #include "llvm/ADT/PostOrderIterator.h"
+#include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/Analysis/CFG.h"
 #include "llvm/IR/CFG.h"
 #include "llvm/IR/DebugInfoMetadata.h"
 #include "llvm/IR/Function.h"
@@ -16,6 +18,7 @@ constexpr size_t MostScopes = 4096;
 Scopes::Scopes(Function &F, const Identity &Self, const Marks &M, function_ref<bool(const Identity &)> IsShown)
     : M(M), IsShown(IsShown), All{{&Self, 0}} {
     readHooks(F);
+    findVanishing(F);
     for (const BasicBlock *BB : ReversePostOrderTraversal<Function *>(&F))
         readBlock(*BB);
     for (const BasicBlock &BB : F)
@@ -110,14 +113,45 @@ void Scopes::countMark(const BasicBlock &BB, const Instruction &I, const Identit
     Work[&BB][below(Place ? scopeAt(Place) : 0, &Function)].Visits++;
 }
 
+/// Whether SimplifyCFG would remove the block if it were empty (TryToSimplifyUncondBranchFromEmptyBlock of LLVM).
+static bool isNeeded(const BasicBlock &BB, const SmallPtrSetImpl<const BasicBlock *> &Headers) {
+    const BasicBlock *Next = BB.getSingleSuccessor();
+    if (BB.isEntryBlock() || Next == &BB || (Headers.contains(Next) && BB.hasNPredecessorsOrMore(2)))
+        return true;
+    for (const PHINode &Phi : BB.phis())
+        for (const User *U : Phi.users())
+            if (const auto *There = dyn_cast<PHINode>(U); !There || There->getParent() != Next)
+                return true;
+    for (const PHINode &Phi : Next->phis())
+        for (const BasicBlock *Before : predecessors(&BB)) {
+            const Value *Now = Phi.getIncomingValueForBlock(&BB)->DoPHITranslation(&BB, Before);
+            if (const int Way = Phi.getBasicBlockIndex(Before); Way >= 0 && Phi.getIncomingValue(Way) != Now)
+                return true;
+        }
+    return false;
+}
+
+void Scopes::findVanishing(const Function &F) {
+    SmallVector<std::pair<const BasicBlock *, const BasicBlock *>, 16> Back;
+    FindFunctionBackedges(F, Back);
+    SmallPtrSet<const BasicBlock *, 16> Headers;
+    for (const auto &Edge : Back)
+        Headers.insert(Edge.second);
+    for (const BasicBlock &BB : F)
+        if (Marks::hasOnlyPlaces(BB) && !isNeeded(BB, Headers))
+            Vanishing.insert(&BB);
+}
+
 void Scopes::readBlock(const BasicBlock &BB) {
     ScopedWork &Here = Work[&BB];
     MapVector<unsigned, unsigned> Instructions; // by scope
     SmallVector<const Instruction *, 8> Unplaced;
     std::optional<unsigned> Latest;
+    const bool Vanishes = vanishes(BB);
     auto Add = [&](const Instruction &I, unsigned At) {
         Effort E{};
-        addEffort(E, I);
+        if (!Vanishes)
+            addEffort(E, I);
         quipu::accumulate(Here[At].Code, E, 1);
         Instructions[At] += static_cast<unsigned>(E[QUIPU_COLUMN_INSTRUCTIONS]);
         if (At != 0)
@@ -154,7 +188,8 @@ void Scopes::readBlock(const BasicBlock &BB) {
             Largest = Count;
         }
     }
-    Work[&BB][Most].Code[QUIPU_COLUMN_BLOCKS]++;
+    if (!Vanishes)
+        Work[&BB][Most].Code[QUIPU_COLUMN_BLOCKS]++;
 }
 
 unsigned Scopes::scopeOf(const BasicBlock &BB) const {

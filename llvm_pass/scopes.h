@@ -51,11 +51,14 @@ class Scopes {
     unsigned scopeOf(const llvm::Instruction &I) const { return Placed.lookup(&I); }
     /// The scope that the execution of a block counts for.
     unsigned scopeOf(const llvm::BasicBlock &BB) const;
+    /// Whether the block is there for places of hooks only: it is no part of the program, and does not count.
+    bool vanishes(const llvm::BasicBlock &BB) const { return Vanishing.contains(&BB); }
 
   private:
     unsigned scopeAt(const llvm::DILocation *Place);
     unsigned below(unsigned Parent, const Identity *Function);
     void readHooks(llvm::Function &F);
+    void findVanishing(const llvm::Function &F);
     void readBlock(const llvm::BasicBlock &BB);
     void countMark(const llvm::BasicBlock &BB, const llvm::Instruction &I, const Identity &Marked);
     void countUnmarked();
@@ -69,6 +72,7 @@ class Scopes {
     llvm::MapVector<Instance, std::pair<unsigned, const llvm::BasicBlock *>> Seen; ///< scope, and the first block of it
     llvm::DenseSet<Instance> Marked;
     std::vector<Hook> Hooks;
+    llvm::DenseSet<const llvm::BasicBlock *> Vanishing;
     llvm::DenseSet<Instance> Hooked;
     llvm::DenseMap<const llvm::BasicBlock *, std::optional<Instance>> Around;
     llvm::DenseSet<const Identity *> Merged; ///< functions with marks that became one for several places

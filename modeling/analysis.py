@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from .by_visits import by_visits
 from .errors import ModelingError
 from .experiment import CallTree, Experiment, Metric
 from .pmnf.model import Model, add
@@ -121,8 +122,9 @@ def analyze(experiment: Experiment, options: Options = DEFAULT) -> Analysis:
 def fit_metrics(
     experiment: Experiment, metrics: Iterable[str], options: Options = DEFAULT
 ) -> dict[str, list[Model | NoModel]]:
-    """Return the models that the exclusive values of each of these metrics make alone, one per call path.
+    """Return the models that the exclusive values of each of these metrics make, one per call path.
 
+    Costs make them alone, counts together with visits, where these are among the metrics.
     Costs of oversubscribed configurations are left out where the others are enough.
     """
     points, parameters, executed = experiment.points, experiment.parameters, experiment.executed
@@ -131,7 +133,7 @@ def fit_metrics(
         metric = experiment.metrics[name]
         values = experiment.values[name] if metric.is_effort else dedicated_times(experiment, name)[0]
         result[name] = fit_models(points, values, metric, parameters, options, executed)
-    return result
+    return by_visits(experiment, result, options)
 
 
 def _measured(experiment: Experiment, metric: str, models: Sequence[Model | NoModel]) -> tuple[PathModel, ...]:

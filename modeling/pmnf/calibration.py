@@ -39,6 +39,9 @@ NEGATIVE_COMPLEXITY, POWER_COMPLEXITY = 0.5, 0.1
 # --- data: benchmarks/modeling_accuracy.py; the last three from double precision
 # Repetitions further from their median than this many robust deviations do not enter the mean.
 OUTLIER = 4.0
+# How far beforehand the logarithm of the variance of a value may change with that of the value: the variance of sums of
+# independent events goes like 1/value, relatively. benchmarks/effort_sums.py
+SCATTER_SLOPE = 1.0
 # More lines than this add little to what they say about one parameter.
 MOST_LINES = 9
 # Weights from a model are at most so many times those from the values, or the inverse.
@@ -74,6 +77,14 @@ FEW_TOLERANCE = 1e-6
 # Parts of a coefficient that are less than this part of the counts are none.
 FEW_NOTHING = 1e-9
 
+# --- counts that are exact functions of visits: benchmarks/effort_sums.py
+# Ratios of counts to visits differ by less than this, relatively, where they are the same; runs or configurations that
+# a sum must reproduce beyond its coefficients.
+VISITS_AGREE, VISITS_LEAST_FREE = 1e-9, 2
+# Powers of a parameter in what a visit does; terms of sums, by the number of parameters that vary.
+VISITS_MOST_POWER = 3
+VISITS_TERMS = {1: 4, 2: 2}
+
 # --- counts of process grids: benchmarks/process_grids.py
 # Lengths of descriptions: of a function of the grid, for each dimension in which it is about neighbours, and if not all
 # dimensions are alike; of p and log2(p), which grids make unlikely; of a coefficient that is no whole number, for each
@@ -108,14 +119,18 @@ ROUNDED_LEAST_EVIDENCE = 16.0
 ROUNDED_SETS = {1: 24, 2: 6, 3: 2}
 ROUNDED_PRODUCTS = 3
 
-# --- counts that deviate: tests/modeling/test_pmnf_inexact.py, benchmarks/modeling_speed.py
+# --- counts that deviate: benchmarks/effort_sums.py, tests/modeling/test_pmnf_inexact.py, benchmarks/modeling_speed.py
 INEXACT = Penalties(coefficient=5.0, complexity=3.0, negative=5.0, growth=2.0)
 # What is known of the relative deviations beforehand, as certain as so many observations.
 EXPECTED_DEVIATION, DEVIATION_CERTAINTY = 0.003, 2.0
+# The least that repetitions with other data make of it.
+LEAST_EXPECTED_DEVIATION = 0.0003
 # A parameter has an effect if values differ by more than this along a line.
 LEAST_EFFECT = 0.01
 # A term must be at least this part of some value, times (1 + its steepest exponent)², and so many deviations ...
 LEAST_SHARE, MOST_SHARE, LEAST_DEVIATIONS = 0.025, 0.3, 2.0
+# (or, where repetitions show that deviations are small, so many of them: MOST_SHARE where none are known)
+SHOWN_DEVIATIONS = 100.0
 # ... among the values that are at least this part of the largest one.
 LEAST_WORK = 0.01
 # Terms up to this complexity take part in sums of two; sums of products choose from so many terms per parameter.

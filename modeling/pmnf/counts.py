@@ -15,6 +15,8 @@ from .criterion.deviating import Deviating
 from .criterion.exactness import Exactness
 from .criterion.rounding import Rounding
 from .data.lines import lines
+from .data.noise import Repetitions
+from .data.preparation import take
 from .hypotheses.pool import Pool, merge, spread
 from .hypotheses.tables import Tables, tensor
 from .proposers.exact import ExactSums
@@ -27,12 +29,13 @@ _Flags = NDArray[np.bool_]
 
 
 def model_counts(
-    points: FloatArray, tables: Tables, values: FloatArray, exact_only: bool = False
+    points: FloatArray, tables: Tables, repetitions: Repetitions, exact_only: bool = False
 ) -> tuple[Pool, _Flags]:
-    """Return the best models of counts (N, C) at `points` (C, m), and which (N,) are exact.
+    """Return the best models of the counts of N call paths at `points` (C, m), and which (N,) are exact.
 
     exact_only: all that are not exact stay constants.
     """
+    values = repetitions.centre
     parameters = range(points.shape[1])
     criterion = Exactness(tables, values)
     own = ExactLines(points, tables, values)
@@ -56,21 +59,25 @@ def model_counts(
         exact |= np.isfinite(pools[-1].score[:, 0])
     if not exact_only:
         rounded = RoundedSums(points, tables)
+        everywhere = np.ones(len(points), dtype=bool)
         open_paths = np.flatnonzero(~exact)
         for numbers in np.array_split(open_paths, max(1, -(-open_paths.size // BATCH_COUNTS))):
             if numbers.size:
                 rows = np.zeros(len(values), dtype=bool)
                 rows[numbers] = True
-                pools.append(spread(_near_exact(points, tables, values[rows], rounded), rows))
+                part = take(repetitions, numbers, everywhere)
+                pools.append(spread(_near_exact(points, tables, part, rounded), rows))
     return merge(pools, COUNT_POOL), exact
 
 
-def _near_exact(points: FloatArray, tables: Tables, values: FloatArray, rounded: RoundedSums) -> Pool:
+def _near_exact(points: FloatArray, tables: Tables, repetitions: Repetitions, rounded: RoundedSums) -> Pool:
     """Return models of counts that no sum reproduces: within rounding where possible, else the likeliest."""
+    values = repetitions.centre
     pool = choose(rounded.propose(values), Rounding(points, tables, values), COUNT_POOL)
     rest = ~np.isfinite(pool.score[:, 0])
     if rest.any():
-        criterion = Deviating(points, tables, values[rest])
+        part = take(repetitions, np.flatnonzero(rest), np.ones(len(points), dtype=bool))
+        criterion = Deviating(points, tables, values[rest], part)
         proposer = InexactSums(points, criterion)
         likely = choose(proposer.propose(), criterion, COUNT_POOL)
         if not all(lines(points, parameter) for parameter in range(points.shape[1])):

@@ -56,6 +56,7 @@ class Options:
     selector: how the hypothesis of a cost is chosen: by "evidence" (evidence.score; the default, and the only one with
         alternatives), by the lowest cross-validated "smape", or by the rule of "extra-p", for comparison.
     grids: what the process grid of the program may be, the likeliest first; counts may depend on it.
+    exact_only: counts that no sum of functions reproduces stay constants.
     """
 
     library: Library = field(default_factory=Library)
@@ -64,6 +65,7 @@ class Options:
     growth_penalty: float = 0.0
     selector: Selector = "evidence"
     grids: tuple[ProcessGrid, ...] = ()
+    exact_only: bool = False
 
 
 DEFAULT = Options()
@@ -109,7 +111,7 @@ def _fit_task(task: _Task) -> list[Model | NoModel]:
     infinite = np.asarray((size > LARGEST_VALUE).any(axis=(1, 2)), dtype=bool)
     usable = np.where((size < 1.0 / LARGEST_VALUE) & ~np.isnan(values), 0.0, values)
     usable[infinite] = np.nan
-    repetitions = combine(usable, options.aggregation)
+    repetitions = combine(usable, options.aggregation, metric.is_effort)
     exponent = extreme_exponents(repetitions.centre)
     repetitions = replace(repetitions, centre=np.ldexp(repetitions.centre, -exponent[:, None]))
     measured = ~np.isnan(repetitions.centre)
@@ -138,7 +140,7 @@ def _fit_task(task: _Task) -> list[Model | NoModel]:
         notes = not_executed(names, points, measured[paths[0]] & ~where)
         nonnegative = options.nonnegative and not key[-1]
         part = take(repetitions, paths, where)
-        models = _Batch(points[where], part, metric, names, options, nonnegative, notes).models()
+        models = _Batch(points[where], part, metric, names, options, nonnegative, notes, options.exact_only).models()
         for path, model in zip(paths.tolist(), models, strict=True):
             result[path] = model.scaled(float(np.ldexp(1.0, exponent[path]))) if exponent[path] else model
     if metric.is_effort and options.grids:
@@ -177,7 +179,7 @@ class _Batch:
         tables = make_tables(used, self.options.library)
         effort = self.metric.is_effort
         if effort:
-            pool, exact = model_counts(used, tables, repetitions.centre, self.exact_only)
+            pool, exact = model_counts(used, tables, repetitions, self.exact_only)
         else:
             pool, exact = self._noisy(used, tables, noise), np.zeros(len(noise), dtype=bool)
         own_names = [names[i] for i in varying]

@@ -4,7 +4,8 @@ What is chosen is the function of the highest posterior under these assumptions,
 
 1. Deviations are relative to the value, and partly systematic: the same along all lines of points in a parameter.
    So a grid tells no more than its distinct values of the parameters that have an effect, and deviations below
-   EXPECTED_DEVIATION (as certain as DEVIATION_CERTAINTY observations) are no evidence for anything.
+   EXPECTED_DEVIATION (as certain as DEVIATION_CERTAINTY observations) are no evidence for anything, or below those
+   of the means of repetitions where these differ, because they had other data.
 2. Exponents that loops and trees have are likelier than others (library.make_term); every coefficient has its
    penalty, a negative one more, and more again where a parameter has few values (the small-sample term of AICc,
    Hurvich and Tsai, Biometrika 76, 1989); the order of growth has a penalty, so that n² must explain more than n does.
@@ -24,11 +25,14 @@ from ..calibration import (
     INEXACT,
     LEAST_DEVIATIONS,
     LEAST_EFFECT,
+    LEAST_EXPECTED_DEVIATION,
     LEAST_SHARE,
     LEAST_WORK,
     MOST_SHARE,
+    SHOWN_DEVIATIONS,
 )
 from ..data.lines import independent
+from ..data.noise import Repetitions
 from ..hypotheses.pool import Fitted
 from ..hypotheses.tables import Specification, Tables
 from .criterion import ALL, Criterion, Rows
@@ -36,21 +40,28 @@ from .criterion import ALL, Criterion, Rows
 _Flags = NDArray[np.bool_]
 
 
-def effort_weights(values: FloatArray) -> FloatArray:
-    """Return weights of counts (N, C): relative errors, but counts next to nothing are rounded numbers."""
+def effort_weights(values: FloatArray, falls: FloatArray) -> FloatArray:
+    """Return weights of counts (N, C): relative errors, but counts next to nothing are rounded numbers.
+
+    falls: (N,) the power of the value by which relative deviations fall, as in Repetitions.
+    """
     size = np.abs(values)
     top = size.max(axis=1, keepdims=True)
     whole = (values == np.round(values)).all(axis=1, keepdims=True)
     floor = np.where(whole, np.maximum(np.minimum(60.0, 0.05 * top), 1e-3 * top), 1e-3 * top)
-    weights: FloatArray = 1.0 / np.hypot(size, np.where(top > 0, floor, 1.0))
-    return weights
+    top = np.where(top > 0, top, 1.0)
+    part: FloatArray = (np.maximum(size, LEAST_WORK * top) / top) ** falls[:, None]
+    return part / np.hypot(size, np.where(size.any(axis=1, keepdims=True), floor, 1.0))
 
 
 class Deviating(Criterion):
     """For counts (N, C) at `points` (C, m)."""
 
-    def __init__(self, points: FloatArray, tables: Tables, values: FloatArray) -> None:
-        super().__init__(tables, values, effort_weights(values))
+    def __init__(self, points: FloatArray, tables: Tables, values: FloatArray, repetitions: Repetitions) -> None:
+        super().__init__(tables, values, effort_weights(values, repetitions.falls))
+        of_means = repetitions.scatter / np.sqrt(np.maximum(repetitions.count, 1.0))
+        known = np.clip(of_means, LEAST_EXPECTED_DEVIATION, EXPECTED_DEVIATION)
+        self.expected = np.where(of_means > 0.0, known, EXPECTED_DEVIATION)
         self.distinct = [np.unique(points[:, parameter]).size for parameter in range(points.shape[1])]
         number = independent(points, values, lambda part: LEAST_EFFECT * np.abs(part).max(axis=1))
         self.observations = np.minimum(number, values.shape[1])
@@ -65,11 +76,24 @@ class Deviating(Criterion):
             penalty = penalty + self.small_sample(fitted.specification)
         squares = np.minimum(fitted.residual, 1e150) * np.minimum(fitted.left_out, 1e150)
         scores = np.where(
-            np.isfinite(fitted.residual), posterior(squares, self.observations[rows][:, None], penalty), np.inf
+            np.isfinite(fitted.residual), self.posterior(squares, self.observations[:, None], penalty, rows), np.inf
         )
         if fitted.specification.shape[-2]:
             scores[self.incredible(fitted, rows)] = np.inf
         return scores
+
+    def posterior(
+        self, squares: FloatArray, observations: FloatArray | int, penalty: FloatArray, rows: Rows = ALL
+    ) -> FloatArray:
+        """Return scores from mean squared relative errors (M, H): -2 log of the posterior, up to a constant.
+
+        observations: one number, or (N, 1) of all call paths.
+        """
+        number = observations if isinstance(observations, int) else observations[rows]
+        known = number + DEVIATION_CERTAINTY
+        variance = (number * squares + DEVIATION_CERTAINTY * self.expected[rows][:, None] ** 2) / known
+        result: FloatArray = known * np.log(variance) + penalty
+        return result
 
     def small_sample(self, specification: Specification | NDArray[np.int64]) -> FloatArray:
         """Return the penalty (...) of hypotheses (..., K, m) with many functions of a parameter with few values."""
@@ -95,8 +119,10 @@ class Deviating(Criterion):
         share = (part * weights[:, None, None, :]).max(axis=3)
         constant = np.abs(fitted.coefficients[:, :, 0]) * weights.max(axis=1)[:, None]
         deviation = np.minimum(fitted.residual, 1.0)[:, :, None]
+        shown = SHOWN_DEVIATIONS * np.maximum(deviation, self.expected[rows][:, None, None])
         steepest = self.tables.steepest(fitted.specification)
         least = np.minimum(LEAST_SHARE * (1.0 + steepest) ** 2, MOST_SHARE)
+        least = np.minimum(least, shown)
         least = np.maximum(least, LEAST_DEVIATIONS * np.minimum(deviation, 0.1))
         hidden = (share < least) & (fitted.coefficients[:, :, 1:] != 0)
         order = self.tables.order(fitted.specification)
@@ -105,7 +131,8 @@ class Deviating(Criterion):
         lead[fitted.coefficients == 0] = -np.inf
         first = lead.argmax(axis=2)[:, :, None]
         negative = np.take_along_axis(fitted.coefficients, first, axis=2)[:, :, 0] < 0
-        hidden_constant = (constant < LEAST_SHARE) & (constant > 0)
+        least_constant = np.minimum(LEAST_SHARE, shown[:, :, 0])
+        hidden_constant = (constant < least_constant) & (constant > 0)
         below = self.values[rows].min(axis=1)[:, None] < 0
         return np.asarray(hidden.any(axis=2) | hidden_constant | (negative & ~below), dtype=bool)
 
@@ -114,11 +141,3 @@ def small_sample(coefficients: NDArray[np.int64] | int, values: int) -> FloatArr
     """Return what AICc adds to AIC for so many coefficients, made finite where there are hardly more values."""
     number = np.asarray(coefficients, dtype=np.float64)
     return 2.0 * number * (number + 1.0) / np.maximum(values - number, 0.5)
-
-
-def posterior(squares: FloatArray, observations: FloatArray | int, penalty: FloatArray) -> FloatArray:
-    """Return scores from mean squared relative errors: -2 log of the posterior, up to a constant."""
-    known = observations + DEVIATION_CERTAINTY
-    variance = (observations * squares + DEVIATION_CERTAINTY * EXPECTED_DEVIATION**2) / known
-    result: FloatArray = known * np.log(variance) + penalty
-    return result

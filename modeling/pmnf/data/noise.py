@@ -9,7 +9,7 @@ import numpy as np
 
 from ...errors import ModelingError
 from ...experiment import FloatArray
-from ..calibration import OUTLIER
+from ..calibration import OUTLIER, SCATTER_SLOPE
 
 Aggregation = Literal["robust", "median", "mean", "minimum"]
 
@@ -25,6 +25,8 @@ class Repetitions:
     count: (N,) mean number of repetitions of the measured configurations.
     counts: (N, C) number of repetitions of each configuration.
     differ: (N,) whether any two repetitions of one configuration are different.
+    falls: (N,) relative standard deviations go like the value to the power of minus this: 0 where nothing says so, 1/2
+           for counts of many events that each depend on chance.
     """
 
     centre: FloatArray
@@ -33,14 +35,15 @@ class Repetitions:
     count: FloatArray
     counts: FloatArray
     differ: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
+    falls: FloatArray
 
 
-def combine(values: FloatArray, how: Aggregation = "robust") -> Repetitions:
+def combine(values: FloatArray, how: Aggregation = "robust", of_counts: bool = False) -> Repetitions:
     """Combine repetitions: `values` has shape (N, C, R), NaN for repetitions that do not exist.
 
     robust: the mean of the repetitions that are no outliers; the mean uses clean repetitions better than the
     median does, and without the outliers it stands as much. The scale of outliers comes from all configurations
-    of a call path together, because a few repetitions of one say little.
+    of a call path together, because a few repetitions of one say little. of_counts: whether `falls` is wanted.
     """
     if values.ndim != 3:
         raise ModelingError(f"values must have shape (call paths, configurations, repetitions), not {values.shape}")
@@ -75,10 +78,33 @@ def combine(values: FloatArray, how: Aggregation = "robust") -> Repetitions:
     scatter = np.minimum(np.sqrt(squares / np.maximum(freedom, 1.0)), 1e6)
     configurations = np.maximum(measured.sum(axis=1), 1)
     differ = np.any(np.nan_to_num(distance) > 0, axis=(1, 2))
+    falls = np.zeros(len(values))
+    if of_counts and values.shape[2] > 1:
+        each = np.where(kept, (clean - relative_mean[:, :, None]) ** 2, 0.0).sum(axis=2)
+        falls = _falls(np.abs(mean), each, kept.sum(axis=2) - 1)
     mean_count = count.sum(axis=1) / configurations
-    return Repetitions(
-        np.where(measured, centre, np.nan), scatter, freedom, mean_count, count.astype(np.float64), differ
-    )
+    counts = count.astype(np.float64)
+    return Repetitions(np.where(measured, centre, np.nan), scatter, freedom, mean_count, counts, differ, falls)
+
+
+def _falls(
+    sizes: FloatArray, squares: FloatArray, freedom: np.ndarray[tuple[int, ...], np.dtype[np.int64]]
+) -> FloatArray:
+    """Return by which power (N,) relative deviations fall with `sizes` (N, C), from 0 to 1/2.
+
+    squares: (N, C) of relative deviations, with their degrees of freedom. It is the slope of the logarithm of their
+    variance, whose own variance is 2/freedom, drawn towards 0, of which SCATTER_SLOPE is the deviation beforehand.
+    """
+    used = (freedom > 0) & (squares > 0) & (sizes > 0)
+    weights = np.where(used, 0.5 * np.maximum(freedom, 0), 0.0)
+    total = np.maximum(weights.sum(axis=1, keepdims=True), 1e-300)
+    logs = np.log(np.where(used, sizes, 1.0))
+    variance = np.log(np.where(used, squares / np.maximum(freedom, 1), 1.0))
+    logs = logs - (weights * logs).sum(axis=1, keepdims=True) / total
+    known = (weights * logs**2).sum(axis=1)
+    slope = (weights * logs * variance).sum(axis=1) / (known + 1.0 / SCATTER_SLOPE**2)
+    result: FloatArray = np.clip(-0.5 * slope, 0.0, 0.5)
+    return result
 
 
 def _mean_square(values: FloatArray, measured: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> FloatArray:

@@ -73,6 +73,7 @@ def take(repetitions: Repetitions, paths: NDArray[np.int64], where: _Flags) -> R
         repetitions.count[paths],
         repetitions.counts[paths][:, where],
         repetitions.differ[paths],
+        repetitions.falls[paths],
     )
 
 

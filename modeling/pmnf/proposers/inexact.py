@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ...experiment import FloatArray
 from ..calibration import FINALISTS, INEXACT, INEXACT_PAIR_COMPLEXITY, INEXACT_PAIRS_KEPT, INEXACT_TERMS, SCATTERED
 from ..criterion.criterion import Candidates
-from ..criterion.deviating import Deviating, posterior, small_sample
+from ..criterion.deviating import Deviating, small_sample
 from ..criterion.evidence import Evidence
 from ..data.lines import lines, same_places
 from ..fit.shortlist import lowest, set_squares
@@ -74,7 +74,9 @@ class InexactSums:
             width = group.shape[1]
             penalty = INEXACT.coefficient * width + INEXACT.complexity * cost[group].sum(axis=1)
             penalty += INEXACT.growth * order[group].max(axis=1, initial=0.0) + small_sample(width + 1, distinct)
-            scores.append(posterior(error / points, distinct, penalty + INEXACT.negative * width * below))
+            scores.append(
+                self.criterion.posterior(error / points, distinct, penalty + INEXACT.negative * width * below)
+            )
         padded = np.concatenate([np.repeat(sets[0], 2, axis=1), sets[1]])
         everything = np.concatenate(scores, axis=1)
         few = np.sort(lowest(everything, 8), axis=1)
@@ -109,7 +111,9 @@ class InexactSums:
                 lead = np.maximum(growth, 0.0) if constant else growth
                 negative = sum((coefficient < 0).astype(np.float64) for coefficient in coefficients)
                 scores = own + INEXACT.coefficient * len(coefficients) + INEXACT.negative * negative
-                scores = posterior(error, self.criterion.observations[:, None], scores + INEXACT.growth * lead)
+                scores = self.criterion.posterior(
+                    error, self.criterion.observations[:, None], scores + INEXACT.growth * lead
+                )
                 if width == 2 and constant:
                     best_pairs = lowest(scores, INEXACT_PAIRS_KEPT)
                 best = lowest(scores, FINALISTS)

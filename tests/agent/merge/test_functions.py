@@ -27,7 +27,7 @@ METRICS = ("samples", "task_clock")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("functions")
     (folder / "program.c").write_text(SOURCE)
-    command = ["clang-19", "-O0", "-falign-functions=16", folder / "program.c", "-o", folder / "program"]
+    command: list[str | Path] = ["clang-19", "-O0", "-falign-functions=16", folder / "program.c", "-o", folder / "program"]
     subprocess.run(command, check=True)
     return folder / "program"
 

@@ -1,0 +1,192 @@
+"""How well counts that depend on data are predicted: sorts, searches, refinement, iterations to a tolerance.
+
+    make bench-effort_sums
+
+The programs of benchmarks/programs/effort_sums are built with Quipu and run in one process at six sizes, five times
+each with other random numbers. Every effort metric of every call path is modelled and predicted at eight times the
+largest size, and compared with the mean of five runs there. `within`: the share of call paths, of all programs
+together, all of whose counts are predicted within 1 % of the mean, or within two standard errors of that, where these
+are more; `within_1_percent`: without the standard errors; `counts`: the share of all single counts (call path and
+effort metric) as in `within`; `covered`: the share of counts whose mean is in the interval of 90 %, likewise.
+The last line is one JSON object.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import tempfile
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from quipu.agent.installation import native_file
+from quipu.agent.profile.reader import read_profile
+from quipu.modeling.analysis import fit_metrics
+from quipu.modeling.experiment import CallTree, Experiment, FloatArray, Region
+from quipu.modeling.metrics import METRICS
+from quipu.modeling.pmnf import Model
+
+SOURCES = Path(__file__).resolve().parent / "programs/effort_sums"
+TOLERANCE, TIMES_FURTHER = 0.01, 8
+CallPath = tuple[str, ...]
+Counts = dict[tuple[CallPath, str], int]
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program with the sizes at which it is measured."""
+
+    name: str
+    source: str
+    sizes: tuple[int, ...]
+    options: tuple[str, ...] = ()
+
+
+PROGRAMS = (
+    Program("sorts", "sorts", (250, 500, 1000, 2000, 4000, 8000)),
+    Program("searches", "searches", (1000, 2000, 4000, 8000, 16000, 32000)),
+    Program("conjugate gradients", "solvers", (16, 24, 32, 40, 48, 64), ("0.01",)),
+    Program("random source", "solvers", (16, 24, 32, 40, 48, 64), ("1",)),
+    Program("stationary iterations", "solvers", (8, 11, 14, 17, 20, 24), ("0.01", "stationary")),
+    Program("refinement", "refinement", (1000, 2000, 4000, 8000, 16000, 32000)),
+    Program("mixed", "mixed", (125, 250, 500, 1000, 2000, 4000)),
+)
+
+
+def counts_of(program: Path, arguments: Sequence[str]) -> Counts:
+    """Run once; return the effort of each call path."""
+    found: Counter[tuple[CallPath, str]] = Counter()
+    with tempfile.TemporaryDirectory() as raw:
+        environment = {**os.environ, "QUIPU_DIR": raw}
+        subprocess.run([program, *arguments], env=environment, cwd=raw, check=True, capture_output=True)
+        (file,) = Path(raw).glob("profile-*.quipu")
+        profile = read_profile(file)
+    paths: list[CallPath] = []
+    for parent, region in zip(profile.parent.tolist(), profile.region.tolist(), strict=True):
+        paths.append((*paths[parent], profile.regions[region].name) if region else ())
+    for metric, values in profile.values.items():
+        if metric in METRICS and METRICS[metric].is_effort:
+            for path, value in zip(paths, values.tolist(), strict=True):
+                if path:
+                    found[path, metric] += int(value)
+    return dict(found)
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """A program's experiment at its sizes, and the runs at the target: far, by metric (call paths, repetitions)."""
+
+    experiment: Experiment
+    target: int
+    far: dict[str, FloatArray]
+
+
+def measure(own: Program, program: Path, repetitions: int) -> Measured:
+    """Run at all sizes and at the target."""
+
+    def runs(size: int, seeds: range) -> list[Counts]:
+        return [counts_of(program, (str(size), str(seed), *own.options)) for seed in seeds]
+
+    near = [runs(size, range(repetitions)) for size in own.sizes]
+    target = TIMES_FURTHER * own.sizes[-1]
+    beyond = runs(target, range(repetitions, 2 * repetitions))
+    paths = sorted({path for some in (*near, beyond) for run in some for path, _ in run})
+    names = sorted({path[-1] for path in paths})
+    tree = CallTree(
+        tuple(Region(name, name) for name in names),
+        np.array([names.index(path[-1]) for path in paths]),
+        np.array([paths.index(path[:-1]) if len(path) > 1 else -1 for path in paths]),
+    )
+
+    def values(some: list[Counts], metric: str) -> FloatArray:
+        return np.array([[run.get((path, metric), 0) for run in some] for path in paths], dtype=np.float64)
+
+    metrics = {metric: METRICS[metric] for metric in METRICS if any(key[1] == metric for key in beyond[0])}
+    experiment = Experiment(
+        own.name,
+        ("n",),
+        np.array(own.sizes, dtype=np.float64)[:, None],
+        tree,
+        metrics,
+        {metric: np.stack([values(some, metric) for some in near], axis=1) for metric in metrics},
+    )
+    return Measured(experiment, target, {metric: values(beyond, metric) for metric in metrics})
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Whether a count is predicted within 1 %, within that or what is random, and its mean in the interval."""
+
+    program: str
+    path: int
+    near: bool
+    possible: bool
+    covered: bool
+
+
+def judge(found: Measured, verbose: bool) -> list[Judged]:
+    """Model all counts that are there at the largest size, and compare what the models predict with the target."""
+    experiment, result = found.experiment, []
+    for metric, models in fit_metrics(experiment, experiment.metrics).items():
+        for path, model in enumerate(models):
+            truth = found.far[metric][path]
+            if not experiment.values[metric][path, -1].any():
+                continue
+            mean, random = float(truth.mean()), 2.0 * float(truth.std(ddof=1)) / np.sqrt(truth.size)
+            near = possible = covered = False
+            if isinstance(model, Model):
+                prediction = model.predict((float(found.target),))
+                off = abs(prediction.value - mean)
+                near, possible = off <= TOLERANCE * mean, off <= max(TOLERANCE * mean, random)
+                covered = prediction.lower <= mean + random and mean - random <= prediction.upper
+                if verbose and not possible:
+                    where = experiment.tree.label(path)[-70:]
+                    print(f"{off / max(mean, 1):8.2%} (±{random / max(mean, 1):.2%}) {where} {metric}: {model}")
+            result.append(Judged(experiment.name, path, near, possible, covered))
+    return result
+
+
+def summary(found: Sequence[Judged]) -> dict[str, float]:
+    """Return the shares that the module's text names."""
+
+    def of_paths(what: str) -> float:
+        paths: dict[tuple[str, int], bool] = {}
+        for own in found:
+            paths[own.program, own.path] = paths.get((own.program, own.path), True) and bool(getattr(own, what))
+        return round(sum(paths.values()) / len(paths), 4)
+
+    return {
+        "within": of_paths("possible"),
+        "within_1_percent": of_paths("near"),
+        "counts": round(sum(own.possible for own in found) / len(found), 4),
+        "covered": round(sum(own.covered for own in found) / len(found), 4),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--repetitions", type=int, default=5, help="runs at each size (default 5)")
+    parser.add_argument("--verbose", action="store_true", help="print the models that miss")
+    options = parser.parse_args()
+    everything: list[Judged] = []
+    rows: dict[str, dict[str, float]] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for own in PROGRAMS:
+            program = Path(folder) / own.source
+            if not program.exists():
+                command = [native_file("quipu-c++"), "-O2", "-std=c++17", SOURCES / f"{own.source}.cpp", "-o", program]
+                subprocess.run(command, check=True)
+            found = judge(measure(own, program, options.repetitions), options.verbose)
+            everything += found
+            rows[own.name] = summary(found)
+            print(f"{own.name:22} {rows[own.name]}", flush=True)
+    print(json.dumps({**summary(everything), "programs": rows}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,227 @@
+"""Effort by visits: models of counts that depend on data only in how often something happens.
+
+Iterations to a tolerance, probes of a hash table, cells that are refined: how often a function is visited is no exact
+function of the parameters, but what a visit does often is, and so is how often one function is visited for each visit
+of another. Such counts are f + g·v of the visits v of the call path itself, of one that it calls, of its caller or of
+an earlier callee of that, where f and g are functions of the parameters that reproduce every single run. Their models
+are made of the model of v, which alone is inexact: all effort of a loop agrees on its iterations, and n² cells in each
+of n² iterations are n⁴, which the library of hypotheses need not have. The interval is that of v.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .experiment import Experiment, FloatArray
+from .pmnf.build import qualities
+from .pmnf.calibration import EXACT, VISITS_AGREE, VISITS_LEAST_FREE, VISITS_MOST_POWER, VISITS_TERMS
+from .pmnf.criterion.exactness import exact_weights, rounding_of
+from .pmnf.criterion.one_process import reproduces
+from .pmnf.fit.fitter import fit
+from .pmnf.hypotheses.library import make_term
+from .pmnf.model import Factor, Model, Term, collect
+from .pmnf.modeler import NoModel, Options, fit_models
+
+Models = dict[str, list[Model | NoModel]]
+_Index = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class _Sum:
+    """What counts are: f, and g for each visit, both (constant, terms) and exact."""
+
+    plain: tuple[float, tuple[Term, ...]]
+    per_visit: tuple[float, tuple[Term, ...]]
+
+
+def by_visits(experiment: Experiment, models: Models, options: Options) -> Models:
+    """Return the models of metrics, where possible with those of visits in place of inexact ones of other counts.
+
+    models: by metric one per call path; without those of visits they stay as they are.
+    """
+    if "visits" not in models:
+        return models
+    result = {metric: list(own) for metric, own in models.items()}
+    effort = [name for name in result if name != "visits" and experiment.metrics[name].is_effort]
+    tree, visits = experiment.tree, result["visits"]
+    inexact = [isinstance(model, Model) and not reproduces(model) for model in visits]
+    for path in np.flatnonzero(inexact).tolist():  # callers and earlier callees have their models before
+        parent = int(tree.parent[path])
+        siblings = tree.children[parent] if parent >= 0 else tree.roots
+        carriers = [other for other in (parent, *siblings) if 0 <= other < path and inexact[other]]
+        _explain(experiment, path, ["visits"], carriers, result, options)
+    for path in range(len(tree)):
+        wanted = [name for name in effort if isinstance(own := result[name][path], Model) and not reproduces(own)]
+        near = (path, *tree.children[path], int(tree.parent[path]))
+        _explain(experiment, path, wanted, [other for other in near if other >= 0 and inexact[other]], result, options)
+    return result
+
+
+def _explain(
+    experiment: Experiment, path: int, metrics: list[str], carriers: list[int], models: Models, options: Options
+) -> None:
+    """Put models through the visits of one of the call paths `carriers` in place of those of `metrics` of a path."""
+    still, seen = list(metrics), list[FloatArray]()
+    for carrier in carriers:
+        visits, of_visits = experiment.values["visits"][carrier], models["visits"][carrier]
+        if not still or any(np.array_equal(visits, other, equal_nan=True) for other in seen):
+            continue
+        assert isinstance(of_visits, Model)
+        seen.append(visits)
+        values = np.stack([experiment.values[name][path] for name in still])
+        found = _sums_of_points(experiment, still, values, visits, options)
+        rest = [place for place in range(len(still)) if place not in found]
+        if rest:
+            found |= {rest[place]: own for place, own in _sums_of_runs(experiment, values[rest], visits).items()}
+        for place, own in found.items():
+            before = models[still[place]][path]
+            assert isinstance(before, Model)
+            models[still[place]][path] = _through(own, of_visits, before, experiment.points, values[place])
+        still = [name for place, name in enumerate(still) if place not in found]
+
+
+def _sums_of_points(
+    experiment: Experiment, metrics: list[str], values: FloatArray, visits: FloatArray, options: Options
+) -> dict[int, _Sum]:
+    """Return the counts (N, C, R) that are an exact function for each of the visits (C, R), by number."""
+    with np.errstate(all="ignore"):
+        ratios = np.where(visits > 0, values / visits, np.nan)
+    known = ~np.isnan(ratios)
+    counted = (known == ~np.isnan(values)) | (values == 0)
+    middle = np.nanmedian(np.where(known.any(axis=2, keepdims=True), ratios, 0.0), axis=2, keepdims=True)
+    alike = np.where(known, np.abs(ratios - middle) <= VISITS_AGREE * np.abs(middle), counted).all(axis=(1, 2))
+    result = {}
+    for place in np.flatnonzero(alike & (known.any(axis=2).sum(axis=1) >= 1 + VISITS_LEAST_FREE)).tolist():
+        metric = experiment.metrics[metrics[place]]
+        exactly = replace(options, exact_only=True)
+        (model,) = fit_models(experiment.points, ratios[place][None], metric, experiment.parameters, exactly)
+        if isinstance(model, Model) and reproduces(model):
+            result[place] = _Sum((0.0, ()), (model.constant, model.terms))
+    return result
+
+
+def _sums_of_runs(experiment: Experiment, values: FloatArray, visits: FloatArray) -> dict[int, _Sum]:
+    """Return the counts (N, C, R) that a short sum of terms reproduces in every run, some of them times `visits`."""
+    at = np.broadcast_to(experiment.points[:, None], (*visits.shape, len(experiment.parameters)))
+    known = ~np.isnan(visits) & ~np.isnan(values).any(axis=0)
+    rows = np.column_stack([at[known], visits[known], values[:, known].T])
+    if not len(rows):
+        return {}
+    rows = np.unique(rows, axis=0)
+    width = len(experiment.parameters)
+    points, times, counts = rows[:, :width], rows[:, width], rows[:, width + 1 :].T
+    terms = _terms(experiment.parameters, tuple(np.unique(points[:, i]).size > 1 for i in range(width)))
+    columns = {name: points[:, i] for i, name in enumerate(experiment.parameters)}
+    with np.errstate(all="ignore"):
+        basis = np.stack([term.evaluate(columns, times.shape) for term in terms])
+    design = np.concatenate([basis, basis * times])
+    scale = np.abs(design).max(axis=1, keepdims=True)
+    if not np.isfinite(scale).all() or not scale.all():
+        return {}
+    weights = exact_weights(counts)
+    rounding = rounding_of(counts, weights)
+    cost = np.array([EXACT.complexity * _complexity(term) for term in terms] * 2)
+    result: dict[int, _Sum] = {}
+    for size in range(1, VISITS_TERMS.get(sum(np.ptp(points, axis=0) > 0), 1) + 1):
+        open_rows = np.array([number for number in range(len(counts)) if number not in result], dtype=np.int64)
+        if len(rows) < size + VISITS_LEAST_FREE or not open_rows.size:
+            break
+        subsets = _subsets(len(terms), size)
+        fitted = fit((design / scale)[subsets], counts[open_rows], weights[open_rows])
+        score = cost[subsets].sum(axis=1) + EXACT.negative * (fitted.coefficients < 0).sum(axis=2)
+        score = np.where(fitted.worst <= rounding[open_rows, None], score, np.inf)
+        for place, (row, best) in enumerate(zip(open_rows.tolist(), score.argmin(axis=1).tolist(), strict=True)):
+            if np.isfinite(score[place, best]):
+                chosen = subsets[best]
+                values_of = fitted.coefficients[place, best] / scale[chosen, 0]
+                result[row] = _split(terms, chosen.tolist(), values_of.tolist())
+    return result
+
+
+def _split(terms: tuple[Term, ...], chosen: list[int], coefficients: list[float]) -> _Sum:
+    """Return the sum of the terms with numbers `chosen`, from len(terms) on those for each visit."""
+    parts: tuple[list[Term], list[Term]] = [], []
+    for number, coefficient in zip(chosen, coefficients, strict=True):
+        whole = round(coefficient)
+        exact = float(whole) if abs(coefficient - whole) <= 1e-7 * abs(whole) else coefficient
+        parts[number // len(terms)].append(terms[number % len(terms)].scaled(exact))
+    return _Sum(collect(0.0, parts[0]), collect(0.0, parts[1]))
+
+
+@lru_cache(maxsize=64)
+def _terms(parameters: tuple[str, ...], varying: tuple[bool, ...]) -> tuple[Term, ...]:
+    """Return what loops of a visit make: 1, powers of one parameter, products and quotients of two."""
+    names = [name for name, varies in zip(parameters, varying, strict=True) if varies]
+    shapes: list[dict[str, int]] = [{}, *({name: k} for name in names for k in range(1, VISITS_MOST_POWER + 1))]
+    for one, other in combinations(names, 2):
+        shapes += [{one: 1, other: 1}, *({a: k, b: -1} for a, b in ((one, other), (other, one)) for k in (1, 2))]
+    return tuple(Term(1.0, tuple(Factor(name, Fraction(k)) for name, k in shape.items())) for shape in shapes)
+
+
+def _complexity(term: Term) -> float:
+    return sum(make_term(*factor.exponents).cost for factor in term.factors)
+
+
+@lru_cache(maxsize=64)
+def _subsets(terms: int, size: int) -> _Index:
+    """Return sets (S, size) of the numbers of terms and of terms for each visit, one of these at least."""
+    found = [own for own in combinations(range(2 * terms), size) if own[-1] >= terms]
+    return np.array(found, dtype=np.int64)
+
+
+def _through(found: _Sum, visits: Model, before: Model, points: FloatArray, values: FloatArray) -> Model:
+    """Return the model of counts (C, R) in place of `before`: f + g times the model of visits, with its uncertainty."""
+    constant, terms = _put_in(found, visits.constant, visits.terms)
+    others = tuple(replace(own, **_named(_put_in(found, own.constant, own.terms))) for own in visits.alternatives)
+    model = Model(visits.parameters, constant, terms, None, before.ranges, (), others, visits.notes)
+    with np.errstate(all="ignore"):
+        centre = np.nanmean(values, axis=1)
+    known = ~np.isnan(centre)
+    fitted = model.evaluate(points[known])
+    width = np.array([len(terms) + (constant != 0.0)])
+    (quality,) = qualities(centre[known][None], fitted[None], np.array([np.nan]), width)
+    return replace(model, quality=quality, covariance=_covariance(found, visits, model))
+
+
+def _named(parts: tuple[float, tuple[Term, ...]]) -> dict[str, Any]:
+    return {"constant": parts[0], "terms": parts[1]}
+
+
+def _put_in(found: _Sum, constant: float, terms: tuple[Term, ...]) -> tuple[float, tuple[Term, ...]]:
+    """Return f + g·v for the visits v = constant + terms."""
+    visits = [Term(constant, ()), *terms]
+    per_visit = [Term(found.per_visit[0], ()), *found.per_visit[1]]
+    products = [a.times(b) for a in per_visit for b in visits if a.coefficient and b.coefficient]
+    return collect(found.plain[0], [*products, *found.plain[1]])
+
+
+def _covariance(found: _Sum, visits: Model, model: Model) -> tuple[tuple[float, ...], ...]:
+    """Return the covariance of `model`, which is linear in the coefficients of the model of visits."""
+    if not visits.covariance:
+        return ()
+    place = {term.shape: number + 1 for number, term in enumerate(model.terms)} | {(): 0}
+    old, new, parameters = len(visits.terms) + 1, len(model.terms) + 1, len(visits.parameters)
+    linear = np.zeros((new, old))
+    for column, own in enumerate([Term(1.0, ()), *visits.terms]):
+        for piece in [Term(found.per_visit[0], ()), *found.per_visit[1]]:
+            row = place.get(piece.times(own).shape)
+            if row is not None:
+                linear[row, column] += piece.coefficient
+    blocks = (len(visits.covariance) - parameters) // old if len(visits.covariance) > old else 1
+    whole = np.kron(np.eye(blocks), linear)
+    if blocks > 1:
+        top = [[high for _, high in model.ranges]]
+        value = abs(float(model.evaluate(top)[0])) or 1.0
+        plain = abs(float(Model(model.parameters, *found.plain).evaluate(top)[0]))
+        share = max(0.0, 1.0 - plain / value)  # curvature is that of the part with visits
+        curved = share * np.eye(parameters)
+        empty = np.zeros((len(whole), parameters))
+        whole = np.block([[whole, empty], [np.zeros((parameters, whole.shape[1])), curved]])
+    return tuple(map(tuple, (whole @ np.asarray(visits.covariance) @ whole.T).tolist()))

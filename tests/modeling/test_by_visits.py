@@ -1,0 +1,85 @@
+"""Counts that depend on data through visits: iterations to a tolerance, and what each of them does."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from quipu.modeling.analysis import fit_metrics
+from quipu.modeling.experiment import CallTree, Experiment, FloatArray, Region
+from quipu.modeling.metrics import METRICS
+from quipu.modeling.pmnf import Model, Options
+from quipu.modeling.pmnf.modeler import NoModel
+
+NAMES = ("main", "solve", "apply", "dot", "at")
+SOLVE, APPLY, DOT, AT = 1, 2, 3, 4
+
+
+def solver(points: FloatArray, iterations: FloatArray, cells: FloatArray) -> Experiment:
+    """Return a solver of `iterations` (C, R) on `cells` (C,) by configuration."""
+    tree = CallTree(tuple(Region(name, name) for name in NAMES), np.arange(5), np.array([-1, 0, 1, 1, 2]))
+    of = cells[:, None]
+    once = np.ones_like(iterations)
+    visits = np.stack([once, once, iterations, 2 * iterations + 1, iterations * of])
+    side = np.sqrt(of)
+    blocks = np.stack(
+        [7 * once, iterations * (5 + of) + 3 * of + 13, iterations * (of + 2 * side + 1), visits[DOT], visits[AT]]
+    )
+    parameters = ("n", "p")[: points.shape[1]]
+    metrics = {name: METRICS[name] for name in ("visits", "blocks")}
+    return Experiment("solver", parameters, points, tree, metrics, {"visits": visits, "blocks": blocks})
+
+
+def models(experiment: Experiment) -> dict[str, list[Model | NoModel]]:
+    return fit_metrics(experiment, experiment.metrics, Options())
+
+
+@pytest.mark.parametrize(("power", "repetitions"), [(1, 5), (1, 1), (2, 5)])
+def test_all_counts_of_a_loop_agree_on_its_iterations(power: int, repetitions: int) -> None:
+    n = np.array([16.0, 24, 32, 40, 48, 64])
+    random = np.random.default_rng(5)
+    iterations = np.round(2.7 * n[:, None] ** power * (1 + 0.004 * random.standard_normal((6, repetitions))))
+    found = models(solver(n[:, None], iterations, n**2))
+    steps = found["visits"][APPLY]
+    assert isinstance(steps, Model)
+    assert steps.lead("n") == (power, 0)
+    far = 512.0
+    expected = {
+        ("visits", DOT): 2 * steps.at(n=far) + 1,
+        ("visits", AT): steps.at(n=far) * far**2,
+        ("blocks", SOLVE): steps.at(n=far) * (5 + far**2) + 3 * far**2 + 13,
+        ("blocks", APPLY): steps.at(n=far) * (far + 1) ** 2,
+    }
+    for (metric, path), value in expected.items():
+        model = found[metric][path]
+        assert isinstance(model, Model)
+        assert model.at(n=far) == pytest.approx(value, rel=1e-6), (metric, NAMES[path], str(model))
+        mine, its = model.predict((far,)), steps.predict((far,))
+        assert mine.lower < mine.value < mine.upper
+        assert mine.upper / mine.value == pytest.approx(its.upper / its.value, rel=0.02)
+        assert model.quality is not None and model.quality.rms_relative < 0.02
+
+
+def test_what_a_visit_does_may_depend_on_two_parameters() -> None:
+    points = np.array([(n, p) for n in (32.0, 48, 64, 96, 128) for p in (2.0, 4, 8, 16)])
+    random = np.random.default_rng(7)
+    iterations = np.round(2.7 * points[:, :1] * (1 + 0.004 * random.standard_normal((20, 3))))
+    found = models(solver(points, iterations, points[:, 0] ** 2 / points[:, 1]))
+    steps, at = found["visits"][APPLY], found["visits"][AT]
+    assert isinstance(steps, Model) and isinstance(at, Model)
+    assert at.at(n=512, p=64) == pytest.approx(steps.at(n=512, p=64) * 512**2 / 64, rel=1e-9)
+
+
+def test_counts_that_are_exact_stay_exact() -> None:
+    n = np.array([16.0, 24, 32, 40, 48, 64])
+    found = models(solver(n[:, None], np.repeat(3 * n[:, None] + 5, 2, axis=1), n**2))
+    blocks = found["blocks"][SOLVE]
+    assert isinstance(blocks, Model)
+    assert str(blocks) == "3·n³ + 8·n² + 15·n + 38"
+    assert blocks.covariance == ()
+
+
+def test_without_visits_counts_are_modelled_alone() -> None:
+    n = np.array([16.0, 24, 32, 40, 48])
+    experiment = solver(n[:, None], np.round(2.7 * n[:, None]), n**2)
+    (own,) = fit_metrics(experiment, ["blocks"]).values()
+    assert all(isinstance(model, Model) for model in own)
