@@ -179,7 +179,8 @@ def main() -> None:
         for own in PROGRAMS:
             program = Path(folder) / own.source
             if not program.exists():
-                command = [native_file("quipu-c++"), "-O2", "-std=c++17", SOURCES / f"{own.source}.cpp", "-o", program]
+                command: list[str | Path] = [native_file("quipu-c++"), "-O2", "-std=c++17"]
+                command += [SOURCES / f"{own.source}.cpp", "-o", program]
                 subprocess.run(command, check=True)
             found = judge(measure(own, program, options.repetitions), options.verbose)
             everything += found

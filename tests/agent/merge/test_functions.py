@@ -27,8 +27,8 @@ METRICS = ("samples", "task_clock")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("functions")
     (folder / "program.c").write_text(SOURCE)
-    command: list[str | Path] = ["clang-19", "-O0", "-falign-functions=16", folder / "program.c", "-o", folder / "program"]
-    subprocess.run(command, check=True)
+    options = ["-O0", "-falign-functions=16", "-o", str(folder / "program")]
+    subprocess.run(["clang-19", *options, str(folder / "program.c")], check=True)
     return folder / "program"
 
 
