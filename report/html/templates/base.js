@@ -35,23 +35,20 @@ function ancestry(path) {
   return chain;
 }
 
-function* subtree(path) {
-  const stack = [path];
-  while (stack.length) {
-    const node = stack.pop();
-    yield node;
-    stack.push(...childrenOf[node]);
-  }
+// All call paths, each followed by everything below it, so that a subtree is a part of this list.
+const preorder = new Int32Array(DATA.parent.length);
+const placeOf = new Int32Array(DATA.parent.length);
+const sizes = new Int32Array(DATA.parent.length).fill(1);
+for (let node = sizes.length - 1; node >= 0; node--) if (callerOf[node] >= 0) sizes[callerOf[node]] += sizes[node];
+for (let stack = [...startAndEnd, ...roots], at = 0; stack.length; at++) {
+  const node = stack.pop();
+  preorder[at] = node;
+  placeOf[node] = at;
+  for (const child of childrenOf[node]) stack.push(child);
 }
 
-const sizes = [];
-function subtreeSize(path) {
-  if (!sizes.length) {
-    sizes.push(...DATA.parent.map(() => 1));
-    for (let node = sizes.length - 1; node >= 0; node--) if (callerOf[node] >= 0) sizes[callerOf[node]] += sizes[node];
-  }
-  return sizes[path];
-}
+const subtreeSize = (path) => sizes[path];
+const subtree = (path) => preorder.subarray(placeOf[path], placeOf[path] + sizes[path]);
 
 // ---- values: per metric and scope, for one configuration: the list of repetitions ----
 function repetitions(metric, path, configuration) {
@@ -66,20 +63,33 @@ function repetitions(metric, path, configuration) {
 const inclusiveCache = new Map();
 
 function combineInto(list, values, largest) {
-  values.forEach((value, at) => {
-    const known = list[at];
-    if (value === null) return;
+  for (let at = 0; at < values.length; at++) {
+    const [known, value] = [list[at], values[at]];
+    if (value === null) continue;
     list[at] = known === undefined || known === null ? value : largest ? Math.max(known, value) : known + value;
-  });
+  }
+}
+
+// The repetitions of several call paths together; values that are the same in all repetitions are added up first.
+function repetitionsOver(metric, paths, configuration, largest) {
+  const list = [];
+  const all = DATA.values[metric];
+  let same = null;
+  for (const node of paths) {
+    const series = all[node];
+    const cell = series === null || typeof series === "number" ? series : series[configuration];
+    if (cell === null) continue;
+    if (typeof cell === "number") same = same === null ? cell : largest ? Math.max(same, cell) : same + cell;
+    else combineInto(list, cell, largest);
+  }
+  if (same !== null) combineInto(list, new Array(DATA.repetitions[metric][configuration]).fill(same), largest);
+  return list;
 }
 
 // The repetitions of one call path; nothing is kept, for all configurations of a large tree would fill the memory.
 function repetitionsOf(metric, scope, path, configuration) {
   if (scope === "exclusive") return repetitions(metric, path, configuration);
-  const list = [];
-  const largest = metricByName.get(metric).over_locations === "max";
-  for (const node of subtree(path)) combineInto(list, repetitions(metric, node, configuration), largest);
-  return list;
+  return repetitionsOver(metric, subtree(path), configuration, metricByName.get(metric).over_locations === "max");
 }
 
 // Arrays over call paths of the lists of repetitions, inclusive values summed (or maximized) repetition by repetition.

@@ -16,12 +16,10 @@ const totalsCache = new Map();
 
 // The measured program at each configuration: mean over repetitions, NaN where it was not measured.
 function measuredTotals(metric) {
-  if (!totalsCache.has(metric)) totalsCache.set(metric, DATA.points.map((_, configuration) => {
-    const lists = DATA.parent.map((_p, path) => (isStartOrEnd[path] ? [] : repetitions(metric, path, configuration)));
-    const sums = [];
-    for (const list of lists) combineInto(sums, list, false);
-    return mean(sums);
-  }));
+  if (!totalsCache.has(metric)) {
+    const paths = preorder.filter((path) => !isStartOrEnd[path]);
+    totalsCache.set(metric, DATA.points.map((_, configuration) => mean(repetitionsOver(metric, paths, configuration, false))));
+  }
   return totalsCache.get(metric);
 }
 

@@ -34,6 +34,9 @@ function startControls() {
   });
 }
 
+// What does not change with the target, or with the axis and the fixed values, of the plots.
+const SAME = { target: ["accuracy"], axis: ["flame", "communication", "ranking", "accuracy", "overview"], fixed: ["flame", "communication", "ranking", "accuracy"] };
+
 // Sections of the whole program are drawn while they are in view; what is out of view is drawn when it comes into it.
 const SECTIONS = [
   ["overview", drawOverview],
@@ -41,6 +44,7 @@ const SECTIONS = [
   ["stack-card", drawStack],
   ["scaling", () => byId("scaling").hidden || drawScaling()],
   ["communication", drawCommunication],
+  ["ranking", drawRanking],
   ["accuracy", drawAccuracy],
 ];
 const inView = new Set();
@@ -58,9 +62,25 @@ function drawStale() {
 function drawProgram(update) {
   if ("path" in update && Object.keys(update).length === 1) {
     markFrame();
+    markChosen("ranked");
     stale.add("accuracy");
-  } else for (const [name] of SECTIONS) stale.add(name);
+  } else {
+    const same = SAME[Object.keys(update)[0]] ?? [];
+    for (const [name] of SECTIONS) if (!same.includes(name)) stale.add(name);
+  }
   drawStale();
+  drawRankingLater();
+}
+
+// The ranking is drawn out of view, too, once nothing was chosen for a while: it can be searched in, and read aloud.
+const PAUSE = 300; // ms
+let pausing = 0;
+function drawRankingLater() {
+  const mine = ++pausing;
+  setTimeout(() => {
+    if (mine !== pausing || !stale.delete("ranking")) return;
+    drawRanking();
+  }, PAUSE);
 }
 
 function watchSections() {
@@ -80,6 +100,7 @@ function watchSections() {
     drawStale();
   };
   window.addEventListener("beforeprint", drawAll);
+  drawRankingLater();
   onChange(drawProgram);
   window.addEventListener("resize", () => drawProgram({ width: true }));
 }
@@ -90,10 +111,8 @@ if (DATA.parent.length && DATA.metrics.length) {
   startRanking();
   startTree();
   onChange(drawDetail);
-  onChange((update) => "path" in update && Object.keys(update).length === 1 ? markChosen("ranked") : drawRanking());
   window.addEventListener("resize", drawPlot);
   drawDetail();
-  drawRanking();
   startDiagnosis();
   drawNoise();
   startFlame();

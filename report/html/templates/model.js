@@ -20,21 +20,42 @@ function factorOf([p, text, j, s, axis]) {
   return allFactors[factorNumbers.get(key)];
 }
 
+// Every product of factors has a number, too, by which like terms are added up.
+const allProducts = [];
+const productNumbers = new Map();
+
 function unpackTerms(terms) {
   return terms.map(([c, list]) => {
-    const own = list.map(factorOf);
-    return { c, factors: own, key: own.map((f) => f.number).sort((a, b) => a - b).join(" ") };
+    const factors = list.map(factorOf);
+    const key = factors.length === 1 ? String(factors[0].number) : factors.map((f) => f.number).sort((a, b) => a - b).join(" ");
+    if (!productNumbers.has(key)) {
+      productNumbers.set(key, allProducts.length);
+      allProducts.push(factors);
+    }
+    return { c, factors, product: productNumbers.get(key) };
   });
 }
 
-function unpackModel(raw) {
-  return {
-    ...raw,
-    terms: unpackTerms(raw.terms),
-    lower: raw.lower && { ...raw.lower, terms: unpackTerms(raw.lower.terms) },
-    alternatives: (raw.alternatives || []).map(([weight, constant, terms]) => ({ weight, constant, terms: unpackTerms(terms) })),
-  };
+// The other hypotheses are unpacked when an interval is asked for.
+class Unpacked {
+  constructor(raw) {
+    this.raw = raw;
+    this.constant = raw.constant;
+    this.terms = unpackTerms(raw.terms);
+    this.lower = raw.lower && { ...raw.lower, terms: unpackTerms(raw.lower.terms) };
+    this.covariance = raw.covariance;
+    this.others = null;
+  }
+
+  get alternatives() {
+    this.others ??= (this.raw.alternatives || []).map(([weight, constant, terms]) => ({ weight, constant, terms: unpackTerms(terms) }));
+    return this.others;
+  }
 }
+for (const name of ["basis", "prior", "notes", "smape", "ranges", "oversubscribed"])
+  Object.defineProperty(Unpacked.prototype, name, { get() { return this.raw[name]; } });
+
+const unpackModel = (raw) => new Unpacked(raw);
 
 // Extents as near to each other as possible, largest first, as MPI_Dims_create chooses them.
 function balancedExtents(processes, dimensions) {
@@ -148,9 +169,9 @@ function mixtureAt(x, values, deviations, weights) {
   mixture.density = density;
 }
 
-// A quantile of a mixture whose weights add up to 1: Newton's method, and bisection wherever that does not halve the
-// interval that holds it or the error.
-function mixtureQuantile(values, deviations, weights, level) {
+// A quantile of a mixture whose weights add up to 1: Newton's method from `near`, and bisection wherever that does not
+// halve the interval that holds it or the error. A step of 1e-5 leaves an error of its square.
+function mixtureQuantile(values, deviations, weights, level, near) {
   let low = Infinity;
   let high = -Infinity;
   for (let at = 0; at < values.length; at++) {
@@ -160,7 +181,7 @@ function mixtureQuantile(values, deviations, weights, level) {
   mixtureAt(low, values, deviations, weights);
   if (mixture.below >= level) return low;
   const spread = high - low;
-  let x = values[0] > low && values[0] < high ? values[0] : (low + high) / 2;
+  let x = near > low && near < high ? near : (low + high) / 2;
   let error = 1;
   for (let k = 0; k < 100 && high - low > 1e-9 * Math.max(Math.abs(low), Math.abs(high), spread); k++) {
     mixtureAt(x, values, deviations, weights);
@@ -169,7 +190,7 @@ function mixtureQuantile(values, deviations, weights, level) {
     else low = x;
     const next = x - off / mixture.density;
     const usable = next > low && next < high && Math.abs(off) <= error / 2;
-    if (usable && Math.abs(next - x) <= 1e-9 * Math.max(Math.abs(x), spread)) return next;
+    if (usable && Math.abs(next - x) <= 1e-5 * Math.min(...deviations, spread)) return next;
     error = Math.abs(off);
     x = usable ? next : (low + high) / 2;
   }
@@ -177,15 +198,17 @@ function mixtureQuantile(values, deviations, weights, level) {
 }
 
 // The value of a model, and the 90 % interval over the near-best hypotheses, each with the relative standard error of the
-// model, which is multiplicative where all values are above 0; `at`: values of the factors at the point.
-function predict(model, at, point) {
+// model, which is multiplicative where all values are above 0.
+function predict(model, point) {
+  const others = model.alternatives;
+  const at = factorsAt(point);
   const middle = sumOf(model, at);
   const error = standardError(model, at, point);
-  if (!error && !model.alternatives.length) return { middle, low: middle, high: middle };
+  if (!error && !others.length) return { middle, low: middle, high: middle };
   const values = [middle];
   const weights = [1];
   let least = middle;
-  for (const other of model.alternatives) {
+  for (const other of others) {
     const one = sumOf(other, at);
     values.push(one);
     weights.push(other.weight);
@@ -197,12 +220,17 @@ function predict(model, at, point) {
   const centres = multiplicative ? values.map(Math.log) : values;
   const deviations = values.map((one) => (multiplicative ? relative : Math.max(Math.abs(one) * relative, one === middle ? error : 0)));
   const end = (level, side) => {
-    const found = values.length > 1 ? mixtureQuantile(centres, deviations, weights, level) : centres[0] + side * NORMAL_90 * deviations[0];
+    const near = centres[0] + side * NORMAL_90 * deviations[0];
+    const found = values.length > 1 ? mixtureQuantile(centres, deviations, weights, level, near) : near;
     if (multiplicative) return Math.exp(found);
     return least >= 0 ? Math.max(0, found) : found;
   };
   return { middle, low: Math.min(middle, end(0.05, -1)), high: Math.max(middle, end(0.95, 1)) };
 }
+
+const MOST_POINTS = 24; // whose predictions are kept
+const KEPT_FROM = 250; // call paths in a subtree whose predictions are kept
+const SLICE = 500; // predictions that are made before the page answers again
 
 // Models of one metric by call path, exclusive and inclusive.
 class ModelSet {
@@ -216,7 +244,7 @@ class ModelSet {
       else this.reasons.set(raw.path, raw.reason);
     }
     this.sums = new Map();
-    this.known = { point: null };
+    this.known = new Map();
   }
 
   // Inclusive models add up like terms; for metrics that combine by maximum there is no single formula.
@@ -228,7 +256,8 @@ class ModelSet {
   }
 
   collect(path) {
-    const like = new Map();
+    const sums = new Float64Array(allProducts.length);
+    const order = new Set();
     let constant = 0;
     let any = false;
     for (const node of subtree(path)) {
@@ -237,41 +266,88 @@ class ModelSet {
       any = true;
       constant += model.constant;
       for (const term of model.terms) {
-        const known = like.get(term.key);
-        if (known) known.c += term.c;
-        else like.set(term.key, { ...term });
+        if (sums[term.product] === 0) order.add(term.product);
+        sums[term.product] += term.c;
       }
     }
-    return any ? { constant, terms: [...like.values()].filter((term) => term.c !== 0), alternatives: [] } : null;
+    const terms = [...order].filter((product) => sums[product] !== 0).map((product) => ({ c: sums[product], factors: allProducts[product] }));
+    return any ? { constant, terms, alternatives: [] } : null;
   }
 
   // A value below 0 means that the growth of something else was mistaken for a decrease: it counts as 0.
   predictOwn(path, point) {
     const model = this.own.get(path);
     if (!model) return null;
-    const one = predict(model, factorsAt(point), point);
+    const one = predict(model, point);
     if (!Number.isFinite(one.middle)) return null;
     return { middle: Math.max(0, one.middle), low: Math.max(0, one.low), high: Math.max(0, one.high) };
   }
 
-  // The predictions of all call paths at a point, null where there is none; those of the last point are kept.
-  predictions(scope, point) {
+  // What is known at a point: predictions by call path, as far as they were asked for; the oldest point is forgotten.
+  knownAt(point) {
     const key = point.join(" ");
-    if (this.known.point !== key) this.known = { point: key, exclusive: DATA.parent.map((_, path) => this.predictOwn(path, point)) };
-    if (scope === "inclusive" && !this.known.inclusive) {
-      const sums = this.known.exclusive.map((one) => this.combined([one]));
+    let known = this.known.get(key);
+    if (known) this.known.delete(key);
+    else known = { exclusive: new Array(DATA.parent.length), inclusive: null };
+    this.known.set(key, known);
+    if (this.known.size > MOST_POINTS) this.known.delete(this.known.keys().next().value);
+    return known;
+  }
+
+  // The predictions of all call paths at a point, null where there is none.
+  predictions(scope, point) {
+    const known = this.knownAt(point);
+    const own = known.exclusive;
+    for (let path = 0; path < own.length; path++) if (own[path] === undefined) own[path] = this.predictOwn(path, point);
+    if (scope === "inclusive" && !known.inclusive) {
+      const sums = own.slice();
       for (let node = sums.length - 1; node >= 0; node--)
         if (callerOf[node] >= 0) sums[callerOf[node]] = this.combined([sums[callerOf[node]], sums[node]]);
-      this.known.inclusive = sums;
+      known.inclusive = sums;
     }
-    return this.known[scope];
+    return known[scope];
   }
 
   predict(path, scope, point) {
     if (scope === "exclusive") return this.predictOwn(path, point);
-    const parts = [];
-    for (const node of subtree(path)) parts.push(this.predictOwn(node, point));
-    return this.combined(parts);
+    if (subtreeSize(path) < KEPT_FROM) return this.combined(Array.from(subtree(path), (node) => this.predictOwn(node, point)));
+    const work = this.predicting(path, point);
+    while (!work.next().done);
+    const own = this.knownAt(point).exclusive;
+    return this.combined(Array.from(subtree(path), (node) => own[node]));
+  }
+
+  // Whether all that `predict` needs for the inclusive prediction at a point is known, or few enough to make at once.
+  isKnown(path, scope, points) {
+    if (scope === "exclusive" || subtreeSize(path) < KEPT_FROM) return true;
+    let missing = 0;
+    for (const point of points) {
+      const own = this.knownAt(point).exclusive;
+      for (const node of subtree(path)) if (own[node] === undefined && this.own.has(node)) missing++;
+    }
+    return missing <= SLICE;
+  }
+
+  // Makes the predictions of a subtree at a point; stops after every slice of them.
+  * predicting(path, point) {
+    const own = this.knownAt(point).exclusive;
+    let made = 0;
+    for (const node of subtree(path)) {
+      if (own[node] !== undefined) continue;
+      own[node] = this.predictOwn(node, point);
+      if (++made % SLICE === 0) yield;
+    }
+  }
+
+  // The value alone, of a call path and all below it.
+  middleOf(path, scope, point) {
+    let sum = NaN;
+    for (const node of scope === "exclusive" ? [path] : subtree(path)) {
+      const model = this.own.get(node);
+      const value = model ? Math.max(0, evaluate(model, point)) : NaN;
+      if (Number.isFinite(value)) sum = Number.isNaN(sum) ? value : this.metric.over_locations === "max" ? Math.max(sum, value) : sum + value;
+    }
+    return sum;
   }
 
   // The prediction of independent parts, null where there is none: deviations add as squares. Null without any.

@@ -40,22 +40,45 @@ function measuredPoints(axis, fixed) {
 }
 
 // Predictions that may be made for a curve: below a call path with many others, fewer places get an interval of their own.
+// These are among the places of its callers' curves, so that what was predicted for them is used again.
 const MOST_PREDICTIONS = 8000;
+const placesWithInterval = (parts, count) => (parts < KEPT_FROM ? Math.min(count, Math.floor(MOST_PREDICTIONS / parts)) : parts * 16 <= MOST_PREDICTIONS ? 16 : parts * 8 <= MOST_PREDICTIONS ? 8 : 4);
+
+// Predictions of large subtrees are made in slices, and the curve gets its interval when all are there.
+let intervalsOf = 0;
+function makeIntervals(set, path, points) {
+  const mine = ++intervalsOf;
+  function* all() {
+    for (const point of points) yield* set.predicting(path, point);
+  }
+  const work = all();
+  const slice = () => {
+    if (mine !== intervalsOf) return; // another curve is drawn, which says whether it waits
+    if (work.next().done) drawPlot();
+    else setTimeout(slice);
+  };
+  setTimeout(slice);
+}
 
 function curveOf(axis, fixed, low, high, log, count) {
   const set = modelsOf(state.metric);
   const formula = set.formula(state.path, state.scope);
   const parts = state.scope === "exclusive" ? 1 : subtreeSize(state.path);
-  const steps = Math.max(4, Math.min(count, Math.floor(MOST_PREDICTIONS / parts)));
+  const steps = placesWithInterval(parts, count);
   const pointAt = (part) => {
     const point = fixed.slice();
     point[axis] = log ? low * (high / low) ** part : low + (high - low) * part;
     return point;
   };
+  const places = Array.from({ length: steps + 1 }, (_, k) => pointAt(k / steps));
+  const known = set.isKnown(state.path, state.scope, places);
+  intervalsOf++;
+  byId("plot").setAttribute("aria-busy", !known);
+  if (!known) makeIntervals(set, state.path, places);
+  const alone = (value) => (Number.isNaN(value) ? null : { middle: value, low: value, high: value });
   const bands = [];
-  for (let k = 0; k <= steps; k++) {
-    const point = pointAt(k / steps);
-    const one = set.predict(state.path, state.scope, point);
+  for (const point of places) {
+    const one = known ? set.predict(state.path, state.scope, point) : alone(set.middleOf(state.path, state.scope, point));
     if (!one) return [];
     const value = formula ? evaluate(formula, point) : one.middle;
     bands.push({ value, below: one.low / value, above: one.high / value, one });

@@ -13,7 +13,9 @@ const signOf = (value) => (value < 0 || Object.is(value, -0) ? "-" : "");
 function decimal(value, decimals) {
   const size = Math.abs(value);
   if (size === Infinity) return signOf(value) + "inf";
-  return signOf(value) + evenHalf(size.toFixed(decimals), size.toFixed(decimals + 60), decimals);
+  // twice an exact half in units of the last digit is a whole number, and the product of doubles is then exact
+  const text = size.toFixed(decimals);
+  return signOf(value) + (Number.isInteger(size * 2 * 10 ** decimals) ? evenHalf(text, size.toFixed(decimals + 60), decimals) : text);
 }
 
 function exponential(value, decimals) {
