@@ -3,8 +3,8 @@
 The last line is one JSON object: `bytes_500` (a report of 500 call paths), `interaction_ms_5000` (the slowest of what a
 person does in one of 5,000, until the page is drawn anew), `longest_task_ms_5000` (the longest that the page did not
 answer meanwhile, also while it scrolled), `axe_violations` (what axe-core finds against WCAG 2.1 AA, in both themes),
-`startup_ms` (per command the fastest of several `--help`), `interactions` (each in ms), and `settled` (each in ms, until
-slower parts are there, too: the intervals of a curve over thousands of call paths).
+`startup_ms` (per command the fastest of several `--help`), `interactions` (each in ms), and `settled` (each in ms,
+until slower parts are there, too: the intervals of a curve over thousands of call paths).
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from quipu.modeling.callgraph import CallGraph
 from quipu.modeling.documents import Count, Number, typed
-from quipu.modeling.errors import MeasurementError
+from quipu.modeling.errors import FormatError, MeasurementError
 from quipu.modeling.refine import HookCost, PathCosts
 from quipu.report.formats import format_filter, parse_filter
 from quipu.report.formats.extrap import format_json
@@ -81,6 +81,7 @@ class Refinement:
 class _State:
     reference_seconds: Number
     iterations: list[Iteration]
+    budget: Number | None = None
 
 
 Done = Callable[[Iteration], None]
@@ -227,8 +228,24 @@ class _Cycle:
 
     def save(self) -> None:
         """Keep what was done."""
-        iterations = [asdict(entry) for entry in self.state.iterations]
-        write_json(self.path, {"reference_seconds": self.state.reference_seconds, "iterations": iterations})
+        write_json(self.path, {**asdict(self.state), "budget": self.plan.overhead})
+
+
+def read_refinement(folder: Path) -> tuple[tuple[Iteration, ...], float | None]:
+    """Return the iterations of a refinement so far, and its budget if it was kept. Raises FormatError without any."""
+    path = folder / STATE
+    if not path.is_file():
+        raise FormatError(folder, f"has no {STATE}: give the folder that quipu refine wrote")
+    state = typed(read_json(path), _State, path)
+    if not state.iterations:
+        raise FormatError(path, "holds no iteration yet: let quipu refine go on")
+    return tuple(state.iterations), state.budget
+
+
+def filter_names(folder: Path, number: int) -> frozenset[str] | None:
+    """Return the names of the regions that an iteration instruments, None if its filter file is gone."""
+    path = folder / f"iteration-{number}.filter"
+    return _names_in(path) if path.is_file() else None
 
 
 def _adjusted(hook: HookCost, entry: Iteration) -> HookCost:

@@ -16,6 +16,7 @@ from .output import say, write_own
 if TYPE_CHECKING:
     from quipu.modeling.experiment import Experiment
     from quipu.report.kernel_views import KernelPanel
+    from quipu.report.refinement_views import RefinementPanel
     from quipu.report.views import Over
 
 
@@ -38,6 +39,9 @@ def command(
     machine: Path | None = typer.Option(
         None, "--machine", metavar="FILE", help="Of --kernels: where it was measured, as quipu machine writes it."
     ),
+    refinement: Path | None = typer.Option(
+        None, "--refinement", metavar="FOLDER", help="What quipu refine wrote: also its iterations."
+    ),
     over_ranks: str = typer.Option("mean", "--over-ranks", metavar="HOW", help="How ranks combine: mean, max, sum."),
     force: bool = typer.Option(False, "--force", help="Write over a file that is no report."),
 ) -> None:
@@ -46,6 +50,8 @@ def command(
     \b
     Example: quipu report heat -o heat.html --at p=1024,n=1e6
              quipu report branch.runs --against main.runs -o branch.html
+    \b
+    Of the folder of quipu refine, the report has the last iteration, and all of them side by side.
     """
     from quipu.modeling.analysis import analyze
     from quipu.modeling.behaviour import behaviour
@@ -61,6 +67,9 @@ def command(
     if machine is not None and not kernels:
         raise UsageError("--machine belongs to --kernels")
     over = over_ranks_of(over_ranks)
+    steps = _refinement(refinement or experiment) if refinement or (experiment / "refinement.json").is_file() else None
+    if steps is not None and refinement is None:
+        experiment = experiment / f"iteration-{steps.rows[-1].number}"
     data = load(experiment, over)
     before: Experiment | None = None
     notes: list[str] = []
@@ -81,6 +90,7 @@ def command(
         observed=behaviour(data, models),
         slow=slowdowns(data, models.models("time")) if "time" in data.values and data.parameters else None,
         kernels=_kernels(experiment, data, target, machine) if kernels else None,
+        refinement=steps,
         against=before,
         subtitle=f"How {data.name} scales with {', '.join(data.parameters) or 'nothing: it has no parameters'}",
         footer=f"Quipu {quipu_version()}. Values of ranks: {over}.",
@@ -96,6 +106,25 @@ def _compared(against: Path, data: Experiment, source: Path, over: Over) -> tupl
 
     pair = paired(load_side(against, over), Side(str(source), data))
     return replace(pair.before, name=str(against)), pair.after, [f"compared with {against}", *pair.notes]
+
+
+def _refinement(folder: Path) -> RefinementPanel:
+    """Return the iterations of a refinement, with what each added to the one before and took from it."""
+    from quipu.report.refinement_views import RefinementPanel, RefinementRow
+
+    from ..campaign.refinement import filter_names, read_refinement
+
+    iterations, budget = read_refinement(folder)
+    rows = []
+    before: frozenset[str] | None = None
+    for one in iterations:
+        names = filter_names(folder, one.number)
+        added = None if names is None or before is None else len(names - before)
+        dropped = None if names is None or before is None else len(before - names)
+        shares = one.overhead, one.predicted, one.coverage, one.seconds
+        rows.append(RefinementRow(one.number, one.marked, one.executed, added, dropped, *shares))
+        before = names
+    return RefinementPanel(folder.absolute().name, budget, tuple(rows))
 
 
 def _kernels(source: Path, data: Experiment, target: Mapping[str, float], machine: Path | None) -> KernelPanel:

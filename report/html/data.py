@@ -8,9 +8,9 @@ checked); "open" (upper over lower end of intervals that leave a value open);
 diagnosis) and "blind" (what the diagnosis cannot see); "metrics"; "regions"; "region" and "parent" per call path;
 "start_and_end" (call paths that are no part of the program);
 "values" per metric and call path; "against" (null, or the name of another experiment and its values, one number each);
-"models"; "noise" and "changes" (report/behaviour.py). Values of a call path are one
-number if they are the same everywhere, null if nothing was measured, else a list over configurations of one number,
-null, or the list of repetitions (null: not measured).
+"models"; "refinement" (null, or its budget and iterations); "noise" and "changes" (report/behaviour.py). Values of a
+call path are one number if they are the same everywhere, null if nothing was measured, else a list over configurations
+of one number, null, or the list of repetitions (null: not measured).
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from quipu.modeling.priors.slowdown import Slowdown
 
 from ..behaviour import behaviour_data
 from ..json_views import json_number, metric_json, region_json
+from ..refinement_views import RefinementPanel, refinement_data
 from ..terminal.names import shorten
 from ..views import PlacedModel
 
@@ -48,6 +49,7 @@ def report_data(
     observed: Mapping[str, Sequence[Behaviour]],
     slow: Sequence[Slowdown] | None = None,
     against: Experiment | None = None,
+    refinement: RefinementPanel | None = None,
 ) -> dict[str, Any]:
     """Return the data of a report. `target`: where the ranking and the diagnosis start.
 
@@ -83,6 +85,7 @@ def report_data(
         "values": {name: _values(experiment.values[name][:, order, :], experiment.metrics[name]) for name in names},
         "models": [_model(entry, experiment.parameters, _ranges(points)) for entry in models],
         "against": None if against is None else _against(against, order),
+        "refinement": refinement_data(refinement),
         "noise": beside["noise"],
         "changes": [_change(entry, experiment.parameters) for entry in beside["changes"]],
     }

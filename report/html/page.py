@@ -19,6 +19,7 @@ from quipu.modeling.priors.slowdown import Slowdown
 
 from ..kernel_views import KernelPanel
 from ..model_views import diagnosis_facts
+from ..refinement_views import RefinementPanel
 from ..text import factor, number, percent, quantity
 from ..views import PlacedModel
 from .data import report_data
@@ -35,6 +36,8 @@ _SCRIPTS = (
     "charts.js",
     "stack.js",
     "scaling.js",
+    "surface.js",
+    "refinement.js",
     "flame.js",
     "accuracy.js",
     "overview.js",
@@ -59,6 +62,7 @@ def html_report(
     observed: Mapping[str, Sequence[Behaviour]] | None = None,
     slow: Sequence[Slowdown] | None = None,
     kernels: KernelPanel | None = None,
+    refinement: RefinementPanel | None = None,
     against: Experiment | None = None,
     subtitle: str = "",
     footer: str = "",
@@ -67,11 +71,12 @@ def html_report(
 
     facts: (label, text) pairs for the head: machine, dates, command. target: the point where the ranking and the
     diagnosis start. observed: noise and changes of behaviour, per metric and call path. slow: where time grows faster
-    than effort; None leaves the diagnosis out. kernels: what limits each kernel. against: an earlier state over the
-    same call paths and configurations, to which the flame graph compares.
+    than effort; None leaves the diagnosis out. kernels: what limits each kernel. refinement: the iterations in which
+    it was found what to instrument. against: an earlier state over the same call paths and configurations, to which the
+    flame graph compares.
     The page holds a content security policy that allows its own script and style and nothing else.
     """
-    data = report_data(experiment, models, target or {}, observed or {}, slow, against)
+    data = report_data(experiment, models, target or {}, observed or {}, slow, against, refinement)
     script = Markup('\n(() => {\n"use strict";\n' + "".join(read_template(name) for name in _SCRIPTS) + "})();\n")
     counts = [max(column) for column in zip(*data["repetitions"].values(), strict=True)] or [0] * len(data["points"])
     points = [
@@ -88,6 +93,7 @@ def html_report(
         points=points,
         oversubscribed=any(data["oversubscribed"]),
         kernels=kernels,
+        refinement=refinement,
         data=Markup(script_json(data)),
         script=script,
         script_hash=content_hash(script),

@@ -15,6 +15,7 @@ import pytest
 from npm_packages import installed
 from quipu.modeling.experiment import CallTree, Experiment
 from quipu.report.html import html_report
+from quipu.report.refinement_views import RefinementPanel, RefinementRow
 
 from .browser import document, instrumented
 from .planted import HOSTILE, planted
@@ -180,3 +181,68 @@ def test_axe_finds_nothing(theme: str, tmp_path: Path) -> None:
     )
     page = page.replace("</body>", f"<script>{axe}</script></body>")
     assert seen(page, AXE, tmp_path) == []
+
+
+SURFACE = """
+const node = (id) => document.getElementById(id);
+const press = (key) => {
+  node('surface-frame').dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }));
+  return node('surface-status').textContent;
+};
+const count = (selector) => document.querySelectorAll('#surface ' + selector).length;
+const found = { title: node('surface-title').textContent, spots: count('.spot'), cells: count('rect') };
+const texts = [...document.querySelectorAll('#surface text')].map((one) => one.textContent);
+found.scale = texts.filter((one) => / (m|µ|n)?s$/.test(one));
+found.corner = press('ArrowDown');
+found.up = press('ArrowUp');
+found.measured = [press('Enter'), press('Enter')];
+node('surface-extend').click();
+for (let at = 0; at < 40; at++) press('ArrowRight');
+found.far = press('ArrowRight');
+found.within = count('.within');
+give(found);
+"""
+
+
+def test_two_parameters_of_a_call_path(tmp_path: Path) -> None:
+    found = seen(report(), SURFACE, tmp_path)
+    assert found["title"] == "time over p and n"
+    assert found["spots"] == 20
+    assert found["cells"] > 28 * 18
+    assert len(found["scale"]) == 10
+    assert found["corner"].startswith("p=")
+    assert "modeled" in found["corner"]
+    assert found["up"] != found["corner"]
+    assert "measured" in found["measured"][0]
+    assert found["measured"][0] != found["measured"][1]
+    assert "p 6" in found["far"]
+    assert found["far"].endswith("beyond what was measured")
+    assert found["within"] == 1
+
+
+def test_one_parameter_has_no_map(tmp_path: Path) -> None:
+    experiment, _ = planted()
+    values = {name: list_of[:, :4] for name, list_of in experiment.values.items()}
+    single = replace(experiment, parameters=("n",), points=experiment.points[:4, 1:], values=values)
+    script = "give(document.getElementById('surface-card').hidden)"
+    assert seen(html_report(single, []), script, tmp_path) is True
+
+
+ITERATIONS = """
+const charts = ['overhead', 'regions', 'coverage'].map((name) => document.getElementById('refinement-' + name));
+give(charts.map((svg) => [svg.getAttribute('aria-label'), svg.querySelectorAll('circle').length,
+  svg.querySelectorAll('.ideal').length]));
+"""
+
+
+def test_the_iterations_of_a_refinement_are_drawn(tmp_path: Path) -> None:
+    experiment, models = planted()
+    rows = (
+        RefinementRow(1, 40, 31, None, None, 0.31, 0.05, 0.98, 20.0),
+        RefinementRow(2, 12, 12, 0, 28, 0.02, None, 0.9, 10.0),
+    )
+    page = html_report(experiment, models, refinement=RefinementPanel(HOSTILE, 0.05, rows))
+    overhead, regions, coverage = seen(page, ITERATIONS, tmp_path)
+    assert overhead == ["Overhead per iteration: measured 31% in 1, 2% in 2; predicted 5% in 1", 5, 2]
+    assert regions == ["Regions per iteration: in the filter 40 in 1, 12 in 2; that ran 31 in 1, 12 in 2", 6, 0]
+    assert coverage[0] == "Coverage per iteration: of the reference run 98% in 1, 90% in 2"

@@ -23,11 +23,17 @@ function drawAccuracy() {
   const [low, high] = [all.reduce((a, b) => Math.min(a, b)) / 1.5, all.reduce((a, b) => Math.max(a, b)) * 1.5];
   const { x, y } = axesFor(frame, [low, high], [low, high], { logX: true, logY: true, label: `measured ${state.metric}`, unit: metric.unit, xUnit: metric.unit });
   frame.svg.append(shape("path", { class: "ideal", d: pathOf(x, y, [[low, low], [high, high]]) }));
-  for (const dot of dots) {
+  const circles = dots.map((dot, at) => {
     const kind = `${dot.path === state.path ? "mean" : "point"}${dot.shared ? " oversubscribed" : ""}`;
+    return shape("circle", { class: kind, "data-dot": at, cx: x.place(dot.measured).toFixed(1), cy: y.place(dot.modeled).toFixed(1), r: dot.path === state.path ? 4.5 : 2.2 });
+  });
+  frame.svg.append(...circles);
+  frame.svg.onpointerover = ({ target }) => {
+    const dot = dots[target.dataset.dot];
+    if (!dot || target.firstChild) return;
     const text = `${regionOf(dot.path).short} at ${pointText(DATA.parameters, dot.point)}: measured ${quantity(dot.measured, metric.unit)}, modeled ${quantity(dot.modeled, metric.unit)}`;
-    frame.svg.append(shape("circle", { class: kind, cx: x.place(dot.measured).toFixed(1), cy: y.place(dot.modeled).toFixed(1), r: dot.path === state.path ? 4.5 : 2.2 }, shape("title", {}, text)));
-  }
+    target.append(shape("title", {}, text));
+  };
   placeLegend(frame.svg, frame.width, [[shape("path", { class: "ideal", d: "M0 0L17 0" }), "equal"], [shape("circle", { class: "point", cx: 8, cy: 0, r: 3 }), "call path at a configuration"], [shape("circle", { class: "mean", cx: 8, cy: 0, r: 4.5 }), "chosen call path"]]);
   const errors = dots.map((dot) => Math.abs(dot.modeled - dot.measured) / dot.measured).sort((a, b) => a - b);
   const at = (part) => percent(errors[Math.min(errors.length - 1, Math.floor(part * errors.length))]);

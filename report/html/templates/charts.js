@@ -3,13 +3,26 @@
 const MOST_EVALUATIONS = 400000;
 
 // The exclusive models of a metric of the program, by call path.
-const programModels = (metric) => [...modelsOf(metric).own].filter(([path]) => !isStartOrEnd[path]);
+const programCache = new Map();
+
+// Models without a negative part are never below 0 where parameters are at least 1: there, their sum is one model.
+function programOf(metric) {
+  if (!programCache.has(metric)) {
+    const set = modelsOf(metric);
+    const models = [...set.own].filter(([path]) => !isStartOrEnd[path]);
+    const rises = ([, model]) => model.constant >= 0 && model.terms.every((term) => term.c >= 0);
+    const sum = set.sumOver(models.filter(rises).map(([path]) => path));
+    programCache.set(metric, { models, sum, rest: models.filter((one) => !rises(one)) });
+  }
+  return programCache.get(metric);
+}
+const programModels = (metric) => programOf(metric).models;
 const valueAt = (model, point) => Math.max(0, evaluate(model, point));
 
 function programAt(metric, point) {
-  let sum = 0;
-  for (const [, model] of programModels(metric)) sum += valueAt(model, point);
-  return sum;
+  const { models, sum, rest } = programOf(metric);
+  const summed = sum !== null && point.every((value) => value >= 1);
+  return (summed ? rest : models).reduce((total, [, model]) => total + valueAt(model, point), summed ? evaluate(sum, point) : 0);
 }
 
 const totalsCache = new Map();

@@ -40,6 +40,7 @@ const SAME = { target: ["accuracy"], axis: ["flame", "communication", "ranking",
 // Sections of the whole program are drawn while they are in view; what is out of view is drawn when it comes into it.
 const SECTIONS = [
   ["overview", drawOverview],
+  ["surface-card", drawSurface],
   ["flame", drawFlame],
   ["stack-card", drawStack],
   ["scaling", () => byId("scaling").hidden || drawScaling()],
@@ -63,7 +64,7 @@ function drawProgram(update) {
   if ("path" in update && Object.keys(update).length === 1) {
     markFrame();
     markChosen("ranked");
-    stale.add("accuracy");
+    stale.add("accuracy").add("surface-card");
   } else {
     const same = SAME[Object.keys(update)[0]] ?? [];
     for (const [name] of SECTIONS) if (!same.includes(name)) stale.add(name);
@@ -118,6 +119,8 @@ if (DATA.parent.length && DATA.metrics.length) {
   startFlame();
   startStack();
   startScaling();
+  startSurface();
+  startRefinement();
   watchSections();
   startExport();
 } else byId("tree-status").textContent = "nothing was measured";

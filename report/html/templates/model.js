@@ -251,16 +251,17 @@ class ModelSet {
   formula(path, scope) {
     if (scope === "exclusive") return this.own.get(path) || null;
     if (this.metric.over_locations === "max") return childrenOf[path].length ? null : this.own.get(path) || null;
-    if (!this.sums.has(path)) this.sums.set(path, this.collect(path));
+    if (!this.sums.has(path)) this.sums.set(path, this.sumOver(subtree(path)));
     return this.sums.get(path);
   }
 
-  collect(path) {
+  // The models of call paths as one, null where there is none.
+  sumOver(paths) {
     const sums = new Float64Array(allProducts.length);
     const order = new Set();
     let constant = 0;
     let any = false;
-    for (const node of subtree(path)) {
+    for (const node of paths) {
       const model = this.own.get(node);
       if (!model) continue;
       any = true;

@@ -26,7 +26,7 @@ function drawStack() {
   const places = placesOver(state.axis, state.fixed, state.target[state.axis], models.length);
   const shown = layersAlong(models, places);
   const own = new Map(models);
-  const sums = places.map((point) => models.reduce((sum, [, model]) => sum + valueAt(model, point), 0));
+  const sums = places.map((point) => programAt(state.metric, point));
   const shares = byId("stack-shares").checked;
   const xs = places.map((point) => point[state.axis]);
   const layers = shown.map((path) => places.map((point) => valueAt(own.get(path), point)));

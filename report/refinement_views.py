@@ -1,0 +1,59 @@
+"""Iterations of a refinement of what is instrumented, as the report shows them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from .json_views import json_number
+
+
+@dataclass(frozen=True)
+class RefinementRow:
+    """One iteration: regions in its filter, of them those that ran, and those that came in and went out with it.
+
+    overhead and predicted: share of the processor time without instrumentation; coverage: share of the exclusive time
+    of the reference run; None where it is not known. seconds: building, running and deciding.
+    """
+
+    number: int
+    marked: int
+    executed: int
+    added: int | None
+    dropped: int | None
+    overhead: float
+    predicted: float | None
+    coverage: float | None
+    seconds: float
+
+
+@dataclass(frozen=True)
+class RefinementPanel:
+    """All iterations; `budget` is the overhead that measuring may have, None if it was not kept."""
+
+    place: str
+    budget: float | None
+    rows: tuple[RefinementRow, ...]
+
+    @property
+    def summary(self) -> str:
+        """Whether the last iteration is within the budget, in one sentence."""
+        last = self.rows[-1]
+        count = f"{len(self.rows)} iteration{'' if len(self.rows) == 1 else 's'}"
+        text = f"{count}; the last measures {last.marked} regions with an overhead of {100 * last.overhead:.1f} %"
+        if self.budget is None:
+            return text
+        state = "within" if last.overhead <= self.budget else "above"
+        return f"{text}, {state} the budget of {100 * self.budget:.3g} %"
+
+
+def refinement_data(panel: RefinementPanel | None) -> dict[str, Any] | None:
+    """Return what the plots of a refinement need, for the data of the page."""
+    if panel is None:
+        return None
+    names = ("number", "marked", "executed", "overhead", "predicted", "coverage")
+    rows = [
+        {name: None if getattr(row, name) is None else json_number(getattr(row, name)) for name in names}
+        for row in panel.rows
+    ]
+    return {"budget": None if panel.budget is None else json_number(panel.budget), "rows": rows}
