@@ -207,11 +207,11 @@ give(found);
 def test_two_parameters_of_a_call_path(tmp_path: Path) -> None:
     found = seen(report(), SURFACE, tmp_path)
     assert found["title"] == "time over p and n"
-    assert found["spots"] == 20
+    assert found["spots"] == 21  # and that of the legend
     assert found["cells"] > 28 * 18
     assert len(found["scale"]) == 10
-    assert found["corner"].startswith("p=")
-    assert "modeled" in found["corner"]
+    assert found["corner"].startswith("p=1, n=32: modeled 1")
+    assert "; measured 1" in found["corner"]
     assert found["up"] != found["corner"]
     assert "measured" in found["measured"][0]
     assert found["measured"][0] != found["measured"][1]

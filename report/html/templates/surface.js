@@ -6,19 +6,19 @@ const COLOUR_BAR = 104; // pixels beside the map
 let surface = null; // what is drawn: axes, values of the cells, measured points
 let cursor = [0, 0];
 
+const between = ([low, high, log], part) => (log ? low * (high / low) ** part : low + (high - low) * part);
 const otherAxis = () => Number(byId("surface-other").value);
 
-function surfaceRange(axis) {
+// From the lowest to the highest value and half a cell beyond, so that the outer cells are at these.
+function surfaceRange(axis, at) {
   const column = DATA.points.map((point) => point[axis]);
   const reach = byId("surface-extend").checked && state.target[axis] > 0 ? state.target[axis] : column[0];
   let [low, high] = [Math.min(...column, reach), Math.max(...column, reach)];
   const log = isSpread(low, high);
   if (low === high) [low, high] = low > 0 ? [low / 2, high * 2] : [low - 1, high + 1];
-  const pad = log ? (high / low) ** 0.04 : (high - low) * 0.04;
-  return log ? [low / pad, high * pad, true] : [Math.max(low - pad, low > 0 ? low / 2 : -Infinity), high + pad, false];
+  const half = 0.5 / (CELLS[at] - 1);
+  return [between([low, high, log], -half), between([low, high, log], 1 + half), log];
 }
-
-const between = ([low, high, log], part) => (log ? low * (high / low) ** part : low + (high - low) * part);
 
 // The means of the repetitions where the other parameters are as chosen.
 function measuredOn(axes) {
@@ -58,7 +58,7 @@ function drawSurface() {
   const ranges = axes.map(surfaceRange);
   const pointAt = (parts) => {
     const point = state.fixed.slice();
-    axes.forEach((axis, at) => (point[axis] = between(ranges[at], parts[at])));
+    axes.forEach((axis, at) => (point[axis] = Number(between(ranges[at], parts[at]).toPrecision(12))));
     return point;
   };
   const cells = Array.from({ length: CELLS[1] }, (_y, row) => Array.from({ length: CELLS[0] }, (_x, column) => {
