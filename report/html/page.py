@@ -28,6 +28,8 @@ _SCRIPTS = (
     "text.js",
     "base.js",
     "model.js",
+    "interval.js",
+    "formula.js",
     "tree.js",
     "plot.js",
     "detail.js",

@@ -16,6 +16,7 @@ from npm_packages import installed
 from quipu.modeling.experiment import CallTree, Experiment
 from quipu.report.html import html_report
 from quipu.report.refinement_views import RefinementPanel, RefinementRow
+from quipu.report.views import PlacedModel
 
 from .browser import document, instrumented
 from .planted import HOSTILE, planted
@@ -246,3 +247,28 @@ def test_the_iterations_of_a_refinement_are_drawn(tmp_path: Path) -> None:
     assert overhead == ["Overhead per iteration: measured 31% in 1, 2% in 2; predicted 5% in 1", 5, 2]
     assert regions == ["Regions per iteration: in the filter 40 in 1, 12 in 2; that ran 31 in 1, 12 in 2", 6, 0]
     assert coverage[0] == "Coverage per iteration: of the reference run 98% in 1, 90% in 2"
+
+
+LARGE = """
+const plot = document.getElementById('plot');
+const state = () => [plot.getAttribute('aria-busy'), plot.querySelectorAll('polygon.band').length];
+const found = [state()];
+document.getElementById('logx').click();
+found.push(state());
+window.dispatchEvent(new Event('beforeprint'));
+found.push(state());
+document.getElementById('logx').click();
+document.querySelectorAll('#tree .row')[0].click();
+found.push(state());
+setTimeout(() => give([...found, state()]), 2000);
+"""
+
+
+def test_the_interval_of_thousands_of_call_paths_follows(tmp_path: Path) -> None:
+    """It is made while the page answers, at once where it is printed, and kept."""
+    experiment, models = planted(1500)
+    form = next(entry.model for entry in models if entry.path == 5 and entry.metric == "time")
+    assert form is not None
+    more = [PlacedModel(path, "time", form, "20 configurations") for path in range(8, 1508)]
+    page = html_report(experiment, [*models, *more], target=TARGET)
+    assert seen(page, LARGE, tmp_path) == [["false", 1], ["true", 0], ["false", 1], ["false", 1], ["false", 1]]

@@ -81,7 +81,7 @@ def test_the_same_digits_in_python_and_in_the_page(tmp_path: Path) -> None:
     for rule, dimensions, processes in product(RULES, (2, 3), (*range(1, 40), 72, 97, 360, 1024, 4096, 10.5)):
         for index, extent in enumerate(extents(rule, processes, dimensions)):
             rows.append(("extent", float(processes), [rule, dimensions, index], number(extent)))
-    script = read_template("text.js") + read_template("model.js") + _SCRIPT
+    script = "".join(map(read_template, ("text.js", "model.js", "formula.js"))) + _SCRIPT
     data = html.escape(json.dumps([(kind, repr(value), detail) for kind, value, detail, _ in rows]))
     page = tmp_path / "values.html"
     page.write_text(f'<meta charset="utf-8"><p id="values">{data}</p><script>{script}</script>', encoding="utf-8")

@@ -59,6 +59,15 @@ function drawStale() {
     }
 }
 
+// The same, one after the other, so that the page answers between.
+function drawInTurn() {
+  const next = SECTIONS.find(([name]) => stale.has(name) && inView.has(name));
+  if (!next) return;
+  stale.delete(next[0]);
+  next[1]();
+  setTimeout(drawInTurn);
+}
+
 // Another call path alone only moves marks.
 function drawProgram(update) {
   if ("path" in update && Object.keys(update).length === 1) {
@@ -90,7 +99,7 @@ function watchSections() {
       if (entry.isIntersecting) inView.add(entry.target.id);
       else inView.delete(entry.target.id);
     }
-    drawStale();
+    drawInTurn();
   }, { rootMargin: "200px" });
   for (const [name] of SECTIONS) {
     stale.add(name);
@@ -98,6 +107,7 @@ function watchSections() {
   }
   const drawAll = () => {
     for (const [name] of SECTIONS) inView.add(name);
+    finishIntervals();
     drawStale();
   };
   window.addEventListener("beforeprint", drawAll);

@@ -1,10 +1,7 @@
-// Models: evaluation, prediction with interval, sums over subtrees, formulas as document nodes.
+// Models: evaluation, predictions of call paths, sums over subtrees.
 // A model is {constant, terms}; a term is {c, factors}; a factor is {p, i, text, j, s}:
 // x^i log2^j(x) ((x-1)/x)^s of parameter number p, with i also as text such as "2/3"; or of an extent of the grid of x
 // processes, [rule, dimensions, index, name] (modeling/process_grid.py).
-
-const NORMAL_90 = 1.6449; // half the width of a 90 % interval in standard deviations
-const MOST_DEVIATION = 5; // larger relative errors are as good as unlimited
 
 // Every factor that occurs has a number, so that all models of a page share its values at a point.
 const allFactors = [];
@@ -119,114 +116,6 @@ function sumOf(model, values) {
 }
 
 const evaluate = (model, point) => sumOf(model, factorsAt(point));
-
-// The standard error of a model at a point where factors have these values, from the covariance of its coefficients (the
-// constant first), of their exponents, and of the curvature in each parameter; of that, the part right of the diagonal.
-function standardError(model, values, point) {
-  const matrix = model.covariance;
-  if (!matrix || !matrix.length) return 0;
-  const basis = [1, ...model.terms.map((term) => productOf(term, values))];
-  const parts = basis.length;
-  if (matrix.length > parts) {
-    const logs = point.map((x) => (x > 0 ? Math.log(x) : 0));
-    const value = sumOf(model, values);
-    for (const log of logs) for (let k = 0; k < parts; k++) basis.push(basis[k] * log);
-    for (const log of logs) basis.push(value * log * log);
-  }
-  let variance = 0;
-  for (let i = 0; i < basis.length; i++) {
-    const row = matrix[i];
-    let sum = (row[0] * basis[i]) / 2;
-    for (let k = 1; k < row.length; k++) sum += row[k] * basis[i + k];
-    variance += 2 * basis[i] * sum;
-  }
-  return Math.sqrt(Math.max(0, variance));
-}
-
-// A mixture of normal distributions: the probability below x, and its density there. Abramowitz and Stegun, Handbook of
-// Mathematical Functions, 7.1.26 (error < 1.5e-7).
-const mixture = { below: 0, density: 0 };
-function mixtureAt(x, values, deviations, weights) {
-  let below = 0;
-  let density = 0;
-  for (let at = 0; at < values.length; at++) {
-    const deviation = deviations[at];
-    if (!(deviation > 0)) {
-      if (values[at] <= x) below += weights[at];
-      continue;
-    }
-    const z = (x - values[at]) / deviation;
-    if (z > 8) below += weights[at];
-    if (z > 8 || z < -8) continue;
-    const size = Math.abs(z) / Math.SQRT2;
-    const t = 1 / (1 + 0.3275911 * size);
-    const bell = Math.exp(-size * size);
-    const tail = (t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429)))) * bell) / 2;
-    below += weights[at] * (z < 0 ? tail : 1 - tail);
-    density += (weights[at] * bell) / (deviation * 2.5066282746310002);
-  }
-  mixture.below = below;
-  mixture.density = density;
-}
-
-// A quantile of a mixture whose weights add up to 1: Newton's method from `near`, and bisection wherever that does not
-// halve the interval that holds it or the error. A step of 1e-5 leaves an error of its square.
-function mixtureQuantile(values, deviations, weights, level, near) {
-  let low = Infinity;
-  let high = -Infinity;
-  for (let at = 0; at < values.length; at++) {
-    low = Math.min(low, values[at] - 8 * deviations[at]);
-    high = Math.max(high, values[at] + 8 * deviations[at]);
-  }
-  mixtureAt(low, values, deviations, weights);
-  if (mixture.below >= level) return low;
-  const spread = high - low;
-  let x = near > low && near < high ? near : (low + high) / 2;
-  let error = 1;
-  for (let k = 0; k < 100 && high - low > 1e-9 * Math.max(Math.abs(low), Math.abs(high), spread); k++) {
-    mixtureAt(x, values, deviations, weights);
-    const off = mixture.below - level;
-    if (off >= 0) high = x;
-    else low = x;
-    const next = x - off / mixture.density;
-    const usable = next > low && next < high && Math.abs(off) <= error / 2;
-    if (usable && Math.abs(next - x) <= 1e-5 * Math.min(...deviations, spread)) return next;
-    error = Math.abs(off);
-    x = usable ? next : (low + high) / 2;
-  }
-  return high;
-}
-
-// The value of a model, and the 90 % interval over the near-best hypotheses, each with the relative standard error of the
-// model, which is multiplicative where all values are above 0.
-function predict(model, point) {
-  const others = model.alternatives;
-  const at = factorsAt(point);
-  const middle = sumOf(model, at);
-  const error = standardError(model, at, point);
-  if (!error && !others.length) return { middle, low: middle, high: middle };
-  const values = [middle];
-  const weights = [1];
-  let least = middle;
-  for (const other of others) {
-    const one = sumOf(other, at);
-    values.push(one);
-    weights.push(other.weight);
-    weights[0] -= other.weight;
-    least = Math.min(least, one);
-  }
-  const relative = middle ? Math.min(error / Math.abs(middle), MOST_DEVIATION) : 0;
-  const multiplicative = relative > 0 && least > 0;
-  const centres = multiplicative ? values.map(Math.log) : values;
-  const deviations = values.map((one) => (multiplicative ? relative : Math.max(Math.abs(one) * relative, one === middle ? error : 0)));
-  const end = (level, side) => {
-    const near = centres[0] + side * NORMAL_90 * deviations[0];
-    const found = values.length > 1 ? mixtureQuantile(centres, deviations, weights, level, near) : near;
-    if (multiplicative) return Math.exp(found);
-    return least >= 0 ? Math.max(0, found) : found;
-  };
-  return { middle, low: Math.min(middle, end(0.05, -1)), high: Math.max(middle, end(0.95, 1)) };
-}
 
 const MOST_POINTS = 24; // whose predictions are kept
 const KEPT_FROM = 250; // call paths in a subtree whose predictions are kept
@@ -412,59 +301,3 @@ function timesBeyond(point, ranges) {
 }
 
 const isFar = (beyond) => Object.values(beyond).some((times) => times > DATA.far);
-
-// The digits of modeling/pmnf/model/text.py, and the exponent of ten if there is one.
-function coefficient(value) {
-  const [mantissa, exponent] = (Number.isInteger(value) && value < 1e6 ? decimal(value, 0) : general(value, 4)).split("e");
-  return exponent ? [mantissa + "·10", String(Number(exponent))] : [mantissa, null];
-}
-
-// A formula as an element: superscripts are elements, names are text.
-function formulaNode(model) {
-  const out = element("span", { class: "math" });
-  const order = (term) => term.factors.reduce((sum, f) => sum + f.i + 0.01 * f.j, 0);
-  const terms = [...model.terms].sort((a, b) => order(b) - order(a));
-  let first = true;
-  const add = (value, factors) => {
-    const sign = value < 0 ? (first ? "−" : " − ") : first ? "" : " + ";
-    out.append(sign);
-    first = false;
-    const size = Math.abs(value);
-    const [text, exponent] = coefficient(size);
-    const one = size === 1;
-    if (!one || !factors.length) {
-      out.append(text);
-      if (exponent !== null) out.append(element("sup", {}, exponent.replace("-", "−")));
-    }
-    const above = factors.filter((f) => f.i >= 0);
-    const below = factors.filter((f) => f.i < 0);
-    const tops = [...above.flatMap(factorParts), ...below.flatMap((f) => factorParts({ ...f, i: 0 }))];
-    if (!tops.length && factors.length && one) out.append("1");
-    join(out, tops, !one || !factors.length);
-    const bottoms = below.flatMap((f) => factorParts({ ...f, i: -f.i, text: f.text.replace("-", ""), j: 0, s: 0 }));
-    if (bottoms.length) out.append(bottoms.length > 1 ? "/(" : "/");
-    join(out, bottoms, false);
-    if (bottoms.length > 1) out.append(")");
-  };
-  for (const term of terms) add(term.c, term.factors);
-  if (model.constant !== 0 || !terms.length) add(model.constant, []);
-  return out;
-}
-
-function join(out, parts, started) {
-  for (const part of parts) {
-    if (started) out.append("·");
-    out.append(...part);
-    started = true;
-  }
-}
-
-// The parts of one factor, each a list of text and elements.
-function factorParts(f) {
-  const name = f.axis ? f.axis[3] : DATA.parameters[f.p];
-  const parts = [];
-  if (f.i) parts.push([name, ...(f.i === 1 ? [] : [element("sup", {}, f.text)])]);
-  if (f.j) parts.push(["log₂", ...(f.j === 1 ? [] : [element("sup", {}, String(f.j))]), `(${name})`]);
-  for (let k = 0; k < f.s; k++) parts.push([`(${name}−1)/${name}`]);
-  return parts;
-}

@@ -45,19 +45,25 @@ const MOST_PREDICTIONS = 8000;
 const placesWithInterval = (parts, count) => (parts < KEPT_FROM ? Math.min(count, Math.floor(MOST_PREDICTIONS / parts)) : parts * 16 <= MOST_PREDICTIONS ? 16 : parts * 8 <= MOST_PREDICTIONS ? 8 : 4);
 
 // Predictions of large subtrees are made in slices, and the curve gets its interval when all are there.
-let intervalsOf = 0;
+let awaited = null;
 function makeIntervals(set, path, points) {
-  const mine = ++intervalsOf;
   function* all() {
     for (const point of points) yield* set.predicting(path, point);
   }
   const work = all();
   const slice = () => {
-    if (mine !== intervalsOf) return; // another curve is drawn, which says whether it waits
+    if (work !== awaited) return; // another curve is drawn
     if (work.next().done) drawPlot();
     else setTimeout(slice);
   };
   setTimeout(slice);
+  return work;
+}
+
+function finishIntervals() {
+  if (awaited === null) return;
+  while (!awaited.next().done);
+  drawPlot();
 }
 
 function curveOf(axis, fixed, low, high, log, count) {
@@ -72,9 +78,8 @@ function curveOf(axis, fixed, low, high, log, count) {
   };
   const places = Array.from({ length: steps + 1 }, (_, k) => pointAt(k / steps));
   const known = set.isKnown(state.path, state.scope, places);
-  intervalsOf++;
+  awaited = known ? null : makeIntervals(set, state.path, places);
   byId("plot").setAttribute("aria-busy", !known);
-  if (!known) makeIntervals(set, state.path, places);
   const alone = (value) => (Number.isNaN(value) ? null : { middle: value, low: value, high: value });
   const bands = [];
   for (const point of places) {

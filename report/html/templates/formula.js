@@ -1,0 +1,57 @@
+// Formulas as document nodes.
+
+// The digits of modeling/pmnf/model/text.py, and the exponent of ten if there is one.
+function coefficient(value) {
+  const [mantissa, exponent] = (Number.isInteger(value) && value < 1e6 ? decimal(value, 0) : general(value, 4)).split("e");
+  return exponent ? [mantissa + "·10", String(Number(exponent))] : [mantissa, null];
+}
+
+// A formula as an element: superscripts are elements, names are text.
+function formulaNode(model) {
+  const out = element("span", { class: "math" });
+  const order = (term) => term.factors.reduce((sum, f) => sum + f.i + 0.01 * f.j, 0);
+  const terms = [...model.terms].sort((a, b) => order(b) - order(a));
+  let first = true;
+  const add = (value, factors) => {
+    const sign = value < 0 ? (first ? "−" : " − ") : first ? "" : " + ";
+    out.append(sign);
+    first = false;
+    const size = Math.abs(value);
+    const [text, exponent] = coefficient(size);
+    const one = size === 1;
+    if (!one || !factors.length) {
+      out.append(text);
+      if (exponent !== null) out.append(element("sup", {}, exponent.replace("-", "−")));
+    }
+    const above = factors.filter((f) => f.i >= 0);
+    const below = factors.filter((f) => f.i < 0);
+    const tops = [...above.flatMap(factorParts), ...below.flatMap((f) => factorParts({ ...f, i: 0 }))];
+    if (!tops.length && factors.length && one) out.append("1");
+    join(out, tops, !one || !factors.length);
+    const bottoms = below.flatMap((f) => factorParts({ ...f, i: -f.i, text: f.text.replace("-", ""), j: 0, s: 0 }));
+    if (bottoms.length) out.append(bottoms.length > 1 ? "/(" : "/");
+    join(out, bottoms, false);
+    if (bottoms.length > 1) out.append(")");
+  };
+  for (const term of terms) add(term.c, term.factors);
+  if (model.constant !== 0 || !terms.length) add(model.constant, []);
+  return out;
+}
+
+function join(out, parts, started) {
+  for (const part of parts) {
+    if (started) out.append("·");
+    out.append(...part);
+    started = true;
+  }
+}
+
+// The parts of one factor, each a list of text and elements.
+function factorParts(f) {
+  const name = f.axis ? f.axis[3] : DATA.parameters[f.p];
+  const parts = [];
+  if (f.i) parts.push([name, ...(f.i === 1 ? [] : [element("sup", {}, f.text)])]);
+  if (f.j) parts.push(["log₂", ...(f.j === 1 ? [] : [element("sup", {}, String(f.j))]), `(${name})`]);
+  for (let k = 0; k < f.s; k++) parts.push([`(${name}−1)/${name}`]);
+  return parts;
+}
