@@ -1,6 +1,9 @@
 // Measured against modeled values of all call paths, and communication by operation.
 
 const MOST_DOTS = 2000;
+const TOGETHER = 50; // dots of one element: thousands of elements would hold up the page
+
+const circlePath = ({ x, y }, size) => `M${(x - size).toFixed(1)} ${y.toFixed(1)}a${size} ${size} 0 1 0 ${2 * size} 0a${size} ${size} 0 1 0 ${-2 * size} 0`;
 
 function drawAccuracy() {
   const frame = chartFrame("accuracy-plot");
@@ -23,16 +26,21 @@ function drawAccuracy() {
   const [low, high] = [all.reduce((a, b) => Math.min(a, b)) / 1.5, all.reduce((a, b) => Math.max(a, b)) * 1.5];
   const { x, y } = axesFor(frame, [low, high], [low, high], { logX: true, logY: true, label: `measured ${state.metric}`, unit: metric.unit, xUnit: metric.unit });
   frame.svg.append(shape("path", { class: "ideal", d: pathOf(x, y, [[low, low], [high, high]]) }));
-  const circles = dots.map((dot, at) => {
-    const kind = `${dot.path === state.path ? "mean" : "point"}${dot.shared ? " oversubscribed" : ""}`;
-    return shape("circle", { class: kind, "data-dot": at, cx: x.place(dot.measured).toFixed(1), cy: y.place(dot.modeled).toFixed(1), r: dot.path === state.path ? 4.5 : 2.2 });
-  });
-  frame.svg.append(...circles);
-  frame.svg.onpointerover = ({ target }) => {
-    const dot = dots[target.dataset.dot];
-    if (!dot || target.firstChild) return;
-    const text = `${regionOf(dot.path).short} at ${pointText(DATA.parameters, dot.point)}: measured ${quantity(dot.measured, metric.unit)}, modeled ${quantity(dot.modeled, metric.unit)}`;
-    target.append(shape("title", {}, text));
+  for (const dot of dots) [dot.x, dot.y] = [x.place(dot.measured), y.place(dot.modeled)];
+  for (const kind of ["point", "point oversubscribed", "mean", "mean oversubscribed"]) {
+    const size = kind.startsWith("mean") ? 4.5 : 2.2;
+    const same = dots.filter((dot) => kind === `${dot.path === state.path ? "mean" : "point"}${dot.shared ? " oversubscribed" : ""}`);
+    for (let at = 0; at < same.length; at += TOGETHER) frame.svg.append(shape("path", { class: kind, d: same.slice(at, at + TOGETHER).map((dot) => circlePath(dot, size)).join("") }));
+  }
+  const hint = shape("title");
+  frame.svg.append(hint);
+  frame.svg.onpointermove = (event) => {
+    const box = frame.svg.getBoundingClientRect();
+    const scale = frame.width / box.width;
+    const [left, down] = [(event.clientX - box.left) * scale, (event.clientY - box.top) * scale];
+    const far = (dot) => (dot.x - left) ** 2 + (dot.y - down) ** 2;
+    const dot = dots.reduce((best, one) => (far(one) < far(best) ? one : best));
+    hint.textContent = far(dot) > 36 ? "" : `${regionOf(dot.path).short} at ${pointText(DATA.parameters, dot.point)}: measured ${quantity(dot.measured, metric.unit)}, modeled ${quantity(dot.modeled, metric.unit)}`;
   };
   placeLegend(frame.svg, frame.width, [[shape("path", { class: "ideal", d: "M0 0L17 0" }), "equal"], [shape("circle", { class: "point", cx: 8, cy: 0, r: 3 }), "call path at a configuration"], [shape("circle", { class: "mean", cx: 8, cy: 0, r: 4.5 }), "chosen call path"]]);
   const errors = dots.map((dot) => Math.abs(dot.modeled - dot.measured) / dot.measured).sort((a, b) => a - b);
