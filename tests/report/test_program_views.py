@@ -22,6 +22,11 @@ from .browser import document, instrumented
 from .planted import HOSTILE, planted
 
 TARGET = {"p": 1024, "n": 256}
+ITERATION_ROWS = (
+    RefinementRow(1, 40, 31, None, None, 0.31, 0.05, 0.98, 20.0),
+    RefinementRow(2, 12, 12, 0, 28, 0.02, None, 0.9, 10.0),
+)
+REFINEMENT = RefinementPanel(HOSTILE, 0.05, ITERATION_ROWS)
 
 
 def seen(page: str, script: str, folder: Path) -> Any:
@@ -40,7 +45,7 @@ def seen(page: str, script: str, folder: Path) -> Any:
 
 def report(against: Experiment | None = None, **changes: Any) -> str:
     experiment, models = planted()
-    return html_report(replace(experiment, **changes), models, target=TARGET, against=against)
+    return html_report(replace(experiment, **changes), models, target=TARGET, against=against, refinement=REFINEMENT)
 
 
 TEXTS = """
@@ -237,13 +242,7 @@ give(charts.map((svg) => [svg.getAttribute('aria-label'), svg.querySelectorAll('
 
 
 def test_the_iterations_of_a_refinement_are_drawn(tmp_path: Path) -> None:
-    experiment, models = planted()
-    rows = (
-        RefinementRow(1, 40, 31, None, None, 0.31, 0.05, 0.98, 20.0),
-        RefinementRow(2, 12, 12, 0, 28, 0.02, None, 0.9, 10.0),
-    )
-    page = html_report(experiment, models, refinement=RefinementPanel(HOSTILE, 0.05, rows))
-    overhead, regions, coverage = seen(page, ITERATIONS, tmp_path)
+    overhead, regions, coverage = seen(report(), ITERATIONS, tmp_path)
     assert overhead == ["Overhead per iteration: measured 31% in 1, 2% in 2; predicted 5% in 1", 5, 2]
     assert regions == ["Regions per iteration: in the filter 40 in 1, 12 in 2; that ran 31 in 1, 12 in 2", 6, 0]
     assert coverage[0] == "Coverage per iteration: of the reference run 98% in 1, 90% in 2"

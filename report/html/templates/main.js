@@ -61,11 +61,13 @@ function drawStale() {
 
 // The same, one after the other, so that the page answers between.
 function drawInTurn() {
-  const next = SECTIONS.find(([name]) => stale.has(name) && inView.has(name));
-  if (!next) return;
-  stale.delete(next[0]);
-  next[1]();
-  setTimeout(drawInTurn);
+  const waiting = SECTIONS.filter(([name]) => stale.has(name) && inView.has(name));
+  document.querySelector("main").setAttribute("aria-busy", waiting.length > 1);
+  if (!waiting.length) return;
+  const [name, draw] = waiting[0];
+  stale.delete(name);
+  draw();
+  if (waiting.length > 1) setTimeout(drawInTurn);
 }
 
 // Another call path alone only moves marks.
@@ -78,7 +80,7 @@ function drawProgram(update) {
     const same = SAME[Object.keys(update)[0]] ?? [];
     for (const [name] of SECTIONS) if (!same.includes(name)) stale.add(name);
   }
-  drawStale();
+  drawInTurn();
   drawRankingLater();
 }
 
