@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from quipu.modeling.errors import ModelingError
 from quipu.modeling.experiment import CallTree, Experiment, Metric, Region
+from quipu.report.formats.call_path_labels import unique_labels
 from quipu.report.formats.extrap import Written, format_json, format_json_lines, parse_json, parse_json_lines
-from quipu.report.formats.extrap.write import unique_labels
 
 from . import real_extrap
 from .planted import planted
