@@ -10,8 +10,6 @@ import numpy as np
 from quipu.modeling.errors import ModelingError
 from quipu.modeling.experiment import Experiment, FloatArray
 
-from ..call_path_labels import unique_labels
-
 _MOST_NAMED = 3
 
 
@@ -60,7 +58,7 @@ class _Table:
                 f"experiment {experiment.name} has no parameters, and Extra-P needs one: measure with --param"
             )
         self.experiment = experiment
-        self.labels = unique_labels(experiment.tree)
+        self.labels = experiment.tree.unique_labels
         self.values: dict[str, FloatArray] = {
             name: experiment.inclusive(name) if inclusive else experiment.values[name] for name in experiment.values
         }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from quipu.modeling.printable import one_line
 
-from ..call_path_labels import unique_steps
 from .weighted import WeightedStacks
 
 
@@ -13,7 +12,7 @@ def folded(stacks: WeightedStacks) -> str:
 
     A semicolon in a name becomes a colon, a line break and what could steer a terminal a question mark.
     """
-    steps = [one_line(step).replace(";", ":").strip() or "?" for step in unique_steps(stacks.tree)]
+    steps = [one_line(step).replace(";", ":").strip() or "?" for step in stacks.tree.unique_steps]
     lines: list[str] = []
     texts: list[str] = []
     for node, weight in enumerate(stacks.weights(stacks.metrics[0], stacks.samples[0])):
