@@ -62,10 +62,10 @@ def test_chosen_call_paths_with_hostile_names() -> None:
     figure = plot_models(models, "time", "n", at={"p": 4}, paths=[6, 7])
     legend = figure.axes[0].get_legend()
     assert legend is not None
-    assert [text.get_text() for text in legend.get_texts()] == [
+    assert {text.get_text() for text in legend.get_texts()} == {
         "main-></script><img src=x onerror=alert(1)>",
-        "…</script><img src=x onerror=alert(1)>->operator<< <T&>",
-    ] or len(legend.get_texts()) == 2
+        "…pt><img src=x onerror=alert(1)>->operator<< <T&>",
+    }
     assert figure.axes[0].get_title() == "p=4"
     figure.savefig(io.BytesIO(), format="svg")
 
