@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from quipu.modeling.errors import ModelingError
 from quipu.modeling.experiment import CallTree, FloatArray, Metric
+from quipu.modeling.printable import one_line
 
 from ...views import TreeView, statistics
 
@@ -46,7 +47,7 @@ class WeightedStacks:
             raise ModelingError(f"{metric.name} does not add up over call paths: choose another with --metric")
         scaled = np.nan_to_num(sample.values[metric.name] * _WHOLE_UNITS.get(metric.unit, (1.0,))[0], posinf=np.inf)
         if (wrong := np.flatnonzero(~((scaled >= 0) & np.isfinite(scaled)))).size:
-            where = self.tree.label(int(wrong[0]))
+            where = one_line(self.tree.label(int(wrong[0])))
             raise ModelingError(f"{metric.name} of {where} is {scaled[wrong[0]]:g}, and stacks have no such weights")
         values = scaled.tolist()
         weights = [math.floor(value) for value in values]
