@@ -74,9 +74,10 @@ def test_large_counts_stay_exact() -> None:
     stacks = weighted_stacks(large, [])
     assert stacks.weights(METRICS["blocks"], stacks.samples[0]) == [1 << 62]
     assert decoded(pprof(stacks)).sample[0].value == [1 << 62]
-    larger = TreeView("x", large.tree, METRICS, {"blocks": np.array([[1e30]])})
-    with pytest.raises(ModelingError, match="which pprof cannot hold"):
-        pprof(weighted_stacks(larger, []))
+    for value in (2.0**63, 1.7e308):
+        larger = TreeView("x", large.tree, METRICS, {"blocks": np.array([[value]])})
+        with pytest.raises(ModelingError, match="blocks adds up to more than 2\\^63"):
+            pprof(weighted_stacks(larger, []))
 
 
 @pytest.mark.parametrize("metric", ["time", "blocks", "bytes_sent"])
@@ -229,7 +230,7 @@ def test_pprof_is_what_protobuf_decodes() -> None:
 def test_what_is_no_weight(bad: float) -> None:
     run = view()
     run.values["time"][3, 0] = bad
-    with pytest.raises(ModelingError, match="time of main->.*, and stacks have no such weights"):
+    with pytest.raises(ModelingError, match="and stacks have no such weights"):
         chrome_trace(weighted_stacks(run, ["time"], ["rank 0", "rank 1", "rank 2"]))
 
 

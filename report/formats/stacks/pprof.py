@@ -6,26 +6,19 @@ import gzip
 import io
 from collections.abc import Iterable
 
-from quipu.modeling.errors import ModelingError
-
 from .weighted import WeightedStacks, whole_unit
 
 _SAMPLE_TYPE, _SAMPLE, _LOCATION, _FUNCTION, _STRING, _COMMENT, _DEFAULT_TYPE = 1, 2, 4, 5, 6, 13, 14
 
 
 def pprof(stacks: WeightedStacks) -> bytes:
-    """Return a profile with a value type per metric, the first of which pprof shows; locations are regions.
-
-    Raises ModelingError for values above what 64 bits hold.
-    """
+    """Return a profile with a value type per metric, the first of which pprof shows; locations are regions."""
     strings: dict[str, int] = {"": 0}
 
     def text(value: str) -> int:
         return strings.setdefault(value, len(strings))
 
     columns = [stacks.weights(metric, stacks.samples[0]) for metric in stacks.metrics]
-    if any(sum(column) >= 1 << 63 for column in columns):
-        raise ModelingError(f"{stacks.title}: values above 2^63, which pprof cannot hold; use speedscope")
     parts = [
         _message(_SAMPLE_TYPE, _number(1, text(metric.name)) + _number(2, text(whole_unit(metric) or "count")))
         for metric in stacks.metrics

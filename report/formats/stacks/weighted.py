@@ -14,6 +14,7 @@ from quipu.modeling.printable import one_line
 from ...views import TreeView, statistics
 
 _WHOLE_UNITS = {"s": (1e9, "nanoseconds"), "ns": (1.0, "nanoseconds"), "B": (1.0, "bytes")}
+_LARGEST = 2.0**63  # viewers count in 64 bits with a sign
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,15 +42,19 @@ class WeightedStacks:
         """Return exclusive values as whole numbers of `whole_unit`, 0 where nothing was measured.
 
         They add up to the rounded total (method of the largest remainder), and each is less than 1 off.
-        Raises ModelingError for a metric that does not add up, a value that is no weight, or a total of 0.
+        Raises ModelingError for a metric that does not add up, a value that is no weight, or a total beyond 64
+        bits.
         """
         if metric.over_locations == "max":
             raise ModelingError(f"{metric.name} does not add up over call paths: choose another with --metric")
-        scaled = np.nan_to_num(sample.values[metric.name] * _WHOLE_UNITS.get(metric.unit, (1.0,))[0], posinf=np.inf)
-        if (wrong := np.flatnonzero(~((scaled >= 0) & np.isfinite(scaled)))).size:
+        measured = np.nan_to_num(sample.values[metric.name], posinf=np.inf)
+        if (wrong := np.flatnonzero(~((measured >= 0) & np.isfinite(measured)))).size:
             where = one_line(self.tree.label(int(wrong[0])))
-            raise ModelingError(f"{metric.name} of {where} is {scaled[wrong[0]]:g}, and stacks have no such weights")
-        values = scaled.tolist()
+            raise ModelingError(f"{metric.name} of {where} is {measured[wrong[0]]:g}, and stacks have no such weights")
+        scale = _WHOLE_UNITS.get(metric.unit, (1.0,))[0]
+        if math.fsum((measured / _LARGEST * scale).tolist()) >= 1.0:
+            raise ModelingError(f"{metric.name} adds up to more than 2^63, which viewers cannot hold: use hatchet")
+        values = (measured * scale).tolist()
         weights = [math.floor(value) for value in values]
         remainders = [value - weight for value, weight in zip(values, weights, strict=True)]
         largest = sorted(range(len(values)), key=lambda path: -remainders[path])
