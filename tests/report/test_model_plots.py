@@ -50,7 +50,8 @@ def test_curves_intervals_and_points() -> None:
             x = np.asarray(line.get_xdata())
             assert line.get_linestyle() == style
             assert np.allclose(np.asarray(line.get_ydata()), model.evaluate([(p, 256) for p in x]))
-        assert (max(inside.get_xdata()), min(beyond.get_xdata()), max(beyond.get_xdata())) == (16, 16, 64)
+        dashed = np.asarray(beyond.get_xdata())
+        assert (np.asarray(inside.get_xdata()).max(), dashed.min(), dashed.max()) == (16, 16, 64)
         here = experiment.points[:, 1] == 256
         means = mean_over_repetitions(experiment.values["time"][path, here])
         assert np.array_equal(np.asarray(measured.get_ydata()), means[~np.isnan(means)])

@@ -69,6 +69,14 @@ def test_the_weights_add_up_and_none_is_a_unit_off(metric: str) -> None:
     assert weights[-1] == 0
 
 
+def test_sums_are_the_inclusive_values_that_are_shown() -> None:
+    stacks = weighted_stacks(view(), ["bytes_sent"])
+    sums = stacks.inclusive(stacks.weights(stacks.metrics[0], stacks.samples[0]))
+    shown = view().scoped("bytes_sent", "inclusive").mean(axis=1)
+    assert np.allclose(sums, shown, rtol=0, atol=len(REGION))
+    assert stacks.tree.roots == (0, 1)  # main without MPI_Init
+
+
 def test_large_counts_stay_exact() -> None:
     large = TreeView("x", CallTree(REGIONS[:1], REGION[:1], PARENT[:1]), METRICS, {"blocks": np.array([[2.0**62]])})
     stacks = weighted_stacks(large, [])
