@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from html import escape
 from typing import TYPE_CHECKING, Any, Protocol
 
 from .errors import EnvironmentProblem
@@ -56,4 +55,6 @@ def summary_html(title: str, facts: Iterable[tuple[str, str]], metrics: Iterable
 
 
 def _text(text: str) -> str:
+    from html import escape  # only here: every command loads this file
+
     return escape(one_line(text))
