@@ -54,7 +54,7 @@ def as_one(path: Path, command: dict[str, object]) -> dict[str, object]:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(texts), encoding="utf-8")
     words = str(command["command"]).replace(str(command["file"]), str(path))
-    return {**command, "file": str(path), "command": f"{words} -I{PASS}"}
+    return {**command, "file": str(path), "command": words.replace(" -I", f" -I{PASS} -I", 1)}
 
 
 def library(folder: Path, mpicc: str, whole: bool) -> list[tuple[Path, Path]]:

@@ -7,17 +7,22 @@ to after construction.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .errors import ModelingError
 from .mpi_operations import operation_of
+from .notebook import data_frame, summary_html
 from .process_grid import ProcessGrid
+
+if TYPE_CHECKING:
+    import pandas
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -111,6 +116,32 @@ class CallTree:
     def label(self, path: int) -> str:
         """Return the call path as text, regions joined by '->' (the form that Extra-P uses)."""
         return "->".join(self.name(node) for node in self.ancestry(path))
+
+    @cached_property
+    def unique_steps(self) -> tuple[str, ...]:
+        """The displayed name of the last region of every call path, as text that no sibling has.
+
+        Regions that only their linker names tell apart have these in brackets; those that are the same get numbers.
+        """
+        displays = Counter((int(parent), self.name(node)) for node, parent in enumerate(self.parent))
+        taken: Counter[tuple[int, str]] = Counter()
+        steps = []
+        for node, parent in enumerate(self.parent.tolist()):
+            region = self.region_of(node)
+            alone = displays[parent, region.display] == 1
+            text = region.display if alone else f"{region.display} [{region.name}]"
+            taken[parent, text] += 1
+            count = taken[parent, text]
+            steps.append(text if count == 1 else f"{text} #{count}")
+        return tuple(steps)
+
+    @cached_property
+    def unique_labels(self) -> tuple[str, ...]:
+        """Every call path as text: its unique steps joined by '->'."""
+        labels: list[str] = []
+        for step, parent in zip(self.unique_steps, self.parent.tolist(), strict=True):
+            labels.append(f"{labels[parent]}->{step}" if parent >= 0 else step)
+        return tuple(labels)
 
     def key(self, path: int) -> tuple[str, ...]:
         """Return the identity of a call path over all runs: the linker names from the root."""
@@ -254,3 +285,30 @@ class Experiment:
     def inclusive(self, metric: str) -> FloatArray:
         """Return inclusive values of a metric, shape (call paths, configurations, repetitions)."""
         return self.tree.inclusive(self.values[metric], self.metric(metric).over_locations)
+
+    def frame(self, metric: str, inclusive: bool = False) -> pandas.DataFrame:
+        """Return the measured values of a metric as a column, indexed by call path, parameters and repetition.
+
+        Call paths are `tree.unique_labels`, repetitions count from 1. What was not measured has no row.
+        Raises ModelingError for an unknown metric, EnvironmentProblem without pandas.
+        """
+        self.metric(metric)
+        values = self.inclusive(metric) if inclusive else self.values[metric]
+        path, point, repetition = np.nonzero(~np.isnan(values))
+        index = {"callpath": np.array(self.tree.unique_labels, dtype=object)[path]}
+        index |= {name: self.points[point, column] for column, name in enumerate(self.parameters)}
+        return data_frame([*index.items(), ("repetition", repetition + 1)], {metric: values[path, point, repetition]})
+
+    def _repr_html_(self) -> str:
+        facts = [
+            ("call paths", str(len(self.tree))),
+            ("configurations", str(self.configurations)),
+            *([] if self.dedicated.all() else [("oversubscribed", f"{np.count_nonzero(~self.dedicated)} of these")]),
+            *(
+                (name, ", ".join(f"{x:g}" for x in np.unique(x)))
+                for name, x in zip(self.parameters, self.points.T, strict=True)
+            ),
+            ("values", f"{self.over_ranks} over ranks"),
+            *(("note", note) for note in self.notes),
+        ]
+        return summary_html(f"Experiment {self.name}", facts, self.metrics.values())

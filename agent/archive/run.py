@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 from quipu.modeling.errors import ModelingError
 from quipu.modeling.experiment import CallTree, FloatArray, IntArray, Metric
+from quipu.modeling.notebook import data_frame, summary_html
 
 from .metadata import RunMetadata
 from .sketch import Sketches
+
+if TYPE_CHECKING:
+    import pandas
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,3 +124,45 @@ class RunArchive:
     def metrics(self) -> dict[str, Metric]:
         """The metrics of the run by name."""
         return {metric.name: metric for metric in self.metadata.metrics}
+
+    def frame(self, *metrics: str) -> pandas.DataFrame:
+        """Return exclusive values of these metrics, or of all, as columns, indexed by call path, rank and thread.
+
+        Call paths are `tree.unique_labels`; rows are the combinations that occur. Raises ModelingError for an unknown
+        metric and for a run that has statistics only, EnvironmentProblem without pandas.
+        """
+        if self.values is None:
+            raise ModelingError(f"{self.path} has statistics over ranks only: take statistics_frame(METRIC)")
+        chosen = [self._known(name) for name in metrics] or list(self.metrics)
+        paths = np.array(self.tree.unique_labels, dtype=object)[self.values.callpath]
+        index = [("callpath", paths), ("rank", self.values.rank), ("thread", self.values.thread)]
+        return data_frame(index, {name: self.values.metrics[name] for name in chosen})
+
+    def statistics_frame(self, metric: str) -> pandas.DataFrame:
+        """Return the statistics of a metric over ranks (`RankStatistics`) as columns, indexed by call path.
+
+        Raises ModelingError for an unknown metric, EnvironmentProblem without pandas.
+        """
+        found = self.statistics[self._known(metric)]
+        columns = ("ranks", "sum", "min", "max", "mean", "std", "min_rank", "max_rank")
+        paths = np.array(self.tree.unique_labels, dtype=object)
+        return data_frame([("callpath", paths)], {name: getattr(found, name) for name in columns})
+
+    def _known(self, metric: str) -> str:
+        if metric not in self.metrics:
+            raise ModelingError(f"{self.path} has no metric {metric!r}; it has: {', '.join(self.metrics) or 'none'}")
+        return metric
+
+    def _repr_html_(self) -> str:
+        metadata = self.metadata
+        facts = [
+            ("command", shlex.join(metadata.command)),
+            *((name, f"{value:g}") for name, value in metadata.parameters.items()),
+            ("repetition", str(metadata.repetition)),
+            ("ranks", str(metadata.ranks)),
+            ("call paths", str(len(self.tree))),
+            *([] if metadata.seconds is None else [("wall time", f"{metadata.seconds:.3f} s")]),
+            *([("exit code", str(metadata.exit_code))] if metadata.exit_code else []),
+            *(("problem", problem) for problem in metadata.problems),
+        ]
+        return summary_html(f"Run {self.path.name}", facts, metadata.metrics)

@@ -1,48 +1,78 @@
-"""`quipu export`: an experiment in a format of another tool."""
+"""`quipu export`: an experiment, or the call tree of a run, in a format of another tool."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import typer
 from quipu.modeling.errors import UsageError
 
+from .export_stacks import SUFFIXES as STACKS
+from .export_stacks import export_stacks
 from .options import over_ranks_of
 from .output import say, write_own
 
-_SUFFIXES = {"extrap-json": ".json", "extrap-jsonl": ".jsonl"}
+_EXPERIMENTS = {"extrap-json": ".json", "extrap-jsonl": ".jsonl"}
 _OWN = re.compile(r'\s*\{"param(eter)?s": ')
 
 
 def command(
     *,
-    experiment: Path = typer.Argument(..., metavar="EXPERIMENT", help="An experiment: a folder, or a file of Extra-P."),
+    measured: Path = typer.Argument(
+        ..., metavar="EXPERIMENT", help="An experiment (a folder, or a file of Extra-P), or a run."
+    ),
     format_name: str = typer.Option(
         None,
         "--format",
         "-f",
         metavar="FORMAT",
-        help="extrap-json or extrap-jsonl. Default: by the suffix of FILE, else extrap-json.",
+        help="Of an experiment: extrap-json, extrap-jsonl. Of one call tree: folded, speedscope, chrome-trace, pprof, "
+        "hatchet. Default: by the suffix of FILE, else extrap-json.",
     ),
     output: Path = typer.Option(None, "--output", "-o", metavar="FILE", help="Default: the name of the experiment."),
-    inclusive: bool = typer.Option(False, "--inclusive/--exclusive", help="Sums over what a call path calls."),
+    inclusive: bool = typer.Option(
+        None, "--inclusive/--exclusive", help="For Extra-P: sums over what a call path calls."
+    ),
+    metric: list[str] = typer.Option(
+        [], "--metric", "-m", metavar="NAME", help="Of a call tree; repeat or separate by commas. Default: not zero."
+    ),
+    at: list[str] = typer.Option(
+        [], "--at", metavar="NAME=NUMBER,...", help="Whose call tree, of an experiment; default: the last one."
+    ),
+    ranks: bool = typer.Option(False, "--ranks", help="Ranks of a run apart: speedscope, chrome-trace."),
     over_ranks: str = typer.Option("mean", "--over-ranks", metavar="HOW", help="How ranks combine: mean, max, sum."),
     force: bool = typer.Option(False, "--force", help="Write over a file that is no export."),
 ) -> None:
-    """Write an experiment to a file that another tool reads: Extra-P opens both formats with --json.
+    """Write an experiment, or the call tree of a run or configuration, to a file that another tool reads.
 
     \b
     Example: quipu export heat --format extrap-jsonl -o heat.jsonl
+             quipu export heat/p=4,n=100.r1 --format speedscope
+             quipu export heat --at p=4,n=100 --format folded --metric blocks
     """
+    chosen = _format(format_name, output)
+    if chosen in STACKS:
+        if inclusive is not None:
+            raise UsageError(f"--inclusive and --exclusive belong to the formats of Extra-P, not to {chosen}")
+        export_stacks(measured, chosen, output, metrics=metric, at=at, ranks=ranks, over_ranks=over_ranks, force=force)
+        return
+    if given := [name for name, value in (("--metric", metric), ("--at", at), ("--ranks", ranks)) if value]:
+        raise UsageError(f"{', '.join(given)}: a file of --format {chosen} has all metrics and configurations")
+    _export_experiment(measured, chosen, output, bool(inclusive), over_ranks, force)
+
+
+def _export_experiment(
+    source: Path, chosen: str, output: Path | None, inclusive: bool, over_ranks: str, force: bool
+) -> None:
     from quipu.report.formats.extrap import format_json, format_json_lines
     from quipu.report.text import points_text
 
     from .measurements import load
 
-    chosen = _format(format_name, output)
-    data = load(experiment, over_ranks_of(over_ranks))
-    target = Path(f"{data.name}{_SUFFIXES[chosen]}") if output is None else output
+    data = load(source, over_ranks_of(over_ranks))
+    target = Path(f"{data.name}{_EXPERIMENTS[chosen]}") if output is None else output
     written = (format_json if chosen == "extrap-json" else format_json_lines)(data, inclusive)
     write_own(target, written.text, lambda old: _OWN.match(old) is not None, "export of measurements", force)
     if not data.dedicated.all():
@@ -54,8 +84,10 @@ def command(
 
 
 def _format(name: str | None, output: Path | None) -> str:
+    suffixes: Mapping[str, str] = {**STACKS, **_EXPERIMENTS}
     if name is None:
-        return "extrap-jsonl" if output is not None and output.suffix == ".jsonl" else "extrap-json"
-    if name not in _SUFFIXES:
-        raise UsageError(f"--format {name!r}: choose one of {', '.join(_SUFFIXES)}")
+        fits = [] if output is None else [known for known, suffix in suffixes.items() if output.name.endswith(suffix)]
+        return fits[0] if fits else "extrap-json"
+    if name not in suffixes:
+        raise UsageError(f"--format {name!r}: choose one of {', '.join([*_EXPERIMENTS, *STACKS])}")
     return name

@@ -59,7 +59,7 @@ def json_text(data: Any, indent: int | None = None, ascii_only: bool = False) ->
     return printable_json(text)
 
 
-def write_own(path: Path, text: str, is_own: Callable[[str], bool], kind: str, force: bool) -> None:
+def write_own(path: Path, content: str | bytes, is_own: Callable[[str], bool], kind: str, force: bool) -> None:
     """Write a file whole, but over another file only if that is of the same kind, as `is_own` tells, or with force.
 
     Raises UsageError for what `kind` (for people) must not replace, and what `write_whole` raises.
@@ -68,10 +68,10 @@ def write_own(path: Path, text: str, is_own: Callable[[str], bool], kind: str, f
         old = path.read_bytes().decode("utf-8", "replace")
         if old.strip() and not is_own(old):
             raise UsageError(f"{path} exists and is no {kind}: give another name with -o, or --force")
-    write_whole(path, text)
+    write_whole(path, content)
 
 
-def write_whole(path: Path, text: str) -> None:
+def write_whole(path: Path, content: str | bytes) -> None:
     """Write a file that appears whole or not at all; folders above it must exist.
 
     Raises UsageError if the path is a folder or its folder does not exist, OSError (naming the path) if it cannot
@@ -81,9 +81,10 @@ def write_whole(path: Path, text: str) -> None:
         raise UsageError(f"{path} is a folder: give the name of a file")
     if not path.parent.is_dir():
         raise UsageError(f"{path}: the folder {path.parent} does not exist: make it first")
+    data = content if isinstance(content, bytes) else content.encode("utf-8", "replace")
     if path.exists() and not path.is_file():  # a device or a pipe, such as /dev/stdout
         with _naming(path):
-            path.write_text(text, encoding="utf-8", errors="replace")
+            path.write_bytes(data)
         return
     import tempfile  # only here: commands start without it
 
@@ -91,8 +92,8 @@ def write_whole(path: Path, text: str) -> None:
     with _naming(path):
         descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
         try:
-            with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace") as file:
-                file.write(text)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
             Path(temporary).chmod(_mode(target))

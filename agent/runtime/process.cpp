@@ -133,7 +133,8 @@ QUIPU_BARE void parent_after_fork() {
 QUIPU_BARE void child_after_fork() {
     if (active && opened > 0) {
         active = profile.detach();
-        forget_sampling();
+        if (active)
+            forget_sampling();
         keep_one_thread();
         forget_reduction();
         forked = true;

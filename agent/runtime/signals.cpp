@@ -1,5 +1,6 @@
 /* sigaction and signal on their way to the C library, as in threads.cpp: a program that sets a handler for the signal
- * of the samples gets the signal, and samples another one. Programs that are linked statically are not asked. */
+ * of the samples gets the signal, and samples another one. Programs that are linked statically are not asked.
+ * Sanitizers call these before they can watch anything. */
 #include "signals.h"
 
 #include "tree.h"
@@ -22,11 +23,11 @@ void (*give_up)();
 using Sigaction = int (*)(int, const struct sigaction *, struct sigaction *);
 
 #ifdef QUIPU_STATIC
-int real_sigaction(int number, const struct sigaction *action, struct sigaction *old) {
+QUIPU_BARE int real_sigaction(int number, const struct sigaction *action, struct sigaction *old) {
     return sigaction(number, action, old);
 }
 #else
-int real_sigaction(int number, const struct sigaction *action, struct sigaction *old) {
+QUIPU_BARE int real_sigaction(int number, const struct sigaction *action, struct sigaction *old) {
     static Sigaction known;
     Sigaction real = __atomic_load_n(&known, __ATOMIC_RELAXED);
     if (!real) {
@@ -37,7 +38,7 @@ int real_sigaction(int number, const struct sigaction *action, struct sigaction 
 }
 #endif
 
-bool has_no_handler(const struct sigaction &action) {
+QUIPU_BARE bool has_no_handler(const struct sigaction &action) {
     return !(action.sa_flags & SA_SIGINFO) && (action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN);
 }
 
@@ -72,8 +73,8 @@ void when_signal_is_wanted(void (*callback)()) { give_up = callback; }
 #ifndef QUIPU_STATIC
 extern "C" {
 
-__attribute__((visibility("default"))) int sigaction(int number, const struct sigaction *action,
-                                                     struct sigaction *old) noexcept {
+QUIPU_BARE __attribute__((visibility("default"))) int sigaction(int number, const struct sigaction *action,
+                                                                struct sigaction *old) noexcept {
     using namespace quipu;
     if (!taken || number != taken)
         return real_sigaction(number, action, old);
@@ -90,7 +91,7 @@ __attribute__((visibility("default"))) int sigaction(int number, const struct si
     return 0;
 }
 
-__attribute__((visibility("default"))) sighandler_t signal(int number, sighandler_t handler) noexcept {
+QUIPU_BARE __attribute__((visibility("default"))) sighandler_t signal(int number, sighandler_t handler) noexcept {
     struct sigaction action = {}, old = {};
     action.sa_handler = handler;
     action.sa_flags = SA_RESTART;

@@ -84,8 +84,9 @@ def build_models(
     for number, more in enumerate(split_notes(models, shares, far)):
         if more:
             models[number] = replace(models[number], notes=(*models[number].notes, *more))
-    unseen = np.where(certain | ~np.isfinite(variance), 0.0, np.sqrt(np.maximum(variance, 0.0)))
-    return with_hidden_products(models, points, fitted, unseen)
+    if effort:
+        return models
+    return with_hidden_products(models, points, fitted, np.sqrt(np.where(np.isfinite(variance), variance, 0.0)))
 
 
 def median_first(pool: Pool, tables: Tables) -> Pool:

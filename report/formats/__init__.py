@@ -2,6 +2,7 @@
 
 scorep_filter  Score-P filter files (which regions are measured)
 extrap         experiments in the formats of Extra-P, and folders of Cube profiles
+stacks         call trees for viewers of profiles: folded stacks, speedscope, Chrome traces, pprof, Hatchet
 detect         reads an experiment of another tool, whichever format it has
 """
 

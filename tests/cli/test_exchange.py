@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from quipu.agent.cli.export_stacks import SUFFIXES as STACKS
 from quipu.agent.merge.experiment import load_experiment
 from quipu.report.formats.detect import read_experiment
 
@@ -81,12 +82,57 @@ def test_the_suffix_chooses_the_format(quipu_here: Quipu, runs: Path, tmp_path: 
     assert first == {"params": {"p": 4}, "callpath": "main", "metric": "time", "value": [19.0, 19.0]}
 
 
+@pytest.mark.parametrize("chosen", ["folded", "speedscope", "chrome-trace", "pprof", "hatchet"])
+def test_call_trees_for_viewers(chosen: str, quipu_here: Quipu, heat: Path, runs: Path, tmp_path: Path) -> None:
+    name = f"p=4,n=64.r1{STACKS[chosen]}"
+    for _ in range(2):  # over an export there may be another
+        answer = quipu_here("export", heat / "p=4,n=64.r1", "-f", chosen)
+        metrics = "time" if chosen in ("folded", "chrome-trace") else "time, visits, blocks, bytes_sent"
+        metrics += ", comm_size" if chosen == "hatchet" else ""
+        assert (answer.code, answer.out) == (0, "")
+        assert answer.err == f"quipu: wrote {name}: {metrics}; mean over ranks\n"
+    again = quipu_here("export", heat / "p=4,n=64.r1", "-o", f"other{STACKS[chosen]}")
+    assert again.code == 0  # the suffix chooses the format
+    assert (tmp_path / name).read_bytes() == (tmp_path / f"other{STACKS[chosen]}").read_bytes()
+    single = quipu_here("export", runs, "-f", chosen, "--at", "p=8", "-o", "out")
+    assert single.code == 0 and single.err.endswith("wrote out: time; p=8, mean of 2 repetitions\n")
+    assert quipu_here("export", runs, "-f", "extrap-json", "-o", "out").code == 2
+
+
+def test_ranks_and_metrics_of_call_trees(quipu_here: Quipu, heat: Path, tmp_path: Path) -> None:
+    run = heat / "p=4,n=64.r1"
+    assert quipu_here("export", run, "-o", "b.folded", "--metric", "blocks", "--over-ranks", "sum").code == 0
+    blocks = [line.rpartition(" ") for line in (tmp_path / "b.folded").read_text(encoding="utf-8").splitlines()]
+    assert [(stack, int(number)) for stack, _, number in blocks] == [
+        ("main", 48),
+        ("main;sweep", 4 * 30 * 64**3 // 4),
+        ("main;exchange", 160),
+    ]
+    assert quipu_here("export", run, "-o", "r.speedscope.json", "--ranks", "--metric", "blocks").code == 0
+    profiles = json.loads((tmp_path / "r.speedscope.json").read_text(encoding="utf-8"))["profiles"]
+    assert [profile["name"] for profile in profiles] == [f"blocks, rank {rank}" for rank in range(4)]
+    assert {profile["endValue"] for profile in profiles} == {12 + 30 * 64**3 // 4 + 40}
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
         (["export", "nowhere"], 1, "nowhere: there is no such experiment"),
         (["export", "models.json"], 1, "models.json: holds models, not measurements"),
-        (["export", "{runs}", "--format", "cube"], 2, "--format 'cube': choose one of extrap-json, extrap-jsonl"),
+        (
+            ["export", "{runs}", "--format", "cube"],
+            2,
+            "--format 'cube': choose one of extrap-json, extrap-jsonl, folded",
+        ),
+        (["export", "{runs}", "--metric", "time"], 2, "--metric: a file of --format extrap-json has all metrics"),
+        (["export", "{runs}", "-f", "folded", "--at", "p=5"], 2, "--at: this configuration was not measured"),
+        (["export", "{runs}", "-f", "folded", "--metric", "flops"], 1, "has no metric 'flops'; it has: time"),
+        (["export", "{runs}", "-f", "folded", "--metric", "time,visits"], 2, "a file of --format folded has one"),
+        (["export", "{runs}", "-f", "pprof", "--ranks"], 2, "--ranks belongs to --format speedscope and chrome-trace"),
+        (["export", "{runs}", "-f", "speedscope", "--ranks"], 2, "is an experiment: give the folder of one run"),
+        (["export", "{runs}", "-f", "hatchet", "--inclusive"], 2, "belong to the formats of Extra-P, not to hatchet"),
+        (["export", "{runs}", "-f", "pprof", "-o", "precious.txt"], 2, "precious.txt exists and is no export to pprof"),
+        (["export", "{runs}", "-f", "folded", "-o", "precious.txt"], 2, "exists and is no export to folded"),
         (["export", "{runs}", "-o", "precious.txt"], 2, "precious.txt exists and is no export of measurements"),
         (["export", "{runs}", "--over-ranks", "max"], 2, "--over-ranks max: "),
         (["export", "empty"], 1, "empty: holds no run archive"),

@@ -7,13 +7,15 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 import quipu
 from quipu.agent.archive.run import RunArchive
-from quipu.modeling.errors import FormatError, MeasurementError, UsageError
+from quipu.modeling.errors import EnvironmentProblem, FormatError, MeasurementError, ModelingError, UsageError
 from quipu.modeling.experiment import Experiment
 
 from .conftest import Quipu
@@ -60,9 +62,11 @@ def test_what_cannot_be_opened(tmp_path: Path, heat: Path, quipu_here: Quipu) ->
         quipu.open(tmp_path / "broken")
 
 
-def test_the_example_of_the_page(heat: Path, tmp_path: Path) -> None:
-    text = _PAGE.read_text(encoding="utf-8")
-    program, printed = re.findall(r"```(?:python|text)\n(.*?)```", text, re.S)[:2]
+_EXAMPLES = re.findall(r"```python\n(.*?)```.*?```text\n(.*?)```", _PAGE.read_text(encoding="utf-8"), re.S)
+
+
+@pytest.mark.parametrize(("program", "printed"), _EXAMPLES, ids=range(len(_EXAMPLES)))
+def test_the_examples_of_the_page(program: str, printed: str, heat: Path, tmp_path: Path) -> None:
     (tmp_path / "heat").symlink_to(heat)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONIOENCODING": "utf-8"}
     done = subprocess.run(
@@ -70,6 +74,64 @@ def test_the_example_of_the_page(heat: Path, tmp_path: Path) -> None:
     )
     assert done.stderr == ""
     assert done.stdout == printed
+
+
+def test_tables_of_pandas(heat: Path) -> None:
+    experiment = quipu.open(heat)
+    assert isinstance(experiment, Experiment)
+    frame = experiment.frame("blocks")
+    assert frame.index.names == ["callpath", "p", "n", "repetition"] and list(frame.columns) == ["blocks"]
+    assert len(frame) == np.count_nonzero(~np.isnan(experiment.values["blocks"])) == 5 * 25 * 2
+    assert frame.loc[("main->sweep", 4, 64, 1), "blocks"] == 30 * 64**3 // 4
+    inclusive = experiment.frame("blocks", inclusive=True)
+    assert inclusive.loc[("main", 4, 64, 2), "blocks"] == 12 + 30 * 64**3 // 4 + 40
+    with pytest.raises(ModelingError, match="has no metric 'flops'"):
+        experiment.frame("flops")
+    gaps = replace(
+        experiment, values={"blocks": np.where(experiment.points[:, :1] < 3, np.nan, experiment.values["blocks"])}
+    )
+    assert set(gaps.frame("blocks").index.get_level_values("p")) == {4, 8, 16}
+
+    run = quipu.open(heat / "p=4,n=64.r1")
+    assert isinstance(run, RunArchive) and run.values is not None
+    frame = run.frame("blocks", "time")
+    assert frame.index.names == ["callpath", "rank", "thread"] and list(frame.columns) == ["blocks", "time"]
+    assert frame["time"].sum() == pytest.approx(run.values.metrics["time"].sum())
+    assert list(run.frame().columns) == list(run.metrics)
+    statistics = run.statistics_frame("blocks")
+    assert statistics.loc["main->sweep", "sum"] == frame["blocks"].groupby("callpath").sum()["main->sweep"]
+    with pytest.raises(ModelingError, match="has no metric 'flops'; it has: visits, time"):
+        run.frame("flops")
+    few = replace(run, values=None)
+    with pytest.raises(ModelingError, match="statistics over ranks only"):
+        few.frame("blocks")
+    assert few.statistics_frame("blocks").equals(statistics)
+
+
+def test_without_pandas_one_error_names_the_extra(heat: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    experiment = quipu.open(heat)
+    assert isinstance(experiment, Experiment)
+    with pytest.raises(EnvironmentProblem, match=r"pip install 'quipu\[notebook\]'"):
+        experiment.frame("time")
+
+
+def test_what_a_notebook_shows(heat: Path) -> None:
+    experiment, run = quipu.open(heat), quipu.open(heat / "p=4,n=64.r1")
+    assert isinstance(experiment, Experiment) and isinstance(run, RunArchive)
+    hostile = "</table><script>alert(1)</script>\u202e\x1b[31m"
+    for shown in (
+        experiment,
+        run,
+        replace(experiment, name=hostile, notes=(hostile,)),
+        replace(run, path=Path(hostile)),
+    ):
+        page = shown._repr_html_()
+        ElementTree.fromstring(page)
+        assert "<td>blocks</td>" in page and "script>" not in page.replace("script&gt;", "")
+        assert "\u202e" not in page and "\x1b" not in page
+    assert "<th>n</th><td>32, 64, 96, 128, 160</td>" in experiment._repr_html_()
+    assert "<td>mpirun -n 4 ./heat 64</td>" in run._repr_html_()
 
 
 def test_the_package_itself_imports_next_to_nothing() -> None:

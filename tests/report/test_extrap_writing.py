@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from quipu.modeling.errors import ModelingError
 from quipu.modeling.experiment import CallTree, Experiment, Metric, Region
 from quipu.report.formats.extrap import Written, format_json, format_json_lines, parse_json, parse_json_lines
-from quipu.report.formats.extrap.write import unique_labels
 
 from . import real_extrap
 from .planted import planted
@@ -39,9 +38,9 @@ def test_extrap_opens_what_is_written(name: str, write: Callable[..., Written], 
     written = write(experiment)
     path.write_text(written.text, encoding="utf-8")
     theirs = real_extrap.read("json", path)
-    same(experiment, theirs, unique_labels(experiment.tree))
+    same(experiment, theirs, list(experiment.tree.unique_labels))
     assert written.left_out == ()
-    assert rows_of(parse(written.text, path, "heat")) == rows_of(experiment, unique_labels(experiment.tree))
+    assert rows_of(parse(written.text, path, "heat")) == rows_of(experiment, list(experiment.tree.unique_labels))
 
 
 @pytest.mark.parametrize("write", [format_json, format_json_lines])
@@ -94,7 +93,7 @@ def test_what_is_written_reads_back(values: np.ndarray) -> None:
 def test_regions_that_look_alike_get_their_linker_names() -> None:
     regions = (Region("main", "main"), Region("_Z1fi", "f"), Region("_Z1fd", "f"))
     tree = CallTree(regions, np.array([0, 1, 2, 1]), np.array([-1, 0, 0, 1]))
-    assert unique_labels(tree) == ["main", "main->f [_Z1fi]", "main->f [_Z1fd]", "main->f [_Z1fi]->f"]
+    assert list(tree.unique_labels) == ["main", "main->f [_Z1fi]", "main->f [_Z1fd]", "main->f [_Z1fi]->f"]
 
 
 def test_numbers_keep_all_digits_and_whole_points_are_whole() -> None:

@@ -29,6 +29,10 @@ OF_EXPERIMENTS = (
     ("kernels", "--at", "p=64"),
     ("report", "-o", "{out}/report.html"),
     ("export", "-o", "{out}/export.json"),
+    ("export", "-o", "{out}/export.folded"),
+    ("export", "-o", "{out}/export.speedscope.json"),
+    ("export", "-o", "{out}/export.trace.json"),
+    ("export", "-o", "{out}/export.hatchet.json"),
     ("filter", "-o", "{out}/filter"),
 )
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from quipu.modeling.errors import ModelingError
-from quipu.modeling.experiment import CallTree, Experiment, FloatArray
+from quipu.modeling.experiment import Experiment, FloatArray
 
 _MOST_NAMED = 3
 
@@ -58,7 +58,7 @@ class _Table:
                 f"experiment {experiment.name} has no parameters, and Extra-P needs one: measure with --param"
             )
         self.experiment = experiment
-        self.labels = unique_labels(experiment.tree)
+        self.labels = experiment.tree.unique_labels
         self.values: dict[str, FloatArray] = {
             name: experiment.inclusive(name) if inclusive else experiment.values[name] for name in experiment.values
         }
@@ -97,21 +97,3 @@ class _Table:
 
 def _whole(value: float) -> float:
     return int(value) if value.is_integer() and abs(value) < 2**53 else value
-
-
-def unique_labels(tree: CallTree) -> list[str]:
-    """Return the call paths as text; regions that only their linker names tell apart have these in brackets."""
-    taken: dict[tuple[int, str], int] = {}
-    steps: list[str] = []
-    labels: list[str] = []
-    displays: dict[tuple[int, str], int] = {}
-    for node in range(len(tree)):
-        key = (int(tree.parent[node]), tree.name(node))
-        displays[key] = displays.get(key, 0) + 1
-    for node in range(len(tree)):
-        parent, region = int(tree.parent[node]), tree.region_of(node)
-        text = region.display if displays[parent, region.display] == 1 else f"{region.display} [{region.name}]"
-        count = taken[parent, text] = taken.get((parent, text), 0) + 1
-        steps.append(text if count == 1 else f"{text} #{count}")
-        labels.append(f"{labels[parent]}->{steps[node]}" if parent >= 0 else steps[node])
-    return labels

@@ -1,0 +1,97 @@
+"""What `quipu export` writes for viewers of profiles: the call tree of a run, or of one configuration."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from quipu.modeling.errors import UsageError
+
+from .measurements import is_of_others, is_run, load
+from .options import over_ranks_of, parse_assignments, split_names
+from .output import json_text, say, write_own
+
+if TYPE_CHECKING:
+    from quipu.report.views import TreeView
+
+SUFFIXES = {
+    "folded": ".folded",
+    "speedscope": ".speedscope.json",
+    "chrome-trace": ".trace.json",
+    "pprof": ".pb.gz",
+    "hatchet": ".hatchet.json",
+}
+# How a file of each format begins, or all of it: over such another may be written.
+_OWN = {
+    "folded": re.compile(r"(?:[^\n]+ [0-9]+\n)+\Z"),
+    "speedscope": re.compile(r'\{"exporter": "quipu"'),
+    "chrome-trace": re.compile(r'\{"otherData": \{"exporter": "quipu"'),
+    "pprof": re.compile("\x1f.\x08\x08.{6}quipu\x00", re.DOTALL),
+    "hatchet": re.compile(r'\[\{"frame": \{"name": '),
+}
+_OF_ONE_METRIC = ("folded", "chrome-trace")
+_OF_RANKS = ("speedscope", "chrome-trace")
+
+
+def export_stacks(
+    source: Path,
+    chosen: str,
+    output: Path | None,
+    *,
+    metrics: Sequence[str],
+    at: Sequence[str],
+    ranks: bool,
+    over_ranks: str,
+    force: bool,
+) -> None:
+    """Write the call tree of a run or of a configuration. Raises UsageError for options that do not fit the format."""
+    from quipu.report.formats import stacks
+
+    names = split_names(metrics)
+    if len(names) > 1 and chosen in _OF_ONE_METRIC:
+        raise UsageError(f"--metric {', '.join(names)}: a file of --format {chosen} has one metric")
+    if ranks and chosen not in _OF_RANKS:
+        raise UsageError(f"--ranks belongs to --format {' and '.join(_OF_RANKS)}, not to {chosen}")
+    name, view, samples = _view(source, at, ranks, over_ranks)
+    weighted = stacks.weighted_stacks(view, names, samples)
+    if not names and chosen != "hatchet":
+        weighted = weighted.adding_up(only_first=chosen in _OF_ONE_METRIC)
+    writers = {
+        "folded": stacks.folded,
+        "speedscope": stacks.speedscope,
+        "chrome-trace": stacks.chrome_trace,
+        "pprof": stacks.pprof,
+        "hatchet": stacks.hatchet,
+    }
+    written = writers[chosen](weighted)
+    target = Path(f"{name}{SUFFIXES[chosen]}") if output is None else output
+    content = written if isinstance(written, str | bytes) else json_text(written) + "\n"
+    own = _OWN[chosen]
+    write_own(target, content, lambda old: own.match(old) is not None, f"export to {chosen}", force)
+    if view.oversubscribed:
+        say("oversubscribed (more ranks than processors), which the file cannot say")
+    shown = dict(view.facts).get("shown") or dict(view.facts)["values"]
+    say(f"wrote {target}: {', '.join(metric.name for metric in weighted.metrics)}; {shown}")
+
+
+def _view(source: Path, at: Sequence[str], ranks: bool, over_ranks: str) -> tuple[str, TreeView, list[str]]:
+    """Return a name, the call tree, and the names of its samples if ranks are to be kept apart."""
+    from quipu.report.tree_views import experiment_view, run_tree_view
+
+    over = over_ranks_of(over_ranks)
+    if source.is_dir() and not is_of_others(source) and is_run(source):
+        if at:
+            raise UsageError("--at chooses a configuration of an experiment, but this folder is one run")
+        from ..archive.read import read_archive
+
+        run = read_archive(source)
+        if ranks and run.values is None:
+            raise UsageError(f"--ranks: {source} has statistics over ranks only (see `quipu run --rank-columns`)")
+        numbers = sorted(set(run.values.rank.tolist())) if ranks and run.values is not None else []
+        return source.resolve().name, run_tree_view(run, over), [f"rank {number}" for number in numbers]
+    experiment = load(source, over)
+    if ranks:
+        raise UsageError(f"--ranks: {source} is an experiment: give the folder of one run in it")
+    return experiment.name, experiment_view(experiment, parse_assignments("--at", at)), []

@@ -1,0 +1,60 @@
+"""What a notebook shows of measurements: tables of pandas, and a summary in HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from .errors import EnvironmentProblem
+from .printable import one_line
+
+if TYPE_CHECKING:
+    import pandas
+    from numpy.typing import NDArray
+
+
+class Described(Protocol):
+    """A metric, as far as a summary names it."""
+
+    @property
+    def name(self) -> str: ...  # noqa: D102
+    @property
+    def unit(self) -> str: ...  # noqa: D102
+    @property
+    def kind(self) -> str: ...  # noqa: D102
+    @property
+    def description(self) -> str: ...  # noqa: D102
+
+
+def data_frame(index: Sequence[tuple[str, NDArray[Any]]], columns: Mapping[str, NDArray[Any]]) -> pandas.DataFrame:
+    """Return columns of shape (rows,) with the levels of their index. Raises EnvironmentProblem without pandas."""
+    try:
+        import pandas
+    except ImportError as error:
+        raise EnvironmentProblem("tables of pandas need it: pip install 'quipu[notebook]'") from error
+    names = [name for name, _ in index]
+    if len(index) == 1:
+        return pandas.DataFrame(dict(columns), index=pandas.Index(index[0][1], name=names[0]))
+    return pandas.DataFrame(dict(columns), index=pandas.MultiIndex.from_arrays([x for _, x in index], names=names))
+
+
+def summary_html(title: str, facts: Iterable[tuple[str, str]], metrics: Iterable[Described]) -> str:
+    """Return a title, (label, text) pairs and metrics as HTML, in which names are text and nothing else."""
+    head = "".join(f"<tr><th>{_text(label)}</th><td>{_text(text)}</td></tr>" for label, text in facts)
+    rows = "".join(
+        "<tr>"
+        + "".join(f"<td>{_text(text)}</td>" for text in (one.name, one.unit, one.kind, one.description))
+        + "</tr>"
+        for one in metrics
+    )
+    columns = "".join(f"<th>{name}</th>" for name in ("metric", "unit", "kind", "what it is"))
+    return (
+        f"<div><strong>{_text(title)}</strong><table>{head}</table>"
+        f"<table><thead><tr>{columns}</tr></thead><tbody>{rows}</tbody></table></div>"
+    )
+
+
+def _text(text: str) -> str:
+    from html import escape  # only here: every command loads this file
+
+    return escape(one_line(text))

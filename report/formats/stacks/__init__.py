@@ -1,0 +1,16 @@
+"""Writers of call stacks with weights, for viewers of profiles: a call tree of one run or one configuration.
+
+weighted: what all of them are made from. folded, speedscope, chrome_trace, pprof, hatchet: text, bytes or data for
+JSON.
+"""
+
+from __future__ import annotations
+
+from .chrome_trace import chrome_trace
+from .folded import folded
+from .hatchet import hatchet
+from .pprof import pprof
+from .speedscope import speedscope
+from .weighted import WeightedStacks, weighted_stacks
+
+__all__ = ["WeightedStacks", "chrome_trace", "folded", "hatchet", "pprof", "speedscope", "weighted_stacks"]

@@ -1,0 +1,54 @@
+"""Call trees as events of the Trace Event Format, which Perfetto and chrome://tracing show: a summary, no time line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .weighted import WeightedStacks, whole_unit
+
+_SUMMARY = "Widths are inclusive values and positions mean nothing: a summary of the call tree, not a time line."
+
+
+def chrome_trace(stacks: WeightedStacks) -> dict[str, Any]:
+    """Return a complete event per call path, as long as the first metric's inclusive value, inside of its caller.
+
+    Every sample is a process of its own. One nanosecond of time is one of the trace; of other metrics, 1 is 1 µs.
+    """
+    metric = stacks.metrics[0]
+    events: list[dict[str, Any]] = []
+    for number, sample in enumerate(stacks.samples):
+        named = {"ph": "M", "pid": number, "tid": 0}
+        events.append({**named, "name": "process_name", "args": {"name": f"{metric.name}, {sample.name}"}})
+        events += _events(stacks, stacks.weights(metric, sample), number)
+    return {
+        "otherData": {"exporter": "quipu", "title": stacks.title, "metric": metric.name, "note": _SUMMARY},
+        "displayTimeUnit": "ns" if whole_unit(stacks.metrics[0]) == "nanoseconds" else "ms",
+        "traceEvents": events,
+    }
+
+
+def _events(stacks: WeightedStacks, weights: list[int], process: int) -> list[dict[str, Any]]:
+    tree, inclusive = stacks.tree, stacks.inclusive(weights)
+    microseconds = 1000 if whole_unit(stacks.metrics[0]) == "nanoseconds" else 1
+    free = [0] * (len(tree) + 1)  # where the next callee begins; the last is for roots, whose parent is -1
+    found = []
+    for node, parent in enumerate(tree.parent.tolist()):
+        start = free[node] = free[parent]
+        free[parent] += inclusive[node]
+        if not inclusive[node]:
+            continue
+        region = tree.region_of(node)
+        found.append(
+            {
+                "ph": "X",
+                "name": region.display,
+                "cat": region.kind.name.lower(),
+                "ts": start / microseconds,
+                "dur": inclusive[node] / microseconds,
+                "pid": process,
+                "tid": 0,
+                "args": {"exclusive": weights[node], "inclusive": inclusive[node], "linker name": region.name}
+                | ({"file": region.file, "line": region.line} if region.file else {}),
+            }
+        )
+    return sorted(found, key=lambda event: event["ts"])  # callers stay before callees that begin with them

@@ -1,0 +1,23 @@
+"""Folded stacks, one line each: what flamegraph.pl, inferno and speedscope read."""
+
+from __future__ import annotations
+
+from quipu.modeling.printable import one_line
+
+from .weighted import WeightedStacks
+
+
+def folded(stacks: WeightedStacks) -> str:
+    """Return the exclusive values of the first metric as lines `main;solve;MPI_Allreduce 1234`.
+
+    A semicolon in a name becomes a colon, a line break and what could steer a terminal a question mark.
+    """
+    steps = [one_line(step).replace(";", ":").strip() or "?" for step in stacks.tree.unique_steps]
+    lines: list[str] = []
+    texts: list[str] = []
+    for node, weight in enumerate(stacks.weights(stacks.metrics[0], stacks.samples[0])):
+        parent = int(stacks.tree.parent[node])
+        texts.append(f"{texts[parent]};{steps[node]}" if parent >= 0 else steps[node])
+        if weight:
+            lines.append(f"{texts[node]} {weight}\n")
+    return "".join(lines)

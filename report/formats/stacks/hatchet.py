@@ -1,0 +1,43 @@
+"""Call trees as literals of Hatchet: `hatchet.GraphFrame.from_literal(json.load(file))`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from quipu.modeling.errors import ModelingError
+
+from .weighted import WeightedStacks
+
+# json reads and writes nested values by recursion, of which Python allows 1000; a call path takes two levels.
+_DEEPEST = 400
+_NO_METRICS = ("name", "node", "_hatchet_nid")  # columns and keys that have a meaning of their own
+
+
+def hatchet(stacks: WeightedStacks) -> list[dict[str, Any]]:
+    """Return the roots with all below them: exclusive values as `time`, inclusive ones as `time (inc)`.
+
+    What was not measured is null. Raises ModelingError for call paths too deep for JSON.
+    """
+    tree, sample = stacks.tree, stacks.samples[0]
+    if (levels := int(tree.depth.max(initial=0)) + 1) > _DEEPEST:
+        raise ModelingError(f"call paths of {levels} levels: readers of JSON take at most {_DEEPEST}; use folded")
+    columns: dict[str, list[float]] = {}
+    for metric in stacks.metrics:
+        exclusive = sample.values[metric.name]
+        name = f"metric {metric.name}" if metric.name in _NO_METRICS else metric.name
+        columns[name] = exclusive.tolist()
+        columns[f"{name} (inc)"] = tree.inclusive(exclusive, metric.over_locations).tolist()
+    nodes: list[dict[str, Any]] = []
+    roots: list[dict[str, Any]] = []
+    for node, parent in enumerate(tree.parent.tolist()):
+        region = tree.region_of(node)
+        described = {
+            "frame": {"name": region.display or "?", "type": region.kind.name.lower(), "linker_name": region.name}
+            | ({"file": region.file, "line": region.line} if region.file else {}),
+            "metrics": {name: None if math.isnan(column[node]) else column[node] for name, column in columns.items()},
+            "children": [],
+        }
+        (roots if parent < 0 else nodes[parent]["children"]).append(described)
+        nodes.append(described)
+    return roots

@@ -1,0 +1,118 @@
+"""Call paths with what was measured at each: what all formats of stacks are made from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from quipu.modeling.errors import ModelingError
+from quipu.modeling.experiment import CallTree, FloatArray, Metric
+from quipu.modeling.printable import one_line
+
+from ...views import TreeView, statistics
+
+_WHOLE_UNITS = {"s": (1e9, "nanoseconds"), "ns": (1.0, "nanoseconds"), "B": (1.0, "bytes")}
+_LARGEST = 2.0**63  # viewers count in 64 bits with a sign
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Exclusive values of one rank, or of all in one: per metric shape (call paths,), NaN where not measured."""
+
+    name: str
+    values: Mapping[str, FloatArray]
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedStacks:
+    """The call paths of a run or a configuration, with values of one or several samples.
+
+    tree: the start and the end of MPI are roots in it, so that the sum over a call path and all below it is its
+    inclusive value.
+    """
+
+    title: str
+    tree: CallTree
+    metrics: tuple[Metric, ...]
+    samples: tuple[Sample, ...]
+
+    def weights(self, metric: Metric, sample: Sample) -> list[int]:
+        """Return exclusive values as whole numbers of `whole_unit`, 0 where nothing was measured.
+
+        They add up to the rounded total (method of the largest remainder), and each is less than 1 off.
+        Raises ModelingError for a metric that does not add up, a value that is no weight, or a total beyond 64
+        bits.
+        """
+        if metric.over_locations == "max":
+            raise ModelingError(f"{metric.name} does not add up over call paths: choose another with --metric")
+        measured = np.nan_to_num(sample.values[metric.name], posinf=np.inf)
+        if (wrong := np.flatnonzero(~((measured >= 0) & np.isfinite(measured)))).size:
+            where = one_line(self.tree.label(int(wrong[0])))
+            raise ModelingError(f"{metric.name} of {where} is {measured[wrong[0]]:g}, and stacks have no such weights")
+        scale = _WHOLE_UNITS.get(metric.unit, (1.0,))[0]
+        if math.fsum((measured / _LARGEST * scale).tolist()) >= 1.0:
+            raise ModelingError(f"{metric.name} adds up to more than 2^63, which viewers cannot hold: use hatchet")
+        values = (measured * scale).tolist()
+        weights = [math.floor(value) for value in values]
+        remainders = [value - weight for value, weight in zip(values, weights, strict=True)]
+        largest = sorted(range(len(values)), key=lambda path: -remainders[path])
+        for path in largest[: round(math.fsum(remainders))]:
+            weights[path] += 1
+        return weights
+
+    def adding_up(self, only_first: bool) -> WeightedStacks:
+        """Return the same with the metrics that add up over call paths, or the first of these; all if there is none."""
+        found = tuple(metric for metric in self.metrics if metric.over_locations == "sum") or self.metrics
+        return replace(self, metrics=found[:1] if only_first else found)
+
+    def inclusive(self, weights: Sequence[int]) -> list[int]:
+        """Return the sums of weights over every call path and all below it."""
+        sums = list(weights)
+        for node in range(len(self.tree) - 1, -1, -1):
+            if (parent := int(self.tree.parent[node])) >= 0:
+                sums[parent] += sums[node]
+        return sums
+
+    @property
+    def chains(self) -> list[tuple[int, ...]]:
+        """The regions of every call path from its root, as indices into `tree.regions`."""
+        chains: list[tuple[int, ...]] = []
+        for parent, region in zip(self.tree.parent.tolist(), self.tree.region.tolist(), strict=True):
+            chains.append((*chains[parent], region) if parent >= 0 else (region,))
+        return chains
+
+
+def whole_unit(metric: Metric) -> str:
+    """Return the unit of weights: times are nanoseconds; empty for numbers of something."""
+    return _WHOLE_UNITS.get(metric.unit, (1.0, "" if metric.unit == "1" else metric.unit))[1]
+
+
+def weighted_stacks(view: TreeView, metrics: Sequence[str], samples: Sequence[str] = ()) -> WeightedStacks:
+    """Return the call paths of a view with values of these metrics, or of all that are not 0 everywhere.
+
+    Without metrics those that add up come first, time before the others. samples: names of the samples of the view to
+    keep them apart; else they become one.
+    Raises ModelingError for an unknown metric, or if there is nothing that is not 0.
+    """
+    chosen = [view.metric(name) for name in metrics] or sorted(
+        (view.metrics[name] for name, values in view.values.items() if np.any(np.nan_to_num(values))),
+        key=lambda metric: (metric.over_locations == "max", metric.name != "time"),
+    )
+    if not any(np.any(np.nan_to_num(view.values[metric.name])) for metric in chosen):
+        what = ", ".join(metric.name for metric in chosen) or "every metric"
+        raise ModelingError(f"{view.title}: {what} is 0 at all call paths, so that there is nothing to write")
+    if samples:
+        parts = [{metric.name: view.values[metric.name][:, at] for metric in chosen} for at in range(len(samples))]
+    else:
+        samples = (f"{view.over} over {view.samples}",)
+        parts = [{metric.name: statistics(view.values[metric.name], view.over).value for metric in chosen}]
+    named = tuple(Sample(name, values) for name, values in zip(samples, parts, strict=True))
+    return WeightedStacks(view.title, _apart(view.tree), tuple(chosen), named)
+
+
+def _apart(tree: CallTree) -> CallTree:
+    """Return the tree with the start and the end of MPI as roots."""
+    below = (tree.parent >= 0) & tree.start_and_end & ~tree.start_and_end[tree.parent]
+    return CallTree(tree.regions, tree.region, np.where(below, -1, tree.parent))
