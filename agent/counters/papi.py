@@ -5,14 +5,13 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Mapping, Sequence
 from functools import cache
-from pathlib import Path
 
 from quipu.modeling.counters import COUNTERS
-from quipu.modeling.experiment import CallTree, Metric
+from quipu.modeling.experiment import Metric
 
 from .processors import SAMPLED
-from .sampling import described, metric_of, request
-from .source import Counted, CounterSource, Wanted
+from .sampling import SampledSource, metric_of, request
+from .source import Wanted
 
 _LIBRARIES = ("libpapi.so.7.0", "libpapi.so.7", "libpapi.so.6.0", "libpapi.so.5.7", "libpapi.so")
 _VERSIONS = (7 << 24, 6 << 24, 5 << 24)  # PAPI_VERSION_NUMBER(major, 0, 0, 0)
@@ -33,7 +32,7 @@ _KERNEL: Mapping[str, tuple[str, ...]] = {
 }
 
 
-class Papi(CounterSource):
+class Papi(SampledSource):
     """Preset events of PAPI, and native ones by their names."""
 
     name = "papi"
@@ -64,13 +63,6 @@ class Papi(CounterSource):
             if name not in SAMPLED
         }
         return {"QUIPU_COUNTERS": request(counters)}
-
-    def collect(
-        self, raw: Path, tree: CallTree, wanted: Wanted, attributes: Sequence[Mapping[str, str]] = ()
-    ) -> Counted:
-        """Return how was counted; the counts themselves are metrics of the profiles."""
-        facts, problems = described(attributes)
-        return Counted((), (), {}, {"source": self.name, **facts}, tuple(problems))
 
 
 def _terms(name: str) -> tuple[str, ...]:

@@ -6,18 +6,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from quipu.modeling.counters import COUNTERS
-from quipu.modeling.experiment import CallTree, Metric
+from quipu.modeling.experiment import Metric
 
 from .kernel_events import refused
 from .libpfm import Encoding, encode
-from .processors import GENERIC, SAMPLED, SOFTWARE, processor_of, terms_of
-from .sampling import described, metric_of, request
-from .source import Counted, CounterSource, Wanted
+from .processors import GENERIC, SAMPLED, SOFTWARE, Processor, processor_of, terms_of
+from .sampling import SampledSource, metric_of, request
+from .source import Wanted
 
 _CPUINFO = Path("/proc/cpuinfo")
 
 
-class Perf(CounterSource):
+class Perf(SampledSource):
     """Events of the kernel, of this processor, and those that libpfm4 knows by name."""
 
     name = "perf"
@@ -53,26 +53,18 @@ class Perf(CounterSource):
                 ]
         return {"QUIPU_COUNTERS": request(counters)}
 
-    def collect(
-        self, raw: Path, tree: CallTree, wanted: Wanted, attributes: Sequence[Mapping[str, str]] = ()
-    ) -> Counted:
-        """Return how was counted; the counts themselves are metrics of the profiles."""
-        facts, problems = described(attributes)
-        return Counted((), (), {}, {"source": self.name, **facts}, tuple(problems))
+    def _processor(self) -> Processor | None:
+        try:
+            return processor_of(self._cpuinfo.read_text(encoding="utf-8", errors="replace"))
+        except OSError:
+            return None
 
     def _hardware(self) -> tuple[str, ...]:
-        try:
-            processor = processor_of(self._cpuinfo.read_text(encoding="utf-8", errors="replace"))
-        except OSError:
-            processor = None
+        processor = self._processor()
         return (*GENERIC, *(processor.counters if processor is not None else ()))
 
     def _terms(self, name: str) -> tuple[str | Encoding, ...]:
-        try:
-            processor = processor_of(self._cpuinfo.read_text(encoding="utf-8", errors="replace"))
-        except OSError:
-            processor = None
-        return terms_of(name, processor) or (name,)
+        return terms_of(name, self._processor()) or (name,)
 
     def _encoded(self, name: str) -> tuple[str | Encoding, ...]:
         """Return numbers of events, "-" before one that is taken off; the reason for one that has none."""

@@ -4,15 +4,29 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from quipu.modeling.counters import COUNTERS
-from quipu.modeling.experiment import Metric
+from quipu.modeling.experiment import CallTree, Metric
+
+from .source import Counted, CounterSource, Wanted
 
 RATE = 1000
 """Samples per second of processor time."""
 
 HIGHEST_RATE = 10_000
+
+
+class SampledSource(CounterSource):
+    """A source whose counts the runtime adds to the metrics of the profiles while the program runs."""
+
+    def collect(
+        self, raw: Path, tree: CallTree, wanted: Wanted, attributes: Sequence[Mapping[str, str]] = ()
+    ) -> Counted:
+        """Return how was counted; the counts themselves are metrics of the profiles."""
+        facts, problems = described(attributes)
+        return Counted((), (), {}, {"source": self.name, **facts}, tuple(problems))
 
 
 def metric_of(event: str) -> Metric:

@@ -7,7 +7,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from quipu.agent.counters.papi import library as papi_library
 
 from .conftest import Measured, Workshop
 from .sampled_programs import GUESTS, built
@@ -167,7 +166,6 @@ def test_instructions_of_the_processor(workshop: Workshop, tmp_path: Path) -> No
     assert run.tree["main",]["cpu_cycles"] > 5e7
 
 
-@pytest.mark.skipif(isinstance(papi_library(), str), reason="PAPI is not installed")
 def test_papi_counts_page_faults(workshop: Workshop, tmp_path: Path) -> None:
     body = """int main(void) {
         static char memory[1 << 24];
