@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,8 +120,8 @@ class Decomposition:
             before = loss
             roots = None
             if robust:
-                scale = HUBER * 1.4826 * float(np.median(residual)) + 1e-12
-                roots = np.sqrt(1.0 / np.maximum(1.0, residual / np.float32(scale)))
+                scale = huber_scale(residual)
+                roots = huber_roots(residual, scale)
             self.loss = _loss(residual, scale)
             self._update(modes, rows, penalty, values, after, roots)
             plain = self.factors
@@ -146,8 +147,8 @@ class Decomposition:
                     if other != number:
                         others *= basis.at(self.factors[other])
                 residual = np.abs(rows.target - (others * rows.bases[number].at(self.factors[number])).sum(axis=1))
-                scale = HUBER * 1.4826 * float(np.median(residual)) + 1e-12
-                roots = np.sqrt(1.0 / np.maximum(1.0, residual / np.float32(scale)))
+                scale = huber_scale(residual)
+                roots = huber_roots(residual, scale)
                 gram = gram + rows.bases[number].normal(others, roots)
                 right = right + rows.bases[number].transposed @ (others * (rows.target * roots**2)[:, None])
             self.factors[number] = solve_mode(
@@ -173,6 +174,16 @@ class Decomposition:
             values[number] = basis.at(factors[number])
             before = values[number] if before is None else before * values[number]
         self.factors = balanced(factors)
+
+
+def huber_scale(residual: NDArray[Any]) -> float:
+    """Return the absolute residual above which rows count linearly: `HUBER` robust standard deviations."""
+    return HUBER * 1.4826 * float(np.median(residual)) + 1e-12
+
+
+def huber_roots(residual: NDArray[Any], scale: float) -> NDArray[Any]:
+    """Return the square roots of the weights of rows with these absolute residuals."""
+    return np.asarray(np.sqrt(1.0 / np.maximum(1.0, residual / residual.dtype.type(scale))))
 
 
 def solve_mode(mode: Mode, gram: FloatArray, right: FloatArray, penalty: Penalty, count: int) -> FloatArray:

@@ -16,7 +16,7 @@ from .intervals import spread_of
 from .modes import IntArray, Mode, modes_of
 from .positive import PositiveFactors, fit_positive
 from .selection import RANKS, RATE, START, SWEEPS, Budget, Candidate, Search, Step
-from .trend import choose_trend
+from .trend import FORMS, choose_trend
 
 SEARCH_ROWS = 12_000
 """Rows that hyper-parameters are chosen with; the model is then fitted to all."""
@@ -29,7 +29,9 @@ FINAL_SWEEPS = 25
 LEAST_ROWS = 12
 """Fewer rows are fitted without a choice of hyper-parameters."""
 LOSSES = ("log", "mlogq2")
-EXTRAPOLATIONS = ("auto", "hold", "linear", "powers")
+EXTRAPOLATIONS = ("auto", *FORMS)
+MOST_LOG = 700.0
+"""Largest absolute logarithm of a time, far outside of the data: exp of it is still a number."""
 
 
 class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -46,7 +48,8 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     loss : "log": squared error of the logarithm, robust; "mlogq2": positive factors of the time itself, by an
         interior-point Newton method (Hutter and Solomonik, SC '23, 5.3).
     extrapolation : how the model goes on outside of the measured values: "hold" the outermost value, "linear" in
-        logarithms, a sum of "powers" with positive coefficients; "auto": chosen by rows near the edge.
+        logarithms, or so but "damped", a sum of "powers" with positive coefficients; "auto": chosen by rows near the
+        edge.
     time_budget : seconds of a slow core that the choice may take, counted as work, not on a clock.
     max_bytes : largest size of the stored model.
     random_state : seed of the starting factors and of the held-out rows.
@@ -190,7 +193,7 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 result[moved] = self.positive_.logs(self.modes_, x[moved])
             else:
                 result[moved] += self.trend_.step(inside[moved], x[moved])
-        return result
+        return np.clip(result, -MOST_LOG, MOST_LOG)
 
     def _inside(self, x: FloatArray) -> FloatArray:
         if self.positive_ is not None:

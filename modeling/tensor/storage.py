@@ -22,6 +22,7 @@ from .intervals import Spread
 from .model import TensorModel
 from .modes import Mode
 from .positive import PositiveFactors
+from .powers import Powers
 from .trend import Form, Trend
 
 KIND, VERSION = "quipu tensor model", 1
@@ -81,8 +82,10 @@ def stored(model: ColumnModel) -> tuple[dict[str, Any], bytes]:
         arrays[f"spread_knots{number}"], arrays[f"spread{number}"] = mode.knots, part
     arrays["scores"] = _thinned(fitted.spread_.scores)
     trend = fitted.trend_
-    for name in ("slopes", "exponents", "coefficients", "errors", "distances"):
+    for name in ("slopes", "reaches", "errors", "distances"):
         arrays[f"trend_{name}"] = getattr(trend, name)
+    for name in ("lows", "exponents", "logarithms", "coefficients"):
+        arrays[f"trend_{name}"] = getattr(trend.powers, name)
     file = io.BytesIO()
     single = {
         name: array.astype(np.float32) if name.startswith(("factor", "positive", "spread", "scores")) else array
@@ -100,7 +103,9 @@ def stored(model: ColumnModel) -> tuple[dict[str, Any], bytes]:
         {name: list(levels) for name, levels in model.levels.items()},
         [_mode_document(mode) for mode in fitted.modes_],
         [_mode_document(mode) for mode in fitted.spread_.modes],
-        _TrendDocument(list(trend.columns), [*map(bool, trend.logarithmic)], list(trend.forms), list(trend.powers)),
+        _TrendDocument(
+            list(trend.columns), [*map(bool, trend.logarithmic)], list(trend.forms), list(trend.powers.columns)
+        ),
         fitted.rank_,
         fitted.penalty_.ridge,
         fitted.penalty_.smoothness,
@@ -160,9 +165,9 @@ class _Arrays:
     def __init__(self, arrays: Mapping[str, FloatArray], source: object) -> None:
         self._arrays, self._source = arrays, source
 
-    def of(self, name: str, shape: tuple[int, ...]) -> FloatArray:
-        """Return an array of this shape; -1: any size."""
-        array = self._arrays.get(name)
+    def of(self, name: str, shape: tuple[int, ...], default: FloatArray | None = None) -> FloatArray:
+        """Return an array of this shape; -1: any size. default: for files of versions that did not have the array."""
+        array = self._arrays.get(name, default)
         if array is None:
             raise FormatError(self._source, f"has no array {name!r} in its .npz: fit the model again")
         fits = array.ndim == len(shape) and all(
@@ -192,17 +197,28 @@ def _trend(read: _TrendDocument, arrays: _Arrays, width: int, source: object) ->
     ):
         raise FormatError(source, "trend: an entry for each of its columns is needed")
     coefficients = arrays.of("trend_coefficients", (-1,))
-    exponents = arrays.of("trend_exponents", (-1, -1))
-    if len(coefficients) and exponents.shape != (len(coefficients), len(read.powers)):
-        raise FormatError(source, "array 'trend_exponents' in its .npz has another shape")
+    shape = (len(coefficients), len(read.powers))
+    powers = Powers()
+    if len(coefficients):
+        powers = Powers(
+            tuple(read.powers),
+            arrays.of("trend_lows", shape[1:], np.ones(shape[1])),
+            arrays.of("trend_exponents", shape),
+            arrays.of("trend_logarithms", shape, np.zeros(shape)),
+            coefficients,
+        )
+        if not (powers.lows > 0).all() or not (coefficients > 0).all():
+            raise FormatError(source, "trend: coefficients and least values must be positive")
+    reaches = arrays.of("trend_reaches", (count,), np.ones(count))
+    if not (reaches > 0).all():
+        raise FormatError(source, "trend: reaches must be positive")
     return Trend(
         tuple(read.columns),
         tuple(read.logarithmic),
         tuple(read.forms),
         arrays.of("trend_slopes", (count, 2)),
-        tuple(read.powers),
-        exponents,
-        coefficients,
+        reaches,
+        powers,
         arrays.of("trend_errors", (count,)),
         arrays.of("trend_distances", (count,)),
     )

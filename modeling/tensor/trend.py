@@ -1,38 +1,40 @@
 """How a model goes on outside of the measured values.
 
 The logarithm outside is that at the nearest measured value plus the change of a trend between the two. Trends: none; a
-log-linear continuation of each mode (rank one, as the paper's rank-one factorization of each factor, with the slope of
-its outer part); a sum of products of powers with positive coefficients, which tends to the fastest growing product. The
-one that predicts the outermost measured rows best from the others is taken, for each parameter.
+power law of each parameter (rank one, as the paper's rank-one factorization of each factor, with the slope of its outer
+part), also damped, as the damped trend of Gardner and McKenzie ("Forecasting trends in time series", 1985): its slope
+falls off exponentially; a sum of products of powers (`powers.py`). The one that predicts the outermost measured rows
+best from the others is taken, for each parameter.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import product
 from typing import Literal
 
 import numpy as np
-from scipy.optimize import nnls
 
 from ..experiment import FloatArray
-from .als import Decomposition, Penalty, Rows, started
+from .als import Decomposition, Penalty, Rows, huber_roots, huber_scale, started
 from .modes import IntArray, Mode, modes_of
+from .powers import Powers, fit_powers, power_columns
 
-Form = Literal["hold", "linear", "powers"]
-FORMS: tuple[Form, ...] = ("hold", "linear", "powers")
-OUTER = (0.25, 0.5)
-"""Outer shares of the range of a parameter that its continuation is tried on: near, and far."""
-ENOUGH_VALUES, FEW_VALUES_FACTOR = 5, 2.0
-"""With fewer measured values a trend must be better than none by this factor: they hardly show its curvature."""
+Form = Literal["hold", "damped", "linear", "powers"]
+FORMS: tuple[Form, ...] = ("hold", "damped", "linear", "powers")
+OUTER = (0.25, 0.35, 0.5)
+"""Outer shares of the range of a parameter that its continuation is tried on, from near to far."""
+ENOUGH_VALUES = 6
+"""Fewer measured values of a parameter hardly show curvature: no growth without bound is concluded from them."""
+POWERS_FACTOR = 0.8
+"""Errors of a sum of powers count by this factor in the choice: it has a reason in the program."""
+DAMPING = 0.5
+"""Distance at which a damped slope has fallen to 1/e, as a share of the measured range."""
 BACKTEST_ROWS = 1500
 LEAST_ROWS = 24
-MOST_POWERS = 4
-"""Parameters whose products of powers are looked at, those with the widest ranges."""
-EXPONENTS = (0.0, 0.5, 1.0)
 TAIL = 1.0 / 3.0
 """Outer share of a range that gives its slope."""
+SLOPE_STEPS = 3
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class Trend:
     """The continuation: its form by parameter, and what the forms need.
 
     columns, logarithmic: numeric parameters, and whether their scale is logarithmic. slopes: of the logarithm of the
-    time, below and above the range, in that scale. exponents (K, P), coefficients (K): the sum of powers of `powers`.
+    time, below and above the range, in that scale. reaches: distances over which damped slopes fall off.
     errors: mean error in the outermost rows by parameter, and the distance at which it was measured.
     """
 
@@ -48,9 +50,8 @@ class Trend:
     logarithmic: tuple[bool, ...] = ()
     forms: tuple[Form, ...] = ()
     slopes: FloatArray = field(default_factory=lambda: np.empty((0, 2)))
-    powers: tuple[int, ...] = ()
-    exponents: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
-    coefficients: FloatArray = field(default_factory=lambda: np.empty(0))
+    reaches: FloatArray = field(default_factory=lambda: np.empty(0))
+    powers: Powers = field(default_factory=Powers)
     errors: FloatArray = field(default_factory=lambda: np.empty(0))
     distances: FloatArray = field(default_factory=lambda: np.empty(0))
 
@@ -58,14 +59,17 @@ class Trend:
         """Return the change of the logarithm from the nearest measured values to the rows, (N,)."""
         result = np.zeros(len(x))
         by_powers = inside.copy()
-        for number, column in enumerate(self.columns):
-            if self.forms[number] == "linear":
+        for number, (column, form) in enumerate(zip(self.columns, self.forms, strict=True)):
+            if form == "powers":
+                by_powers[:, column] = np.where(x[:, column] > 0.0, x[:, column], inside[:, column])
+            elif form != "hold":
                 distance = self._distance(number, inside, x)
+                if form == "damped":
+                    reach = self.reaches[number]
+                    distance = np.sign(distance) * reach * -np.expm1(-np.abs(distance) / reach)
                 result += np.where(distance > 0, self.slopes[number, 1], self.slopes[number, 0]) * distance
-            elif self.forms[number] == "powers":
-                by_powers[:, column] = x[:, column]
-        if len(self.coefficients):
-            result += np.log(self._sum(by_powers)) - np.log(self._sum(inside))
+        if self.powers.columns:
+            result += self.powers.logs(by_powers) - self.powers.logs(inside)
         return result
 
     def doubt(self, x: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
@@ -78,45 +82,53 @@ class Trend:
         return result
 
     def _distance(self, number: int, inside: FloatArray, x: FloatArray) -> FloatArray:
-        column = self.columns[number]
-        return _place(x[:, column], self.logarithmic[number]) - _place(inside[:, column], self.logarithmic[number])
-
-    def _sum(self, x: FloatArray) -> FloatArray:
-        return np.maximum(_products(x, self.powers, self.exponents) @ self.coefficients, 1e-300)
+        here, there = inside[:, self.columns[number]], x[:, self.columns[number]]
+        if not self.logarithmic[number]:
+            return there - here
+        return np.log(np.where(there > 0.0, there, here) / here)
 
 
 def choose_trend(
     form: str, modes: Sequence[Mode], x: FloatArray, logs: FloatArray, random: np.random.Generator
 ) -> Trend:
     """Return the continuation of `form`, or for auto the one that does best beyond an inner part of the rows."""
-    numeric = [mode for mode in modes if mode.kind == "numeric" and len(mode.parameters) == 1 and mode.size > 1]
-    if not numeric:
-        return Trend()
+    columns = [mode.parameters[0] for mode in modes if mode.kind == "numeric" and len(mode.parameters) == 1]
     x, logs = x[:BACKTEST_ROWS], logs[:BACKTEST_ROWS]
+    columns = [column for column in columns if np.ptp(x[:, column]) > 0]
+    if not columns:
+        return Trend()
     categorical = [mode.parameters[0] for mode in modes if mode.kind == "categorical"]
     forms: list[Form] = []
     errors, distances = [], []
-    for mode in numeric:
-        place = mode.scaled(x)
+    for column in columns:
+        place = _place(x[:, column])
         edges = [place.max() - share * float(np.ptp(place)) for share in OUTER]
-        beyond = [np.mean(place[place > edge] - edge) for edge in edges if place.max() > edge]
-        distances.append(float(np.mean(beyond or [1.0])))
+        distances.append(float(np.mean([np.mean(place[place > edge] - edge) for edge in edges])))
         if form != "auto":
             forms.append(form)  # type: ignore[arg-type]
             errors.append(OUTER[0] * float(np.std(logs)))
             continue
         parts = [(np.flatnonzero(place <= edge), np.flatnonzero(place > edge)) for edge in edges]
-        tried = [_errors(numeric, categorical, x, logs, *part, random) for part in parts]
+        tried = [_errors(column, columns, categorical, x, logs, *part, random) for part in parts]
         found = {name: float(np.mean([one[name] for one in tried])) for name in FORMS}
-        factor = FEW_VALUES_FACTOR if len(np.unique(place)) < ENOUGH_VALUES else 1.0
-        best = min(FORMS[1:], key=lambda name: found[name])
-        forms.append(best if found[best] * factor < found["hold"] else "hold")
+        forms.append(_chosen(found, len(np.unique(place))))
         errors.append(found[forms[-1]] if np.isfinite(found[forms[-1]]) else float(np.std(logs)))
-    return _fitted(numeric, tuple(forms), x, logs, np.array(errors), np.maximum(distances, 1e-9))
+    return _fitted(columns, tuple(forms), x, logs, np.array(errors), np.maximum(distances, 1e-9))
+
+
+def _chosen(errors: dict[Form, float], values: int) -> Form:
+    """Return the form for a parameter with so many measured values, by the errors of all forms."""
+    if not np.isfinite(errors["hold"]):
+        return "hold"
+    factors: dict[Form, float] = {"hold": 1.0, "damped": 1.0}
+    if values >= ENOUGH_VALUES:
+        factors |= {"linear": 1.0, "powers": POWERS_FACTOR}
+    return min(factors, key=lambda name: errors[name] * factors[name])
 
 
 def _errors(
-    numeric: Sequence[Mode],
+    column: int,
+    columns: Sequence[int],
     categorical: Sequence[int],
     x: FloatArray,
     logs: FloatArray,
@@ -124,9 +136,9 @@ def _errors(
     outer: IntArray,
     random: np.random.Generator,
 ) -> dict[Form, float]:
-    """Return the mean absolute error of the logarithm beyond the inner rows, by form of the continuation."""
+    """Return the mean absolute error of the logarithm beyond the inner rows of a column, by form of continuation."""
     if len(inner) < LEAST_ROWS or len(outer) == 0:
-        return {"hold": np.inf, "linear": np.inf, "powers": np.inf}
+        return dict.fromkeys(FORMS, np.inf)
     inside = np.clip(x[outer], x[inner].min(axis=0), x[inner].max(axis=0))
     inside[:, list(categorical)] = x[outer][:, list(categorical)]
     modes = modes_of(x[inner], categorical)
@@ -136,63 +148,75 @@ def _errors(
         fit = Decomposition(started(modes, 4, random))
         fit.sweep(modes, Rows(modes, x[inner], (logs[inner] - center) / scale), Penalty(1e-3, 1e-7), 8)
         edge += scale * Rows(modes, inside, np.zeros(len(outer))).predicted(fit.factors)
+    varied = [one for one in columns if np.ptp(x[inner, one]) > 0]
     result: dict[Form, float] = {}
     for form in FORMS:
-        zeros = np.zeros(len(numeric))
-        trend = _fitted(numeric, (form,) * len(numeric), x[inner], logs[inner], zeros, zeros + 1.0)
-        result[form] = float(np.abs(edge + trend.step(inside, x[outer]) - logs[outer]).mean())
+        forms = tuple(form if one == column else "hold" for one in varied)
+        trend = _fitted(varied, forms, x[inner], logs[inner], np.zeros(len(varied)), np.ones(len(varied)))
+        used = form != "powers" or column in trend.powers.columns
+        result[form] = float(np.abs(edge + trend.step(inside, x[outer]) - logs[outer]).mean()) if used else np.inf
     return result
 
 
 def _fitted(
-    numeric: Sequence[Mode],
+    columns: Sequence[int],
     forms: tuple[Form, ...],
     x: FloatArray,
     logs: FloatArray,
     errors: FloatArray,
     distances: FloatArray,
 ) -> Trend:
-    columns = tuple(mode.parameters[0] for mode in numeric)
-    logarithmic = tuple(mode.logarithmic for mode in numeric)
-    slopes = _slopes(numeric, x, logs) if "linear" in forms else np.zeros((len(numeric), 2))
-    trend = Trend(columns, logarithmic, forms, slopes, errors=errors, distances=distances)
-    positive = [column for column in columns if x[:, column].min() > 0]
-    if "powers" not in forms or not positive:
-        return trend
-    ranges = {column: float(np.ptp(np.log(x[:, column]))) for column in positive}
-    wanted = [column for column, form in zip(columns, forms, strict=True) if form == "powers" and column in ranges]
-    powers = tuple(sorted(positive, key=lambda column: (column not in wanted, -ranges[column]))[:MOST_POWERS])
-    exponents = np.array(list(product(EXPONENTS, repeat=len(powers))))
-    terms = _products(x, powers, exponents) / np.exp(logs)[:, None]  # relative errors count
-    size = np.linalg.norm(terms, axis=0)
-    coefficients = nnls(terms / size, np.ones(len(x)))[0] / size
-    used = coefficients > 0
-    return Trend(columns, logarithmic, forms, slopes, powers, exponents[used], coefficients[used], errors, distances)
+    logarithmic = tuple(bool(x[:, column].min() > 0) for column in columns)
+    wanted = [column for column, form in zip(columns, forms, strict=True) if form == "powers"]
+    used = power_columns(x, columns, wanted) if wanted else ()
+    forms = tuple(
+        "linear" if form == "powers" and column not in used else form
+        for column, form in zip(columns, forms, strict=True)
+    )
+    places = [_place(x[:, column]) for column in columns]
+    sloped = "linear" in forms or "damped" in forms
+    slopes = _slopes(places, logs) if sloped else np.zeros((len(columns), 2))
+    reaches = np.array([DAMPING * float(np.ptp(place)) for place in places])
+    return Trend(tuple(columns), logarithmic, forms, slopes, reaches, fit_powers(x, logs, used), errors, distances)
 
 
-def _slopes(numeric: Sequence[Mode], x: FloatArray, logs: FloatArray) -> FloatArray:
-    """Return the slopes (P, 2) below and above the range of each parameter, of a log-additive model of hinges."""
-    design = [np.ones(len(x))]
-    for mode in numeric:
-        place = mode.scaled(x)
-        low, width = place.min(), float(np.ptp(place)) or 1.0
-        design += [
-            place - low,
-            np.maximum(place - low - (1 - TAIL) * width, 0),
-            np.maximum(low + TAIL * width - place, 0),
-        ]
+def _slopes(places: Sequence[FloatArray], logs: FloatArray) -> FloatArray:
+    """Return the slopes (P, 2) below and above the range of each parameter, of a log-additive model of hinges.
+
+    A hinge stands at a measured value, so that the slope of few values is that of the outermost ones.
+    """
+    design = [np.ones(len(logs))]
+    numbers = []
+    for place in places:
+        values = np.unique(place)
+        width = values[-1] - values[0]
+        upper = values[values <= values[0] + (1.0 - TAIL) * width][-1]
+        lower = values[values >= values[0] + TAIL * width][0]
+        numbers.append((len(design), upper > values[0], lower < upper))
+        design.append(place - values[0])
+        if upper > values[0]:
+            design.append(np.maximum(place - upper, 0.0))
+        if lower < upper:
+            design.append(np.maximum(lower - place, 0.0))
     matrix = np.column_stack(design)
     norms = np.linalg.norm(matrix, axis=0) + 1e-300
     scaled = matrix / norms
-    gram = scaled.T @ scaled + 1e-6 * np.eye(scaled.shape[1])
-    found = np.linalg.solve(gram, scaled.T @ logs) / norms
-    middle, above, below = found[1::3], found[2::3], found[3::3]
-    return np.column_stack([middle - below, middle + above])
+    roots = np.ones(len(logs))
+    found = np.zeros(len(norms))
+    for _ in range(SLOPE_STEPS):
+        weighted = scaled * roots[:, None]
+        gram = weighted.T @ weighted + 1e-6 * np.eye(len(norms))
+        found = np.linalg.solve(gram, weighted.T @ (logs * roots))
+        residual = np.abs(logs - scaled @ found)
+        roots = huber_roots(residual, huber_scale(residual))
+    found = found / norms
+    result = np.empty((len(places), 2))
+    for number, (first, above, below) in enumerate(numbers):
+        result[number] = found[first]
+        result[number, 1] += found[first + 1] if above else 0.0
+        result[number, 0] -= found[first + 1 + above] if below else 0.0
+    return result
 
 
-def _products(x: FloatArray, powers: Sequence[int], exponents: FloatArray) -> FloatArray:
-    return np.exp(np.log(np.maximum(x[:, list(powers)], 1e-300)) @ exponents.T)
-
-
-def _place(values: FloatArray, logarithmic: bool) -> FloatArray:
-    return np.log(np.maximum(values, 1e-300)) if logarithmic else values
+def _place(values: FloatArray) -> FloatArray:
+    return np.log(values) if values.min() > 0.0 else values

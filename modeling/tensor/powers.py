@@ -1,0 +1,83 @@
+"""A time as a sum of products of powers and logarithms of parameters, with positive coefficients.
+
+Positive coefficients keep the sum positive and let it tend to its fastest growing product outside of the data, as run
+times do. It is fitted to logarithms of times: Gauss-Newton steps, each a non-negative least-squares problem.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import product
+
+import numpy as np
+from scipy.optimize import nnls
+
+from ..experiment import FloatArray
+from .als import huber_roots, huber_scale
+
+MOST_COLUMNS = 4
+"""Parameters whose products are looked at, those with the widest ranges."""
+FACTORS = ((0.0, 0.0), (0.0, 1.0), (0.5, 0.0), (1.0, 0.0))
+"""Exponents of a parameter and of its logarithm in a product."""
+OUTER_WEIGHT, LEAST_PLACE = 2.0, 0.02
+"""Rows count by this power of their place between the least (0) and the largest value of the parameters."""
+STEPS, LEAST_RATIO = 3, 0.2
+"""Gauss-Newton steps, and the least share of a time that one of them aims at."""
+
+
+@dataclass(frozen=True)
+class Powers:
+    """The sum over products (K) of coefficients · Π (x/low)^exponent · (1 + log(x/low))^logarithm, by column (P)."""
+
+    columns: tuple[int, ...] = ()
+    lows: FloatArray = field(default_factory=lambda: np.empty(0))
+    exponents: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
+    logarithms: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
+    coefficients: FloatArray = field(default_factory=lambda: np.empty(0))
+
+    def logs(self, x: FloatArray) -> FloatArray:
+        """Return the logarithm of the sum for each row, (N,); below the least values logarithms stay above zero."""
+        places = self._places(x)
+        exponents = places @ self.exponents.T + np.log1p(np.maximum(places, -0.5)) @ self.logarithms.T
+        most = exponents.max(axis=1, keepdims=True)
+        return np.asarray(np.log(np.exp(exponents - most) @ self.coefficients) + most[:, 0])
+
+    def _places(self, x: FloatArray) -> FloatArray:
+        return np.asarray(np.log(np.maximum(x[:, list(self.columns)], 1e-300) / self.lows))
+
+
+def power_columns(x: FloatArray, columns: Sequence[int], wanted: Sequence[int]) -> tuple[int, ...]:
+    """Return the positive columns that a sum is made of: wanted ones first, then those with the widest ranges."""
+    ranges = {column: float(np.ptp(np.log(x[:, column]))) for column in columns if x[:, column].min() > 0}
+    order = sorted(ranges, key=lambda column: (column not in wanted, -ranges[column]))
+    return tuple(sorted(order[:MOST_COLUMNS]))
+
+
+def fit_powers(x: FloatArray, logs: FloatArray, columns: tuple[int, ...]) -> Powers:
+    """Return the sum that fits the logarithms of the times of rows, those with large values most."""
+    if not columns:
+        return Powers()
+    lows = x[:, list(columns)].min(axis=0)
+    choices = np.array(list(product(FACTORS, repeat=len(columns))))
+    exponents, logarithms = choices[:, :, 0], choices[:, :, 1]
+    places = np.log(x[:, list(columns)] / lows)
+    terms = np.exp(places @ exponents.T + np.log1p(places) @ logarithms.T)
+    inner = LEAST_PLACE + places / np.maximum(places.max(axis=0), 1e-9)
+    outer = np.exp(OUTER_WEIGHT * np.log(inner).mean(axis=1))
+    center = float(np.median(logs))  # times of 1e-300 s are possible
+    target = logs - center
+    found, weights = target.copy(), outer
+    coefficients = np.empty(0)
+    for _ in range(STEPS):
+        scaled = terms * (weights * np.exp(-found))[:, None]
+        size = np.linalg.norm(scaled, axis=0)
+        right = weights * np.maximum(1.0 + target - found, LEAST_RATIO)
+        coefficients = nnls(scaled / size, right, maxiter=20 * terms.shape[1])[0] / size
+        used = coefficients > 0
+        terms, exponents, logarithms = terms[:, used], exponents[used], logarithms[used]
+        coefficients = coefficients[used]
+        found = np.log(terms @ coefficients)
+        residual = np.abs(target - found)
+        weights = outer * huber_roots(residual, huber_scale(residual))
+    return Powers(columns, lows, exponents, logarithms, coefficients)
