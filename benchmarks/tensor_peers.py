@@ -46,6 +46,12 @@ def _catboost() -> Any:
     )
 
 
+def _mars() -> Any:
+    from pyearth import Earth
+
+    return Earth(max_degree=2)
+
+
 def _gaussian(width: int) -> Any:
     kernel = ConstantKernel() * Matern(np.ones(width), nu=2.5) + WhiteKernel(1e-2)
     return GaussianProcessRegressor(kernel, normalize_y=True, random_state=0)
@@ -62,9 +68,12 @@ PEERS: dict[str, tuple[str, Callable[[int], Any]]] = {
     ),
     "mlp": (
         "sklearn",
-        lambda _: MLPRegressor((256, 256), early_stopping=True, max_iter=400, n_iter_no_change=25, random_state=0),
+        lambda _: MLPRegressor(
+            hidden_layer_sizes=(256, 256), early_stopping=True, max_iter=400, n_iter_no_change=25, random_state=0
+        ),
     ),
     "gaussian": ("sklearn", _gaussian),
+    "mars": ("pyearth", lambda _: _mars()),
     "lightgbm": ("lightgbm", lambda _: _lightgbm()),
     "xgboost": ("xgboost", lambda _: _xgboost()),
     "catboost": ("catboost", lambda _: _catboost()),

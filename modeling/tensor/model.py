@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..experiment import FloatArray
+from .additive import PENALTIES, additive_factors, choose_additive
 from .als import Decomposition, Penalty, Rows, Single, started
 from .intervals import spread_of
 from .modes import IntArray, Mode, modes_of
@@ -26,8 +27,10 @@ KEPT_ROWS = 8192
 """Rows of the past that `partial_fit` keeps beside new ones."""
 CHUNK = 2048
 FINAL_SWEEPS = 25
-LEAST_ROWS = 12
-"""Fewer rows are fitted without a choice of hyper-parameters."""
+LEAST_ROWS, FEWEST_ROWS = 12, 4
+"""Fewer rows have a log-additive model; fewer still one without held-out rows."""
+ADDITIVE_WORK = 1.5e8
+"""Most rows times squared knots with which log-additive models are looked at, too: that takes a second."""
 LOSSES = ("log", "mlogq2")
 EXTRAPOLATIONS = ("auto", *FORMS)
 MOST_LOG = 700.0
@@ -223,10 +226,13 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         sizes = sum(mode.size for mode in modes) or 1
         rank = self.rank or max(1, min(rank, 1 + len(x) // 40, limit // sizes))
         penalty = Penalty(self.ridge or 1e-4, self.smoothness or smoothness)
-        if len(x) < LEAST_ROWS or not modes:
-            self.modes_, self.penalty_, self.rank_ = modes, Penalty(self.ridge or 1e-3, self.smoothness or 1e-3), rank
-            self.factors_ = started(modes, rank, random) if modes else []
-            return np.arange(0), np.empty(0)
+        self.modes_, self.penalty_, self.rank_, self.factors_ = modes, penalty, rank, []
+        self.additive_ = False
+        if not modes:
+            return (rows, target[rows]) if len(x) >= FEWEST_ROWS else (rows[:0], np.empty(0))
+        if len(x) < FEWEST_ROWS:
+            self.penalty_, self.additive_ = PENALTIES[-1], True
+            return rows[:0], np.empty(0)
         budget = Budget(RATE * self.time_budget * 0.8, limit)
         folds = _folds(len(rows))
         if len(folds) * budget.cost(modes, rank, len(rows), SWEEPS) > budget.operations:
@@ -237,14 +243,24 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             | ({"cells"} if self.knots is not None else set())
             | (set() if self.derive else {"derived"})
         )
-        fits = [Decomposition(started(modes, rank, random)) for _ in search.folds]
-        best = search.run(Candidate(modes, penalty, fits))
-        self.modes_, self.penalty_, self.rank_, self.steps_ = best.modes, best.penalty, best.rank, search.steps
-        self.factors_ = best.fits[0].factors
-        return rows[np.concatenate([test for _, test in search.folds])], best.residuals
+        held = rows[np.concatenate([test for _, test in search.folds])]
+        residuals = np.full(len(held), np.inf)
+        if len(x) >= LEAST_ROWS or {"rank", "smoothness", "ridge"} & search.fixed:
+            fits = [Decomposition(started(modes, rank, random)) for _ in search.folds]
+            best = search.run(Candidate(modes, penalty, fits))
+            self.modes_, self.penalty_, self.rank_, self.steps_ = best.modes, best.penalty, best.rank, search.steps
+            self.factors_, residuals = best.fits[0].factors, best.residuals
+        if len(rows) * sizes**2 <= ADDITIVE_WORK and not {"rank", "smoothness", "ridge"} & search.fixed:
+            simple, others = choose_additive(modes, x[rows], target[rows], search.folds)
+            if np.abs(others).mean() < np.abs(residuals).mean():
+                self.modes_, self.penalty_, self.additive_, residuals = modes, simple, True, others
+        return held, residuals
 
     def _fit_factors(self, x: FloatArray, target: FloatArray, random: np.random.Generator) -> None:
         if not self.modes_:
+            return
+        if self.additive_:
+            self.factors_, self.rank_ = additive_factors(self.modes_, x, target, self.penalty_), len(self.modes_)
             return
         fit = Decomposition(list(self.factors_))
         part = np.arange(len(x)) if len(x) <= MEMORY_ROWS else np.sort(random.permutation(len(x))[:MEMORY_ROWS])

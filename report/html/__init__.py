@@ -1,8 +1,9 @@
-"""The report, and a diagnosis, in one HTML file each."""
+"""The report, a diagnosis, and the effects of a tensor model, in one HTML file each."""
 
 from __future__ import annotations
 
 from .data import placed_models, report_data
 from .page import html_diagnosis, html_report
+from .tensor import html_effects
 
-__all__ = ["html_diagnosis", "html_report", "placed_models", "report_data"]
+__all__ = ["html_diagnosis", "html_effects", "html_report", "placed_models", "report_data"]

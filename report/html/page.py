@@ -85,7 +85,7 @@ def html_report(
         ([number(float(value)) for value in point], count, shared)
         for point, count, shared in zip(data["points"], counts, data["oversubscribed"], strict=True)
     ]
-    return _page(
+    return render(
         "report.html",
         title=experiment.name,
         subtitle=subtitle,
@@ -107,10 +107,11 @@ def html_report(
 def html_diagnosis(title: str, place: str, diagnosis: Diagnosis, notes: Sequence[str] = ()) -> str:
     """Return the findings at a point, which `place` names, as the text of one HTML file; notes: beside its own."""
     content = {"facts": diagnosis_facts(place, diagnosis), "notes": [*notes, *diagnosis.notes]}
-    return _page("diagnosis.html", _FINDINGS_STYLE, title=title, place=place, diagnosis=diagnosis, **content)
+    return render("diagnosis.html", _FINDINGS_STYLE, title=title, place=place, diagnosis=diagnosis, **content)
 
 
-def _page(template: str, more_style: str = "", **content: Any) -> str:
+def render(template: str, more_style: str = "", **content: Any) -> str:
+    """Return a template as the text of an HTML file with the style of the report, and more style after it."""
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters |= {"factor": factor, "percent": percent, "quantity": quantity}
     style = Markup("\n" + read_template("report.css") + more_style)

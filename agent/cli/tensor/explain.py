@@ -6,8 +6,11 @@ from pathlib import Path
 
 import typer
 
-from ..output import layout, say, show, show_json
+from ..output import layout, say, show, show_json, write_own
 from .files import read_model
+
+LEAST_SHARE = 0.001
+"""Share of the variance from which a pair is shown."""
 
 
 def command(
@@ -17,12 +20,14 @@ def command(
     plot: Path = typer.Option(
         None, "--plot", metavar="FILE", help="Draw the effects to a PNG, SVG or PDF file (needs matplotlib)."
     ),
+    output: Path = typer.Option(None, "--output", "-o", metavar="FILE", help="Write an HTML page of the effects, too."),
+    force: bool = typer.Option(False, "--force", help="Write over a file that is no such page."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """Show the share of the variance of log time that each parameter explains, alone and with others.
 
     \b
-    Example: quipu tensor explain model.json --plot effects.svg
+    Example: quipu tensor explain model.json -o effects.html
     """
     from quipu.modeling.tensor.explain import main_effects, pair_effects
     from quipu.report.terminal.tables import plain_table
@@ -36,6 +41,12 @@ def command(
 
         draw_effects(effects, read.target, plot)
         say(f"wrote {plot}")
+    if output is not None:
+        from quipu.report.html import html_effects
+
+        page = html_effects(model.name, read.target, effects, [one for one in pairs if one.share >= LEAST_SHARE], ())
+        write_own(output, page, lambda old: "quipu-tensor-effects" in old, "page of effects", force)
+        say(f"wrote {output}")
     if as_json:
         show_json(
             {
@@ -68,7 +79,7 @@ def command(
             ]
         )
     columns = ["parameter", "alone", "with others", "fastest at", "slowest at", "log ratio"]
-    together = [[f"{one.first}, {one.second}", percent(one.share)] for one in pairs if one.share >= 0.001]
+    together = [[f"{one.first}, {one.second}", percent(one.share)] for one in pairs if one.share >= LEAST_SHARE]
     tables = [plain_table(columns, lines, room)]
     show(tables + ([plain_table(["together", "share"], together, room)] if together else []))
 

@@ -1,0 +1,83 @@
+"""What a tensor model says of its parameters as one HTML file: effects as curves or bars, and pairwise effects."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from quipu.modeling.tensor.explain import Effect, Pair
+
+from ..figures import GEOMETRIC
+from ..text import factor, number
+from .page import render
+
+WIDTH, HEIGHT = 320.0, 150.0
+LEFT, RIGHT, TOP, BOTTOM = 54.0, 10.0, 10.0, 24.0
+MOST_LABELS = 8
+LABEL_LENGTH = 8
+STYLE = (
+    ".effects { display: flex; flex-wrap: wrap; gap: 16px; } .effects figure { margin: 0; width: 330px; } "
+    ".effects svg { width: 100%; } .effects text { font-size: 10px; fill: var(--dim); } "
+    ".effects path { fill: none; stroke: var(--accent); stroke-width: 2; } .effects rect { fill: var(--bar); } "
+    ".effects line { stroke: var(--line); } .pairs td, .pairs th { text-align: left; padding: 4px 10px; }"
+)
+
+
+@dataclass(frozen=True)
+class _Drawing:
+    """The effect of a parameter in the units of its picture: a curve, or a bar from the mean for each category."""
+
+    effect: Effect
+    path: str
+    bars: tuple[tuple[float, float, float, float], ...]
+    marks: tuple[tuple[float, float, str, str], ...]
+    mean: float
+    ratio: str
+
+
+def html_effects(
+    title: str, target: str, effects: Sequence[Effect], pairs: Sequence[Pair], notes: Sequence[str]
+) -> str:
+    """Return the effects and pairs of parameters on a time as the text of one HTML file, which loads nothing."""
+    drawings = [_drawn(effect) for effect in effects]
+    size = (WIDTH, HEIGHT, LEFT, WIDTH - RIGHT)
+    return render(
+        "tensor.html", STYLE, title=title, target=target, drawings=drawings, pairs=pairs, notes=notes, size=size
+    )
+
+
+def _drawn(effect: Effect) -> _Drawing:
+    logs = np.asarray(effect.logs)
+    low, high = min(float(logs.min()), 0.0), max(float(logs.max()), 0.0)
+    span = max(high - low, 1e-9)
+    heights = TOP + (high - logs) / span * (HEIGHT - TOP - BOTTOM)
+    mean = TOP + high / span * (HEIGHT - TOP - BOTTOM)
+    marks = [(LEFT - 4.0, TOP + (high - log) / span * (HEIGHT - TOP - BOTTOM) + 3.0, factor(float(np.exp(log))), "end")
+             for log in sorted({low, 0.0, high})]  # fmt: skip
+    numbers = [value for value in effect.values if not isinstance(value, str)]
+    room = WIDTH - LEFT - RIGHT
+    if len(numbers) < len(effect.values) or len(numbers) < 2:
+        step = room / len(logs)
+        bars = tuple(
+            (round(LEFT + at * step + 0.1 * step, 1), round(min(height, mean), 1), round(0.8 * step, 1),
+             round(max(abs(mean - height), 0.5), 1))
+            for at, height in enumerate(heights.tolist())
+        )  # fmt: skip
+        shown = range(0, len(logs), -(-len(logs) // MOST_LABELS))
+        marks += [
+            (round(LEFT + (at + 0.5) * step, 1), HEIGHT - 8.0, _label(effect.values[at]), "middle") for at in shown
+        ]
+        return _Drawing(effect, "", bars, tuple(marks), round(mean, 1), factor(float(np.exp(np.ptp(logs)))))
+    values = np.array(numbers)
+    places = np.log(values) if values.min() > 0 and values.max() / values.min() >= GEOMETRIC else values
+    across = LEFT + (places - places[0]) / (places[-1] - places[0]) * room
+    path = "M" + "L".join(f"{x:.1f},{y:.1f}" for x, y in zip(across, heights, strict=True))
+    for at, anchor in ((0, "start"), (int(np.argmin(np.abs(across - across.mean()))), "middle"), (-1, "end")):
+        marks.append((round(float(across[at]), 1), HEIGHT - 8.0, number(numbers[at]), anchor))
+    return _Drawing(effect, path, (), tuple(marks), round(mean, 1), factor(float(np.exp(np.ptp(logs)))))
+
+
+def _label(value: float | str) -> str:
+    text = value if isinstance(value, str) else number(value)
+    return text if len(text) <= LABEL_LENGTH else text[: LABEL_LENGTH - 1] + "…"
