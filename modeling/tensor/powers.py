@@ -55,7 +55,7 @@ def power_columns(x: FloatArray, columns: Sequence[int], wanted: Sequence[int]) 
 
 
 def fit_powers(x: FloatArray, logs: FloatArray, columns: tuple[int, ...]) -> Powers:
-    """Return the sum that fits the logarithms of the times of rows, those with large values most."""
+    """Return a sum in proportion to the times of rows, fitted to their logarithms, to rows with large values most."""
     if not columns:
         return Powers()
     lows = x[:, list(columns)].min(axis=0)

@@ -48,6 +48,11 @@ def test_from_a_table_to_the_best_configuration(quipu_here: Quipu, table: Path, 
     assert best[0]["values"] == {"n": 500.0, "ppn": 4.0, "lay out": "dgz"}
     effects = json.loads(quipu_here("tensor", "explain", "m.json", "--json").out)["effects"]
     assert {one["parameter"] for one in effects} == {"n", "ppn", "lay out"}
+    for _ in range(2):
+        assert quipu_here("tensor", "explain", "m.json", "-o", "e.html").code == 0
+    page = (tmp_path / "e.html").read_text(encoding="utf-8")
+    assert page.count("<svg") == 3
+    assert "<b>lay out</b>" in page
     far = quipu_here("tensor", "predict", "m.json", "--at", "n=1e5", "--at", "ppn=4", "--at", "lay out=zdg", "--json")
     assert json.loads(far.out)[0]["extrapolated"] == ["n"]
 
@@ -83,6 +88,7 @@ def test_parquet_and_an_experiment(quipu_here: Quipu, heat: Path, tmp_path: Path
         (["tune", "m.json", "--constraint", "q > 1"], 1, "no parameter q"),
         (["tune", "m.json", "--constraint", "ppn > 99"], 1, "no configuration fulfils"),
         (["explain", "m.json", "--plot", "x.doc"], 2, "the name must end with"),
+        (["explain", "m.json", "-o", "{table}"], 2, "is no page of effects"),
     ],
 )
 def test_one_message(

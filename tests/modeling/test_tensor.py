@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from quipu.modeling.errors import FormatError, ModelingError
-from quipu.modeling.tensor import TensorModel
+from quipu.modeling.tensor import TensorModel, trend
 from quipu.modeling.tensor.als import Decomposition, Penalty, Rows, solve_mode, started
 from quipu.modeling.tensor.columns import fit_columns
 from quipu.modeling.tensor.explain import main_effects, pair_effects
 from quipu.modeling.tensor.modes import modes_of
 from quipu.modeling.tensor.positive import fit_positive
+from quipu.modeling.tensor.powers import fit_powers
 from quipu.modeling.tensor.storage import restored, stored
 from quipu.modeling.tensor.tune import best_configurations
 from sklearn.base import clone
@@ -78,6 +79,53 @@ def test_it_continues_beyond_what_was_measured() -> None:
     narrow = model.predict_interval(x[inner][:50])
     wide = model.predict_interval(x[outer][:50])
     assert np.mean(wide[2] / wide[1]) > np.mean(narrow[2] / narrow[1])
+
+
+def test_slopes_of_few_values_are_those_of_the_outermost() -> None:
+    values = np.log(np.repeat([1.0, 2.0, 4.0], 20))
+    logs = np.where(values < 0.1, 0.0, np.where(values < 1.0, 1.0, 1.3))
+    np.testing.assert_allclose(trend._slopes([values], logs)[0] * np.log(2.0), [0.65, 0.3], atol=0.4)
+    assert trend._slopes([values], logs)[0, 1] * np.log(2.0) == pytest.approx(0.3, abs=0.01)
+    two = np.log(np.repeat([1.0, 2.0], 20))
+    np.testing.assert_allclose(trend._slopes([two], two * 0.5)[0], 0.5, atol=1e-4)
+
+
+def test_a_sum_of_powers_and_logarithms_is_found() -> None:
+    random = np.random.default_rng(0)
+    x = np.exp(random.uniform(0, 5, (600, 2)))
+    times = 1e-3 * (4.0 * np.log(np.e * x[:, 0] / x[:, 0].min()) + x[:, 1] * x[:, 0] ** 0.5)
+    noisy = np.log(times) + 0.02 * random.standard_normal(600)
+    noisy[::50] += 3.0
+    found = fit_powers(x, noisy, (0, 1))
+    ratio = found.logs(x) - np.log(times)
+    assert np.abs(ratio - np.median(ratio)).mean() < 0.03
+    far = np.array([[2000.0, 500.0]])
+    exact = np.log(1e-3 * (4.0 * np.log(np.e * 2000.0 / x[:, 0].min()) + 500.0 * 2000.0**0.5))
+    assert found.logs(far)[0] - np.median(ratio) == pytest.approx(exact, abs=0.15)
+
+
+@pytest.mark.parametrize("form", ["damped", "linear", "powers"])
+def test_far_outside_times_stay_positive_and_finite(form: str) -> None:
+    x, times = planted(200)
+    model = TensorModel(categorical=[3], extrapolation=form, time_budget=0.05).fit(x, times)
+    far = np.array([[1e300, 1e300, 1e300, 0.0], [0.0, -5.0, 1e-300, 9.0]])
+    predicted, low, high = model.predict_interval(far)
+    assert np.isfinite(predicted).all()
+    assert (predicted > 0.0).all()
+    assert (low <= predicted).all()
+    assert (predicted <= high).all()
+
+
+def test_few_and_noisy_rows_have_a_log_additive_model() -> None:
+    x, times = planted(40, noise=0.02)
+    model = TensorModel(categorical=[3], time_budget=0.1).fit(x, times)
+    assert model.additive_
+    assert error(model, *planted(400, seed=1, noise=0.0)) < 0.1
+    x, times = planted(10, noise=0.02)
+    _, low, high = TensorModel(categorical=[3], time_budget=0.1).fit(x, times).predict_interval(x)
+    assert np.isfinite(high / low).all()
+    x, times = planted(1000, noise=0.6)
+    assert error(TensorModel(categorical=[3], time_budget=0.3).fit(x, times), *planted(400, seed=1, noise=0.0)) < 0.2
 
 
 def test_positive_factors_continue_along_a_line() -> None:
