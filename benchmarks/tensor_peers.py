@@ -24,6 +24,8 @@ from sklearn.preprocessing import PolynomialFeatures
 
 Array = NDArray[np.float64]
 GAUSSIAN_ROWS = 2000
+MOST_CUBIC = 16
+"""Inputs with which the ridge has terms of the third degree."""
 
 
 def _lightgbm() -> Any:
@@ -59,7 +61,12 @@ def _gaussian(width: int) -> Any:
 
 # By name: the package it needs, and how it is made for so many inputs.
 PEERS: dict[str, tuple[str, Callable[[int], Any]]] = {
-    "ridge": ("sklearn", lambda _: make_pipeline(PolynomialFeatures(3), RidgeCV(np.logspace(-6, 3, 10)))),
+    "ridge": (
+        "sklearn",
+        lambda width: make_pipeline(
+            PolynomialFeatures(3 if width <= MOST_CUBIC else 2), RidgeCV(np.logspace(-6, 3, 10))
+        ),
+    ),
     "neighbours": ("sklearn", lambda _: KNeighborsRegressor(5, weights="distance")),
     "trees": ("sklearn", lambda _: ExtraTreesRegressor(64, max_depth=16, random_state=0)),
     "histogram": (

@@ -16,7 +16,8 @@ from typing import Literal
 import numpy as np
 
 from ..experiment import FloatArray
-from .als import Decomposition, Penalty, Rows, huber_roots, huber_scale, started
+from .additive import additive_factors
+from .als import Penalty, Rows, huber_roots, huber_scale
 from .modes import IntArray, Mode, modes_of
 from .powers import Powers, fit_powers, power_columns
 
@@ -32,6 +33,8 @@ DAMPING = 0.5
 """Distance at which a damped slope has fallen to 1/e, as a share of the measured range."""
 BACKTEST_ROWS = 1500
 LEAST_ROWS = 24
+EDGE_PENALTY = Penalty(1e-3, 1e-6)
+"""Of the log-additive model that stands for the decomposition at the edge of the inner rows."""
 TAIL = 1.0 / 3.0
 """Outer share of a range that gives its slope."""
 SLOPE_STEPS = 3
@@ -145,9 +148,8 @@ def _errors(
     center, scale = float(logs[inner].mean()), float(logs[inner].std()) or 1.0
     edge = np.full(len(outer), center)
     if modes:
-        fit = Decomposition(started(modes, 4, random))
-        fit.sweep(modes, Rows(modes, x[inner], (logs[inner] - center) / scale), Penalty(1e-3, 1e-7), 8)
-        edge += scale * Rows(modes, inside, np.zeros(len(outer))).predicted(fit.factors)
+        factors = additive_factors(modes, x[inner], (logs[inner] - center) / scale, EDGE_PENALTY)
+        edge += scale * Rows(modes, inside, np.zeros(len(outer))).predicted(factors)
     varied = [one for one in columns if np.ptp(x[inner, one]) > 0]
     result: dict[Form, float] = {}
     for form in FORMS:
