@@ -39,7 +39,7 @@ def test_waiting_that_was_measured_has_a_model_of_its_own(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_ranks_wait_along_the_process_grid_for_the_computation_of_each_step(seed: int) -> None:
-    """A wave through a cube of processes passes p^(1/3) - 1 of them, each after its step; nobody waits for the setup."""
+    """A wave through a cube of processes passes p^(1/3) - 1 of them, a step each; nobody waits for setup."""
     wait = 0.5 * WORK * (P ** (1 / 3) - 1)
     analysis = analyze(experiment(WORK, RECEIVE + wait, wait, normal_noise(seed), setup=1e-3))
     assert analysis.models("time")[2].basis == "table I: MPI_Recv + waiting"
