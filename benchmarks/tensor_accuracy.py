@@ -10,7 +10,8 @@ without the test set; sets without one (exafmm, kripke) are cross-validated in f
 Prints a line per model, and as the last line one JSON object: `mlogq` {set: {model: value}}, `bytes` {set: {model:
 value}}, `fit_seconds` and `fit_cpu_seconds` {set: {model: value}}, `predict_us` {set: {model: value}} per row, and
 `covered`, the share of test rows in the 90 % intervals, `extrapolation` {cell: {quipu, best}} with the best of the
-other models at hand, and `error_by_rows` {set: {rows: value}} of Quipu. One thread.
+other models at hand, `error_by_rows` {set: {rows: value}} of Quipu, and with --grids `error_by_grid` {set: {"cells" or
+"rank" and rows: {cells or rank: value}}}. --curves draws them as Figures 3 to 8 of the paper are. One thread.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import json
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +37,8 @@ from threadpoolctl import threadpool_limits
 Array = NDArray[np.float64]
 TEST_ROWS, REPEATED = 12_000, 5
 """Rows that the time of predictions is measured with, and how often: the least counts."""
+CELLS, CURVE_RANKS, GRID_ROWS = (4, 8, 16, 32, 64), (1, 2, 4, 8, 16), (1024, 8192)
+"""Grids, ranks and training rows of the curves over them."""
 
 
 @dataclass(frozen=True)
@@ -197,6 +201,29 @@ def by_rows(folder: Path, name: str, largest: int, budget: float) -> dict[str, f
     return result
 
 
+def by_grid(folder: Path, name: str, rows: Sequence[int]) -> dict[str, dict[str, dict[str, float]]]:
+    """Return errors by cells of each mode at rank 8, for each number of rows, and by rank at 32 cells."""
+    one = SETS[name]
+    result: dict[str, dict[str, dict[str, float]]] = {}
+    for count in rows:
+        x, y, x_test, y_test = parts(folder, name, count)[0]
+        fixed: dict[str, Any] = {"smoothness": 1e-6, "ridge": 1e-4, "derive": False, "extrapolation": "hold"}
+        fixed["categorical"] = [one.columns.index(column) for column in one.categorical]
+        for label, cells, ranks in ((f"cells, {count} rows", CELLS, (8,)), (f"rank, {count} rows", (32,), CURVE_RANKS)):
+            for size, rank in product(cells, ranks):
+                knots = [
+                    np.geomspace(column.min(), column.max(), size + 1)
+                    if number not in fixed["categorical"] and column.min() > 0 and len(np.unique(column)) > size
+                    else None
+                    for number, column in enumerate(x.T)
+                ]
+                model = TensorModel(knots=knots, rank=rank, time_budget=0.01, **fixed).fit(x, y)
+                error = round(mlogq(model.predict(x_test), y_test), 4)
+                result.setdefault(label, {})[str(size if len(cells) > 1 else rank)] = error
+    print(f"{name}: error by cells and rank {result}", flush=True)
+    return result
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="folder of the Parquet files")
@@ -208,6 +235,7 @@ def main() -> None:
     parser.add_argument("--folds", type=int, default=4, help="parts of the sets without a test file that are used")
     parser.add_argument("--budget", type=float, default=7.0, help="time_budget of Quipu")
     parser.add_argument("--growth", type=int, default=16384, help="most rows of the curve over rows; 0: no curve")
+    parser.add_argument("--grids", action="store_true", help="errors by cells and by rank, too")
     parser.add_argument("--no-extrapolation", action="store_true")
     parser.add_argument("--curves", type=Path, help="folder for curves as PNG (needs matplotlib)")
     arguments = parser.parse_args()
@@ -215,15 +243,20 @@ def main() -> None:
     models = [model for model in arguments.models.split(",") if model == "quipu" or available(model)]
     results = Results()
     growth: dict[str, dict[str, float]] = {}
+    grids: dict[str, Any] = {}
     for name in arguments.sets.split(","):
         accuracy(arguments.data, name, models, arguments.rows or None, arguments.folds, arguments.budget, results)
         if arguments.growth:
             growth[name] = by_rows(arguments.data, name, arguments.growth, arguments.budget)
+        if arguments.grids:
+            grids[name] = by_grid(arguments.data, name, GRID_ROWS)
     printed: dict[str, Any] = dict(results.values)
     if not arguments.no_extrapolation:
         printed["extrapolation"] = extrapolation(arguments.data, models)
     if growth:
         printed["error_by_rows"] = growth
+    if grids:
+        printed["error_by_grid"] = grids
     if arguments.curves:
         from tensor_curves import draw
 

@@ -1,4 +1,4 @@
-"""Curves of `tensor_accuracy.py` as PNG files: errors by rows, errors by size of the model, errors beyond the range."""
+"""Curves of `tensor_accuracy.py` as PNG files, as Figures 3 to 8 of Hutter and Solomonik (SC '23) show them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,20 @@ from matplotlib.figure import Figure
 
 
 def draw(results: Mapping[str, Any], folder: Path) -> None:
-    """Write rows.png, size.png and extrapolation.png, as far as they were measured."""
+    """Write cells.png (Figures 3, 5), rank.png (4), rows.png (6), size.png (7), extrapolation.png (8)."""
     folder.mkdir(parents=True, exist_ok=True)
+    for quantity in ("cells", "rank") if results.get("error_by_grid") else ():
+        figure = Figure(figsize=(12, 7), layout="constrained")
+        for place, (name, series) in enumerate(results["error_by_grid"].items(), start=1):
+            axes = figure.add_subplot(2, 3, place)
+            for label, errors in series.items():
+                if label.startswith(quantity):
+                    axes.loglog([int(one) for one in errors], list(errors.values()), marker="o", label=label)
+            axes.set_title(name)
+            axes.set_xlabel("cells of each numeric mode" if quantity == "cells" else "rank")
+            axes.set_ylabel("MLogQ")
+            axes.legend(fontsize=7)
+        figure.savefig(folder / f"{quantity}.png", dpi=130)
     if growth := results.get("error_by_rows"):
         figure = Figure(figsize=(6, 4), layout="constrained")
         axes = figure.add_subplot()
