@@ -10,7 +10,8 @@ the same everywhere. C++ names follow the Itanium C++ ABI; compilers differ in
 
 Where the rest of a name cannot be known, for its back references count what came before, a wildcard stands for it.
 Fortran: flang writes _QMmodPproc, _QMmodSsubPproc, _QMmodFhostPproc, _QQmain (flang's doc
-BijectiveInternalNameUniquing), gfortran __mod_MOD_proc, __mod.sub_MOD_proc, proc.N with a number of its own, MAIN__.
+BijectiveInternalNameUniquing), gfortran __mod_MOD_proc, __mod.sub_MOD_proc, proc.N and, with ENTRY statements,
+master.N.proc_ with numbers of its own, MAIN__.
 """
 
 from __future__ import annotations
@@ -46,6 +47,8 @@ def patterns_for(name: str, compiler: str) -> tuple[str, ...]:
         return ("MAIN__", "main")
     if name.startswith("_Q"):
         return (_gfortran(name),)
+    if name.endswith("_"):  # an external procedure; one with ENTRY statements is master.N.name
+        return (escape(name), f"master.[0-9]*.{escape(name)}")
     return (escape(name),)
 
 

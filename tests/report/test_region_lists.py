@@ -33,7 +33,7 @@ from quipu.report.formats.exclusion_lists import gcc_options, name_list
         ("_QMheatSfastFsweepPinner", ("inner.[0-9]*",)),
         ("_QMheatFsweepPinner", ("inner.[0-9]*",)),
         ("_QFPinner", ("inner.[0-9]*",)),
-        ("sweep_", ("sweep_",)),
+        ("sweep_", ("sweep_", "master.[0-9]*.sweep_")),
         ("_QQmain", ("MAIN__", "main")),
     ],
 )
