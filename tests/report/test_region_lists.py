@@ -50,22 +50,48 @@ def test_a_filter_for_gfortran() -> None:
     assert not parsed.includes(Region("_QMheatPsweep", "sweep"))
 
 
-def test_options_of_gcc_leave_out_no_kept_function() -> None:
-    def function(name: str, display: str, file: str) -> Function:
-        return Function(name, name, display, file)
+def function_of(display: str, file: str, name: str = "") -> Function:
+    return Function(name or display, name or display, display, file)
 
+
+def test_options_of_gcc_leave_out_no_kept_function() -> None:
     functions = [
-        function("solve", "solve(int)", "/a.cpp"),
-        function("solve2", "solve_all(std::pair<int, (E)2>)", "/a.cpp"),
-        function("call", "C::operator()(int)", "/a.cpp"),
-        function("other", "get<std::pair<int,int>>(int)", "/a.cpp"),
-        function("far", "far()", "/b.cpp"),
+        function_of("solve(int)", "/a.cpp"),
+        function_of("solve_all(std::pair<int, (E)2>)", "/a.cpp", "solve2"),
+        function_of("C::operator()(int)", "/a.cpp"),
+        function_of("main", "/a.cpp"),
+        function_of("far()", "/src/b.cpp"),
+        function_of("near()", "/src/a.cpp"),
     ]
     found = gcc_options(functions, ["solve2"])
     assert found.options == (
         "-finstrument-functions",
-        "-finstrument-functions-exclude-function-list=C::operator(),get<std::pair<int\\,int>>",
-        "-finstrument-functions-exclude-file-list=/b.cpp",
+        "-finstrument-functions-exclude-function-list=C::operator(),main,near",
+        "-finstrument-functions-exclude-file-list=b.cpp",
     )
     assert found.measured_too == ("solve",)
     assert name_list(["b", "a", "b"]) == "a\nb\n"
+
+
+@pytest.mark.parametrize(
+    ("display", "excluded"),
+    [
+        ("int geo::area<int>(int, int)", "geo::area"),
+        ("void run<void (*)(int)>(void (*)(int))", "run"),
+        ("Box<std::vector<int, std::allocator<int>>>::get() const", ">::get"),
+        ("(anonymous namespace)::hidden(int)", "{anonymous}::hidden"),
+        ("operator<(Shape const&, Shape const&)", "operator<"),
+        ("Vec::operator bool() const", "Vec::operator bool"),
+        ("operator new(unsigned long, int)", "operator new"),
+        ("A::operator,(int)", "A::operator\\,"),
+        ("co_operator(int)", "co_operator"),
+        ("run(int)::$_0::operator()(int) const", "run"),
+        ("outer()::'lambda'(int)::operator()(int) const", "outer"),
+        ("$_3::operator()(int) const", "<lambda"),
+        ("int with<main::$_1>(main::$_1, int)", "with"),
+    ],
+)
+def test_parts_of_names_that_gcc_and_clang_write_alike(display: str, excluded: str) -> None:
+    """As compared with the functions that gcc 12 gives hooks to."""
+    options = gcc_options([function_of(display, "/a.cpp"), function_of("kept", "/a.cpp")], ["kept"]).options
+    assert options[1] == f"-finstrument-functions-exclude-function-list={excluded}"
