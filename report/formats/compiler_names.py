@@ -30,14 +30,13 @@ _TOKEN = re.compile(
     r"|(?P<kind>T[ykntp](?=[A-Za-z\d]))"
     r"|S[\dA-Z]*_|T\d*_|L[a-z]n?\d+E|A\d+_|(?P<length>[1-9]\d*)|(?s:.)"
 )
-_BUILTIN_CALL = re.compile(r"clE([a-z]+)")
 
 
 def patterns_for(name: str, compiler: str) -> tuple[str, ...]:
     """Return the patterns of a filter that fit a function of clang or flang as another compiler names it.
 
     compiler: one of `COMPILERS`. A pattern fits the function, and more only where names do not say enough: of internal
-    procedures of Fortran those of the same name in other hosts, of lambdas those of the same function and parameters.
+    procedures of Fortran those of the same name in other hosts, of lambdas those of the same function.
     """
     if compiler == "clang":
         return (escape(name),)
@@ -69,11 +68,9 @@ def _itanium(name: str) -> tuple[str, ...]:
         elif token.lastgroup == "kind":
             return _with_variants(name[: token.start()], variant, "*")
         elif token.lastgroup == "lambda":
-            call = _BUILTIN_CALL.fullmatch(name, token.end())
-            rest = f"Ul{call[1]}E*_clE{call[1]}" if call else "Ul*"
             before = name[: token.start()]
             # The variable that holds a lambda outside of functions is part of its name.
-            return _with_variants(before, variant, f"*{rest}" if before in ("_ZN", "_ZNK") else rest)
+            return _with_variants(before, variant, "*Ul*" if before in ("_ZN", "_ZNK") else "Ul*")
     return _with_variants(name, variant, "")
 
 
