@@ -77,7 +77,7 @@ ENTRY = Region("int main()", "int main()", file="/src/main.cpp")
     ],
 )
 def test_names_with_blanks_commas_and_brackets_as_score_p_reads_them(rules: str, recorded: str) -> None:
-    """What Score-P 8.4 recorded of a C++ program under these rules, with the names that its gcc plugin gives regions."""
+    """What Score-P 8.4 recorded of a C++ program under these rules, with the names of its gcc plugin."""
     parsed = parse_filter(regions("EXCLUDE *", rules))
     found = {name for name, region in (("get", GET), ("area", AREA), ("entry", ENTRY)) if parsed.includes(region)}
     assert found == set(recorded.split())
