@@ -2,7 +2,8 @@
 
 Waiting that was measured is no transfer: the priors of Table I are fitted to what is left of the time, and waiting has
 a model of its own. Ranks wait for those that have more to do, or that have been delayed, so it has the order of the
-program's computation, or is a constant, and it may grow with the ranks as trees, process grids and rings do.
+program's computation, or is a constant, and it may grow with the ranks as trees, process grids and rings do, from
+nothing for a single rank.
 
 Where the diagnosis finds that time grows faster than effort (`slowdown`), the model is effort × (1 + growth), if that
 predicts better by more than its penalty.
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 
@@ -19,9 +21,10 @@ from ..experiment import Experiment, FloatArray, RegionKind
 from ..pmnf.build import qualities
 from ..pmnf.calibration import NOISY
 from ..pmnf.data.noise import Repetitions, combine
-from ..pmnf.model import Model, add
+from ..pmnf.model import Factor, Model, Term, add
 from ..pmnf.model.term import sort_key
 from ..pmnf.modeler import DEFAULT, Options
+from ..process_grid import ProcessGrid
 from .dedicated import dedicated_times
 from .fit import Prior, fit_where, take
 from .path_model import PathModel
@@ -76,7 +79,8 @@ def with_waiting(
     waits = np.where(np.isfinite(times), experiment.values["wait_time"], np.nan)  # of the runs that the time rests on
     ranks = rank_parameters(experiment)
     by_growth = {path: _grows_with(experiment, waits[path], ranks) for path in transfers}
-    priors = {names: waiting_priors(computation, names) for names in set(by_growth.values())}
+    known_grids = [grid for grid in experiment.grids if grid.source]
+    priors = {names: waiting_priors(computation, names, known_grids) for names in set(by_growth.values())}
     chosen = {path: priors[names] for path, names in by_growth.items()}
     waiting = _fitted(experiment, _centred(waits, options), chosen)
     centre = _centred(times, options).centre
@@ -124,22 +128,43 @@ def _grows_with(experiment: Experiment, waits: FloatArray, ranks: Set[str]) -> t
     )
 
 
-def waiting_priors(work: Model | None, ranks: Sequence[str]) -> list[Prior]:
-    """Return the priors of waiting: a constant, the computation of the program, and both times growth with ranks."""
+def waiting_priors(work: Model | None, ranks: Sequence[str], grids: Sequence[ProcessGrid] = ()) -> list[Prior]:
+    """Return the priors of waiting: a constant, the computation of the program, and both times growth with ranks.
+
+    One process waits for nobody: growth with the only number of ranks is that of g(p) - g(1), which is the length of a
+    pipeline through a process grid for p^(1/3) and p^(1/2), and exactly that for the `grids` of the program. What the
+    program computes once, whatever its parameters are, need not be what ranks wait for: "growing" is the computation
+    without its constant, which stands beside it.
+    """
     constant = Model((), 1.0)
     columns = [(constant, "c")] if work is None else [(constant, "c"), (_unit(work), "c·computation")]
+    growing = None if work is None or not work.terms else replace(_unit(work), constant=0.0)
     found = [Prior((column,), WAITING, text) for column, text in columns]
-    if len(columns) > 1:
-        found.append(Prior(tuple(column for column, _ in columns), WAITING, "c0 + c1·computation"))
+    if growing is not None:
+        found.append(Prior((constant, growing), WAITING, "c0 + c1·growing"))
+    growths = [_steps(grid) for grid in grids if grid.parameter in ranks]
     for name in ranks:
         for power, log in GROWTHS:
             growth = growth_model(name, power, log)
-            for column, text in columns:
-                grown = column.times(growth)
-                label = f"{text}·{growth}"
-                found.append(Prior((grown,), WAITING, label, needed=(0,), penalty=_GROWTH_PENALTY))
-                found.append(Prior((column, grown), WAITING, f"{text} + {label}", needed=(1,), penalty=_GROWTH_PENALTY))
+            growths.append(replace(growth, constant=-1.0) if len(ranks) == 1 and not log else growth)
+    for growth in growths:
+        sums: list[tuple[tuple[Model, ...], str]] = []
+        for column, text in columns:
+            grown = column.times(growth)
+            sums += [((grown,), f"{text}·({growth})"), ((column, grown), f"{text} + {text}·({growth})")]
+        if growing is not None:
+            grown = growing.times(growth)
+            sums.append(((constant, grown), f"c0 + c1·growing·({growth})"))
+            sums.append(((growth, grown), f"(c0 + c1·growing)·({growth})"))
+        for own, text in sums:
+            found.append(Prior(own, WAITING, text, needed=(len(own) - 1,), penalty=_GROWTH_PENALTY))
     return found
+
+
+def _steps(grid: ProcessGrid) -> Model:
+    """Return the steps from corner to corner of a process grid: the sum of its extents less one each."""
+    extents = tuple(Term(1.0, (Factor(grid.parameter, Fraction(1), axis=axis),)) for axis in grid.axes)
+    return Model((grid.parameter,), -float(grid.dimensions), extents)
 
 
 def with_growth(
