@@ -84,7 +84,7 @@ class PathCosts:
         kept = np.flatnonzero(~gone)
         parent = self.tree.parent[kept]
         tree = CallTree(self.tree.regions, self.tree.region[kept], np.where(parent < 0, -1, place[parent]))
-        time = np.bincount(place, weights=self.time, minlength=kept.size)
+        time: FloatArray = np.bincount(place, weights=self.time, minlength=kept.size).astype(np.float64)
         return PathCosts(tree, self.point, time, self.visits[kept])
 
 
