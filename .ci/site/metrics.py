@@ -29,10 +29,7 @@ def metric_page() -> str:
             "",
             "## What every run has",
             "",
-            *_table(
-                METRICS.values(),
-                {name: "compiler pass" if name in by_pass else "runtime, MPI wrappers" for name in names},
-            ),
+            *_table(METRICS.values(), counted),
             "",
             "The compiler pass counts what the wrappers compiled; the rest is counted in every program that",
             "`quipu run` starts. `overhead`, in seconds, is what measuring itself cost ([how](../design/overhead.md)).",

@@ -18,14 +18,8 @@ MODULES = {
     "quipu.modeling.analysis": ("analyze", "Analysis"),
     "quipu.modeling.evaluation": ("evaluate", "Evaluation"),
     "quipu.modeling.pmnf": (
-        "fit_models",
-        "Model",
-        "NoModel",
-        "Options",
-        "Library",
-        "compare",
-        "find_changes",
-        "deviations",
+        *("fit_models", "Model", "NoModel", "Options"),
+        *("Library", "compare", "find_changes", "deviations"),
     ),
     "quipu.modeling.diagnosis": ("diagnose",),
     "quipu.modeling.tensor": ("TensorModel",),
@@ -67,17 +61,16 @@ def _entry(name: str, found: Any) -> Iterator[str]:
     yield from _paragraphs(found)
     taken = {field.name for field in fields}
     for member, value in vars(found).items():
-        if (
-            member.startswith("_")
-            or member in taken
-            or not inspect.getdoc(value)
-            or isinstance(value, str | int | float)
-        ):
+        documented = bool(inspect.getdoc(value)) and not isinstance(value, str | int | float)
+        if member.startswith("_") or member in taken or not documented:
             continue
         called = getattr(value, "__func__", value)
         brackets = _signature(called) if inspect.isfunction(called) else ""
         yield f"`{short}.{member}{brackets}`"
         yield from (f":   {text}" if not number else f"    {text}" for number, text in enumerate(_paragraphs(value)))
+
+
+_LONGEST = 40  # characters of a default value
 
 
 class _Text:
@@ -93,10 +86,14 @@ class _Text:
 def _signature(found: Any) -> str:
     """Return a signature as it is written, without `self` and without the modules of types."""
     signature = inspect.signature(found)
+    given = [
+        one.replace(default=_Text("…")) if len(repr(one.default)) > _LONGEST else one
+        for one in signature.parameters.values()
+    ]
     parameters = [
         one.replace(annotation=_Text(one.annotation)) if isinstance(one.annotation, str) else one
-        for name, one in signature.parameters.items()
-        if name not in ("self", "cls")
+        for one in given
+        if one.name not in ("self", "cls")
     ]
     answer = signature.return_annotation
     answer = _Text(answer) if isinstance(answer, str) else answer
