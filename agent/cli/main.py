@@ -17,7 +17,7 @@ import typer
 from quipu.modeling.errors import QuipuError
 from quipu.modeling.printable import printable
 
-from .options import CONTEXT
+from .options import COMPLETE, CONTEXT
 
 COMMANDS = (
     "run",
@@ -42,6 +42,7 @@ COMMANDS = (
     "facts",
     "callgraph",
     "tensor",
+    "completion",
 )
 """The modules of this folder that are commands, in the order of the help."""
 
@@ -144,7 +145,12 @@ def run_command_line(arguments: Sequence[str]) -> int:
 
 
 def main() -> None:
-    """Entry point of the command `quipu`."""
+    """Entry point of the command `quipu`; a shell that completes a line sets the variable, and gets its answer."""
+    if COMPLETE in os.environ:
+        from typer.completion import completion_init
+
+        completion_init()
+        typer.main.get_command(application()).main(prog_name="quipu", complete_var=COMPLETE)
     sys.exit(run_command_line(sys.argv[1:]))
 
 

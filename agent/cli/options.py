@@ -12,6 +12,9 @@ from quipu.modeling.errors import UsageError
 # A width of 110 columns for help texts; -h as well as --help.
 CONTEXT: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
+COMPLETE = "_QUIPU_COMPLETE"
+"""The variable that is set when a shell asks how a line can go on."""
+
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}\Z")
 OVER_RANKS = ("mean", "max", "sum")
 JOBS = "Processes that work: a number of this machine, or mpi for those of the MPI job that mpirun started."

@@ -28,7 +28,7 @@ def name_of(page: Path) -> str:
 
 
 def commands_of(text: str) -> Iterator[str]:
-    """Yield the lines that call `quipu`, in fences and in indented blocks, without prompt and continued lines joined."""
+    """Yield the lines that call `quipu`, in fences and in indented blocks, without prompt, continued lines joined."""
     indented = re.findall(r"(?:^ {4,}.*\n)+", FENCE.sub("", text), re.MULTILINE)
     for block in [*indented, *(body for language, _, body in FENCE.findall(text) if language in ("", "sh", "bash"))]:
         for line in block.replace("\\\n", " ").splitlines():

@@ -1,13 +1,15 @@
-"""Quipu for Spack: spack repo add share/spack; spack install quipu. Bounds are those of pyproject.toml."""
+"""Quipu for Spack 1.0 and newer; bounds are those of pyproject.toml, which tests/share/test_recipes.py compares."""
+
+from pathlib import Path
 
 from spack.package import *
+from spack_repo.builtin.build_systems.python import PythonPackage
 
 
 class Quipu(PythonPackage):
     """How parallel programs scale, and why: from a compiler wrapper to a scaling model."""
 
-    # The folder that holds this repository; a site names a mirror or a tag of its own instead.
-    git = join_path(__file__, "..", "..", "..", "..", "..")
+    git = str(Path(__file__).resolve().parents[6])  # the repository that this file is in
 
     license("Apache-2.0")
 
