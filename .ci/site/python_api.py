@@ -23,7 +23,7 @@ MODULES = {
     ),
     "quipu.modeling.diagnosis": ("diagnose",),
     "quipu.modeling.tensor": ("TensorModel",),
-    "quipu.report.model_plots": ("plot_models",),
+    "quipu.report.model_plots": ("plot_models", "plot_models_interactive"),
     "quipu.modeling.errors": (
         "QuipuError",
         "UsageError",

@@ -77,7 +77,7 @@ Export:    quipu export heat --format extrap-json -o heat.json
 Generate:  quipu generate --functions 20 --seed 1 -o bench
 Tensor:    quipu tensor fit data.csv --target time_s -o model.json
 
-An EXPERIMENT is a folder of runs, a file of Extra-P, or a folder of Cube profiles.
+An EXPERIMENT is a folder of runs, a file of Extra-P, or profiles of Score-P, Caliper or HPCToolkit.
 """
 
 

@@ -122,7 +122,7 @@ def test_ranks_and_metrics_of_call_trees(quipu_here: Quipu, heat: Path, tmp_path
         (
             ["export", "{runs}", "--format", "cube"],
             2,
-            "--format 'cube': choose one of extrap-json, extrap-jsonl, folded",
+            "--format 'cube': choose one of extrap-json, extrap-jsonl, thicket, folded",
         ),
         (["export", "{runs}", "--metric", "time"], 2, "--metric: a file of --format extrap-json has all metrics"),
         (["export", "{runs}", "-f", "folded", "--at", "p=5"], 2, "--at: this configuration was not measured"),
@@ -133,6 +133,16 @@ def test_ranks_and_metrics_of_call_trees(quipu_here: Quipu, heat: Path, tmp_path
         (["export", "{runs}", "-f", "hatchet", "--inclusive"], 2, "belong to the formats of Extra-P, not to hatchet"),
         (["export", "{runs}", "-f", "pprof", "-o", "precious.txt"], 2, "precious.txt exists and is no export to pprof"),
         (["export", "{runs}", "-f", "folded", "-o", "precious.txt"], 2, "exists and is no export to folded"),
+        (
+            ["export", "{runs}", "-f", "thicket", "-o", "precious.txt"],
+            2,
+            "precious.txt is a file, and what Thicket reads",
+        ),
+        (
+            ["export", "{runs}", "-f", "thicket", "--metric", "time"],
+            2,
+            "--metric: a folder of --format thicket has all",
+        ),
         (["export", "{runs}", "-o", "precious.txt"], 2, "precious.txt exists and is no export of measurements"),
         (["export", "{runs}", "--over-ranks", "max"], 2, "--over-ranks max: "),
         (["export", "empty"], 1, "empty: holds no run archive"),

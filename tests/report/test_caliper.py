@@ -48,7 +48,7 @@ def planted(names: list[str]) -> Experiment:
     values[1] = 0.0
     values[:, 1, 1] = np.nan
     metrics = {name: METRICS[name] for name in ("time", "visits", "blocks")} | {"own": Metric("own", "B")}
-    return Experiment("planted", ("p", "size"), points, tree, metrics, {name: values + 0.0 for name in metrics})
+    return Experiment("planted", ("p", "size"), points, tree, metrics, dict.fromkeys(metrics, values))
 
 
 def exported(experiment: Experiment, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -131,13 +131,13 @@ def test_parameters_are_in_names_or_in_what_differs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("id=51", "id=50", "line 14.*a node needs an id of its own"),
-        ("parent=50", "parent=51", "line 14.*a parent that comes before it"),
+        ("id=51", "id=50", ":14: .*a node needs an id of its own"),
+        ("parent=50", "parent=51", ":14: .*a parent that comes before it"),
         ("data=1.5=", "data=nan=", "no finite number"),
         ("data=1.5=", "data=many=", "many"),
-        ("__rec=globals,attr=41", "__rec=globals,attr=99", "line 18"),
+        ("__rec=globals,attr=41", "__rec=globals,attr=99", ":18: "),
         ("__rec=ctx,ref=51", "rec=51", '"__rec" missing'),
-        ("data=main", "data=main\\", "line 12"),
+        ("data=main", "data=main\\", ":12: "),
     ],
 )
 def test_damage_is_one_error_with_its_line(tmp_path: Path, old: str, new: str, message: str) -> None:

@@ -27,7 +27,9 @@ XML = """<?xml version="1.0"?>
   </MetricDBTable>
   <LoadModuleTable><LoadModule i="1" n="app"/></LoadModuleTable>
   <FileTable><File i="1" n="app.c"/></FileTable>
-  <ProcedureTable><Procedure i="1" n="main"/><Procedure i="2" n="solve"/><Procedure i="3" n="MPI_Send"/></ProcedureTable>
+  <ProcedureTable>
+    <Procedure i="1" n="main"/><Procedure i="2" n="solve"/><Procedure i="3" n="MPI_Send"/>
+  </ProcedureTable>
 </SecHeader>
 <SecCallPathProfileData>
 <PF i="1" s="1" l="3" lm="1" f="1" n="1">
@@ -54,7 +56,7 @@ def write_database(folder: Path, ranks: int, factor: float = 1.0) -> Path:
             struct.pack(">dd", (rank + 1) * factor * INCLUSIVE[at], (rank + 1) * factor * EXCLUSIVE.get(at, 0.0))
             for at in range(1, 12)
         )
-        head = b"HPCPROF-metricdb__" + b"\0" * 6 + struct.pack(">II", 11, 2)
+        head = b"HPCPROF-metricdb__" + b"00.10b" + struct.pack(">II", 11, 2)
         (folder / f"1.app-{rank:06}-000-a8c0-{rank}-0.metric-db").write_bytes(head + body)
     return folder
 
@@ -92,4 +94,12 @@ def test_a_large_database_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyP
     (folder / "experiment.xml").write_text(XML + " " * 40_000, encoding="utf-8")
     monkeypatch.setenv("QUIPU_READ_MIB", "1")
     with pytest.raises(FormatError, match="QUIPU_READ_MIB"):
+        read_experiment(folder)
+
+
+def test_a_file_that_claims_more_nodes_than_it_has_is_refused(tmp_path: Path) -> None:
+    folder = write_database(tmp_path / "claims", 1)
+    (path,) = folder.glob("*.metric-db")
+    path.write_bytes(path.read_bytes()[:24] + struct.pack(">II", 1 << 30, 2) + path.read_bytes()[32:])
+    with pytest.raises(FormatError, match="is cut off"):
         read_experiment(folder)

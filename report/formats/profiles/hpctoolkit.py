@@ -23,6 +23,7 @@ from .stacked import Stacked
 _CALL_SITE = re.compile(r"\d+:(?=\D)")  # Hatchet puts the line of a call before the name of what is called
 _INCLUSIVE = re.compile(r"(.+) \((?:inc|I)\)\Z")
 _BYTES_PER_BYTE = 60  # memory of Hatchet's graph and table for a byte of the database
+_HEAD = struct.Struct(">24sII")  # of a metric-db file: tag with version and byte order, nodes, values of each
 _DAMAGED = (LookupError, ValueError, TypeError, AttributeError, AssertionError, ArithmeticError, OSError, EOFError)
 _DAMAGED_FILE = (ParseError, struct.error, RecursionError, *_DAMAGED)
 
@@ -61,11 +62,10 @@ class _Reader(Stacked):
             with reading(folder, _size(folder)) as cost, contextlib.redirect_stdout(io.StringIO()):
                 cost.spend(_BYTES_PER_BYTE * _size(folder))
                 older = (folder / "experiment.xml").is_file()
-                frame = (
-                    graph_frame.from_hpctoolkit(str(folder))
-                    if older
-                    else graph_frame.from_hpctoolkit_latest(str(folder))
-                )
+                if older:
+                    _check_values(folder, cost)
+                read = graph_frame.from_hpctoolkit if older else graph_frame.from_hpctoolkit_latest
+                frame = read(str(folder))
                 return self._take(frame, 1e-6 if older and _microseconds(folder) else 1.0, cost)
         except _DAMAGED_FILE as error:
             raise FormatError(folder, f"is no database of HPCToolkit that can be read: {error!r}") from error
@@ -119,6 +119,16 @@ class _Reader(Stacked):
             )
             for node, one in by_node.items()
         }
+
+
+def _check_values(folder: Path, cost: Reading) -> None:
+    """Check the sizes that files of values claim to have, for which Hatchet takes memory before it reads them."""
+    for path in folder.glob("*.metric-db"):
+        with path.open("rb") as file:
+            _, nodes, metrics = _HEAD.unpack(file.read(_HEAD.size))
+        if _HEAD.size + 8 * nodes * metrics > path.stat().st_size:
+            raise FormatError(path, f"is cut off: {nodes} nodes with {metrics} values do not fit into it")
+        cost.spend(8 * nodes * (metrics + 3))
 
 
 def _microseconds(folder: Path) -> bool:

@@ -70,7 +70,8 @@ def caliper_text(
                 columns = [numbers[_CALIPER_NAMES.get(name, name)] for name in known] + [rank] * bool(rank)
                 data = [repr(value) for value in known.values()] + [str(place)] * bool(rank)
                 records.append(f"__rec=ctx,ref={number},attr={_joined(columns)},data={_joined(data)}")
-    ends = f"__rec=globals,attr={_joined([numbers[name] for name in run])},data={_joined(_escaped(one if isinstance(one, str) else f'{one:.17g}') for one in run.values())}"
+    texts = [_escaped(one if isinstance(one, str) else f"{one:.17g}") for one in run.values()]
+    ends = f"__rec=globals,attr={_joined(numbers[name] for name in run)},data={_joined(texts)}"
     return "\n".join([*lines, *records, ends, ""])
 
 
