@@ -16,7 +16,7 @@ GEOMETRIC = 8.0
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """Return an empty figure of a size in inches, which notebooks show. Raises EnvironmentProblem without matplotlib."""
+    """Return an empty figure of a size in inches that notebooks show. Raises EnvironmentProblem without matplotlib."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
