@@ -15,6 +15,7 @@ from .figures import GEOMETRIC
 from .text import point_text
 
 _PLACES = 65  # where a curve is computed
+_PARTS = ("value", "lower", "upper")
 _LONGEST = 48  # characters of a call path in the legend
 
 
@@ -75,12 +76,14 @@ def model_curves(
     curves = []
     for path, model in _chosen(analysis, metric, inclusive, paths, places[-1]):
         predictions = [model.predict(place) for place in places.tolist()]
-        ends = [np.array([getattr(one, name) for one in predictions]) for name in ("value", "lower", "upper")]
+        value, lower, upper = (np.array([getattr(one, name) for one in predictions]) for name in _PARTS)
         known = means = np.zeros(0)
         if experiment is not None:
             known, means = _measured(experiment, metric, inclusive, path, point, column)
         label = analysis.tree.label(path)
-        curves.append(Curve(label if len(label) <= _LONGEST else f"…{label[-_LONGEST:]}", *ends, known, means))
+        curves.append(
+            Curve(label if len(label) <= _LONGEST else f"…{label[-_LONGEST:]}", value, lower, upper, known, means)
+        )
     others = [name for name in analysis.parameters if name != parameter]
     unit = analysis.metrics[metric].unit
     title = point_text(others, np.delete(point, column).tolist()) if others else ""

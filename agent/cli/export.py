@@ -15,7 +15,8 @@ from .options import over_ranks_of
 from .output import say, write_own
 
 THICKET = "thicket"
-_EXPERIMENTS = {"extrap-json": ".json", "extrap-jsonl": ".jsonl"}
+_EXPERIMENTS = {"extrap-json": ".json", "extrap-jsonl": ".jsonl", "csv": ".csv", "parquet": ".parquet"}
+_TABLES = {"csv": re.compile(r'"callpath",'), "parquet": re.compile("PAR1")}  # how such a file begins
 _OWN = re.compile(r'\s*\{"param(eter)?s": ')
 
 
@@ -29,8 +30,8 @@ def command(
         "--format",
         "-f",
         metavar="FORMAT",
-        help="Of an experiment: extrap-json, extrap-jsonl, thicket (a folder). Of one call tree: folded, speedscope, "
-        "chrome-trace, pprof, hatchet, caliper. Default: by the suffix of FILE, else extrap-json.",
+        help="Of an experiment: extrap-json, extrap-jsonl, csv, parquet, thicket (a folder). Of one call tree: folded, "
+        "speedscope, chrome-trace, pprof, hatchet, caliper. Default: by the suffix of FILE, else extrap-json.",
     ),
     output: Path = typer.Option(None, "--output", "-o", metavar="FILE", help="Default: the name of the experiment."),
     inclusive: bool = typer.Option(
@@ -93,6 +94,15 @@ def _export_experiment(
 
     data = load(source, over_ranks_of(over_ranks))
     target = Path(f"{data.name}{_EXPERIMENTS[chosen]}") if output is None else output
+    if chosen in _TABLES:
+        from quipu.report.formats import tables
+
+        if inclusive:
+            raise UsageError(f"--inclusive: a file of --format {chosen} has exclusive values, of which sums are made")
+        content = (tables.csv if chosen == "csv" else tables.parquet)(data)
+        write_own(target, content, lambda old: _TABLES[chosen].match(old) is not None, f"export to {chosen}", force)
+        say(f"wrote {target}")
+        return
     written = (format_json if chosen == "extrap-json" else format_json_lines)(data, inclusive)
     write_own(target, written.text, lambda old: _OWN.match(old) is not None, "export of measurements", force)
     if not data.dedicated.all():

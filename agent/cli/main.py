@@ -16,8 +16,10 @@ from collections.abc import Sequence
 import typer
 from quipu.modeling.errors import QuipuError
 from quipu.modeling.printable import printable
+from quipu.modeling.progress import shown_by
 
 from .options import COMPLETE, CONTEXT
+from .remaining import Remaining
 
 COMMANDS = (
     "run",
@@ -122,7 +124,7 @@ def run_command_line(arguments: Sequence[str]) -> int:
     command = typer.main.get_command(application(next(iter(arguments), None)))
     try:
         try:
-            with command.make_context("quipu", list(arguments) or ["--help"]) as context:
+            with command.make_context("quipu", list(arguments) or ["--help"]) as context, shown_by(Remaining()):
                 command.invoke(context)
             sys.stdout.flush()
         except BrokenPipeError:
@@ -147,7 +149,7 @@ def run_command_line(arguments: Sequence[str]) -> int:
 def main() -> None:
     """Entry point of the command `quipu`; a shell that completes a line sets the variable, and gets its answer."""
     if COMPLETE in os.environ:
-        from typer.completion import completion_init
+        from typer.completion import completion_init  # type: ignore[attr-defined] # is imported there
 
         completion_init()
         typer.main.get_command(application()).main(prog_name="quipu", complete_var=COMPLETE)

@@ -18,6 +18,7 @@ from ..pmnf.fit.fitter import fit
 from ..pmnf.fit.weights import relative_weights
 from ..pmnf.model import Model, collect
 from ..pmnf.uncertainty import joint_covariance, value_variance
+from ..progress import steps
 from .one_sided import FIRST_ROUNDS, trust
 
 _Flags = NDArray[np.bool_]
@@ -115,7 +116,7 @@ def fit_where(
     rows = np.array([row for row, priors in choices.items() if priors and where[row].any()], dtype=np.int64)
     patterns, group = np.unique(where[rows], axis=0, return_inverse=True)
     result: dict[int, PriorFit] = {}
-    for number, pattern in enumerate(patterns):
+    for number, pattern in steps("modeling time", list(enumerate(patterns))):
         members = rows[group.reshape(-1) == number]
         part = take(repetitions, members)
         part = replace(part, centre=part.centre[:, pattern])

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas
 import pytest
 from quipu.agent.cli.export_stacks import SUFFIXES as STACKS
 from quipu.agent.merge.experiment import load_experiment
@@ -122,7 +123,7 @@ def test_ranks_and_metrics_of_call_trees(quipu_here: Quipu, heat: Path, tmp_path
         (
             ["export", "{runs}", "--format", "cube"],
             2,
-            "--format 'cube': choose one of extrap-json, extrap-jsonl, thicket, folded",
+            "--format 'cube': choose one of extrap-json, extrap-jsonl, csv, parquet, thicket",
         ),
         (["export", "{runs}", "--metric", "time"], 2, "--metric: a file of --format extrap-json has all metrics"),
         (["export", "{runs}", "-f", "folded", "--at", "p=5"], 2, "--at: this configuration was not measured"),
@@ -181,3 +182,18 @@ def test_points_that_were_not_measured_can_be_shown(quipu_here: Quipu, tmp_path:
         assert visible in answer.out
     exported = quipu_here("export", "gap.txt")
     assert "left out, because Extra-P needs every metric at every point: time of f" in exported.err
+
+
+def test_tables_are_read_by_pandas(quipu_here: Quipu, runs: Path, tmp_path: Path) -> None:
+    experiment = load_experiment(runs)
+    for suffix, read in (("csv", pandas.read_csv), ("parquet", pandas.read_parquet)):
+        for _ in range(2):  # over an export of its own it is written again
+            assert quipu_here("export", runs, "-o", f"all.{suffix}").code == 0
+        table = read(tmp_path / f"all.{suffix}").set_index(["callpath", *experiment.parameters, "repetition"])
+        assert set(table.columns) == set(experiment.metrics)
+        for metric in experiment.metrics:
+            wanted = experiment.frame(metric)[metric]
+            pandas.testing.assert_series_equal(table[metric].dropna().sort_index(), wanted.sort_index(), rtol=0.0)
+    (tmp_path / "mine.csv").write_text("a,b\n1,2\n", encoding="utf-8")
+    assert "is no export to csv" in quipu_here("export", runs, "-o", "mine.csv").err
+    assert "has exclusive values" in quipu_here("export", runs, "-f", "csv", "--inclusive").err

@@ -34,7 +34,7 @@ def cmake(folder: Path, lines: str, languages: str = "C", *options: str) -> subp
 
 def functions(program: Path) -> str:
     """Return what `quipu facts` prints of a program."""
-    command = [SCRIPTS / "quipu", "facts", program]
+    command = [str(SCRIPTS / "quipu"), "facts", str(program)]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 

@@ -83,7 +83,11 @@ def run_text(
     run: int,
 ) -> str:
     """Return the file of one run of an experiment: values per metric of shape (call paths,), run: the repetition."""
-    metadata = {**parameters, "quipu.parameters": " ".join(parameters), "quipu.repetition": float(run)}
+    metadata: dict[str, str | float] = {
+        **parameters,
+        "quipu.parameters": " ".join(parameters),
+        "quipu.repetition": float(run),
+    }
     return caliper_text(tree, metrics, [Sample("", values)], metadata)
 
 
