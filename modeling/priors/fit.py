@@ -271,10 +271,10 @@ def _build(
             for term in column.terms:
                 if term.shape in place:
                     mapping[place[term.shape], number] += term.coefficient
-    rows = len(mapping)
-    whole = np.zeros((rows * (1 + len(parameters)) + len(parameters), len(covariance)))
-    whole[: -len(parameters), : -len(parameters)] = np.kron(np.eye(1 + len(parameters)), mapping)
-    whole[-len(parameters) :, -len(parameters) :] = np.eye(len(parameters))
+    coefficients_of = np.kron(np.eye(1 + len(parameters)), mapping)
+    whole = np.zeros((len(coefficients_of) + len(parameters), len(covariance)))
+    whole[: len(coefficients_of), : coefficients_of.shape[1]] = coefficients_of
+    whole[len(coefficients_of) :, coefficients_of.shape[1] :] = np.eye(len(parameters))  # deviating exponents
     matrix = (whole @ covariance @ whole.T).tolist()
     fitted = np.einsum("kc,k->c", design[0], coefficients)[None]
     quality = qualities(repetitions.centre, fitted, np.array([left_out]), (coefficients > 0).sum()[None])[0]

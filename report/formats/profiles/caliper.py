@@ -24,6 +24,7 @@ from .stacked import Stacked
 OUTSIDE = "<outside of regions>"
 PARAMETERS, REPETITION = "quipu.parameters", "quipu.repetition"  # what `stacks/caliper.py` writes
 
+_SIZE = "mpi.world.size"
 _NUMBER = r"(?<!\\),{}=(\d+)(?=[,\s]|\Z)"
 _ID, _PARENT = re.compile(_NUMBER.format("id")), re.compile(_NUMBER.format("parent"))
 _PREDEFINED = 12  # nodes that every file has without saying so
@@ -64,7 +65,8 @@ def read_caliper(source: Path, files: list[Path], over_ranks: Over = "mean") -> 
             except (*_DAMAGED, ReaderError) as error:
                 reason = str(getattr(error, "message", "") or repr(error))[:200]
                 raise FormatError(path, f"is no file of Caliper that can be read: {reason}", lines.number) from error
-        metadata[path] = {"mpi.world.size": ranks, **stream.globals}
+        size = _number(stream.globals.get(_SIZE))
+        metadata[path] = {**stream.globals, _SIZE: size if size and size > 0 else float(ranks)}
     values = dict(zip(files, reader.values, strict=True))
     profiles = in_order(_profiles(metadata))
     reader.values = [values[profile.path] for profile in profiles]
@@ -164,7 +166,7 @@ def _profiles(metadata: Mapping[Path, Mapping[str, Any]]) -> list[Profile]:
         return [_our_own(path, one) for path, one in metadata.items()]
     if len(metadata) == 1:
         ((path, only),) = metadata.items()
-        return [Profile(path, {"p": float(only["mpi.world.size"])}, 1)]
+        return [Profile(path, {"p": only[_SIZE]}, 1)]
     try:
         return [Profile(path, *parameters_in(path.name.removesuffix(".cali"), path)) for path in metadata]
     except FormatError:
@@ -174,7 +176,7 @@ def _profiles(metadata: Mapping[Path, Mapping[str, Any]]) -> list[Profile]:
         names = sorted(name for name in differ if not _NO_PARAMETER.fullmatch(name))
         if not names:
             raise
-        typed = {name: "p" if name == "mpi.world.size" else re.sub(r"\W", "_", name, flags=re.ASCII) for name in names}
+        typed = {name: "p" if name == _SIZE else re.sub(r"\W", "_", name, flags=re.ASCII) for name in names}
         return [
             Profile(path, {typed[name]: one[name] or 0.0 for name in names}, 1)
             for path, one in zip(metadata, numbers, strict=True)
