@@ -22,8 +22,11 @@ from .priors.slowdown import LEAST_VALUES, Cause, slowdowns
 
 # Losses below this part of all time at the target are not worth a word.
 _LEAST_LOSS = 1e-3
-# The number of ranks that a diagnosis is made for, if nothing else is asked for.
-_TARGET_RANKS = 65536.0
+# How many times the largest measured number of ranks a diagnosis is made for if none is given: the furthest
+# that `make bench-modeling_accuracy` and `bench-modeling_layouts` check predictions and intervals at.
+_TIMES_RANKS = 16.0
+# Where the number of ranks does not vary: how many times the largest value of each parameter.
+_TIMES_OTHERS = 4.0
 
 
 @dataclass(frozen=True)
@@ -86,10 +89,15 @@ class Diagnosis:
 
 
 def scale_of(experiment: Experiment, chosen: Mapping[str, float]) -> tuple[float, ...]:
-    """Return the scale that counts: what was chosen, else p = 65,536 and the largest measured value of the others."""
+    """Return the scale that counts, a number per parameter: what was chosen, else the default.
+
+    That is 16 times the largest measured p and the largest measured value of the others; without p, four times the
+    largest value of each parameter.
+    """
     largest = experiment.points.max(axis=0) if experiment.configurations else np.ones(len(experiment.parameters))
+    times = {"p": _TIMES_RANKS} if "p" in experiment.parameters else dict.fromkeys(experiment.parameters, _TIMES_OTHERS)
     return tuple(
-        float(chosen.get(name, _TARGET_RANKS if name == "p" else value))
+        float(chosen.get(name, times.get(name, 1.0) * value))
         for name, value in zip(experiment.parameters, largest.tolist(), strict=True)
     )
 

@@ -15,7 +15,7 @@ def command(
     *,
     experiment: Path = typer.Argument(..., metavar="EXPERIMENT", help="An experiment: a folder, or a file of Extra-P."),
     at: list[str] = typer.Option(
-        [], "--at", metavar="NAME=NUMBER,...", help="The scale that counts (default: p=65536, the rest as measured)."
+        [], "--at", metavar="NAME=NUMBER,...", help="The scale that counts (default: 16 times the measured ranks)."
     ),
     output: Path | None = typer.Option(None, "--output", "-o", metavar="FILE", help="Write an HTML page, too."),
     top: int = typer.Option(20, "--top", min=1, metavar="N", help="Show the first N findings."),

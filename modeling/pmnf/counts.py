@@ -5,6 +5,8 @@ Each step proposes candidates for the call paths that the steps before it could 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,7 +19,8 @@ from .criterion.rounding import Rounding
 from .data.lines import lines
 from .data.noise import Repetitions
 from .data.preparation import take
-from .hypotheses.pool import Pool, merge, spread
+from .fit.fitter import with_constant
+from .hypotheses.pool import Pool, merge, replaced, spread
 from .hypotheses.tables import Tables, tensor
 from .proposers.exact import ExactSums
 from .proposers.exact_terms import ExactLines
@@ -73,14 +76,35 @@ def model_counts(
 def _near_exact(points: FloatArray, tables: Tables, repetitions: Repetitions, rounded: RoundedSums) -> Pool:
     """Return models of counts that no sum reproduces: within rounding where possible, else the likeliest."""
     values = repetitions.centre
-    pool = choose(rounded.propose(values), Rounding(points, tables, values), COUNT_POOL)
-    rest = ~np.isfinite(pool.score[:, 0])
+    rounding = Rounding(points, tables, values)
+    pool = _relative(choose(rounded.propose(values), rounding, COUNT_POOL), tables, values)
+    known = np.isfinite(pool.score[:, 0])
+    rest = ~known | (_sizes(pool)[:, 0] > 1)
     if rest.any():
         part = take(repetitions, np.flatnonzero(rest), np.ones(len(points), dtype=bool))
         criterion = Deviating(points, tables, values[rest], part)
         proposer = InexactSums(points, criterion)
         likely = choose(proposer.propose(), criterion, COUNT_POOL)
+        beyond = np.where(_sizes(likely) < _sizes(pool)[rest][:, :1], likely.residual, np.inf).min(axis=1)
+        sure = known[rest] & rounding.surer(_sizes(pool)[rest, 0], beyond[:, None] / criterion.weights, rest)
         if not all(lines(points, parameter) for parameter in range(points.shape[1])):
             likely = merge([likely, proposer.scattered()], COUNT_POOL)
-        pool = merge([pool, spread(likely, rest)], COUNT_POOL)
+        rest[np.flatnonzero(rest)[sure]] = False
+        pool = replaced(pool, rest, likely.rows(~sure))
     return pool
+
+
+def _relative(pool: Pool, tables: Tables, values: FloatArray) -> Pool:
+    """Return the pool of fits to `values` (N, C) in counts with residuals as parts of the values, as others have."""
+    fitted = np.einsum("npkc,npk->npc", with_constant(tables.design(pool.specification)), pool.coefficients)
+    size = np.maximum(np.abs(values), 1.0)[:, None]
+    relative = np.sqrt((((values[:, None] - fitted) / size) ** 2).mean(axis=2))
+    part = relative / np.maximum(pool.residual, np.finfo(float).tiny)
+    known = np.isfinite(pool.residual)
+    left_out = np.where(np.isfinite(pool.left_out), pool.left_out, np.inf) * np.where(known, part, 1.0)
+    return replace(pool, residual=np.where(known, relative, np.inf), left_out=left_out)
+
+
+def _sizes(pool: Pool) -> NDArray[np.int64]:
+    """Return the numbers of coefficients (N, P)."""
+    return np.count_nonzero(pool.coefficients, axis=2)

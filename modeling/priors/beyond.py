@@ -2,7 +2,8 @@
 
 Waiting that was measured is no transfer: the priors of Table I are fitted to what is left of the time, and waiting has
 a model of its own. Ranks wait for those that have more to do, or that have been delayed, so it has the order of the
-program's computation, or is a constant, and it may grow with the ranks as trees, process grids and rings do.
+program's computation, or is a constant, and it may grow with the ranks as trees, process grids and rings do, from
+nothing for a single rank.
 
 Where the diagnosis finds that time grows faster than effort (`slowdown`), the model is effort × (1 + growth), if that
 predicts better by more than its penalty.
@@ -125,20 +126,32 @@ def _grows_with(experiment: Experiment, waits: FloatArray, ranks: Set[str]) -> t
 
 
 def waiting_priors(work: Model | None, ranks: Sequence[str]) -> list[Prior]:
-    """Return the priors of waiting: a constant, the computation of the program, and both times growth with ranks."""
+    """Return the priors of waiting: a constant, the computation of the program, and both times growth with ranks.
+
+    One process waits for nobody: growth with the only number of ranks is that of g(p) - g(1), which is the length of a
+    pipeline through a process grid for p^(1/3) and p^(1/2). What the program computes once, whatever its parameters
+    are, need not be what ranks wait for: "growing" is the computation without its constant, which stands beside it.
+    """
     constant = Model((), 1.0)
     columns = [(constant, "c")] if work is None else [(constant, "c"), (_unit(work), "c·computation")]
+    growing = None if work is None or not work.terms else replace(_unit(work), constant=0.0)
     found = [Prior((column,), WAITING, text) for column, text in columns]
-    if len(columns) > 1:
-        found.append(Prior(tuple(column for column, _ in columns), WAITING, "c0 + c1·computation"))
+    if growing is not None:
+        found.append(Prior((constant, growing), WAITING, "c0 + c1·growing"))
     for name in ranks:
         for power, log in GROWTHS:
             growth = growth_model(name, power, log)
-            for column, text in columns:
-                grown = column.times(growth)
-                label = f"{text}·{growth}"
-                found.append(Prior((grown,), WAITING, label, needed=(0,), penalty=_GROWTH_PENALTY))
-                found.append(Prior((column, grown), WAITING, f"{text} + {label}", needed=(1,), penalty=_GROWTH_PENALTY))
+            if len(ranks) == 1:
+                growth = replace(growth, constant=0.0 if log else -1.0)
+            sums = [
+                (columns_, f"{text}·({growth})", needed)
+                for column, text in columns
+                for columns_, needed in (((column.times(growth),), (0,)), ((column, column.times(growth)), (1,)))
+            ]
+            if growing is not None:
+                grown = growing.times(growth)
+                sums += [((first, grown), f"c0 + c1·growing·({growth})", (1,)) for first in (constant, growth)]
+            found += [Prior(*(x, WAITING, y), needed=z, penalty=_GROWTH_PENALTY) for x, y, z in sums]
     return found
 
 

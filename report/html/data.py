@@ -4,7 +4,7 @@ Keys: "parameters"; "points" (rows of the configurations, in rising order); "ove
 "ranges" (lowest and highest value of each parameter); "far" (times beyond these from which a prediction is no longer
 checked); "open" (upper over lower end of intervals that leave a value open);
 "repetitions" per metric and configuration;
-"target" and "scale" (one number per parameter: where the ranking and the diagnosis start); "slowdowns" (null: no
+"target" (one number per parameter: where the ranking and the diagnosis start); "slowdowns" (null: no
 diagnosis) and "blind" (what the diagnosis cannot see); "metrics"; "regions"; "region" and "parent" per call path;
 "start_and_end" (call paths that are no part of the program);
 "values" per metric and call path; "against" (null, or the name of another experiment and its values, one number each);
@@ -51,11 +51,7 @@ def report_data(
     against: Experiment | None = None,
     refinement: RefinementPanel | None = None,
 ) -> dict[str, Any]:
-    """Return the data of a report. `target`: where the ranking and the diagnosis start.
-
-    A parameter without a value gets four times its largest measured value in the ranking. In the diagnosis p gets
-    65,536 (modeling/diagnosis.py), and another parameter its largest measured value.
-    """
+    """Return the data of a report. `target`: where ranking and diagnosis start; what it lacks is that of `scale_of`."""
     order = np.lexsort(experiment.points.T[::-1]) if experiment.parameters else np.arange(experiment.configurations)
     points = experiment.points[order]
     beside = behaviour_data(experiment, observed)
@@ -68,11 +64,7 @@ def report_data(
         "far": json_number(FAR),
         "open": json_number(OPEN),
         "repetitions": {name: repetitions(experiment.values[name][:, order, :]).sum(axis=1).tolist() for name in names},
-        "target": [
-            json_number(float(target.get(name, 4 * column.max() if column.size else 1.0)))
-            for name, column in zip(experiment.parameters, points.T, strict=True)
-        ],
-        "scale": list(map(json_number, scale_of(experiment, target))),
+        "target": list(map(json_number, scale_of(experiment, target))),
         "blind": [] if slow is None else list(blind_spots(experiment)),
         "slowdowns": None if slow is None else [_slowdown(one) for one in slow],
         "metrics": [metric_json(experiment.metrics[name]) for name in names],

@@ -26,7 +26,7 @@ def test_waiting_behind_the_wave_is_diagnosed(tmp_path: Path) -> None:
     assert finding["lost"] > 0.8 * finding["predicted"]
 
     shown = quipu("diagnose", "simulated.runs", "-o", "waits.html", cwd=folder)
-    assert "what will hurt at p=65536, n=12" in shown.stdout
+    assert "what will hurt at p=5488, n=12" in shown.stdout
     assert "p^(1/3)" in shown.stdout
     page = (folder / "waits.html").read_text(encoding="utf-8")
     assert "receive_upwind(std::array&lt;int, 3ul&gt; const&amp;)-&gt;MPI_Recv" in page

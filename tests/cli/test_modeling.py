@@ -213,7 +213,7 @@ def test_a_report(quipu_here: Quipu, heat: Path, tmp_path: Path) -> None:
     assert "mpirun -n … ./heat …" in page
     assert "50 complete" in page
     data = json.loads(page.split('id="quipu-data">')[1].split("</script>")[0])
-    assert data["target"] == [64, 640]
+    assert data["target"] == [64, 160]
     assert {model["metric"] for model in data["models"]} == {"time", "visits", "blocks", "bytes_sent", "comm_size"}
     assert quipu_here("report", heat, "-o", "report.html").code == 0  # its own earlier output
 

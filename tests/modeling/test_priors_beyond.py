@@ -37,6 +37,16 @@ def test_waiting_that_was_measured_has_a_model_of_its_own(seed: int) -> None:
     assert str(entry.model) != str(entry.lower)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_ranks_wait_along_the_process_grid_for_the_computation_of_each_step(seed: int) -> None:
+    """A wave through a cube of processes passes p^(1/3) - 1 of them, a step each; nobody waits for setup."""
+    wait = 0.5 * WORK * (P ** (1 / 3) - 1)
+    analysis = analyze(experiment(WORK, RECEIVE + wait, wait, normal_noise(seed), setup=1e-3))
+    assert analysis.models("time")[2].basis == "table I: MPI_Recv + waiting"
+    truth = 1e-5 + 8e-9 * 1000 + 0.5 * 3e-9 * 1000**2 * 9
+    assert model_at(analysis, 2, 1000, 1000) == pytest.approx(truth, rel=0.05)
+
+
 def test_computation_that_slows_down_is_predicted_and_its_effort_kept() -> None:
     noise = normal_noise(1)
     analysis = planted(WORK * (0.2 + 0.12 * np.log2(N)), RECEIVE, noise=noise)

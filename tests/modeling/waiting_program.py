@@ -16,16 +16,23 @@ TREE = CallTree(
 
 
 def experiment(
-    work: FloatArray, receive: FloatArray, wait: FloatArray | None = None, noise: FloatArray | float = 1.0
+    work: FloatArray,
+    receive: FloatArray,
+    wait: FloatArray | None = None,
+    noise: FloatArray | float = 1.0,
+    setup: float = 1e-6,
 ) -> Experiment:
-    """Return the program with these times (C,) of work, of receiving, and of waiting in it, multiplied by noise."""
+    """Return the program with these times (C,) of work, of receiving, and of waiting in it, multiplied by noise.
+
+    setup: seconds that `main` takes, whatever p and n are.
+    """
     ones, nothing = np.ones_like(P), np.zeros_like(P)
     values = {
         "visits": np.stack([ones, ones, 10 * ones]),
         "blocks": np.stack([ones, 3 * N**2, nothing]),
         "bytes_received": np.stack([nothing, nothing, 80 * N]),
         "comm_size": np.stack([nothing, nothing, P]),
-        "time": np.stack([1e-6 * ones, work, receive]) * noise,
+        "time": np.stack([setup * ones, work, receive]) * noise,
     }
     metrics = {name: Metric(name, "1", "effort") for name in values} | {"time": Metric("time", "s", "cost")}
     if wait is not None:

@@ -9,9 +9,17 @@ it; a large constant, which the stated loops do not have, is as costly as a furt
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...experiment import FloatArray
-from ..calibration import ROUNDED, ROUNDED_LEAST_EVIDENCE, ROUNDED_LEAST_TERM, ROUNDING_EXPECTED, ROUNDING_MOST
+from ..calibration import (
+    ROUNDED,
+    ROUNDED_LEAST_EVIDENCE,
+    ROUNDED_LEAST_GAIN,
+    ROUNDED_LEAST_TERM,
+    ROUNDING_EXPECTED,
+    ROUNDING_MOST,
+)
 from ..data.lines import independent
 from ..fit.fitter import with_constant
 from ..hypotheses.pool import Fitted
@@ -56,3 +64,12 @@ class Rounding(Criterion):
             + ROUNDED.complexity * self.tables.complexity(specification[credible])
         )
         return scores
+
+    def surer(self, width: NDArray[np.int64], deviations: FloatArray, rows: Rows = ALL) -> NDArray[np.bool_]:
+        """Return (M,) whether rounding of hypotheses explains what simpler ones take for deviations of counts.
+
+        width: (M,) coefficients of those within rounding. deviations: (M, C) of the simpler ones, in counts: what these
+        are above rounding, at as many points as are left, must exceed what functions can do by chance.
+        """
+        above = np.log(np.maximum(deviations / ROUNDING_EXPECTED, 1.0)).mean(axis=1)
+        return np.asarray(above * (self.observations[rows] - width) >= ROUNDED_LEAST_GAIN, dtype=bool)

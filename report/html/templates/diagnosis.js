@@ -105,7 +105,7 @@ function startDiagnosis() {
   byId("diagnosis").hidden = !DATA.slowdowns;
   if (!DATA.slowdowns) return;
   byId("blind").replaceChildren(...DATA.blind.map((note) => element("p", { class: "note" }, note)));
-  state.scale = DATA.scale.slice();
+  state.scale = DATA.target.slice();
   targetInputs(byId("scale"), state.scale, () => {
     drawDiagnosis();
     drawOverview();
