@@ -132,6 +132,7 @@ def load(application: Application, folder: Path) -> Runs:
         near.tree,
         {name: near.metrics[name] for name in ("time", "wait_time", *EFFORT)},
         {**values, "time": times, "wait_time": waits},
+        grids=near.grids,
     )
     known = {far.tree.key(path): path for path in range(len(far.tree))}
     places = [[known[near.tree.key(path)] for path in kernel.paths] for kernel in kernels]

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 
@@ -20,9 +21,10 @@ from ..experiment import Experiment, FloatArray, RegionKind
 from ..pmnf.build import qualities
 from ..pmnf.calibration import NOISY
 from ..pmnf.data.noise import Repetitions, combine
-from ..pmnf.model import Model, add
+from ..pmnf.model import Factor, Model, Term, add
 from ..pmnf.model.term import sort_key
 from ..pmnf.modeler import DEFAULT, Options
+from ..process_grid import ProcessGrid
 from .dedicated import dedicated_times
 from .fit import Prior, fit_where, take
 from .path_model import PathModel
@@ -77,7 +79,8 @@ def with_waiting(
     waits = np.where(np.isfinite(times), experiment.values["wait_time"], np.nan)  # of the runs that the time rests on
     ranks = rank_parameters(experiment)
     by_growth = {path: _grows_with(experiment, waits[path], ranks) for path in transfers}
-    priors = {names: waiting_priors(computation, names) for names in set(by_growth.values())}
+    known_grids = [grid for grid in experiment.grids if grid.source]
+    priors = {names: waiting_priors(computation, names, known_grids) for names in set(by_growth.values())}
     chosen = {path: priors[names] for path, names in by_growth.items()}
     waiting = _fitted(experiment, _centred(waits, options), chosen)
     centre = _centred(times, options).centre
@@ -125,12 +128,13 @@ def _grows_with(experiment: Experiment, waits: FloatArray, ranks: Set[str]) -> t
     )
 
 
-def waiting_priors(work: Model | None, ranks: Sequence[str]) -> list[Prior]:
+def waiting_priors(work: Model | None, ranks: Sequence[str], grids: Sequence[ProcessGrid] = ()) -> list[Prior]:
     """Return the priors of waiting: a constant, the computation of the program, and both times growth with ranks.
 
     One process waits for nobody: growth with the only number of ranks is that of g(p) - g(1), which is the length of a
-    pipeline through a process grid for p^(1/3) and p^(1/2). What the program computes once, whatever its parameters
-    are, need not be what ranks wait for: "growing" is the computation without its constant, which stands beside it.
+    pipeline through a process grid for p^(1/3) and p^(1/2), and exactly that for the `grids` of the program. What the
+    program computes once, whatever its parameters are, need not be what ranks wait for: "growing" is the computation
+    without its constant, which stands beside it.
     """
     constant = Model((), 1.0)
     columns = [(constant, "c")] if work is None else [(constant, "c"), (_unit(work), "c·computation")]
@@ -138,21 +142,28 @@ def waiting_priors(work: Model | None, ranks: Sequence[str]) -> list[Prior]:
     found = [Prior((column,), WAITING, text) for column, text in columns]
     if growing is not None:
         found.append(Prior((constant, growing), WAITING, "c0 + c1·growing"))
+    growths = [_steps(grid) for grid in grids if grid.parameter in ranks]
     for name in ranks:
         for power, log in GROWTHS:
             growth = growth_model(name, power, log)
-            if len(ranks) == 1:
-                growth = replace(growth, constant=0.0 if log else -1.0)
-            sums = [
-                (columns_, f"{text}·({growth})", needed)
-                for column, text in columns
-                for columns_, needed in (((column.times(growth),), (0,)), ((column, column.times(growth)), (1,)))
-            ]
-            if growing is not None:
-                grown = growing.times(growth)
-                sums += [((first, grown), f"c0 + c1·growing·({growth})", (1,)) for first in (constant, growth)]
-            found += [Prior(*(x, WAITING, y), needed=z, penalty=_GROWTH_PENALTY) for x, y, z in sums]
+            growths.append(replace(growth, constant=-1.0) if len(ranks) == 1 and not log else growth)
+    for growth in growths:
+        sums = [
+            (columns_, f"{text}·({growth})", needed)
+            for column, text in columns
+            for columns_, needed in (((column.times(growth),), (0,)), ((column, column.times(growth)), (1,)))
+        ]
+        if growing is not None:
+            grown = growing.times(growth)
+            sums += [((first, grown), f"c0 + c1·growing·({growth})", (1,)) for first in (constant, growth)]
+        found += [Prior(*(x, WAITING, y), needed=z, penalty=_GROWTH_PENALTY) for x, y, z in sums]
     return found
+
+
+def _steps(grid: ProcessGrid) -> Model:
+    """Return the steps from corner to corner of a process grid: the sum of its extents less one each."""
+    extents = tuple(Term(1.0, (Factor(grid.parameter, Fraction(1), axis=axis),)) for axis in grid.axes)
+    return Model((grid.parameter,), -float(grid.dimensions), extents)
 
 
 def with_growth(

@@ -9,6 +9,8 @@ from quipu.modeling.document import from_document, to_document
 from quipu.modeling.evaluation import evaluate
 from quipu.modeling.experiment import FloatArray
 from quipu.modeling.pmnf.model import Model
+from quipu.modeling.priors.beyond import waiting_priors
+from quipu.modeling.process_grid import ProcessGrid
 
 from .waiting_program import RECEIVE, WORK, N, P, experiment, normal_noise
 
@@ -45,6 +47,15 @@ def test_ranks_wait_along_the_process_grid_for_the_computation_of_each_step(seed
     assert analysis.models("time")[2].basis == "table I: MPI_Recv + waiting"
     truth = 1e-5 + 8e-9 * 1000 + 0.5 * 3e-9 * 1000**2 * 9
     assert model_at(analysis, 2, 1000, 1000) == pytest.approx(truth, rel=0.05)
+
+
+def test_the_steps_through_the_process_grid_of_a_program_are_a_growth_of_waiting() -> None:
+    grid = ProcessGrid("p", "balanced", 3, "MPI_Cart_create")
+    (prior,) = (own for own in waiting_priors(None, ["p"], [grid]) if own.text == "c·(pz + py + px - 3)")
+    (steps,) = prior.columns
+    found = steps.evaluate(np.array([[1.0], [2], [4], [8], [16], [64]]))
+    assert found.tolist() == [0, 1, 2, 3, 5, 9]
+    assert not any("px" in own.text for own in waiting_priors(None, ["nodes"], [grid]))
 
 
 def test_computation_that_slows_down_is_predicted_and_its_effort_kept() -> None:
