@@ -40,13 +40,14 @@ HOSTILE = ["a,b=c\\d", "line\nbreak", "-> \u2192 \u00e9", "a", "a", " spaces "]
 
 
 def planted(names: list[str]) -> Experiment:
-    """Return an experiment of two parameters and two repetitions, of which one run is missing."""
+    """Return an experiment of two parameters and two repetitions: one run and one value are missing."""
     regions = (Region("main", "main"), *(Region(f"f{place}", name) for place, name in enumerate(names)))
     tree = CallTree(regions, np.arange(len(regions)), np.array([-1] + [0] * len(names)))
     points = np.array([[1.0, 0.5], [2.0, 0.5], [4.0, 0.1]])
     values = np.random.default_rng(7).uniform(0.0, 3.0, (len(regions), 3, 2))
     values[1] = 0.0
     values[:, 1, 1] = np.nan
+    values[-1, 0, 0] = np.nan
     metrics = {name: METRICS[name] for name in ("time", "visits", "blocks")} | {"own": Metric("own", "B")}
     return Experiment("planted", ("p", "size"), points, tree, metrics, dict.fromkeys(metrics, values))
 

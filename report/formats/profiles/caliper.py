@@ -70,7 +70,9 @@ def read_caliper(source: Path, files: list[Path], over_ranks: Over = "mean") -> 
     values = dict(zip(files, reader.values, strict=True))
     profiles = in_order(_profiles(metadata))
     reader.values = [values[profile.path] for profile in profiles]
-    return reader.experiment(source, profiles, sum(path.stat().st_size for path in files))
+    # Quipu writes what is 0 and leaves out what was not measured.
+    missing = math.nan if all(PARAMETERS in one for one in metadata.values()) else 0.0
+    return reader.experiment(source, profiles, sum(path.stat().st_size for path in files), missing)
 
 
 class _Lines:
@@ -163,7 +165,7 @@ def _finite(text: Any) -> float:
 def _profiles(metadata: Mapping[Path, Mapping[str, Any]]) -> list[Profile]:
     """Return the parameters of each file: what Quipu wrote, what the names say, or what differs."""
     if all(PARAMETERS in one for one in metadata.values()):
-        return [_our_own(path, one) for path, one in metadata.items()]
+        return [_quipu_file(path, one) for path, one in metadata.items()]
     if len(metadata) == 1:
         ((path, only),) = metadata.items()
         return [Profile(path, {"p": only[_SIZE]}, 1)]
@@ -183,7 +185,7 @@ def _profiles(metadata: Mapping[Path, Mapping[str, Any]]) -> list[Profile]:
         ]
 
 
-def _our_own(path: Path, metadata: Mapping[str, Any]) -> Profile:
+def _quipu_file(path: Path, metadata: Mapping[str, Any]) -> Profile:
     names = [name for name in str(metadata[PARAMETERS]).split(" ") if name]
     if wrong := [name for name in names if not is_parameter(name) or _number(metadata.get(name)) is None]:
         raise FormatError(path, f"{PARAMETERS} names {wrong[0]!r}, which is no number of its metadata")

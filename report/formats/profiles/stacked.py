@@ -36,8 +36,11 @@ class Stacked:
             return float(by_rank.max())
         return float(by_rank.mean() if self.over_ranks == "mean" else by_rank.sum())
 
-    def experiment(self, source: Path, profiles: list[Profile], size: int) -> Experiment:
-        """Return all that was read; `profiles` are those that were read, in the same order, `size` their bytes."""
+    def experiment(self, source: Path, profiles: list[Profile], size: int, missing: float = 0.0) -> Experiment:
+        """Return all that was read; `profiles` are those that were read, in the same order, `size` their bytes.
+
+        missing: the value of a call path that a profile does not have: 0, because it was not reached, or NaN.
+        """
         names = tuple(profiles[0].parameters)
         keys = [tuple(profile.parameters.values()) for profile in profiles]
         points = sorted(set(keys))
@@ -56,7 +59,7 @@ class Stacked:
         for key, count, measured in zip(keys, repetition, self.values, strict=True):
             where = where_is[key]
             for metric, by_node in measured.items():
-                values[metric][:, where, count] = 0.0
+                values[metric][:, where, count] = missing
                 values[metric][list(by_node), where, count] = list(by_node.values())
         resolved = source.resolve()
         return Experiment(
