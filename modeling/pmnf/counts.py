@@ -107,4 +107,4 @@ def _relative(pool: Pool, tables: Tables, values: FloatArray) -> Pool:
 
 def _sizes(pool: Pool) -> NDArray[np.int64]:
     """Return the numbers of coefficients (N, P)."""
-    return np.asarray(np.count_nonzero(pool.coefficients, axis=2), dtype=np.int64)
+    return np.asarray((pool.coefficients != 0).sum(axis=2), dtype=np.int64)

@@ -148,15 +148,16 @@ def waiting_priors(work: Model | None, ranks: Sequence[str], grids: Sequence[Pro
             growth = growth_model(name, power, log)
             growths.append(replace(growth, constant=-1.0) if len(ranks) == 1 and not log else growth)
     for growth in growths:
-        sums = [
-            (columns_, f"{text}·({growth})", needed)
-            for column, text in columns
-            for columns_, needed in (((column.times(growth),), (0,)), ((column, column.times(growth)), (1,)))
-        ]
+        sums: list[tuple[tuple[Model, ...], str]] = []
+        for column, text in columns:
+            grown = column.times(growth)
+            sums += [((grown,), f"{text}·({growth})"), ((column, grown), f"{text} + {text}·({growth})")]
         if growing is not None:
             grown = growing.times(growth)
-            sums += [((first, grown), f"c0 + c1·growing·({growth})", (1,)) for first in (constant, growth)]
-        found += [Prior(*(x, WAITING, y), needed=z, penalty=_GROWTH_PENALTY) for x, y, z in sums]
+            sums.append(((constant, grown), f"c0 + c1·growing·({growth})"))
+            sums.append(((growth, grown), f"(c0 + c1·growing)·({growth})"))
+        for own, text in sums:
+            found.append(Prior(own, WAITING, text, needed=(len(own) - 1,), penalty=_GROWTH_PENALTY))
     return found
 
 
