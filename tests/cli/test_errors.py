@@ -110,7 +110,19 @@ _COMMANDS = {
     "generate",
     "suggest",
 }
-_COMMANDS |= {"callgraph", "check", "diff", "doctor", "facts", "kernels", "machine", "rates", "refine", "tensor"}
+_COMMANDS |= {
+    "callgraph",
+    "check",
+    "completion",
+    "diff",
+    "doctor",
+    "facts",
+    "kernels",
+    "machine",
+    "rates",
+    "refine",
+    "tensor",
+}
 
 
 def test_help_of_every_command_has_an_example(quipu: Quipu) -> None:
