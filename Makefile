@@ -3,6 +3,7 @@
 # make test    install what is missing, build, run all tests
 # make test-address, test-thread, test-undefined    all tests with a sanitizer in the runtime
 # make lint    all static checks
+# make docs    the documentation as a site in build/site; a warning is an error
 # make bench-NAME   run benchmarks/NAME.py
 SHELL := /bin/bash
 VENV ?= .venv
@@ -11,9 +12,10 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PATH := $(abspath $(VENV))/bin:$(PATH)
 
 NATIVE := CMakeLists.txt $(shell find agent/runtime agent/shim agent/interpreter llvm_pass mpi_wrap/native/reduction -name '*.cpp' -o -name '*.c' -o -name '*.h' \
-            -o -name '*.def' -o -name CMakeLists.txt) agent/interpreter/sitecustomize.py
+            -o -name '*.def' -o -name CMakeLists.txt) agent/interpreter/sitecustomize.py \
+          $(shell find share/cmake share/modulefiles share/CMakeLists.txt -type f)
 
-.PHONY: demo test test-address test-thread test-undefined lint build format clean packages packages-test
+.PHONY: demo docs test test-address test-thread test-undefined lint build format clean packages packages-test
 
 demo: build
 	@$(PY) examples/demo.py
@@ -36,6 +38,9 @@ test: packages-test build
 lint: packages-test build
 	@.ci/lint
 
+docs: build
+	@NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --quiet && echo "build/site/index.html"
+
 build: $(VENV)/.built
 
 bench-%: packages-test build
@@ -57,7 +62,7 @@ $(VENV)/bin/python: | packages
 
 $(VENV)/.built: $(NATIVE) build/.packages pyproject.toml $(VENV)/bin/python
 	@echo "Building Quipu (pass, runtime, wrappers, Python package) ..."
-	@$(PY) -m pip install --quiet --no-build-isolation --editable '.[test,lint]'
+	@$(PY) -m pip install --quiet --no-build-isolation --editable '.[test,lint,docs]'
 	@touch $@
 
 format:

@@ -143,8 +143,14 @@ def _native() -> list[Check]:
         _part("libquipu_merge.so", "joining the profiles of a run", _load),
         _part("quipu-exec", "quipu run", _runs),
         _part("quipu-cc", "the compiler wrappers", _runs),
+        _cmake_package(),
         _fit_together(),
     ]
+
+
+def _cmake_package() -> Check:
+    path = native_folders()[0].parent / "cmake" / "Quipu" / "QuipuConfig.cmake"
+    return Check("CMake package", path.exists(), str(path.parent), "find_package(Quipu)", REINSTALL)
 
 
 def _fit_together() -> Check:

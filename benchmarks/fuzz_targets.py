@@ -45,7 +45,7 @@ from reduced_writer import packed, write_reduced
 
 from tests.agent.campaign.test_campaign import HEAT
 from tests.agent.source.test_functions import entry
-from tests.report import extrap_samples, test_extrap_fuzz
+from tests.report import extrap_samples, test_caliper, test_extrap_fuzz
 
 PAGE = 4096
 BLOCKS = [Metric(f"counted{number}", "1", "effort") for number in range(WEIGHTED - 1)]
@@ -278,6 +278,16 @@ class ExtraP(Target):
         read_experiment(path)
 
 
+class Caliper(Target):
+    """A file of Caliper."""
+
+    def seeds(self) -> list[bytes]:
+        return [(test_caliper.HEAD + test_caliper.BODY.format(3.0, 8)).encode()]
+
+    def read(self, data: bytes) -> None:
+        read_experiment(self.file("x.cali", data))
+
+
 class Cube(Target):
     """A folder with one Cube profile."""
 
@@ -360,6 +370,7 @@ TARGETS: dict[str, type[Target]] = {
     "source": Source,
     "models": Models,
     "extra-p": ExtraP,
+    "caliper": Caliper,
     "cube": Cube,
     "filter": Filters,
     "campaign": Campaigns,

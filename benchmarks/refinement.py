@@ -6,10 +6,11 @@ A call-heavy C++ program (benchmarks/programs/refinement: kernels of a hydrodyna
 behind functions of another file) goes through a whole `quipu refine`. Then it is built without instrumentation, with
 hooks in every function, with those of an ordinary build, with the static selection of PIRA II, and with what the cycle
 found; these run in turn, and the shortest run of each counts, in processor time. The same cycle over ranks and sizes,
-with MPI, follows. Tables like I and II of the paper (PIRA II), then one JSON object in the last line: `overhead` and
-`coverage` (exclusive time at the target inside of selected regions, from a separate run there), `iterations`,
-`cycle_cost` (processor time of the whole cycle, with its builds, / of one fully instrumented series of measurements),
-`full_overhead`, `mpi_overhead`, `paper_selection` {overhead, coverage}.
+with MPI, follows. Tables like I and II of the paper (PIRA II), also for examples/ (one rank, one series of runs), then
+one JSON object in the last line: `overhead` and `coverage` (exclusive time at the target inside of selected regions,
+from a separate run there), `iterations`, `cycle_cost` (processor time of the whole cycle, with its builds, / of one
+fully instrumented series of measurements), `full_overhead`, `mpi_overhead`, `paper_selection` {overhead, coverage},
+`seconds` and `functions` (the tables of all programs).
 """
 
 from __future__ import annotations
@@ -31,19 +32,26 @@ from quipu.agent.campaign.selections import coverage_of, reference
 from quipu.agent.installation import native_file
 from quipu.agent.merge.experiment import scan_runs
 from quipu.agent.source.callgraph import call_graph
+from quipu.modeling.callgraph import CallGraph
 from quipu.modeling.experiment import RegionKind
 from quipu.modeling.refine import PathCosts, select_statically
 from quipu.report.formats import format_filter
 
-PROGRAM = Path(__file__).parent / "programs" / "refinement"
+HERE = Path(__file__).resolve().parent
 SIZES = (40, 60, 80, 120, 160)
 COMPARED = (80, 120)
 STEPS = 100
 TARGET = 300
 REPETITIONS = 3
 FULL_SIZE = 60
-COMPARISONS = 3
+COMPARISONS = 15
+"""Runs of each program in turn, of which the shortest counts: on a busy machine, few of them are undisturbed."""
 RANKS, MPI_SIZES = (1, 2), (40, 60, 80)
+EXAMPLES = {
+    "heat": ("MPICC=quipu-mpicc", "20 5", (24, 32, 48, 64)),
+    "cg": ("MPICXX=quipu-mpic++", "20", (16, 24, 32, 48)),
+}
+"""Compiler, further arguments, and sizes of a series."""
 
 CAMPAIGN = """
 [experiment]
@@ -57,48 +65,62 @@ repetitions = {repetitions}
 OMPI_MCA_mpi_yield_when_idle = "1"
 [refine]
 at = {at}
-program = "hydro"
-{more}
+program = "{program}"
 """
 
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as place:
-        serial = Case(Path(place) / "serial", "quipu-c++", (), "./hydro {n} {s}")
-        rows, numbers, result = serial.measure()
-        for heading, table in (("processor seconds of one series", rows), ("functions", numbers)):
-            print(f"\n{heading}")
-            for name, value in table.items():
-                print(f"  {name:36} {value}", flush=True)
-        mpi = Case(Path(place) / "mpi", "quipu-mpic++", ("-DWITH_MPI",), "mpirun -n {p} ./hydro {n} {s}")
-        result["mpi_overhead"] = mpi.refined()["iterations"][-1]["overhead"]
-    print(json.dumps(result))
+        hydro = Case.of_hydro(Path(place) / "serial", "quipu-c++", (), "./hydro {n} {s}")
+        result = hydro.measure()
+        mpi = Case.of_hydro(Path(place) / "mpi", "quipu-mpic++", ("-DWITH_MPI",), "mpirun -n {p} ./hydro {n} {s}")
+        ranks = {"p": list(RANKS), "n": list(MPI_SIZES), "s": [STEPS]}
+        result["mpi_overhead"] = mpi.refined(ranks, {"p": 4, "n": TARGET, "s": STEPS})["iterations"][-1]["overhead"]
+        seconds, functions = {"hydro": result.pop("seconds")}, {"hydro": result.pop("functions")}
+        for name, (compiler, arguments, sizes) in EXAMPLES.items():
+            seconds[name], functions[name] = Case.of_example(Path(place) / name, compiler, arguments).columns(sizes)
+    for heading, table in (("processor seconds of one series", seconds), ("functions", functions)):
+        print(f"\n{heading}")
+        columns = list(table["hydro"])
+        print("  " + "".join(f"{column:>12}" for column in ("", *columns)))
+        for name, row in table.items():
+            print(f"  {name:>12}" + "".join(f"{row[column]:12.4g}" for column in columns))
+    print(json.dumps({**result, "seconds": seconds, "functions": functions}))
 
 
 class Case:
-    """The program in a folder, built by one wrapper."""
+    """A program in a folder: how it is built, its name, and the command of a run."""
 
-    def __init__(self, folder: Path, wrapper: str, options: tuple[str, ...], command: str) -> None:
-        shutil.copytree(PROGRAM, folder)
-        self.folder, self.command = folder, command
-        self.parallel = "{p}" in command
-        self.build_command = [str(native_file(wrapper)), "-O2", *options, "hydro.cpp", "mesh.cpp", "-o", "hydro"]
+    def __init__(self, folder: Path, build: list[str], program: str, command: str) -> None:
+        self.folder, self.build_command, self.program, self.command = folder, build, program, command
+
+    @classmethod
+    def of_hydro(cls, folder: Path, wrapper: str, options: tuple[str, ...], command: str) -> Case:
+        shutil.copytree(HERE / "programs" / "refinement", folder)
+        build = [str(native_file(wrapper)), "-O2", *options, "hydro.cpp", "mesh.cpp", "-o", "hydro"]
+        return cls(folder, build, "hydro", command)
+
+    @classmethod
+    def of_example(cls, folder: Path, compiler: str, arguments: str) -> Case:
+        shutil.copytree(HERE.parent / "examples" / folder.name, folder)
+        variable, _, wrapper = compiler.partition("=")
+        build = ["make", "-B", f"{variable}={native_file(wrapper)}"]
+        return cls(folder, build, folder.name, f"./{folder.name} {{n}} {arguments}")
 
     def build(self, name: str, **variables: str) -> None:
-        """Build a program of this name."""
-        command = [*self.build_command[:-1], name]
-        subprocess.run(command, cwd=self.folder, check=True, env={**os.environ, **variables})
+        """Build a program, and keep it with this name."""
+        environment = {**os.environ, **variables}
+        subprocess.run(self.build_command, cwd=self.folder, check=True, env=environment, stdout=subprocess.DEVNULL)
+        (self.folder / self.program).rename(self.folder / name)
 
-    def refined(self, more: str = "") -> dict[str, Any]:
-        ranks = f"p = {list(RANKS)}\n" if self.parallel else ""
-        sizes = MPI_SIZES if self.parallel else SIZES
+    def refined(self, parameters: dict[str, list[int]], at: dict[str, int]) -> dict[str, Any]:
         text = CAMPAIGN.format(
             build=" ".join(self.build_command),
             command=self.command,
             repetitions=REPETITIONS,
-            parameters=f"{ranks}n = {list(sizes)}\ns = [{STEPS}]",
-            at=f"{{{'p = 4, ' if self.parallel else ''}n = {TARGET}, s = {STEPS}}}",
-            more=more,
+            parameters="\n".join(f"{name} = {values}" for name, values in parameters.items()),
+            at="{" + ", ".join(f"{name} = {value}" for name, value in at.items()) + "}",
+            program=self.program,
         )
         (self.folder / "cycle.toml").write_text(text)
         quipu = Path(sys.executable).with_name("quipu")
@@ -106,73 +128,88 @@ class Case:
             [quipu, "refine", "cycle.toml", "--json"], cwd=self.folder, check=True, stdout=subprocess.PIPE
         )
         text = done.stdout.decode()
-        return dict(json.loads(text[text.index("{\n") :]))
+        result = dict(json.loads(text[text.index("{\n") :]))
+        for one in result["iterations"]:
+            print("  ".join(f"{name} {value:.3g}" for name, value in one.items()), flush=True)
+        return result
 
     def seconds(self, name: str, size: int) -> float:
         """Return the processor seconds of one run of a program."""
         raw = tempfile.mkdtemp(dir=self.folder)
         before = _children()
-        command: list[str | Path] = [self.folder / name, str(size), str(STEPS)]
+        command = self.command.format(n=size, s=STEPS).split()
         environment = {**os.environ, "QUIPU_DIR": raw}
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environment)
+        subprocess.run(
+            [self.folder / name, *command[1:]], check=True, stdout=subprocess.DEVNULL, env=environment, cwd=self.folder
+        )
         return _children() - before
 
-    def compared(self, names: tuple[str, ...]) -> dict[str, float]:
-        """Return the processor seconds of programs at all compared sizes, the shortest of runs in turn."""
+    def compared(self, names: tuple[str, ...], sizes: tuple[int, ...], times: int) -> dict[str, float]:
+        """Return the processor seconds of programs at some sizes, the shortest of runs in turn."""
         found: dict[tuple[str, int], float] = {}
-        for _ in range(COMPARISONS):
-            for size in COMPARED:
-                for name in names:
+        for turn in range(times):
+            for size in sizes:
+                for name in names[:: 1 if turn % 2 else -1]:
                     found[name, size] = min(found.get((name, size), math.inf), self.seconds(name, size))
-        return {name: sum(found[name, size] for size in COMPARED) for name in names}
+        return {name: sum(found[name, size] for size in sizes) for name in names}
 
-    def measure(self) -> tuple[dict[str, str], dict[str, str], dict[str, Any]]:
-        before = _children()
-        cycle = self.refined()
-        cycle_seconds = _children() - before
-        final = cycle["iterations"][-1]
-        names = frozenset(cycle["regions"])
+    def variants(self, selected: frozenset[str]) -> tuple[CallGraph, frozenset[str]]:
+        """Build vanilla, full, usual, static (PIRA II), final and target; return call graph and static selection."""
         self.build("vanilla", QUIPU_OFF="1")
         self.build("full", QUIPU_ALL="1")
         self.build("usual")
-        self.build("target", QUIPU_ONLY_SELECTED="1")
+        # As the program is without us: what is inlined is part of its callers.
+        self.build("target", QUIPU_ONLY_SELECTED="1", QUIPU_INLINED="off")
         graph = call_graph(self.folder / "full")
-        paper = select_statically(graph)
-        marked = frozenset(function.name for function in paper.kept)
+        marked = frozenset(function.name for function in select_statically(graph).kept)
         self.build("static", **self.selecting("static", marked))
-        self.build("final", **self.selecting("final", names))
-        found = self.compared(("vanilla", "usual", "static", "final"))
-        ratio = self.seconds("full", FULL_SIZE) / min(self.seconds("vanilla", FULL_SIZE) for _ in range(COMPARISONS))
-        vanilla_series = REPETITIONS * sum(self.seconds("vanilla", size) for size in SIZES)
+        self.build("final", **self.selecting("final", selected))
+        return graph, marked
+
+    def columns(self, sizes: tuple[int, ...]) -> tuple[dict[str, float], dict[str, int]]:
+        """Return the columns of Tables I and II for a cycle over these sizes, with the target one step beyond."""
+        before = _children()
+        cycle = self.refined({"n": list(sizes)}, {"n": 2 * sizes[-1] - sizes[-2]})
+        total = _children() - before
+        graph, marked = self.variants(frozenset(cycle["regions"]))
+        found = self.compared(("vanilla", "full", "usual", "static", "final"), sizes, REPETITIONS)
+        return {**found, "total": total}, self.functions(graph, marked, cycle, sizes[0])
+
+    def functions(self, graph: CallGraph, marked: frozenset[str], cycle: dict[str, Any], size: int) -> dict[str, int]:
+        """Return the columns of Table II."""
+        return {
+            "code": sum(function.defined for function in graph.functions),
+            "full": self.executed("full", size),
+            "usual": self.executed("usual", size),
+            "static": len(marked),
+            "marked": cycle["iterations"][-1]["marked"],
+            "executed": cycle["iterations"][-1]["executed"],
+        }
+
+    def measure(self) -> dict[str, Any]:
+        """Return what is asked of the call-heavy program, and the columns of the tables; full runs only at one size."""
+        before = _children()
+        cycle = self.refined({"n": list(SIZES), "s": [STEPS]}, {"n": TARGET, "s": STEPS})
+        cycle_seconds = _children() - before
+        names = frozenset(cycle["regions"])
+        graph, marked = self.variants(names)
+        found = self.compared(("vanilla", "static", "final"), COMPARED, COMPARISONS)
+        series = self.compared(("vanilla", "usual", "static", "final"), SIZES, REPETITIONS)
+        ratio = self.seconds("full", FULL_SIZE) / self.compared(("vanilla",), (FULL_SIZE,), REPETITIONS)["vanilla"]
         at_target = self.at_target()
-        vanilla = found["vanilla"]
-        rows = {
-            "vanilla": f"{vanilla:.3g}",
-            "full": _row(ratio * vanilla, vanilla),
-            "usual (small functions without hook)": _row(found["usual"], vanilla),
-            "static selection of PIRA II": _row(found["static"], vanilla),
-            "final": _row(found["final"], vanilla),
-            "whole cycle": f"{cycle_seconds:.3g} (one full series: {ratio * vanilla_series:.3g})",
-        }
-        numbers = {
-            "in the code": str(sum(function.defined for function in graph.functions)),
-            "executed, full": str(self.executed("full")),
-            "executed, usual": str(self.executed("usual")),
-            "static selection of PIRA II": f"{len(marked)} marked",
-            "final": f"{final['marked']} marked, {final['executed']} executed",
-        }
-        result = {
-            "overhead": found["final"] / vanilla - 1.0,
+        return {
+            "overhead": found["final"] / found["vanilla"] - 1.0,
             "coverage": coverage_of(at_target, names),
             "iterations": len(cycle["iterations"]),
-            "cycle_cost": cycle_seconds / (ratio * vanilla_series),
+            "cycle_cost": cycle_seconds / (REPETITIONS * ratio * series["vanilla"]),
             "full_overhead": ratio - 1.0,
             "paper_selection": {
-                "overhead": found["static"] / vanilla - 1.0,
+                "overhead": found["static"] / found["vanilla"] - 1.0,
                 "coverage": coverage_of(at_target, marked),
             },
+            "seconds": {**series, "full": ratio * series["vanilla"], "total": cycle_seconds},
+            "functions": self.functions(graph, marked, cycle, 20),
         }
-        return rows, numbers, result
 
     def selecting(self, name: str, names: frozenset[str]) -> dict[str, str]:
         """Return the variables that make a build measure just these regions."""
@@ -186,16 +223,14 @@ class Case:
         run([f"{self.folder}/target", str(TARGET), str(STEPS)], {"n": TARGET}, 1, folder, LaunchOptions())
         return reference(scan_runs(folder)[0][0])
 
-    def executed(self, name: str) -> int:
-        """Return how many functions a small run of a program enters."""
-        archive = run([f"{self.folder}/{name}", "20", "3"], {"n": 20}, 1, self.folder / f"{name}-run", LaunchOptions())
+    def executed(self, name: str, size: int) -> int:
+        """Return how many functions a run of a program enters."""
+        command = self.command.format(n=size, s=3).split()
+        folder = self.folder / f"{name}-run"
+        archive = run([f"{self.folder}/{name}", *command[1:]], {"n": size}, 1, folder, LaunchOptions())
         tree = read_archive(archive.path, values=False).tree
         found = {tree.region_of(path) for path in range(len(tree))}
         return len({region.name for region in found if region.kind is RegionKind.FUNCTION})
-
-
-def _row(seconds: float, vanilla: float) -> str:
-    return f"{seconds:.3g} (overhead {100 * (seconds / vanilla - 1):.3g} %)"
 
 
 def _children() -> float:

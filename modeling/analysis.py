@@ -15,6 +15,7 @@ from .priors.choices import time_priors
 from .priors.dedicated import dedicated_times
 from .priors.effort_time import model_time
 from .priors.path_model import PathModel
+from .progress import steps
 
 MEASURED, SUM = "measured", "sum"
 
@@ -129,7 +130,7 @@ def fit_metrics(
     """
     points, parameters, executed = experiment.points, experiment.parameters, experiment.executed
     result = {}
-    for name in metrics:
+    for name in steps("modeling metrics", list(metrics)):
         metric = experiment.metrics[name]
         values = experiment.values[name] if metric.is_effort else dedicated_times(experiment, name)[0]
         result[name] = fit_models(points, values, metric, parameters, options, executed)

@@ -148,6 +148,12 @@ class CallGraph:
         """Return these functions and all that they may reach; shape (functions,)."""
         return self._spread(self._adjacency, functions)
 
+    def callees(self, functions: Iterable[int]) -> NDArray[np.bool_]:
+        """Return what these functions may call themselves; shape (functions,)."""
+        found = np.zeros(len(self.functions), dtype=bool)
+        found[self._adjacency[sorted(functions)].indices] = True
+        return found
+
     def above(self, functions: Iterable[int]) -> NDArray[np.bool_]:
         """Return these functions and all that may reach them; shape (functions,)."""
         return self._spread(self._adjacency.T.tocsr(), functions)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from typing import TYPE_CHECKING
 
 from quipu.modeling.errors import EnvironmentProblem
@@ -15,12 +16,21 @@ GEOMETRIC = 8.0
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """Return an empty figure of a size in inches. Raises EnvironmentProblem without matplotlib."""
+    """Return an empty figure of a size in inches that notebooks show. Raises EnvironmentProblem without matplotlib."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise EnvironmentProblem("plots need matplotlib: pip install 'quipu[plots]'") from error
-    return Figure(figsize=(width, height), layout="constrained")
+
+    class ShownFigure(Figure):
+        """Without the global state of pyplot, IPython would show the name of the class."""
+
+        def _repr_png_(self) -> bytes:
+            content = BytesIO()
+            self.savefig(content, format="png")
+            return content.getvalue()
+
+    return ShownFigure(figsize=(width, height), layout="constrained")
 
 
 def plain(text: str) -> str:

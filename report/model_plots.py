@@ -1,25 +1,23 @@
-"""Plots of models over a parameter, for notebooks. Needs matplotlib (`pip install 'quipu[plots]'`)."""
+"""Plots of models over a parameter, for notebooks: of matplotlib, and of plotly (`pip install 'quipu[plots]'`)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from quipu.modeling.analysis import Analysis
-from quipu.modeling.errors import ModelingError
-from quipu.modeling.experiment import Experiment, FloatArray, mean_over_repetitions
-from quipu.modeling.pmnf.model import Model
+from quipu.modeling.errors import EnvironmentProblem
+from quipu.modeling.experiment import Experiment
 
-from .figures import GEOMETRIC, new_figure, plain
-from .text import point_text
+from .figures import new_figure, plain
+from .model_curves import Curve, Curves, model_curves
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_PLACES = 65  # where a curve is computed
-_LONGEST = 48  # characters of a call path in the legend
+_COLORS = ("#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#7f7f7f", "#bcbd22", "#17becf")
+"""The colors of matplotlib, so that both kinds of plots agree."""
 
 
 def plot_models(
@@ -42,83 +40,82 @@ def plot_models(
     Raises ModelingError for an unknown metric or parameter, or without any model to plot, EnvironmentProblem without
     matplotlib.
     """
-    point = _point(analysis, parameter, at or {})
-    column = analysis.parameters.index(parameter)
-    low, high = analysis.ranges[column]
-    end = high if until is None else float(until)
-    if not end > low:
-        raise ModelingError(f"until={end:g}: {parameter} was measured from {low:g} on: give more than that")
-    spaced = np.geomspace if low > 0 and end / low >= GEOMETRIC else np.linspace
-    x = np.union1d(spaced(low, end, _PLACES), [min(high, end)])
-    places = np.tile(point, (x.size, 1))
-    places[:, column] = x
-    shown = _chosen(analysis, metric, inclusive, paths, places[-1])
+    curves = model_curves(analysis, metric, parameter, at, until, paths, inclusive, experiment)
     figure = new_figure(7.0, 4.2)
     axes = figure.add_subplot()
-    for color, (path, model) in enumerate(shown):
-        _curve(axes, analysis.tree.label(path), model, places, column, high, f"C{color}")
-        if experiment is not None:
-            known, means = _measured(experiment, metric, inclusive, path, point, column)
-            axes.plot(known, means, ".", color=f"C{color}")
-    if spaced is np.geomspace:
-        axes.set_xscale("log")
-    values = np.concatenate([np.asarray(line.get_ydata(), dtype=np.float64) for line in axes.get_lines()])
-    if values.size and values.min() > 0 and values.max() / values.min() >= GEOMETRIC:
-        axes.set_yscale("log")
-    others = [name for name in analysis.parameters if name != parameter]
-    unit = analysis.metrics[metric].unit
-    axes.set_xlabel(plain(parameter))
-    axes.set_ylabel(plain(metric if unit == "1" else f"{metric} [{unit}]"))
-    if others:
-        axes.set_title(plain(point_text(others, np.delete(point, column).tolist())), fontsize=9)
+    for number, curve in enumerate(curves.curves):
+        _draw(axes, curves, curve, f"C{number}")
+    wide, high = curves.logarithmic
+    axes.set_xscale("log" if wide else "linear")
+    axes.set_yscale("log" if high else "linear")
+    axes.set_xlabel(plain(curves.labels[0]))
+    axes.set_ylabel(plain(curves.labels[1]))
+    if curves.labels[2]:
+        axes.set_title(plain(curves.labels[2]), fontsize=9)
     axes.legend(fontsize=7)
     return figure
 
 
-def _point(analysis: Analysis, parameter: str, at: Mapping[str, float]) -> FloatArray:
-    known = ", ".join(analysis.parameters) or "none"
-    if unknown := [name for name in (parameter, *at) if name not in analysis.parameters]:
-        raise ModelingError(f"{analysis.name}: no parameter {', '.join(unknown)}; it has: {known}")
-    pairs = zip(analysis.parameters, analysis.ranges, strict=True)
-    return np.array([float(at.get(name, high)) for name, (_, high) in pairs])
+def _draw(axes: Axes, curves: Curves, curve: Curve, color: str) -> None:
+    x, inside, beyond = curves.x, curves.x <= curves.measured, curves.x >= curves.measured
+    axes.plot(x[inside], curve.values[inside], color=color, label=plain(curve.label))
+    axes.plot(x[beyond], curve.values[beyond], color=color, linestyle="--")
+    axes.fill_between(x, curve.lower, curve.upper, color=color, alpha=0.15, linewidth=0)
+    if curve.known.size:
+        axes.plot(curve.known, curve.means, ".", color=color)
 
 
-def _chosen(
-    analysis: Analysis, metric: str, inclusive: bool, paths: int | Sequence[int], end: FloatArray
-) -> list[tuple[int, Model]]:
-    """Return call paths that have models, with these: those asked for, or so many of the largest at the end."""
-    entries = analysis.models(metric, inclusive)
-    wanted = range(len(entries)) if isinstance(paths, int) else paths
-    if wrong := [path for path in wanted if not 0 <= path < len(entries)]:
-        raise ModelingError(f"{analysis.name}: no call path {wrong[0]}; they are 0 to {len(entries) - 1}")
-    found = [(path, model) for path in wanted if isinstance(model := entries[path].model, Model)]
-    if isinstance(paths, int):
-        sizes = {path: np.nan_to_num(model.evaluate([end.tolist()])[0], nan=0.0) for path, model in found}
-        found = sorted((one for one in found if sizes[one[0]] > 0), key=lambda one: -sizes[one[0]])[:paths]
-    if not found:
-        raise ModelingError(f"{analysis.name}: there is no model of {metric} above 0 to plot")
-    return found
+def plot_models_interactive(
+    analysis: Analysis,
+    metric: str,
+    parameter: str,
+    *,
+    at: Mapping[str, float] | None = None,
+    until: float | None = None,
+    paths: int | Sequence[int] = 5,
+    inclusive: bool = False,
+    experiment: Experiment | None = None,
+) -> Any:
+    """Return the same as a `plotly.graph_objects.Figure`, which shows values under the pointer and hides call paths.
+
+    Arguments and errors are those of `plot_models`; EnvironmentProblem without plotly.
+    """
+    try:
+        from plotly import graph_objects
+    except ImportError as error:
+        raise EnvironmentProblem("interactive plots need plotly: pip install 'quipu[plots]'") from error
+    curves = model_curves(analysis, metric, parameter, at, until, paths, inclusive, experiment)
+    figure = graph_objects.Figure()
+    inside, beyond = curves.x <= curves.measured, curves.x >= curves.measured
+    for number, curve in enumerate(curves.curves):
+        color = _COLORS[number % len(_COLORS)]
+        group = {"legendgroup": str(number), "line_color": color}
+        name = _text(curve.label)
+        figure.add_scatter(x=curves.x[inside], y=curve.values[inside], name=name, **group)
+        figure.add_scatter(
+            x=curves.x[beyond],
+            y=curve.values[beyond],
+            name=f"{name}, beyond",
+            line_dash="dash",
+            showlegend=False,
+            **group,
+        )
+        around = {**group, "line_width": 0, "showlegend": False, "hoverinfo": "skip"}
+        figure.add_scatter(x=curves.x, y=curve.lower, mode="lines", **around)
+        red, green, blue = (int(color[place : place + 2], 16) for place in (1, 3, 5))
+        fill = f"rgba({red},{green},{blue},0.15)"
+        figure.add_scatter(x=curves.x, y=curve.upper, mode="lines", fill="tonexty", fillcolor=fill, **around)
+        if curve.known.size:
+            figure.add_scatter(
+                x=curve.known, y=curve.means, name=f"{name}, measured", mode="markers", showlegend=False, **group
+            )
+    wide, high = curves.logarithmic
+    figure.update_xaxes(title_text=_text(curves.labels[0]), type="log" if wide else "linear")
+    figure.update_yaxes(title_text=_text(curves.labels[1]), type="log" if high else "linear")
+    figure.update_layout(title_text=_text(curves.labels[2]))
+    return figure
 
 
-def _curve(axes: Axes, label: str, model: Model, places: FloatArray, column: int, high: float, color: str) -> None:
-    predictions = [model.predict(place) for place in places.tolist()]
-    x, values = places[:, column], np.array([one.value for one in predictions])
-    text = plain(label if len(label) <= _LONGEST else f"…{label[-_LONGEST:]}")
-    inside, beyond = x <= high, x >= high
-    axes.plot(x[inside], values[inside], color=color, label=text)
-    axes.plot(x[beyond], values[beyond], color=color, linestyle="--")
-    lower, upper = (np.array([getattr(one, end) for one in predictions]) for end in ("lower", "upper"))
-    axes.fill_between(x, lower, upper, color=color, alpha=0.15, linewidth=0)
-
-
-def _measured(
-    experiment: Experiment, metric: str, inclusive: bool, path: int, point: FloatArray, column: int
-) -> tuple[FloatArray, FloatArray]:
-    """Return where a metric was measured at this point but for the parameter `column`, and the means there."""
-    experiment.metric(metric)
-    others = np.arange(len(point)) != column
-    here = np.all(experiment.points[:, others] == point[others], axis=1)
-    values = experiment.inclusive(metric) if inclusive else experiment.values[metric]
-    means = mean_over_repetitions(values[path, here])
-    known = ~np.isnan(means)
-    return experiment.points[here, column][known], means[known]
+def _text(text: str) -> str:
+    """Return text in which plotly sees no tags and no formulas."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("$", "&#36;")

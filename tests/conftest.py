@@ -31,7 +31,13 @@ os.environ.setdefault("XDG_CACHE_HOME", str(TESTS.parent / "build" / "cache"))
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.path.insert(0, str(TESTS / "examples"))
 # Most tests of these start several ranks, which want all cores: one after the other, in one of the workers.
-OF_RANKS = ("tests/mpi/", "tests/chain/", "tests/examples/", "tests/cli/test_chain.py")
+OF_RANKS = (
+    "tests/mpi/",
+    "tests/chain/",
+    "tests/examples/",
+    "tests/cli/test_chain.py",
+    "tests/docs/test_documented_commands.py",
+)
 OF_SLURM = "tests/agent/campaign/test_slurm.py"
 
 

@@ -3,7 +3,8 @@
 The folder of the campaign holds all of it, so that a cycle that was stopped goes on:
 
     baseline.json         what the program takes without instrumentation
-    reference/            one cheap run with hooks wherever they may be worth it
+    reference/            one cheap run with hooks wherever they may be worth it, and
+    reference-inlined/    another, in which functions that compilers inlined have them, too
     iteration-1/          the runs of an iteration, an experiment like any other,
     iteration-1.filter    what it instruments, as Score-P's filter files, and
     iteration-1.json      its measurements for Extra-P
@@ -26,20 +27,32 @@ from quipu.report.formats.extrap import format_json
 
 from ..archive.metadata import configuration_name
 from ..archive.run_json import read_json, write_json
-from ..merge.experiment import load_experiment, scan_runs
+from ..merge.experiment import StoredRun, load_experiment, scan_runs
 from ..source.callgraph import call_graph
 from .baseline import Baseline, measure_baseline
 from .build import build
 from .campaign import CampaignResult, locked, run_campaign
-from .file import Campaign
+from .file import Campaign, Point
 from .refine_file import RefinePlan
 from .repetition import LaunchOptions
-from .selections import Chosen, coverage_of, executed, first_selection, hook_cost, next_selection, reference, target_of
+from .selections import (
+    Chosen,
+    coverage_of,
+    executed,
+    first_selection,
+    hook_cost,
+    next_selection,
+    reference,
+    target_of,
+    with_inlined,
+)
 from .task import Progress, Silent
 
 STATE = "refinement.json"
 REFERENCE = "reference"
-_ONLY_HOOKS = {"QUIPU_ONLY_SELECTED": "1", "QUIPU_INLINED": "off"}
+REFERENCE_INLINED = "reference-inlined"
+_ONLY_HOOKS = {"QUIPU_ONLY_SELECTED": "1"}
+_COMPILED = {**_ONLY_HOOKS, "QUIPU_INLINED": "off"}
 """Functions that are inlined are part of their callers, as in the program without us."""
 
 
@@ -173,22 +186,30 @@ class _Cycle:
         return replace(self.campaign, directory=part, build=(), filter_file=filter_file, search=None, refine=None)
 
     def reference(self, baseline: Baseline) -> PathCosts:
-        """Return what regions take in a run with the usual instrumentation, at the point that is cheapest."""
-        folder = self.part(REFERENCE)
+        """Return what regions take at the point that is cheapest, with hooks wherever they may be worth it."""
         names = {configuration_name(self.campaign.values(point)): point for point in self.campaign.points}
         cheapest = names[min(baseline.times, key=lambda name: baseline.times[name].seconds)]
+        costs = reference(self.reference_run(REFERENCE, _COMPILED, cheapest))
+        if self.plan.strategy != "budget":
+            return costs
+        run = self.reference_run(REFERENCE_INLINED, _ONLY_HOOKS, cheapest)
+        return with_inlined(costs, reference(run), hook_cost([run]), self.plan)
+
+    def reference_run(self, name: str, variables: dict[str, str], point: Point) -> StoredRun:
+        """Return the run in this folder, after building and running the program if there is none."""
+        folder = self.part(name)
         runs = [run for run in scan_runs(folder)[0] if run.metadata.complete] if folder.is_dir() else []
         if not runs:
             began = time.monotonic()
-            self.build("reference", _ONLY_HOOKS)
+            self.build(name, variables)
             if self.plan.program:
                 self.graph = call_graph(self.campaign.path.parent / self.plan.program)
-            once = replace(self.iteration(0), directory=folder, points=(cheapest,), repetitions=1, grid=None)
+            once = replace(self.iteration(0), directory=folder, points=(point,), repetitions=1, grid=None)
             _expect_complete(run_campaign(once, self.progress))
             runs = [run for run in scan_runs(folder)[0] if run.metadata.complete]
             self.state.reference_seconds += time.monotonic() - began
             self.save()
-        return reference(runs[0])
+        return runs[0]
 
     def measure(self, number: int, chosen: Chosen) -> Campaign:
         """Build with a selection and run all points; return the iteration."""

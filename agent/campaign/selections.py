@@ -52,6 +52,23 @@ def reference(stored: StoredRun) -> PathCosts:
     return path_costs(archive.tree, stored.metadata.parameters, time, visits, hook, others)
 
 
+def with_inlined(costs: PathCosts, timed: PathCosts, hook: HookCost, plan: RefinePlan) -> PathCosts:
+    """Return what regions take where inlined functions that are worth measuring are regions, too.
+
+    costs: of a run in which inlined functions are part of their callers; timed: of one in which they have time. What
+    is inlined and not worth it is part of its callers: the same code, in the program as it is without us.
+    """
+    compiled = {region.name for region in costs.tree.regions}
+    while True:
+        selection = select_within(timed, hook, plan.overhead, plan.threshold)
+        dropped = {choice.region.name for choice in selection.dropped} - compiled
+        if not dropped:
+            break
+        timed = timed.in_callers(dropped)
+    found = {choice.region.name for choice in selection.kept} - compiled
+    return timed if found else costs
+
+
 def hook_cost(runs: list[StoredRun]) -> HookCost:
     """Return what an enter and exit took in these runs, on the mean: each process measures it at its start."""
     known = [run.metadata.overhead for run in runs if run.metadata.overhead.get("pair", 0.0) > 0]

@@ -14,7 +14,9 @@ from .export_stacks import export_stacks
 from .options import over_ranks_of
 from .output import say, write_own
 
-_EXPERIMENTS = {"extrap-json": ".json", "extrap-jsonl": ".jsonl"}
+THICKET = "thicket"
+_EXPERIMENTS = {"extrap-json": ".json", "extrap-jsonl": ".jsonl", "csv": ".csv", "parquet": ".parquet"}
+_TABLES = {"csv": re.compile(r'"callpath",'), "parquet": re.compile("PAR1")}  # how such a file begins
 _OWN = re.compile(r'\s*\{"param(eter)?s": ')
 
 
@@ -28,8 +30,8 @@ def command(
         "--format",
         "-f",
         metavar="FORMAT",
-        help="Of an experiment: extrap-json, extrap-jsonl. Of one call tree: folded, speedscope, chrome-trace, pprof, "
-        "hatchet. Default: by the suffix of FILE, else extrap-json.",
+        help="Of an experiment: extrap-json, extrap-jsonl, csv, parquet, thicket (a folder). Of one call tree: folded, "
+        "speedscope, chrome-trace, pprof, hatchet, caliper. Default: by the suffix of FILE, else extrap-json.",
     ),
     output: Path = typer.Option(None, "--output", "-o", metavar="FILE", help="Default: the name of the experiment."),
     inclusive: bool = typer.Option(
@@ -41,7 +43,7 @@ def command(
     at: list[str] = typer.Option(
         [], "--at", metavar="NAME=NUMBER,...", help="Whose call tree, of an experiment; default: the last one."
     ),
-    ranks: bool = typer.Option(False, "--ranks", help="Ranks of a run apart: speedscope, chrome-trace."),
+    ranks: bool = typer.Option(False, "--ranks", help="Ranks of a run apart: speedscope, chrome-trace, caliper."),
     over_ranks: str = typer.Option("mean", "--over-ranks", metavar="HOW", help="How ranks combine: mean, max, sum."),
     force: bool = typer.Option(False, "--force", help="Write over a file that is no export."),
 ) -> None:
@@ -51,16 +53,35 @@ def command(
     Example: quipu export heat --format extrap-jsonl -o heat.jsonl
              quipu export heat/p=4,n=100.r1 --format speedscope
              quipu export heat --at p=4,n=100 --format folded --metric blocks
+             quipu export heat --format thicket -o heat.cali.runs
     """
     chosen = _format(format_name, output)
+    if chosen == THICKET:
+        if given := _given(metric, at, ranks, inclusive):
+            raise UsageError(f"{given}: a folder of --format {chosen} has all exclusive values")
+        from .export_runs import export_runs
+
+        export_runs(measured, output, over_ranks, force)
+        return
     if chosen in STACKS:
         if inclusive is not None:
             raise UsageError(f"--inclusive and --exclusive belong to the formats of Extra-P, not to {chosen}")
         export_stacks(measured, chosen, output, metrics=metric, at=at, ranks=ranks, over_ranks=over_ranks, force=force)
         return
-    if given := [name for name, value in (("--metric", metric), ("--at", at), ("--ranks", ranks)) if value]:
-        raise UsageError(f"{', '.join(given)}: a file of --format {chosen} has all metrics and configurations")
+    if given := _given(metric, at, ranks):
+        raise UsageError(f"{given}: a file of --format {chosen} has all metrics and configurations")
     _export_experiment(measured, chosen, output, bool(inclusive), over_ranks, force)
+
+
+def _given(metric: list[str], at: list[str], ranks: bool, inclusive: bool | None = None) -> str:
+    """Return the options that were given, as text."""
+    options = (
+        ("--metric", metric),
+        ("--at", at),
+        ("--ranks", ranks),
+        ("--inclusive or --exclusive", inclusive is not None),
+    )
+    return ", ".join(name for name, value in options if value)
 
 
 def _export_experiment(
@@ -73,6 +94,15 @@ def _export_experiment(
 
     data = load(source, over_ranks_of(over_ranks))
     target = Path(f"{data.name}{_EXPERIMENTS[chosen]}") if output is None else output
+    if chosen in _TABLES:
+        from quipu.report.formats import tables
+
+        if inclusive:
+            raise UsageError(f"--inclusive: a file of --format {chosen} has exclusive values, of which sums are made")
+        content = (tables.csv if chosen == "csv" else tables.parquet)(data)
+        write_own(target, content, lambda old: _TABLES[chosen].match(old) is not None, f"export to {chosen}", force)
+        say(f"wrote {target}")
+        return
     written = (format_json if chosen == "extrap-json" else format_json_lines)(data, inclusive)
     write_own(target, written.text, lambda old: _OWN.match(old) is not None, "export of measurements", force)
     if not data.dedicated.all():
@@ -88,6 +118,6 @@ def _format(name: str | None, output: Path | None) -> str:
     if name is None:
         fits = [] if output is None else [known for known, suffix in suffixes.items() if output.name.endswith(suffix)]
         return fits[0] if fits else "extrap-json"
-    if name not in suffixes:
-        raise UsageError(f"--format {name!r}: choose one of {', '.join([*_EXPERIMENTS, *STACKS])}")
+    if name not in (*suffixes, THICKET):
+        raise UsageError(f"--format {name!r}: choose one of {', '.join([*_EXPERIMENTS, THICKET, *STACKS])}")
     return name

@@ -22,6 +22,7 @@ SUFFIXES = {
     "chrome-trace": ".trace.json",
     "pprof": ".pb.gz",
     "hatchet": ".hatchet.json",
+    "caliper": ".cali",
 }
 # How a file of each format begins, or all of it: over such another may be written.
 _OWN = {
@@ -30,9 +31,11 @@ _OWN = {
     "chrome-trace": re.compile(r'\{"otherData": \{"exporter": "quipu"'),
     "pprof": re.compile("\x1f.\x08\x08.{6}quipu\x00", re.DOTALL),
     "hatchet": re.compile(r'\[\{"frame": \{"name": '),
+    "caliper": re.compile(r"__rec=node,.*^__rec=globals,[^\n]*\n\Z", re.DOTALL | re.MULTILINE),
 }
 _OF_ONE_METRIC = ("folded", "chrome-trace")
-_OF_RANKS = ("speedscope", "chrome-trace")
+_OF_RANKS = ("speedscope", "chrome-trace", "caliper")
+_UNROUNDED = ("hatchet", "caliper")  # which take any metric, whether it adds up or not
 
 
 def export_stacks(
@@ -56,7 +59,7 @@ def export_stacks(
         raise UsageError(f"--ranks belongs to --format {' and '.join(_OF_RANKS)}, not to {chosen}")
     name, view, samples = _view(source, at, ranks, over_ranks)
     weighted = stacks.weighted_stacks(view, names, samples)
-    if not names and chosen != "hatchet":
+    if not names and chosen not in _UNROUNDED:
         weighted = weighted.adding_up(only_first=chosen in _OF_ONE_METRIC)
     writers = {
         "folded": stacks.folded,
@@ -64,6 +67,7 @@ def export_stacks(
         "chrome-trace": stacks.chrome_trace,
         "pprof": stacks.pprof,
         "hatchet": stacks.hatchet,
+        "caliper": stacks.caliper,
     }
     written = writers[chosen](weighted)
     target = Path(f"{name}{SUFFIXES[chosen]}") if output is None else output

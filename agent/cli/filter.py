@@ -23,7 +23,7 @@ _TOOLS = ("quipu", "scorep")
 def command(
     *,
     experiment: Path = typer.Argument(
-        None, metavar="[EXPERIMENT]", help="An experiment, a folder of Cube profiles, or a file of models."
+        None, metavar="[EXPERIMENT]", help="An experiment, profiles of Score-P, or a file of models."
     ),
     at: list[str] = typer.Option([], "--at", metavar="NAME=NUMBER,...", help="Where regions are to matter."),
     output: Path = typer.Option(

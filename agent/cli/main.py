@@ -16,8 +16,10 @@ from collections.abc import Sequence
 import typer
 from quipu.modeling.errors import QuipuError
 from quipu.modeling.printable import printable
+from quipu.modeling.progress import shown_by
 
-from .options import CONTEXT
+from .options import COMPLETE, CONTEXT
+from .remaining import Remaining
 
 COMMANDS = (
     "run",
@@ -42,6 +44,7 @@ COMMANDS = (
     "facts",
     "callgraph",
     "tensor",
+    "completion",
 )
 """The modules of this folder that are commands, in the order of the help."""
 
@@ -76,7 +79,7 @@ Export:    quipu export heat --format extrap-json -o heat.json
 Generate:  quipu generate --functions 20 --seed 1 -o bench
 Tensor:    quipu tensor fit data.csv --target time_s -o model.json
 
-An EXPERIMENT is a folder of runs, a file of Extra-P, or a folder of Cube profiles.
+An EXPERIMENT is a folder of runs, a file of Extra-P, or profiles of Score-P, Caliper or HPCToolkit.
 """
 
 
@@ -121,7 +124,7 @@ def run_command_line(arguments: Sequence[str]) -> int:
     command = typer.main.get_command(application(next(iter(arguments), None)))
     try:
         try:
-            with command.make_context("quipu", list(arguments) or ["--help"]) as context:
+            with command.make_context("quipu", list(arguments) or ["--help"]) as context, shown_by(Remaining()):
                 command.invoke(context)
             sys.stdout.flush()
         except BrokenPipeError:
@@ -144,7 +147,12 @@ def run_command_line(arguments: Sequence[str]) -> int:
 
 
 def main() -> None:
-    """Entry point of the command `quipu`."""
+    """Entry point of the command `quipu`; a shell that completes a line sets the variable, and gets its answer."""
+    if COMPLETE in os.environ:
+        from typer.completion import completion_init  # type: ignore[attr-defined] # is imported there
+
+        completion_init()
+        typer.main.get_command(application()).main(prog_name="quipu", complete_var=COMPLETE)
     sys.exit(run_command_line(sys.argv[1:]))
 
 

@@ -60,7 +60,7 @@ def is_run(folder: Path) -> bool:
 
 
 def load(source: Path, over_ranks: Over = "mean") -> Experiment:
-    """Return an experiment folder, a file of Extra-P, or a folder of Cube profiles as an experiment.
+    """Return an experiment folder, a file of Extra-P, or profiles of other tools as an experiment.
 
     Raises FormatError if there is none, and what `load_experiment` and `read_experiment` raise.
     """

@@ -12,6 +12,9 @@ from quipu.modeling.errors import UsageError
 # A width of 110 columns for help texts; -h as well as --help.
 CONTEXT: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
+COMPLETE = "_QUIPU_COMPLETE"
+"""The variable that is set when a shell asks how a line can go on."""
+
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}\Z")
 OVER_RANKS = ("mean", "max", "sum")
 JOBS = "Processes that work: a number of this machine, or mpi for those of the MPI job that mpirun started."
@@ -76,7 +79,9 @@ def _number(option: str, text: str, number: str) -> float:
 def point_of(option: str, texts: Sequence[str], parameters: Sequence[str], partial: bool = False) -> dict[str, float]:
     """Return a point with a value for each of `parameters`, or some if `partial`; UsageError says what is wrong."""
     values = parse_assignments(option, texts)
-    known = ", ".join(parameters) or "none"
+    if values and not parameters:
+        raise UsageError(f"{option}: this experiment has no parameters: measure it with --param NAME=NUMBER")
+    known = ", ".join(parameters)
     if unknown := [name for name in values if name not in parameters]:
         raise UsageError(f"{option}: no parameter {', '.join(unknown)} in this experiment; it has: {known}")
     if not partial and (missing := [name for name in parameters if name not in values]):

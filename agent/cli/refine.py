@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
-from .output import layout, say, show, show_json
+from .output import layout, say, show, show_json, write_whole
 
 if TYPE_CHECKING:
     from ..campaign.refinement import Refinement
@@ -17,7 +16,10 @@ if TYPE_CHECKING:
 def command(
     *,
     file: Path = typer.Argument(..., metavar="FILE.toml", help="A campaign file with a table [refine]."),
-    output: Path = typer.Option(None, "--output", "-o", metavar="FILE", help="Copy the last filter file to FILE."),
+    output: Path = typer.Option(None, "--output", "-o", metavar="FILE", help="Write the last selection to FILE, too."),
+    compiler: str = typer.Option(
+        "clang", "--compiler", metavar="NAME", help="Whose linker names FILE has: clang or gcc (for Score-P with it)."
+    ),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="Print nothing but errors and the result."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
@@ -41,6 +43,9 @@ def command(
         at = {p = 64, n = 1000}
         overhead = 0.05
     """
+    from quipu.modeling.errors import UsageError
+    from quipu.report.formats import format_filter
+    from quipu.report.formats.compiler_names import COMPILERS
     from quipu.report.terminal import tables
 
     from ..campaign.file import read_campaign
@@ -48,10 +53,13 @@ def command(
     from ..campaign.task import Silent
     from .campaign import Lines
 
+    if compiler not in COMPILERS:
+        raise UsageError(f"--compiler {compiler!r}: choose one of {', '.join(COMPILERS)}")
     campaign = read_campaign(file)
     result = refine(campaign, Silent() if quiet or as_json else Lines())
     if output is not None:
-        shutil.copyfile(result.filter_file, output)
+        last = f"iteration {result.iterations[-1].number} of {campaign.name}: {len(result.names)} regions"
+        write_whole(output, format_filter(result.names, [last], compiler))
     if as_json:
         show_json(_json(result))
     else:

@@ -34,7 +34,9 @@ def command(
         [], "--at", metavar="NAME=NUMBER,...", help="Configuration of an experiment; default: the last one."
     ),
     source: bool = typer.Option(
-        False, "--source", help="Source lines with their effort; for programs built with --quipu-per-block."
+        False,
+        "--source",
+        help="Source lines of one run, for programs built with --quipu-per-block; default: the last run.",
     ),
     inlined: bool = typer.Option(
         False, "--inlined", help="Call paths with the source functions that their effort came from."
@@ -48,7 +50,7 @@ def command(
 
     \b
     Example: quipu show heat --metric time,blocks --depth 3 --at p=4,n=100
-             quipu show heat/p=4,n=100.r1 --source --path stencil.c --metric flops,bytes_loaded
+             quipu show heat --source --at p=4,n=100 --path stencil.c --metric flops,bytes_loaded
     """
     from quipu.report.json_views import show_json as tree_json
     from quipu.report.terminal import call_tree, head, tables
@@ -57,7 +59,7 @@ def command(
 
     over = over_ranks_of(over_ranks)
     if source or inlined:
-        _show_source(folder, over, split_names(metric), path, inlined, as_json)
+        _show_source(_run_of(folder, at), over, split_names(metric), path, inlined, as_json)
         return
     if path is not None:
         raise UsageError("--path belongs to --source and --inlined; --depth cuts the call tree")
@@ -93,6 +95,22 @@ def _run_view(folder: Path, over: Over, per_rank: bool) -> TreeView:
     return run_tree_view(archive, over, dominated_in(archive))
 
 
+def _run_of(folder: Path, at: list[str]) -> Path:
+    """Return the folder itself if it is one run, else the last run in it, or the last one at a configuration."""
+    from ..merge.experiment import find_runs
+
+    wanted = parse_assignments("--at", at)
+    if is_run(folder):
+        if at:
+            raise UsageError("--at chooses a configuration of an experiment, but this folder is one run")
+        return folder
+    fits = [run for run in find_runs(folder) if wanted.items() <= dict(run.metadata.parameters).items()]
+    if not fits:
+        raise UsageError(f"--at {','.join(at)}: there is no such run in {folder}" if at else f"{folder} holds no runs")
+    say(f"source lines are kept per run: this is {fits[-1].path}")
+    return fits[-1].path
+
+
 def _show_source(
     folder: Path, over: Over, metrics: tuple[str, ...], path: str | None, inlined: bool, as_json: bool
 ) -> None:
@@ -105,8 +123,6 @@ def _show_source(
     from ..archive.read import read_archive
     from ..archive.source_table import read_source
 
-    if not is_run(folder):
-        raise UsageError(f"{folder} is an experiment: source lines are kept per run; give one of the folders in it")
     archive = read_archive(folder, values=False)
     source = SourceListing(archive, read_source(folder, archive.metadata, archive.tree), over, metrics)
     if as_json:

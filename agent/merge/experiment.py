@@ -13,6 +13,7 @@ import numpy as np
 from quipu.modeling.errors import FormatError, MeasurementError, UsageError
 from quipu.modeling.experiment import Experiment, FloatArray, IntArray, Metric
 from quipu.modeling.limits import reading
+from quipu.modeling.progress import steps
 
 from ..archive.metadata import RunMetadata
 from ..archive.read import read_archive, read_metadata
@@ -98,7 +99,7 @@ def load_experiment(folder: Path | str, over_ranks: OverRanks = "mean") -> Exper
             f"quipu show {stored[0].path}"
         )
     names = _parameter_names(folder, usable)
-    archives = [read_archive(run.path, values=False) for run in usable]
+    archives = [read_archive(run.path, values=False) for run in steps("reading runs", usable)]
     for archive in archives:
         notes.extend(f"{archive.path.name}: {problem}" for problem in archive.metadata.problems)
     notes.extend(_slowed(archives))

@@ -14,6 +14,7 @@ from typing import Any
 from quipu.modeling.errors import FormatError, MeasurementError, UsageError
 from quipu.modeling.experiment import Metric
 from quipu.modeling.parallel import ALONE, Workers
+from quipu.modeling.progress import steps
 
 from ..archive.metadata import RunMetadata
 from ..archive.run import RankRecord, RunArchive
@@ -209,7 +210,8 @@ def _from_profiles(
     joining = Joining()
     read: list[tuple[tuple[str, ...], bool]] = []
     costs: list[Mapping[str, float]] = []
-    for shard in workers.map(read_shard, tasks):
+    shards = workers.map(read_shard, tasks)
+    for _, shard in zip(steps("merging profiles", tasks), shards, strict=True):
         joining.add(shard)
         read += shard.read
         costs += shard.costs

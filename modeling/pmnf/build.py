@@ -17,7 +17,7 @@ from .data.preparation import ranges
 from .doubt import scatter_notes, split_notes
 from .fit.fitter import with_constant
 from .fit.weights import relative_weights
-from .hidden import with_hidden_products
+from .hidden import with_hidden_terms
 from .hypotheses.pool import Pool, replaced
 from .hypotheses.tables import Specification, Tables
 from .model import Alternative, Factor, Model, Quality, Term
@@ -86,7 +86,7 @@ def build_models(
             models[number] = replace(models[number], notes=(*models[number].notes, *more))
     if effort:
         return models
-    return with_hidden_products(models, points, fitted, np.sqrt(np.where(np.isfinite(variance), variance, 0.0)))
+    return with_hidden_terms(models, points, fitted, np.sqrt(np.where(np.isfinite(variance), variance, 0.0)))
 
 
 def median_first(pool: Pool, tables: Tables) -> Pool:

@@ -1,9 +1,10 @@
-"""Products of parameters that were never changed together, as far as they may hide beneath the noise.
+"""Terms that may hide beneath the noise: products of parameters that were never changed together, and any other.
 
 On lines through one configuration a term a·x·y grows with x alone and with y alone, and where it is as small there as
 the noise nothing shows it; with both it may be a thousand times as large. No fit can exclude it, so that it belongs to
 what measurements leave open: hypotheses beside the model, as large as the noise lets them be, with a weight that says
-how often there is such a product (calibration.py). They widen intervals upwards and change no model.
+how often there is such a product (calibration.py). Where values are very noisy any term may hide so, wherever points
+are. They widen intervals upwards and change no model.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from itertools import combinations
 import numpy as np
 
 from ..experiment import FloatArray
-from .calibration import HIDDEN_EXPONENTS, HIDDEN_NOISE, HIDDEN_WEIGHT
+from .calibration import HIDDEN_EXPONENTS, HIDDEN_NOISE, HIDDEN_WEIGHT, LEAST_HIDDEN, UNSEEN_NOISE, UNSEEN_WEIGHT
 from .model import Alternative, Factor, Model, Term
 
 
@@ -39,33 +40,44 @@ def never_together(points: FloatArray) -> list[tuple[int, ...]]:
     return list(pairs)
 
 
-def with_hidden_products(models: list[Model], points: FloatArray, fitted: FloatArray, noise: FloatArray) -> list[Model]:
-    """Return the models with hypotheses of hidden products; models of exact values stay as they are.
+def with_hidden_terms(models: list[Model], points: FloatArray, fitted: FloatArray, noise: FloatArray) -> list[Model]:
+    """Return the models with hypotheses of hidden terms; models of exact values stay as they are.
 
-    points: (C, m); fitted: (N, C), the models at them; noise: (N,) relative standard error of a value. A product is so
+    points: (C, m); fitted: (N, C), the models at them; noise: (N,) relative standard error of a value. A term is so
     large that the measurements would see it with one standard deviation.
     """
-    sets = never_together(points)
-    if not sets or not (noise > 0.0).any():
+    apart = never_together(points)
+    several = [index for index in range(points.shape[1]) if np.unique(points[:, index]).size > 1]
+    anywhere = [own for size in range(1, len(several) + 1) for own in combinations(several, size)]
+    if not anywhere or not (noise > 0.0).any() or not (points > 0.0).all():
         return models
+    sets = [*apart, *anywhere]
     kinds = [(own, exponent) for own in sets for exponent in HIDDEN_EXPONENTS]
     growth = np.array([np.prod(points[:, own], axis=1) ** float(exponent) for own, exponent in kinds])
-    relative = growth / np.maximum(np.abs(fitted), 1e-300)[:, None]
-    coefficients = noise[:, None] / np.sqrt((relative**2).sum(axis=2))
+    with np.errstate(
+        over="ignore"
+    ):  # a term that is infinitely large beside the values has no room beneath their noise
+        relative = growth / np.maximum(np.abs(fitted), 1e-300)[:, None]
+        coefficients = noise[:, None] / np.sqrt((relative**2).sum(axis=2))
     names = models[0].parameters
     factors = [tuple(Factor(names[index], Fraction(exponent)) for index in own) for own, exponent in kinds]
-    every = ", ".join(names[own] for own in sorted(set().union(*sets)))
+    every = ", ".join(names[own] for own in sorted(set().union(*apart)))
     note = f"{every} never change together: a product of them may hide beneath the noise"
     result = []
     for model, sizes, level in zip(models, coefficients.tolist(), noise.tolist(), strict=True):
         if level <= 0.0:
             result.append(model)
             continue
-        weight = HIDDEN_WEIGHT * level / (level + HIDDEN_NOISE)
-        known = tuple(replace(other, weight=other.weight * (1.0 - weight)) for other in model.alternatives)
+        of_products = HIDDEN_WEIGHT * level / (level + HIDDEN_NOISE) if apart else 0.0
+        of_any = UNSEEN_WEIGHT * level**2 / (level**2 + UNSEEN_NOISE**2)
+        weights = [of_products / max(len(apart), 1)] * len(apart) + [of_any / len(anywhere)] * len(anywhere)
+        weights = [own / len(HIDDEN_EXPONENTS) for own in weights for _ in HIDDEN_EXPONENTS]
+        known = tuple(replace(other, weight=other.weight * (1.0 - sum(weights))) for other in model.alternatives)
         hidden = tuple(
-            Alternative(weight / len(kinds), model.constant, (*model.terms, Term(size, product)), hidden=True)
-            for size, product in zip(sizes, factors, strict=True)
+            Alternative(weight, model.constant, (*model.terms, Term(size, product)), hidden=True)
+            for weight, size, product in zip(weights, sizes, factors, strict=True)
+            if weight >= LEAST_HIDDEN
         )
-        result.append(replace(model, alternatives=(*known, *hidden), notes=(*model.notes, note)))
+        notes = (*model.notes, note) if apart else model.notes
+        result.append(replace(model, alternatives=(*known, *hidden), notes=notes))
     return result

@@ -18,6 +18,7 @@ from ..pmnf.fit.fitter import fit
 from ..pmnf.fit.weights import relative_weights
 from ..pmnf.model import Model, collect
 from ..pmnf.uncertainty import joint_covariance, value_variance
+from ..progress import steps
 from .one_sided import FIRST_ROUNDS, trust
 
 _Flags = NDArray[np.bool_]
@@ -115,7 +116,7 @@ def fit_where(
     rows = np.array([row for row, priors in choices.items() if priors and where[row].any()], dtype=np.int64)
     patterns, group = np.unique(where[rows], axis=0, return_inverse=True)
     result: dict[int, PriorFit] = {}
-    for number, pattern in enumerate(patterns):
+    for number, pattern in steps("modeling time", list(enumerate(patterns))):
         members = rows[group.reshape(-1) == number]
         part = take(repetitions, members)
         part = replace(part, centre=part.centre[:, pattern])
@@ -270,10 +271,10 @@ def _build(
             for term in column.terms:
                 if term.shape in place:
                     mapping[place[term.shape], number] += term.coefficient
-    rows = len(mapping)
-    whole = np.zeros((rows * (1 + len(parameters)) + len(parameters), len(covariance)))
-    whole[: -len(parameters), : -len(parameters)] = np.kron(np.eye(1 + len(parameters)), mapping)
-    whole[-len(parameters) :, -len(parameters) :] = np.eye(len(parameters))
+    coefficients_of = np.kron(np.eye(1 + len(parameters)), mapping)
+    whole = np.zeros((len(coefficients_of) + len(parameters), len(covariance)))
+    whole[: len(coefficients_of), : coefficients_of.shape[1]] = coefficients_of
+    whole[len(coefficients_of) :, coefficients_of.shape[1] :] = np.eye(len(parameters))  # deviating exponents
     matrix = (whole @ covariance @ whole.T).tolist()
     fitted = np.einsum("kc,k->c", design[0], coefficients)[None]
     quality = qualities(repetitions.centre, fitted, np.array([left_out]), (coefficients > 0).sum()[None])[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -72,6 +73,19 @@ class PathCosts:
             number = int(self.tree.region[path])
             shares[number] = max(shares.get(number, 0.0), seconds / self.total if self.total > 0 else 0.0)
         return shares
+
+    def in_callers(self, names: AbstractSet[str]) -> PathCosts:
+        """Return the costs without regions with these linker names: their time is that of their callers."""
+        gone = np.array([region.name in names for region in self.tree.regions], dtype=bool)[self.tree.region]
+        gone &= self.tree.parent >= 0
+        place = np.cumsum(~gone) - 1
+        for path in np.flatnonzero(gone).tolist():  # callers come before their callees
+            place[path] = place[self.tree.parent[path]]
+        kept = np.flatnonzero(~gone)
+        parent = self.tree.parent[kept]
+        tree = CallTree(self.tree.regions, self.tree.region[kept], np.where(parent < 0, -1, place[parent]))
+        time: FloatArray = np.bincount(place, weights=self.time, minlength=kept.size).astype(np.float64)
+        return PathCosts(tree, self.point, time, self.visits[kept])
 
 
 def costs_at(analysis: Analysis, point: Mapping[str, float], measured: HookCost) -> PathCosts:

@@ -90,8 +90,8 @@ def refine_by_models(
 ) -> tuple[Function, ...]:
     """Return what PIRA II instruments next: functions with an inclusive time above `seconds` at the point, callers too.
 
-    expand: adds callees of those without a model, with at least so many aggregated statements, and paths from main to
-    them (filter and expand); None: filter only. Raises ModelingError as `evaluate` does.
+    expand: adds what those call and no model is of, with at least so many aggregated statements, and paths from main to
+    it (filter and expand), one level of calls per iteration; None: filter only. Raises as `evaluate` does.
     """
     time = evaluate(analysis, point)
     modeled: set[int] = set()
@@ -103,10 +103,10 @@ def refine_by_models(
             if prediction.value > seconds:
                 relevant.add(number)
     if expand is not None:
-        below = graph.below(relevant) & _candidates(graph)
-        least = statement_threshold(graph, expand, below)
-        large = np.flatnonzero(below & (graph.aggregated_statements >= least)).tolist()
-        relevant |= {number for number in large if number not in modeled}
+        callees = graph.callees(relevant) & _candidates(graph)
+        callees[sorted(modeled)] = False
+        least = statement_threshold(graph, expand, callees)
+        relevant |= set(np.flatnonzero(callees & (graph.aggregated_statements >= least)).tolist())
     return _functions(graph, graph.on_paths_from_main(relevant))
 
 

@@ -19,7 +19,7 @@ __all__ = ["open"]
 def open(path: str | PathLike[str], over_ranks: Literal["mean", "max", "sum"] = "mean") -> RunArchive | Experiment:
     """Return a run if `path` is the folder of one run archive, else the experiment that is there.
 
-    Experiments are folders of run archives, files of Extra-P in any of its formats, and folders of Cube profiles.
+    Experiments are folders of run archives, files of Extra-P in any of its formats, and profiles of other tools.
     over_ranks: how the ranks of a run combine to one value in an experiment; a run has the values of every rank.
 
     Raises FormatError naming the file at fault if nothing of that kind can be read there, UsageError for an

@@ -1,8 +1,9 @@
 """File formats of other tools: readers and writers.
 
 scorep_filter  Score-P filter files (which regions are measured)
-extrap         experiments in the formats of Extra-P, and folders of Cube profiles
-stacks         call trees for viewers of profiles: folded stacks, speedscope, Chrome traces, pprof, Hatchet
+extrap         experiments in the formats of Extra-P
+profiles       profiles of Score-P (Cube), Caliper and HPCToolkit, one for each configuration
+stacks         call trees for viewers of profiles: folded stacks, speedscope, Chrome traces, pprof, Hatchet, Caliper
 detect         reads an experiment of another tool, whichever format it has
 """
 

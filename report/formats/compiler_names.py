@@ -1,47 +1,85 @@
 """Linker names of the same function in programs of different compilers.
 
 Filters are made from names that clang and flang give; Score-P sees those of the compiler behind `scorep`. C names are
-the same everywhere. Of C++ constructors and destructors GCC may emit another variant (Itanium C++ ABI, 5.1.4.3).
-Fortran: flang writes _QMmodPproc, _QMmodFhostPproc, _QQmain (flang's doc BijectiveInternalNameUniquing), gfortran
-__mod_MOD_proc, proc.N with a number of its own, MAIN__.
+the same everywhere. C++ names follow the Itanium C++ ABI; compilers differ in
+
+- constructors and destructors, of which GCC may emit another variant (5.1.4.3),
+- lambdas: clang numbers those of functions that are not inline (`$_0`), GCC writes their parameters (`UliE_`),
+- parameters of templates that depend on others, whose kind clang 18 and later write (`Tn`, for instance of
+  `enable_if_t<...> = 0`), GCC before 14 not.
+
+Where the rest of a name cannot be known, for its back references count what came before, a wildcard stands for it.
+Fortran: flang writes _QMmodPproc, _QMmodSsubPproc, _QMmodFhostPproc, _QQmain (flang's doc
+BijectiveInternalNameUniquing), gfortran __mod_MOD_proc, __mod.sub_MOD_proc, proc.N and, with ENTRY statements,
+master.N.proc_ with numbers of its own, MAIN__.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from .fnmatch import escape
 
 COMPILERS = ("clang", "gcc")
-_VARIANT = re.compile(r"([CD])([012])(?=E)")
 _VARIANTS = {"C": "12", "D": "012"}
 _PART = re.compile(r"([MSFPB])([^A-Z]*)")
+_TOKEN = re.compile(
+    r"(?P<lambda>3\$_\d|4\$_\d\d|5\$_\d{3})"
+    r"|(?P<variant>[CD][012])(?=[EI])"
+    r"|(?P<kind>T[ykntp](?=[A-Za-z\d]))"
+    r"|S[\dA-Z]*_|T\d*_|L[a-z]n?\d+E|A\d+_|(?P<length>[1-9]\d*)|(?s:.)"
+)
 
 
 def patterns_for(name: str, compiler: str) -> tuple[str, ...]:
     """Return the patterns of a filter that fit a function of clang or flang as another compiler names it.
 
-    compiler: one of `COMPILERS`. A pattern fits the function and, of internal procedures of Fortran, those of the
-    same name in other hosts.
+    compiler: one of `COMPILERS`. A pattern fits the function, and more only where names do not say enough: of internal
+    procedures of Fortran those of the same name in other hosts, of lambdas those of the same function.
     """
     if compiler == "clang":
         return (escape(name),)
     if name.startswith("_Z"):
-        return tuple(escape(variant) for variant in _variants(name))
+        return _itanium(name)
     if name == "_QQmain":
         return ("MAIN__", "main")
     if name.startswith("_Q"):
         return (_gfortran(name),)
+    if name.endswith("_"):  # an external procedure; one with ENTRY statements is master.N.name
+        return (escape(name), f"master.[0-9]*.{escape(name)}")
     return (escape(name),)
 
 
-def _variants(name: str) -> tuple[str, ...]:
-    """Return a name with all variants of the constructor or destructor that it may be of."""
-    found = list(_VARIANT.finditer(name))
-    if not found:
-        return (name,)
-    last = found[-1]
-    return tuple(name[: last.start(2)] + digit + name[last.end(2) :] for digit in _VARIANTS[last.group(1)])
+def _tokens(name: str) -> Iterator[re.Match[str]]:
+    """Yield the parts of a C++ linker name that tell compilers apart; none is inside of an identifier."""
+    at = 0
+    while found := _TOKEN.match(name, at):
+        at = found.end() + int(found["length"] or 0)
+        if found.lastgroup not in (None, "length"):
+            yield found
+
+
+def _itanium(name: str) -> tuple[str, ...]:
+    variant: re.Match[str] | None = None
+    for token in _tokens(name):
+        if token.lastgroup == "variant":
+            variant = token
+        elif token.lastgroup == "kind":
+            return _with_variants(name[: token.start()], variant, "*")
+        elif token.lastgroup == "lambda":
+            before = name[: token.start()]
+            # The variable that holds a lambda outside of functions is part of its name.
+            return _with_variants(before, variant, "*Ul*" if before in ("_ZN", "_ZNK") else "Ul*")
+    return _with_variants(name, variant, "")
+
+
+def _with_variants(name: str, variant: re.Match[str] | None, rest: str) -> tuple[str, ...]:
+    """Return a name with all variants of the constructor or destructor in it, and a pattern for its rest."""
+    if variant is None:
+        return (escape(name) + rest,)
+    before, after = name[: variant.start() + 1], name[variant.end() :]
+    return tuple(escape(before + digit + after) + rest for digit in _VARIANTS[variant["variant"][0]])
 
 
 def _gfortran(name: str) -> str:
@@ -52,4 +90,7 @@ def _gfortran(name: str) -> str:
     if any(kind == "F" for kind, _ in parts):
         return f"{escape(procedure)}.[0-9]*"
     modules = [text for kind, text in parts if kind == "M"]
-    return escape(f"__{modules[0]}_MOD_{procedure}" if modules else f"{procedure}_")
+    if not modules:
+        return escape(f"{procedure}_")
+    nested = [text for kind, text in parts if kind == "S"]
+    return escape(f"__{'.'.join([modules[0], *nested[-1:]])}_MOD_{procedure}")

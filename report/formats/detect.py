@@ -14,11 +14,12 @@ from quipu.modeling.experiment import Experiment
 from quipu.modeling.limits import reading_file
 
 from ..views import Over
-from .extrap import parse_archive, parse_json, parse_json_lines, parse_talpas, parse_text, read_cube_folder
+from .extrap import parse_archive, parse_json, parse_json_lines, parse_talpas, parse_text
 from .extrap.content import decode, unpacked
-from .extrap.cube_folders import holds_profiles
 from .extrap.json_lines import as_json
 from .extrap.text import KEYWORDS
+from .profiles import read_caliper, read_cube_folder, read_databases
+from .profiles.folders import caliper_files, databases, holds_profiles
 
 PARSERS = {
     "Extra-P text": parse_text,
@@ -35,8 +36,10 @@ _TAR_AT, _TAR = 257, b"ustar"
 
 
 def is_folder_of_others(path: Path) -> bool:
-    """Whether a folder holds measurements of another tool (Cube profiles) and no run archives of Quipu."""
-    return path.is_dir() and holds_profiles(path) and not any(path.glob("*/run.json"))
+    """Whether a folder holds profiles of another tool (Cube, Caliper, HPCToolkit) and no run archives of Quipu."""
+    if not path.is_dir() or (path / "run.json").exists() or any(path.glob("*/run.json")):
+        return False
+    return holds_profiles(path) or bool(caliper_files(path)) or bool(databases(path))
 
 
 def is_file_of_models(path: Path) -> bool:
@@ -49,16 +52,24 @@ def is_file_of_models(path: Path) -> bool:
 
 
 def read_experiment(path: Path | str, over_ranks: Over = "mean") -> Experiment:
-    """Return the experiment in a file of Extra-P (any of its formats, also gzip) or in a folder of Cube profiles.
+    """Return the experiment in a file of Extra-P (any of its formats, also gzip), or in profiles of other tools.
 
-    over_ranks: how the ranks of Cube profiles combine; other formats have one value for all.
+    Those are folders of Cube profiles, files of Caliper or folders of them, and databases of HPCToolkit or folders of
+    them. over_ranks: how the ranks of profiles combine; other formats have one value for all.
 
     Raises FormatError naming the file and, where there are lines, the line at fault; UsageError for another
     `over_ranks` than "mean" where there are no ranks.
     """
     path = Path(path)
     if path.is_dir():
+        if not holds_profiles(path):
+            if found := caliper_files(path):
+                return read_caliper(path, found, over_ranks)
+            if found := databases(path):
+                return read_databases(path, found, over_ranks)
         return read_cube_folder(path, over_ranks)
+    if path.suffix == ".cali":
+        return read_caliper(path, [path], over_ranks)
     with reading_file(path) as raw:
         if over_ranks != "mean":
             raise UsageError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -19,33 +20,59 @@ class GccOptions:
 def gcc_options(functions: Iterable[Function], kept: Iterable[str]) -> GccOptions:
     """Return the options that make gcc instrument the functions with these linker names alone, as far as it can.
 
-    GCC compares parts of names as people read them, and parts of paths: what is part of a kept function's
-    name, or file, cannot be left out by it. Commas are escaped.
+    GCC compares parts of names as it shows them, and parts of paths as they were given to it: what is part of a kept
+    function's name, or file, cannot be left out by it. Commas are escaped.
     """
     wanted = frozenset(kept)
     all_of_them = [function for function in functions if function.defined]
-    names = [_shown(function) for function in all_of_them if function.name in wanted]
+    names = [_shown(function.display) for function in all_of_them if function.name in wanted]
     kept_files = {function.file for function in all_of_them if function.name in wanted}
-    files = sorted({f.file for f in all_of_them if f.file and not any(f.file in file for file in kept_files)})
-    dropped = {_shown(f) for f in all_of_them if f.name not in wanted and f.file not in files and not f.start}
-    measured_too = sorted(name for name in dropped if any(name in other for other in names))
+    # Of a path, the compiler may have been given any end.
+    ends = {f.file: f.file.rpartition("/")[2] for f in all_of_them if f.file}
+    files = {file: end for file, end in ends.items() if not any(end in other for other in kept_files)}
+    dropped = {_shown(f.display) for f in all_of_them if not (f.name in wanted or f.file in files or f.start)}
+    measured_too = {name for name in dropped if any(_part(name) in other for other in names)}
     options = []
-    if excluded := sorted(dropped - set(measured_too)):
+    if excluded := sorted({_part(name) for name in dropped - measured_too}):
         options.append("-finstrument-functions-exclude-function-list=" + _joined(excluded))
     if files:
-        options.append("-finstrument-functions-exclude-file-list=" + _joined(files))
-    return GccOptions(("-finstrument-functions", *options), tuple(measured_too))
+        options.append("-finstrument-functions-exclude-file-list=" + _joined(sorted(set(files.values()))))
+    return GccOptions(("-finstrument-functions", *options), tuple(sorted(measured_too)))
 
 
-def _shown(function: Function) -> str:
-    """Return a name as GCC compares it: without the parameters, which it writes otherwise than LLVM does."""
-    display = function.display
-    depth = 0
-    for at, character in enumerate(display):
-        depth += (character in "<[") - (character in ">]")
-        if character == "(" and depth == 0 and at > 0 and not display[:at].endswith(("operator", "{anonymous", "::")):
-            return display[:at]
-    return display
+def _shown(display: str) -> str:
+    """Return a name as GCC compares it: without the parameters, and without the type of the result of templates."""
+    text = _LAMBDA.sub("{lambda}", display.replace("(anonymous namespace)", "{anonymous}"))
+    start = depth = at = 0
+    in_operator = False
+    while at < len(text):
+        if operator := _OPERATOR.match(text, at):
+            in_operator, at = in_operator or depth == 0, operator.end()
+            continue
+        if text[at] == "(" and depth == 0:
+            break
+        depth += (text[at] in "<[(") - (text[at] in ">])")
+        at += 1
+        if text[at - 1] == " " and depth == 0 and not in_operator:
+            start = at
+    return text[start:at]
+
+
+def _part(shown: str) -> str:
+    """Return the part of a name that compilers write alike, without arguments of templates; as GCC writes it."""
+    if shown.endswith(">") and "operator" not in shown:
+        depth = 0
+        for at in range(len(shown) - 1, -1, -1):
+            depth += (shown[at] == ">") - (shown[at] == "<")
+            if depth == 0:
+                shown = shown[:at]
+                break
+    before, _, last = shown.partition("operator")[0].rpartition(">")
+    return (shown[len(before) :] if last else shown).replace("{lambda}", "<lambda")
+
+
+_LAMBDA = re.compile(r"(\$_\d+|'lambda\d*'(\([^)]*\))?)(::operator\(\))?")
+_OPERATOR = re.compile(r"(?<![\w$])operator(?!\w)(\(\)|\[\]|[-+*/%^&|~!=<>,]+)?")
 
 
 def _joined(texts: Sequence[str]) -> str:

@@ -32,10 +32,36 @@ __attribute__((noinline)) double sweep(int n) {
 int main(int argc, char **argv) { printf("%g\\n", sweep(atoi(argv[1]))); }
 """
 
+INLINED = """
+#include <cstdio>
+#include <cstdlib>
+#include <unistd.h>
+double far(double x);
+static double each(double x) { return far(x) + 1; }
+static double kernel(int n) {
+    double x = 0;
+    for (long i = 0; i < 20000L * n; i++)
+        x += 1 / (x + 1.5);
+    return x;
+}
+static double other(int n) {
+    double x = 0;
+    for (long i = 0; i < 20000L * n; i++)
+        x = each(x);
+    return x;
+}
+int main(int argc, char **argv) {
+    const int n = atoi(argv[1]);
+    if (n > 250 && access("broken", F_OK) == 0)
+        return 3;
+    printf("%g %g\\n", kernel(n), other(n));
+}
+"""
+
 CAMPAIGN = """
 [experiment]
 name = "cycle"
-build = "{compiler} -O1 program.cpp -o program"
+build = "{compiler} {options} -o program"
 command = "./program {{n}}"
 [parameters]
 n = [100, 200, 300]
@@ -44,10 +70,10 @@ n = [100, 200, 300]
 """
 
 
-def declare(folder: Path, more: str) -> Path:
-    (folder / "program.cpp").write_text(SOURCE)
+def declare(folder: Path, more: str, source: str = SOURCE, options: str = "-O1 program.cpp") -> Path:
+    (folder / "program.cpp").write_text(source)
     path = folder / "cycle.toml"
-    path.write_text(CAMPAIGN.format(compiler=native_file("quipu-c++"), more=more))
+    path.write_text(CAMPAIGN.format(compiler=native_file("quipu-c++"), options=options, more=more))
     return path
 
 
@@ -68,6 +94,54 @@ def test_the_cycle_drops_what_is_entered_too_often(tmp_path: Path) -> None:
     again = refine(campaign)
     assert again.names == result.names
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path in before} == before
+
+
+def test_inlined_functions_are_regions_if_they_are_worth_it(tmp_path: Path) -> None:
+    """kernel and other are inlined into main, each into other; each is entered too often to have time."""
+    (tmp_path / "far.cpp").write_text("double far(double x) { return x * 0.5; }")
+    declared = declare(tmp_path, "at = {n = 400}\niterations = 1", INLINED, "-O2 program.cpp far.cpp")
+    result = refine(read_campaign(declared))
+    assert result.names == {"main", "_ZL6kerneli", "_ZL5otheri"}
+    (iteration,) = result.iterations
+    assert (iteration.marked, iteration.executed) == (3, 3)
+    assert iteration.coverage == pytest.approx(1.0, abs=0.02)
+
+
+def test_a_cycle_that_was_stopped_goes_on(tmp_path: Path) -> None:
+    (tmp_path / "far.cpp").write_text("double far(double x) { return x * 0.5; }")
+    declared = declare(tmp_path, "iterations = 1\noverhead = 0.2", INLINED, "-O2 program.cpp far.cpp")
+    (tmp_path / "broken").touch()
+    with pytest.raises(MeasurementError, match="baseline n=300: program"):
+        refine(read_campaign(declared))
+    folder = tmp_path / "cycle"
+    before = json.loads((folder / "baseline.json").read_text())["points"]["n=200"]
+    (tmp_path / "broken").unlink()
+    first = refine(read_campaign(declared))
+    assert json.loads((folder / "baseline.json").read_text())["points"]["n=200"] == before
+    # One more iteration: what there is stays as it is.
+    (tmp_path / "broken").touch()
+    declare(tmp_path, "iterations = 2\noverhead = 1e-9", INLINED, "-O2 program.cpp far.cpp")
+    with pytest.raises(MeasurementError, match="the same command goes on from there"):
+        refine(read_campaign(declared))
+    assert len(json.loads((folder / "refinement.json").read_text())["iterations"]) == 1
+    assert (folder / "iteration-2" / "n=200.r1" / "run.json").is_file()
+    (tmp_path / "broken").unlink()
+    both = refine(read_campaign(declared))
+    assert both.iterations[0] == first.iterations[0]
+    assert len(both.iterations) == 2
+
+
+def test_the_strategies_of_pira_start_from_the_call_graph(tmp_path: Path) -> None:
+    """Statements choose first, of which often has less than half as many; models of its callers then add it."""
+    table = 'strategy = "expand"\nprogram = "program"\nstatements = "maximum"\nseconds = 1e-6\niterations = 2'
+    result = refine(read_campaign(declare(tmp_path, table)))
+    marked = []
+    for number in (1, 2):
+        rules = read_filter(tmp_path / "cycle" / f"iteration-{number}.filter").region_rules
+        marked.append({rule.pattern for rule in rules if not rule.exclude})
+    assert marked == [{"main", "_Z5sweepi"}, {"main", "_Z5sweepi", "_Z5oftendi"}]
+    assert result.names == marked[-1]
+    assert [one.executed for one in result.iterations] == [2, 3]
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,7 @@ from .conftest import Quipu
         (["filter", "{heat}", "--at", "p=2,n=64", "--overhead", "0"], 2, "--overhead 0"),
         (["filter", "{heat}", "--at", "p=2,n=64", "--format", "gcc"], 2, "--program"),
         (["filter"], 2, "EXPERIMENT is missing"),
+        (["refine", "none.toml", "--compiler", "icc"], 2, "--compiler 'icc': choose one of clang, gcc"),
         (["filter", "--statements", "median"], 2, "--program"),
         (["callgraph", "file"], 1, "file: is not a program"),
         (["callgraph", sys.executable], 1, "holds no section .quipu.callgraph"),
@@ -109,7 +110,19 @@ _COMMANDS = {
     "generate",
     "suggest",
 }
-_COMMANDS |= {"callgraph", "check", "diff", "doctor", "facts", "kernels", "machine", "rates", "refine", "tensor"}
+_COMMANDS |= {
+    "callgraph",
+    "check",
+    "completion",
+    "diff",
+    "doctor",
+    "facts",
+    "kernels",
+    "machine",
+    "rates",
+    "refine",
+    "tensor",
+}
 
 
 def test_help_of_every_command_has_an_example(quipu: Quipu) -> None:

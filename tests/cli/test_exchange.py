@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas
 import pytest
 from quipu.agent.cli.export_stacks import SUFFIXES as STACKS
 from quipu.agent.merge.experiment import load_experiment
@@ -122,7 +123,7 @@ def test_ranks_and_metrics_of_call_trees(quipu_here: Quipu, heat: Path, tmp_path
         (
             ["export", "{runs}", "--format", "cube"],
             2,
-            "--format 'cube': choose one of extrap-json, extrap-jsonl, folded",
+            "--format 'cube': choose one of extrap-json, extrap-jsonl, csv, parquet, thicket",
         ),
         (["export", "{runs}", "--metric", "time"], 2, "--metric: a file of --format extrap-json has all metrics"),
         (["export", "{runs}", "-f", "folded", "--at", "p=5"], 2, "--at: this configuration was not measured"),
@@ -133,6 +134,16 @@ def test_ranks_and_metrics_of_call_trees(quipu_here: Quipu, heat: Path, tmp_path
         (["export", "{runs}", "-f", "hatchet", "--inclusive"], 2, "belong to the formats of Extra-P, not to hatchet"),
         (["export", "{runs}", "-f", "pprof", "-o", "precious.txt"], 2, "precious.txt exists and is no export to pprof"),
         (["export", "{runs}", "-f", "folded", "-o", "precious.txt"], 2, "exists and is no export to folded"),
+        (
+            ["export", "{runs}", "-f", "thicket", "-o", "precious.txt"],
+            2,
+            "precious.txt is a file, and what Thicket reads",
+        ),
+        (
+            ["export", "{runs}", "-f", "thicket", "--metric", "time"],
+            2,
+            "--metric: a folder of --format thicket has all",
+        ),
         (["export", "{runs}", "-o", "precious.txt"], 2, "precious.txt exists and is no export of measurements"),
         (["export", "{runs}", "--over-ranks", "max"], 2, "--over-ranks max: "),
         (["export", "empty"], 1, "empty: holds no run archive"),
@@ -171,3 +182,21 @@ def test_points_that_were_not_measured_can_be_shown(quipu_here: Quipu, tmp_path:
         assert visible in answer.out
     exported = quipu_here("export", "gap.txt")
     assert "left out, because Extra-P needs every metric at every point: time of f" in exported.err
+
+
+def test_tables_are_read_by_pandas(quipu_here: Quipu, runs: Path, tmp_path: Path) -> None:
+    experiment = read_experiment(runs)
+    for suffix, read in (("csv", pandas.read_csv), ("parquet", pandas.read_parquet)):
+        for _ in range(2):  # over an export of its own it is written again
+            assert quipu_here("export", runs, "-o", f"all.{suffix}").code == 0
+        table = read(tmp_path / f"all.{suffix}").set_index(["callpath", *experiment.parameters, "repetition"])
+        assert set(table.columns) == set(experiment.metrics)
+        for metric in experiment.metrics:
+            wanted = experiment.frame(metric)[metric]
+            found = table[metric].dropna().sort_index()
+            pandas.testing.assert_series_equal(
+                found, wanted.sort_index(), rtol=0.0, check_dtype=False, check_index_type=False
+            )
+    (tmp_path / "mine.csv").write_text("a,b\n1,2\n", encoding="utf-8")
+    assert "is no export to csv" in quipu_here("export", runs, "-o", "mine.csv").err
+    assert "has exclusive values" in quipu_here("export", runs, "-f", "csv", "--inclusive").err

@@ -171,9 +171,19 @@ def test_options_that_do_not_fit(quipu_here: Quipu, run: Path, options: list[str
     assert error in answer.err
 
 
-def test_runs_without_source_lines_and_experiments(quipu_here: Quipu, run: Path, tmp_path: Path) -> None:
+def test_runs_without_source_lines(quipu_here: Quipu, run: Path, tmp_path: Path) -> None:
     assert "--quipu-per-block" in quipu_here("show", tmp_path / "plain" / "p=2,n=32.r1", "--inlined").err
-    assert "is an experiment" in quipu_here("show", run.parent, "--source").err
+
+
+def test_an_experiment_shows_the_source_lines_of_its_last_run(quipu_here: Quipu, run: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "experiment"
+    folder.mkdir()
+    run.rename(folder / run.name)
+    write_run(folder, 1, 16)
+    answer = quipu_here("show", folder, "--source", "--path", "sweep")
+    assert "heat.c: sweep" in answer.out
+    assert f"this is {folder / run.name}" in answer.err
+    assert "--at p=9: there is no such run" in quipu_here("show", folder, "--source", "--at", "p=9").err
 
 
 def test_what_measuring_cost_and_where_it_dominates(quipu_here: Quipu, run: Path) -> None:

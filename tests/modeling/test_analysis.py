@@ -34,6 +34,20 @@ def test_models_of_every_metric(analysis: Analysis) -> None:
         analysis.models("flops")
 
 
+def test_runs_without_parameters_have_constants(make_program: MakeProgram) -> None:
+    measured = make_program()
+    values = {name: array[:, :1] for name, array in measured.values.items()}
+    alone = Experiment("alone", (), np.zeros((1, 0)), measured.tree, measured.metrics, values)
+    analysis = analyze(alone)
+    for metric in ("blocks", "time"):
+        sweep = analysis.models(metric)[NAMES.index("sweep")].model
+        assert isinstance(sweep, Model)
+        assert sweep.evaluate(np.zeros((1, 0)))[0] == pytest.approx(
+            values[metric][NAMES.index("sweep"), 0].mean(), rel=0.05
+        )
+    assert evaluate(analysis, {}, "time").ranking()
+
+
 def test_inclusive_models_are_sums(analysis: Analysis) -> None:
     solve = analysis.models("blocks", inclusive=True)[NAMES.index("solve")]
     assert isinstance(solve.model, Model)

@@ -52,6 +52,14 @@ def test_on_lines_a_product_may_hide_beneath_the_noise_and_on_a_grid_it_may_not(
     assert sum(other.weight for other in lines.alternatives) < 0.25
 
 
+def test_heavy_noise_may_hide_a_term_on_a_grid() -> None:
+    found = constant(GRID, 0.75)
+    weights = [other.weight for other in found.alternatives if other.hidden]
+    assert 0.02 < sum(weights) < 0.2
+    assert found.predict((128.0, 100.0)).lower < 10.0 < found.predict((128.0, 100.0)).upper
+    assert not any("together" in note for note in found.notes)
+
+
 def test_the_less_noise_the_less_hides() -> None:
     target = (128.0, 100.0)
     widths = [constant(LINES, noise).predict(target).upper for noise in (0.001, 0.01, 0.1)]

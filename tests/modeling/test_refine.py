@@ -8,18 +8,22 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from quipu.modeling.analysis import analyze
 from quipu.modeling.callgraph import Call, CallGraph, CallKind, Function
 from quipu.modeling.errors import ModelingError
-from quipu.modeling.experiment import CallTree, Region, RegionKind
+from quipu.modeling.experiment import CallTree, Experiment, Region, RegionKind
+from quipu.modeling.metrics import METRICS
 from quipu.modeling.refine import (
     HookCost,
     PathCosts,
     extrapolated_point,
     path_costs,
+    refine_by_models,
     select_statically,
     select_within,
 )
 from quipu.modeling.refine.imbalance import imbalanced, imbalances
+from quipu.modeling.refine.static import Threshold
 
 HOOK = HookCost(1e-6, 0.4e-6)
 
@@ -93,6 +97,18 @@ def test_what_measuring_took_is_taken_off_where_it_was() -> None:
     assert costs.time[5] == 0.5  # MPI is measured in any case
 
 
+def test_what_is_not_measured_is_part_of_its_callers() -> None:
+    tree = tree_of(("main", -1), ("solve", 0), ("get", 1), ("sweep", 2), ("get", 3), ("get", 0))
+    costs = PathCosts(tree, {"n": 1.0}, np.array([1.0, 2, 4, 8, 16, 32]), np.array([1.0, 1, 10, 10, 100, 50]))
+    folded = costs.in_callers({"get", "main"})
+    names = [folded.tree.name(path) for path in range(len(folded.tree))]
+    assert names == ["main", "solve", "sweep"]
+    assert folded.tree.parent.tolist() == [-1, 0, 1]
+    assert folded.time.tolist() == [33.0, 6.0, 24.0]
+    assert folded.visits.tolist() == [1.0, 1.0, 10.0]
+    assert folded.total == costs.total
+
+
 def test_bad_arguments() -> None:
     costs = PathCosts(TREE, {}, np.zeros(6), np.ones(6))
     with pytest.raises(ModelingError, match="no region took time"):
@@ -129,6 +145,62 @@ def test_static_selection_by_aggregated_statements() -> None:
 def test_extrapolation_point_of_the_paper() -> None:
     points = np.array([[p, n] for p in (1, 2, 4, 9) for n in (100,)], dtype=np.float64)
     assert extrapolated_point(points, ("p", "n")) == {"p": pytest.approx(9 + 8 / 3), "n": 100.0}
+
+
+def measured_at(*points: tuple[float, dict[str, float]]) -> Experiment:
+    """Return an experiment of main and functions below it, by the time of each at the values of n."""
+    names = list(dict.fromkeys(name for _, times in points for name in times))
+    tree = tree_of(("main", -1), *((name, 0) for name in names if name != "main"))
+    values = np.array([[[times.get(region.name, 0.0)] for _, times in points] for region in tree.regions])
+    visits = np.ones_like(values)
+    where = np.array([[n] for n, _ in points])
+    metrics = {name: METRICS[name] for name in ("time", "visits")}
+    return Experiment("planned", ("n",), where, tree, metrics, {"time": values, "visits": visits})
+
+
+def test_filter_only_and_filter_and_expand() -> None:
+    """main calls a and b; a calls c, which calls the large d and the small e; b calls f. Measured: main, a, b."""
+    calls = {"main": "a b", "a": "c", "c": "d e", "b": "f"}
+    graph = graph_of(calls, {"main": 1, "a": 2, "b": 2, "c": 3, "d": 50, "e": 1, "f": 60})
+    analysis = analyze(
+        measured_at(*((n, {"main": 0.01, "a": 0.02 * n, "b": 0.05}) for n in (1.0, 2.0, 4.0, 8.0, 16.0)))
+    )
+
+    def names(n: float, seconds: float, expand: Threshold | None = None) -> set[str]:
+        return {function.key for function in refine_by_models(graph, analysis, {"n": n}, seconds, expand)}
+
+    # At the measured points nothing is above 1 s, at the target a is: its model decides, b is constant.
+    assert names(16, 1.0) == {"main"}
+    assert names(100, 1.0) == {"main", "a"}
+    assert names(100, 0.04) == {"main", "a", "b"}
+    # Expansion goes from what is relevant to what it calls and nobody has measured, by aggregated statements: c has 54.
+    assert names(100, 1.0, 40) == {"main", "a", "c"}
+    assert names(100, 1.0, 55) == {"main", "a"}
+    assert names(100, 0.04, 40) == {"main", "a", "b", "c", "f"}
+    # A threshold by name is of these callees: c 54, f 60; the upper median is 60.
+    assert names(100, 0.04, "unique-median") == {"main", "a", "b", "f"}
+    assert names(100, 0.04, "maximum") == {"main", "a", "b", "c", "f"}
+    assert names(16, 100.0, 0) == {"main"}
+
+
+def test_each_iteration_expands_by_one_level_of_calls() -> None:
+    graph = graph_of({"main": "a", "a": "b", "b": "c"}, {"main": 1, "a": 1, "b": 80, "c": 90})
+    times: dict[str, dict[str, float]] = {"": {}, "b": {"b": 1.0}, "b, not relevant": {"b": 0.001}}
+    found = {}
+    for case, more in times.items():
+        experiment = measured_at(*((n, {"main": 0.0, "a": 1.0 * n, **more}) for n in (1.0, 2.0, 4.0, 8.0, 16.0)))
+        functions = refine_by_models(graph, analyze(experiment), {"n": 20.0}, 0.1, 10)
+        found[case] = {function.key for function in functions}
+    assert found == {"": {"main", "a", "b"}, "b": {"main", "a", "b", "c"}, "b, not relevant": {"main", "a"}}
+
+
+def test_all_paths_from_main_are_kept() -> None:
+    graph = graph_of(
+        {"main": "left right other", "left": "kernel", "right": "deep", "deep": "kernel left", "other": "leaf"},
+        {"main": 1, "left": 1, "right": 1, "deep": 1, "kernel": 100, "other": 1, "leaf": 1},
+    )
+    names = {function.key for function in select_statically(graph, 100).kept}
+    assert names == {"main", "left", "right", "deep", "kernel"}
 
 
 def test_imbalance_is_between_none_and_one_rank_doing_all() -> None:

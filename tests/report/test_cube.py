@@ -11,7 +11,7 @@ import pytest
 from quipu.modeling.errors import EnvironmentProblem, FormatError
 from quipu.modeling.experiment import RegionKind
 from quipu.report.formats.detect import is_folder_of_others, read_experiment
-from quipu.report.formats.extrap.cube_folders import find_profiles
+from quipu.report.formats.profiles.folders import find_profiles
 
 from . import real_extrap
 from .extrap_samples import CubeMetric, write_cube

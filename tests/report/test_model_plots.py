@@ -13,7 +13,7 @@ from quipu.modeling.experiment import Experiment, mean_over_repetitions
 from quipu.modeling.pmnf.model import Model
 from quipu.modeling.pmnf.modeler import NoModel
 from quipu.modeling.priors.path_model import PathModel
-from quipu.report.model_plots import plot_models
+from quipu.report.model_plots import plot_models, plot_models_interactive
 
 from .planted import METRICS, planted
 
@@ -86,3 +86,23 @@ def test_what_cannot_be_plotted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(EnvironmentProblem, match=r"pip install 'quipu\[plots\]'"):
         plot_models(models, "time", "p")
+
+
+def test_plotly_draws_the_same() -> None:
+    experiment, models = analysis()
+    figure = plot_models(models, "time", "p", until=64, paths=3, experiment=experiment)
+    theirs = plot_models_interactive(models, "time", "p", until=64, paths=3, experiment=experiment)
+    drawn = [one for one in theirs.data if one.hoverinfo != "skip"]
+    (axes,) = figure.axes
+    assert len(drawn) == len(axes.get_lines())
+    for line, one in zip(axes.get_lines(), drawn, strict=True):
+        np.testing.assert_allclose(np.asarray(line.get_ydata(), dtype=float), one.y)
+    assert (theirs.layout.xaxis.type, theirs.layout.yaxis.type) == ("log", "log")
+    assert (theirs.layout.xaxis.title.text, theirs.layout.title.text) == ("p", "n=256")
+    assert "&gt;" in drawn[0].name and "<" not in theirs.to_json().replace("\\u003c", "")
+
+
+def test_without_plotly_one_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "plotly", None)
+    with pytest.raises(EnvironmentProblem, match=r"quipu\[plots\]"):
+        plot_models_interactive(analysis()[1], "time", "p")

@@ -57,6 +57,32 @@ def test_escapes_keep_spaces_and_hashes_in_a_name() -> None:
     assert not parsed.includes(Region("x", "operator new #1"))
 
 
+GET = Region("_ZNK3BoxIiE3getEv", "T Box<T>::get() const [with T = int]", file="/src/box.h")
+AREA = Region("_ZN3geo4areaIdEET_S1_S1_", "T geo::area(T, T) [with T = double]", file="/src/geo.cpp")
+ENTRY = Region("int main()", "int main()", file="/src/main.cpp")
+
+
+@pytest.mark.parametrize(
+    ("rules", "recorded"),
+    [
+        (r"INCLUDE T\ Box<T>::get()\ const\ [with\ T\ =\ int]", ""),
+        (r"INCLUDE T\ Box<T>::get()\ const\ \[with\ T\ =\ int]", "get"),
+        (r"INCLUDE *[with\ T\ =*", "get area"),
+        (r"INCLUDE *,\ *", "area"),
+        (r"INCLUDE MANGLED *Box* EXCLUDE *const*", ""),
+        (r"INCLUDE MANGLED *Box* EXCLUDE MANGLED *const*", "get"),
+        (r"INCLUDE MANGLED *Box* INCLUDE main", "get"),
+        (r"INCLUDE MANGLED *Box* DEMANGLED int\ main*", "get entry"),
+        (r"INCLUDE *::*\#x # *", ""),
+    ],
+)
+def test_names_with_blanks_commas_and_brackets_as_score_p_reads_them(rules: str, recorded: str) -> None:
+    """What Score-P 8.4 recorded of a C++ program under these rules, with the names of its gcc plugin."""
+    parsed = parse_filter(regions("EXCLUDE *", rules))
+    found = {name for name, region in (("get", GET), ("area", AREA), ("entry", ENTRY)) if parsed.includes(region)}
+    assert found == set(recorded.split())
+
+
 def test_file_rules_leave_regions_of_unknown_file_alone() -> None:
     parsed = parse_filter("SCOREP_FILE_NAMES_BEGIN EXCLUDE * SCOREP_FILE_NAMES_END")
     assert parsed.includes(Region("f", "f"))

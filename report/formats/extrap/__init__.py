@@ -1,7 +1,7 @@
 """Formats of Extra-P: readers of all that it reads, writers of JSON and JSON Lines.
 
 text, json_experiment (and json_numbered, its older form), json_lines (and Talpas), archive (.extra-p): text or bytes to
-an experiment. cube: folders of Cube profiles. write: experiments to JSON and JSON Lines.
+an experiment. write: experiments to JSON and JSON Lines.
 
 A value of a call path counts as exclusive, as it does for Extra-P, which takes values as they are.
 """
@@ -9,7 +9,6 @@ A value of a call path counts as exclusive, as it does for Extra-P, which takes 
 from __future__ import annotations
 
 from .archive import parse_archive
-from .cube import read_cube_folder
 from .json_experiment import parse_json
 from .json_lines import parse_json_lines, parse_talpas
 from .text import parse_text
@@ -24,5 +23,4 @@ __all__ = [
     "parse_json_lines",
     "parse_talpas",
     "parse_text",
-    "read_cube_folder",
 ]

@@ -1,11 +1,12 @@
 """Writers of call stacks with weights, for viewers of profiles: a call tree of one run or one configuration.
 
-weighted: what all of them are made from. folded, speedscope, chrome_trace, pprof, hatchet: text, bytes or data for
-JSON.
+weighted: what all of them are made from. folded, speedscope, chrome_trace, pprof, hatchet, caliper: text, bytes or data
+for JSON. caliper also: files of all runs of an experiment, as Thicket reads them.
 """
 
 from __future__ import annotations
 
+from .caliper import caliper, run_text
 from .chrome_trace import chrome_trace
 from .folded import folded
 from .hatchet import hatchet
@@ -13,4 +14,14 @@ from .pprof import pprof
 from .speedscope import speedscope
 from .weighted import WeightedStacks, weighted_stacks
 
-__all__ = ["WeightedStacks", "chrome_trace", "folded", "hatchet", "pprof", "speedscope", "weighted_stacks"]
+__all__ = [
+    "WeightedStacks",
+    "caliper",
+    "chrome_trace",
+    "folded",
+    "hatchet",
+    "pprof",
+    "run_text",
+    "speedscope",
+    "weighted_stacks",
+]

@@ -254,3 +254,16 @@ def test_jobs_that_were_left_can_be_cancelled(tmp_path: Path, cluster: Cluster, 
     assert scheduled(campaign).cancel_all(campaign.directory) == "2 jobs were cancelled"
     without_jobs(cluster)
     assert not complete(campaign)
+
+
+def test_task_prolog_of_share_sets_where_libraries_are_kept(cluster: Cluster, tmp_path: Path) -> None:
+    script = Path(__file__).resolve().parents[3] / "share" / "slurm" / "task_prolog.sh"
+    shared = tmp_path / "cache"
+    command = ["srun", "-n", "1", f"--task-prolog={script}", "sh", "-c", "echo $XDG_CACHE_HOME"]
+    for given, wanted in (({}, str(shared)), ({"XDG_CACHE_HOME": "/mine"}, "/mine")):
+        environment = {name: value for name, value in cluster.environment.items() if name != "XDG_CACHE_HOME"}
+        environment |= {"QUIPU_SHARED_CACHE": str(shared), **given}
+        done = subprocess.run(
+            command, cwd="/tmp", env=environment, capture_output=True, text=True, timeout=60, check=False
+        )
+        assert done.stdout.split() == [wanted], done.stderr

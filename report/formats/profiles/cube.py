@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import re
 import struct
 import tarfile
 import warnings
 import zlib
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
@@ -16,14 +14,14 @@ from xml.etree.ElementTree import ParseError
 
 import numpy as np
 from quipu.modeling.errors import EnvironmentProblem, FormatError
-from quipu.modeling.experiment import Experiment, FloatArray, IntArray, Metric, Region, RegionKind
+from quipu.modeling.experiment import Experiment, IntArray, Metric, Region, RegionKind
 from quipu.modeling.limits import reading
 from quipu.modeling.metrics import METRICS
 
 from ...views import Over
-from .collect import TreeBuilder
-from .cube_folders import Profile, find_profiles
 from .cube_members import count_members
+from .folders import find_profiles
+from .stacked import Stacked
 
 _UNITS = {"sec": "s", "occ": "1", "#": "1", "": "1", "bytes": "B"}
 _PLAIN = re.compile(r"(MAX)?DOUBLE|FLOAT|U?INT(8|16|32|64)?|((UN)?SIGNED )?(SHORT )?INT(EGER)?")
@@ -35,7 +33,7 @@ _DAMAGED_CONTENT = (LookupError, ValueError, TypeError, AttributeError, Assertio
 
 
 def read_cube_folder(folder: Path, over_ranks: Over = "mean") -> Experiment:
-    """Return the Cube profiles in folders named as Extra-P wants it (see `cube_folders`) as one experiment.
+    """Return the Cube profiles in folders named as Extra-P wants it (see `folders`) as one experiment.
 
     Values are exclusive; threads of a rank add up (metrics of maxima: the largest), then ranks combine by
     `over_ranks`. A call path that a profile does not have is 0 there, a metric that it does not have is NaN.
@@ -52,18 +50,12 @@ def read_cube_folder(folder: Path, over_ranks: Over = "mean") -> Experiment:
     reader = _Reader(over_ranks)
     for profile in profiles:
         reader.read(profile.path)
-    return reader.experiment(folder, profiles)
+    size = sum(profile.path.stat().st_size for profile in profiles)
+    return reader.experiment(folder, profiles, size)
 
 
-class _Reader:
-    """The call paths and metrics of all profiles, and their values profile by profile."""
-
-    def __init__(self, over_ranks: Over) -> None:
-        self.over_ranks = over_ranks
-        self.metrics: dict[str, Metric] = {}
-        self.values: list[dict[str, dict[int, float]]] = []
-        self.notes: dict[str, None] = {}
-        self.tree = TreeBuilder()
+class _Reader(Stacked):
+    """Reads one profile after the other."""
 
     def read(self, path: Path) -> None:
         """Read one profile; FormatError if it is damaged or of a kind that pycubexr does not read."""
@@ -98,7 +90,7 @@ class _Reader:
                 values: dict[int, float] = {}
                 for cnode_id in found.cnode_indices:
                     single = found.cnode_values(parser.get_cnode(cnode_id), convert_to_exclusive=True)
-                    value = self._combined(np.asarray(single.astype(float)), ranks, metric)
+                    value = self.combined(np.asarray(single.astype(float)), ranks, metric)
                     node = nodes[cnode_id]
                     values[node] = values[node] + value if node in values else value
             except MissingMetricError:
@@ -114,48 +106,6 @@ class _Reader:
         place = (region.mod or "", max(0, int(region.begin)))
         node = cnode.quipu_node = self.tree.node(parent, Region(name, region.name or name, kind, *place))
         return node
-
-    def _combined(self, values: FloatArray, ranks: IntArray, metric: Metric) -> float:
-        """Return one value of those of all locations (threads)."""
-        largest = metric.over_locations == "max"
-        by_rank = np.full(int(ranks.max()) + 1, -np.inf if largest else 0.0)
-        (np.maximum if largest else np.add).at(by_rank, ranks, values)
-        if largest or self.over_ranks == "max":
-            return float(by_rank.max())
-        return float(by_rank.mean() if self.over_ranks == "mean" else by_rank.sum())
-
-    def experiment(self, folder: Path, profiles: list[Profile]) -> Experiment:
-        """Return all that was read; `profiles` are those that `read` read, in the same order."""
-        names = tuple(profiles[0].parameters)
-        keys = [tuple(profile.parameters.values()) for profile in profiles]
-        points = sorted(set(keys))
-        if not self.metrics:
-            raise FormatError(folder, "the Cube profiles hold no values")
-        seen: Counter[tuple[float, ...]] = Counter()
-        repetition = []
-        for key in keys:
-            repetition.append(seen[key])
-            seen[key] += 1
-        shape = (len(self.tree), len(points), max(repetition) + 1)
-        with reading(folder, sum(profile.path.stat().st_size for profile in profiles)) as cost:
-            cost.spend(8 * math.prod(shape) * len(self.metrics))
-        where_is = {key: place for place, key in enumerate(points)}
-        values = {metric: np.full(shape, np.nan) for metric in self.metrics}
-        for key, count, measured in zip(keys, repetition, self.values, strict=True):
-            where = where_is[key]
-            for metric, by_node in measured.items():
-                values[metric][:, where, count] = 0.0
-                values[metric][list(by_node), where, count] = list(by_node.values())
-        return Experiment(
-            name=folder.resolve().name,
-            parameters=names,
-            points=np.array(points, dtype=np.float64).reshape(len(points), len(names)),
-            tree=self.tree.tree(),
-            metrics=self.metrics,
-            values=values,
-            over_ranks=self.over_ranks,
-            notes=tuple(self.notes),
-        )
 
 
 def _metric(cube_metric: Any) -> Metric:

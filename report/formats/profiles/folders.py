@@ -1,4 +1,4 @@
-"""Folders of Cube profiles in Extra-P's naming: prefix.name value….rN/profile.cubex, such as mm.x4.y10.r1."""
+"""Profiles in Extra-P's naming: prefix.name value….rN, such as mm.x4.y10.r1/profile.cubex or mm.x4.y10.r1.cali."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _HOW = "call the folders as Extra-P wants it, prefix.p4.n100.r1: name and value 
 
 @dataclass(frozen=True)
 class Profile:
-    """One Cube profile and the parameters that the name of its folder tells."""
+    """One profile, a file or the folder of a database, and the parameters of its configuration."""
 
     path: Path
     parameters: dict[str, float]
@@ -25,6 +25,25 @@ class Profile:
 def holds_profiles(folder: Path) -> bool:
     """Whether a folder has folders with Cube profiles in it, or is one (which `find_profiles` explains)."""
     return any(not entry.name.startswith(".") for pattern in ("*/*.cubex", "*.cubex") for entry in folder.glob(pattern))
+
+
+def caliper_files(folder: Path) -> list[Path]:
+    """Return the files of Caliper in a folder, or in the folders in it."""
+    found = sorted(folder.glob("*.cali")) or sorted(folder.glob("*/*.cali"))
+    return [path for path in found if not path.name.startswith(".")]
+
+
+def databases(folder: Path) -> list[Path]:
+    """Return the databases of HPCToolkit that a folder is, or that are in it."""
+    if _is_database(folder):
+        return [folder]
+    return sorted(path for path in folder.iterdir() if path.is_dir() and _is_database(path))
+
+
+def _is_database(folder: Path) -> bool:
+    if folder.name.startswith("."):
+        return False
+    return (folder / "experiment.xml").is_file() or all((folder / name).is_file() for name in ("meta.db", "profile.db"))
 
 
 def find_profiles(folder: Path) -> list[Profile]:
@@ -40,13 +59,20 @@ def find_profiles(folder: Path) -> list[Profile]:
         raise FormatError(folder, f"is the folder of one profile: give the one above it, and {_HOW}")
     if not found:
         raise FormatError(folder, f"holds no folders with Cube profiles: {_HOW}")
-    profiles = [_profile(parent, paths) for parent, paths in found.items()]
+    return in_order([_profile(parent, paths) for parent, paths in found.items()])
+
+
+def in_order(profiles: list[Profile]) -> list[Profile]:
+    """Return profiles sorted by their parameters, of which those that never change are left out, unless none does.
+
+    Raises FormatError where they do not have the same ones.
+    """
     first = profiles[0]
     for profile in profiles[1:]:
         if list(profile.parameters) != list(first.parameters):
             raise FormatError(
-                profile.path.parent,
-                f"has the parameters {', '.join(profile.parameters)}, but {first.path.parent.name} has "
+                named(profile.path),
+                f"has the parameters {', '.join(profile.parameters)}, but {named(first.path).name} has "
                 f"{', '.join(first.parameters)}: name the same ones in the same order",
             )
     varied = [name for name in first.parameters if len({profile.parameters[name] for profile in profiles}) > 1]
@@ -60,16 +86,27 @@ def _profile(folder: Path, paths: list[Path]) -> Profile:
     if len(chosen) > 1:
         names = ", ".join(path.name for path in chosen)
         raise FormatError(folder, f"holds several Cube files ({names}): keep one, or call one profile.cubex")
-    ending = _REPETITION.search(folder.name)
-    text = folder.name[: ending.start()] if ending else folder.name
+    parameters, repetition = parameters_in(folder.name, folder)
+    return Profile(chosen[0], parameters, repetition)
+
+
+def parameters_in(name: str, source: Path) -> tuple[dict[str, float], int]:
+    """Return the parameters and the repetition that a name says. Raises FormatError if it says none."""
+    ending = _REPETITION.search(name)
+    text = name[: ending.start()] if ending else name
     _, dot, text = text.partition(".")
     parameters: dict[str, float] = {}
     place = 0
     while place < len(text) and (pair := _PAIR.match(text, place)):
         if pair[1] in parameters:
-            raise FormatError(folder, f"names the parameter {pair[1]} twice: {_HOW}")
+            raise FormatError(source, f"names the parameter {pair[1]} twice: {_HOW}")
         parameters[pair[1]] = float(pair[2].replace(",", "."))
         place = pair.end()
     if not dot or not parameters or place < len(text):
-        raise FormatError(folder, f"its name tells no parameters: {_HOW}")
-    return Profile(chosen[0], parameters, int(ending[1]) if ending else 1)
+        raise FormatError(source, f"its name tells no parameters: {_HOW}")
+    return parameters, int(ending[1]) if ending else 1
+
+
+def named(path: Path) -> Path:
+    """Return what bears the name with the parameters: the folder of a Cube profile, else the profile itself."""
+    return path.parent if path.suffix == ".cubex" else path

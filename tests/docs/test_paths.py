@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 # Written by Quipu, by its build or by its user, or part of MPI.
 ELSEWHERE = ("build", "build/*", "mpi.h", "mpif.h", "prefix.*")
 SUFFIXES = {".py", ".c", ".h", ".cpp", ".def", ".toml", ".md", ".js", ".css", ".html", ".ll", ".yml", ".hpp"}

@@ -1,0 +1,53 @@
+"""The reference of metrics: made of agent/runtime/metrics.def and of the counters that sources have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from commands import plain
+from quipu.modeling.counters import COUNTERS, REQUESTED
+from quipu.modeling.experiment import Metric
+from quipu.modeling.metrics import METRICS, WEIGHTED
+
+_KINDS = {"effort": "effort: the same in every run", "cost": "cost: varies between runs"}
+_OVER = {"sum": "sums", "max": "maximum"}
+
+
+def metric_page() -> str:
+    """Return the page."""
+    names = list(METRICS)
+    by_pass = {*names[names.index("blocks") : names.index("blocks") + WEIGHTED]}
+    counted = {name: "compiler pass" if name in by_pass else "runtime, MPI wrappers" for name in names}
+    called = {metric: f"`--counters {name}`" for name, metric in REQUESTED.items()}
+    return "\n".join(
+        [
+            "# Metrics",
+            "",
+            "Values are exclusive (of the call path itself); inclusive ones add what it calls. *Threads* says how the",
+            "threads of a rank, and inclusive values, combine: they add up, or the largest counts. Ranks combine by",
+            "`--over-ranks`: `mean` (the default), `max` or `sum`.",
+            "",
+            "## What every run has",
+            "",
+            *_table(METRICS.values(), counted),
+            "",
+            "The compiler pass counts what the wrappers compiled; the rest is counted in every program that",
+            "`quipu run` starts. `overhead`, in seconds, is what measuring itself cost ([how](../design/overhead.md)).",
+            "",
+            "## What counter sources add",
+            "",
+            "With `quipu run --counters` ([how](../counters.md)):",
+            "",
+            *_table(COUNTERS.values(), called),
+            "",
+        ]
+    )
+
+
+def _table(metrics: Iterable[Metric], source: dict[str, str]) -> list[str]:
+    head = ["| metric | definition | unit | kind | threads | counted by |", "|---|---|---|---|---|---|"]
+    return head + [
+        f"| `{one.name}` | {plain(one.description)} | {one.unit if one.unit != '1' else 'number'} | {_KINDS[one.kind]} "
+        f"| {_OVER[one.over_locations]} | {source.get(one.name, '`--counters`')} |"
+        for one in metrics
+    ]

@@ -1,0 +1,57 @@
+"""What mkdocs asks when it builds the documentation: the pages that are made of the program, and files beside docs/.
+
+mkdocs.yml names this file as a hook. The pages are made anew with every build, and are in no other place.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from pathlib import Path
+
+from commands import command_pages
+from metrics import metric_page
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+from python_api import api_page
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = ("cg", "heat", "jacobi_py", "samplesort", "wavefront")
+BESIDE = {
+    "index.md": "README.md",
+    **{name: name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")},
+    **{f"examples/{name}/README.md": f"examples/{name}/README.md" for name in EXAMPLES},
+}
+"""Pages made of documents outside of docs/."""
+
+_LINK = re.compile(r"(!?)\[([^\]]+)\]\(([^)#:\s]+)(#[^)\s]*)?\)")
+
+
+def generated_pages() -> dict[str, str]:
+    """Return the text of the pages that are made of the program, by their path below docs/."""
+    return {**command_pages(), "reference/metrics.md": metric_page(), "reference/python.md": api_page()}
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages that are no files of docs/."""
+    texts = generated_pages() | {page: (ROOT / path).read_text(encoding="utf-8") for page, path in BESIDE.items()}
+    for name, text in texts.items():
+        files.append(File.generated(config, name, content=text))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Let links to files of the repository lead to their pages here; what is there and has none is named only."""
+    here = page.file.src_uri
+    pages = {BESIDE.get(name, f"docs/{name}"): name for name in files.src_uris}
+    folder = posixpath.dirname(BESIDE.get(here, f"docs/{here}"))
+
+    def led(match: re.Match[str]) -> str:
+        picture, label, link, anchor = match.groups(default="")
+        target = posixpath.normpath(posixpath.join(folder, link))
+        if target in pages:
+            return f"{picture}[{label}]({posixpath.relpath(pages[target], posixpath.dirname(here))}{anchor})"
+        return label if (ROOT / target).exists() else match[0]
+
+    return _LINK.sub(led, markdown)

@@ -1,0 +1,43 @@
+"""What `quipu export` writes for Thicket: a file of Caliper for each run of an experiment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from quipu.modeling.errors import UsageError
+
+from .measurements import load
+from .options import over_ranks_of
+from .output import say, write_whole
+
+
+def export_runs(source: Path, output: Path | None, over_ranks: str, force: bool) -> None:
+    """Write a folder of files, named by parameters and repetition.
+
+    Raises UsageError for a folder that holds anything but such files, unless with `force`.
+    """
+    from quipu.report.formats.stacks import run_text
+
+    data = load(source, over_ranks_of(over_ranks))
+    target = Path(f"{data.name}.thicket") if output is None else output
+    if target.exists() and not target.is_dir():
+        raise UsageError(f"{target} is a file, and what Thicket reads is a folder of files: give another name with -o")
+    if target.is_dir() and not force and any(not path.name.endswith(".cali") for path in target.iterdir()):
+        raise UsageError(f"{target} holds other files than .cali: give another name with -o, or --force")
+    if not target.absolute().parent.is_dir():
+        raise UsageError(f"{target}: the folder {target.parent} does not exist: make it first")
+    target.mkdir(exist_ok=True)
+    metrics = list(data.metrics.values())
+    written = 0
+    for place, point in enumerate(data.points.tolist()):
+        parameters = dict(zip(data.parameters, point, strict=True))
+        for run in range(max(values.shape[2] for values in data.values.values())):
+            values = {name: array[:, place, run] for name, array in data.values.items() if run < array.shape[2]}
+            if all(np.isnan(one).all() for one in values.values()):
+                continue
+            chosen = [metric for metric in metrics if metric.name in values]
+            name = ".".join([data.name, *(f"{key}={value:.17g}" for key, value in parameters.items()), f"r{run + 1}"])
+            write_whole(target / f"{name}.cali", run_text(data.tree, chosen, values, parameters, run + 1))
+            written += 1
+    say(f"wrote {target}: {written} files, one per configuration and repetition")

@@ -1,0 +1,35 @@
+"""How long a command still takes: a line on a terminal, from two seconds on, that is gone when the work is done."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+_QUIET = 2.0  # seconds
+
+
+class Remaining:
+    """Listens to `quipu.modeling.progress`; writes nothing where stderr is no terminal."""
+
+    def __init__(self) -> None:
+        """Begin with no work."""
+        self._what = ""
+        self._began = 0.0
+        self._shown = False
+
+    def __call__(self, what: str, done: int, total: int) -> None:
+        """Take note of a step, and show it if the work takes long."""
+        now = time.monotonic()
+        if what != self._what:
+            self._what, self._began = what, now
+        if done >= total:
+            self._what = ""
+            if self._shown:
+                sys.stderr.write("\r\x1b[K")
+                sys.stderr.flush()
+            self._shown = False
+        elif now - self._began > _QUIET and sys.stderr.isatty():
+            left = f", about {(now - self._began) / done * (total - done):.0f} s left" if done else ""
+            sys.stderr.write(f"\r\x1b[Kquipu: {what}, {done} of {total}{left}")
+            sys.stderr.flush()
+            self._shown = True

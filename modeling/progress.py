@@ -1,0 +1,38 @@
+"""How far long work is. Who does it says so here; who shows it to a person listens, and nobody has to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TypeVar
+
+Listener = Callable[[str, int, int], None]
+"""Called with what is done, how many steps are done, and of how many; the last call has both numbers equal."""
+
+Step = TypeVar("Step")
+_listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
+
+
+@contextmanager
+def shown_by(listener: Listener) -> Iterator[None]:
+    """Say to a listener how far work within the block is."""
+    token = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
+
+
+def steps(what: str, all_steps: Sequence[Step]) -> Iterator[Step]:
+    """Yield steps, saying before each how many are done; the end is said however the work ends."""
+    listener = _listener.get()
+    if listener is None:
+        yield from all_steps
+        return
+    try:
+        for done, step in enumerate(all_steps):
+            listener(what, done, len(all_steps))
+            yield step
+    finally:
+        listener(what, len(all_steps), len(all_steps))

@@ -1,0 +1,13 @@
+"""Profiles of other tools, one file or folder for each configuration, as one experiment.
+
+cube: Score-P and Scalasca. caliper: .cali. hpctoolkit: databases. folders: which there are, and the parameters that
+their names say. stacked: what they have in common.
+"""
+
+from __future__ import annotations
+
+from .caliper import read_caliper
+from .cube import read_cube_folder
+from .hpctoolkit import read_databases
+
+__all__ = ["read_caliper", "read_cube_folder", "read_databases"]

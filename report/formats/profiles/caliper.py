@@ -1,0 +1,201 @@
+"""Files of Caliper (.cali), read with caliper-reader."""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from quipu.modeling.documents import is_parameter
+from quipu.modeling.errors import EnvironmentProblem, FormatError
+from quipu.modeling.experiment import Experiment, Region, RegionKind
+from quipu.modeling.limits import Reading, current, reading_file
+
+from ...views import Over
+from ..extrap.content import decode
+from .caliper_columns import chosen, column_of
+from .folders import Profile, in_order, parameters_in
+from .stacked import Stacked
+
+OUTSIDE = "<outside of regions>"
+PARAMETERS, REPETITION = "quipu.parameters", "quipu.repetition"  # what `stacks/caliper.py` writes
+
+_SIZE = "mpi.world.size"
+_NUMBER = r"(?<!\\),{}=(\d+)(?=[,\s]|\Z)"
+_ID, _PARENT = re.compile(_NUMBER.format("id")), re.compile(_NUMBER.format("parent"))
+_PREDEFINED = 12  # nodes that every file has without saying so
+_NODE_BYTES, _STEP_BYTES, _RECORD_BYTES = 1200, 16, 600  # of the objects of caliper-reader, measured
+# Numbers in the metadata of runs that differ between them but are no parameters.
+_NO_PARAMETER = re.compile(
+    r"(cali[.]|quipu[.]|.*(uid|gid|pid|time|date|hash|version|memory|jobid|job_id|figure_of_merit))", re.IGNORECASE
+)
+_DAMAGED = (LookupError, ValueError, TypeError, AttributeError, StopIteration, RecursionError)
+
+
+def read_caliper(source: Path, files: list[Path], over_ranks: Over = "mean") -> Experiment:
+    """Return files of Caliper as one experiment, each a configuration or a repetition of one.
+
+    Parameters are in names such as app.p4.n100.r1.cali (see `folders`), else they are the numbers in the metadata of
+    the runs that differ between the files; of a single file, the number of ranks. Values are made exclusive; ranks
+    combine by `over_ranks`, or the file has combined them so.
+
+    Raises EnvironmentProblem without caliper-reader, FormatError for damaged files and if no parameters are known.
+    """
+    try:
+        from caliperreader import CaliperStreamReader
+        from caliperreader.readererror import ReaderError
+    except ImportError as error:
+        raise EnvironmentProblem(
+            f"{source}: reading files of Caliper needs caliper-reader: pip install 'quipu[caliper]'"
+        ) from error
+    reader = _Reader(over_ranks)
+    metadata: dict[Path, Mapping[str, Any]] = {}
+    for path in files:
+        with reading_file(path, special=path == source) as content:
+            lines = _Lines(decode(content, path), current())
+            stream = CaliperStreamReader()
+            records: list[dict[str, Any]] = []
+            try:
+                stream.read(lines, lambda record, kept=records: kept.append(_counted(record)))
+                ranks = reader.take(stream, records)
+            except (*_DAMAGED, ReaderError) as error:
+                reason = str(getattr(error, "message", "") or repr(error))[:200]
+                raise FormatError(path, f"is no file of Caliper that can be read: {reason}", lines.number) from error
+        size = _number(stream.globals.get(_SIZE))
+        metadata[path] = {**stream.globals, _SIZE: size if size and size > 0 else float(ranks)}
+    values = dict(zip(files, reader.values, strict=True))
+    profiles = in_order(_profiles(metadata))
+    reader.values = [values[profile.path] for profile in profiles]
+    # Quipu writes what is 0 and leaves out what was not measured.
+    missing = math.nan if all(PARAMETERS in one for one in metadata.values()) else 0.0
+    return reader.experiment(source, profiles, sum(path.stat().st_size for path in files), missing)
+
+
+class _Lines:
+    """The lines of a file; caliper-reader follows the parents of a node without end, so they are checked before."""
+
+    def __init__(self, text: str, cost: Reading) -> None:
+        self._text, self._cost = text, cost
+        self._depth = dict.fromkeys(range(_PREDEFINED), 0)
+        self.number = 0
+
+    def __iter__(self) -> Iterator[str]:
+        for line in io.StringIO(self._text):
+            self.number += 1
+            if not line.strip():
+                continue
+            self._cost.check_time()
+            if line.startswith("__rec=node,"):
+                self._check(line)
+            yield line
+
+    def _check(self, line: str) -> None:
+        number, parent = _ID.search(line), _PARENT.search(line)
+        if number is None or int(number[1]) in self._depth or (parent and int(parent[1]) not in self._depth):
+            raise ValueError("a node needs an id of its own and a parent that comes before it")
+        depth = self._depth[int(number[1])] = self._depth[int(parent[1])] + 1 if parent else 0
+        self._cost.check_depth(depth)
+        self._cost.spend(_NODE_BYTES)
+
+
+def _counted(record: dict[str, Any]) -> dict[str, Any]:
+    current().spend(_RECORD_BYTES + _STEP_BYTES * len(record.get("path", ())))
+    return record
+
+
+class _Reader(Stacked):
+    """Reads one file after the other."""
+
+    def take(self, stream: Any, records: list[dict[str, Any]]) -> int:
+        """Take in the records of one file, and return the number of ranks in them."""
+        records = [one for one in records if one.get("spot.channel", "regionprofile") == "regionprofile"]
+        names = {name for record in records for name in record if name != "path"}
+        columns = [column for name in sorted(names) if (column := column_of(stream.attribute(name)))]
+        columns = chosen(columns, self.over_ranks)
+        if not columns:
+            raise ValueError(f"it has no column that adds up, combined over ranks by {self.over_ranks}")
+        numbers = {int(record.get("mpi.rank", 0)) for record in records}
+        places = {number: place for place, number in enumerate(sorted(numbers))}
+        ranks = np.arange(len(places))
+        paths = [self._node(record) for record in records]
+        result: dict[str, dict[int, float]] = {}
+        for column in columns:
+            found: dict[int, Any] = {}
+            for record, path in zip(records, paths, strict=True):
+                if column.attribute in record:
+                    of = found.setdefault(path[-1], np.zeros(len(places)))
+                    of[places[int(record.get("mpi.rank", 0))]] += _finite(record[column.attribute]) * column.factor
+            if column.inclusive:
+                found = _exclusive(found, {path[-1]: path for path in paths})
+            metric = self.metrics.setdefault(column.metric.name, column.metric)
+            result[metric.name] = {node: self.combined(values, ranks, metric) for node, values in found.items()}
+        self.values.append(result)
+        return len(places)
+
+    def _node(self, record: dict[str, Any]) -> tuple[int, ...]:
+        """Return the nodes from the root to what a record is of."""
+        chain: list[int] = []
+        for name in map(str, record.get("path") or [OUTSIDE]):
+            kind = RegionKind.MPI if re.match(r"P?MPI_[A-Z]", name) else RegionKind.FUNCTION
+            chain.append(self.tree.node(chain[-1] if chain else -1, Region(name, name, kind)))
+        return tuple(chain)
+
+
+def _exclusive(inclusive: dict[int, Any], paths: Mapping[int, tuple[int, ...]]) -> dict[int, Any]:
+    """Return values without those of the next call paths below that have some."""
+    exclusive = {node: values.copy() for node, values in inclusive.items()}
+    for node, values in inclusive.items():
+        caller = next((one for one in reversed(paths[node][:-1]) if one in inclusive), None)
+        if caller is not None:
+            exclusive[caller] -= values
+    return exclusive
+
+
+def _finite(text: Any) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text} is no finite number")
+    return value
+
+
+def _profiles(metadata: Mapping[Path, Mapping[str, Any]]) -> list[Profile]:
+    """Return the parameters of each file: what Quipu wrote, what the names say, or what differs."""
+    if all(PARAMETERS in one for one in metadata.values()):
+        return [_quipu_file(path, one) for path, one in metadata.items()]
+    if len(metadata) == 1:
+        ((path, only),) = metadata.items()
+        return [Profile(path, {"p": only[_SIZE]}, 1)]
+    try:
+        return [Profile(path, *parameters_in(path.name.removesuffix(".cali"), path)) for path in metadata]
+    except FormatError:
+        numbers = [{name: _number(value) for name, value in one.items()} for one in metadata.values()]
+        common = set.intersection(*({name for name, value in one.items() if value is not None} for one in numbers))
+        differ = {name for name in common if len({one[name] for one in numbers}) > 1}
+        names = sorted(name for name in differ if not _NO_PARAMETER.fullmatch(name))
+        if not names:
+            raise
+        typed = {name: "p" if name == _SIZE else re.sub(r"\W", "_", name, flags=re.ASCII) for name in names}
+        return [
+            Profile(path, {typed[name]: one[name] or 0.0 for name in names}, 1)
+            for path, one in zip(metadata, numbers, strict=True)
+        ]
+
+
+def _quipu_file(path: Path, metadata: Mapping[str, Any]) -> Profile:
+    names = [name for name in str(metadata[PARAMETERS]).split(" ") if name]
+    if wrong := [name for name in names if not is_parameter(name) or _number(metadata.get(name)) is None]:
+        raise FormatError(path, f"{PARAMETERS} names {wrong[0]!r}, which is no number of its metadata")
+    repetition = _number(metadata.get(REPETITION, 1)) or 1
+    return Profile(path, {name: _number(metadata[name]) or 0.0 for name in names}, int(repetition))
+
+
+def _number(text: Any) -> float | None:
+    try:
+        value = float(text)
+    except (TypeError, ValueError):
+        return None
+    return value if math.isfinite(value) else None

@@ -1,0 +1,99 @@
+"""Call trees as files of Caliper (.cali), which Hatchet and Thicket read with caliper-reader."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+
+from quipu.modeling.experiment import CallTree, FloatArray, Metric
+from quipu.modeling.printable import one_line
+
+from .weighted import Sample, WeightedStacks
+
+# The first nodes after those that every file has: types and properties as in Caliper's cali_types.h and cali.h.
+_UINT, _STRING, _DOUBLE = 2, 3, 5
+_NAME, _PROPERTIES = 8, 10
+_NESTED, _VALUE, _GLOBAL = 256 + 20, 64 + 1, 512
+_UNITS = {"s": "sec"}
+_CALIPER_NAMES = {"time": "sum#time.duration", "visits": "sum#rc.count"}
+
+
+def caliper(stacks: WeightedStacks) -> str:
+    """Return the exclusive values of one call tree; several samples are ranks."""
+    return caliper_text(stacks.tree, stacks.metrics, stacks.samples, {"quipu.title": stacks.title})
+
+
+def caliper_text(
+    tree: CallTree, metrics: Sequence[Metric], samples: Sequence[Sample], run: Mapping[str, str | float]
+) -> str:
+    """Return a file with a record for each call path and sample; what was not measured is in none.
+
+    run: metadata of the run, which Thicket makes columns of. Several samples are ranks, numbered from 0.
+    """
+    lines: list[str] = []
+    numbers: dict[str, int] = {}
+
+    def node(attribute: int, data: str, parent: int) -> int:
+        number = 12 + len(lines)
+        lines.append(f"__rec=node,id={number},attr={attribute},data={_escaped(data)},parent={parent}")
+        return number
+
+    def attribute(name: str, kind: int, properties: int, *described: tuple[int, str]) -> int:
+        for key, text in described:
+            kind = node(key, text, kind)
+        numbers[name] = node(_NAME, name, node(_PROPERTIES, str(properties), kind))
+        return numbers[name]
+
+    alias = attribute("attribute.alias", _STRING, 64)
+    unit = attribute("attribute.unit", _STRING, 64)
+    region = attribute("region", _STRING, _NESTED)
+    rank = attribute("mpi.rank", _UINT, _VALUE) if len(samples) > 1 else 0
+    for metric in metrics:
+        described = [(alias, metric.name)] + (
+            [(unit, _UNITS.get(metric.unit, metric.unit))] if metric.unit != "1" else []
+        )
+        attribute(_CALIPER_NAMES.get(metric.name, metric.name), _DOUBLE, _VALUE, *described)
+    for name, value in run.items():
+        attribute(name, _STRING if isinstance(value, str) else _DOUBLE, _GLOBAL | _VALUE)
+    nodes: list[int] = []
+    records = []
+    for path, parent in enumerate(tree.parent.tolist()):
+        step = one_line(tree.unique_steps[path]) or "?"
+        number = 12 + len(lines)
+        above = f",parent={nodes[parent]}" if parent >= 0 else ""
+        lines.append(f"__rec=node,id={number},data={_escaped(step)},attr={region}{above}")
+        nodes.append(number)
+        for place, sample in enumerate(samples):
+            values = {metric.name: float(sample.values[metric.name][path]) for metric in metrics}
+            known = {name: value for name, value in values.items() if not math.isnan(value)}
+            if known:
+                columns = [numbers[_CALIPER_NAMES.get(name, name)] for name in known] + [rank] * bool(rank)
+                data = [repr(value) for value in known.values()] + [str(place)] * bool(rank)
+                records.append(f"__rec=ctx,ref={number},attr={_joined(columns)},data={_joined(data)}")
+    texts = [_escaped(one if isinstance(one, str) else f"{one:.17g}") for one in run.values()]
+    ends = f"__rec=globals,attr={_joined(numbers[name] for name in run)},data={_joined(texts)}"
+    return "\n".join([*lines, *records, ends, ""])
+
+
+def run_text(
+    tree: CallTree,
+    metrics: Sequence[Metric],
+    values: Mapping[str, FloatArray],
+    parameters: Mapping[str, float],
+    run: int,
+) -> str:
+    """Return the file of one run of an experiment: values per metric of shape (call paths,), run: the repetition."""
+    metadata: dict[str, str | float] = {
+        **parameters,
+        "quipu.parameters": " ".join(parameters),
+        "quipu.repetition": float(run),
+    }
+    return caliper_text(tree, metrics, [Sample("", values)], metadata)
+
+
+def _joined(parts: Iterable[object]) -> str:
+    return "=".join(map(str, parts))
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace(",", "\\,").replace("=", "\\=").replace("\n", "\\n")

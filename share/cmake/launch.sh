@@ -1,0 +1,5 @@
+#!/bin/sh
+# CMake runs: launch.sh WRAPPER COMPILER ARGUMENT…; the wrapper takes the place of the compiler.
+wrapper=$1
+shift 2
+exec "$wrapper" "$@"

@@ -1,0 +1,94 @@
+"""What the documentation tells to type works: pages with programs are followed, all other commands are understood."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from quipu.agent.cli.main import application
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPTS = Path(sys.executable).parent
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").glob("*/README.md")])
+FENCE = re.compile(r"^```(\w*)(?: title=\"([^\"]+)\")?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FOLLOWED = [page for page in PAGES if re.search(r"^```\w+ title=", page.read_text(encoding="utf-8"), re.MULTILINE)]
+"""Pages that hold files to write: their blocks of sh are run in order, in one folder."""
+
+
+def name_of(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+def commands_of(text: str) -> Iterator[str]:
+    """Yield the lines that call `quipu`, in fences and in indented blocks, without prompt, continued lines joined."""
+    indented = re.findall(r"(?:^ {4,}.*\n)+", FENCE.sub("", text), re.MULTILINE)
+    for block in [*indented, *(body for language, _, body in FENCE.findall(text) if language in ("", "sh", "bash"))]:
+        for line in block.replace("\\\n", " ").splitlines():
+            if (line := line.strip().removeprefix("$ ")).startswith("quipu "):
+                yield line
+
+
+def words_of(line: str) -> Iterator[list[str]]:
+    """Yield the words after `quipu` of every call in a line: up to a pipe, a redirection or another command."""
+    lexer = shlex.shlex(line, posix=True, punctuation_chars="|&;>")
+    lexer.whitespace_split = True
+    words: list[str] = []
+    for word in [*lexer, ";"]:
+        if word[0] not in "|&;>":
+            words.append(word)
+            continue
+        if words[:1] == ["quipu"]:
+            yield words[1:]
+        words = []
+
+
+DOCUMENTED = sorted({(name_of(page), line) for page in PAGES for line in commands_of(page.read_text(encoding="utf-8"))})
+
+
+@pytest.fixture(scope="module")
+def command_line() -> Any:
+    return typer.main.get_command(application())
+
+
+def understood(root: Any, words: list[str]) -> None:
+    """Parse a command line as `quipu` does, without doing what it says. Raises what click raises."""
+    context = root.context_class(root, info_name="quipu")
+    while hasattr(root, "commands"):
+        name, *words = words
+        assert name in root.commands, f"there is no command {name}"
+        root = root.commands[name]
+        context = root.context_class(root, info_name=name, parent=context, **root.context_settings)
+    root.parse_args(context, list(words))
+
+
+@pytest.mark.parametrize(("page", "line"), DOCUMENTED)
+def test_commands_are_understood(page: str, line: str, command_line: Any) -> None:
+    for words in words_of(line):
+        if not words[0].startswith("-"):
+            understood(command_line, words)
+
+
+def test_a_wrong_option_is_found(command_line: Any) -> None:
+    with pytest.raises(Exception, match="--sturdy"):
+        understood(command_line, ["show", "heat", "--sturdy"])
+
+
+@pytest.mark.parametrize("page", FOLLOWED, ids=name_of)
+def test_page_can_be_followed(page: Path, tmp_path: Path) -> None:
+    environment = {**os.environ, "PATH": f"{SCRIPTS}:{os.environ['PATH']}"}
+    for language, title, body in FENCE.findall(page.read_text(encoding="utf-8")):
+        if title:
+            (tmp_path / title).write_text(body, encoding="utf-8")
+        elif language == "sh":
+            done = subprocess.run(
+                ["bash", "-euc", body], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+            )
+            assert done.returncode == 0, f"{body}\n{done.stdout}\n{done.stderr}"

@@ -1,0 +1,23 @@
+"""The notebook of examples/notebooks runs from its first cell to its last, and shows what it says."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+
+import nbformat
+from nbclient import NotebookClient
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_notebook_runs(tmp_path: Path) -> None:
+    runpy.run_path(str(ROOT / "tests" / "cli" / "runs.py"))["write_experiment"](tmp_path / "heat.runs")
+    notebook = nbformat.read(ROOT / "examples" / "notebooks" / "tutorial.ipynb", as_version=4)
+    assert not any(cell.get("outputs") for cell in notebook.cells), "outputs are not kept in the repository"
+    NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
+    kinds = {kind for output in outputs for kind in output.get("data", {})}
+    assert {"text/html", "image/png", "application/vnd.plotly.v1+json"} <= kinds
+    printed = "".join(output.get("text", "") for output in outputs)
+    assert "main->sweep" in printed and "30·n³/p" in printed
