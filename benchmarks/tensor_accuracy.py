@@ -201,10 +201,10 @@ def by_rows(folder: Path, name: str, largest: int, budget: float) -> dict[str, f
     return result
 
 
-def by_grid(folder: Path, name: str, rows: Sequence[int]) -> dict[str, dict[str, dict[str, float]]]:
+def by_grid(folder: Path, name: str, rows: Sequence[int]) -> dict[str, dict[str, float]]:
     """Return errors by cells of each mode at rank 8, for each number of rows, and by rank at 32 cells."""
     one = SETS[name]
-    result: dict[str, dict[str, dict[str, float]]] = {}
+    result: dict[str, dict[str, float]] = {}
     for count in rows:
         x, y, x_test, y_test = parts(folder, name, count)[0]
         fixed: dict[str, Any] = {"smoothness": 1e-6, "ridge": 1e-4, "derive": False, "extrapolation": "hold"}
@@ -212,7 +212,7 @@ def by_grid(folder: Path, name: str, rows: Sequence[int]) -> dict[str, dict[str,
         for label, cells, ranks in ((f"cells, {count} rows", CELLS, (8,)), (f"rank, {count} rows", (32,), CURVE_RANKS)):
             for size, rank in product(cells, ranks):
                 knots = [
-                    np.geomspace(column.min(), column.max(), size + 1)
+                    np.geomspace(column.min(), column.max(), size + 1).tolist()
                     if number not in fixed["categorical"] and column.min() > 0 and len(np.unique(column)) > size
                     else None
                     for number, column in enumerate(x.T)
