@@ -50,6 +50,8 @@ RANKS, MPI_SIZES = (1, 2), (40, 60, 80)
 EXAMPLES = {
     "heat": ("MPICC=quipu-mpicc", "20 5", (24, 32, 48, 64)),
     "cg": ("MPICXX=quipu-mpic++", "20", (16, 24, 32, 48)),
+    "samplesort": ("MPICXX=quipu-mpic++", "", (800_000, 1_600_000, 3_200_000, 6_400_000)),
+    "wavefront": ("MPICXX=quipu-mpic++", "2", (32, 48, 64, 96)),
 }
 """Compiler, further arguments, and sizes of a series."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import msgspec
 import typer
 from quipu.modeling.errors import UsageError
 from quipu.modeling.printable import printable_json
@@ -49,6 +48,8 @@ def command(
     if dot:
         text = graphviz(graph)
     else:
+        import msgspec
+
         data = as_metacg(graph, quipu_version()) if metacg else callgraph_json(graph, str(program))
         text = printable_json(msgspec.json.format(msgspec.json.encode(data), indent=1).decode()) + "\n"
     if output is None:
