@@ -110,6 +110,10 @@ _ANCHOR = """<?xml version="1.0" encoding="UTF-8"?>
 {cnodes}</program><system><systemtreenode Id="0"><name>machine</name><class>machine</class>{groups}
 </systemtreenode></system></cube>
 """
+_MAIN = """<region id="0" mod="heat.c" begin="12" end="90"><name>main</name><mangled_name>main</mangled_name>
+<paradigm>user</paradigm><role>function</role>"""
+_PROGRAM = """<region id="0" mod="" begin="-1" end="-1"><name>heat</name><mangled_name>{command_line}</mangled_name>
+<paradigm>measurement</paradigm><role>artificial</role>"""
 # main -> sweep, main -> MPI_Send, in the order of Cube's enumerations (the same here for both kinds of metrics)
 CNODES = '<cnode id="0" calleeId="0"><cnode id="1" calleeId="1"/>{send}</cnode>'
 SEND = '<cnode id="2" calleeId="2"/>'
@@ -120,8 +124,11 @@ def write_cube(
     metrics: Mapping[str, CubeMetric],
     threads: Sequence[int] = (1, 1),
     send: bool = True,
+    command_line: str = "",
 ) -> Path:
     """Write a Cube profile of main, sweep and (with `send`) MPI_Send.
+
+    command_line: instead of main, the region that Score-P makes for the program that was started so.
 
     metrics: by name the type (DOUBLE, UINT64, MAXDOUBLE …), whether they are EXCLUSIVE or INCLUSIVE, and values per
     call path and location. threads: locations per rank.
@@ -145,7 +152,10 @@ def write_cube(
         for number, (name, (kind, scope, _)) in enumerate(metrics.items())
     )
     cnodes = CNODES.format(send=SEND if send else "")
-    members = {"anchor.xml": _ANCHOR.format(metrics=declared, cnodes=cnodes, groups=groups).encode()}
+    anchor = _ANCHOR.format(metrics=declared, cnodes=cnodes, groups=groups)
+    if command_line:
+        anchor = anchor.replace(_MAIN, _PROGRAM.format(command_line=escape(command_line)))
+    members = {"anchor.xml": anchor.encode()}
     for number, (kind, _, values) in enumerate(metrics.values()):
         code = "d" if "DOUBLE" in kind else "Q"
         flat = [value for row in values for value in row]

@@ -59,6 +59,20 @@ def test_profiles_read_as_in_extrap(tmp_path: Path) -> None:
     assert (send.name, send.kind, send.line) == ("MPI_Send", RegionKind.MPI, 0)
 
 
+def test_the_program_is_one_region_whatever_its_arguments_are(tmp_path: Path) -> None:
+    """Score-P's region of the program has the command line of the run as linker name."""
+    for n in (10, 20):
+        place = tmp_path / "heat" / f"heat.n{n}.r1" / "profile.cubex"
+        write_cube(place, {"visits": ("UINT64", "EXCLUSIVE", [[1, 1], [n, n], [2, 2]])}, command_line=f"/a/heat {n} 5")
+    experiment = read_experiment(tmp_path / "heat")
+    assert [experiment.tree.label(node) for node in range(len(experiment.tree))] == [
+        "heat",
+        "heat->sweep(int)",
+        "heat->MPI_Send",
+    ]
+    assert experiment.values["visits"][:, :, 0].tolist() == [[1, 1], [10, 20], [2, 2]]
+
+
 def test_profiles_that_extrap_saved_keep_their_repetitions(tmp_path: Path) -> None:
     folder = write_folder(tmp_path / "heat")
     real_extrap.read("cube", folder, tmp_path / "heat.extra-p")

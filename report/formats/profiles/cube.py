@@ -101,7 +101,9 @@ class _Reader(Stacked):
     def _node(self, cnode: Any) -> int:
         parent = -1 if cnode.parent is None else int(cnode.parent.quipu_node)
         region = cnode.region
-        name = region.mangled_name or region.name or "<unnamed>"
+        # Score-P's region of the whole program has the command line as linker name, which differs between runs.
+        made_up = (region.role or "").lower() == "artificial"
+        name = (not made_up and region.mangled_name) or region.name or "<unnamed>"
         kind = _KINDS.get((region.paradigm or "").lower(), RegionKind.FUNCTION)
         place = (region.mod or "", max(0, int(region.begin)))
         node = cnode.quipu_node = self.tree.node(parent, Region(name, region.name or name, kind, *place))
