@@ -48,6 +48,12 @@ def command(
         metavar="THRESHOLD",
         help="Select by the call graph alone: unique-median, median, maximum, or a number of statements.",
     ),
+    imbalance: float = typer.Option(
+        None,
+        "--imbalance",
+        metavar="SHARE",
+        help="Select what ranks of one run share so unevenly (0: alike, 1: one does all), and below.",
+    ),
     compiler: str = typer.Option("clang", "--compiler", metavar="NAME", help="Whose linker names: clang or gcc."),
     format_name: str = typer.Option(
         "scorep", "--format", "-f", metavar="FORMAT", help="scorep, gcc (options; needs --program), names (for CaPI)."
@@ -65,6 +71,7 @@ def command(
     \b
     With a budget for measuring: quipu filter heat --at p=1024,n=1e6 --overhead 0.05 --tool scorep --compiler gcc
     Without any measurement:     quipu filter --program ./heat --statements unique-median
+    By imbalance, of one run:    quipu filter 'heat/p=8,n=64.r1' --imbalance 0.05
     """
     from quipu.report.formats.compiler_names import COMPILERS
 
@@ -85,9 +92,12 @@ def command(
     if statements is not None:
         names, comments = _static(program, statements)
         summary = f"{len(names)} regions"
+    elif experiment is None:
+        raise UsageError("EXPERIMENT is missing: name one, or give --program and --statements")
+    elif imbalance is not None:
+        names, comments = _imbalanced(experiment, imbalance)
+        summary = f"{len(names)} regions"
     else:
-        if experiment is None:
-            raise UsageError("EXPERIMENT is missing: name one, or give --program and --statements")
         from .measurements import load_both
 
         analysis = load_both(experiment, over_ranks_of(over_ranks))[0]
@@ -113,6 +123,33 @@ def _static(program: Path | None, statements: str) -> tuple[list[str], list[str]
     found = select_statically(call_graph(program), threshold)
     reached = f"functions of {program} that reach at least {found.threshold:g} statements ({statements}), and callers"
     return [function.name for function in found.kept], [reached, f"{len(found.kept)} regions kept"]
+
+
+def _imbalanced(folder: Path, least: float) -> tuple[list[str], list[str]]:
+    import numpy as np
+    from quipu.modeling.refine.costs import ALWAYS_MEASURED
+    from quipu.modeling.refine.imbalance import imbalanced
+
+    from ..archive.read import read_archive
+    from .measurements import is_run
+
+    if not 0 < least <= 1:
+        raise UsageError(f"--imbalance {least:g}: give a share above 0 and up to 1, such as 0.05")
+    if not is_run(folder):
+        raise UsageError(f"{folder}: --imbalance needs one run, which is a folder in an experiment")
+    run = read_archive(folder)
+    if run.values is None or run.metadata.ranks < 2:
+        raise UsageError(f"{folder}: --imbalance needs the values of at least two ranks (quipu run --rank-columns N)")
+    times = np.zeros((len(run.tree), run.metadata.ranks))
+    np.add.at(times, (run.values.callpath, run.values.rank), np.nan_to_num(run.values.metrics["time"]))
+    found, below = imbalanced(run.tree, times, least)
+    kept = {path for own in (*(entry.path for entry in found), *below) for path in run.tree.ancestry(own)}
+    regions = [run.tree.region_of(path) for path in sorted(kept)]
+    names = list(dict.fromkeys(region.name for region in regions if region.kind not in ALWAYS_MEASURED))
+    for entry in found:
+        say(f"{entry.percentage:.0%} imbalance, {entry.seconds:.3g} s more than the mean: {run.tree.label(entry.path)}")
+    head = f"{folder}: what ranks share unevenly by {least:g} or more, what takes most of that below, and callers"
+    return names, [head, f"{len(names)} regions kept"]
 
 
 def _modeled(

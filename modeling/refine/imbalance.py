@@ -54,7 +54,10 @@ def imbalanced(
     total = float(tree.program_total(times).mean())
     found = imbalances(inclusive)
     chosen = {
-        entry.path for entry in found if entry.percentage >= least and total > 0 and entry.seconds >= share * total
+        entry.path
+        for entry in found
+        if entry.percentage >= least and total > 0 and entry.seconds >= share * total
+        if not tree.start_and_end[entry.path]
     }
     below = []
     for path in sorted(chosen):

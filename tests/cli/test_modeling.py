@@ -261,3 +261,23 @@ def test_a_folder_that_may_not_be_written(quipu: Quipu, heat: Path) -> None:
     answer = quipu("report", heat, "-o", "/proc/report.html")
     assert answer.code == 1
     assert answer.err.startswith("quipu: error: /proc/report.html: ")
+
+
+def test_a_filter_of_what_ranks_share_unevenly(quipu_here: Quipu, heat: Path, tmp_path: Path) -> None:
+    """Rank 2 takes 1.5 % longer than the mean, the largest part of it in the sweep."""
+    run = heat / "p=4,n=160.r1"
+    answer = quipu_here("filter", run, "--imbalance", 0.01)
+    assert answer.code == 0
+    kept = (tmp_path / "score-p.filter").read_text().split("INCLUDE MANGLED\n")[1].splitlines()
+    assert kept == ["main", "sweep", "SCOREP_REGION_NAMES_END"]
+    assert "2% imbalance" in answer.err
+    assert "main->sweep" in answer.err
+    assert quipu_here("filter", run, "--imbalance", 0.2, "--force").err.endswith("score-p.filter: 0 regions\n")
+    for words, fault in (
+        ((run, "--imbalance", 2), "give a share above 0"),
+        ((heat, "--imbalance", 0.05), "needs one run"),
+        ((heat / "p=1,n=160.r1", "--imbalance", 0.05), "at least two ranks"),
+    ):
+        refused = quipu_here("filter", *words)
+        assert refused.code == 2
+        assert fault in refused.err
