@@ -16,7 +16,11 @@ from .output import say, write_own
 
 THICKET = "thicket"
 _EXPERIMENTS = {"extrap-json": ".json", "extrap-jsonl": ".jsonl", "csv": ".csv", "parquet": ".parquet"}
-_TABLES = {"csv": re.compile(r'"callpath",'), "parquet": re.compile("PAR1")}  # how such a file begins
+# How an export of this kind begins, or all of it: over such another may be written.
+_TABLES = {
+    "csv": re.compile(r'"callpath",(?:"[^"\n]*",)*"repetition"'),
+    "parquet": re.compile(r"PAR1.*quipu\.export", re.DOTALL),
+}
 _OWN = re.compile(r'\s*\{"param(eter)?s": ')
 
 

@@ -9,22 +9,25 @@ from quipu.modeling.errors import UsageError
 
 from .measurements import load
 from .options import over_ranks_of
-from .output import say, write_whole
+from .output import say, write_own
 
 
 def export_runs(source: Path, output: Path | None, over_ranks: str, force: bool) -> None:
     """Write a folder of files, named by parameters and repetition.
 
-    Raises UsageError for a folder that holds anything but such files, unless with `force`.
+    Raises UsageError for a folder that holds anything but such files, unless with `force`: measurements of Caliper are
+    named alike.
     """
-    from quipu.report.formats.stacks import run_text
+    from quipu.report.formats.stacks import is_of_quipu, run_text
 
     data = load(source, over_ranks_of(over_ranks))
     target = Path(f"{data.name}.thicket") if output is None else output
     if target.exists() and not target.is_dir():
         raise UsageError(f"{target} is a file, and what Thicket reads is a folder of files: give another name with -o")
-    if target.is_dir() and not force and any(not path.name.endswith(".cali") for path in target.iterdir()):
-        raise UsageError(f"{target} holds other files than .cali: give another name with -o, or --force")
+    if target.is_dir() and not force:
+        for path in target.iterdir():
+            if not path.is_file() or not is_of_quipu(path.read_bytes().decode("utf-8", "replace")):
+                raise UsageError(f"{path} is no export to Caliper: give another folder with -o, or --force")
     if not target.absolute().parent.is_dir():
         raise UsageError(f"{target}: the folder {target.parent} does not exist: make it first")
     target.mkdir(exist_ok=True)
@@ -38,6 +41,7 @@ def export_runs(source: Path, output: Path | None, over_ranks: str, force: bool)
                 continue
             chosen = [metric for metric in metrics if metric.name in values]
             name = ".".join([data.name, *(f"{key}={value:.17g}" for key, value in parameters.items()), f"r{run + 1}"])
-            write_whole(target / f"{name}.cali", run_text(data.tree, chosen, values, parameters, run + 1))
+            text = run_text(data.tree, chosen, values, parameters, run + 1)
+            write_own(target / f"{name}.cali", text, is_of_quipu, "export to Caliper", force)
             written += 1
     say(f"wrote {target}: {written} files, one per configuration and repetition")

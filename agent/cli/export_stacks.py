@@ -24,14 +24,13 @@ SUFFIXES = {
     "hatchet": ".hatchet.json",
     "caliper": ".cali",
 }
-# How a file of each format begins, or all of it: over such another may be written.
+# How a file of each format begins, or all of it: over such another may be written. Files of Caliper: `is_of_quipu`.
 _OWN = {
     "folded": re.compile(r"(?:[^\n]+ [0-9]+\n)+\Z"),
     "speedscope": re.compile(r'\{"exporter": "quipu"'),
     "chrome-trace": re.compile(r'\{"otherData": \{"exporter": "quipu"'),
     "pprof": re.compile("\x1f.\x08\x08.{6}quipu\x00", re.DOTALL),
     "hatchet": re.compile(r'\[\{"frame": \{"name": '),
-    "caliper": re.compile(r"__rec=node,.*^__rec=globals,[^\n]*\n\Z", re.DOTALL | re.MULTILINE),
 }
 _OF_ONE_METRIC = ("folded", "chrome-trace")
 _OF_RANKS = ("speedscope", "chrome-trace", "caliper")
@@ -72,12 +71,17 @@ def export_stacks(
     written = writers[chosen](weighted)
     target = Path(f"{name}{SUFFIXES[chosen]}") if output is None else output
     content = written if isinstance(written, str | bytes) else json_text(written) + "\n"
-    own = _OWN[chosen]
-    write_own(target, content, lambda old: own.match(old) is not None, f"export to {chosen}", force)
+    write_own(target, content, lambda old: _is_own(chosen, old), f"export to {chosen}", force)
     if view.oversubscribed:
         say("oversubscribed (more ranks than processors), which the file cannot say")
     shown = dict(view.facts).get("shown") or dict(view.facts)["values"]
     say(f"wrote {target}: {', '.join(metric.name for metric in weighted.metrics)}; {shown}")
+
+
+def _is_own(chosen: str, old: str) -> bool:
+    from quipu.report.formats import stacks
+
+    return stacks.is_of_quipu(old) if chosen == "caliper" else _OWN[chosen].match(old) is not None
 
 
 def _view(source: Path, at: Sequence[str], ranks: bool, over_ranks: str) -> tuple[str, TreeView, list[str]]:

@@ -95,7 +95,10 @@ def command(
     elif experiment is None:
         raise UsageError("EXPERIMENT is missing: name one, or give --program and --statements")
     elif imbalance is not None:
-        names, comments = _imbalanced(experiment, imbalance)
+        others = (("--at", at), ("--overhead", overhead is not None), ("--json", as_json))
+        if given := [option for option, is_given in others if is_given]:
+            raise UsageError(f"{', '.join(given)}: --imbalance selects by the ranks of one run, without any model")
+        names, comments = _imbalanced(experiment, imbalance, 0.01 if threshold is None else threshold)
         summary = f"{len(names)} regions"
     else:
         from .measurements import load_both
@@ -125,7 +128,7 @@ def _static(program: Path | None, statements: str) -> tuple[list[str], list[str]
     return [function.name for function in found.kept], [reached, f"{len(found.kept)} regions kept"]
 
 
-def _imbalanced(folder: Path, least: float) -> tuple[list[str], list[str]]:
+def _imbalanced(folder: Path, least: float, share: float) -> tuple[list[str], list[str]]:
     import numpy as np
     from quipu.modeling.refine.costs import ALWAYS_MEASURED
     from quipu.modeling.refine.imbalance import imbalanced
@@ -140,9 +143,11 @@ def _imbalanced(folder: Path, least: float) -> tuple[list[str], list[str]]:
     run = read_archive(folder)
     if run.values is None or run.metadata.ranks < 2:
         raise UsageError(f"{folder}: --imbalance needs the values of at least two ranks (quipu run --rank-columns N)")
+    if "time" not in run.values.metrics:
+        raise UsageError(f"{folder}: --imbalance needs times, and this run has none (quipu run --effort-only)")
     times = np.zeros((len(run.tree), run.metadata.ranks))
     np.add.at(times, (run.values.callpath, run.values.rank), np.nan_to_num(run.values.metrics["time"]))
-    found, below = imbalanced(run.tree, times, least)
+    found, below = imbalanced(run.tree, times, least, share)
     kept = {path for own in (*(entry.path for entry in found), *below) for path in run.tree.ancestry(own)}
     regions = [run.tree.region_of(path) for path in sorted(kept)]
     names = list(dict.fromkeys(region.name for region in regions if region.kind not in ALWAYS_MEASURED))

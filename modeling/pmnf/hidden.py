@@ -47,24 +47,26 @@ def with_hidden_terms(models: list[Model], points: FloatArray, fitted: FloatArra
     large that the measurements would see it with one standard deviation.
     """
     apart = never_together(points)
-    several = [index for index in range(points.shape[1]) if np.unique(points[:, index]).size > 1]
-    anywhere = [own for size in range(1, len(several) + 1) for own in combinations(several, size)]
-    if not anywhere or not (noise > 0.0).any() or not (points > 0.0).all():
+    positive = (points > 0.0).all(axis=0)
+    several = [index for index in np.flatnonzero(positive).tolist() if np.unique(points[:, index]).size > 1]
+    sizes = {1, 2, len(several)} if several else set()
+    anywhere = [own for size in sorted(sizes) for own in combinations(several, size)]
+    if not anywhere or not (noise > 0.0).any():
         return models
     sets = [*apart, *anywhere]
     kinds = [(own, exponent) for own in sets for exponent in HIDDEN_EXPONENTS]
-    growth = np.array([np.prod(points[:, own], axis=1) ** float(exponent) for own, exponent in kinds])
-    with np.errstate(
-        over="ignore"
-    ):  # a term that is infinitely large beside the values has no room beneath their noise
-        relative = growth / np.maximum(np.abs(fitted), 1e-300)[:, None]
-        coefficients = noise[:, None] / np.sqrt((relative**2).sum(axis=2))
+    logs = np.array([float(exponent) * np.log(points[:, own]).sum(axis=1) for own, exponent in kinds])
+    most = logs.max(axis=1)
+    size = np.maximum(np.abs(fitted), 1e-300)
+    least = size.min(axis=1)
+    seen = (least[:, None] / size) ** 2 @ np.exp(2.0 * (logs - most[:, None])).T  # of a term that is `least` at most
+    coefficients = noise[:, None] * least[:, None] / np.sqrt(seen) * np.exp(-most)
     names = models[0].parameters
     factors = [tuple(Factor(names[index], Fraction(exponent)) for index in own) for own, exponent in kinds]
     every = ", ".join(names[own] for own in sorted(set().union(*apart)))
     note = f"{every} never change together: a product of them may hide beneath the noise"
     result = []
-    for model, sizes, level in zip(models, coefficients.tolist(), noise.tolist(), strict=True):
+    for model, largest, level in zip(models, coefficients.tolist(), noise.tolist(), strict=True):
         if level <= 0.0:
             result.append(model)
             continue
@@ -72,11 +74,12 @@ def with_hidden_terms(models: list[Model], points: FloatArray, fitted: FloatArra
         of_any = UNSEEN_WEIGHT * level**2 / (level**2 + UNSEEN_NOISE**2)
         weights = [of_products / max(len(apart), 1)] * len(apart) + [of_any / len(anywhere)] * len(anywhere)
         weights = [own / len(HIDDEN_EXPONENTS) for own in weights for _ in HIDDEN_EXPONENTS]
+        weights = [own if own >= LEAST_HIDDEN else 0.0 for own in weights]
         known = tuple(replace(other, weight=other.weight * (1.0 - sum(weights))) for other in model.alternatives)
         hidden = tuple(
             Alternative(weight, model.constant, (*model.terms, Term(size, product)), hidden=True)
-            for weight, size, product in zip(weights, sizes, factors, strict=True)
-            if weight >= LEAST_HIDDEN
+            for weight, size, product in zip(weights, largest, factors, strict=True)
+            if weight
         )
         notes = (*model.notes, note) if apart else model.notes
         result.append(replace(model, alternatives=(*known, *hidden), notes=notes))

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from pyarrow import Table
 
 REPETITION = "repetition"
+EXPORTED = {"quipu.export": "experiment"}
+"""In the metadata of a file of Parquet: it is an export, and nobody's measurements."""
 
 
 def table_of(experiment: Experiment) -> Table:
@@ -35,7 +37,7 @@ def table_of(experiment: Experiment) -> Table:
     for name, values in wide.items():
         found = values[path, point, run]
         columns[f"metric {name}" if name in taken else name] = pyarrow.array(found, mask=np.isnan(found))
-    return pyarrow.table(columns)
+    return pyarrow.table(columns).replace_schema_metadata(EXPORTED)
 
 
 def csv(experiment: Experiment) -> bytes:

@@ -100,6 +100,27 @@ def test_call_trees_for_viewers(chosen: str, quipu_here: Quipu, heat: Path, runs
     assert quipu_here("export", runs, "-f", "extrap-json", "-o", "out").code == 2
 
 
+def test_measurements_of_caliper_are_not_written_over(quipu_here: Quipu, runs: Path, tmp_path: Path) -> None:
+    measured = (
+        "__rec=node,id=12,attr=8,data=time,parent=3\n__rec=ctx,ref=12,attr=13,data=1\n__rec=globals,attr=14,data=x\n"
+    )
+    (tmp_path / "mine").mkdir()
+    mine = tmp_path / "mine" / "heat.p4.cali"
+    mine.write_text(measured, encoding="utf-8")
+    assert "is no export to Caliper" in quipu_here("export", runs, "-f", "thicket", "-o", "mine").err
+    at = ("--at", ",".join(f"{name}={value:g}" for name, value in _first_point(runs).items()))
+    assert "is no export to caliper" in quipu_here("export", runs, "-f", "caliper", *at, "-o", "mine/heat.p4.cali").err
+    assert mine.read_text(encoding="utf-8") == measured
+    for _ in range(2):  # over exports of its own it is written again
+        assert quipu_here("export", runs, "-f", "thicket", "-o", "all").code == 0
+        assert quipu_here("export", runs, "-f", "caliper", *at, "-o", "one.cali").code == 0
+
+
+def _first_point(runs: Path) -> dict[str, float]:
+    experiment = read_experiment(runs)
+    return dict(zip(experiment.parameters, experiment.points[0].tolist(), strict=True))
+
+
 def test_ranks_and_metrics_of_call_trees(quipu_here: Quipu, heat: Path, tmp_path: Path) -> None:
     run = heat / "p=4,n=64.r1"
     assert quipu_here("export", run, "-o", "b.folded", "--metric", "blocks", "--over-ranks", "sum").code == 0
@@ -199,4 +220,7 @@ def test_tables_are_read_by_pandas(quipu_here: Quipu, runs: Path, tmp_path: Path
             )
     (tmp_path / "mine.csv").write_text("a,b\n1,2\n", encoding="utf-8")
     assert "is no export to csv" in quipu_here("export", runs, "-o", "mine.csv").err
+    pandas.DataFrame({"a": [1.0]}).to_parquet(tmp_path / "mine.parquet")
+    assert "is no export to parquet" in quipu_here("export", runs, "-o", "mine.parquet").err
+    assert pandas.read_parquet(tmp_path / "mine.parquet").columns.tolist() == ["a"]
     assert "has exclusive values" in quipu_here("export", runs, "-f", "csv", "--inclusive").err

@@ -272,11 +272,13 @@ def test_a_filter_of_what_ranks_share_unevenly(quipu_here: Quipu, heat: Path, tm
     assert kept == ["main", "sweep", "SCOREP_REGION_NAMES_END"]
     assert "2% imbalance" in answer.err
     assert "main->sweep" in answer.err
+    assert "3 regions" in quipu_here("filter", run, "--imbalance", 0.01, "--threshold", 0).err
     assert quipu_here("filter", run, "--imbalance", 0.2, "--force").err.endswith("score-p.filter: 0 regions\n")
     for words, fault in (
         ((run, "--imbalance", 2), "give a share above 0"),
         ((heat, "--imbalance", 0.05), "needs one run"),
         ((heat / "p=1,n=160.r1", "--imbalance", 0.05), "at least two ranks"),
+        ((run, "--imbalance", 0.05, "--at", "p=8", "--json"), "--at, --json: --imbalance selects by"),
     ):
         refused = quipu_here("filter", *words)
         assert refused.code == 2

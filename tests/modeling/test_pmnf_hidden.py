@@ -60,6 +60,23 @@ def test_heavy_noise_may_hide_a_term_on_a_grid() -> None:
     assert not any("together" in note for note in found.notes)
 
 
+def test_a_parameter_with_the_value_0_hides_nothing_of_the_others() -> None:
+    with_zero = np.column_stack([LINES, np.arange(len(LINES)) % 2])
+    values = 10.0 * (1 + 0.05 * np.random.default_rng(1).uniform(-1, 1, (1, len(LINES), 5)))
+    (model,) = fit_models(with_zero, values, TIME, ("p", "n", "s"))
+    assert isinstance(model, Model)
+    assert any("p, n never change together" in note for note in model.notes)
+
+
+def test_many_parameters_have_few_hidden_terms() -> None:
+    """Alone, in pairs and all together: not every set of eight, whose number doubles with each."""
+    points = np.random.default_rng(2).choice([1.0, 2, 4, 8], (40, 8))
+    values = 10.0 * (1 + 0.75 * np.random.default_rng(3).uniform(-1, 1, (1, 40, 3)))
+    (model,) = fit_models(points, values, TIME, tuple("abcdefgh"))
+    assert isinstance(model, Model)
+    assert sum(other.hidden for other in model.alternatives) <= 2 * (8 + 28 + 1)
+
+
 def test_the_less_noise_the_less_hides() -> None:
     target = (128.0, 100.0)
     widths = [constant(LINES, noise).predict(target).upper for noise in (0.001, 0.01, 0.1)]

@@ -160,7 +160,7 @@ class Collector:
         for name in names:
             self._cost.spend(_ENTRY_BYTES)
             region = name.strip() or (DEFAULT_CALLPATH if not callpath.strip() else "<unnamed>")
-            node = self._tree.node(node, Region(region, region, _kind(region)))
+            node = self._tree.node(node, Region(region, region, kind_of(region)))
         return node
 
     def experiment(self, name: str, notes: Sequence[str] = ()) -> Experiment:
@@ -197,7 +197,7 @@ class Collector:
         return dense
 
 
-def _kind(name: str) -> RegionKind:
+def kind_of(name: str) -> RegionKind:
     """Return the kind of a region as its name tells: MPI operations, and OpenMP constructs as Score-P calls them."""
     if re.match(r"P?MPI_[A-Z]", name):
         return RegionKind.MPI

@@ -12,22 +12,21 @@ from typing import Any
 import numpy as np
 from quipu.modeling.documents import is_parameter
 from quipu.modeling.errors import EnvironmentProblem, FormatError
-from quipu.modeling.experiment import Experiment, Region, RegionKind
+from quipu.modeling.experiment import Experiment, Region
 from quipu.modeling.limits import Reading, current, reading_file
 
 from ...views import Over
+from ..extrap.collect import kind_of
 from ..extrap.content import decode
+from ..stacks.caliper import PARAMETERS, PREDEFINED, REPETITION
 from .caliper_columns import chosen, column_of
 from .folders import Profile, in_order, parameters_in
 from .stacked import Stacked
 
 OUTSIDE = "<outside of regions>"
-PARAMETERS, REPETITION = "quipu.parameters", "quipu.repetition"  # what `stacks/caliper.py` writes
-
 _SIZE = "mpi.world.size"
 _NUMBER = r"(?<!\\),{}=(\d+)(?=[,\s]|\Z)"
 _ID, _PARENT = re.compile(_NUMBER.format("id")), re.compile(_NUMBER.format("parent"))
-_PREDEFINED = 12  # nodes that every file has without saying so
 _NODE_BYTES, _STEP_BYTES, _RECORD_BYTES = 1200, 16, 600  # of the objects of caliper-reader, measured
 # Numbers in the metadata of runs that differ between them but are no parameters.
 _NO_PARAMETER = re.compile(
@@ -80,7 +79,7 @@ class _Lines:
 
     def __init__(self, text: str, cost: Reading) -> None:
         self._text, self._cost = text, cost
-        self._depth = dict.fromkeys(range(_PREDEFINED), 0)
+        self._depth = dict.fromkeys(range(PREDEFINED), 0)
         self.number = 0
 
     def __iter__(self) -> Iterator[str]:
@@ -140,8 +139,7 @@ class _Reader(Stacked):
         """Return the nodes from the root to what a record is of."""
         chain: list[int] = []
         for name in map(str, record.get("path") or [OUTSIDE]):
-            kind = RegionKind.MPI if re.match(r"P?MPI_[A-Z]", name) else RegionKind.FUNCTION
-            chain.append(self.tree.node(chain[-1] if chain else -1, Region(name, name, kind)))
+            chain.append(self.tree.node(chain[-1] if chain else -1, Region(name, name, kind_of(name))))
         return tuple(chain)
 
 

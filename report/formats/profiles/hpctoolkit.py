@@ -12,11 +12,12 @@ from xml.etree.ElementTree import ParseError
 
 import numpy as np
 from quipu.modeling.errors import EnvironmentProblem, FormatError
-from quipu.modeling.experiment import Experiment, FloatArray, Region, RegionKind
+from quipu.modeling.experiment import Experiment, FloatArray, Region
 from quipu.modeling.limits import Reading, reading
 from quipu.modeling.metrics import metric_named
 
 from ...views import Over
+from ..extrap.collect import kind_of
 from .folders import Profile, in_order, parameters_in
 from .stacked import Stacked
 
@@ -95,8 +96,8 @@ class _Reader(Stacked):
                 name = _CALL_SITE.sub("", str(node.frame.get("name") or "<unnamed>"), count=1)
                 file = str(files[at[0]] or "") if files is not None and at else ""
                 line = int(lines[at[0]] or 0) if lines is not None and at else 0
-                kind = RegionKind.MPI if re.match(r"P?MPI_[A-Z]", name) else RegionKind.FUNCTION
-                here = self.tree.node(caller, Region(name, name, kind, "" if file.startswith("<") else file, line))
+                file = "" if file.startswith("<") else file
+                here = self.tree.node(caller, Region(name, name, kind_of(name), file, line))
                 for metric, column in columns.items():
                     inclusive = np.zeros(ranks)
                     np.add.at(inclusive, rank[at], column[at])

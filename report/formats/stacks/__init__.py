@@ -6,7 +6,7 @@ for JSON. caliper also: files of all runs of an experiment, as Thicket reads the
 
 from __future__ import annotations
 
-from .caliper import caliper, run_text
+from .caliper import caliper, is_of_quipu, run_text
 from .chrome_trace import chrome_trace
 from .folded import folded
 from .hatchet import hatchet
@@ -20,6 +20,7 @@ __all__ = [
     "chrome_trace",
     "folded",
     "hatchet",
+    "is_of_quipu",
     "pprof",
     "run_text",
     "speedscope",

@@ -11,16 +11,19 @@ from quipu.modeling.printable import one_line
 from .weighted import Sample, WeightedStacks
 
 # The first nodes after those that every file has: types and properties as in Caliper's cali_types.h and cali.h.
+PREDEFINED = 12
 _UINT, _STRING, _DOUBLE = 2, 3, 5
 _NAME, _PROPERTIES = 8, 10
 _NESTED, _VALUE, _GLOBAL = 256 + 20, 64 + 1, 512
 _UNITS = {"s": "sec"}
+# Metadata that only files of Quipu have: of a call tree, and of a run of an experiment.
+TITLE, PARAMETERS, REPETITION = "quipu.title", "quipu.parameters", "quipu.repetition"
 _CALIPER_NAMES = {"time": "sum#time.duration", "visits": "sum#rc.count"}
 
 
 def caliper(stacks: WeightedStacks) -> str:
     """Return the exclusive values of one call tree; several samples are ranks."""
-    return caliper_text(stacks.tree, stacks.metrics, stacks.samples, {"quipu.title": stacks.title})
+    return caliper_text(stacks.tree, stacks.metrics, stacks.samples, {TITLE: stacks.title})
 
 
 def caliper_text(
@@ -34,7 +37,7 @@ def caliper_text(
     numbers: dict[str, int] = {}
 
     def node(attribute: int, data: str, parent: int) -> int:
-        number = 12 + len(lines)
+        number = PREDEFINED + len(lines)
         lines.append(f"__rec=node,id={number},attr={attribute},data={_escaped(data)},parent={parent}")
         return number
 
@@ -59,7 +62,7 @@ def caliper_text(
     records = []
     for path, parent in enumerate(tree.parent.tolist()):
         step = one_line(tree.unique_steps[path]) or "?"
-        number = 12 + len(lines)
+        number = PREDEFINED + len(lines)
         above = f",parent={nodes[parent]}" if parent >= 0 else ""
         lines.append(f"__rec=node,id={number},data={_escaped(step)},attr={region}{above}")
         nodes.append(number)
@@ -85,10 +88,16 @@ def run_text(
     """Return the file of one run of an experiment: values per metric of shape (call paths,), run: the repetition."""
     metadata: dict[str, str | float] = {
         **parameters,
-        "quipu.parameters": " ".join(parameters),
-        "quipu.repetition": float(run),
+        PARAMETERS: " ".join(parameters),
+        REPETITION: float(run),
     }
     return caliper_text(tree, metrics, [Sample("", values)], metadata)
+
+
+def is_of_quipu(text: str) -> bool:
+    """Whether a file of Caliper was written here, and is no measurement of Caliper itself."""
+    head = text.partition("__rec=ctx,")[0]
+    return head.startswith("__rec=node,") and any(f",data={name}," in head for name in (TITLE, PARAMETERS))
 
 
 def _joined(parts: Iterable[object]) -> str:
