@@ -9,8 +9,8 @@ found; these run in turn, and the shortest run of each counts, in processor time
 with MPI, follows. Tables like I and II of the paper (PIRA II), also for examples/ (one rank, one series of runs), then
 one JSON object in the last line: `overhead` and `coverage` (exclusive time at the target inside of selected regions,
 from a separate run there), `iterations`, `cycle_cost` (processor time of the whole cycle, with its builds, / of one
-fully instrumented series of measurements), `full_overhead`, `mpi_overhead` (with the start and end of the recording), `paper_selection` {overhead, coverage},
-`seconds` and `functions` (the tables of all programs).
+fully instrumented series of measurements), `full_overhead`, `mpi_overhead` (with the start and end of the recording),
+`paper_selection` {overhead, coverage}, `seconds` and `functions` (the tables of all programs).
 """
 
 from __future__ import annotations
