@@ -15,8 +15,9 @@ from pathlib import Path
 import psutil
 from quipu.modeling.errors import QuipuError
 
-from .installation import REINSTALL, modules, native_file, native_folders, quipu_version
+from .installation import REINSTALL, native_file, native_folders, quipu_version
 from .launch.launchers.detect import launcher_for
+from .source.modules import modules
 
 _ANSWER = 30.0  # seconds for a question to a tool
 _ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1"}

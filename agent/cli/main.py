@@ -11,7 +11,7 @@ import errno
 import importlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import typer
 from quipu.modeling.errors import QuipuError
@@ -21,32 +21,32 @@ from quipu.modeling.progress import shown_by
 from .options import COMPLETE, CONTEXT
 from .remaining import Remaining
 
-COMMANDS = (
-    "run",
-    "campaign",
-    "merge",
-    "show",
-    "model",
-    "predict",
-    "diagnose",
-    "kernels",
-    "machine",
-    "check",
-    "diff",
-    "suggest",
-    "filter",
-    "refine",
-    "report",
-    "export",
-    "generate",
-    "rates",
-    "doctor",
-    "facts",
-    "callgraph",
-    "tensor",
-    "completion",
-)
-"""The modules of this folder that are commands, in the order of the help."""
+COMMANDS = {
+    "run": "Run a program under measurement.",
+    "campaign": "Run all points of a declared experiment.",
+    "merge": "Merge what the processes of a run left behind.",
+    "show": "Show the call tree of a run with its metrics.",
+    "model": "Model how every metric of every call path scales.",
+    "predict": "Rank call paths by their predicted value at a point.",
+    "diagnose": "Say what will hurt at a larger scale, and why.",
+    "kernels": "Break the predicted time down by kernels.",
+    "machine": "Measure caches, latencies, bandwidth and network.",
+    "check": "Check that effort grows as expected: for CI.",
+    "diff": "Compare two runs or experiments.",
+    "suggest": "Suggest the next measurements within a budget.",
+    "filter": "Write a Score-P filter that keeps the regions that matter.",
+    "refine": "Find what to instrument: build, run, analyze, repeat.",
+    "report": "Write the report, one HTML file.",
+    "export": "Write an experiment or a call tree for other tools.",
+    "generate": "Write an MPI program whose models are known.",
+    "rates": "Fit the time of an instruction, a flop, a byte.",
+    "doctor": "Say what is installed, what is missing, and how to get it.",
+    "facts": "Show what the compiler knew of each function.",
+    "callgraph": "Show the call graph of a binary.",
+    "tensor": "Model times that depend on many parameters.",
+    "completion": "Print the script of a shell's completion.",
+}
+"""The modules of this folder that are commands, in the order of the help, with what it says of them."""
 
 # Typer has its own copy of click since 0.26, and uses the installed one before: the base class is found by name.
 _ClickException = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
@@ -83,8 +83,8 @@ An EXPERIMENT is a folder of runs, a file of Extra-P, or profiles of Score-P, Ca
 """
 
 
-def application(only: str | None = None) -> typer.Typer:
-    """Return the command line with all its commands, or with one of them: what is not asked for is not imported."""
+def application(loaded: Collection[str] = COMMANDS.keys()) -> typer.Typer:
+    """Return the command line with all commands: those that are not loaded, to save time, by name and summary only."""
     app = typer.Typer(
         name="quipu",
         help=_HELP,
@@ -94,13 +94,21 @@ def application(only: str | None = None) -> typer.Typer:
         context_settings=CONTEXT,
     )
     app.callback()(_callback)
-    for name in (only,) if only in COMMANDS else COMMANDS:
+    for name, summary in COMMANDS.items():
+        if name not in loaded:
+            app.command(name, short_help=summary)(_unloaded)
+            continue
         module = importlib.import_module(f".{name}", __package__)
         if hasattr(module, "application"):
-            app.add_typer(module.application(), name=name)
+            app.add_typer(module.application(), name=name, short_help=summary)
         else:
-            app.command(name, context_settings={**CONTEXT, **getattr(module, "CONTEXT", {})})(module.command)
+            settings = {**CONTEXT, **getattr(module, "CONTEXT", {})}
+            app.command(name, short_help=summary, context_settings=settings)(module.command)
     return app
+
+
+def _unloaded() -> None:
+    """Stand for a command that was not asked for."""
 
 
 def _show_version(wanted: bool) -> None:
@@ -121,7 +129,7 @@ def _callback(
 
 def run_command_line(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code; errors are printed as one message each."""
-    command = typer.main.get_command(application(next(iter(arguments), None)))
+    command = typer.main.get_command(application(arguments[:1]))
     try:
         try:
             with command.make_context("quipu", list(arguments) or ["--help"]) as context, shown_by(Remaining()):

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 from quipu.agent.doctor import Check, checks
-from quipu.agent.installation import modules, native_file, quipu_version
+from quipu.agent.installation import native_file, quipu_version
+from quipu.agent.source.modules import modules
 
 TOOLS = {
     "clang-19": "echo 'clang version 19.1.7'",

@@ -7,7 +7,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from quipu.agent.installation import modules, native_file
+from quipu.agent.installation import native_file
+from quipu.agent.source.modules import modules
 
 from .conftest import Workshop
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 enum { LONG = 1 << 20 };
-static char buffer[LONG];
+static char buffer[LONG], message[LONG];
 static int calls;
 
 static void handler(MPI_Comm *comm, int *code, ...) {
@@ -33,7 +33,7 @@ int main(int argc, char **argv) {
     refused("tag", 0, -1000, LONG, copy);
     refused("rank-of-copy", 3, 0, LONG, copy);
     refused("communicator", 0, 0, LONG, MPI_COMM_NULL);
-    MPI_Isend(buffer, LONG, MPI_BYTE, 0, 5, copy, &request);
+    MPI_Isend(message, LONG, MPI_BYTE, 0, 5, copy, &request);
     refused("truncated", 0, 5, LONG / 2, copy);
     MPI_Finalize();
     return 0;
