@@ -28,7 +28,7 @@ from quipu.report.formats.extrap import format_json
 
 from ..archive.metadata import configuration_name
 from ..archive.run_json import read_json, write_json
-from ..merge.experiment import StoredRun, load_experiment, scan_runs
+from ..merge.experiment import StoredRun, load_experiment
 from ..source.callgraph import call_graph
 from .baseline import Baseline, measure_baseline
 from .build import build
@@ -150,7 +150,7 @@ class _Cycle:
         cheapest = self.cheapest(baseline)
         costs = self.reference(cheapest)
         recording = self.recording(cheapest, baseline, costs)
-        hook = hook_cost(scan_runs(self.part(REFERENCE))[0])
+        hook = hook_cost(complete_runs(self.part(REFERENCE)))
         if self.plan.program and self.graph is None:
             self.graph = call_graph(self.campaign.path.parent / self.plan.program)
         chosen = first_selection(self.plan, costs, hook, self.graph)
@@ -232,7 +232,7 @@ class _Cycle:
     def recording(self, cheapest: Point, baseline: Baseline, costs: PathCosts) -> float | None:
         """Return the processor seconds per process that starting and ending the recording takes, None if few."""
         plain = baseline.times[configuration_name(self.campaign.values(cheapest))]
-        ranks = scan_runs(self.part(REFERENCE))[0][0].metadata.ranks
+        ranks = complete_runs(self.part(REFERENCE))[0].metadata.ranks
         root = root_of(costs)
         if root is None or not matters(plain, ranks, self.plan.overhead):
             return None
