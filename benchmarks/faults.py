@@ -56,6 +56,9 @@ def examples(folder: Path) -> Iterator[tuple[str, Example]]:
     yield "call paths", Example([paths, "9"])
     yield "forks", Example([str(built(PROGRAMS / "forks.c", folder, "quipu-cc")), "50"])
     yield "threads", Example([str(built(PROGRAMS / "threads.cpp", folder, "quipu-c++")), "4"])
+    sampled = {"QUIPU_SAMPLE": "1000", "QUIPU_SAMPLE_FUNCTIONS": "1"}
+    yield "samples", Example([str(folder / "threads"), "4"], {**sampled, "QUIPU_COUNTERS": "page_faults=1:2"})
+    yield "PAPI", Example([str(folder / "forks"), "50"], {**sampled, "QUIPU_COUNTERS": "faults=@perf::PAGE-FAULTS"})
     shim = {"OMPI_COMM_WORLD_LOCAL_RANK": "1"}
     yield "quipu-exec", Example([str(native_file("quipu-exec")), paths, "2"], shim)
     program = built(TESTS / "mpi" / "programs" / "reduction.c", folder, "quipu-mpicc")
