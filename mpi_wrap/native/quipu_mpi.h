@@ -16,9 +16,11 @@
 #include "call.h"
 #include "fortran.h"
 #include "group.h"
+#include "partners.h"
 #include "requests.h"
 #include "tables.h"
 #include "wait.h"
+#include "world_rank.h"
 
 #include <stdlib.h>
 #include <string.h>
