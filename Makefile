@@ -4,6 +4,7 @@
 # make test-address, test-thread, test-undefined    all tests with a sanitizer in the runtime
 # make lint    all static checks
 # make docs    the documentation as a site in build/site; a warning is an error
+# make screenshots   the pictures of the documentation anew
 # make bench-NAME   run benchmarks/NAME.py
 SHELL := /bin/bash
 VENV ?= .venv
@@ -15,7 +16,7 @@ NATIVE := CMakeLists.txt $(shell find agent/runtime agent/shim agent/interpreter
             -o -name '*.def' -o -name CMakeLists.txt) agent/interpreter/sitecustomize.py \
           $(shell find share/cmake share/modulefiles share/CMakeLists.txt -type f)
 
-.PHONY: demo docs test test-address test-thread test-undefined lint build format clean packages packages-test
+.PHONY: demo docs screenshots test test-address test-thread test-undefined lint build format clean packages packages-test
 
 demo: build
 	@$(PY) examples/demo.py
@@ -40,6 +41,10 @@ lint: packages-test build
 
 docs: build
 	@NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --quiet && echo "build/site/index.html"
+
+# docs/images: about two minutes
+screenshots: packages-test build
+	@$(PY) .ci/site/screenshots.py
 
 build: $(VENV)/.built
 
