@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..experiment import FloatArray
+from ..progress import steps
 from .additive import PENALTIES, additive_factors, choose_additive
 from .als import Decomposition, Penalty, Rows, Single, started
 from .intervals import spread_of
@@ -187,7 +188,7 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _logs(self, x: FloatArray) -> FloatArray:
         inside = self._clipped(x)
         result = np.empty(len(x))
-        for begin in range(0, len(x), CHUNK):
+        for begin in steps("predicted parts of the rows", range(0, len(x), CHUNK)):
             part = inside[begin : begin + CHUNK]
             result[begin : begin + CHUNK] = self._inside(part)
         moved = np.flatnonzero(np.any(inside != x, axis=1))
