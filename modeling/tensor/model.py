@@ -14,6 +14,7 @@ from ..experiment import FloatArray
 from ..progress import steps
 from .additive import PENALTIES, additive_factors, choose_additive
 from .als import Decomposition, Penalty, Rows, Single, started
+from .folds import held_out_folds
 from .intervals import spread_of
 from .modes import IntArray, Mode, modes_of
 from .positive import PositiveFactors, fit_positive
@@ -235,7 +236,7 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             self.penalty_, self.additive_ = PENALTIES[-1], True
             return rows[:0], np.empty(0)
         budget = Budget(RATE * self.time_budget * 0.8, limit)
-        folds = _folds(len(rows))
+        folds = held_out_folds(x[rows])
         if len(folds) * budget.cost(modes, rank, len(rows), SWEEPS) > budget.operations:
             folds = folds[:1]
         search = Search(x[rows], target[rows], folds, budget, random)
@@ -337,18 +338,6 @@ def _at(mode: Mode, factor: Single, x: FloatArray) -> Single:
             return np.asarray(factor[first + (right[:, 0] == 1.0)])
         values += right * (factor[first + 1] - values)
     return values
-
-
-def _folds(count: int) -> list[tuple[IntArray, IntArray]]:
-    """Return what trains and what is held out: a part of many rows, each row once of few."""
-    if count >= 4000:
-        held = min(count // 5, 2000)
-        return [(np.arange(held, count), np.arange(held))]
-    folds = 4
-    return [
-        (np.flatnonzero(np.arange(count) % folds != fold), np.flatnonzero(np.arange(count) % folds == fold))
-        for fold in range(folds)
-    ]
 
 
 def _check_times(times: FloatArray) -> None:
