@@ -105,9 +105,9 @@ KINDS: dict[str, Callable[[Random, int], Data]] = {
     "largest": _largest,
     "waves": _waves,
     "steps": _steps,
-    "product, repeated": _repeated(lambda random, count: _product(random, count, 0.2)),
-    "largest, repeated": _repeated(_largest),
-    "waves, repeated": _repeated(_waves),
+    "product repeated": _repeated(lambda random, count: _product(random, count, 0.2)),
+    "largest repeated": _repeated(_largest),
+    "waves repeated": _repeated(_waves),
 }
 
 
@@ -149,6 +149,8 @@ def main() -> None:
     arguments = parser.parse_args()
     kinds = [*KINDS, *(SETS if arguments.data else ())]
     if arguments.kinds:
+        if wrong := [kind for kind in arguments.kinds.split(",") if kind not in kinds]:
+            parser.error(f"--kinds {wrong[0]}: choose of {', '.join(kinds)}; sets need --data")
         kinds = arguments.kinds.split(",")
     covered: dict[str, dict[str, float]] = {}
     widths: dict[str, dict[str, float]] = {}

@@ -7,14 +7,15 @@ import numpy as np
 from ..experiment import FloatArray
 from .modes import IntArray
 
-FOLDS = 4
+FOLDS, FINE_FOLDS = 4, 10
+"""Parts of few rows that hyper-parameters are chosen with, and that the errors of a quick model are measured with."""
 MANY_ROWS, MOST_HELD = 4000, 2000
 """So many rows have one part that is held out, a fifth of them and at most so many."""
-LEAST_CONFIGURATIONS = 2 * FOLDS
+LEAST_CONFIGURATIONS = 2 * FINE_FOLDS
 """Of fewer configurations rows are held out one by one: too little would be left to fit to."""
 
 
-def held_out_folds(x: FloatArray) -> list[tuple[IntArray, IntArray]]:
+def held_out_folds(x: FloatArray, parts: int = FOLDS) -> list[tuple[IntArray, IntArray]]:
     """Return numbers of rows that train and that are held out: a part of many rows, each row once of few.
 
     x: rows (N, d) in random order. Rows of the same configuration are on the same side.
@@ -24,7 +25,7 @@ def held_out_folds(x: FloatArray) -> list[tuple[IntArray, IntArray]]:
     if group.max(initial=-1) + 1 < LEAST_CONFIGURATIONS:
         group = np.arange(count)
     if count < MANY_ROWS:
-        return [(np.flatnonzero(group % FOLDS != fold), np.flatnonzero(group % FOLDS == fold)) for fold in range(FOLDS)]
+        return [(np.flatnonzero(group % parts != fold), np.flatnonzero(group % parts == fold)) for fold in range(parts)]
     rows_until = np.cumsum(np.bincount(group))
     held = group <= np.searchsorted(rows_until, min(count // 5, MOST_HELD))
     return [(np.flatnonzero(~held), np.flatnonzero(held))]

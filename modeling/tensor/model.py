@@ -14,7 +14,7 @@ from ..experiment import FloatArray
 from ..progress import steps
 from .additive import PENALTIES, additive_factors, choose_additive
 from .als import Decomposition, Penalty, Rows, Single, started
-from .folds import held_out_folds
+from .folds import FINE_FOLDS, held_out_folds
 from .intervals import spread_of
 from .modes import IntArray, Mode, modes_of
 from .positive import PositiveFactors, fit_positive
@@ -255,7 +255,11 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if len(rows) * sizes**2 <= ADDITIVE_WORK and not {"rank", "smoothness", "ridge"} & search.fixed:
             simple, others = choose_additive(modes, x[rows], target[rows], search.folds)
             if np.abs(others).mean() < np.abs(residuals).mean():
-                self.modes_, self.penalty_, self.additive_, residuals = modes, simple, True, others
+                self.modes_, self.penalty_, self.additive_ = modes, simple, True
+                # four parts would leave out a quarter of few rows, and show the errors of a worse model
+                fine = held_out_folds(x[rows], FINE_FOLDS)
+                _, residuals = choose_additive(modes, x[rows], target[rows], fine, (simple,))
+                held = rows[np.concatenate([test for _, test in fine])]
         return held, residuals
 
     def _fit_factors(self, x: FloatArray, target: FloatArray, random: np.random.Generator) -> None:
