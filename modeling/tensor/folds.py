@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import prod
+
 import numpy as np
 
 from ..experiment import FloatArray
@@ -11,23 +14,34 @@ FOLDS, FINE_FOLDS = 4, 10
 """Parts of few rows that hyper-parameters are chosen with, and that the errors of a quick model are measured with."""
 MANY_ROWS, MOST_HELD = 4000, 2000
 """So many rows have one part that is held out, a fifth of them and at most so many."""
-LEAST_CONFIGURATIONS = 2 * FINE_FOLDS
-"""Of fewer configurations rows are held out one by one: too little would be left to fit to."""
+LEAST_CONFIGURATIONS = 4
+"""Of fewer configurations rows are held out one by one."""
 
 
-def held_out_folds(x: FloatArray, parts: int = FOLDS) -> list[tuple[IntArray, IntArray]]:
+def held_out_folds(
+    x: FloatArray, categorical: Sequence[int] = (), parts: int = FOLDS
+) -> list[tuple[IntArray, IntArray]]:
     """Return numbers of rows that train and that are held out: a part of many rows, each row once of few.
 
-    x: rows (N, d) in random order. Rows of the same configuration are on the same side.
+    x: rows (N, d) in random order. Rows of the same configuration are on the same side, unless all parameters are
+    categorical and all their combinations were measured: then there is no other configuration.
     """
     count = len(x)
     group = configurations(x)
-    if group.max(initial=-1) + 1 < LEAST_CONFIGURATIONS:
-        group = np.arange(count)
+    different = int(group.max(initial=-1)) + 1
+    distinct = {column: len(np.unique(x[:, column])) for column in range(x.shape[1])}
+    varied = {column for column, values in distinct.items() if values > 1}
+    all_there = varied <= set(categorical) and different == prod(distinct.values())
+    if different < LEAST_CONFIGURATIONS or all_there:
+        group, different = np.arange(count), count
     if count < MANY_ROWS:
-        return [(np.flatnonzero(group % parts != fold), np.flatnonzero(group % parts == fold)) for fold in range(parts)]
+        part = group % min(parts, different)
+        return [(np.flatnonzero(part != one), np.flatnonzero(part == one)) for one in range(part.max() + 1)]
     rows_until = np.cumsum(np.bincount(group))
-    held = group <= np.searchsorted(rows_until, min(count // 5, MOST_HELD))
+    last = int(np.searchsorted(rows_until, min(count // 5, MOST_HELD)))
+    held = group <= last
+    if 2 * rows_until[last] > count:  # a configuration with most of the rows stays on the side that trains
+        held = group < last if last else group > 0
     return [(np.flatnonzero(~held), np.flatnonzero(held))]
 
 

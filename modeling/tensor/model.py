@@ -236,7 +236,7 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             self.penalty_, self.additive_ = PENALTIES[-1], True
             return rows[:0], np.empty(0)
         budget = Budget(RATE * self.time_budget * 0.8, limit)
-        folds = held_out_folds(x[rows])
+        folds = held_out_folds(x[rows], self.categorical)
         if len(folds) * budget.cost(modes, rank, len(rows), SWEEPS) > budget.operations:
             folds = folds[:1]
         search = Search(x[rows], target[rows], folds, budget, random)
@@ -257,7 +257,7 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             if np.abs(others).mean() < np.abs(residuals).mean():
                 self.modes_, self.penalty_, self.additive_ = modes, simple, True
                 # four parts would leave out a quarter of few rows, and show the errors of a worse model
-                fine = held_out_folds(x[rows], FINE_FOLDS)
+                fine = held_out_folds(x[rows], self.categorical, FINE_FOLDS)
                 _, residuals = choose_additive(modes, x[rows], target[rows], fine, (simple,))
                 held = rows[np.concatenate([test for _, test in fine])]
         return held, residuals

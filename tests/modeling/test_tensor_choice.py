@@ -34,6 +34,24 @@ def test_repetitions_are_held_out_together(rows: int, distinct: int) -> None:
         assert sorted(np.concatenate([test for _, test in folds])) == list(range(rows))
 
 
+@pytest.mark.parametrize("most", [0, 4])
+def test_a_configuration_with_most_rows_trains(most: int) -> None:
+    group = np.repeat([0, 1, 2, 3, 4], [6000 if one == most else 300 for one in range(5)])
+    x = np.concatenate([np.arange(5), group])[:, None].astype(float)
+    for train, test in held_out_folds(x):
+        assert most in x[train, 0]
+        assert 300 <= len(test) <= 1300
+
+
+def test_all_combinations_of_categories_are_held_out_by_rows() -> None:
+    x = np.array([[a, b] for _ in range(9) for a in (0.0, 1.0, 2.0) for b in (0.0, 1.0)])
+    for train, test in held_out_folds(x, [0, 1]):
+        assert len(np.unique(x[train], axis=0)) == 6
+        assert len(test)
+    for train, test in held_out_folds(x, [0]):
+        assert not {tuple(row) for row in x[train]} & {tuple(row) for row in x[test]}
+
+
 def test_few_configurations_are_held_out_by_rows() -> None:
     x = np.repeat([[1.0], [2.0], [3.0]], 8, axis=0)
     assert configurations(x).tolist() == [0] * 8 + [1] * 8 + [2] * 8
