@@ -26,14 +26,8 @@ def held_out_folds(
     x: rows (N, d) in random order. Rows of the same configuration are on the same side, unless all parameters are
     categorical and all their combinations were measured: then there is no other configuration.
     """
-    count = len(x)
-    group = configurations(x)
+    count, group = len(x), _together(x, categorical)
     different = int(group.max(initial=-1)) + 1
-    distinct = {column: len(np.unique(x[:, column])) for column in range(x.shape[1])}
-    varied = {column for column, values in distinct.items() if values > 1}
-    all_there = varied <= set(categorical) and different == prod(distinct.values())
-    if different < LEAST_CONFIGURATIONS or all_there:
-        group, different = np.arange(count), count
     if count < MANY_ROWS:
         part = group % min(parts, different)
         return [(np.flatnonzero(part != one), np.flatnonzero(part == one)) for one in range(part.max() + 1)]
@@ -43,6 +37,21 @@ def held_out_folds(
     if 2 * rows_until[last] > count:  # a configuration with most of the rows stays on the side that trains
         held = group < last if last else group > 0
     return [(np.flatnonzero(~held), np.flatnonzero(held))]
+
+
+def independent(x: FloatArray, categorical: Sequence[int] = ()) -> IntArray:
+    """Return numbers of held-out rows whose errors are independent: one of each configuration."""
+    return np.unique(_together(x, categorical), return_index=True)[1]
+
+
+def _together(x: FloatArray, categorical: Sequence[int]) -> IntArray:
+    """Return the number of the set of rows that each row is held out with, (N,)."""
+    group = configurations(x)
+    different = int(group.max(initial=-1)) + 1
+    distinct = {column: len(np.unique(x[:, column])) for column in range(x.shape[1])}
+    varied = {column for column, values in distinct.items() if values > 1}
+    all_there = varied <= set(categorical) and different == prod(distinct.values())
+    return np.arange(len(x)) if different < LEAST_CONFIGURATIONS or all_there else group
 
 
 def configurations(x: FloatArray) -> IntArray:

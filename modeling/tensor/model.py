@@ -14,7 +14,7 @@ from ..experiment import FloatArray
 from ..progress import steps
 from .additive import PENALTIES, additive_factors, choose_additive
 from .als import Decomposition, Penalty, Rows, Single, started
-from .folds import FINE_FOLDS, held_out_folds
+from .folds import FINE_FOLDS, held_out_folds, independent
 from .intervals import spread_of
 from .modes import IntArray, Mode, modes_of
 from .positive import PositiveFactors, fit_positive
@@ -117,7 +117,8 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         held, residuals = self._choose(modes, x, target, rows, random)
         self._fit_factors(x, target, random)
         self.error_ = float(np.abs(residuals).mean() * self.scale_) if len(residuals) else float("nan")
-        self.spread_ = spread_of(self.modes_, x[held], residuals * self.scale_)
+        alone = independent(x[held], self.categorical)
+        self.spread_ = spread_of(self.modes_, x[held][alone], residuals[alone] * self.scale_)
         self.trend_ = choose_trend(self.extrapolation, self.modes_, x[rows], logs[rows], random)
         if self.loss == "mlogq2" and self.modes_:
             self.positive_ = fit_positive(self.modes_, x, logs, self.rank_, self.penalty_.ridge, random)
