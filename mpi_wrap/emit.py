@@ -20,9 +20,16 @@ from .waiting import Statements
 
 GROUP_OF = {"comm": "quipu_mpi_group_of", "win": "quipu_mpi_group_of_win", "file": "quipu_mpi_group_of_file"}
 # What the wrapper library itself must do where MPI begins and ends, by the columns `begins` and `ends`.
-BEFORE_END = {"job": ["quipu_flush();"], "mpi": ["quipu_mpi_reduce_at_end();"]}
+BEFORE_END = {
+    "job": ["quipu_mpi_report_partners();", "quipu_flush();"],
+    "mpi": ["quipu_mpi_report_partners();", "quipu_mpi_reduce_at_end();"],
+    "session": ["quipu_mpi_report_partners();"],
+}
 AFTER_BEGIN = {"mpi": ["quipu_mpi_initialized();"], "session": ["quipu_mpi_session_begun({2});"]}
 AFTER_END = {"mpi": ["quipu_mpi_finalized();"], "session": ["quipu_mpi_session_ended();"]}
+WORLD_RANK_IN = {"comm": "quipu_mpi_world_rank_in_comm", "win": "quipu_mpi_world_rank_in_win"}
+# Functions after which a handle may come again and mean others.
+ENDS_OF_HANDLES = ("MPI_Comm_free", "MPI_Comm_disconnect", "MPI_Win_free")
 # Functions whose second and third argument say how the program arranges its ranks.
 GRIDS = ("MPI_Cart_create", "MPI_Dims_create")
 
@@ -73,6 +80,7 @@ def wrapper(function: Function, operation: Operation | None, *, simulated: bool 
     if success:
         inner += ["if (result == MPI_SUCCESS) {", *(f"    {line}" for line in success), "}"]
     lines = [
+        *handle_ends(function.name),
         "if (!quipu_mpi_outermost())",
         f"    return {call};",
         "int result;",
@@ -105,6 +113,11 @@ def begin_and_end(function: str, arguments: Sequence[str]) -> Statements:
         AFTER_END.get(operation.ends or "", []),
         [line.format(*arguments) for line in AFTER_BEGIN.get(operation.begins or "", [])],
     )
+
+
+def handle_ends(function: str) -> list[str]:
+    """What is done first in a function that frees a communicator or window, also where an MPI library calls it."""
+    return ["quipu_mpi_handle_ends();"] if function in ENDS_OF_HANDLES else []
 
 
 def replacement(function: str) -> str:
@@ -173,25 +186,33 @@ def transfer(operation: Operation, types: Types, *, simulated: bool = False) -> 
         message_received = "received > 0" if collective else "false"
     if waits or operation.persistent:
         members = [f".message_received = {message_received}"]
-        if waits and operation.room is not None:
-            members += [".from_status = !QUIPU_MPI_LACKS_STATUS || !to_peer"]
-            members += [f".received = {operation.room.c(types)}"]
-        else:
-            members += [f".from_status = {str(waits).lower()}"]
-        if operation.persistent:
-            members += [".persistent = true", ".sent = sent", ".received = received", f".message_sent = {message_sent}"]
-        peer = from_peer if receives else to_peer
-        parts.success += [
-            f"if ({peer})",
-            "    quipu_mpi_posted(*request, (struct quipu_mpi_request){.node = call.node, .processes = processes,",
-            f"                     {', '.join(members)}}});",
-        ]
+        members += [f".message_sent = {message_sent}"] if operation.persistent else []
+        parts.success += _posted(operation, members, from_peer if receives else to_peer, types)
     parts.before += waits_around.before
     parts.success += waits_around.success
     if not operation.persistent:
         later = "false" if waits else message_received
         parts.success.append(f"quipu_mpi_count(call.node, processes, sent, received, {message_sent}, {later});")
+        if operation.to is not None:
+            parts.success += _exchanged(operation)
     return parts
+
+
+def _posted(operation: Operation, members: list[str], peer: str, types: Types) -> list[str]:
+    """What remembers a request that counts later; members: of the `struct quipu_mpi_request` that are known."""
+    if operation.received_from_status and operation.room is not None:
+        members += [".from_status = !QUIPU_MPI_LACKS_STATUS || !to_peer", f".received = {operation.room.c(types)}"]
+    else:
+        members += [f".from_status = {str(operation.received_from_status).lower()}"]
+    if operation.persistent:
+        members += [".persistent = true", ".sent = sent", ".received = received"]
+        if operation.to is not None:
+            members += [f".has_partner = true, .partner = {_partner(operation)}"]
+    return [
+        f"if ({peer})",
+        "    quipu_mpi_posted(*request, (struct quipu_mpi_request){.node = call.node, .processes = processes,",
+        f"                     {', '.join(members)}}});",
+    ]
 
 
 def completion(completes: Completes, operation: Operation, *, simulated: bool = False) -> Statements:
@@ -240,6 +261,22 @@ def _processes(operation: Operation, *, needs_group: bool) -> list[str]:
     if argument == "comm" and "root" in operation.arguments:
         of = "quipu_mpi_rooted(comm, root)"
     return [f"const struct quipu_mpi_group group = {of};", "const int processes = group.all;"]
+
+
+def _partner(operation: Operation) -> str:
+    """The rank in MPI_COMM_WORLD of the peer that an operation gives to."""
+    of = WORLD_RANK_IN[operation.group_argument or ""]
+    return f"{of}({operation.group_argument}, {operation.to})"
+
+
+def _exchanged(operation: Operation) -> list[str]:
+    """What a message or a one-sided operation adds to the communication matrix: the sender counts, not the receiver."""
+    lines = [f"    const int partner = {_partner(operation)};"]
+    if operation.sent is not None:
+        lines.append("    quipu_mpi_sent_to(partner, sent);")
+    if operation.kind == "one-sided" and operation.received is not None:
+        lines.append("    quipu_mpi_fetched_from(partner, received);")
+    return ["if (to_peer && call.node != NULL) {", *lines, "}"]
 
 
 def _guarded(condition: str, value: str) -> str:

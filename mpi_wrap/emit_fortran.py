@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from quipu.modeling.mpi_operations import Completes
 
 from . import waiting
-from .emit import GRIDS, begin_and_end, region, transfer, types_in_c, waits_in_call
+from .emit import GRIDS, begin_and_end, handle_ends, region, transfer, types_in_c, waits_in_call
 from .installation import OPEN_MPI
 from .prototypes import Function
 from .table import Operation
@@ -80,6 +80,7 @@ def fortran_wrapper(function: Function, operation: Operation | None, binding: Fo
         "MPI_Fint own_error = MPI_SUCCESS;",
         "if (ierror == NULL)",
         "    ierror = &own_error;",
+        *handle_ends(function.name),
         "if (!quipu_mpi_outermost()) {",
         f"    pmpi({passed});",
         "    return;",

@@ -90,6 +90,21 @@ class SourceEffort:
     metrics: Mapping[str, NDArray[np.int64]]
 
 
+@dataclass(frozen=True, eq=False)
+class CommunicationMatrix:
+    """What ranks sent to each other in messages, and put to and got from each other in one-sided operations.
+
+    sender, receiver (ranks, or -1: a rank of another MPI_COMM_WORLD, or one beyond those that a rank keeps apart),
+    bytes, messages: int64 of shape (pairs,), sorted by sender and receiver, each pair once. Collective operations are
+    left out.
+    """
+
+    sender: IntArray
+    receiver: IntArray
+    bytes: IntArray
+    messages: IntArray
+
+
 @dataclass(frozen=True)
 class RankRecord:
     """One process of a run. state: "ended", "flushed", "running" (killed before its end) or "no profile"."""
@@ -109,7 +124,7 @@ class RunArchive:
     """One run, read or about to be written.
 
     values: None if only the statistics were asked for, or if the archive has no more (`metadata.rank_columns`).
-    source: about to be written; `read_source` reads it.
+    source, communication: about to be written; `read_source` and `read_communication` read them.
     """
 
     metadata: RunMetadata
@@ -119,6 +134,7 @@ class RunArchive:
     ranks: tuple[RankRecord, ...]
     path: Path = Path()
     source: SourceEffort | None = None
+    communication: CommunicationMatrix | None = None
 
     @property
     def metrics(self) -> dict[str, Metric]:

@@ -13,6 +13,7 @@ from quipu.modeling.experiment import IntArray
 
 from .checksums import write_checksums
 from .columns import RANKS, SKETCHES, STATISTICS, value_type
+from .communication_table import write_communication
 from .metadata import configuration_name
 from .run import RankStatistics, RunArchive
 from .run_json import to_json, write_json
@@ -95,6 +96,8 @@ def _write_tables(archive: RunArchive, folder: Path) -> None:
         write_table(folder / "values.parquet", columns)
     if archive.source is not None:
         write_source(folder, archive.source)
+    if archive.communication is not None:
+        write_communication(folder, archive.communication)
     names = [metric.name for metric in archive.metadata.metrics]
     statistics = [archive.statistics[name] for name in names]
     paths = len(tree)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from quipu.report.kernel_views import KernelPanel
     from quipu.report.refinement_views import RefinementPanel
     from quipu.report.views import Over
+
+    from ..archive.run import CommunicationMatrix
+    from ..merge.experiment import StoredRun
 
 
 def command(
@@ -77,9 +80,11 @@ def command(
         before, data, notes = _compared(against, data, experiment, over)
     target = point_of("--at", at, data.parameters, partial=True)
     if is_of_others(experiment):
+        runs: list[StoredRun] = []
         facts = [("read from", str(experiment))]
     else:
-        facts = provenance([run.metadata for run in find_runs(experiment)])
+        runs = find_runs(experiment)
+        facts = provenance([run.metadata for run in runs])
     models = analyze(data)
     page = html_report(
         data,
@@ -92,11 +97,27 @@ def command(
         kernels=_kernels(experiment, data, target, machine) if kernels else None,
         refinement=steps,
         against=before,
+        communication=_communication(runs, data.parameters),
         subtitle=f"How {data.name} scales with {', '.join(data.parameters) or 'nothing: it has no parameters'}",
         footer=f"Quipu {quipu_version()}. Values of ranks: {over}.",
     )
     write_own(output, page, lambda old: 'id="quipu-data"' in old, "report", force)
     say(f"wrote {output}")
+
+
+def _communication(
+    runs: Sequence[StoredRun], parameters: Sequence[str]
+) -> dict[tuple[float, ...], tuple[CommunicationMatrix, int]]:
+    """Return the communication matrix of one run per point, with the number of its ranks: it is effort."""
+    from ..archive.communication_table import read_communication
+
+    found: dict[tuple[float, ...], tuple[CommunicationMatrix, int]] = {}
+    for run in runs:
+        metadata = run.metadata
+        point = tuple(float(metadata.parameters.get(name, 0.0)) for name in parameters)
+        if metadata.complete and point not in found and (matrix := read_communication(run.path)) is not None:
+            found[point] = matrix, metadata.ranks
+    return found
 
 
 def _compared(against: Path, data: Experiment, source: Path, over: Over) -> tuple[Experiment, Experiment, list[str]]:

@@ -41,6 +41,9 @@ def command(
     inlined: bool = typer.Option(
         False, "--inlined", help="Call paths with the source functions that their effort came from."
     ),
+    communication: bool = typer.Option(
+        False, "--communication", help="Which rank of one run sends how much to which; default: the last run."
+    ),
     path: str = typer.Option(
         None, "--path", metavar="PATTERN", help="Of --source: functions or files; of --inlined: call paths."
     ),
@@ -51,6 +54,7 @@ def command(
     \b
     Example: quipu show heat --metric time,blocks --depth 3 --at p=4,n=100
              quipu show heat --source --at p=4,n=100 --path stencil.c --metric flops,bytes_loaded
+             quipu show heat --communication --at p=16,n=100
     """
     from quipu.report.json_views import show_json as tree_json
     from quipu.report.terminal import call_tree, head, tables
@@ -58,6 +62,11 @@ def command(
     from quipu.report.views import ConfigurationRow, TreeOptions
 
     over = over_ranks_of(over_ranks)
+    if communication:
+        from .show_communication import show_communication
+
+        show_communication(_run_of(folder, at), as_json)
+        return
     if source or inlined:
         _show_source(_run_of(folder, at), over, split_names(metric), path, inlined, as_json)
         return
@@ -107,7 +116,7 @@ def _run_of(folder: Path, at: list[str]) -> Path:
     fits = [run for run in find_runs(folder) if wanted.items() <= dict(run.metadata.parameters).items()]
     if not fits:
         raise UsageError(f"--at {','.join(at)}: there is no such run in {folder}" if at else f"{folder} holds no runs")
-    say(f"source lines are kept per run: this is {fits[-1].path}")
+    say(f"this is kept per run: here of {fits[-1].path}")
     return fits[-1].path
 
 

@@ -23,6 +23,7 @@ from ..launch.raw_folder import RawFolder, read_launch, read_raw_folder
 from ..profile.ranks import split_ranks
 from ..profile.reader import ProcessProfile, ProfileState, read_profile
 from ..source.lines import SourcePrograms
+from .communication import communication_of
 from .counted_run import CountedRun, counted_run
 from .counters import counted_by, with_counters, with_flat_profile
 from .last_moments import End, ends_by_host, ends_of, launch_end
@@ -133,7 +134,8 @@ def combine(
     if found is None:
         found, processes, costs = _from_profiles(processes, ends, metrics, workers, ranks <= limit)
     judgement = judge(processes, raw.rank_files, foreign)
-    problems = (*metadata.problems, *raw.problems, *doubts, *conflicts, *judgement.problems)
+    communication, strange = communication_of(processes)
+    problems = (*metadata.problems, *raw.problems, *doubts, *conflicts, *judgement.problems, *strange)
     records = [*(_record(process) for process in processes), *judgement.missing]
     records.sort(key=lambda record: (record.rank, record.pid))
     partial = metadata.partial or metadata.exit_code != 0 or raw.damaged or judgement.partial
@@ -148,7 +150,8 @@ def combine(
         overhead=totals(costs, raw.nodes),
         grid=metadata.grid or _grid(processes),
     )
-    return RunArchive(complete, found.tree, found.values, found.statistics, tuple(records))
+    tables = found.tree, found.values, found.statistics
+    return RunArchive(complete, *tables, tuple(records), communication=communication)
 
 
 def _grid(processes: Iterable[RankedProcess]) -> tuple[int, ...]:

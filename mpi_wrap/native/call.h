@@ -16,9 +16,10 @@
 #ifdef SMPI_H
 /* Ranks share the process and its threads. */
 struct quipu_mpi_rank {
-    void *runtime;        /* the runtime's state of it */
-    void *active_wrapper; /* see call.h */
-    double speed;         /* simulated seconds that a second of computation here takes, 0 outside of MPI */
+    void *runtime;                       /* the runtime's state of it */
+    void *active_wrapper;                /* see call.h */
+    struct quipu_mpi_partners *partners; /* see partners.c */
+    double speed; /* simulated seconds that a second of computation here takes, 0 outside of MPI */
 };
 /* The rank that runs; NULL if none does. */
 struct quipu_mpi_rank *quipu_mpi_running(void);

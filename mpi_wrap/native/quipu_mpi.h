@@ -16,6 +16,7 @@
 #include "call.h"
 #include "fortran.h"
 #include "group.h"
+#include "partners.h"
 #include "requests.h"
 #include "tables.h"
 #include "wait.h"

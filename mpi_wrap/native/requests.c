@@ -9,6 +9,7 @@
 #include "requests.h"
 
 #include "bytes.h"
+#include "partners.h"
 
 #include <sched.h>
 #include <stdatomic.h>
@@ -141,6 +142,8 @@ void quipu_mpi_started(MPI_Request handle, struct quipu_node *node) {
         return;
     quipu_mpi_count(node, request.processes, request.sent, request.received, request.message_sent,
                     request.message_received && !request.from_status);
+    if (request.has_partner && node != NULL)
+        quipu_mpi_sent_to(request.partner, request.sent);
 }
 
 uint64_t quipu_mpi_request_time(void) { return atomic_load_explicit(&inserted, memory_order_relaxed); }

@@ -20,6 +20,8 @@ struct quipu_mpi_request {
     bool persistent;
     bool active; /* persistent: started and not complete */
     int processes;
+    bool has_partner; /* persistent: it sends messages to one rank, */
+    int partner;      /* which is this one in MPI_COMM_WORLD */
 };
 
 /* Remember a request that MPI has just returned. */

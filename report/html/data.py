@@ -8,7 +8,9 @@ checked); "open" (upper over lower end of intervals that leave a value open);
 diagnosis) and "blind" (what the diagnosis cannot see); "metrics"; "regions"; "region" and "parent" per call path;
 "start_and_end" (call paths that are no part of the program);
 "values" per metric and call path; "against" (null, or the name of another experiment and its values, one number each);
-"models"; "refinement" (null, or its budget and iterations); "noise" and "changes" (report/behaviour.py). Values of a
+"models"; "communication" (list: configuration, ranks, step: ranks per block, unknown: bytes, cells: [sending block,
+receiving block, bytes, messages]); "refinement" (null, or its budget and iterations); "noise" and "changes"
+(report/behaviour.py). Values of a
 call path are one number if they are the same everywhere, null if nothing was measured, else a list over configurations
 of one number, null, or the list of repetitions (null: not measured).
 """
@@ -31,6 +33,7 @@ from quipu.modeling.pmnf.model import Factor, Model, Term
 from quipu.modeling.priors.slowdown import Slowdown
 
 from ..behaviour import behaviour_data
+from ..communication_views import Pairs, communication_data
 from ..json_views import json_number, metric_json, region_json
 from ..refinement_views import RefinementPanel, refinement_data
 from ..terminal.names import shorten
@@ -50,6 +53,7 @@ def report_data(
     slow: Sequence[Slowdown] | None = None,
     against: Experiment | None = None,
     refinement: RefinementPanel | None = None,
+    communication: Mapping[tuple[float, ...], tuple[Pairs, int]] | None = None,
 ) -> dict[str, Any]:
     """Return the data of a report. `target`: where ranking and diagnosis start; what it lacks is that of `scale_of`."""
     order = np.lexsort(experiment.points.T[::-1]) if experiment.parameters else np.arange(experiment.configurations)
@@ -77,6 +81,7 @@ def report_data(
         "values": {name: _values(experiment.values[name][:, order, :], experiment.metrics[name]) for name in names},
         "models": [_model(entry, experiment.parameters, _ranges(points)) for entry in models],
         "against": None if against is None else _against(against, order),
+        "communication": communication_data(communication or {}, points),
         "refinement": refinement_data(refinement),
         "noise": beside["noise"],
         "changes": [_change(entry, experiment.parameters) for entry in beside["changes"]],

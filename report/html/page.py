@@ -17,6 +17,7 @@ from quipu.modeling.experiment import Experiment
 from quipu.modeling.printable import printable
 from quipu.modeling.priors.slowdown import Slowdown
 
+from ..communication_views import Pairs
 from ..kernel_views import KernelPanel
 from ..model_views import diagnosis_facts
 from ..refinement_views import RefinementPanel
@@ -41,6 +42,7 @@ _SCRIPTS = (
     "surface.js",
     "refinement.js",
     "flame.js",
+    "matrix.js",
     "accuracy.js",
     "overview.js",
     "export.js",
@@ -66,6 +68,7 @@ def html_report(
     kernels: KernelPanel | None = None,
     refinement: RefinementPanel | None = None,
     against: Experiment | None = None,
+    communication: Mapping[tuple[float, ...], tuple[Pairs, int]] | None = None,
     subtitle: str = "",
     footer: str = "",
 ) -> str:
@@ -75,10 +78,10 @@ def html_report(
     diagnosis start. observed: noise and changes of behaviour, per metric and call path. slow: where time grows faster
     than effort; None leaves the diagnosis out. kernels: what limits each kernel. refinement: the iterations in which
     it was found what to instrument. against: an earlier state over the same call paths and configurations, to which the
-    flame graph compares.
+    flame graph compares. communication: point → what the ranks of one of its runs sent to each other, number of ranks.
     The page holds a content security policy that allows its own script and style and nothing else.
     """
-    data = report_data(experiment, models, target or {}, observed or {}, slow, against, refinement)
+    data = report_data(experiment, models, target or {}, observed or {}, slow, against, refinement, communication)
     script = Markup('\n(() => {\n"use strict";\n' + "".join(read_template(name) for name in _SCRIPTS) + "})();\n")
     counts = [max(column) for column in zip(*data["repetitions"].values(), strict=True)] or [0] * len(data["points"])
     points = [

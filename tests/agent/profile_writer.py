@@ -221,6 +221,7 @@ def rank_profile(rank: int, ranks: int = 2, work: int = 100, **changes: object) 
             "ranks": str(ranks),
             "host": "n1",
             "affinity": "0-1",
+            "partners:0": f"{(rank + 1) % ranks}:{8 * work}:{work}:0:0",
             "max_rss_bytes": "4096",
             "voluntary_switches": "5",
             "mpi_library": "Open MPI",

@@ -12,7 +12,10 @@ from functools import cached_property
 from pathlib import Path
 
 from quipu.agent.installation import native_folders
+from quipu.agent.merge.communication import communication_of
+from quipu.agent.merge.ranks import RankedProcess
 from quipu.agent.profile.reader import ProcessProfile, read_profile
+from quipu.mpi_wrap.table import load_table, operations_of
 
 PROGRAMS = Path(__file__).parent / "programs"
 METRICS = ("bytes_sent", "bytes_received", "messages_sent", "messages_received", "comm_size")
@@ -120,3 +123,24 @@ def check_accounting(run: Run) -> None:
         expected, counted = run.expected(rank), run.counted(rank)
         assert {name: counted.get(name) for name in expected} == expected
         assert all(counts[:4] == (0, 0, 0, 0) for name, counts in counted.items() if name not in expected)
+    check_matrix(run)
+
+
+def check_matrix(run: Run) -> None:
+    """The communication matrix has what the call paths of messages and one-sided operations have, nothing else."""
+    operations = operations_of(load_table())
+    sums = [0, 0]
+    for rank in range(run.ranks):
+        for name, (sent, received, messages_sent, messages_received, _) in run.counted(rank).items():
+            operation = operations.get(name)
+            if operation is None:
+                continue
+            if operation.persistent and operation.to is None and operation.sent is not None:
+                return  # a collective operation that MPI_Start starts, too
+            if operation.to is not None or operation.completes in ("start", "startall"):
+                fetches = operation.kind == "one-sided"
+                sums[0] += sent + received * fetches
+                sums[1] += messages_sent + messages_received * fetches
+    matrix, problems = communication_of(RankedProcess(rank, "", profile) for rank, profile in run.profiles.items())
+    assert not problems
+    assert ([0, 0] if matrix is None else [matrix.bytes.sum(), matrix.messages.sum()]) == sums

@@ -13,6 +13,7 @@ from urllib.parse import unquote
 import numpy as np
 import pytest
 from npm_packages import installed
+from quipu.agent.archive.run import CommunicationMatrix
 from quipu.modeling.experiment import CallTree, Experiment
 from quipu.report.html import html_report
 from quipu.report.refinement_views import RefinementPanel, RefinementRow
@@ -27,6 +28,11 @@ ITERATION_ROWS = (
     RefinementRow(2, 12, 12, 0, 28, 0.02, None, 0.9, 10.0),
 )
 REFINEMENT = RefinementPanel(HOSTILE, 0.05, ITERATION_ROWS)
+
+
+MATRIX = CommunicationMatrix(
+    *(np.array(column) for column in ([-1, 0, 1, 2], [0, 1, 0, 2], [5, 300, 4000, 7], [1, 9, 4, 3]))
+)
 
 
 def seen(page: str, script: str, folder: Path) -> Any:
@@ -45,7 +51,14 @@ def seen(page: str, script: str, folder: Path) -> Any:
 
 def report(against: Experiment | None = None, **changes: Any) -> str:
     experiment, models = planted()
-    return html_report(replace(experiment, **changes), models, target=TARGET, against=against, refinement=REFINEMENT)
+    return html_report(
+        replace(experiment, **changes),
+        models,
+        target=TARGET,
+        against=against,
+        refinement=REFINEMENT,
+        communication={tuple(experiment.points[0].tolist()): (MATRIX, 3)},
+    )
 
 
 TEXTS = """
@@ -187,6 +200,43 @@ def test_axe_finds_nothing(theme: str, tmp_path: Path) -> None:
     )
     page = page.replace("</body>", f"<script>{axe}</script></body>")
     assert seen(page, AXE, tmp_path) == []
+
+
+MATRIX_SCRIPT = """
+const node = (id) => document.getElementById(id);
+const press = (key) => {
+  node('matrix-frame').dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }));
+  return node('matrix-status').textContent;
+};
+const cells = () => document.querySelectorAll('#matrix rect[class^=s]').length;
+const choose = (id, value) => {
+  node(id).value = value;
+  node(id).dispatchEvent(new Event('change'));
+  window.dispatchEvent(new Event('beforeprint'));  // draws now what waits
+};
+const found = {};
+choose('configuration', '1');
+found.none = [node('matrix').textContent, press('Enter')];
+choose('configuration', '0');
+found.cells = cells();
+found.entered = [press('Enter'), press('Enter')];
+found.moved = press('ArrowRight');
+choose('matrix-values', '3');
+found.messages = node('matrix-status').textContent;
+found.label = node('matrix').getAttribute('aria-label');
+give(found);
+"""
+
+
+def test_who_sends_to_whom(tmp_path: Path) -> None:
+    found = seen(report(), MATRIX_SCRIPT, tmp_path)
+    lost = "; 5 B go to or come from ranks that are not in the map"
+    assert found["none"] == ["no messages from rank to rank at this configuration", ""]
+    assert found["cells"] == 3 + 9  # and the colours beside it
+    assert found["entered"] == [f"rank 1 to rank 0: 4000 B{lost}", f"rank 0 to rank 1: 300 B{lost}"]
+    assert found["moved"] == f"rank 0 to rank 2: 0 B{lost}"
+    assert found["messages"] == f"rank 0 to rank 2: 0 messages{lost}"
+    assert found["label"].startswith("3 ranks send 16 messages to each other; most: rank 0 to rank 1 9; ")
 
 
 SURFACE = """

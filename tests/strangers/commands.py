@@ -22,6 +22,7 @@ OF_EXPERIMENTS = (
     ("show",),
     ("show", "--json"),
     ("show", "--ranks"),
+    ("show", "--communication"),
     ("model", "--all", "-o", "{out}/models.json"),
     ("model", "--json", "--noise"),
     ("predict", "--at", "p=64", "--metric", "blocks"),
@@ -80,7 +81,8 @@ def check_case(seed: int, whole: Path, scratch: Path, commands: int) -> dict[str
         raw = hostile_raw_folder(scratch / "deep" / ".raw-x", chance)
         codes["merge"] = check_command(["merge", "--force", "--keep-raw", str(raw), "-o", str(out)], out)
         for run in sorted(out.iterdir()):
-            codes["show"] = check_command(["show", str(run), "--ranks"], out)
+            for view in ("--ranks", "--communication"):
+                codes["show"] = check_command(["show", str(run), view], out)
     else:
         change = hostile_experiment if chance.random() < 0.7 else hostile_file
         folder = change(whole, scratch / "deep" / "x", chance)

@@ -34,7 +34,7 @@ TEXTS = (STEERING, "", "../../escaped", "/dev/zero", "a" * 70_000, "9" * 5000, "
 INTEGERS = (-1, 0, 1, 2**31 - 1, 2**31, 2**63 - 1, -(2**63), 2**64, 10**400)
 FLOATS = (float("nan"), float("inf"), -float("inf"), 1e308, -1e308, 5e-324, -0.0, 1e18)
 OTHERS: tuple[Any, ...] = (None, True, [], {}, [[[]]], {"a": {"b": [1]}})
-TABLES = ("regions", "callpaths", "values", "statistics", "ranks")
+TABLES = ("regions", "callpaths", "values", "statistics", "ranks", "communication")
 POINTS = (2, 4, 8, 16, 32)
 
 
@@ -157,7 +157,7 @@ def change_profile(profile: Profile, chance: random.Random) -> Profile:
             nodes[at] = Node(nodes[at].id, nodes[at].parent, nodes[at].region, [large] * 4, number % 1000)
         case 3:
             key = chance.choice(
-                (*profile.attributes, "program", "library:/dev/zero", "mpi_wait_probe_seconds", "pair_ns")
+                (*profile.attributes, "partners:0", "program", "library:/dev/zero", "mpi_wait_probe_seconds", "pair_ns")
             )
             profile.attributes = {**profile.attributes, key: text[:3000]}
         case 4:

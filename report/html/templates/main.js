@@ -35,7 +35,7 @@ function startControls() {
 }
 
 // What does not change with the target, or with the axis and the fixed values, of the plots.
-const SAME = { target: ["accuracy"], axis: ["flame", "communication", "ranking", "accuracy", "overview"], fixed: ["flame", "communication", "ranking", "accuracy"] };
+const SAME = { target: ["accuracy", "matrix-card"], axis: ["flame", "communication", "matrix-card", "ranking", "accuracy", "overview"], fixed: ["flame", "communication", "matrix-card", "ranking", "accuracy"] };
 
 // Sections of the whole program are drawn while they are in view; what is out of view is drawn when it comes into it.
 const SECTIONS = [
@@ -45,6 +45,7 @@ const SECTIONS = [
   ["stack-card", drawStack],
   ["scaling", () => byId("scaling").hidden || drawScaling()],
   ["communication", drawCommunication],
+  ["matrix-card", () => byId("matrix-card").hidden || drawMatrix()],
   ["ranking", drawRanking],
   ["accuracy", drawAccuracy],
 ];
@@ -132,6 +133,7 @@ if (DATA.parent.length && DATA.metrics.length) {
   startStack();
   startScaling();
   startSurface();
+  startMatrix();
   startRefinement();
   watchSections();
   startExport();

@@ -1,0 +1,32 @@
+"""The table of a run archive that says which rank sent how much to which."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from .checksums import check_files
+from .run import CommunicationMatrix
+from .tables import TableReader, write_table
+
+FILE = "communication.parquet"
+_COLUMNS = {"sender": "int32", "receiver": "int32", "bytes": "int64", "messages": "int64"}
+
+
+def write_communication(folder: Path, matrix: CommunicationMatrix) -> None:
+    """Write the table of an archive that is being made. Raises OSError."""
+    write_table(folder / FILE, {name: (kind, getattr(matrix, name)) for name, kind in _COLUMNS.items()})
+
+
+def read_communication(archive: Path) -> CommunicationMatrix | None:
+    """Read the communication matrix of a run archive; None without one. Raises FormatError as `read_archive` does."""
+    path = archive / FILE
+    if not path.exists():
+        return None
+    check_files(archive, [FILE])
+    table = TableReader(path, _COLUMNS)
+    sender, receiver = (table.integers(name, -1) for name in ("sender", "receiver"))
+    ascending = bool(np.all(np.diff((sender + 1) << 32 | (receiver + 1)) > 0))
+    table.require(ascending, "its pairs of ranks are not in order")
+    return CommunicationMatrix(sender, receiver, table.integers("bytes", 0), table.integers("messages", 0))

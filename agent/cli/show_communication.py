@@ -1,0 +1,39 @@
+"""`quipu show --communication`: which rank sends how much to which."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from quipu.modeling.errors import ModelingError
+
+from .output import layout, show, show_json
+
+
+def show_communication(folder: Path, as_json: bool) -> None:
+    """Show the communication matrix of a run archive. Raises ModelingError if it has none."""
+    from quipu.report.communication_views import communication_json, communication_view
+    from quipu.report.terminal import head
+    from quipu.report.terminal.communication import communication_facts, communication_map, pair_table
+    from quipu.report.tree_views import run_facts
+
+    from ..archive.communication_table import read_communication
+    from ..archive.read import read_archive
+
+    matrix = read_communication(folder)
+    if matrix is None:
+        raise ModelingError(
+            f"{folder} has no communication matrix: no rank sent a message to another or used a window of memory, "
+            "none came to MPI_Finalize, or an older Quipu measured it (collective operations are not in it)"
+        )
+    archive = read_archive(folder, values=False)
+    view = communication_view(matrix, archive.metadata.ranks, archive.ranks)
+    if as_json:
+        show_json(communication_json(view, matrix))
+        return
+    room = layout()
+    facts = [fact for fact in run_facts(archive, "sum") if fact[0] in ("command", "point", "run", "ranks")]
+    notes = []
+    if view.unknown:
+        notes.append(f"{view.unknown} bytes are not in the map: to ranks of other programs, or beyond 1024 partners")
+    title = head(str(folder), [*facts, *communication_facts(view)], notes, room)
+    show([title, communication_map(view, room), pair_table(view, room)])

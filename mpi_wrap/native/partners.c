@@ -1,0 +1,280 @@
+/* The communication matrix, a row in each rank: a hash table with open addressing, without locks. A slot is taken by
+ * storing its rank, and never given back; beyond MOST partners the rest is counted together. Where ranks are threads
+ * of one process (SMPI), one of them runs at a time, and each has a table that grows.
+ */
+#include "partners.h"
+
+#include "group.h"
+#include "quipu_runtime.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SLOTS = 2048, MOST = SLOTS / 2, REST = MOST };
+
+struct exchanged {
+    _Atomic uint64_t sent, messages, fetched, gets;
+};
+
+struct slot {
+    _Atomic uint32_t taken; /* rank + 1; 0: free */
+    struct exchanged with;
+};
+
+struct quipu_mpi_partners {
+    uint32_t slots; /* a power of two */
+    _Atomic uint32_t used;
+    struct slot *slot;
+    struct exchanged rest;
+};
+
+static uint32_t place_of(uint32_t rank, uint32_t slots) {
+    return (uint32_t)((rank * UINT64_C(0x9E3779B97F4A7C15)) >> 40) & (slots - 1);
+}
+
+/* The slot of this rank, a free one, or NULL if the table is full. */
+static struct slot *slot_of(struct slot *slots, uint32_t count, uint32_t rank) {
+    uint32_t at = place_of(rank, count);
+    for (uint32_t looked = 0; looked < count; looked++, at = (at + 1) & (count - 1)) {
+        const uint32_t taken = atomic_load_explicit(&slots[at].taken, memory_order_relaxed);
+        if (taken == rank + 1 || taken == 0)
+            return &slots[at];
+    }
+    return NULL;
+}
+
+#ifdef SMPI_H
+enum { FIRST_SLOTS = 16 };
+
+static void grow(struct quipu_mpi_partners *table) {
+    const uint32_t count = table->slots == 0 ? FIRST_SLOTS : 2 * table->slots;
+    struct slot *slots = calloc(count, sizeof *slots);
+    if (slots == NULL)
+        return;
+    for (uint32_t i = 0; i < table->slots; i++)
+        if (table->slot[i].taken != 0)
+            *slot_of(slots, count, table->slot[i].taken - 1) = table->slot[i];
+    free(table->slot);
+    table->slot = slots;
+    table->slots = count;
+}
+
+static struct quipu_mpi_partners *own(void) {
+    struct quipu_mpi_rank *rank = quipu_mpi_running();
+    if (rank == NULL)
+        return NULL;
+    if (rank->partners == NULL)
+        rank->partners = calloc(1, sizeof *rank->partners);
+    struct quipu_mpi_partners *table = rank->partners;
+    if (table != NULL && 2 * table->used >= table->slots && table->slots < SLOTS)
+        grow(table);
+    return table;
+}
+#else
+static struct quipu_mpi_partners *own(void) {
+    static struct slot slots[SLOTS];
+    static struct quipu_mpi_partners table = {.slots = SLOTS, .slot = slots};
+    return &table;
+}
+#endif
+
+static struct exchanged *exchanged_with(struct quipu_mpi_partners *table, int partner) {
+    if (partner < 0)
+        return &table->rest;
+    for (;;) {
+        struct slot *slot = table->slots == 0 ? NULL : slot_of(table->slot, table->slots, (uint32_t)partner);
+        if (slot == NULL)
+            return &table->rest;
+        uint32_t taken = atomic_load_explicit(&slot->taken, memory_order_relaxed);
+        if (taken == (uint32_t)partner + 1)
+            return &slot->with;
+        if (atomic_load_explicit(&table->used, memory_order_relaxed) >= MOST)
+            return &table->rest;
+        if (atomic_compare_exchange_strong_explicit(&slot->taken, &taken, (uint32_t)partner + 1, memory_order_relaxed,
+                                                    memory_order_relaxed)) {
+            atomic_fetch_add_explicit(&table->used, 1, memory_order_relaxed);
+            return &slot->with;
+        } /* another thread took it, perhaps for the same rank: look again */
+    }
+}
+
+static void add(_Atomic uint64_t *sum, uint64_t value) {
+    if (__builtin_expect(quipu_mpi_concurrent, 0))
+        atomic_fetch_add_explicit(sum, value, memory_order_relaxed);
+    else
+        atomic_store_explicit(sum, atomic_load_explicit(sum, memory_order_relaxed) + value, memory_order_relaxed);
+}
+
+void quipu_mpi_sent_to(int partner, uint64_t bytes) {
+    struct quipu_mpi_partners *table = own();
+    if (table == NULL)
+        return;
+    struct exchanged *with = exchanged_with(table, partner);
+    add(&with->sent, bytes);
+    add(&with->messages, 1);
+}
+
+void quipu_mpi_fetched_from(int partner, uint64_t bytes) {
+    struct quipu_mpi_partners *table = own();
+    if (table == NULL)
+        return;
+    struct exchanged *with = exchanged_with(table, partner);
+    add(&with->fetched, bytes);
+    add(&with->gets, 1);
+}
+
+/* Ranks of communicators other than the world, as they were asked for last. An entry is read without a lock: its number
+ * is odd while it is written, and differs afterwards. */
+enum { KNOWN = 256 };
+struct known {
+    _Atomic uint32_t number, generation;
+    _Atomic uint64_t handle;
+    _Atomic int rank, world;
+};
+static struct known known[KNOWN];
+static _Atomic uint32_t generation;
+
+void quipu_mpi_handle_ends(void) { atomic_fetch_add_explicit(&generation, 1, memory_order_seq_cst); }
+
+static struct known *entry_of(uint64_t handle, int rank) {
+    const uint64_t hash = (handle ^ handle >> 32 ^ (uint64_t)(uint32_t)rank << 7) * UINT64_C(0x9E3779B97F4A7C15);
+    return &known[hash >> 56];
+}
+
+static bool is_known(uint64_t handle, int rank, uint32_t now, int *world) {
+    struct known *entry = entry_of(handle, rank);
+    const uint32_t number = atomic_load_explicit(&entry->number, memory_order_acquire);
+    const bool same = atomic_load_explicit(&entry->generation, memory_order_relaxed) == now &&
+                      atomic_load_explicit(&entry->handle, memory_order_relaxed) == handle &&
+                      atomic_load_explicit(&entry->rank, memory_order_relaxed) == rank;
+    *world = atomic_load_explicit(&entry->world, memory_order_relaxed);
+    atomic_thread_fence(memory_order_acquire);
+    return same && number != 0 && number % 2 == 0 &&
+           atomic_load_explicit(&entry->number, memory_order_relaxed) == number;
+}
+
+static void know(uint64_t handle, int rank, uint32_t now, int world) {
+    struct known *entry = entry_of(handle, rank);
+    uint32_t number = atomic_load_explicit(&entry->number, memory_order_relaxed);
+    if (number % 2 != 0 || !atomic_compare_exchange_strong_explicit(&entry->number, &number, number + 1,
+                                                                    memory_order_acquire, memory_order_relaxed))
+        return; /* another thread writes it, or was thrown out of it */
+    atomic_thread_fence(memory_order_release);
+    atomic_store_explicit(&entry->generation, now, memory_order_relaxed);
+    atomic_store_explicit(&entry->handle, handle, memory_order_relaxed);
+    atomic_store_explicit(&entry->rank, rank, memory_order_relaxed);
+    atomic_store_explicit(&entry->world, world, memory_order_relaxed);
+    atomic_store_explicit(&entry->number, number + 2, memory_order_release);
+}
+
+static bool has_world(void) {
+#ifdef SMPI_H
+    return true;
+#else
+    return quipu_mpi_world.all > 0; /* sessions alone make none */
+#endif
+}
+
+/* Takes the group. */
+static int world_rank_in_group(int result, MPI_Group members, int rank) {
+    MPI_Group world = MPI_GROUP_NULL;
+    int found = MPI_UNDEFINED;
+    if (result != MPI_SUCCESS)
+        return QUIPU_MPI_ELSEWHERE;
+    if (has_world() && PMPI_Comm_group(MPI_COMM_WORLD, &world) == MPI_SUCCESS) {
+        if (PMPI_Group_translate_ranks(members, 1, &rank, world, &found) != MPI_SUCCESS)
+            found = MPI_UNDEFINED;
+        PMPI_Group_free(&world);
+    }
+    PMPI_Group_free(&members);
+    return found == MPI_UNDEFINED || found < 0 ? QUIPU_MPI_ELSEWHERE : found;
+}
+
+int quipu_mpi_world_rank_in_comm(MPI_Comm comm, int rank) {
+    if (__builtin_expect(comm == MPI_COMM_WORLD, 1))
+        return rank;
+    int world = QUIPU_MPI_ELSEWHERE, inter = 0;
+    if (comm == MPI_COMM_SELF)
+        return has_world() && PMPI_Comm_rank(MPI_COMM_WORLD, &world) == MPI_SUCCESS ? world : QUIPU_MPI_ELSEWHERE;
+    uint64_t handle = 0;
+    memcpy(&handle, &comm, sizeof comm);
+    const uint32_t now = atomic_load_explicit(&generation, memory_order_seq_cst);
+    if (is_known(handle, rank, now, &world))
+        return world;
+    MPI_Group members = MPI_GROUP_NULL;
+    int result = PMPI_Comm_test_inter(comm, &inter);
+    if (result == MPI_SUCCESS)
+        result = inter ? PMPI_Comm_remote_group(comm, &members) : PMPI_Comm_group(comm, &members);
+    world = world_rank_in_group(result, members, rank);
+    know(handle, rank, now, world);
+    return world;
+}
+
+int quipu_mpi_world_rank_in_win(MPI_Win win, int rank) {
+    int world = QUIPU_MPI_ELSEWHERE;
+    uint64_t handle = 0;
+    memcpy(&handle, &win, sizeof win);
+    handle = ~handle; /* windows and communicators may have equal handles */
+    const uint32_t now = atomic_load_explicit(&generation, memory_order_seq_cst);
+    if (is_known(handle, rank, now, &world))
+        return world;
+    MPI_Group members = MPI_GROUP_NULL;
+    const int result = PMPI_Win_get_group(win, &members);
+    world = world_rank_in_group(result, members, rank);
+    know(handle, rank, now, world);
+    return world;
+}
+
+enum { TEXT = 8192, LONGEST = 5 * 24 };
+
+struct text {
+    char bytes[TEXT];
+    size_t length;
+    int number;
+};
+
+static void write_out(struct text *text) {
+    char key[32];
+    if (text->length == 0)
+        return;
+    snprintf(key, sizeof key, "partners:%d", text->number++);
+#ifdef SMPI_H
+    quipu_location_attribute(key, text->bytes);
+#else
+    quipu_attribute(key, text->bytes);
+#endif
+    text->length = 0;
+}
+
+static void write_entry(struct text *text, const char *name, struct exchanged *with) {
+    if (with->messages == 0 && with->gets == 0)
+        return;
+    if (text->length + LONGEST > TEXT)
+        write_out(text);
+    const int length =
+        snprintf(text->bytes + text->length, TEXT - text->length, "%s%s:%llu:%llu:%llu:%llu", text->length ? " " : "",
+                 name, (unsigned long long)with->sent, (unsigned long long)with->messages,
+                 (unsigned long long)with->fetched, (unsigned long long)with->gets);
+    text->length += length > 0 ? (size_t)length : 0;
+}
+
+void quipu_mpi_report_partners(void) {
+    struct quipu_mpi_partners *table = own();
+    struct text *text = table == NULL ? NULL : malloc(sizeof *text);
+    if (text == NULL)
+        return;
+    text->length = 0;
+    text->number = 0;
+    for (uint32_t i = 0; i < table->slots; i++) {
+        const uint32_t taken = atomic_load_explicit(&table->slot[i].taken, memory_order_relaxed);
+        char name[16];
+        snprintf(name, sizeof name, "%u", taken - 1);
+        if (taken != 0)
+            write_entry(text, name, &table->slot[i].with);
+    }
+    write_entry(text, "*", &table->rest);
+    write_out(text);
+    free(text);
+}

@@ -1,0 +1,164 @@
+"""Who sends how much to whom: the communication matrix of a run, in blocks of ranks where there are many."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from quipu.modeling.experiment import FloatArray, IntArray
+
+from .measured_run import Rank
+
+MOST_BLOCKS = 64
+_MOST_CELLS = 20_000  # of all configurations together, in a page
+_MOST_PAIRS = 10
+_MOST_DISTANCES = 6
+
+
+class Pairs(Protocol):
+    """Bytes and messages from rank to rank, shape (pairs,), each pair once; a rank of -1 is not known."""
+
+    @property
+    def sender(self) -> IntArray: ...  # noqa: D102
+    @property
+    def receiver(self) -> IntArray: ...  # noqa: D102
+    @property
+    def bytes(self) -> IntArray: ...  # noqa: D102
+    @property
+    def messages(self) -> IntArray: ...  # noqa: D102
+
+
+@dataclass(frozen=True)
+class PairRow:
+    """One pair of ranks."""
+
+    sender: int
+    receiver: int
+    bytes: int
+    messages: int
+
+
+@dataclass(frozen=True, eq=False)
+class CommunicationView:
+    """The matrix of a run. ranks_per_block: 1 if every rank has a row of its own.
+
+    bytes, messages: int64 of shape (blocks, blocks), row: sender. unknown: bytes to or from ranks that are not known.
+    partners: fewest, mean and most ranks that a rank sends to. distances: receiver minus sender, and its share of all
+    bytes (of messages if these are empty), largest first. within_nodes: share of the bytes that stays on a node; None
+    if it is not known where ranks are. busiest: the largest share of a rank in what is sent over that of the mean rank.
+    """
+
+    ranks: int
+    ranks_per_block: int
+    bytes: IntArray
+    messages: IntArray
+    total_bytes: int
+    total_messages: int
+    unknown: int
+    partners: tuple[int, float, int]
+    distances: tuple[tuple[int, float], ...]
+    within_nodes: float | None
+    busiest: tuple[int, float]
+    pairs: tuple[PairRow, ...]
+
+
+def communication_view(
+    pairs: Pairs, ranks: int, records: Sequence[Rank] = (), most_blocks: int = MOST_BLOCKS
+) -> CommunicationView:
+    """Return what the views show; records: where the ranks were. ranks: how many the run had."""
+    known = (pairs.sender >= 0) & (pairs.receiver >= 0)
+    sender, receiver, size, messages = (
+        column[known] for column in (pairs.sender, pairs.receiver, pairs.bytes, pairs.messages)
+    )
+    ranks = max(ranks, 1 + int(max(sender.max(initial=0), receiver.max(initial=0))))
+    per_block = -(-ranks // most_blocks)
+    weight = size if size.any() else messages
+    total = max(1, int(weight.sum()))
+    senders, place = np.unique(sender, return_inverse=True)
+    sent, partners = np.bincount(place, weight), np.bincount(place)
+    order = np.argsort(-weight, kind="stable")[:_MOST_PAIRS]
+    columns = (column[order].tolist() for column in (sender, receiver, size, messages))
+    distances, place = np.unique(receiver - sender, return_inverse=True)
+    shares = np.bincount(place, weight, distances.size) / total
+    largest = np.argsort(-shares, kind="stable")[:_MOST_DISTANCES]
+    hosts = {record.rank: record.host for record in records}
+    return CommunicationView(
+        ranks,
+        per_block,
+        *(
+            _blocks(sender // per_block, receiver // per_block, column, -(-ranks // per_block))
+            for column in (size, messages)
+        ),
+        int(pairs.bytes.sum()),
+        int(pairs.messages.sum()),
+        int(pairs.bytes[~known].sum()),
+        (int(partners.min()) if senders.size == ranks else 0, sender.size / ranks, int(partners.max(initial=0))),
+        tuple(zip(distances[largest].tolist(), shares[largest].tolist(), strict=True)),
+        _within_nodes(sender, receiver, weight, hosts),
+        (int(senders[sent.argmax()]), float(sent.max() * ranks / total)) if senders.size else (0, 0.0),
+        tuple(PairRow(*row) for row in zip(*columns, strict=True)),
+    )
+
+
+def _blocks(row: IntArray, column: IntArray, values: IntArray, blocks: int) -> IntArray:
+    result = np.zeros((blocks, blocks), dtype=np.int64)
+    np.add.at(result, (row, column), values)
+    return result
+
+
+def _within_nodes(sender: IntArray, receiver: IntArray, weight: IntArray, hosts: Mapping[int, str]) -> float | None:
+    if len(set(hosts.values())) < 2 or not weight.any():
+        return None
+    known = np.array(sorted(hosts))
+    _, number = np.unique([hosts[rank] for rank in known.tolist()], return_inverse=True)
+    here, there = (np.searchsorted(known, ranks).clip(max=known.size - 1) for ranks in (sender, receiver))
+    same = (known[here] == sender) & (known[there] == receiver) & (number[here] == number[there])
+    return float(weight[same].sum() / weight.sum())
+
+
+def communication_json(view: CommunicationView, pairs: Pairs) -> dict[str, Any]:
+    """Return all pairs, and what the head of the view says."""
+    columns = (getattr(pairs, name).tolist() for name in ("sender", "receiver", "bytes", "messages"))
+    return {
+        "ranks": view.ranks,
+        "bytes": view.total_bytes,
+        "messages": view.total_messages,
+        "partners": dict(zip(("min", "mean", "max"), view.partners, strict=True)),
+        "within_nodes": view.within_nodes,
+        "pairs": [
+            {"sender": sender, "receiver": receiver, "bytes": size, "messages": messages}
+            for sender, receiver, size, messages in zip(*columns, strict=True)
+        ],
+    }
+
+
+def communication_data(
+    matrices: Mapping[tuple[float, ...], tuple[Pairs, int]], points: FloatArray
+) -> list[dict[str, Any]]:
+    """Return matrices for the page, coarser if there are many.
+
+    matrices: point → pairs, ranks of one of its runs; points: (configurations, parameters), which the page numbers.
+    """
+    places = {tuple(point): at for at, point in enumerate(points.tolist())}
+    found = {places[point]: matrix for point, matrix in matrices.items() if point in places}
+    most = MOST_BLOCKS
+    while True:
+        views = {at: communication_view(pairs, ranks, most_blocks=most) for at, (pairs, ranks) in found.items()}
+        if most <= 8 or sum(np.count_nonzero(view.messages) for view in views.values()) <= _MOST_CELLS:
+            break
+        most //= 2
+    return [
+        {
+            "configuration": at,
+            "ranks": view.ranks,
+            "step": view.ranks_per_block,
+            "unknown": view.unknown,
+            "cells": [
+                [int(row), int(column), int(view.bytes[row, column]), int(view.messages[row, column])]
+                for row, column in np.argwhere(view.messages)
+            ],
+        }
+        for at, view in sorted(views.items())
+    ]
