@@ -26,8 +26,8 @@ Form = Literal["hold", "damped", "linear", "powers"]
 FORMS: tuple[Form, ...] = ("hold", "damped", "linear", "powers")
 OUTER = (0.25, 0.35, 0.5)
 """Outer shares of the range of a parameter that its continuation is tried on, from near to far."""
-LINEAR_FACTOR = 0.9
-"""Errors of a power law count by this factor in the choice: it is what few values determine best."""
+FACTORS: dict[Form, float] = {"hold": 1.0, "damped": 1.0, "linear": 0.9, "powers": 0.8}
+"""Errors count by these factors in the choice (docs/design/tensor.md): growth with a reason in the program is likelier."""
 DAMPING = 0.5
 """Distance at which a damped slope has fallen to 1/e, as a share of the measured range."""
 BACKTEST_ROWS = 1500
@@ -122,7 +122,7 @@ def _chosen(errors: dict[Form, float]) -> Form:
     """Return the form with the least error of a backtest; hold where nothing could be tried."""
     if not np.isfinite(errors["hold"]):
         return "hold"
-    return min(errors, key=lambda name: errors[name] * (LINEAR_FACTOR if name == "linear" else 1.0))
+    return min(errors, key=lambda name: errors[name] * FACTORS[name])
 
 
 def _errors(
