@@ -16,6 +16,8 @@ MANY_ROWS, MOST_HELD = 4000, 2000
 """So many rows have one part that is held out, a fifth of them and at most so many."""
 LEAST_CONFIGURATIONS = 4
 """Of fewer configurations rows are held out one by one."""
+MOSTLY_SINGLE = 0.9
+"""Configurations per row from which on rows are held out one by one, too: what few repetitions show hardly counts."""
 
 
 def held_out_folds(
@@ -51,7 +53,8 @@ def _together(x: FloatArray, categorical: Sequence[int]) -> IntArray:
     distinct = {column: len(np.unique(x[:, column])) for column in range(x.shape[1])}
     varied = {column for column, values in distinct.items() if values > 1}
     all_there = varied <= set(categorical) and different == prod(distinct.values())
-    return np.arange(len(x)) if different < LEAST_CONFIGURATIONS or all_there else group
+    single = different < LEAST_CONFIGURATIONS or different > MOSTLY_SINGLE * len(x) or all_there
+    return np.arange(len(x)) if single else group
 
 
 def configurations(x: FloatArray) -> IntArray:

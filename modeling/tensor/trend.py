@@ -27,7 +27,7 @@ FORMS: tuple[Form, ...] = ("hold", "damped", "linear", "powers")
 OUTER = (0.25, 0.35, 0.5)
 """Outer shares of the range of a parameter that its continuation is tried on, from near to far."""
 FACTORS: dict[Form, float] = {"hold": 1.0, "damped": 1.0, "linear": 0.9, "powers": 0.8}
-"""Errors count by these factors in the choice (docs/design/tensor.md): growth with a reason in the program is likelier."""
+"""Errors count by these factors in the choice (docs/design/tensor.md): growth is likelier than none."""
 DAMPING = 0.5
 """Distance at which a damped slope has fallen to 1/e, as a share of the measured range."""
 BACKTEST_ROWS = 1500
