@@ -9,8 +9,8 @@ found; these run in turn, and the shortest run of each counts, in processor time
 with MPI, follows. Tables like I and II of the paper (PIRA II), also for examples/ (one rank, one series of runs), then
 one JSON object in the last line: `overhead` and `coverage` (exclusive time at the target inside of selected regions,
 from a separate run there), `iterations`, `cycle_cost` (processor time of the whole cycle, with its builds, / of one
-fully instrumented series of measurements), `full_overhead`, `mpi_overhead`, `paper_selection` {overhead, coverage},
-`seconds` and `functions` (the tables of all programs).
+fully instrumented series of measurements), `full_overhead`, `mpi_overhead` (with the start and end of the recording),
+`paper_selection` {overhead, coverage}, `seconds` and `functions` (the tables of all programs).
 """
 
 from __future__ import annotations
@@ -77,7 +77,8 @@ def main() -> None:
         result = hydro.measure()
         mpi = Case.of_hydro(Path(place) / "mpi", "quipu-mpic++", ("-DWITH_MPI",), "mpirun -n {p} ./hydro {n} {s}")
         ranks = {"p": list(RANKS), "n": list(MPI_SIZES), "s": [STEPS]}
-        result["mpi_overhead"] = mpi.refined(ranks, {"p": 4, "n": TARGET, "s": STEPS})["iterations"][-1]["overhead"]
+        last = mpi.refined(ranks, {"p": 4, "n": TARGET, "s": STEPS})["iterations"][-1]
+        result["mpi_overhead"] = last["overhead"] + last["start_and_end"]
         seconds, functions = {"hydro": result.pop("seconds")}, {"hydro": result.pop("functions")}
         for name, (compiler, arguments, sizes) in EXAMPLES.items():
             seconds[name], functions[name] = Case.of_example(Path(place) / name, compiler, arguments).columns(sizes)
@@ -132,7 +133,7 @@ class Case:
         text = done.stdout.decode()
         result = dict(json.loads(text[text.index("{\n") :]))
         for one in result["iterations"]:
-            print("  ".join(f"{name} {value:.3g}" for name, value in one.items()), flush=True)
+            print("  ".join(f"{name} {value:.3g}" for name, value in one.items() if value is not None), flush=True)
         return result
 
     def seconds(self, name: str, size: int) -> float:

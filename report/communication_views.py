@@ -84,13 +84,12 @@ def communication_view(
     shares = np.bincount(place, weight, distances.size) / total
     largest = np.argsort(-shares, kind="stable")[:_MOST_DISTANCES]
     hosts = {record.rank: record.host for record in records}
+    row, column, blocks = sender // per_block, receiver // per_block, -(-ranks // per_block)
     return CommunicationView(
         ranks,
         per_block,
-        *(
-            _blocks(sender // per_block, receiver // per_block, column, -(-ranks // per_block))
-            for column in (size, messages)
-        ),
+        _blocks(row, column, size, blocks),
+        _blocks(row, column, messages, blocks),
         int(pairs.bytes.sum()),
         int(pairs.messages.sum()),
         int(pairs.bytes[~known].sum()),

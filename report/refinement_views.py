@@ -12,8 +12,10 @@ from .json_views import json_number
 class RefinementRow:
     """One iteration: regions in its filter, of them those that ran, and those that came in and went out with it.
 
-    overhead and predicted: share of the processor time without instrumentation; coverage: share of the exclusive time
-    of the reference run; None where it is not known. seconds: building, running and deciding.
+    overhead, start_and_end (of the recording, not in the overhead) and predicted: share of the processor time without
+    instrumentation; coverage: share of the exclusive time of the reference run; None where it is not known. within:
+    whether the overhead is within the budget, None if the runs are too noisy to know. seconds: building, running and
+    deciding.
     """
 
     number: int
@@ -22,8 +24,10 @@ class RefinementRow:
     added: int | None
     dropped: int | None
     overhead: float
+    start_and_end: float
     predicted: float | None
     coverage: float | None
+    within: bool | None
     seconds: float
 
 
@@ -43,7 +47,7 @@ class RefinementPanel:
         text = f"{count}; the last measures {last.marked} regions with an overhead of {100 * last.overhead:.1f} %"
         if self.budget is None:
             return text
-        state = "within" if last.overhead <= self.budget else "above"
+        state = {True: "within", False: "above", None: "too noisy to compare with"}[last.within]
         return f"{text}, {state} the budget of {100 * self.budget:.3g} %"
 
 

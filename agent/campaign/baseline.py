@@ -23,10 +23,14 @@ FILE = "baseline.json"
 
 @dataclass(frozen=True)
 class Times:
-    """The shortest run at a point: elapsed seconds, and processor seconds of all its processes."""
+    """The shortest run at a point: elapsed seconds, and processor seconds of all its processes.
+
+    gap: by how much the second shortest takes longer, in processor seconds; None with one repetition.
+    """
 
     seconds: float
     processor: float
+    gap: float | None = None
 
 
 @dataclass(frozen=True)
@@ -71,10 +75,13 @@ def measure_baseline(campaign: Campaign, repetitions: int, progress: Progress, b
             found.spent += ending.seconds
             write_json(path, {"points": {key: vars(one) for key, one in found.points.items()}, **_rest(found)})
             progress.note(f"baseline {name}: {ending.seconds:.3g} s")
-    times = {
-        name: Times(min(entry.seconds), min(entry.processor)) for name, entry in found.points.items() if entry.seconds
-    }
+    times = {name: _shortest(entry) for name, entry in found.points.items() if entry.seconds}
     return Baseline(times, found.spent)
+
+
+def _shortest(entry: _Entry) -> Times:
+    processor = sorted(entry.processor)
+    return Times(min(entry.seconds), processor[0], processor[1] - processor[0] if len(processor) > 1 else None)
 
 
 def _rest(document: _Document) -> dict[str, float]:

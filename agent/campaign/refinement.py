@@ -5,6 +5,7 @@ The folder of the campaign holds all of it, so that a cycle that was stopped goe
     baseline.json         what the program takes without instrumentation
     reference/            one cheap run with hooks wherever they may be worth it, and
     reference-inlined/    another, in which functions that compilers inlined have them, too
+    recording/            short runs with a hook in one region: what starting and ending a recorded run takes
     iteration-1/          the runs of an iteration, an experiment like any other,
     iteration-1.filter    what it instruments, as Score-P's filter files, and
     iteration-1.json      its measurements for Extra-P
@@ -27,16 +28,18 @@ from quipu.report.formats.extrap import format_json
 
 from ..archive.metadata import configuration_name
 from ..archive.run_json import read_json, write_json
-from ..merge.experiment import StoredRun, load_experiment, scan_runs
+from ..merge.experiment import StoredRun, load_experiment
 from ..source.callgraph import call_graph
 from .baseline import Baseline, measure_baseline
 from .build import build
 from .campaign import CampaignResult, locked, run_campaign
 from .file import Campaign, Point
+from .overhead import RECORDINGS, matters, overhead, root_of, start_and_end
 from .refine_file import RefinePlan
 from .repetition import LaunchOptions
 from .selections import (
     Chosen,
+    complete_runs,
     coverage_of,
     executed,
     first_selection,
@@ -51,6 +54,7 @@ from .task import Progress, Silent
 STATE = "refinement.json"
 REFERENCE = "reference"
 REFERENCE_INLINED = "reference-inlined"
+RECORDING = "recording"
 _ONLY_HOOKS = {"QUIPU_ONLY_SELECTED": "1"}
 _COMPILED = {**_ONLY_HOOKS, "QUIPU_INLINED": "off"}
 """Functions that are inlined are part of their callers, as in the program without us."""
@@ -60,9 +64,10 @@ _COMPILED = {**_ONLY_HOOKS, "QUIPU_INLINED": "off"}
 class Iteration:
     """One iteration. marked: regions in the filter; executed: of them, those that ran.
 
-    overhead: measured, a share of the processor time without instrumentation, over all points. predicted: before the
-    runs. coverage: of the exclusive time of the reference runs at the target, by instrumented regions. seconds:
-    building, running and deciding.
+    overhead: measured, a share of the processor time without instrumentation, over all points, without start_and_end:
+    what starting and ending the recording took. predicted: before the runs. coverage: of the exclusive time of the
+    reference runs at the target, by instrumented regions. seconds: building, running and deciding. noise: by how much
+    the overhead may be off, as repetitions differ; None with one repetition.
     """
 
     number: int
@@ -72,20 +77,29 @@ class Iteration:
     predicted: Number | None
     coverage: Number | None
     seconds: Number
+    start_and_end: Number = 0.0
+    noise: Number | None = None
+
+    def within(self, budget: float) -> bool | None:
+        """Whether the overhead is within the budget; None if it cannot be known, as the noise is larger than that."""
+        return None if self.noise is not None and self.noise > budget else self.overhead <= budget
 
 
 @dataclass(frozen=True)
 class Refinement:
     """The outcome: all iterations, the filter file of the last, and whether it is within budget and stable.
 
-    vanilla: seconds of all runs without instrumentation, at their shortest, once per repetition; seconds: of the cycle.
+    within: None if the runs are too noisy to know. recording: processor seconds per process that starting and ending a
+    recorded run takes, None where runs are so long that it does not matter. vanilla: seconds of all runs without
+    instrumentation, at their shortest, once per repetition; seconds: of the cycle.
     """
 
     iterations: tuple[Iteration, ...]
     filter_file: Path
     names: frozenset[str]
-    within: bool
+    within: bool | None
     stable: bool
+    recording: float | None
     vanilla: float
     seconds: float
 
@@ -133,8 +147,10 @@ class _Cycle:
     def run(self, done: Done) -> Refinement:
         """Go through what is left of the cycle."""
         baseline = measure_baseline(self.campaign, self.campaign.repetitions, self.progress, True)
-        costs = self.reference(baseline)
-        hook = hook_cost(scan_runs(self.part(REFERENCE))[0])
+        cheapest = self.cheapest(baseline)
+        costs = self.reference(cheapest)
+        recording = self.recording(cheapest, baseline, costs)
+        hook = hook_cost(complete_runs(self.part(REFERENCE)))
         if self.plan.program and self.graph is None:
             self.graph = call_graph(self.campaign.path.parent / self.plan.program)
         chosen = first_selection(self.plan, costs, hook, self.graph)
@@ -143,11 +159,18 @@ class _Cycle:
             began = time.monotonic()
             if number > len(self.state.iterations):
                 measured = self.measure(number, chosen)
-                share = self.overhead(measured, baseline)
-                coverage = coverage_of(costs, chosen.names)
-                seconds = time.monotonic() - began
-                numbers = len(chosen.names), executed(measured)
-                entry = Iteration(number, *numbers, share, chosen.overhead, coverage, seconds)
+                spent = overhead(complete_runs(measured.directory), baseline, recording or 0.0)
+                entry = Iteration(
+                    number,
+                    len(chosen.names),
+                    executed(measured),
+                    spent.regions,
+                    chosen.overhead,
+                    coverage_of(costs, chosen.names),
+                    time.monotonic() - began,
+                    spent.start_and_end,
+                    spent.noise,
+                )
                 self.state.iterations.append(entry)
                 self.save()
             else:
@@ -156,20 +179,28 @@ class _Cycle:
                 chosen = replace(chosen, names=names) if names != chosen.names else chosen
                 entry = self.state.iterations[number - 1]
             done(entry)
-            hook = _adjusted(hook, entry)
+            within = entry.within(self.plan.overhead)
+            if within is not None:
+                hook = _adjusted(hook, entry)
             following = next_selection(self.plan, self.campaign, measured, chosen, hook, self.graph)
             stable = following.names == chosen.names
-            if (stable or _minor(costs, following, chosen)) and entry.overhead <= self.plan.overhead:
+            if (stable or _minor(costs, following, chosen)) and within is not False:
                 stable = True
                 break
             if number < self.plan.iterations:
                 chosen = following
         last = self.state.iterations[-1]
         vanilla = self.campaign.repetitions * sum(times.seconds for times in baseline.times.values())
-        spent = baseline.spent + self.state.reference_seconds + sum(one.seconds for one in self.state.iterations)
-        within = last.overhead <= self.plan.overhead
+        seconds = baseline.spent + self.state.reference_seconds + sum(one.seconds for one in self.state.iterations)
         return Refinement(
-            tuple(self.state.iterations), self.filter_file(last.number), chosen.names, within, stable, vanilla, spent
+            tuple(self.state.iterations),
+            self.filter_file(last.number),
+            chosen.names,
+            last.within(self.plan.overhead),
+            stable,
+            recording,
+            vanilla,
+            seconds,
         )
 
     def part(self, name: str) -> Path:
@@ -185,31 +216,47 @@ class _Cycle:
         part = self.part(f"iteration-{number}")
         return replace(self.campaign, directory=part, build=(), filter_file=filter_file, search=None, refine=None)
 
-    def reference(self, baseline: Baseline) -> PathCosts:
-        """Return what regions take at the point that is cheapest, with hooks wherever they may be worth it."""
+    def cheapest(self, baseline: Baseline) -> Point:
+        """Return the point whose runs take least."""
         names = {configuration_name(self.campaign.values(point)): point for point in self.campaign.points}
-        cheapest = names[min(baseline.times, key=lambda name: baseline.times[name].seconds)]
-        costs = reference(self.reference_run(REFERENCE, _COMPILED, cheapest))
+        return names[min(baseline.times, key=lambda name: baseline.times[name].seconds)]
+
+    def reference(self, cheapest: Point) -> PathCosts:
+        """Return what regions take at the point that is cheapest, with hooks wherever they may be worth it."""
+        costs = reference(self.runs_of(REFERENCE, _COMPILED, cheapest)[0])
         if self.plan.strategy != "budget":
             return costs
-        run = self.reference_run(REFERENCE_INLINED, _ONLY_HOOKS, cheapest)
+        run = self.runs_of(REFERENCE_INLINED, _ONLY_HOOKS, cheapest)[0]
         return with_inlined(costs, reference(run), hook_cost([run]), self.plan)
 
-    def reference_run(self, name: str, variables: dict[str, str], point: Point) -> StoredRun:
-        """Return the run in this folder, after building and running the program if there is none."""
+    def recording(self, cheapest: Point, baseline: Baseline, costs: PathCosts) -> float | None:
+        """Return the processor seconds per process that starting and ending the recording takes, None if few."""
+        plain = baseline.times[configuration_name(self.campaign.values(cheapest))]
+        ranks = complete_runs(self.part(REFERENCE))[0].metadata.ranks
+        root = root_of(costs)
+        if root is None or not matters(plain, ranks, self.plan.overhead):
+            return None
+        only = self.part(f"{RECORDING}.filter")
+        if not only.exists():
+            only.write_text(format_filter([root], ["start and end of the recording"]), encoding="utf-8")
+        variables = {"QUIPU_FILTER": str(only.absolute()), **_COMPILED}
+        return start_and_end(self.runs_of(RECORDING, variables, cheapest, RECORDINGS), plain)
+
+    def runs_of(self, name: str, variables: dict[str, str], point: Point, times: int = 1) -> list[StoredRun]:
+        """Return the runs in this folder, after building and running the program if there are none."""
         folder = self.part(name)
-        runs = [run for run in scan_runs(folder)[0] if run.metadata.complete] if folder.is_dir() else []
-        if not runs:
+        runs = complete_runs(folder) if folder.is_dir() else []
+        if len(runs) < times:
             began = time.monotonic()
             self.build(name, variables)
             if self.plan.program:
                 self.graph = call_graph(self.campaign.path.parent / self.plan.program)
-            once = replace(self.iteration(0), directory=folder, points=(point,), repetitions=1, grid=None)
-            _expect_complete(run_campaign(once, self.progress))
-            runs = [run for run in scan_runs(folder)[0] if run.metadata.complete]
+            some = replace(self.iteration(0), directory=folder, points=(point,), repetitions=times, grid=None)
+            _expect_complete(run_campaign(some, self.progress))
+            runs = complete_runs(folder)
             self.state.reference_seconds += time.monotonic() - began
             self.save()
-        return runs[0]
+        return runs
 
     def measure(self, number: int, chosen: Chosen) -> Campaign:
         """Build with a selection and run all points; return the iteration."""
@@ -233,19 +280,6 @@ class _Cycle:
             self.progress.note(f"building: {kind}")
             build(self.campaign, variables)
             self.built = kind
-
-    def overhead(self, measured: Campaign, baseline: Baseline) -> float:
-        """Return the measured overhead: of the shortest runs at all points together, in processor time."""
-        shortest: dict[str, float] = {}
-        for run in scan_runs(measured.directory)[0]:
-            if run.metadata.complete and run.metadata.processor_seconds is not None:
-                name = configuration_name(run.metadata.parameters)
-                shortest[name] = min(shortest.get(name, float("inf")), run.metadata.processor_seconds)
-        both = [name for name in shortest if name in baseline.times]
-        plain = sum(baseline.times[name].processor for name in both)
-        if not plain > 0.0:
-            raise MeasurementError(f"{measured.directory}: no run says how much processor time it took")
-        return sum(shortest[name] for name in both) / plain - 1.0
 
     def save(self) -> None:
         """Keep what was done."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from quipu.modeling.analysis import analyze
@@ -122,11 +123,15 @@ def coverage_of(costs: PathCosts, names: frozenset[str]) -> float:
     return (explained + costs.always_measured) / costs.total if costs.total > 0 else 0.0
 
 
+def complete_runs(folder: Path) -> list[StoredRun]:
+    """Return the runs of an experiment that counted to their end."""
+    return [run for run in scan_runs(folder)[0] if run.metadata.complete]
+
+
 def executed(measured: Campaign) -> int:
     """Return how many of the instrumented functions the runs of an iteration entered."""
-    runs = [run for run in scan_runs(measured.directory)[0] if run.metadata.complete]
     names: set[str] = set()
-    for run in runs:
+    for run in complete_runs(measured.directory):
         tree = read_archive(run.path, values=False).tree
         names |= {
             tree.region_of(path).name for path in range(len(tree)) if tree.region_of(path).kind is RegionKind.FUNCTION

@@ -54,6 +54,12 @@ def command(
         metavar="SHARE",
         help="Select what ranks of one run share so unevenly (0: alike, 1: one does all), and below.",
     ),
+    imbalance_metric: str = typer.Option(
+        "percentage",
+        "--imbalance-metric",
+        metavar="NAME",
+        help="Of --imbalance: percentage, efficiency (max / mean, from 1), variation (deviation / mean).",
+    ),
     compiler: str = typer.Option("clang", "--compiler", metavar="NAME", help="Whose linker names: clang or gcc."),
     format_name: str = typer.Option(
         "scorep", "--format", "-f", metavar="FORMAT", help="scorep, gcc (options; needs --program), names (for CaPI)."
@@ -73,12 +79,14 @@ def command(
     Without any measurement:     quipu filter --program ./heat --statements unique-median
     By imbalance, of one run:    quipu filter 'heat/p=8,n=64.r1' --imbalance 0.05
     """
+    from quipu.modeling.refine.imbalance import METRICS
     from quipu.report.formats.compiler_names import COMPILERS
 
     for option, value, known in (
         ("--tool", tool, _TOOLS),
         ("--compiler", compiler, COMPILERS),
         ("--format", format_name, tuple(_FORMATS)),
+        ("--imbalance-metric", imbalance_metric, METRICS),
     ):
         if value not in known:
             raise UsageError(f"{option} {value!r}: choose one of {', '.join(known)}")
@@ -98,7 +106,8 @@ def command(
         others = (("--at", at), ("--overhead", overhead is not None), ("--json", as_json))
         if given := [option for option, is_given in others if is_given]:
             raise UsageError(f"{', '.join(given)}: --imbalance selects by the ranks of one run, without any model")
-        names, comments = _imbalanced(experiment, imbalance, 0.01 if threshold is None else threshold)
+        least = 0.01 if threshold is None else threshold
+        names, comments = _imbalanced(experiment, imbalance, least, imbalance_metric, program)
         summary = f"{len(names)} regions"
     else:
         from .measurements import load_both
@@ -128,16 +137,21 @@ def _static(program: Path | None, statements: str) -> tuple[list[str], list[str]
     return [function.name for function in found.kept], [reached, f"{len(found.kept)} regions kept"]
 
 
-def _imbalanced(folder: Path, least: float, share: float) -> tuple[list[str], list[str]]:
+def _imbalanced(
+    folder: Path, least: float, share: float, metric: str, program: Path | None
+) -> tuple[list[str], list[str]]:
     import numpy as np
     from quipu.modeling.refine.costs import ALWAYS_MEASURED
-    from quipu.modeling.refine.imbalance import imbalanced
+    from quipu.modeling.refine.imbalance import EVEN, METRICS, imbalanced, unmeasured_callees
 
     from ..archive.read import read_archive
+    from ..source.callgraph import call_graph
     from .measurements import is_run
 
-    if not 0 < least <= 1:
-        raise UsageError(f"--imbalance {least:g}: give a share above 0 and up to 1, such as 0.05")
+    even = EVEN[metric]
+    if not even < least or (metric == "percentage" and least > 1):
+        limit = f"above {even:g} and up to 1" if metric == "percentage" else f"above {even:g}"
+        raise UsageError(f"--imbalance {least:g}: {metric} needs a number {limit}, such as {even + 0.05:g}")
     if not is_run(folder):
         raise UsageError(f"{folder}: --imbalance needs one run, which is a folder in an experiment")
     run = read_archive(folder)
@@ -147,13 +161,18 @@ def _imbalanced(folder: Path, least: float, share: float) -> tuple[list[str], li
         raise UsageError(f"{folder}: --imbalance needs times, and this run has none (quipu run --effort-only)")
     times = np.zeros((len(run.tree), run.metadata.ranks))
     np.add.at(times, (run.values.callpath, run.values.rank), np.nan_to_num(run.values.metrics["time"]))
-    found, below = imbalanced(run.tree, times, least, share)
+    by = next(name for name in METRICS if name == metric)
+    found, below = imbalanced(run.tree, times, least, share, by)
     kept = {path for own in (*(entry.path for entry in found), *below) for path in run.tree.ancestry(own)}
     regions = [run.tree.region_of(path) for path in sorted(kept)]
     names = list(dict.fromkeys(region.name for region in regions if region.kind not in ALWAYS_MEASURED))
+    if program is not None:
+        deeper = unmeasured_callees(call_graph(program), run.tree, [entry.path for entry in found])
+        names = list(dict.fromkeys([*names, *(function.name for function in deeper)]))
     for entry in found:
         say(f"{entry.percentage:.0%} imbalance, {entry.seconds:.3g} s more than the mean: {run.tree.label(entry.path)}")
-    head = f"{folder}: what ranks share unevenly by {least:g} or more, what takes most of that below, and callers"
+    uneven = f"what ranks share unevenly, by a {metric} of {least:g} or more"
+    head = f"{folder}: {uneven}, what takes most of that below, and callers"
     return names, [head, f"{len(names)} regions kept"]
 
 

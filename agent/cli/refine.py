@@ -68,11 +68,37 @@ def command(
             for one in result.iterations
         ]
         show([tables.refinement_table(rows, layout())])
+        for line in _remarks(result):
+            say(line)
         say(_conclusion(result))
 
 
+def _remarks(result: Refinement) -> list[str]:
+    """Return what is apart from the overhead of the regions: start and end of the recording, and noise."""
+    from quipu.report.text import percent, quantity
+
+    last, found = result.iterations[-1], []
+    if result.recording:
+        found.append(
+            f"start and end of the recording: {quantity(result.recording, 's')} of each process, "
+            f"{percent(last.start_and_end)} of these runs; no selection can save it, so it is not in the overhead"
+        )
+    if last.noise is not None and result.within is None:
+        found.append(
+            f"repetitions differ so much that the overhead may be {percent(last.noise)} off, which is more than the "
+            "budget: these runs are too short, or the machine too busy, to measure it; take larger points or more "
+            "repetitions"
+        )
+    return found
+
+
 def _conclusion(result: Refinement) -> str:
-    state = "within the budget" if result.within else "above the budget: raise it, or the number of iterations"
+    states = {
+        True: "within the budget",
+        False: "above the budget: raise it, or the number of iterations",
+        None: "whether within the budget is not known",
+    }
+    state = states[result.within]
     change = "stable" if result.stable else "not stable yet"
     return (
         f"{result.filter_file}: {len(result.names)} regions, {state}, {change}; the cycle took {result.seconds:.3g} s, "
@@ -88,6 +114,7 @@ def _json(result: Refinement) -> dict[str, object]:
         "regions": sorted(result.names),
         "within": result.within,
         "stable": result.stable,
+        "recording_seconds": result.recording,
         "seconds": result.seconds,
         "vanilla_seconds": result.vanilla,
         "iterations": [vars(iteration) for iteration in result.iterations],

@@ -142,8 +142,9 @@ def _refinement(folder: Path) -> RefinementPanel:
         names = filter_names(folder, one.number)
         added = None if names is None or before is None else len(names - before)
         dropped = None if names is None or before is None else len(before - names)
-        shares = one.overhead, one.predicted, one.coverage, one.seconds
-        rows.append(RefinementRow(one.number, one.marked, one.executed, added, dropped, *shares))
+        shares = one.overhead, one.start_and_end, one.predicted, one.coverage
+        within = None if budget is None else one.within(budget)
+        rows.append(RefinementRow(one.number, one.marked, one.executed, added, dropped, *shares, within, one.seconds))
         before = names
     return RefinementPanel(folder.absolute().name, budget, tuple(rows))
 

@@ -1,28 +1,39 @@
-"""How unevenly ranks share the time of a region: the three metrics of PIRA's selection by load imbalance."""
+"""How unevenly ranks share the time of a region: the three metrics of PIRA's load imbalance detection (PIRA LIDe)."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
+from ..callgraph import CallGraph, Function
 from ..errors import ModelingError
 from ..experiment import CallTree, FloatArray
+
+Metric = Literal["percentage", "efficiency", "variation"]
+METRICS: tuple[Metric, ...] = ("percentage", "efficiency", "variation")
+EVEN = {"percentage": 0.0, "efficiency": 1.0, "variation": 0.0}
+"""The value of each metric where ranks are equal."""
+_OF_MAIN = 0.001
+"""Part of main's aggregated statements that a callee nobody measured needs to be looked into, as in PIRA LIDe."""
 
 
 @dataclass(frozen=True)
 class Imbalance:
-    """Metrics of one call path over n ranks with the times t; all are 0 if ranks are equal.
+    """Metrics of one call path over n ranks with the times t.
 
-    percentage: (max − mean) / max · n / (n − 1), 1 if one rank does all. seconds: max − mean, what perfect balance
-    would save. variation: standard deviation / mean.
+    percentage: (max − mean) / max · n / (n − 1), 1 if one rank does all. efficiency: max / mean, 1 if ranks are equal.
+    variation: standard deviation / mean. seconds: max − mean, what perfect balance would save.
     """
 
     path: int
     percentage: float
-    seconds: float
+    efficiency: float
     variation: float
+    seconds: float
 
 
 def imbalances(times: FloatArray) -> list[Imbalance]:
@@ -37,16 +48,17 @@ def imbalances(times: FloatArray) -> list[Imbalance]:
     for path, row in enumerate(np.nan_to_num(times)):
         largest, mean = float(row.max()), float(row.mean())
         percentage = (largest - mean) / largest * ranks / (ranks - 1) if largest > 0 else 0.0
-        found.append(Imbalance(path, percentage, largest - mean, float(row.std()) / mean if mean > 0 else 0.0))
+        efficiency, variation = (largest / mean, float(row.std()) / mean) if mean > 0 else (1.0, 0.0)
+        found.append(Imbalance(path, percentage, efficiency, variation, largest - mean))
     return found
 
 
 def imbalanced(
-    tree: CallTree, times: FloatArray, least: float = 0.05, share: float = 0.01
+    tree: CallTree, times: FloatArray, least: float = 0.05, share: float = 0.01, metric: Metric = "percentage"
 ) -> tuple[tuple[Imbalance, ...], tuple[int, ...]]:
     """Return the call paths that ranks share unevenly, the most expensive first, and where to look below them.
 
-    times: exclusive seconds, shape (paths, ranks). A call path counts with a percentage of at least `least`, if
+    times: exclusive seconds, shape (paths, ranks). A call path counts with at least `least` in this metric, if
     perfect balance would save at least `share` of the program. Second: the callees that take most of the
     imbalance further down, as numbers of call paths (drill-down).
     """
@@ -56,7 +68,7 @@ def imbalanced(
     chosen = {
         entry.path
         for entry in found
-        if entry.percentage >= least and total > 0 and entry.seconds >= share * total
+        if getattr(entry, metric) >= least and total > 0 and entry.seconds >= share * total
         if not tree.start_and_end[entry.path]
     }
     below = []
@@ -70,3 +82,16 @@ def imbalanced(
             below.append(worst)
     ordered = tuple(sorted((found[path] for path in chosen), key=lambda entry: (-entry.seconds, entry.path)))
     return ordered, tuple(dict.fromkeys(below))
+
+
+def unmeasured_callees(graph: CallGraph, tree: CallTree, paths: Iterable[int]) -> tuple[Function, ...]:
+    """Return what functions of these call paths may call and no run has measured yet, for the next look into them.
+
+    Callees need 0.1 % of main's aggregated statements, as in PIRA LIDe.
+    """
+    measured = {number for region in tree.regions if (number := graph.of_region(region)) is not None}
+    above = {number for path in paths if (number := graph.of_region(tree.region_of(path))) is not None}
+    sums = graph.aggregated_statements
+    least = max(1.0, _OF_MAIN * float(sums[graph.main])) if graph.main is not None else 1.0
+    called = [int(number) for number in np.flatnonzero(graph.callees(above)) if int(number) not in measured]
+    return tuple(graph.functions[number] for number in called if sums[number] >= least)

@@ -20,6 +20,7 @@
 #include "requests.h"
 #include "tables.h"
 #include "wait.h"
+#include "world_rank.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import Any
 
 from quipu.modeling.callgraph import CallGraph, CallKind, Function
@@ -48,7 +48,8 @@ def metacg(graph: CallGraph, version: str) -> dict[str, Any]:
 
     Same-named static functions, which it cannot keep apart, have their keys. version: of Quipu.
     """
-    names = [function.name if _alone(graph, function) else function.key for function in graph.functions]
+    bearers = Counter(function.name for function in graph.functions)
+    names = [function.name if bearers[function.name] == 1 else function.key for function in graph.functions]
     callees: dict[str, set[str]] = defaultdict(set)
     callers: dict[str, set[str]] = defaultdict(set)
     for call in graph.calls:
@@ -77,10 +78,6 @@ def metacg(graph: CallGraph, version: str) -> dict[str, Any]:
     }
     generator = {"name": "Quipu", "version": version, "sha": ""}
     return {"_CG": nodes, "_MetaCG": {"version": "2.0", "generator": generator}}
-
-
-def _alone(graph: CallGraph, function: Function) -> bool:
-    return "@" not in function.key or function.key.partition("@")[0] not in graph.index
 
 
 def graphviz(graph: CallGraph) -> str:

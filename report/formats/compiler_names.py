@@ -42,6 +42,8 @@ def patterns_for(name: str, compiler: str) -> tuple[str, ...]:
         return (escape(name),)
     if name.startswith("_Z"):
         return _itanium(name)
+    if name.startswith("_FortranA"):  # a reduction that flang makes a function of, gfortran a loop
+        return ()
     if name == "_QQmain":
         return ("MAIN__", "main")
     if name.startswith("_Q"):

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+from quipu.agent.archive.read import read_archive
+from quipu.agent.campaign import refinement
 from quipu.agent.campaign.campaign import LOCK_FILE
 from quipu.agent.campaign.file import read_campaign
+from quipu.agent.campaign.overhead import Overhead
 from quipu.agent.campaign.refinement import refine
+from quipu.agent.campaign.repetition import run as run_program
 from quipu.agent.campaign.task import Silent
+from quipu.agent.cli.main import run_command_line
 from quipu.agent.installation import native_file
-from quipu.agent.merge.experiment import load_experiment
+from quipu.agent.merge.experiment import load_experiment, scan_runs
 from quipu.modeling.errors import FormatError, MeasurementError
 from quipu.report.formats import read_filter
 
@@ -107,6 +113,7 @@ def test_inlined_functions_are_regions_if_they_are_worth_it(tmp_path: Path) -> N
     assert iteration.coverage == pytest.approx(1.0, abs=0.02)
 
 
+@pytest.mark.usefixtures("costly")
 def test_a_cycle_that_was_stopped_goes_on(tmp_path: Path) -> None:
     (tmp_path / "far.cpp").write_text("double far(double x) { return x * 0.5; }")
     declared = declare(tmp_path, "iterations = 1\noverhead = 0.2", INLINED, "-O2 program.cpp far.cpp")
@@ -165,3 +172,50 @@ def test_a_program_that_does_not_build(tmp_path: Path) -> None:
     (tmp_path / "program.cpp").write_text("int main( {")
     with pytest.raises(MeasurementError, match=r"cycle\.toml: build: .* ended with exit code 1"):
         refine(campaign, Silent())
+
+
+@pytest.fixture
+def costly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let each iteration measure the same overhead, above every budget below it."""
+    monkeypatch.setattr(refinement, "overhead", lambda runs, baseline, recording: Overhead(0.5, 0.25, None))
+
+
+@pytest.mark.usefixtures("costly")
+def test_filtered_at_run_time_all_iterations_share_a_build(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An ordinary build, with a hook in often, which the filter leaves out; then the table of iterations."""
+    compiler = str(native_file("quipu-c++"))
+    (tmp_path / "compile.sh").write_text(
+        f'echo "${{QUIPU_FILTER-none}}" >> builds\n{compiler} -O1 program.cpp -o program\n'
+    )
+    declared = declare(tmp_path, 'iterations = 2\nat = {n = 400}\nfiltering = "run"')
+    text = declared.read_text()
+    declared.write_text(text.replace(f"{compiler} -O1 program.cpp -o program", "sh compile.sh"))
+    result = refine(read_campaign(declared))
+    folder = tmp_path / "cycle"
+    built = (tmp_path / "builds").read_text().split()
+    assert built == ["none"] * 3 + [str(folder / "recording.filter"), "none"]
+    assert [one.executed for one in result.iterations] == [2, 2]
+    for run in scan_runs(folder / "iteration-2")[0]:
+        assert {region.name for region in read_archive(run.path, values=False).tree.regions} == {"main", "_Z5sweepi"}
+    whole = read_archive(run_program([str(tmp_path / "program"), "1"], {}, 1, tmp_path / "whole").path, values=False)
+    assert "_Z5oftendi" in {region.name for region in whole.tree.regions}
+    assert not result.within
+    rows = [dict(one, predicted=0.0312, coverage=0.975, seconds=2.5) for one in state_of(folder)["iterations"]]
+    (folder / "refinement.json").write_text(json.dumps({**state_of(folder), "iterations": rows}))
+    capsys.readouterr()
+    assert run_command_line(["refine", str(declared), "-q"]) == 0
+    printed = capsys.readouterr()
+    assert printed.out.splitlines() == [
+        "iteration  regions marked  executed  overhead  predicted  coverage    time",
+        "        1               2         2     50.0%       3.1%     97.5%  2.50 s",
+        "        2               2         2     50.0%       3.1%     97.5%  2.50 s",
+    ]
+    assert "of each process, 25.0% of these runs; no selection can save it" in printed.err
+    assert (
+        "iteration-2.filter: 2 regions, above the budget: raise it, or the number of iterations, stable" in printed.err
+    )
+
+
+def state_of(folder: Path) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((folder / "refinement.json").read_text())
+    return content

@@ -273,9 +273,16 @@ def test_a_filter_of_what_ranks_share_unevenly(quipu_here: Quipu, heat: Path, tm
     assert "2% imbalance" in answer.err
     assert "main->sweep" in answer.err
     assert "3 regions" in quipu_here("filter", run, "--imbalance", 0.01, "--threshold", 0).err
+    by_ratio = quipu_here("filter", run, "--imbalance", 1.01, "--imbalance-metric", "efficiency")
+    assert by_ratio.err.endswith("score-p.filter: 2 regions\n")
     assert quipu_here("filter", run, "--imbalance", 0.2, "--force").err.endswith("score-p.filter: 0 regions\n")
     for words, fault in (
-        ((run, "--imbalance", 2), "give a share above 0"),
+        ((run, "--imbalance", 2), "percentage needs a number above 0 and up to 1"),
+        (
+            (run, "--imbalance", 1, "--imbalance-metric", "efficiency"),
+            "efficiency needs a number above 1, such as 1.05",
+        ),
+        ((run, "--imbalance", 1, "--imbalance-metric", "range"), "choose one of percentage, efficiency, variation"),
         ((heat, "--imbalance", 0.05), "needs one run"),
         ((heat / "p=1,n=160.r1", "--imbalance", 0.05), "at least two ranks"),
         ((run, "--imbalance", 0.05, "--at", "p=8", "--json"), "--at, --json: --imbalance selects by"),

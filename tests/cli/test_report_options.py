@@ -60,14 +60,15 @@ def test_kernels_are_in_the_report_if_they_are_asked_for(quipu_here: Quipu, heat
     assert "limited by" in page
 
 
-def write_refinement(folder: Path, **budget: float) -> Path:
+def write_refinement(folder: Path, noise: float = 0.01, **budget: float) -> Path:
     for number, names in ((1, ("main", "sweep", "exchange")), (2, ("main", "sweep"))):
         for n in (32, 64, 96, 128):
             write_run(folder / f"iteration-{number}", 2, n)
         (folder / f"iteration-{number}.filter").write_text(format_filter(names, []))
     common = {"executed": 2, "seconds": 12.5}
     first = {"number": 1, "marked": 3, "overhead": 0.21, "predicted": 0.05, "coverage": 0.97, **common}
-    second = {"number": 2, "marked": 2, "overhead": 0.031, "predicted": None, "coverage": 0.93, **common}
+    later = {"start_and_end": 0.12, "noise": noise}
+    second = {"number": 2, "marked": 2, "overhead": 0.031, **later, "predicted": None, "coverage": 0.93, **common}
     content = {"reference_seconds": 1.0, "iterations": [first, second], **budget}
     (folder / "refinement.json").write_text(json.dumps(content))
     return folder
@@ -83,8 +84,8 @@ def test_the_iterations_of_a_refinement(quipu_here: Quipu, tmp_path: Path) -> No
     rows = re.findall(r"<tr>(.*?)</tr>", page[page.index('id="iterations"') :].split("</table>")[0])
     cells = [re.findall(r">([^<]+)</t[dh]>", row) for row in rows]
     assert cells[1:] == [
-        ["1", "3", "2", "-", "-", "21.0%", "5.0%", "97.0%", "12.5 s"],
-        ["2", "2", "2", "0", "1", "3.1%", "-", "93.0%", "12.5 s"],
+        ["1", "3", "2", "-", "-", "21.0%", "0.0%", "5.0%", "97.0%", "12.5 s"],
+        ["2", "2", "2", "0", "1", "3.1%", "12.0%", "-", "93.0%", "12.5 s"],
     ]
     refinement = data_of(page)["refinement"]
     assert isinstance(refinement, dict)
@@ -95,6 +96,9 @@ def test_the_iterations_of_a_refinement(quipu_here: Quipu, tmp_path: Path) -> No
     words = ("report", folder / "iteration-1", "--refinement", tmp_path / "older", "-o", "s.html")
     assert quipu_here(*words).code == 0
     assert "with an overhead of 3.1 %.</p>" in (tmp_path / "s.html").read_text()
+    write_refinement(tmp_path / "noisy", noise=0.06, budget=0.05)
+    assert quipu_here("report", tmp_path / "noisy", "-o", "n.html").code == 0
+    assert "overhead of 3.1 %, too noisy to compare with the budget of 5 %." in (tmp_path / "n.html").read_text()
 
 
 def test_a_folder_without_a_refinement(quipu_here: Quipu, heat: Path, tmp_path: Path) -> None:

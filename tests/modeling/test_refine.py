@@ -22,7 +22,7 @@ from quipu.modeling.refine import (
     select_statically,
     select_within,
 )
-from quipu.modeling.refine.imbalance import imbalanced, imbalances
+from quipu.modeling.refine.imbalance import imbalanced, imbalances, unmeasured_callees
 from quipu.modeling.refine.static import Threshold
 
 HOOK = HookCost(1e-6, 0.4e-6)
@@ -207,10 +207,38 @@ def test_imbalance_is_between_none_and_one_rank_doing_all() -> None:
     tree = tree_of(("main", -1), ("solve", 0), ("kernel", 1), ("even", 1))
     times = np.array([[0.1] * 4, [0.1] * 4, [4.0, 0, 0, 0], [1.0] * 4])
     metrics = imbalances(times)
-    assert metrics[2].percentage == pytest.approx(1.0)
+    assert (metrics[2].percentage, metrics[2].efficiency) == pytest.approx((1.0, 4.0))
+    assert (metrics[2].variation, metrics[2].seconds) == pytest.approx((np.sqrt(3.0), 3.0))
     assert metrics[3].percentage == metrics[3].seconds == metrics[3].variation == 0.0
+    assert metrics[3].efficiency == 1.0
     chosen, below = imbalanced(tree, times)
     assert [entry.path for entry in chosen] == [0, 1, 2] or {e.path for e in chosen} == {0, 1, 2}
     assert below == (1, 2)
+    assert [entry.path for entry in imbalanced(tree, times, 4.0, 0.0, "efficiency")[0]] == [2]
+    assert imbalanced(tree, times, 4.1, 0.0, "efficiency")[0] == ()
+    assert [entry.path for entry in imbalanced(tree, times, 1.7, 0.0, "variation")[0]] == [2]
+    assert imbalanced(tree, times, 1.8, 0.0, "variation")[0] == ()
     with pytest.raises(ModelingError, match="two ranks"):
         imbalances(times[:, :1])
+
+
+def test_imbalance_is_looked_into_where_nobody_has_measured() -> None:
+    """kernel is uneven; it calls inner, which no run had a hook in, a getter without statements, and even."""
+    graph = graph_of(
+        {"main": "kernel even", "kernel": "inner get even", "inner": "deep"},
+        {"main": 3000, "kernel": 10, "even": 10, "inner": 4, "get": 3, "deep": 900},
+    )
+    tree = tree_of(("main", -1), ("kernel", 0), ("even", 1))
+    assert [function.key for function in unmeasured_callees(graph, tree, [1])] == ["inner"]
+    assert unmeasured_callees(graph, tree, [2]) == ()
+
+
+def test_metrics_of_imbalance_as_pira_defines_them() -> None:
+    """4 s and 6 s; five ranks with 2 s and one with 45 s."""
+    two, six = np.array([[4.0, 6.0]]), np.array([[2.0] * 5 + [45.0]])
+    for times, efficiency in ((two, 1.2), (six, 45 / 55 * 6)):
+        (found,) = imbalances(times)
+        assert found.efficiency == pytest.approx(efficiency)
+        assert found.variation == pytest.approx(times.std() / times.mean())
+        ranks = times.shape[1]
+        assert found.percentage == pytest.approx((times.max() - times.mean()) / times.max() * ranks / (ranks - 1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -33,7 +34,7 @@ def dense(found: CommunicationMatrix | None, ranks: int) -> tuple[Matrix, Matrix
     return bytes_, messages
 
 
-def measured(command: list[str], folder: Path, environment: pytest.MonkeyPatch) -> RunArchive:
+def measured(command: Sequence[str], folder: Path, environment: pytest.MonkeyPatch) -> RunArchive:
     for name, value in LAUNCH.items():
         environment.setenv(name, value)
     return run([*command, str(folder)], {}, None, folder / "runs", QUIET)

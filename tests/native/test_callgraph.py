@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from pathlib import Path
 
 import pytest
+from quipu.agent.campaign.repetition import LaunchOptions, run
+from quipu.agent.cli.main import run_command_line
 from quipu.agent.installation import native_file
 from quipu.agent.source.callgraph import call_graph
 from quipu.modeling.callgraph import CallGraph, CallKind
@@ -118,3 +121,31 @@ end program
     assert main is not None
     assert graph.functions[main].name == "_QQmain"
     assert graph.functions[graph.index["_QMmPbump"]].fortran
+
+
+def test_the_command_marks_calls_that_a_run_has_seen(workshop: Workshop, capsys: pytest.CaptureFixture[str]) -> None:
+    """main may call compute and choose through its pointer, and calls one of them; what MetaCG and dot get of it."""
+    program, folder = workshop.folder / "program", workshop.folder
+    command: list[str | Path] = [native_file("quipu-c++"), "-O0", *objects(workshop, "-O0"), "-pthread", "-o", program]
+    subprocess.run(command, check=True, env=workshop.environment)
+    run([str(program)], {}, 1, folder / "runs", LaunchOptions(environment={"QUIPU_ALL": "1"}))
+
+    def graph_of(*options: str | Path) -> str:
+        capsys.readouterr()
+        assert run_command_line(["callgraph", str(program), *map(str, options)]) == 0
+        return capsys.readouterr().out
+
+    def certain(text: str) -> set[str]:
+        (main,) = (one for one in json.loads(text)["functions"] if one["key"] == "main")
+        return {call["function"] for call in main["calls"] if call["certain"] and call["kind"] == "indirect"}
+
+    assert certain(graph_of()) == set()
+    seen = certain(graph_of("--runs", folder / "runs"))
+    assert len(seen) == 1
+    nodes = json.loads(graph_of("--metacg"))["_CG"]
+    assert seen <= set(nodes["main"]["callees"])
+    statics = {name for name in nodes if name.startswith("_ZL6helperi")}
+    assert {tuple(nodes[name]["callers"]) for name in statics} == {("_Z6choosei",), ("_Z7outsidei",)}
+    drawn = graph_of("--dot")
+    assert 'label="main\\n' in drawn
+    assert all(f"style={style}" in drawn for style in ("solid", "dashed", "dotted"))

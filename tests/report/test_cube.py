@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from quipu.agent.cli.main import run_command_line
 from quipu.modeling.errors import EnvironmentProblem, FormatError
 from quipu.modeling.experiment import RegionKind
 from quipu.report.formats.detect import is_folder_of_others, read_experiment
@@ -183,3 +184,23 @@ def test_one_rank_reads_with_the_same_statistics(tmp_path: Path) -> None:
         metrics = {"time": ("DOUBLE", "INCLUSIVE", [[8.5 * p], [2.0], [0.5]])}
         write_cube(tmp_path / f"x.p{p}" / "profile.cubex", metrics, threads=(1,))
     same(read_experiment(tmp_path), real_extrap.read("cube", tmp_path))
+
+
+def test_profiles_of_score_p_are_the_measured_input_of_a_selection(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """sweep takes 1 ms · n in n visits, without a build by Quipu; at 10⁶ visits of 10 ns, measuring it is too much."""
+    monkeypatch.chdir(tmp_path)
+    for name, visits, seconds in (("few", 1, 1e-3), ("many", 100_000, 1e-3)):
+        for n in (10, 20, 30, 40, 50):
+            metrics: dict[str, CubeMetric] = {
+                "visits": ("UINT64", "EXCLUSIVE", [[1, 1], [n * visits] * 2, [2, 2]]),
+                "time": ("DOUBLE", "EXCLUSIVE", [[0.01] * 2, [n * seconds] * 2, [0.002] * 2]),
+            }
+            write_cube(tmp_path / name / f"heat.n{n}.r1" / "profile.cubex", metrics)
+        arguments = ("filter", name, "--at", "n=100", "--overhead", "0.05", "--tool", "scorep", "-o", f"{name}.filter")
+        assert run_command_line([*arguments, "--compiler", "gcc"]) == 0
+    assert "predicted overhead" in capsys.readouterr().err
+    kept = {name: (tmp_path / f"{name}.filter").read_text().split("MANGLED\n")[1].split() for name in ("few", "many")}
+    assert kept["few"] == ["_Z5sweepi", "main", "SCOREP_REGION_NAMES_END"]
+    assert kept["many"] == ["main", "SCOREP_REGION_NAMES_END"]

@@ -24,8 +24,8 @@ from .planted import HOSTILE, planted
 
 TARGET = {"p": 1024, "n": 256}
 ITERATION_ROWS = (
-    RefinementRow(1, 40, 31, None, None, 0.31, 0.05, 0.98, 20.0),
-    RefinementRow(2, 12, 12, 0, 28, 0.02, None, 0.9, 10.0),
+    RefinementRow(1, 40, 31, None, None, 0.31, 0.0, 0.05, 0.98, False, 20.0),
+    RefinementRow(2, 12, 12, 0, 28, 0.02, 0.1, None, 0.9, True, 10.0),
 )
 REFINEMENT = RefinementPanel(HOSTILE, 0.05, ITERATION_ROWS)
 

@@ -35,6 +35,7 @@ from quipu.report.formats.exclusion_lists import gcc_options, name_list
         ("_QFPinner", ("inner.[0-9]*",)),
         ("sweep_", ("sweep_", "master.[0-9]*.sweep_")),
         ("_QQmain", ("MAIN__", "main")),
+        ("_FortranASumReal8x1_contract_simplified", ()),
     ],
 )
 def test_names_of_gcc(name: str, patterns: tuple[str, ...]) -> None:
