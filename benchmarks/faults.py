@@ -5,8 +5,8 @@
 
 Lets the n-th call that the runtime, quipu-exec and the MPI library make of each function fail
 (tests/native/programs/faults.c), for every n that the examples reach; then ends what is going on by handlers of a timer
-at random moments, most of them in the making of call paths: they leave by siglongjmp, fork, or end the process. No
-message between ranks is lost, and ranks come to collective operations: without that no program ends.
+at random moments, most of them in the making of call paths: they return, leave by siglongjmp, fork, or end the process.
+No message between ranks is lost, and ranks come to collective operations: without that no program ends.
 
 The last line is one JSON object: `injected`, how many faults and alarms there were, and how many of them had which
 consequence (bound: 0 for all): `different_output`, `hangs`, `crashes`, and `unsaid`: other numbers than without the
@@ -56,6 +56,9 @@ def examples(folder: Path) -> Iterator[tuple[str, Example]]:
     yield "call paths", Example([paths, "9"])
     yield "forks", Example([str(built(PROGRAMS / "forks.c", folder, "quipu-cc")), "50"])
     yield "threads", Example([str(built(PROGRAMS / "threads.cpp", folder, "quipu-c++")), "4"])
+    sampled = {"QUIPU_SAMPLE": "1000", "QUIPU_SAMPLE_FUNCTIONS": "1"}
+    yield "samples", Example([str(folder / "threads"), "4"], {**sampled, "QUIPU_COUNTERS": "page_faults=1:2"})
+    yield "PAPI", Example([str(folder / "threads"), "4"], {**sampled, "QUIPU_COUNTERS": "faults=@perf::PAGE-FAULTS"})
     shim = {"OMPI_COMM_WORLD_LOCAL_RANK": "1"}
     yield "quipu-exec", Example([str(native_file("quipu-exec")), paths, "2"], shim)
     program = built(TESTS / "mpi" / "programs" / "reduction.c", folder, "quipu-mpicc")
@@ -70,12 +73,12 @@ def examples(folder: Path) -> Iterator[tuple[str, Example]]:
 def alarmed(folder: Path, library: Path, alarms: int) -> Iterator[tuple[int, str]]:
     """Yield how many alarms there were, and what came of the program."""
     program = str(built(PROGRAMS / "left_by_handlers.c", folder, "quipu-cc", "--quipu-all"))
-    for way, rounds in (("jump", alarms), ("overflow", alarms // 20), ("fork", alarms // 100)):
+    for way, rounds in (("return", alarms), ("jump", alarms), ("overflow", alarms // 20), ("fork", alarms // 100)):
         found = ending_of(Example([program, way, str(rounds)]), library, {})
         expected = found is not None and found.returncode == 0 and found.stdout == "1\n" and not found.said
         yield rounds, "as before" if expected else "hang" if found is None else "crash"
-    for _ in range(alarms // 100):  # one alarm each
-        found = ending_of(Example([program, "exit", "1"]), library, {})
+    for number in range(alarms // 10):  # one alarm each
+        found = ending_of(Example([program, "exit", "1", str(20 + number * 37 % 5000)]), library, {})
         yield 1, "hang" if found is None else "as before" if found.returncode == 0 else "crash"
 
 

@@ -26,6 +26,7 @@ namespace quipu {
 struct Sampler {
     bool running;
     bool timed; /* by a POSIX timer */
+    pid_t thread;
     EventFile clock;
     timer_t timer;
     uint64_t last; /* nanoseconds of processor time at the last sample */
@@ -95,6 +96,39 @@ void stop(Sampler *sampler) {
     sampler->counting.end();
 }
 
+/* False if events are forbidden here. */
+bool start_event(Sampler *sampler) {
+    const uint64_t config[3] = {PERF_COUNT_SW_CPU_CLOCK, 0, 0};
+    if (sampler->clock.open(PERF_TYPE_SOFTWARE, config, false, -1, options.period) != 0)
+        return false;
+    const struct f_owner_ex owner = {F_OWNER_TID, sampler->thread};
+    const int fd = sampler->clock.fd;
+    if (sampler->clock.send(sample_signal) && fcntl(fd, F_SETOWN_EX, &owner) == 0 &&
+        fcntl(fd, F_SETFL, O_ASYNC | O_NONBLOCK) == 0)
+        return true;
+    sampler->clock.close();
+    return false;
+}
+
+/* The clock of the processor time of a thread, as pthread_getcpuclockid makes it (linux/posix-timers.h). */
+clockid_t processor_clock(pid_t thread) { return static_cast<clockid_t>((~static_cast<unsigned>(thread) << 3) | 6); }
+
+bool start_timer(Sampler *sampler) {
+    struct sigevent event = {};
+    event.sigev_notify = SIGEV_THREAD_ID;
+    event.sigev_signo = sample_signal;
+    event._sigev_un._tid = sampler->thread;
+    const auto period = static_cast<long>(options.period);
+    constexpr long second = 1000000000;
+    const struct itimerspec every = {{period / second, period % second}, {period / second, period % second}};
+    sampler->timed = timer_create(processor_clock(sampler->thread), &event, &sampler->timer) == 0;
+    if (sampler->timed && timer_settime(sampler->timer, 0, &every, nullptr) != 0) {
+        timer_delete(sampler->timer);
+        sampler->timed = false;
+    }
+    return sampler->timed;
+}
+
 /* The program wants the signal for itself: another one, or no samples any more. */
 void change_signal() {
     const Locked locked;
@@ -105,8 +139,17 @@ void change_signal() {
     }
     for_each_thread([](quipu_thread *thread) {
         Sampler *sampler = own(thread)->sampler;
-        if (sampler && sampler->running && !sampler->clock.send(sample_signal))
+        if (!sampler || !sampler->running)
+            return;
+        if (sampler->timed) {
+            timer_delete(sampler->timer); /* its signal is part of it */
+            if (!start_timer(sampler))
+                stop(sampler);
+        } else if (!sampler->clock.send(sample_signal)) {
             stop(sampler);
+        }
+        if (!sampler->running)
+            problem = problem ? problem : "the signal of the samples could not be changed";
     });
 }
 
@@ -119,36 +162,6 @@ bool find_signal() {
         when_signal_is_wanted(change_signal);
     }
     return has_signal(sample_signal);
-}
-
-pid_t this_thread_id() { return static_cast<pid_t>(syscall(SYS_gettid)); }
-
-/* False if events are forbidden here. */
-bool start_event(Sampler *sampler) {
-    const uint64_t config[3] = {PERF_COUNT_SW_CPU_CLOCK, 0, 0};
-    if (sampler->clock.open(PERF_TYPE_SOFTWARE, config, false, -1, options.period) != 0)
-        return false;
-    const struct f_owner_ex owner = {F_OWNER_TID, this_thread_id()};
-    const int fd = sampler->clock.fd;
-    if (sampler->clock.send(sample_signal) && fcntl(fd, F_SETOWN_EX, &owner) == 0 &&
-        fcntl(fd, F_SETFL, O_ASYNC | O_NONBLOCK) == 0)
-        return true;
-    sampler->clock.close();
-    return false;
-}
-
-bool start_timer(Sampler *sampler) {
-    struct sigevent event = {};
-    event.sigev_notify = SIGEV_THREAD_ID;
-    event.sigev_signo = sample_signal;
-    event._sigev_un._tid = this_thread_id();
-    const auto period = static_cast<long>(options.period);
-    constexpr long second = 1000000000;
-    const struct itimerspec every = {{period / second, period % second}, {period / second, period % second}};
-    if (timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &sampler->timer) != 0)
-        return false;
-    sampler->timed = true;
-    return timer_settime(sampler->timer, 0, &every, nullptr) == 0;
 }
 
 } // namespace
@@ -199,6 +212,7 @@ void begin_sampling() {
             return;
         }
     }
+    sampler->thread = static_cast<pid_t>(syscall(SYS_gettid));
     sampler->timed = false;
     if (const char *event = sampler->counting.begin(options, failure, sizeof failure)) {
         const Locked locked;

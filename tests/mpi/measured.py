@@ -92,12 +92,16 @@ def compile_program(name: str, folder: Path, flags: Sequence[str] = (), mpi: str
     return program
 
 
+def preloaded(library: Path | str) -> str:
+    """Return LD_PRELOAD with a library, after that of a sanitizer (docs/design/sanitizers.md)."""
+    return ":".join([*map(str, native_folders()[0].glob("sanitizer.so")), str(library)])
+
+
 def launch(command: Sequence[str], ranks: int, folder: Path, environment: dict[str, str], mpi: str = "") -> Run:
     """Run a command with these variables (for the ranks, not for mpirun) and the folder as its last argument."""
     mpirun = shutil.which(f"mpirun{mpi}")
     assert mpirun is not None
-    sanitizer = native_folders()[0].glob("sanitizer.so")  # docs/design/sanitizers.md
-    preload = ":".join([*map(str, sanitizer), environment.get("LD_PRELOAD", "")])
+    preload = preloaded(environment.get("LD_PRELOAD", ""))
     variables = [f"{name}={value}" for name, value in {**environment, "LD_PRELOAD": preload}.items()]
     result = subprocess.run(
         [mpirun, "-n", str(ranks), "env", *variables, *command, str(folder)],

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from measured import LAUNCH, MPICH, PROGRAMS, compile_program
+from measured import LAUNCH, MPICH, PROGRAMS, compile_program, preloaded
 from quipu.agent.archive.metadata import RunMetadata
 from quipu.agent.archive.run import RunArchive
 from quipu.agent.installation import native_file
@@ -49,7 +49,7 @@ def mpirun(
 
 def measured(script: str, folder: Path, library: Path) -> list[str]:
     """A shell that each rank runs: MEASURED stands for the variables that make it measured."""
-    variables = f"LD_PRELOAD={library} QUIPU_MPI_REDUCE=1 QUIPU_DIR={folder}"
+    variables = f"LD_PRELOAD={preloaded(library)} QUIPU_MPI_REDUCE=1 QUIPU_DIR={folder}"
     return ["bash", "-c", script.replace("MEASURED", f"exec env {variables}")]
 
 
@@ -90,7 +90,7 @@ def test_the_error_handler_is_called_as_often_as_without_us(
 ) -> None:
     program = compile_program("refused", tmp_path, mpi=mpi)
     plain = mpirun(1, [program], {}, mpi)
-    under = mpirun(1, ["env", f"LD_PRELOAD={libraries(mpi)}", f"QUIPU_DIR={tmp_path}", program], {}, mpi)
+    under = mpirun(1, ["env", f"LD_PRELOAD={preloaded(libraries(mpi))}", f"QUIPU_DIR={tmp_path}", program], {}, mpi)
     assert (under.returncode, under.stdout) == (plain.returncode, plain.stdout)
     assert "rank 1 1\n" in plain.stdout
 

@@ -17,6 +17,7 @@ EXAMPLES = {
     "paths": ("folded.cpp", ["9"], {}),
     "forks": ("forks.c", ["50"], {}),
     "threads": ("threads.cpp", ["4"], {}),
+    "samples": ("threads.cpp", ["4"], {"QUIPU_SAMPLE": "1000", "QUIPU_COUNTERS": "page_faults=1:2"}),
     "shim": ("loops.c", ["5"], {"OMPI_COMM_WORLD_LOCAL_RANK": "1"}),
 }
 

@@ -93,8 +93,8 @@ def test_a_child_of_a_program_that_closed_all_descriptors_counts_its_own(worksho
     assert child.problems == parent.problems == ()
 
 
-@pytest.mark.parametrize("way", ["jump", "exit", "fork", "overflow"])
-def test_handlers_that_do_not_return_to_what_they_interrupted(workshop, way: str) -> None:
+@pytest.mark.parametrize("way", ["return", "jump", "exit", "fork", "overflow"])
+def test_handlers_that_return_or_not_to_what_they_interrupted(workshop, way: str) -> None:
     program = workshop.build("left_by_handlers.c", "-O1", "--quipu-all")
     done, profiles = profiles_of(raw_folder(workshop), program, way, "40" if way == "fork" else "300")
     assert (done.returncode, done.stderr) == (0, "")
@@ -327,7 +327,7 @@ def test_an_allocator_that_is_measured_itself(workshop, tmp_path: Path, without_
 @pytest.mark.parametrize("level", ["-O0", "-O2"])
 def test_a_signal_at_each_instruction_of_a_visit(workshop, level: str) -> None:
     """Also where enter and exit are code that the pass put into the function."""
-    windows = 400
+    windows = 1200 if "QUIPU_HOME" in os.environ else 400  # more instructions if a sanitizer is in the runtime
     program = workshop.build("stepped.c", level, "--quipu-all")
     done, profiles = profiles_of(raw_folder(workshop), program, "each", str(windows), "1")
     assert done.returncode == 0

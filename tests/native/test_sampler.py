@@ -8,11 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import Measured, Workshop
+from .conftest import PROGRAMS, Measured, Workshop
 from .sampled_programs import GUESTS, built
 
 COUNTED = "page_faults=1:2"
 """PERF_COUNT_SW_PAGE_FAULTS of linux/perf_event.h."""
+
+
+@pytest.fixture(scope="module")
+def without_events(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Start a program that may not open perf events: POSIX timers take the samples."""
+    program = tmp_path_factory.mktemp("forbidden") / "without_events"
+    subprocess.run(["clang-19", "-O1", PROGRAMS / "without_events.c", "-o", program], check=True)
+    return program
 
 
 def samples_of(run: Measured) -> int:
@@ -28,7 +36,8 @@ def check(run: Measured, milliseconds: float) -> None:
     assert run.profile.attributes["samples_lost"] == "0"
     assert "sampling_problem" not in run.profile.attributes
     assert milliseconds_of(run) >= milliseconds
-    assert samples_of(run) >= 0.15 * milliseconds  # a POSIX timer may go at 250 per second
+    events = run.profile.attributes["sampled_by"] == "perf"
+    assert samples_of(run) >= (0.15 * milliseconds if events else 1)  # a POSIX timer goes with the kernel's tick
 
 
 def test_samples_and_counters_go_to_the_call_path_that_runs(workshop: Workshop, tmp_path: Path) -> None:
@@ -104,20 +113,47 @@ def test_programs_do_not_notice(workshop: Workshop, tmp_path: Path, guest: str) 
         check(run, milliseconds)
 
 
-def test_children_of_fork_are_sampled_for_themselves(workshop: Workshop, tmp_path: Path) -> None:
-    body = """__attribute__((noinline)) void of_child(void) { work(0.1); }
-    int main(void) {
-        work(0.1);
-        if (fork() == 0) {
-            of_child();
-            return 0;
-        }
-        wait(0);
-        work(0.1);
+@pytest.mark.parametrize("guest", GUESTS)
+def test_programs_do_not_notice_timers(workshop: Workshop, tmp_path: Path, without_events: Path, guest: str) -> None:
+    body, milliseconds = GUESTS[guest]
+    run = workshop.run(without_events, str(built(workshop, tmp_path, body)), QUIPU_SAMPLE="1000")
+    assert run.profile.attributes["sampled_by"] == "timer"
+    if milliseconds is not None:
+        check(run, milliseconds)
+
+
+def test_counters_that_are_forbidden_are_named(workshop: Workshop, tmp_path: Path, without_events: Path) -> None:
+    program = built(workshop, tmp_path, "int main(void) { work(0.05); return 0; }")
+    run = workshop.run(without_events, str(program), QUIPU_SAMPLE="1000", QUIPU_COUNTERS=COUNTED)
+    assert "page_faults cannot be counted" in run.profile.attributes["sampling_problem"]
+    assert run.tree["main", "work"]["task_clock"] >= 0.04e9
+    assert run.stderr.count("\n") == 1
+
+
+OF_CHILDREN = """__attribute__((noinline)) void of_child(void) { work(0.1); }
+int main(void) {
+    work(0.1);
+    if (fork() == 0) {
+        of_child();
         return 0;
     }
-    """
-    runs = workshop.run_all(built(workshop, tmp_path, body), QUIPU_SAMPLE="1000", QUIPU_COUNTERS=COUNTED)
+    wait(0);
+    work(0.1);
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("timers", [False, True], ids=["events", "timers"])
+def test_children_of_fork_are_sampled_for_themselves(
+    workshop: Workshop, tmp_path: Path, without_events: Path, timers: bool
+) -> None:
+    program = built(workshop, tmp_path, OF_CHILDREN)
+    if timers:
+        runs = workshop.run_all(without_events, str(program), QUIPU_SAMPLE="1000")
+        assert {run.profile.attributes["sampled_by"] for run in runs} == {"timer"}
+    else:
+        runs = workshop.run_all(program, QUIPU_SAMPLE="1000", QUIPU_COUNTERS=COUNTED)
     parent, child = sorted(runs, key=milliseconds_of, reverse=True)
     check(parent, 200)
     check(child, 99)

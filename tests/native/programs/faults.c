@@ -40,6 +40,17 @@
     F(realpath, NULL, char *, (const char *path, char *whole), (path, whole))                                          \
     F(getrlimit, -1, int, (int what, void *limit), (what, limit))                                                      \
     F(getrusage, -1, int, (int whose, void *use), (whose, use))                                                        \
+    F(ioctl, -1, int, (int fd, unsigned long what, void *argument), (fd, what, argument))                              \
+    F(syscall, -1, long, (long which, long a, long b, long c, long d, long e, long f), (which, a, b, c, d, e, f))      \
+    F(timer_create, -1, int, (int clock, void *event, void *timer), (clock, event, timer))                             \
+    F(timer_settime, -1, int, (void *timer, int flags, const void *to, void *old), (timer, flags, to, old))            \
+    F(dlopen, NULL, void *, (const char *path, int how), (path, how))                                                  \
+    F(pthread_attr_getstacksize, EINVAL, int, (const void *attributes, size_t *size), (attributes, size))              \
+    F(__getdelim, -1, ssize_t, (char **line, size_t *size, int end, void *file), (line, size, end, file))              \
+    F(symlink, -1, int, (const char *target, const char *path), (target, path))                                        \
+    F(lstat, -1, int, (const char *path, void *status), (path, status))                                                \
+    F(access, -1, int, (const char *path, int how), (path, how))                                                       \
+    F(strdup, NULL, char *, (const char *text), (text))                                                                \
     F(sigaltstack, -1, int, (const void *stack, void *old), (stack, old))                                              \
     F(sched_getaffinity, -1, int, (int pid, size_t size, void *set), (pid, size, set))                                 \
     F(pthread_key_create, EAGAIN, int, (void *key, void (*end)(void *)), (key, end))                                   \

@@ -1,5 +1,5 @@
-// A time limit ends what is going on, again and again: its handler jumps out, forks, or ends the process, wherever the
-// program is. Meanwhile another thread goes on.
+// A time limit ends what is going on, again and again: its handler returns, jumps out, forks, or ends the process,
+// wherever the program is. Meanwhile another thread goes on. Arguments: way, rounds, microseconds to the first alarm.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <setjmp.h>
@@ -35,6 +35,8 @@ static void handler(int number) {
     in_handler();
     if (number == SIGALRM && alarms < rounds)
         set_timer(50 + alarms % 100);
+    if (!strcmp(way, "return"))
+        return;
     if (!strcmp(way, "jump"))
         siglongjmp(place, 1);
     if (!strcmp(way, "exit"))
@@ -89,7 +91,7 @@ int main(int argc, char **argv) {
                 overflow(round * 7);
     } else {
         signal(SIGALRM, handler);
-        set_timer(50);
+        set_timer(argc > 3 ? atol(argv[3]) : 50);
         for (volatile int depth = 0; alarms < rounds; depth = (depth + 1) % 60)
             if (!sigsetjmp(place, 1))
                 walk(depth);
