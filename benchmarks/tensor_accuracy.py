@@ -7,220 +7,163 @@ without the test set; sets without one (exafmm, kripke) are cross-validated in f
 
     make bench-tensor_accuracy ARGS="--data DIR --models quipu,histogram,trees --curves out"
 
-Prints a line per model, and as the last line one JSON object: `mlogq` {set: {model: value}}, `bytes` {set: {model:
-value}}, `fit_seconds` and `fit_cpu_seconds` {set: {model: value}}, `predict_us` {set: {model: value}} per row, and
-`covered`, the share of test rows in the 90 % intervals, `extrapolation` {cell: {quipu, best}} with the best of the
-other models at hand, `error_by_rows` {set: {rows: value}} of Quipu, and with --grids `error_by_grid` {set: {"cells" or
-"rank" and rows: {cells or rank: value}}}. --curves draws them as Figures 3 to 8 of the paper are. One thread.
+Prints a line per measurement, and as the last line one JSON object: `mlogq` {set: {model: value}}, `bytes` {set:
+{model: value}}, `fit_seconds` and `fit_cpu_seconds` {set: {model: value}}, `predict_us` {set: {model: value}} per row,
+of the processor, and `covered`, the share of test rows in the 90 % intervals; the same with `_all` for all rows of the
+training file, of Quipu and of the best other models with --rows; `extrapolation` {cell: {quipu, best}} with the best of
+the other models, `error_by_rows` {set: {rows: value}} of Quipu, with --grids `error_by_grid` {set: {"cells" or "rank"
+and rows: {cells or rank: value}}}, with --memory the peak of a fit to many rows. --curves draws them as Figures 3 to 8
+of the paper are. One thread a model. With --state a run that was interrupted goes on where it was.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import time
+import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow.parquet as pq
-from numpy.typing import NDArray
-from quipu.modeling.tensor import TensorModel
-from quipu.modeling.tensor.columns import ColumnModel
-from quipu.modeling.tensor.storage import stored
-from tensor_peers import PEERS, Peer, available, peer
-from threadpoolctl import threadpool_limits
+from tensor_peers import PEERS, available
+from tensor_pieces import Piece, measured
+from tensor_sets import EXTRAPOLATIONS, FOLDS, SETS
 
-Array = NDArray[np.float64]
-TEST_ROWS, REPEATED = 12_000, 5
-"""Rows that the time of predictions is measured with, and how often: the least counts."""
 CELLS, CURVE_RANKS, GRID_ROWS = (4, 8, 16, 32, 64), (1, 2, 4, 8, 16), (1024, 8192)
 """Grids, ranks and training rows of the curves over them."""
+GRID_RANK, GRID_CELLS = 8, 32
+CURVE_ROWS = (256, 1024, 4096, 16384, 65536)
+DIGITS = {"mlogq": 4, "bytes": 0, "fit_seconds": 2, "fit_cpu_seconds": 2, "predict_us": 2, "covered": 3}
+Results = dict[Piece, dict[str, Any]]
 
 
-@dataclass(frozen=True)
-class Set:
-    """A data set: the columns that are parameters, those without an order, the target."""
-
-    columns: tuple[str, ...]
-    categorical: tuple[str, ...] = ()
-    target: str = "time_s"
-    tested: bool = True
+def folds_of(name: str, most: int) -> range:
+    """Return the parts of a set that are held out, one for a set with a test file."""
+    return range(1 if SETS[name].tested else min(most, FOLDS))
 
 
-SETS = {
-    "geqrf": Set(("m", "n")),
-    "gemm": Set(("m", "n", "k")),
-    "bcast": Set(("msgsize", "ppn", "nnodes")),
-    "exafmm": Set(("ppn", "tpp", "nbodies", "ncrit", "level", "order"), tested=False),
-    "amg": Set(
-        ("nx", "ny", "nz", "coarsen_type", "relax_type", "interp_type", "tpp", "ppn"),
-        ("coarsen_type", "relax_type", "interp_type"),
-    ),
-    "kripke": Set(
-        ("ppn", "tpp", "layout", "dset", "gset", "groups", "quad", "legendre", "solver"),
-        ("layout", "solver"),
-        "time_sweepsubdomain_s",
-        tested=False,
-    ),
-}
-# The extrapolations of Figure 8: set, columns that are cut, largest values in training, test range.
-EXTRAPOLATIONS = {
-    "gemm m": ("gemm", ("m",), (2048, 1024, 512, 256), (2048, 4096)),
-    "gemm m,n,k": ("gemm", ("m", "n", "k"), (2048, 1024, 512, 256), (2048, 4096)),
-    "bcast nodes": ("bcast", ("nnodes",), (64, 32, 16, 8), (128, 128)),
-    "bcast message": ("bcast", ("msgsize",), (2**25, 2**23, 2**21, 2**19), (2**25, 2**26)),
-}
+def best_others(found: Results, name: str, rows: int, count: int) -> list[str]:
+    """Return the models with the least error, the best first."""
+    errors: dict[str, list[float]] = {}
+    for piece, result in found.items():
+        if (piece.what, piece.name, piece.rows) == ("accuracy", name, rows) and piece.model != "quipu":
+            errors.setdefault(piece.model, []).append(result["mlogq"])
+    return sorted(errors, key=lambda model: float(np.mean(errors[model])))[:count]
 
 
-def read(folder: Path, name: str, part: str) -> tuple[Array, Array]:
-    """Return the rows and times of a part, train or test, of a set."""
-    path = folder / f"{name}_{part}.parquet"
-    table = pq.read_table(path)
-    one = SETS[name]
-    x = np.column_stack([table[column].to_numpy().astype(float) for column in one.columns])
-    target = one.target if one.target in table.column_names else "time_s"
-    return x, table[target].to_numpy().astype(float)
-
-
-def mlogq(predicted: Array, measured: Array) -> float:
-    return float(np.abs(np.log(predicted / measured)).mean())
-
-
-def parts(folder: Path, name: str, rows: int | None) -> list[tuple[Array, Array, Array, Array]]:
-    """Return training and test rows: those of the test file, or of four parts; `rows` of them train."""
-    x, y = read(folder, name, "train")
-    if SETS[name].tested:
-        return [(x[:rows], y[:rows], *read(folder, name, "test"))]
-    fold = np.arange(len(x)) % 4
-    result = []
-    for part in range(4):
-        train, test = np.flatnonzero(fold != part)[:rows], np.flatnonzero(fold == part)
-        result.append((x[train], y[train], x[test], y[test]))
+def averages(found: Results, sets: Sequence[str], models: Sequence[str], rows: int, folds: int) -> dict[str, Any]:
+    """Return quantities by set and model, over the parts: means, of sizes the largest, of predictions the fastest."""
+    result: dict[str, Any] = {}
+    for name in sets:
+        for model in models:
+            pieces = [Piece("accuracy", name, model, rows, fold) for fold in folds_of(name, folds)]
+            parts = [found[piece] for piece in pieces if piece in found]
+            for quantity, digits in DIGITS.items():
+                values = [one[quantity] for one in parts if quantity in one]
+                if len(values) == len(pieces):
+                    joined = {"bytes": np.max, "predict_us": np.min}.get(quantity, np.mean)(values)
+                    result.setdefault(quantity, {}).setdefault(name, {})[model] = round(float(joined), digits)
     return result
 
 
-def fit_quipu(name: str, x: Array, y: Array, budget: float) -> tuple[TensorModel, int]:
-    """Return a model and the bytes of its two files."""
-    one = SETS[name]
-    categorical = [one.columns.index(column) for column in one.categorical]
-    model = TensorModel(categorical=categorical, time_budget=budget).fit(x, y)
-    document, content = stored(ColumnModel(one.columns, {}, one.target, model))
-    return model, len(json.dumps(document).encode()) + len(content)
-
-
-class Results:
-    """What was measured, by quantity, set and model."""
-
-    def __init__(self) -> None:
-        self.values: dict[str, dict[str, dict[str, Any]]] = {}
-
-    def add(self, quantity: str, name: str, model: str, value: float, digits: int = 4) -> None:
-        self.values.setdefault(quantity, {}).setdefault(name, {})[model] = round(value, digits)
-
-
-def accuracy(
-    folder: Path, name: str, models: Sequence[str], rows: int | None, folds: int, budget: float, results: Results
-) -> None:
-    """Measure all models on one set."""
-    data = parts(folder, name, rows)[:folds]
-    for model in models:
-        errors, seconds, processor, sizes, micro, covered = [], [], [], [], [], []
-        for x, y, x_test, y_test in data:
-            started, worked = time.perf_counter(), time.process_time()
-            fitted: TensorModel | Peer
-            if model == "quipu":
-                fitted, size = fit_quipu(name, x, y, budget)
-            else:
-                one = SETS[name]
-                fitted, size = peer(model, x, y, [one.columns.index(column) for column in one.categorical])
-            seconds.append(time.perf_counter() - started)
-            processor.append(time.process_time() - worked)
-            shown = np.tile(x_test, (TEST_ROWS // len(x_test) + 1, 1))[:TEST_ROWS]
-            for _ in range(REPEATED):
-                begun = time.perf_counter()
-                fitted.predict(shown)
-                micro.append((time.perf_counter() - begun) / len(shown) * 1e6)
-            errors.append(mlogq(fitted.predict(x_test), y_test))
-            sizes.append(size)
-            if isinstance(fitted, TensorModel):
-                _, low, high = fitted.predict_interval(x_test)
-                covered.append(float(np.mean((y_test >= low) & (y_test <= high))))
-        results.add("mlogq", name, model, float(np.mean(errors)))
-        results.add("bytes", name, model, float(np.max(sizes)), 0)
-        results.add("fit_seconds", name, model, float(np.mean(seconds)), 2)
-        results.add("fit_cpu_seconds", name, model, float(np.mean(processor)), 2)
-        results.add("predict_us", name, model, float(np.min(micro)), 2)
-        if covered:
-            results.add("covered", name, model, float(np.mean(covered)), 3)
-        print(
-            f"{name:8} {model:12} MLogQ {np.mean(errors):.4f}, {np.max(sizes):.0f} bytes, fit {np.mean(seconds):.1f} s "
-            f"({np.mean(processor):.1f} s of the processor), {np.min(micro):.2f} us a row",
-            flush=True,
-        )
-
-
-def extrapolation(folder: Path, models: Sequence[str]) -> dict[str, dict[str, float | str]]:
+def extrapolated(found: Results) -> dict[str, dict[str, float | str]]:
     """Return the errors beyond the training range, by cell: of Quipu, and of the best other model."""
     result: dict[str, dict[str, float | str]] = {}
-    for label, (name, columns, limits, (low, high)) in EXTRAPOLATIONS.items():
-        x, y = read(folder, name, "train")
-        numbers = [SETS[name].columns.index(column) for column in columns]
-        test = ((x[:, numbers] >= low) & (x[:, numbers] <= high)).all(axis=1)
-        for limit in limits:
-            train = np.flatnonzero((x[:, numbers] <= limit).all(axis=1))[:4096]
-            errors = {}
-            for model in models:
-                if model == "quipu":
-                    fitted: Any = TensorModel(time_budget=3.0).fit(x[train], y[train])
-                else:
-                    fitted, _ = peer(model, x[train], y[train], [])
-                with np.errstate(over="ignore"):
-                    errors[model] = mlogq(np.clip(fitted.predict(x[test]), 1e-300, 1e300), y[test])
-            cell: dict[str, float | str] = {"quipu": round(errors.pop("quipu"), 3)}
-            if errors:
-                best = min(errors, key=lambda one: errors[one])
-                cell |= {"best": round(errors[best], 3), "best_model": best}
+    cells: dict[str, dict[str, float]] = {}
+    for piece, one in found.items():
+        if piece.what == "extrapolation":
+            cells.setdefault(f"{piece.name} {piece.place}", {})[piece.model] = one["mlogq"]
+    for label, _, limit in cells_of_figure_8():
+        errors = dict(cells.get(f"{label} {limit}", {}))
+        cell: dict[str, float | str] = {"quipu": round(errors.pop("quipu"), 3)} if "quipu" in errors else {}
+        if errors:
+            best = min(errors, key=lambda one: errors[one])
+            cell |= {"best": round(errors[best], 3), "best_model": best}
+        if cell:
             result[f"{label} {limit}"] = cell
-            print(f"extrapolation {label} from {limit}: {cell}", flush=True)
     return result
 
 
-def by_rows(folder: Path, name: str, largest: int, budget: float) -> dict[str, float]:
-    """Return the error of Quipu for growing numbers of rows."""
+def cells_of_figure_8() -> list[tuple[str, str, int]]:
+    """Return the cells: label, set, largest value in training."""
+    return [(label, name, limit) for label, (name, _, limits, _) in EXTRAPOLATIONS.items() for limit in limits]
+
+
+def growth_pieces(name: str, largest: int) -> list[Piece]:
+    """Return the measurements of the curve over training rows."""
+    return [Piece("accuracy", name, "quipu", rows) for rows in CURVE_ROWS if rows <= largest]
+
+
+def grid_pieces(name: str) -> dict[str, list[Piece]]:
+    """Return the measurements by cells at one rank, and by ranks at one grid, by label of the curve."""
     result = {}
-    sizes = [rows for rows in (256, 1024, 4096, 16384, 65536) if rows <= largest]
-    for rows in sizes:
-        x, y, x_test, y_test = parts(folder, name, rows)[0]
-        model, _ = fit_quipu(name, x, y, budget)
-        result[str(len(x))] = round(mlogq(model.predict(x_test), y_test), 4)
-    print(f"{name}: error by rows {result}", flush=True)
+    for rows in GRID_ROWS:
+        cells = [Piece("grid", name, rows=rows, place=f"{size} {GRID_RANK}") for size in CELLS]
+        ranks = [Piece("grid", name, rows=rows, place=f"{GRID_CELLS} {rank}") for rank in CURVE_RANKS]
+        result |= {f"cells, {rows} rows": cells, f"rank, {rows} rows": ranks}
     return result
 
 
-def by_grid(folder: Path, name: str, rows: Sequence[int]) -> dict[str, dict[str, float]]:
-    """Return errors by cells of each mode at rank 8, for each number of rows, and by rank at 32 cells."""
-    one = SETS[name]
-    result: dict[str, dict[str, float]] = {}
-    for count in rows:
-        x, y, x_test, y_test = parts(folder, name, count)[0]
-        fixed: dict[str, Any] = {"smoothness": 1e-6, "ridge": 1e-4, "derive": False, "extrapolation": "hold"}
-        fixed["categorical"] = [one.columns.index(column) for column in one.categorical]
-        for label, cells, ranks in ((f"cells, {count} rows", CELLS, (8,)), (f"rank, {count} rows", (32,), CURVE_RANKS)):
-            for size, rank in product(cells, ranks):
-                knots = [
-                    np.geomspace(column.min(), column.max(), size + 1).tolist()
-                    if number not in fixed["categorical"] and column.min() > 0 and len(np.unique(column)) > size
-                    else None
-                    for number, column in enumerate(x.T)
-                ]
-                model = TensorModel(knots=knots, rank=rank, time_budget=0.01, **fixed).fit(x, y)
-                error = round(mlogq(model.predict(x_test), y_test), 4)
-                result.setdefault(label, {})[str(size if len(cells) > 1 else rank)] = error
-    print(f"{name}: error by cells and rank {result}", flush=True)
+def run(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Measure everything that is asked for and return it as the last line has it."""
+    sets = arguments.sets.split(",")
+    models = [model for model in arguments.models.split(",") if model == "quipu" or available(model)]
+    if missing := [model for model in arguments.models.split(",") if model not in models]:
+        print(f"left out, since their packages are not installed: {', '.join(missing)}", file=sys.stderr)
+    rest = (arguments.data, arguments.budget, arguments.workers, arguments.state)
+    found = measured(
+        [
+            Piece("accuracy", name, model, arguments.rows, fold)
+            for name in sets
+            for fold in folds_of(name, arguments.folds)
+            for model in models
+        ],
+        *rest,
+    )
+    result = averages(found, sets, models, arguments.rows, arguments.folds)
+    if arguments.all_rows:
+        chosen = {name: best_others(found, name, arguments.rows, arguments.all_rows) for name in sets}
+        chosen |= {name: ["quipu", *chosen[name]] for name in sets if "quipu" in models}
+        all_pieces = [
+            Piece("accuracy", name, model, 0, fold)
+            for name in sets
+            for fold in folds_of(name, arguments.all_folds)
+            for model in chosen[name]
+        ]
+        found = measured(all_pieces, *rest)
+        whole = averages(found, sets, models, 0, arguments.all_folds)
+        result |= {f"{quantity}_all": values for quantity, values in whole.items()}
+    if arguments.growth and "quipu" in models:
+        curves = {name: growth_pieces(name, arguments.growth) for name in sets}
+        found = measured([piece for pieces in curves.values() for piece in pieces], *rest)
+        result["error_by_rows"] = {
+            name: {str(int(found[piece]["rows"])): round(found[piece]["mlogq"], 4) for piece in pieces}
+            for name, pieces in curves.items()
+        }
+    if arguments.grids:
+        grids = {name: grid_pieces(name) for name in sets}
+        found = measured([one for curves in grids.values() for pieces in curves.values() for one in pieces], *rest)
+        result["error_by_grid"] = {
+            name: {
+                label: {
+                    piece.place.split()[label.startswith("rank")]: round(found[piece]["mlogq"], 4) for piece in pieces
+                }
+                for label, pieces in curves.items()
+            }
+            for name, curves in grids.items()
+        }
+    if not arguments.no_extrapolation:
+        cells = [
+            Piece("extrapolation", label, model, place=str(limit))
+            for label, name, limit in cells_of_figure_8()
+            if name in sets
+            for model in models
+        ]
+        result["extrapolation"] = extrapolated(measured(cells, *rest))
+    if arguments.memory:
+        piece = Piece("memory", "synthetic", rows=arguments.memory)
+        result["memory"] = {"rows": arguments.memory, **measured([piece], *rest)[piece]}
     return result
 
 
@@ -232,36 +175,24 @@ def main() -> None:
         "--models", default="quipu," + ",".join(PEERS), help="models, with commas; missing are left out"
     )
     parser.add_argument("--rows", type=int, default=8192, help="training rows; 0: all")
-    parser.add_argument("--folds", type=int, default=4, help="parts of the sets without a test file that are used")
+    parser.add_argument("--folds", type=int, default=FOLDS, help="parts of the sets without a test file that are used")
+    parser.add_argument("--all-rows", type=int, default=0, help="so many of the best other models on all rows, too")
+    parser.add_argument("--all-folds", type=int, default=1, help="as --folds, with all rows")
     parser.add_argument("--budget", type=float, default=7.0, help="time_budget of Quipu")
     parser.add_argument("--growth", type=int, default=16384, help="most rows of the curve over rows; 0: no curve")
     parser.add_argument("--grids", action="store_true", help="errors by cells and by rank, too")
     parser.add_argument("--no-extrapolation", action="store_true")
+    parser.add_argument("--memory", type=int, default=0, help="fit to so many synthetic rows in 8 GiB, too")
+    parser.add_argument("--workers", type=int, default=1, help="measurements at a time")
+    parser.add_argument("--state", type=Path, help="file of finished measurements, of the same code: not done again")
     parser.add_argument("--curves", type=Path, help="folder for curves as PNG (needs matplotlib)")
     arguments = parser.parse_args()
-    threadpool_limits(1)
-    models = [model for model in arguments.models.split(",") if model == "quipu" or available(model)]
-    results = Results()
-    growth: dict[str, dict[str, float]] = {}
-    grids: dict[str, Any] = {}
-    for name in arguments.sets.split(","):
-        accuracy(arguments.data, name, models, arguments.rows or None, arguments.folds, arguments.budget, results)
-        if arguments.growth:
-            growth[name] = by_rows(arguments.data, name, arguments.growth, arguments.budget)
-        if arguments.grids:
-            grids[name] = by_grid(arguments.data, name, GRID_ROWS)
-    printed: dict[str, Any] = dict(results.values)
-    if not arguments.no_extrapolation:
-        printed["extrapolation"] = extrapolation(arguments.data, models)
-    if growth:
-        printed["error_by_rows"] = growth
-    if grids:
-        printed["error_by_grid"] = grids
+    result = run(arguments)
     if arguments.curves:
         from tensor_curves import draw
 
-        draw(printed, arguments.curves)
-    print(json.dumps(printed))
+        draw(result, arguments.curves)
+    print(json.dumps(result))
 
 
 if __name__ == "__main__":

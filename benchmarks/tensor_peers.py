@@ -23,7 +23,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
 
 Array = NDArray[np.float64]
-GAUSSIAN_ROWS = 2000
+KERNEL_ROWS, GAUSSIAN_ROWS = 1000, 4096
+"""Rows that the length scales of a Gaussian process are fitted with, and rows that it is then conditioned on."""
 MOST_CUBIC = 16
 """Inputs with which the ridge has terms of the third degree."""
 
@@ -54,9 +55,18 @@ def _mars() -> Any:
     return Earth(max_degree=2)
 
 
-def _gaussian(width: int) -> Any:
-    kernel = ConstantKernel() * Matern(np.ones(width), nu=2.5) + WhiteKernel(1e-2)
-    return GaussianProcessRegressor(kernel, normalize_y=True, random_state=0)
+class _Gaussian:
+    def __init__(self, width: int) -> None:
+        kernel = ConstantKernel() * Matern(np.ones(width), nu=2.5) + WhiteKernel(1e-2)
+        self.model = GaussianProcessRegressor(kernel, normalize_y=True, random_state=0)
+
+    def fit(self, x: Array, y: Array) -> None:
+        self.model.fit(x[:KERNEL_ROWS], y[:KERNEL_ROWS])
+        self.model = GaussianProcessRegressor(self.model.kernel_, normalize_y=True, optimizer=None)
+        self.model.fit(x[:GAUSSIAN_ROWS], y[:GAUSSIAN_ROWS])
+
+    def predict(self, x: Array) -> Array:
+        return np.asarray(self.model.predict(x))
 
 
 # By name: the package it needs, and how it is made for so many inputs.
@@ -79,7 +89,7 @@ PEERS: dict[str, tuple[str, Callable[[int], Any]]] = {
             hidden_layer_sizes=(256, 256), early_stopping=True, max_iter=400, n_iter_no_change=25, random_state=0
         ),
     ),
-    "gaussian": ("sklearn", _gaussian),
+    "gaussian": ("sklearn", _Gaussian),
     "mars": ("pyearth", lambda _: _mars()),
     "lightgbm": ("lightgbm", lambda _: _lightgbm()),
     "xgboost": ("xgboost", lambda _: _xgboost()),
@@ -103,9 +113,8 @@ class Peer:
         self._mean, self._spread = inputs.mean(axis=0), inputs.std(axis=0) + 1e-12
         logs = np.log(y)
         self._center, self._scale = logs.mean(), logs.std()
-        rows = slice(None, GAUSSIAN_ROWS) if name == "gaussian" else slice(None)
         self.model = PEERS[name][1](inputs.shape[1])
-        self.model.fit(((inputs - self._mean) / self._spread)[rows], ((logs - self._center) / self._scale)[rows])
+        self.model.fit((inputs - self._mean) / self._spread, (logs - self._center) / self._scale)
 
     def _raw(self, x: Array) -> Array:
         columns: list[Array] = []

@@ -24,6 +24,21 @@ def shown_by(listener: Listener) -> Iterator[None]:
         _listener.reset(token)
 
 
+@contextmanager
+def shares(what: str) -> Iterator[Callable[[float], None]]:
+    """Give a function that says which share of a work is done, in percent; steps within the work say nothing."""
+    listener = _listener.get()
+    if listener is None:
+        yield lambda share: None
+        return
+    token = _listener.set(None)
+    try:
+        yield lambda share: listener(f"{what}, percent", min(99, int(100.0 * share)), 100)
+    finally:
+        _listener.reset(token)
+        listener(f"{what}, percent", 100, 100)
+
+
 def steps(what: str, all_steps: Sequence[Step]) -> Iterator[Step]:
     """Yield steps, saying before each how many are done; the end is said however the work ends."""
     listener = _listener.get()

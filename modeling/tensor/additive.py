@@ -57,10 +57,11 @@ def choose_additive(
     x: FloatArray,
     target: FloatArray,
     folds: Sequence[tuple[IntArray, IntArray]],
+    penalties: Sequence[Penalty] = PENALTIES,
 ) -> tuple[Penalty, FloatArray]:
     """Return the penalty whose log-additive models predict the held-out rows best, and their residuals there."""
-    best, least = PENALTIES[0], np.empty(0)
-    for penalty in PENALTIES:
+    best, least = penalties[0], np.empty(0)
+    for penalty in penalties:
         residuals = []
         for train, test in folds:
             factors = additive_factors(modes, x[train], target[train], penalty)

@@ -19,6 +19,7 @@ from scipy.linalg import LinAlgError, solveh_banded
 from scipy.sparse import csr_array
 
 from ..experiment import FloatArray
+from ..progress import steps
 from .modes import Mode
 
 Single = NDArray[np.float32]
@@ -107,7 +108,7 @@ class Decomposition:
         plain = self.factors
         extrapolated, step, before, scale = False, 1, np.inf, np.inf
         self.loss = np.inf
-        for _ in range(sweeps):
+        for _ in steps("sweeps over the rows", range(sweeps)):
             values = rows.values(self.factors)
             after = _products_after(values)
             residual = np.abs(rows.target - (after[0] * values[0]).sum(axis=1))
@@ -140,7 +141,7 @@ class Decomposition:
         for number, mode in enumerate(modes):
             gram: FloatArray | float = 0.0
             right: FloatArray | float = 0.0
-            for begin in range(0, len(x), part):
+            for begin in steps(f"rows of mode {number + 1} of {len(modes)}", range(0, len(x), part)):
                 rows = Rows(modes, x[begin : begin + part], target[begin : begin + part])
                 others = np.ones((rows.count, self.rank), dtype=np.float32)
                 for other, basis in enumerate(rows.bases):

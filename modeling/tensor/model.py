@@ -11,8 +11,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..experiment import FloatArray
+from ..progress import steps
 from .additive import PENALTIES, additive_factors, choose_additive
 from .als import Decomposition, Penalty, Rows, Single, started
+from .folds import FINE_FOLDS, held_out_folds, independent
 from .intervals import spread_of
 from .modes import IntArray, Mode, modes_of
 from .positive import PositiveFactors, fit_positive
@@ -115,7 +117,8 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         held, residuals = self._choose(modes, x, target, rows, random)
         self._fit_factors(x, target, random)
         self.error_ = float(np.abs(residuals).mean() * self.scale_) if len(residuals) else float("nan")
-        self.spread_ = spread_of(self.modes_, x[held], residuals * self.scale_)
+        alone = independent(x[held], self.categorical)
+        self.spread_ = spread_of(self.modes_, x[held][alone], residuals[alone] * self.scale_)
         self.trend_ = choose_trend(self.extrapolation, self.modes_, x[rows], logs[rows], random)
         if self.loss == "mlogq2" and self.modes_:
             self.positive_ = fit_positive(self.modes_, x, logs, self.rank_, self.penalty_.ridge, random)
@@ -187,7 +190,7 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _logs(self, x: FloatArray) -> FloatArray:
         inside = self._clipped(x)
         result = np.empty(len(x))
-        for begin in range(0, len(x), CHUNK):
+        for begin in steps("predicted parts of the rows", range(0, len(x), CHUNK)):
             part = inside[begin : begin + CHUNK]
             result[begin : begin + CHUNK] = self._inside(part)
         moved = np.flatnonzero(np.any(inside != x, axis=1))
@@ -234,7 +237,7 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             self.penalty_, self.additive_ = PENALTIES[-1], True
             return rows[:0], np.empty(0)
         budget = Budget(RATE * self.time_budget * 0.8, limit)
-        folds = _folds(len(rows))
+        folds = held_out_folds(x[rows], self.categorical)
         if len(folds) * budget.cost(modes, rank, len(rows), SWEEPS) > budget.operations:
             folds = folds[:1]
         search = Search(x[rows], target[rows], folds, budget, random)
@@ -253,7 +256,11 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if len(rows) * sizes**2 <= ADDITIVE_WORK and not {"rank", "smoothness", "ridge"} & search.fixed:
             simple, others = choose_additive(modes, x[rows], target[rows], search.folds)
             if np.abs(others).mean() < np.abs(residuals).mean():
-                self.modes_, self.penalty_, self.additive_, residuals = modes, simple, True, others
+                self.modes_, self.penalty_, self.additive_ = modes, simple, True
+                # four parts would leave out a quarter of few rows, and show the errors of a worse model
+                fine = held_out_folds(x[rows], self.categorical, FINE_FOLDS)
+                _, residuals = choose_additive(modes, x[rows], target[rows], fine, (simple,))
+                held = rows[np.concatenate([test for _, test in fine])]
         return held, residuals
 
     def _fit_factors(self, x: FloatArray, target: FloatArray, random: np.random.Generator) -> None:
@@ -336,18 +343,6 @@ def _at(mode: Mode, factor: Single, x: FloatArray) -> Single:
             return np.asarray(factor[first + (right[:, 0] == 1.0)])
         values += right * (factor[first + 1] - values)
     return values
-
-
-def _folds(count: int) -> list[tuple[IntArray, IntArray]]:
-    """Return what trains and what is held out: a part of many rows, each row once of few."""
-    if count >= 4000:
-        held = min(count // 5, 2000)
-        return [(np.arange(held, count), np.arange(held))]
-    folds = 4
-    return [
-        (np.flatnonzero(np.arange(count) % folds != fold), np.flatnonzero(np.arange(count) % folds == fold))
-        for fold in range(folds)
-    ]
 
 
 def _check_times(times: FloatArray) -> None:

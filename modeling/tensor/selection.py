@@ -7,13 +7,14 @@ data and `random_state` give the same model on every machine.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 import numpy as np
 
 from ..experiment import FloatArray
+from ..progress import shares
 from .als import Decomposition, Penalty, Rows, Single, solve_mode, started
 from .modes import IntArray, Mode, derived_mode
 
@@ -97,12 +98,18 @@ class Search:
         self.x, self.target, self.folds, self.budget, self.random = x, target, folds, budget, random
         self.steps: list[Step] = []
         self.fixed: frozenset[str] = frozenset()
+        self._all = budget.operations
+        self._done: Callable[[float], None] = lambda share: None
         self._prepared: tuple[tuple[Mode, ...], list[tuple[Rows, Rows]]] | None = None
 
     def run(self, first: Candidate) -> Candidate:
         """Return the best candidate that the budget finds, starting from the first."""
+        with shares("choice of the model") as self._done:
+            return self._best(first)
+
+    def _best(self, first: Candidate) -> Candidate:
         best = self._fitted(first, SWEEPS)
-        self.budget.operations -= self._cost(best, SWEEPS)
+        self._spend(self._cost(best, SWEEPS))
         self._note("start", best, True)
         best = self._tune(self._refine(self._derive(best)))
         tuned = best
@@ -116,22 +123,20 @@ class Search:
                 break
         return best if best is tuned else self._tune(self._refine(best))
 
-    def fit_all(self, best: Candidate, rows: Rows, sweeps: int) -> Decomposition:
-        """Return the decomposition of all rows, from the factors of the first fold."""
-        result = Decomposition(list(best.fits[0].factors))
-        result.sweep(best.modes, rows, best.penalty, sweeps)
-        return result
-
     def _try(self, name: str, best: Candidate, changed: Candidate, sweeps: int, gain: float = GAIN) -> Candidate:
         """Return the better one of two candidates, of which the second is fitted first, or the first without budget."""
         cost = self._cost(changed, sweeps)
         if cost > self.budget.operations or changed.parameters > self.budget.parameters:
             return best
-        self.budget.operations -= cost
+        self._spend(cost)
         fitted = self._fitted(changed, sweeps)
         better = fitted.error < best.error * (1.0 - gain)
         self._note(name, fitted, better)
         return fitted if better else best
+
+    def _spend(self, cost: float) -> None:
+        self.budget.operations -= cost
+        self._done(1.0 - self.budget.operations / self._all)
 
     def _fitted(self, candidate: Candidate, sweeps: int) -> Candidate:
         fits, residuals = [], []

@@ -16,6 +16,7 @@ from typing import Literal
 import numpy as np
 
 from ..experiment import FloatArray
+from ..progress import steps
 from .additive import additive_factors
 from .als import Penalty, Rows, huber_roots, huber_scale
 from .modes import IntArray, Mode, modes_of
@@ -25,10 +26,8 @@ Form = Literal["hold", "damped", "linear", "powers"]
 FORMS: tuple[Form, ...] = ("hold", "damped", "linear", "powers")
 OUTER = (0.25, 0.35, 0.5)
 """Outer shares of the range of a parameter that its continuation is tried on, from near to far."""
-ENOUGH_VALUES = 6
-"""Fewer measured values of a parameter hardly show curvature: no growth without bound is concluded from them."""
-POWERS_FACTOR = 0.8
-"""Errors of a sum of powers count by this factor in the choice: it has a reason in the program."""
+FACTORS: dict[Form, float] = {"hold": 1.0, "damped": 1.0, "linear": 0.9, "powers": 0.8}
+"""Errors count by these factors in the choice (docs/design/tensor.md): growth is likelier than none."""
 DAMPING = 0.5
 """Distance at which a damped slope has fallen to 1/e, as a share of the measured range."""
 BACKTEST_ROWS = 1500
@@ -103,7 +102,7 @@ def choose_trend(
     categorical = [mode.parameters[0] for mode in modes if mode.kind == "categorical"]
     forms: list[Form] = []
     errors, distances = [], []
-    for column in columns:
+    for column in steps("continuation of the parameters", columns):
         place = _place(x[:, column])
         edges = [place.max() - share * float(np.ptp(place)) for share in OUTER]
         distances.append(float(np.mean([np.mean(place[place > edge] - edge) for edge in edges])))
@@ -114,19 +113,16 @@ def choose_trend(
         parts = [(np.flatnonzero(place <= edge), np.flatnonzero(place > edge)) for edge in edges]
         tried = [_errors(column, columns, categorical, x, logs, *part, random) for part in parts]
         found = {name: float(np.mean([one[name] for one in tried])) for name in FORMS}
-        forms.append(_chosen(found, len(np.unique(place))))
+        forms.append(_chosen(found))
         errors.append(found[forms[-1]] if np.isfinite(found[forms[-1]]) else float(np.std(logs)))
     return _fitted(columns, tuple(forms), x, logs, np.array(errors), np.maximum(distances, 1e-9))
 
 
-def _chosen(errors: dict[Form, float], values: int) -> Form:
-    """Return the form for a parameter with so many measured values, by the errors of all forms."""
+def _chosen(errors: dict[Form, float]) -> Form:
+    """Return the form with the least error of a backtest; hold where nothing could be tried."""
     if not np.isfinite(errors["hold"]):
         return "hold"
-    factors: dict[Form, float] = {"hold": 1.0, "damped": 1.0}
-    if values >= ENOUGH_VALUES:
-        factors |= {"linear": 1.0, "powers": POWERS_FACTOR}
-    return min(factors, key=lambda name: errors[name] * factors[name])
+    return min(errors, key=lambda name: errors[name] * FACTORS[name])
 
 
 def _errors(

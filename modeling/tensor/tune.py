@@ -11,11 +11,14 @@ from ..design.space import FUNCTIONS, Constraint
 from ..documents import is_parameter
 from ..errors import ModelingError
 from ..experiment import FloatArray
+from ..progress import steps
 from .columns import ColumnModel, measured_values, parameter_number
 
 MOST_COMBINATIONS = 200_000
 """Combinations that are all looked at; of more, so many are drawn and the best improved one parameter at a time."""
 KEPT = 50
+CHECKED = 2000
+"""Combinations whose constraints are checked between two notes of progress."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,9 @@ def _improved(
 def _fastest(model: ColumnModel, points: FloatArray, predicates: Sequence[Constraint]) -> FloatArray:
     """Return the fastest points that fulfil all predicates, at most `KEPT`, the fastest first."""
     found: list[int] = []
-    for row in np.argsort(model.model.predict(points), kind="stable"):
+    order = np.argsort(model.model.predict(points), kind="stable")
+    parts = range(0, len(order), CHECKED)
+    for row in (row for begin in steps("configurations", parts) for row in order[begin : begin + CHECKED]):
         values = dict(zip(model.parameters, points[row].tolist(), strict=True))
         if all(predicate(values) for predicate in predicates):
             found.append(int(row))

@@ -50,6 +50,8 @@ def test_from_a_table_to_the_best_configuration(quipu_here: Quipu, table: Path, 
     assert {one["parameter"] for one in effects} == {"n", "ppn", "lay out"}
     for _ in range(2):
         assert quipu_here("tensor", "explain", "m.json", "-o", "e.html").code == 0
+    assert quipu_here("tensor", "explain", "m.json", "--plot", "e.png").code == 0
+    assert (tmp_path / "e.png").read_bytes().startswith(b"\x89PNG")
     page = (tmp_path / "e.html").read_text(encoding="utf-8")
     assert page.count("<svg") == 3
     assert "<b>lay out</b>" in page

@@ -1,0 +1,134 @@
+"""Tensor models: what is held out, how the continuation is chosen, progress, and archives that are no numbers."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from quipu.modeling.errors import FormatError
+from quipu.modeling.progress import shares, shown_by, steps
+from quipu.modeling.tensor import TensorModel
+from quipu.modeling.tensor.columns import fit_columns
+from quipu.modeling.tensor.folds import configurations, held_out_folds
+from quipu.modeling.tensor.modes import modes_of
+from quipu.modeling.tensor.storage import restored, stored
+from quipu.modeling.tensor.trend import choose_trend
+from quipu.modeling.tensor.tune import best_configurations
+
+Array = NDArray[np.float64]
+
+
+@pytest.mark.parametrize(("rows", "distinct"), [(400, 60), (6000, 900)])
+def test_repetitions_are_held_out_together(rows: int, distinct: int) -> None:
+    random = np.random.default_rng(0)
+    x = random.permutation(distinct)[random.integers(0, distinct, rows)][:, None] * np.ones(2)
+    folds = held_out_folds(x)
+    for train, test in folds:
+        assert len(train) + len(test) == rows
+        assert not set(x[train, 0]) & set(x[test, 0])
+        assert 0.1 * rows < len(test) < 0.5 * rows
+    if rows < 4000:
+        assert sorted(np.concatenate([test for _, test in folds])) == list(range(rows))
+
+
+@pytest.mark.parametrize("most", [0, 4])
+def test_a_configuration_with_most_rows_trains(most: int) -> None:
+    group = np.repeat([0, 1, 2, 3, 4], [6000 if one == most else 300 for one in range(5)])
+    x = np.concatenate([np.arange(5), group])[:, None].astype(float)
+    for train, test in held_out_folds(x):
+        assert most in x[train, 0]
+        assert 300 <= len(test) <= 1300
+
+
+def test_all_combinations_of_categories_are_held_out_by_rows() -> None:
+    x = np.array([[a, b] for _ in range(9) for a in (0.0, 1.0, 2.0) for b in (0.0, 1.0)])
+    for train, test in held_out_folds(x, [0, 1]):
+        assert len(np.unique(x[train], axis=0)) == 6
+        assert len(test)
+    for train, test in held_out_folds(x, [0]):
+        assert not {tuple(row) for row in x[train]} & {tuple(row) for row in x[test]}
+
+
+def test_few_configurations_are_held_out_by_rows() -> None:
+    x = np.repeat([[1.0], [2.0], [3.0]], 8, axis=0)
+    assert configurations(x).tolist() == [0] * 8 + [1] * 8 + [2] * 8
+    for train, _ in held_out_folds(x):
+        assert len(np.unique(x[train])) == 3
+
+
+def test_intervals_hold_new_configurations_after_repeated_ones() -> None:
+    random = np.random.default_rng(1)
+
+    def data(count: int, repetitions: int) -> tuple[Array, Array]:
+        x = np.exp(random.uniform(0, 6, (count, 2)))
+        times = x[:, 0] * (1 + x[:, 1]) * np.exp(0.2 * random.standard_normal(count))
+        x, times = np.repeat(x, repetitions, axis=0), np.repeat(times, repetitions)
+        return x, times * np.exp(0.01 * random.standard_normal(len(x)))
+
+    x, times = data(60, 5)
+    model = TensorModel(time_budget=0.2).fit(x, times)
+    x, times = data(600, 1)
+    inside = ~model.extrapolated(x).any(axis=1)
+    _, low, high = model.predict_interval(x[inside])
+    assert 0.8 <= np.mean((times[inside] >= low) & (times[inside] <= high)) <= 0.98
+
+
+@pytest.mark.parametrize("values", [4, 5, 9])
+def test_a_power_law_of_few_values_goes_on(values: int) -> None:
+    random = np.random.default_rng(values)
+    x = np.column_stack([2.0 ** random.integers(0, values, 300), random.uniform(1, 50, 300)])
+    logs = np.log(1e-3 * x[:, 0] ** 1.3 * (1 + x[:, 1])) + 0.02 * random.standard_normal(300)
+    trend = choose_trend("auto", modes_of(x), x, logs, random)
+    inside, far = np.array([[2.0 ** (values - 1), 20.0]]), np.array([[2.0 ** (values + 2), 20.0]])
+    assert trend.step(inside, far)[0] == pytest.approx(1.3 * 3 * np.log(2.0), abs=0.25)
+
+
+def test_what_levels_off_is_not_continued_as_a_power_law() -> None:
+    random = np.random.default_rng(0)
+    x = 2.0 ** random.integers(0, 10, (400, 1))
+    logs = np.log(10.0 / (1.0 + 8.0 / x[:, 0])) + 0.01 * random.standard_normal(400)
+    trend = choose_trend("auto", modes_of(x), x, logs, random)
+    assert abs(trend.step(np.array([[512.0]]), np.array([[8192.0]]))[0]) < 0.1
+
+
+def test_progress_of_fit_prediction_and_tuning() -> None:
+    said: list[tuple[str, int, int]] = []
+    random = np.random.default_rng(0)
+    x = random.integers(1, 40, (300, 2)).astype(float)
+    columns = {"n": x[:, 0], "m": x[:, 1], "time": x.prod(axis=1)}
+    with shown_by(lambda what, done, total: said.append((what, done, total))):
+        model, *_ = fit_columns(columns, "time", time_budget=0.1)
+        model.model.predict(np.tile(x, (20, 1)))
+        best_configurations(model, {}, {}, ["n > 2"])
+    kinds = {what for what, _, _ in said}
+    assert {"choice of the model, percent", "continuation of the parameters", "predicted parts of the rows"} <= kinds
+    assert "configurations" in kinds
+    for kind in kinds:
+        done = [(one, total) for what, one, total in said if what == kind]
+        assert done[-1][0] == done[-1][1]
+        assert all(0 <= one <= total for one, total in done)
+
+
+def test_steps_within_a_work_in_percent_are_silent() -> None:
+    said: list[tuple[str, int, int]] = []
+    with shown_by(lambda what, done, total: said.append((what, done, total))), shares("all") as done:
+        for share in steps("inner", (0.25, 2.0)):
+            done(share)
+    assert said == [("all, percent", 25, 100), ("all, percent", 99, 100), ("all, percent", 100, 100)]
+
+
+def test_an_archive_with_objects_is_refused() -> None:
+    x = np.arange(1.0, 31.0)
+    model, *_ = fit_columns({"n": x, "time": x * 2}, "time", time_budget=0.01)
+    document, content = stored(model)
+    with np.load(io.BytesIO(content)) as arrays:
+        named = {name: arrays[name] for name in arrays.files}
+    named["low"] = np.array([{"n": 1}], dtype=object)
+    file = io.BytesIO()
+    np.savez(file, **named)
+    document["sha256"] = hashlib.sha256(file.getvalue()).hexdigest()
+    with pytest.raises(FormatError, match=r"m\.json"):
+        restored(document, file.getvalue(), "m.json")
