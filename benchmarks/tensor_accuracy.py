@@ -97,7 +97,7 @@ def growth_pieces(name: str, largest: int) -> list[Piece]:
 
 def grid_pieces(name: str) -> dict[str, list[Piece]]:
     """Return the measurements by cells at one rank, and by ranks at one grid, by label of the curve."""
-    result = {}
+    result: dict[str, list[Piece]] = {}
     for rows in GRID_ROWS:
         cells = [Piece("grid", name, rows=rows, place=f"{size} {GRID_RANK}") for size in CELLS]
         ranks = [Piece("grid", name, rows=rows, place=f"{GRID_CELLS} {rank}") for rank in CURVE_RANKS]

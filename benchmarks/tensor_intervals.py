@@ -35,7 +35,7 @@ def _product(random: Random, count: int, noise: float) -> Data:
 
 
 def _grid(random: Random, count: int) -> Data:
-    x = 2.0 ** random.integers(0, 6, (count, 3))
+    x = np.exp2(random.integers(0, 6, (count, 3)).astype(float))
     return x, (x[:, 0] * x[:, 1] / x[:, 2] + 5) * np.exp(0.05 * random.standard_normal(count)), []
 
 

@@ -88,7 +88,7 @@ def test_a_power_law_of_few_values_goes_on(values: int) -> None:
 
 def test_what_levels_off_is_not_continued_as_a_power_law() -> None:
     random = np.random.default_rng(0)
-    x = 2.0 ** random.integers(0, 10, (400, 1))
+    x = np.exp2(random.integers(0, 10, (400, 1)).astype(float))
     logs = np.log(10.0 / (1.0 + 8.0 / x[:, 0])) + 0.01 * random.standard_normal(400)
     trend = choose_trend("auto", modes_of(x), x, logs, random)
     assert abs(trend.step(np.array([[512.0]]), np.array([[8192.0]]))[0]) < 0.1
