@@ -1,7 +1,7 @@
 """make screenshots: pictures of every part of a report, for docs/images.
 
 Simulates heat with up to 64 ranks, and the same program built without optimization as the earlier state; then takes a
-picture of each part of the report with headless Chromium, and of the terminal nothing: what it prints is in the texts.
+picture of each part of the report with headless Chromium.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ WORK = ROOT / "build" / "screenshots"
 IMAGES = ROOT / "docs" / "images"
 SCRIPTS = Path(sys.executable).parent
 RANKS, SIZES, STEPS = (1, 8, 27, 64), (16, 24, 32), "4 2"
-WIDTH = 1000
+WIDTH, MOST = 1000, 1000  # pixels; longer parts are cut
 TARGET = "p=1024,n=48"
 
 # Only one part is left, drawn; its height is the answer.
@@ -58,7 +58,7 @@ def take(report: str, part: str, image: Path, first: str = "") -> None:
     found = re.search(r'data-height="(\d+)"', chromium(page, "--dump-dom", f"--window-size={WIDTH},900"))
     if found is None:
         sys.exit(f"screenshots: {part} was not drawn")
-    chromium(page, f"--screenshot={image}", f"--window-size={WIDTH},{found[1]}")
+    chromium(page, f"--screenshot={image}", f"--window-size={WIDTH},{min(MOST, int(found[1]))}")
     print(f"wrote {image.relative_to(ROOT)}")
 
 
