@@ -8,9 +8,8 @@
 
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 
-enum { SLOTS = 2048, MOST = SLOTS / 2, REST = MOST };
+enum { SLOTS = 2048, MOST = SLOTS / 2 };
 
 struct exchanged {
     _Atomic uint64_t sent, messages, fetched, gets;
@@ -44,6 +43,8 @@ static struct slot *slot_of(struct slot *slots, uint32_t count, uint32_t rank) {
 }
 
 #ifdef SMPI_H
+#include <stdlib.h>
+
 enum { FIRST_SLOTS = 16 };
 
 static void grow(struct quipu_mpi_partners *table) {
@@ -123,7 +124,8 @@ void quipu_mpi_fetched_from(int partner, uint64_t bytes) {
     add(&with->gets, 1);
 }
 
-enum { TEXT = 8192, LONGEST = 5 * 24 };
+/* On the stack: MPI_Abort may be called in a signal handler, where memory cannot be asked for. */
+enum { TEXT = 2048, LONGEST = 5 * 24 };
 
 struct text {
     char bytes[TEXT];
@@ -158,19 +160,18 @@ static void write_entry(struct text *text, const char *name, struct exchanged *w
 
 void quipu_mpi_report_partners(void) {
     struct quipu_mpi_partners *table = own();
-    struct text *text = table == NULL ? NULL : malloc(sizeof *text);
-    if (text == NULL)
+    struct text text;
+    if (table == NULL)
         return;
-    text->length = 0;
-    text->number = 0;
+    text.length = 0;
+    text.number = 0;
     for (uint32_t i = 0; i < table->slots; i++) {
         const uint32_t taken = atomic_load_explicit(&table->slot[i].taken, memory_order_relaxed);
         char name[16];
         snprintf(name, sizeof name, "%u", taken - 1);
         if (taken != 0)
-            write_entry(text, name, &table->slot[i].with);
+            write_entry(&text, name, &table->slot[i].with);
     }
-    write_entry(text, "*", &table->rest);
-    write_out(text);
-    free(text);
+    write_entry(&text, "*", &table->rest);
+    write_out(&text);
 }
