@@ -54,13 +54,15 @@ class _Document:
     repetitions: Positive
 
 
-def measure_baseline(campaign: Campaign, repetitions: int, progress: Progress, builds: bool) -> Baseline:
-    """Run what of the baseline is not in the folder of the campaign yet, and return all of it.
+def measure_baseline(
+    campaign: Campaign, repetitions: int, progress: Progress, builds: bool, file: str = FILE
+) -> Baseline:
+    """Run what of the baseline is not in this file of the campaign's folder yet, and return all of it.
 
     builds: the program must be built without instrumentation first, if anything is missing. Raises MeasurementError
     if a run fails.
     """
-    path = campaign.directory / FILE
+    path = campaign.directory / file
     found = typed(read_json(path), _Document, path) if path.exists() else _Document({}, 0.0, repetitions)
     for point in campaign.points:
         name = configuration_name(campaign.values(point))

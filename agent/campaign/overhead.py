@@ -65,25 +65,32 @@ def start_and_end(runs: Sequence[StoredRun], plain: Times) -> float:
     return found / _ranks(runs[0]) if found > math.hypot(_gap(times), plain.gap or 0.0) else 0.0
 
 
-def overhead(runs: Sequence[StoredRun], baseline: Baseline, per_process: float) -> Overhead:
+def overhead(
+    runs: Sequence[StoredRun], baseline: Baseline, per_process: float, after: Baseline | None = None
+) -> Overhead:
     """Return what runs cost, the shortest at each point, all points together.
 
-    per_process: seconds that starting and ending the recording takes. Raises MeasurementError without processor times.
+    per_process: seconds that starting and ending the recording takes. after: the baseline measured again behind the
+    runs; then they are compared with the mean of both, as machines get slower and faster within minutes, and half of
+    the difference is noise. Raises MeasurementError without processor times.
     """
     recorded = {name: times for name, times in _by_point(runs).items() if name in baseline.times}
-    plain = sum(baseline.times[name].processor for name in recorded)
+    sums = [sum(one.times[name].processor for name in recorded) for one in (baseline, after or baseline)]
+    plain = sum(sums) / 2
     if not plain > 0.0:
         raise MeasurementError("no run of the iteration says how much processor time it took")
     ranks = {configuration_name(run.metadata.parameters): _ranks(run) for run in runs}
     fixed = sum(per_process * ranks[name] for name in recorded) / plain
     total = sum(times[0] for times in recorded.values()) / plain - 1.0
-    return Overhead(total - fixed, fixed, _noise(recorded, baseline, plain))
+    return Overhead(total - fixed, fixed, _noise(recorded, baseline, plain, (sums[1] - sums[0]) / 2))
 
 
-def _noise(recorded: Mapping[str, list[float]], baseline: Baseline, plain: float) -> float | None:
-    """Return how far sums of shortest runs may be off: the gaps to the second shortest, as independent errors."""
+def _noise(recorded: Mapping[str, list[float]], baseline: Baseline, plain: float, drift: float) -> float | None:
+    """Return how far sums of shortest runs may be off: the gaps to the second shortest, as independent errors, and
+    the drift of the machine."""
     gaps = [_gap(times) for times in recorded.values() if len(times) > 1]
     gaps += [gap for name in recorded if (gap := baseline.times[name].gap) is not None]
+    gaps += [drift] if drift else []
     return math.hypot(*gaps) / plain if gaps else None
 
 

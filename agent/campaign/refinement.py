@@ -3,6 +3,7 @@
 The folder of the campaign holds all of it, so that a cycle that was stopped goes on:
 
     baseline.json         what the program takes without instrumentation
+    baseline-after-1.json the same again, after an iteration that seemed to take too much
     reference/            one cheap run with hooks wherever they may be worth it, and
     reference-inlined/    another, in which functions that compilers inlined have them, too
     recording/            short runs with a hook in one region: what starting and ending a recorded run takes
@@ -34,7 +35,7 @@ from .baseline import Baseline, measure_baseline
 from .build import build
 from .campaign import CampaignResult, locked, run_campaign
 from .file import Campaign, Point
-from .overhead import RECORDINGS, matters, overhead, root_of, start_and_end
+from .overhead import RECORDINGS, Overhead, matters, overhead, root_of, start_and_end
 from .refine_file import RefinePlan
 from .repetition import LaunchOptions
 from .selections import (
@@ -159,7 +160,7 @@ class _Cycle:
             began = time.monotonic()
             if number > len(self.state.iterations):
                 measured = self.measure(number, chosen)
-                spent = overhead(complete_runs(measured.directory), baseline, recording or 0.0)
+                spent = self.spent(number, measured, baseline, recording or 0.0)
                 entry = Iteration(
                     number,
                     len(chosen.names),
@@ -190,6 +191,8 @@ class _Cycle:
             if number < self.plan.iterations:
                 chosen = following
         last = self.state.iterations[-1]
+        if self.built == "baseline":
+            self.instrument(last.number)
         vanilla = self.campaign.repetitions * sum(times.seconds for times in baseline.times.values())
         seconds = baseline.spent + self.state.reference_seconds + sum(one.seconds for one in self.state.iterations)
         return Refinement(
@@ -202,6 +205,18 @@ class _Cycle:
             vanilla,
             seconds,
         )
+
+    def spent(self, number: int, measured: Campaign, baseline: Baseline, recording: float) -> Overhead:
+        """Return what an iteration cost. What seems too much may be a machine that got slower: then the baseline is
+        measured again, before another iteration is."""
+        runs = complete_runs(measured.directory)
+        found = overhead(runs, baseline, recording)
+        if found.regions <= self.plan.overhead or self.plan.filtering == "run":  # which builds once
+            return found
+        self.built = "baseline"
+        file = f"baseline-after-{number}.json"
+        after = measure_baseline(self.campaign, self.campaign.repetitions, self.progress, True, file)
+        return overhead(runs, baseline, recording, after)
 
     def part(self, name: str) -> Path:
         """Return the folder of a part of the cycle."""
@@ -265,7 +280,7 @@ class _Cycle:
         filter_file.write_text(format_filter(sorted(chosen.names), comments), encoding="utf-8")
         compiled = self.plan.filtering == "compile"
         if compiled:
-            self.build(f"iteration {number}", {"QUIPU_FILTER": str(filter_file.absolute()), **_ONLY_HOOKS})
+            self.instrument(number)
         else:
             self.build("usual", {})
         measured = self.iteration(number, None if compiled else filter_file.absolute())
@@ -273,6 +288,11 @@ class _Cycle:
         written = format_json(load_experiment(measured.directory), False)
         self.part(f"iteration-{number}.json").write_text(written.text, encoding="utf-8")
         return measured
+
+    def instrument(self, number: int) -> None:
+        """Build the program with the selection of an iteration."""
+        variables = {"QUIPU_FILTER": str(self.filter_file(number).absolute()), **_ONLY_HOOKS}
+        self.build(f"iteration {number}", variables)
 
     def build(self, kind: str, variables: dict[str, str]) -> None:
         """Build the program, unless it is of this kind already."""

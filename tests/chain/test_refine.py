@@ -19,6 +19,7 @@ from quipu.agent.cli.main import run_command_line
 from quipu.agent.installation import native_file
 from quipu.agent.merge.experiment import load_experiment, scan_runs
 from quipu.modeling.errors import FormatError, MeasurementError
+from quipu.modeling.experiment import RegionKind
 from quipu.report.formats import read_filter
 
 SOURCE = """
@@ -136,6 +137,9 @@ def test_a_cycle_that_was_stopped_goes_on(tmp_path: Path) -> None:
     both = refine(read_campaign(declared))
     assert both.iterations[0] == first.iterations[0]
     assert len(both.iterations) == 2
+    assert {path.name for path in folder.glob("baseline-*")} == {"baseline-after-1.json", "baseline-after-2.json"}
+    left = run_program([str(tmp_path / "program"), "1"], {}, 1, tmp_path / "left")
+    assert any(region.kind is RegionKind.FUNCTION for region in left.tree.regions)  # with the last selection
 
 
 def test_the_strategies_of_pira_start_from_the_call_graph(tmp_path: Path) -> None:
@@ -176,8 +180,9 @@ def test_a_program_that_does_not_build(tmp_path: Path) -> None:
 
 @pytest.fixture
 def costly(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let each iteration measure the same overhead, above every budget below it."""
-    monkeypatch.setattr(refinement, "overhead", lambda runs, baseline, recording: Overhead(0.5, 0.25, None))
+    """Let each iteration measure the same overhead, above every budget below it, and a start and end of recording."""
+    monkeypatch.setattr(refinement, "overhead", lambda *measured: Overhead(0.5, 0.25, None))
+    monkeypatch.setattr(refinement, "start_and_end", lambda *measured: 0.004)
 
 
 @pytest.mark.usefixtures("costly")

@@ -53,6 +53,15 @@ def test_one_repetition_says_nothing_of_noise() -> None:
         overhead(runs, Baseline({}, 0.0), 0.0)
 
 
+def test_a_machine_that_gets_slower_is_no_overhead() -> None:
+    """10 % more than before and as much as behind: between both, with half of their difference as noise."""
+    name = configuration_name({"n": 1})
+    before, after = (Baseline({name: Times(1.0, seconds, 0.0)}, 0.0) for seconds in (1.0, 1.1))
+    found = overhead(runs_at({"n": 1}, 1.1, 1.1), before, 0.0, after)
+    assert found.regions == pytest.approx(1.1 / 1.05 - 1.0)
+    assert found.noise == pytest.approx(0.05 / 1.05)
+
+
 def test_long_runs_need_no_start_and_end() -> None:
     assert matters(Times(1.0, 1.9), 1, 0.05)
     assert not matters(Times(1.0, 2.1), 1, 0.05)
