@@ -116,7 +116,7 @@ def _run_of(folder: Path, at: list[str]) -> Path:
     fits = [run for run in find_runs(folder) if wanted.items() <= dict(run.metadata.parameters).items()]
     if not fits:
         raise UsageError(f"--at {','.join(at)}: there is no such run in {folder}" if at else f"{folder} holds no runs")
-    say(f"this is kept per run: here of {fits[-1].path}")
+    say(f"source lines and messages are kept per run: this is {fits[-1].path}")
     return fits[-1].path
 
 
