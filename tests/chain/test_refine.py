@@ -55,6 +55,8 @@ static double other(int n) {
     double x = 0;
     for (long i = 0; i < 20000L * n; i++)
         x = each(x);
+    for (long i = 0; i < 20000L * n; i++) /* what hooks in each take cannot be mistaken for all of its time */
+        x += 1 / (x + 2.5);
     return x;
 }
 int main(int argc, char **argv) {
