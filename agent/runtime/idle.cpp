@@ -24,6 +24,7 @@ pthread_key_t key;
 pthread_once_t once = PTHREAD_ONCE_INIT;
 bool has_key;
 uint64_t shared_counters[QUIPU_MOST_COUNTERS]; /* without memory */
+__thread bool reserving;                       /* the mmap that is called may be one of the program, with hooks */
 
 /* When a thread ends. */
 void end(void *idle) {
@@ -41,7 +42,11 @@ Idle *idle_state() {
         return nullptr;
     if (void *known = pthread_getspecific(key))
         return static_cast<Idle *>(known);
+    if (reserving)
+        return nullptr;
+    reserving = true;
     void *memory = reserve(sizeof(Idle));
+    reserving = false;
     if (memory && pthread_setspecific(key, memory) != 0) {
         munmap(memory, sizeof(Idle));
         memory = nullptr;

@@ -329,8 +329,11 @@ QUIPU_BARE void note_this_thread() {
 
 QUIPU_BARE void keep_one_thread() {
     for (Thread *thread = threads; thread; thread = thread->next) {
-        if (thread->shared != quipu_current)
+        if (thread->shared != quipu_current) { /* since the fork it may have gone where the copy does not reach */
+            put(thread->shared->top, thread->frames);
+            put(thread->shared->here, thread->root);
             thread->shared->in_use = 0;
+        }
         for (Folded *folded = thread->folded; folded; folded = folded->next)
             memset(folded->counters, 0, sizeof(uint64_t) * folded->region->rows);
     }

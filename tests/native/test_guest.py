@@ -93,6 +93,17 @@ def test_a_child_of_a_program_that_closed_all_descriptors_counts_its_own(worksho
     assert child.problems == parent.problems == ()
 
 
+def test_a_child_of_a_program_whose_threads_go_on(workshop) -> None:
+    """What a thread of the parent finds after the fork is not in the child's copy of the profile."""
+    program = workshop.build("fork_beside_thread.c", "-O1", "--quipu-all")
+    done, profiles = profiles_of(raw_folder(workshop), program)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [(profile.state, profile.problems) for profile in profiles] == [(ProfileState.ENDED, ())] * 2
+    child, parent = sorted(profiles, key=lambda profile: "forked_from" not in profile.attributes)
+    assert (visits_of(child, "of_child"), visits_of(child, "f")) == (1, 0)
+    assert (visits_of(parent, "deepest"), visits_of(parent, "f")) == (1, 60 * 60)
+
+
 @pytest.mark.parametrize("way", ["return", "jump", "exit", "fork", "overflow"])
 def test_handlers_that_return_or_not_to_what_they_interrupted(workshop, way: str) -> None:
     program = workshop.build("left_by_handlers.c", "-O1", "--quipu-all")

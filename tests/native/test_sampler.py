@@ -123,14 +123,14 @@ def test_programs_do_not_notice_timers(workshop: Workshop, tmp_path: Path, witho
 
 
 def test_counters_that_are_forbidden_are_named(workshop: Workshop, tmp_path: Path, without_events: Path) -> None:
-    program = built(workshop, tmp_path, "int main(void) { work(0.05); return 0; }")
+    program = built(workshop, tmp_path, "int main(void) { work(0.2); return 0; }")
     run = workshop.run(without_events, str(program), QUIPU_SAMPLE="1000", QUIPU_COUNTERS=COUNTED)
     assert "page_faults cannot be counted" in run.profile.attributes["sampling_problem"]
-    assert run.tree["main", "work"]["task_clock"] >= 0.04e9
+    assert run.tree["main", "work"]["task_clock"] >= 0.15e9  # some ticks of the kernel's go elsewhere
     assert run.stderr.count("\n") == 1
 
 
-OF_CHILDREN = """__attribute__((noinline)) void of_child(void) { work(0.1); }
+OF_CHILDREN = """__attribute__((noinline)) void of_child(void) { work(0.2); }
 int main(void) {
     work(0.1);
     if (fork() == 0) {
@@ -138,7 +138,7 @@ int main(void) {
         return 0;
     }
     wait(0);
-    work(0.1);
+    work(0.3);
     return 0;
 }
 """
@@ -155,10 +155,10 @@ def test_children_of_fork_are_sampled_for_themselves(
     else:
         runs = workshop.run_all(program, QUIPU_SAMPLE="1000", QUIPU_COUNTERS=COUNTED)
     parent, child = sorted(runs, key=milliseconds_of, reverse=True)
-    check(parent, 200)
-    check(child, 99)
-    assert milliseconds_of(child) < 190
-    assert child.tree["main", "of_child", "work"]["task_clock"] >= 0.09e9
+    check(parent, 400)
+    check(child, 199)
+    assert milliseconds_of(child) < 290
+    assert child.tree["main", "of_child", "work"]["task_clock"] >= 0.15e9  # some ticks of the kernel's go elsewhere
 
 
 def test_functions_without_regions_are_found_by_address(workshop: Workshop, tmp_path: Path) -> None:

@@ -1,0 +1,60 @@
+// A child of fork whose copy of the profile is made late: before its first mapping, a thread of the parent finds enough
+// new call paths that the profile gets more room.
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "many_paths.h"
+
+enum state { START, FORKED, WALKED };
+static _Atomic enum state *state; // of both processes
+static pid_t parent;
+
+// The runtime's calls come here, too.
+void *mmap(void *address, size_t bytes, int protection, int flags, int file, off_t offset) {
+    if (parent && syscall(SYS_getpid) != parent && *state == START) {
+        *state = FORKED;
+        while (*state != WALKED)
+            usleep(1000);
+    }
+    return (void *)syscall(SYS_mmap, address, bytes, protection, flags, file, offset);
+}
+
+static KEEP void deepest(void) {
+    *state = WALKED;
+    for (;;)
+        pause();
+}
+
+static KEEP void *other(void *nothing) {
+    while (*state != FORKED)
+        usleep(1000);
+    walk(59);
+    deepest();
+    return nothing;
+}
+
+static KEEP void of_child(void) {}
+
+int main(void) {
+    pthread_t thread;
+    int status;
+    state = mmap(0, sizeof *state, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    parent = getpid();
+    if (state == MAP_FAILED || pthread_create(&thread, 0, other, 0) != 0)
+        return 2;
+    pid_t child = fork();
+    if (child == 0) {
+        of_child();
+        exit(0);
+    }
+    if (child < 0 || waitpid(child, &status, 0) != child)
+        return 3;
+    return status != 0;
+}
