@@ -12,13 +12,13 @@
 
 #include "many_paths.h"
 
-enum state { START, FORKED, WALKED };
+enum state { START, BEGUN, FORKED, WALKED };
 static _Atomic enum state *state; // of both processes
 static pid_t parent;
 
 // The runtime's calls come here, too.
 void *mmap(void *address, size_t bytes, int protection, int flags, int file, off_t offset) {
-    if (parent && syscall(SYS_getpid) != parent && *state == START) {
+    if (parent && syscall(SYS_getpid) != parent && *state == BEGUN) {
         *state = FORKED;
         while (*state != WALKED)
             usleep(1000);
@@ -33,6 +33,7 @@ static KEEP void deepest(void) {
 }
 
 static KEEP void *other(void *nothing) {
+    *state = BEGUN;
     while (*state != FORKED)
         usleep(1000);
     walk(59);
@@ -49,6 +50,8 @@ int main(void) {
     parent = getpid();
     if (state == MAP_FAILED || pthread_create(&thread, 0, other, 0) != 0)
         return 2;
+    while (*state != BEGUN)
+        usleep(1000);
     pid_t child = fork();
     if (child == 0) {
         of_child();
