@@ -65,7 +65,7 @@ def with_inlined(costs: PathCosts, timed: PathCosts, hook: HookCost, plan: Refin
         dropped = {choice.region.name for choice in selection.dropped} - compiled
         if not dropped:
             break
-        timed = timed.in_callers(dropped)
+        timed = timed.in_callers({n for n, region in enumerate(timed.tree.regions) if region.name in dropped})
     found = {choice.region.name for choice in selection.kept} - compiled
     return timed if found else costs
 

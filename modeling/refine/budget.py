@@ -7,6 +7,7 @@ single region that fits is compared with it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 
 from ..errors import ModelingError
@@ -23,7 +24,8 @@ def select_within(
     """Return the regions whose exclusive time explains most of the program, with at most `budget` of it as overhead.
 
     Regions with less than `threshold` of the program are left out, unless they are on the way from main to others and
-    there is budget left. `main` is always kept. hook: what measuring will take. Raises ModelingError for arguments
+    there is budget left. `main` is always kept. The time of regions that take too long to measure is what their callers
+    are worth, too. hook: what measuring will take. Raises ModelingError for arguments
     out of range, or if nothing took time.
     """
     if not budget > 0.0:
@@ -33,33 +35,49 @@ def select_within(
     if not costs.total > 0.0:
         raise ModelingError("no region took time at this point, so none can be chosen")
     regions, most = costs.of_regions, budget * costs.total
-    worth = {number: time for number, (time, _) in regions.items()}
-    price = {number: visits * hook.pair for number, (_, visits) in regions.items()}
-    reasons: dict[int, str] = {}
+    cost = {number: visits * hook.pair for number, (_, visits) in regions.items()}
     mains = [number for number in regions if is_main(costs.tree.regions[number])]
-    candidates = [number for number in worth if worth[number] >= threshold * costs.total and number not in mains]
-    chosen = _knapsack(candidates, worth, price, most - sum(price[number] for number in mains))
-    for number in chosen:
-        reasons[number] = f"{_percent(worth[number] / costs.total)} of the program"
+    left = most - sum(cost[number] for number in mains)
+    chosen, worth = _chosen(costs, cost, left, threshold * costs.total, frozenset(mains))
+    reasons = {number: _share(regions[number][0], worth[number], costs.total) for number in chosen}
     for number in mains:
         reasons[number] = "main is always kept"
-    spent = sum(price[number] for number in reasons)
+    spent = sum(cost[number] for number in reasons)
     for number, callee in _callers(costs, chosen).items():
-        if number not in reasons and spent + price[number] <= most:
-            spent += price[number]
+        if number not in reasons and spent + cost[number] <= most:
+            spent += cost[number]
             reasons[number] = f"on the way to {callee}"
-    return _selection(costs, reasons, price, most, threshold)
+    return _selection(costs, reasons, cost, most, threshold)
 
 
-def _knapsack(candidates: list[int], worth: dict[int, float], price: dict[int, float], most: float) -> set[int]:
-    ordered = sorted(candidates, key=lambda n: (price[n] / worth[n] if worth[n] > 0 else float("inf"), -worth[n], n))
+def _chosen(
+    costs: PathCosts, cost: Mapping[int, float], most: float, least: float, mains: AbstractSet[int]
+) -> tuple[set[int], dict[int, float]]:
+    """Return the regions that are worth their hooks, of those with `least` seconds, and what each is worth.
+
+    A region that takes too long to measure gets no hook, so that its time is that of its callers: they are chosen with
+    it, until no further region is left out.
+    """
+    costly: frozenset[int] = frozenset()
+    while True:
+        regions = costs.in_callers(costly - mains).of_regions
+        worth = {number: time for number, (time, _) in regions.items() if number not in costly}
+        candidates = [number for number in worth if worth[number] >= least and number not in mains]
+        chosen = _knapsack(candidates, worth, cost, most)
+        if chosen.issuperset(candidates):
+            return chosen, worth
+        costly |= set(candidates) - chosen
+
+
+def _knapsack(candidates: list[int], worth: Mapping[int, float], cost: Mapping[int, float], most: float) -> set[int]:
+    ordered = sorted(candidates, key=lambda n: (cost[n] / worth[n] if worth[n] > 0 else float("inf"), -worth[n], n))
     chosen: set[int] = set()
     spent = 0.0
     for number in ordered:
-        if spent + price[number] <= most:
+        if spent + cost[number] <= most:
             chosen.add(number)
-            spent += price[number]
-    single = max((n for n in candidates if price[n] <= most), key=lambda n: worth[n], default=None)
+            spent += cost[number]
+    single = max((n for n in candidates if cost[n] <= most), key=lambda n: worth[n], default=None)
     if single is not None and worth[single] > sum(worth[number] for number in chosen):
         return {single}
     return chosen
@@ -78,7 +96,7 @@ def _callers(costs: PathCosts, chosen: AbstractSet[int]) -> dict[int, str]:
 
 
 def _selection(
-    costs: PathCosts, reasons: dict[int, str], price: dict[int, float], most: float, threshold: float
+    costs: PathCosts, reasons: dict[int, str], cost: dict[int, float], most: float, threshold: float
 ) -> RegionSelection:
     regions, shares = costs.of_regions, costs.inclusive_share()
     kept: list[Choice] = []
@@ -91,8 +109,8 @@ def _selection(
         elif part < threshold:
             reason = f"{_percent(part)} of the program, less than {_percent(threshold)}"
         else:
-            reason = f"{_percent(part)} of the program, but measuring it takes {_percent(price[number] / costs.total)}"
-        choice = Choice(region, reason, shares.get(number, 0.0), visits, price[number])
+            reason = f"{_percent(part)} of the program, but measuring it takes {_percent(cost[number] / costs.total)}"
+        choice = Choice(region, reason, shares.get(number, 0.0), visits, cost[number])
         (kept if number in reasons else dropped).append(choice)
     explained = costs.always_measured + sum(regions[number][0] for number in reasons)
     return RegionSelection(
@@ -108,6 +126,11 @@ def _selection(
 
 def _ordered(choices: list[Choice]) -> tuple[Choice, ...]:
     return tuple(sorted(choices, key=lambda choice: (-choice.share, choice.region.name)))
+
+
+def _share(exclusive: float, worth: float, total: float) -> str:
+    share, whole = _percent(exclusive / total), _percent(worth / total)
+    return f"{share} of the program" + (f", {whole} with callees too costly to measure" if whole != share else "")
 
 
 def _percent(share: float) -> str:

@@ -74,10 +74,9 @@ class PathCosts:
             shares[number] = max(shares.get(number, 0.0), seconds / self.total if self.total > 0 else 0.0)
         return shares
 
-    def in_callers(self, names: AbstractSet[str]) -> PathCosts:
-        """Return the costs without regions with these linker names: their time is that of their callers."""
-        gone = np.array([region.name in names for region in self.tree.regions], dtype=bool)[self.tree.region]
-        gone &= self.tree.parent >= 0
+    def in_callers(self, regions: AbstractSet[int]) -> PathCosts:
+        """Return the costs without regions with these numbers: their time is that of their callers."""
+        gone = np.isin(self.tree.region, sorted(regions)) & (self.tree.parent >= 0)
         place = np.cumsum(~gone) - 1
         for path in np.flatnonzero(gone).tolist():  # callers come before their callees
             place[path] = place[self.tree.parent[path]]

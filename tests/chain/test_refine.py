@@ -14,6 +14,7 @@ from quipu.agent.campaign.file import read_campaign
 from quipu.agent.campaign.overhead import Overhead
 from quipu.agent.campaign.refinement import refine
 from quipu.agent.campaign.repetition import run as run_program
+from quipu.agent.campaign.selections import target_of
 from quipu.agent.campaign.task import Silent
 from quipu.agent.cli.main import run_command_line
 from quipu.agent.installation import native_file
@@ -67,6 +68,33 @@ int main(int argc, char **argv) {
 }
 """
 
+PARALLEL = """
+#include <cstdlib>
+#include <mpi.h>
+__attribute__((noinline)) double often(double x) { return x * 0.5 + 1; }
+__attribute__((noinline)) double sweep(int n, int p) {
+    double x = 0;
+    for (long i = 0; i < 3000L * n / p; i++)
+        x = often(x);
+    return x;
+}
+__attribute__((noinline)) double border(int n) {
+    volatile double x = 0;
+    for (long i = 0; i < 3000L * n; i++)
+        x = x * 0.5 + 1;
+    return x;
+}
+int main(int argc, char **argv) {
+    int p;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_size(MPI_COMM_WORLD, &p);
+    double x = sweep(atoi(argv[1]), p) + border(atoi(argv[1])), sum;
+    MPI_Allreduce(&x, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Finalize();
+    return sum < 0;
+}
+"""
+
 CAMPAIGN = """
 [experiment]
 name = "cycle"
@@ -114,6 +142,29 @@ def test_inlined_functions_are_regions_if_they_are_worth_it(tmp_path: Path) -> N
     (iteration,) = result.iterations
     assert (iteration.marked, iteration.executed) == (3, 3)
     assert iteration.coverage == pytest.approx(1.0, abs=0.02)
+
+
+def test_several_parameters_with_mpi(tmp_path: Path) -> None:
+    """Selected for a target beyond both parameters; the time of what is entered too often is in its callers."""
+    declared = declare(tmp_path, "iterations = 1", PARALLEL, "-O1 program.cpp")
+    text = declared.read_text().replace(str(native_file("quipu-c++")), str(native_file("quipu-mpic++")))
+    text = text.replace("./program {n}", "mpirun -n {p} ./program {n}")
+    declared.write_text(text.replace("n = [100, 200, 300]", "p = [1, 2]\nn = [200, 300]"))
+    campaign = read_campaign(declared)
+    result = refine(campaign)
+    assert result.names == {"main", "_Z5sweepii", "_Z6borderi"}
+    (iteration,) = result.iterations
+    assert iteration.executed == 3
+    folder = tmp_path / "cycle"
+    measured = load_experiment(folder / "iteration-1")
+    assert (measured.parameters, measured.configurations) == (("p", "n"), 4)
+    names = {region.name for region in measured.tree.regions}
+    assert {"MPI_Allreduce", *result.names} <= names
+    assert "_Z5oftend" not in names
+    assert campaign.refine is not None
+    assert target_of(campaign.refine, campaign) == {"p": 3, "n": 400}
+    written = json.loads((folder / "iteration-1.json").read_text())
+    assert written["parameters"] == ["p", "n"]
 
 
 @pytest.mark.usefixtures("costly")

@@ -49,7 +49,7 @@ def test_frequent_small_regions_give_way_to_what_explains_more() -> None:
     kept = {choice.region.name: choice.reason for choice in found.kept}
     assert kept == {
         "main": "main is always kept",
-        "solve": "9 % of the program",
+        "solve": "9 % of the program, 39 % with callees too costly to measure",
         "sweep": "40 % of the program",
     }
     dropped = {choice.region.name: choice.reason for choice in found.dropped}
@@ -57,6 +57,18 @@ def test_frequent_small_regions_give_way_to_what_explains_more() -> None:
     assert dropped["output"].endswith("less than 0.1 %")
     assert found.overhead_share == pytest.approx(1011e-6)
     assert found.coverage == pytest.approx(0.01 + 0.09 + 0.4 + 0.19999)
+
+
+def test_what_is_too_costly_to_measure_is_time_of_its_callers() -> None:
+    """solve and step take no time of their own; get is entered too often, and so is step for the time of get in it."""
+    tree = tree_of(("main", -1), ("solve", 0), ("step", 1), ("get", 2), ("output", 0))
+    costs = PathCosts(tree, {}, np.array([0.0, 0.0, 0.0, 0.9, 0.1]), np.array([1, 10, 1e5, 1e6, 1.0]))
+    kept = {choice.region.name: choice.reason for choice in select_within(costs, HOOK, budget=0.01).kept}
+    assert kept == {
+        "main": "main is always kept",
+        "solve": "0 % of the program, 90 % with callees too costly to measure",
+        "output": "10 % of the program",
+    }
 
 
 def test_callers_are_kept_as_long_as_there_is_budget() -> None:
@@ -100,7 +112,7 @@ def test_what_measuring_took_is_taken_off_where_it_was() -> None:
 def test_what_is_not_measured_is_part_of_its_callers() -> None:
     tree = tree_of(("main", -1), ("solve", 0), ("get", 1), ("sweep", 2), ("get", 3), ("get", 0))
     costs = PathCosts(tree, {"n": 1.0}, np.array([1.0, 2, 4, 8, 16, 32]), np.array([1.0, 1, 10, 10, 100, 50]))
-    folded = costs.in_callers({"get", "main"})
+    folded = costs.in_callers({tree.regions.index(Region(name, name)) for name in ("get", "main")})
     names = [folded.tree.name(path) for path in range(len(folded.tree))]
     assert names == ["main", "solve", "sweep"]
     assert folded.tree.parent.tolist() == [-1, 0, 1]
