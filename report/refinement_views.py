@@ -44,7 +44,8 @@ class RefinementPanel:
         """Whether the last iteration is within the budget, in one sentence."""
         last = self.rows[-1]
         count = f"{len(self.rows)} iteration{'' if len(self.rows) == 1 else 's'}"
-        text = f"{count}; the last measures {last.marked} regions with an overhead of {100 * last.overhead:.1f} %"
+        regions = f"{last.marked} region{'' if last.marked == 1 else 's'}"
+        text = f"{count}; the last measures {regions} with an overhead of {100 * last.overhead:.1f} %"
         if self.budget is None:
             return text
         state = {True: "within", False: "above", None: "too noisy to compare with"}[last.within]

@@ -1,7 +1,7 @@
 """make screenshots: pictures of every part of a report, for docs/images.
 
 Simulates heat with up to 64 ranks, and the same program built without optimization as the earlier state; then takes a
-picture of each part of the report with headless Chromium.
+picture of each part of the report with headless Chromium, and of the iterations of a refinement.
 """
 
 from __future__ import annotations
@@ -18,8 +18,20 @@ WORK = ROOT / "build" / "screenshots"
 IMAGES = ROOT / "docs" / "images"
 SCRIPTS = Path(sys.executable).parent
 RANKS, SIZES, STEPS = (1, 8, 27, 64), (16, 24, 32), "4 2"
+PART = r'<section class="card[^"]*" id="([\w-]+)"'
 WIDTH, MOST = 1000, 1000  # pixels; longer parts are cut
 TARGET = "p=1024,n=48"
+CYCLE = f"""[experiment]
+name = "cycle"
+build = "{SCRIPTS / "quipu-c++"} -O2 hydro.cpp mesh.cpp -o hydro"
+command = "./hydro {{n}} 100"
+[parameters]
+n = [40, 60, 80]
+[refine]
+strategy = "expand"
+program = "hydro"
+seconds = 0.01
+"""
 
 # Only one part is left, drawn; its height is the answer.
 _ALONE = """
@@ -78,19 +90,35 @@ def measure(name: str, flags: str) -> Path:
     return runs
 
 
+def refined() -> Path:
+    """Refine what is instrumented of a call-heavy program; return the folder of the iterations."""
+    folder = WORK / "refined"
+    shutil.copytree(ROOT / "benchmarks" / "programs" / "refinement", folder)
+    (folder / "cycle.toml").write_text(CYCLE, encoding="utf-8")
+    subprocess.run([SCRIPTS / "quipu", "refine", "cycle.toml"], cwd=folder, check=True, capture_output=True)
+    return folder / "cycle"
+
+
 def main() -> None:
-    """Measure, write the report, take the pictures."""
+    """Measure, write the reports, take the pictures."""
     shutil.rmtree(WORK, ignore_errors=True)
     WORK.mkdir(parents=True)
     runs, before = measure("heat", "-O2 -g"), measure("before", "-O0 -g")
-    page = WORK / "report.html"
-    command = f"report {runs} --against {before} --kernels --at {TARGET} -o {page}"
-    subprocess.run([SCRIPTS / "quipu", *command.split()], check=True)
-    report = page.read_text(encoding="utf-8")
-    for part in re.findall(r'<section class="card[^"]*" id="([\w-]+)"', report):
+    report = written(f"{runs} --against {before} --kernels --at {TARGET}")
+    for part in re.findall(PART, report):
         name = part.removesuffix("-card")
         first = "document.getElementById('surface-extend').click();" if name == "surface" else ""
         take(report, part, IMAGES / f"report-{name}.png", first)
+    report = written(str(refined()))
+    for part in [part for part in re.findall(PART, report) if part.startswith("refinement")]:
+        take(report, part, IMAGES / "report-refinement.png")
+
+
+def written(arguments: str) -> str:
+    """Return the report that these arguments ask for."""
+    page = WORK / "report.html"
+    subprocess.run([SCRIPTS / "quipu", "report", *arguments.split(), "-o", page], check=True)
+    return page.read_text(encoding="utf-8")
 
 
 main()
