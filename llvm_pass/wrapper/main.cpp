@@ -81,6 +81,8 @@ std::vector<std::string> plainCommand(const quipu::Wrapper &wrapper, const Comma
         command.insert(command.end(), mpi.link.begin(), mpi.link.end());
     if (line.compiles && wrapper.language == quipu::Language::Fortran)
         quipu::addMpiModule(command);
+    if (line.links)
+        quipu::linkMpiModules(command);
     return command;
 }
 

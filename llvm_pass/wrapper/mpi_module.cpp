@@ -1,4 +1,5 @@
 #include "mpi_module.h"
+#include "mpi_f08.h"
 #include "plugin.h"
 
 #include <cctype>
@@ -19,6 +20,8 @@ namespace quipu {
 namespace {
 
 namespace fs = std::filesystem;
+
+const char *const archive = "libmpi_f08.a";
 
 /// A folder that the compiler looks for modules and included files in.
 struct Folder {
@@ -98,20 +101,26 @@ std::set<std::string> proceduresOf(const std::string &text) {
     return names;
 }
 
-std::string sourceOf(const std::string &folder) {
-    std::string text = "module mpi\n  implicit none\n  include 'mpif.h'\n";
+/// The names in mpif.h and what it includes, in small letters.
+std::set<std::string> namesOf(const std::string &folder) {
     std::set<std::string> known;
     eachName(lower(headers(folder, true)), [&](const std::string &word, size_t) { known.insert(word); });
+    return known;
+}
+
+std::string sourceOf(const std::string &folder) {
+    std::string text = "module mpi\n  implicit none\n  include 'mpif.h'\n";
+    const std::set<std::string> known = namesOf(folder);
     for (const std::string &name : proceduresOf(headers(folder, false)))
         if (!known.count(name))
             text += "  external :: " + name + "\n";
     return text + "end module mpi\n";
 }
 
-/// FNV-1a over what decides whether a module can be used again: the files and when they were made.
+/// FNV-1a over what decides whether a module can be used again: the files (and this program) and when they were made.
 std::string keyOf(const std::string &compiler, const std::string &header) {
     std::string facts;
-    for (const std::string &file : {compiler, header}) {
+    for (const std::string &file : {compiler, header, std::string("/proc/self/exe")}) {
         struct stat status = {};
         stat(file.c_str(), &status);
         facts += fs::weakly_canonical(file).string() + '\n' + std::to_string(status.st_size) + '\n' +
@@ -151,8 +160,41 @@ bool runs(std::vector<std::string> command, const std::string &output) {
     return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/// Makes the module in a folder of its own and gives that its name at the end: several compilers may start at once.
-void makeModule(const fs::path &folder, const std::string &compiler, const std::string &includes) {
+/// The first line of what a command said that failed.
+std::string problemIn(const std::string &log) {
+    const std::string text = contentOf(log);
+    return text.substr(0, text.find('\n'));
+}
+
+/// Makes `mpi_f08` in this folder, with an archive of its procedures. Returns why not, or an empty text.
+std::string makeF08(const std::string &folder, const std::string &key, const std::string &compiler,
+                    const std::string &includes) {
+    const std::string source = folder + "/mpi_f08.f90", code = folder + "/mpi_f08.ll", object = folder + "/mpi_f08.o",
+                      log = folder + "/log";
+    std::ofstream(source) << f08Source(namesOf(includes), key);
+    const std::vector<std::string> compile = {compiler, "-O1", "-fPIC", "-J" + folder, "-I" + includes};
+    const auto compiling = [&](const std::vector<std::string> &more) {
+        std::vector<std::string> command = compile;
+        command.insert(command.end(), more.begin(), more.end());
+        return runs(command, log);
+    };
+    bool made = compiling({"-S", "-emit-llvm", source, "-o", code});
+    if (made) {
+        const std::string weak = withWeakProcedures(contentOf(code));
+        std::ofstream(code) << weak;
+        made = compiling({"-c", code, "-o", object}) && runs({"ar", "rcs", folder + "/" + archive, object}, log);
+    }
+    for (const std::string &file : {code, object})
+        fs::remove(file);
+    if (made)
+        return "";
+    fs::remove(folder + "/mpi_f08.mod");
+    return problemIn(log);
+}
+
+/// Makes the modules in a folder of its own and gives that its name at the end: several compilers may start at once.
+void makeModules(const fs::path &folder, const std::string &key, const std::string &compiler,
+                 const std::string &includes) {
     fs::create_directories(folder.parent_path());
     std::string scratch = folder.string() + ".XXXXXX";
     if (!mkdtemp(scratch.data()))
@@ -162,12 +204,22 @@ void makeModule(const fs::path &folder, const std::string &compiler, const std::
     std::ofstream(source) << sourceOf(includes);
     const bool made =
         runs({compiler, "-fsyntax-only", "-J" + scratch, "-I" + includes, source}, log) && exists(scratch + "/mpi.mod");
-    std::string problem = made ? "" : contentOf(log);
+    const std::string problem = made ? makeF08(scratch, key, compiler, includes) : problemIn(log);
     if (made)
         (void)rename(scratch.c_str(), folder.c_str()); // fails if another one was first
     fs::remove_all(scratch);
     if (!made)
-        throw std::runtime_error(compiler + " cannot compile mpif.h: " + problem.substr(0, problem.find('\n')));
+        throw std::runtime_error(compiler + " cannot compile mpif.h: " + problem);
+    if (!problem.empty())
+        fprintf(stderr, "quipu: no module mpi_f08 for flang, 'use mpi_f08' will not work: %s\n", problem.c_str());
+}
+
+bool isLibrary(const std::string &argument) {
+    const auto endsWith = [&](const std::string &end) {
+        return argument.size() > end.size() && argument.compare(argument.size() - end.size(), end.size(), end) == 0;
+    };
+    return argument.compare(0, 2, "-l") == 0 || endsWith(".a") || endsWith(".so") ||
+           argument.find(".so.") != std::string::npos;
 }
 
 } // namespace
@@ -191,13 +243,29 @@ void addMpiModule(std::vector<std::string> &command) {
     if (!before || includes.empty())
         return;
     try {
-        const fs::path module = cacheFolder() / ("mpi-" + keyOf(compiler, includes + "/mpif.h"));
+        const std::string key = keyOf(compiler, includes + "/mpif.h");
+        const fs::path module = cacheFolder() / ("mpi-" + key);
         if (!exists(module / "mpi.mod"))
-            makeModule(module, compiler, includes);
+            makeModules(module, key, compiler, includes);
         command.insert(command.begin() + static_cast<std::ptrdiff_t>(before->argument), "-I" + module.string());
     } catch (const std::exception &error) {
         fprintf(stderr, "quipu: no module mpi for flang, 'use mpi' will not work: %s\n", error.what());
     }
+}
+
+void linkMpiModules(std::vector<std::string> &command) {
+    std::vector<std::string> archives; // as the linker's own arguments: `-x c` is not meant for them
+    std::error_code none;
+    for (const fs::directory_entry &entry : fs::directory_iterator(cacheFolder(), none))
+        if (exists(entry.path() / archive))
+            archives.push_back("-Wl," + (entry.path() / archive).string());
+    // Before the libraries, which a linker may leave out that nothing before them needs, and behind all objects.
+    size_t at = 1;
+    while (at < command.size() && !(isLibrary(command[at]) && command[at - 1] != "-o"))
+        at++;
+    command.insert(command.end(), archives.begin(), archives.end());
+    if (at + archives.size() < command.size())
+        command.insert(command.begin() + static_cast<std::ptrdiff_t>(at), archives.begin(), archives.end());
 }
 
 } // namespace quipu

@@ -70,6 +70,8 @@ def fortran_program(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, 
         ("ring_mpi", GFORTRAN, MPICH, 2),
         ("ring_f08", GFORTRAN, MPICH, 1),
         ("ring_f08", GFORTRAN, MPICH, 3),
+        ("ring_f08", QUIPU, "", 3),
+        ("ring_f08", QUIPU, MPICH, 3),
     ],
 )
 def test_fortran_programs_count(
@@ -86,3 +88,12 @@ def test_fortran_programs_count(
     for profile in run.profiles.values():
         assert profile.attributes["mpi_finalized"] == "1"
         assert {"MPI_Comm_rank", "MPI_Waitall"} <= {region.name for region in profile.regions.values()}
+
+
+@pytest.mark.parametrize("mpi", ["", MPICH], ids=["openmpi", "mpich"])
+def test_mpi_f08_of_flang_for_an_mpi_of_gfortran(
+    mpi: str, fortran_program: Callable[[str, str, str], Path], libraries: Callable[[str], Path], tmp_path: Path
+) -> None:
+    run = run_preloaded([str(fortran_program("handles_f08", QUIPU, mpi))], 3, tmp_path, libraries(mpi), mpi)
+    for rank in range(3):  # 5 numbers, and 3 structures of 32 bytes
+        assert run.counted(rank)["MPI_Sendrecv"][:4] == (136, 136, 2, 2)
