@@ -333,6 +333,7 @@ QUIPU_BARE void keep_one_thread() {
             put(thread->shared->top, thread->frames);
             put(thread->shared->here, thread->root);
             thread->shared->in_use = 0;
+            memset(thread->copies, 0, sizeof thread->copies); /* one of which it may have been writing */
         }
         for (Folded *folded = thread->folded; folded; folded = folded->next)
             memset(folded->counters, 0, sizeof(uint64_t) * folded->region->rows);

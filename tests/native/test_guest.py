@@ -93,14 +93,15 @@ def test_a_child_of_a_program_that_closed_all_descriptors_counts_its_own(worksho
     assert child.problems == parent.problems == ()
 
 
-def test_a_child_of_a_program_whose_threads_go_on(workshop) -> None:
+@pytest.mark.parametrize(("way", "found"), [((), 0), (("walk",), 2 * MANY)], ids=["idle", "walk"])
+def test_a_child_of_a_program_whose_threads_go_on(workshop, way: tuple[str, ...], found: int) -> None:
     """What a thread of the parent finds after the fork is not in the child's copy of the profile."""
     program = workshop.build("fork_beside_thread.c", "-O1", "--quipu-all")
-    done, profiles = profiles_of(raw_folder(workshop), program)
+    done, profiles = profiles_of(raw_folder(workshop), program, *way)
     assert (done.returncode, done.stderr) == (0, "")
     assert [(profile.state, profile.problems) for profile in profiles] == [(ProfileState.ENDED, ())] * 2
     child, parent = sorted(profiles, key=lambda profile: "forked_from" not in profile.attributes)
-    assert (visits_of(child, "of_child"), visits_of(child, "f")) == (1, 0)
+    assert (visits_of(child, "of_child"), visits_of(child, "f")) == (1, found)
     assert (visits_of(parent, "deepest"), visits_of(parent, "f")) == (1, 60 * 60)
 
 
