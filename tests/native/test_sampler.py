@@ -204,8 +204,8 @@ def test_a_sample_that_comes_while_its_thread_ends_is_not_lost(
 ) -> None:
     program = built(workshop, tmp_path, LATE)
     command = [without_events, str(program)] if timers else [program]
-    run = workshop.run(*command, QUIPU_SAMPLE="1000")
-    check(run, 10)
+    attributes = workshop.run(*command, QUIPU_SAMPLE="1000").profile.attributes
+    assert (attributes["samples_lost"], attributes.get("sampling_problem")) == ("0", None)
 
 
 def test_functions_without_regions_are_found_by_address(workshop: Workshop, tmp_path: Path) -> None:
