@@ -147,13 +147,13 @@ def waits_in_call(operation: Operation) -> bool:
     return operation.received_from_status and "status" in operation.arguments
 
 
-def transfer(operation: Operation, types: Types, *, simulated: bool = False) -> Statements:
+def transfer(operation: Operation, types: Types, *, simulated: bool = False, result: str = "result") -> Statements:
     """Accounting of an operation that moves data, or that posts or makes a request that will.
 
     The text uses the operation's arguments by their names in the table, `request` and `status` as pointers, and
     `call.node`; `types` says how a binding writes datatypes.
     """
-    waits_around = waiting.simulated_transfer(operation) if simulated else waiting.transfer(operation)
+    waits_around = waiting.simulated_transfer(operation) if simulated else waiting.transfer(operation, result)
     parts = Statements(after=waits_around.after)
     arguments = operation.arguments
     to_peer, from_peer = "true", "true"

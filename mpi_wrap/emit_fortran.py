@@ -101,7 +101,7 @@ def _accounting(function: Function, operation: Operation | None) -> Statements:
         return Statements()
     if operation.completes is not None:
         return _completion(operation, operation.completes)
-    parts = transfer(operation, types_in_fortran)
+    parts = transfer(operation, types_in_fortran, result="*ierror")
     text = "\n".join(parts.before + parts.success)
     before = []
     for parameter, name in zip(function.parameters, operation.arguments, strict=True):

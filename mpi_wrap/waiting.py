@@ -27,9 +27,9 @@ class Statements:
     success: list[str] = field(default_factory=list)
 
 
-def transfer(operation: Operation) -> Statements:
+def transfer(operation: Operation, result: str = "result") -> Statements:
     """Text around an operation that moves data; `sent` and `received` are its bytes where it succeeded."""
-    return Statements(before(operation), after(operation), success(operation))
+    return Statements(before(operation), after(operation, result), success(operation))
 
 
 def is_timed(operation: Operation) -> bool:
@@ -65,8 +65,10 @@ def completed(operation: Operation, completion: str) -> list[str]:
     return [f"quipu_mpi_wait_between(call.node, wait_begin, wait_end, {completion}.bytes);"]
 
 
-def after(operation: Operation) -> list[str]:
-    """Statements right after the call, whether it succeeded or not."""
+def after(operation: Operation, result: str = "result") -> list[str]:
+    """Statements right after the call, whether it succeeded or not; `result` is the C text of its error code."""
+    if operation.waits_for in COLLECTIVE:
+        return [f"quipu_mpi_after_collective(comm, {result});"]
     return [END] if is_timed(operation) else []
 
 

@@ -96,15 +96,23 @@ void Profile::after_fork() {
     filled = nullptr;
 }
 
-/* A private copy of an extent in its place. Null-filled memory if nothing can be copied: what runs counts into it. */
-QUIPU_BARE static bool copy_in_place(char *address, size_t bytes, bool content) {
+/* A private copy of an extent in its place: of its first `chunks`, as far as they are filled. What the parent added
+ * since the fork stays out, so the rest is zeroed. Only zeros if nothing can be copied (null: nothing shall be): what
+ * runs counts into them. */
+QUIPU_BARE static bool copy_in_place(char *address, size_t bytes, const uint32_t *filled, size_t chunks,
+                                     uint32_t node_size) {
     constexpr int how = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, may = PROT_READ | PROT_WRITE;
-    void *copy = content ? mmap(nullptr, bytes, may, how | MAP_POPULATE, -1, 0) : MAP_FAILED;
-    if (copy != MAP_FAILED) {
-        memcpy(copy, address, bytes);
-        if (mremap(copy, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, address) != MAP_FAILED)
+    void *memory = filled ? mmap(nullptr, bytes, may, how | MAP_POPULATE, -1, 0) : MAP_FAILED;
+    if (memory != MAP_FAILED) {
+        for (size_t i = 0; i < chunks; i++) {
+            auto *chunk = reinterpret_cast<quipu_profile_chunk *>(static_cast<char *>(memory) + i * chunk_size);
+            memcpy(chunk, address + i * chunk_size, sizeof *chunk + filled[i]);
+            chunk->used = filled[i];
+            forget_values(chunk, node_size);
+        }
+        if (mremap(memory, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, address) != MAP_FAILED)
             return true;
-        munmap(copy, bytes);
+        munmap(memory, bytes);
     }
     [[maybe_unused]] const void *empty = mmap(address, bytes, may, how | MAP_FIXED, -1, 0);
     return false;
@@ -113,16 +121,14 @@ QUIPU_BARE static bool copy_in_place(char *address, size_t bytes, bool content) 
 QUIPU_BARE bool Profile::detach() {
     if (!header)
         return false;
-    const uint32_t node_size = header->node_size;
     bool whole = filled != nullptr;
     const uint32_t *next = filled;
     for (size_t i = 0; i < count; i++) {
-        whole = copy_in_place(extents[i].address, extents[i].bytes, whole) && whole;
-        for (size_t at = 0; whole && at < (i + 1 < count ? extents[i].bytes : begun); at += chunk_size) {
-            auto *chunk = reinterpret_cast<quipu_profile_chunk *>(extents[i].address + at);
-            chunk->used = *next++;
-            forget_values(chunk, node_size);
-        }
+        const size_t chunks = (i + 1 < count ? extents[i].bytes : begun) / chunk_size;
+        whole =
+            copy_in_place(extents[i].address, extents[i].bytes, whole ? next : nullptr, chunks, header->node_size) &&
+            whole;
+        next += whole ? chunks : 0;
     }
     munmap(header, sizeof(quipu_profile_header));
     header = nullptr;

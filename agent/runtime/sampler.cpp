@@ -74,7 +74,8 @@ QUIPU_BARE void on_sample(int, siginfo_t *info, void *context) {
     Sampler *sampler = thread && !is_idle(thread) ? own(thread)->sampler : nullptr;
     if (sampler && sampler->running && (sampler->timed ? info->si_code == SI_TIMER : info->si_code > 0)) {
         take(sampler, get(thread->here), context);
-    } else if (info->si_code == SI_TIMER || info->si_code > 0) {
+    } else if ((!sampler || sampler->running) && (info->si_code == SI_TIMER || info->si_code > 0)) {
+        /* Else the signal waited while its sampler was stopped, and what it stands for was taken before. */
         __atomic_fetch_add(&lost, 1, __ATOMIC_RELAXED);
     }
     errno = error;
@@ -233,23 +234,29 @@ void begin_sampling() {
     errno = error;
 }
 
-void sample_now() {
+/* What passed since the last sample goes to the active call path of this thread. Returns its sampler, null if it is not
+ * sampled. Under the lock, so that no signal comes between. */
+static Sampler *take_rest() {
     quipu_thread *thread = quipu_current;
-    if (!thread || is_idle(thread))
+    Sampler *sampler = thread && !is_idle(thread) ? own(thread)->sampler : nullptr;
+    if (!sampler || !sampler->running)
+        return nullptr;
+    take(sampler, get(thread->here), nullptr);
+    return sampler;
+}
+
+void sample_now() {
+    if (!options.period)
         return;
-    const Locked locked; /* no signal comes between */
-    Sampler *sampler = own(thread)->sampler;
-    if (sampler && sampler->running)
-        take(sampler, get(thread->here), nullptr);
+    const Locked locked;
+    take_rest();
 }
 
 void end_sampling() {
-    quipu_thread *thread = quipu_current;
-    if (!thread || is_idle(thread) || !own(thread)->sampler)
+    if (!options.period)
         return;
-    sample_now();
     const Locked locked;
-    stop(own(thread)->sampler);
+    stop(take_rest());
 }
 
 void stop_sampling() {

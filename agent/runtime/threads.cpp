@@ -53,9 +53,6 @@ QUIPU_BARE void *begin(void *argument) {
     return function(own);
 }
 
-/* Threads that nobody measured created have the origin of their creator. */
-Node *current_path() { return quipu_current ? counted(quipu_current->here) : thread_origin; }
-
 template <typename Create>
 int create(Create real, pthread_t *thread, const pthread_attr_t *attributes, Function function, void *argument) {
     Node *origin = active ? current_path() : nullptr;

@@ -15,9 +15,9 @@ bool has_end_key; /* else threads that end leave their locations behind */
 uint32_t locations;
 uint32_t nodes;
 quipu_profile_chunk *thread_records;
-quipu_thread *forked; /* see keep_one_thread() */
-quipu_thread at_fork; /* the state of the thread that forks */
-Link no_link;         /* leads from nowhere */
+quipu_thread at_fork;          /* the state of the thread that forks */
+__thread quipu_thread *forked; /* of the thread that forked: see keep_one_thread() */
+Link no_link;                  /* leads from nowhere */
 
 constexpr size_t counter_bytes = sizeof(uint64_t) * QUIPU_MOST_COUNTERS;
 static_assert(counter_bytes + sizeof(quipu_profile_counters) <= chunk_room);
@@ -212,7 +212,7 @@ static Thread *take_thread() {
     return thread;
 }
 
-/* The thread that forked, which goes on in the child. Under the lock. */
+/* If this is the thread that forked, which goes on in the child. Under the lock. */
 static Thread *take_forked() {
     quipu_thread *left = forked;
     forked = nullptr;
@@ -258,6 +258,11 @@ quipu_thread *running_rank() {
     if (!*place)
         *place = begin_thread();
     return static_cast<quipu_thread *>(*place);
+}
+
+Node *current_path() {
+    const quipu_thread *thread = quipu_current || !forked ? quipu_current : begin_thread();
+    return thread ? counted(thread->here) : thread_origin;
 }
 
 quipu_thread *measured_thread() { return ranks ? running_rank() : quipu_current; }
@@ -333,6 +338,7 @@ QUIPU_BARE void keep_one_thread() {
             put(thread->shared->top, thread->frames);
             put(thread->shared->here, thread->root);
             thread->shared->in_use = 0;
+            memset(thread->copies, 0, sizeof thread->copies); /* one of which it may have been writing */
         }
         for (Folded *folded = thread->folded; folded; folded = folded->next)
             memset(folded->counters, 0, sizeof(uint64_t) * folded->region->rows);

@@ -84,6 +84,8 @@ inline Node *counted(Node *here) { return here->id ? here : here->up; }
 
 /* The call path that started this thread; null if it is not known. */
 extern __thread Node *thread_origin;
+/* Where threads that this one starts belong: what is active here; the origin of this thread if it is not measured. */
+Node *current_path();
 
 inline Thread *own(const quipu_thread *thread) { return static_cast<Thread *>(thread->own); }
 
@@ -142,7 +144,7 @@ void settle(quipu_thread *thread);
 void for_each_thread(void (*visit)(quipu_thread *));
 /* Before a fork: notes the state of this thread, because the parent goes on meanwhile. */
 void note_this_thread();
-/* In the child of a fork: of the threads only this one goes on. Its state is given back by the next begin_thread(). */
+/* In the child of a fork: of the threads only this one goes on. Its next begin_thread() gives its state back. */
 void keep_one_thread();
 /* Makes the profile file at first use. False: nothing is measured. */
 bool open_profile();

@@ -40,6 +40,7 @@ struct arrivals {
     uint64_t calls;
     uint64_t cost; /* ticks of a barrier for which all are there */
     bool probed;   /* whether its processes are measured like this one */
+    bool met;      /* a call was refused after its probe, which stands for the next one */
 };
 
 /* No message moves faster than memory is copied: the rate until a receive has taught a better one. */
@@ -200,6 +201,10 @@ void quipu_mpi_await_all(struct quipu_node *node, MPI_Comm comm) {
     struct arrivals *arrivals = arrivals_of(comm);
     if (arrivals == NULL || !arrivals->probed)
         return;
+    if (arrivals->met) {
+        arrivals->met = false;
+        return;
+    }
     const uint64_t call = arrivals->calls++, weight = weight_of(call);
     if (weight == 0)
         return;
@@ -216,6 +221,24 @@ void quipu_mpi_await_all(struct quipu_node *node, MPI_Comm comm) {
     atomic_fetch_add_explicit(&probe_cost, arrivals->cost, memory_order_relaxed);
     if (end - begin > arrivals->cost)
         add_wait(node, (end - begin - arrivals->cost) * weight);
+}
+
+/* Errors of arguments are found on this process, before it exchanges anything: the others, whose arguments may be
+ * right, wait for it in the operation, until it calls again. */
+static bool is_refused(int error) {
+    int class = MPI_SUCCESS;
+    if (PMPI_Error_class(error, &class) != MPI_SUCCESS)
+        return false;
+    return class == MPI_ERR_BUFFER || class == MPI_ERR_COUNT || class == MPI_ERR_TYPE || class == MPI_ERR_ROOT ||
+           class == MPI_ERR_OP || class == MPI_ERR_ARG;
+}
+
+void quipu_mpi_collective_failed(MPI_Comm comm, int error) {
+    if (comm == MPI_COMM_NULL || comm == MPI_COMM_SELF || !is_refused(error))
+        return;
+    struct arrivals *arrivals = arrivals_of(comm);
+    if (arrivals != NULL && arrivals->probed)
+        arrivals->met = true;
 }
 
 #endif

@@ -1,7 +1,5 @@
 #include "world_rank.h"
 
-#include "group.h"
-
 #include <stdatomic.h>
 #include <string.h>
 
@@ -72,9 +70,7 @@ static int world_rank_in_group(int result, MPI_Group members, int rank) {
     return found == MPI_UNDEFINED || found < 0 ? QUIPU_MPI_ELSEWHERE : found;
 }
 
-int quipu_mpi_world_rank_in_comm(MPI_Comm comm, int rank) {
-    if (__builtin_expect(comm == MPI_COMM_WORLD, 1))
-        return rank;
+int quipu_mpi_ask_world_rank(MPI_Comm comm, int rank) {
     int world = QUIPU_MPI_ELSEWHERE, inter = 0;
     if (comm == MPI_COMM_SELF)
         return has_world() && PMPI_Comm_rank(MPI_COMM_WORLD, &world) == MPI_SUCCESS ? world : QUIPU_MPI_ELSEWHERE;

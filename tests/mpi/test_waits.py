@@ -76,3 +76,11 @@ def test_waits_can_be_left_out(program: Callable[[str], Path], library: Path, tm
 def test_an_unknown_mode_is_an_error(program: Callable[[str], Path], library: Path, tmp_path: Path) -> None:
     with pytest.raises((AssertionError, subprocess.SubprocessError), match="QUIPU_MPI_WAIT=often: it must be off"):
         waits(program("waits"), tmp_path, library, "often")
+
+
+@pytest.mark.parametrize("mode", ["all", "sample"])
+def test_operations_that_are_refused_on_some_ranks(
+    program: Callable[[str], Path], library: Path, tmp_path: Path, mode: str
+) -> None:
+    """A probe meets the others once, however often a rank calls until its arguments are right."""
+    assert len(waits(program("refused_collectives"), tmp_path, library, mode).profiles) == 2

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import tempfile
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +23,9 @@ INSTALLED_LLVMS = [version for version in ("19", "16") if shutil.which(f"clang-{
 
 ENDS_WITH = {"control_flow.cpp": 7}
 """Exit codes of those of tests/native/programs whose main returns another one than 0."""
+
+MANY = 60 * 41
+"""Calls of `walk(40)` in programs/many_paths.h."""
 
 Tree = dict[tuple[str, ...], dict[str, float]]
 
@@ -110,6 +114,31 @@ class Workshop:
             Measured(done.stdout, done.stderr, done.returncode, read_profile(profile))
             for profile in sorted(raw.glob("profile-*.quipu"))
         ]
+
+
+def visits_of(profile: ProcessProfile, initial: str) -> float:
+    """Visits of all functions whose names begin so."""
+    return sum(values["visits"] for path, values in tree_of(profile).items() if path and path[-1].startswith(initial))
+
+
+def raw_folder(workshop: Workshop) -> Path:
+    return Path(tempfile.mkdtemp(prefix="raw-", dir=workshop.folder))
+
+
+def profiles_of(
+    raw: Path, *command: str | Path, limit: Callable[[], None] | None = None, **environment: str
+) -> tuple[subprocess.CompletedProcess[str], list[ProcessProfile]]:
+    """Run a measured program, with the limits that `limit` sets, and read the profiles that it leaves."""
+    done = subprocess.run(
+        command,
+        env={**os.environ, "QUIPU_DIR": str(raw), **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+        preexec_fn=limit,
+    )
+    return done, [read_profile(path) for path in sorted(raw.glob("profile-*.quipu"))]
 
 
 def effort(run: Measured) -> dict[tuple[str, ...], dict[str, float]]:

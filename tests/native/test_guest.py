@@ -8,43 +8,15 @@ import shutil
 import subprocess
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from quipu.agent.installation import native_file
-from quipu.agent.profile.reader import ProcessProfile, ProfileState, read_profile
+from quipu.agent.profile.reader import ProcessProfile, ProfileState
 
-from .conftest import Tree, Workshop, tree_of
+from .conftest import MANY, Tree, Workshop, profiles_of, raw_folder, tree_of, visits_of
 
 LIBRARIES = native_file("libquipu.so").parent
-MANY = 60 * 41
-"""Calls of `walk(40)` in programs/many_paths.h."""
-
-
-def visits_of(profile: ProcessProfile, initial: str) -> float:
-    """Visits of all functions whose names begin so."""
-    return sum(values["visits"] for path, values in tree_of(profile).items() if path and path[-1].startswith(initial))
-
-
-def raw_folder(workshop: Workshop) -> Path:
-    return Path(tempfile.mkdtemp(prefix="raw-", dir=workshop.folder))
-
-
-def profiles_of(
-    raw: Path, *command: str | Path, limit: Callable[[], None] | None = None, **environment: str
-) -> tuple[subprocess.CompletedProcess[str], list[ProcessProfile]]:
-    """Run a measured program, with the limits that `limit` sets, and read the profiles that it leaves."""
-    done = subprocess.run(
-        command,
-        env={**os.environ, "QUIPU_DIR": str(raw), **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-        preexec_fn=limit,
-    )
-    return done, [read_profile(path) for path in sorted(raw.glob("profile-*.quipu"))]
 
 
 def totals(profile: ProcessProfile) -> dict[str, float]:
@@ -91,17 +63,6 @@ def test_a_child_of_a_program_that_closed_all_descriptors_counts_its_own(worksho
     assert visits_of(child, "f") == 120
     assert visits_of(parent, "f") == 60 + MANY
     assert child.problems == parent.problems == ()
-
-
-def test_a_child_of_a_program_whose_threads_go_on(workshop) -> None:
-    """What a thread of the parent finds after the fork is not in the child's copy of the profile."""
-    program = workshop.build("fork_beside_thread.c", "-O1", "--quipu-all")
-    done, profiles = profiles_of(raw_folder(workshop), program)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert [(profile.state, profile.problems) for profile in profiles] == [(ProfileState.ENDED, ())] * 2
-    child, parent = sorted(profiles, key=lambda profile: "forked_from" not in profile.attributes)
-    assert (visits_of(child, "of_child"), visits_of(child, "f")) == (1, 0)
-    assert (visits_of(parent, "deepest"), visits_of(parent, "f")) == (1, 60 * 60)
 
 
 @pytest.mark.parametrize("way", ["return", "jump", "exit", "fork", "overflow"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections import defaultdict
 
 import pytest
@@ -109,6 +110,48 @@ def test_posix_threads(workshop: Workshop, link: tuple[str, ...]) -> None:
     assert len(set(run.profile.location.tolist())) <= 7
     exact = workshop.run(workshop.build("pthreads.c", "-O2", "--quipu-naive", *link, name="exact"), "4")
     assert effort(exact) == effort(run)
+
+
+REFUSED = """#include <pthread.h>
+#include <stdio.h>
+static volatile int ran;
+__attribute__((noinline)) void work(void) { ran++; }
+static void *start(void *argument) {
+    work();
+    return argument;
+}
+__attribute__((noinline)) int refused(const pthread_attr_t *attributes) {
+    pthread_t thread;
+    return pthread_create(&thread, attributes, start, 0);
+}
+int main(void) {
+    pthread_attr_t attributes;
+    pthread_t thread;
+    int failure = 0;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, (size_t)1 << 48); /* more than there is address space */
+    for (int i = 0; i < 1000; i++)
+        failure = refused(&attributes);
+    if (pthread_create(&thread, 0, start, 0) != 0 || pthread_join(thread, 0) != 0)
+        return 1;
+    printf("%d %d\\n", failure, ran);
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("link", [(), ("-static",)], ids=["shared", "static"])
+def test_threads_that_cannot_be_created(workshop: Workshop, link: tuple[str, ...]) -> None:
+    """The program is given the error, and the next thread its own origin."""
+    source = workshop.folder / "refused.c"
+    source.write_text(REFUSED)
+    run = workshop.run(workshop.build(source, "-O2", *link))
+    assert (run.stdout, run.stderr) == (f"{errno.EAGAIN} 1\n", "")
+    visits = {path: values["visits"] for path, values in run.tree.items() if values["visits"]}
+    assert visits[("main", "refused")] == 1000
+    assert visits[("main", "start", "work")] == 1
+    assert ("main", "refused", "start") not in visits
+    assert run.profile.problems == ()
 
 
 @pytest.mark.parametrize("level", ["-O0", "-O2"])

@@ -1,5 +1,6 @@
 // A child of fork whose copy of the profile is made late: before its first mapping, a thread of the parent finds enough
-// new call paths that the profile gets more room.
+// new call paths that the profile gets more room. "walk": then the child and a thread of it find call paths, too, and
+// put them where the thread of the parent has put its own.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdatomic.h>
@@ -43,7 +44,13 @@ static KEEP void *other(void *nothing) {
 
 static KEEP void of_child(void) {}
 
-int main(void) {
+static KEEP void *walked(void *nothing) {
+    walk(40);
+    return nothing;
+}
+
+int main(int count, char **words) {
+    (void)words;
     pthread_t thread;
     int status;
     state = mmap(0, sizeof *state, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -55,6 +62,11 @@ int main(void) {
     pid_t child = fork();
     if (child == 0) {
         of_child();
+        if (count > 1) {
+            walked(0);
+            if (pthread_create(&thread, 0, walked, 0) != 0 || pthread_join(thread, 0) != 0)
+                exit(4);
+        }
         exit(0);
     }
     if (child < 0 || waitpid(child, &status, 0) != child)

@@ -1,0 +1,56 @@
+"""Children of programs that fork: what they count, beside threads of the parent and with their own."""
+
+from __future__ import annotations
+
+import pytest
+from quipu.agent.profile.reader import ProfileState
+
+from .conftest import MANY, profiles_of, raw_folder, tree_of, visits_of
+
+
+@pytest.mark.parametrize(("way", "found"), [((), 0), (("walk",), 2 * MANY)], ids=["idle", "walk"])
+def test_a_child_of_a_program_whose_threads_go_on(workshop, way: tuple[str, ...], found: int) -> None:
+    """What a thread of the parent finds after the fork is not in the child's copy of the profile."""
+    program = workshop.build("fork_beside_thread.c", "-O1", "--quipu-all")
+    done, profiles = profiles_of(raw_folder(workshop), program, *way)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [(profile.state, profile.problems) for profile in profiles] == [(ProfileState.ENDED, ())] * 2
+    child, parent = sorted(profiles, key=lambda profile: "forked_from" not in profile.attributes)
+    assert (visits_of(child, "of_child"), visits_of(child, "f")) == (1, found)
+    assert (visits_of(parent, "deepest"), visits_of(parent, "f")) == (1, 60 * 60)
+
+
+THREAD_OF_CHILD = """#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static volatile int done;
+__attribute__((noinline)) void in_thread(void) { done++; }
+__attribute__((noinline)) void after_thread(void) { done++; }
+static void *run(void *nothing) {
+    in_thread();
+    return nothing;
+}
+int main(void) {
+    pthread_t thread;
+    if (fork() != 0)
+        return wait(0) < 0;
+    if (pthread_create(&thread, 0, run, 0) != 0 || pthread_join(thread, 0) != 0)
+        return 1;
+    after_thread();
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("options", [(), ("-static",)], ids=["shared", "static"])
+def test_a_thread_that_a_child_starts_before_all_else(workshop, options: tuple[str, ...]) -> None:
+    """The thread that forked goes on where it was, and the new one is under it."""
+    source = workshop.folder / "thread_of_child.c"
+    source.write_text(THREAD_OF_CHILD)
+    program = workshop.build(source, "-O1", "--quipu-all", *options)
+    done, profiles = profiles_of(raw_folder(workshop), program)
+    assert done.returncode == 0
+    (child,) = [profile for profile in profiles if "forked_from" in profile.attributes]
+    visits = {path: values["visits"] for path, values in tree_of(child).items() if values["visits"]}
+    assert visits == {("main", "run"): 1, ("main", "run", "in_thread"): 1, ("main", "after_thread"): 1}
+    assert child.problems == ()
