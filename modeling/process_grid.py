@@ -1,4 +1,4 @@
-"""Process grids: how programs arrange p processes in two or three dimensions.
+"""Process grids: how programs arrange p processes in one to three dimensions.
 
 Counts of decomposed domains (neighbours of a rank, its share of a boundary) depend on the grid, 4 × 2, and not on its
 number of processes. A rule says which grid a program takes for any number of processes.
@@ -147,7 +147,8 @@ def infer(parameter: str, processes: Sequence[float], measured: NDArray[np.int64
 def assumed(parameter: str) -> tuple[ProcessGrid, ...]:
     """Return the grids that a program may have of which nothing is known, the likeliest first."""
     rules = ("balanced", "balanced, smallest first")
-    return tuple(ProcessGrid(parameter, rule, dimensions) for dimensions in (2, 3) for rule in rules)
+    chain = ProcessGrid(parameter, rules[0], 1)
+    return (chain, *(ProcessGrid(parameter, rule, dimensions) for dimensions in (2, 3) for rule in rules))
 
 
 def telling(grid: ProcessGrid, measured: Sequence[float], number: int = 2) -> list[int]:

@@ -60,6 +60,15 @@ def test_a_grid_that_is_known_predicts_larger_ones(name: str) -> None:
         assert prediction.value == pytest.approx(counts(64.0, np.array(grid.at(p))), rel=1e-6)
 
 
+def test_ranks_in_a_chain_are_no_faces_of_a_grid() -> None:
+    """Slabs: 2·(p-1)/p neighbours, at 1, 2, 4 ranks as many as mean faces of a 3D grid, which get fewer with p."""
+    messages: Counts = lambda n, x: 300 * (x[0] - 1) / x[0] + 0 * n  # noqa: E731
+    sent: Counts = lambda n, x: 2400 * n**2 * (x[0] - 1) / x[0]  # noqa: E731
+    for counts, model in zip((messages, sent), _models(1, [messages, sent], (1, 2, 4), assumed("p")), strict=True):
+        assert isinstance(model, Model)
+        assert model.predict((1024.0, 64.0)).value == pytest.approx(counts(64.0, np.array([1024.0])))
+
+
 def test_functions_that_the_grids_do_not_tell_apart_are_in_the_interval() -> None:
     grid = ProcessGrid("p", "balanced", 2, "declared")
     # (1 - 2/px)·(1 - 1/py) is 0 at 1×1, 2×1 and 2×2, where 4 cannot be told from 3 + 2/px + 1/py - 2/(px·py)
