@@ -1,6 +1,6 @@
-﻿!mod$ v1 sum:096da7f47ab5f4e2
-!need$ 8c0815f3520b4793 n mpi_f08
-!need$ f073516dab99f7ad n quipu_f08_d4bb31f3b6852525
+﻿!mod$ v1 sum:b0a61498fbe3cfba
+!need$ f84c38362cee2d29 n mpi_f08
+!need$ 943645464fff4118 n quipu_f08_0e913b88194336d7
 module work
 use mpi_f08,only:mpi_source
 use mpi_f08,only:mpi_tag
@@ -737,7 +737,7 @@ use mpi_f08,only:eq_session
 use mpi_f08,only:ne_session
 use mpi_f08,only:eq_win
 use mpi_f08,only:ne_win
-use quipu_f08_d4bb31f3b6852525,only:mpi_f08$quipu_f08_d4bb31f3b6852525$eq_datatype=>eq_datatype
+use quipu_f08_0e913b88194336d7,only:mpi_f08$quipu_f08_0e913b88194336d7$eq_datatype=>eq_datatype
 logical(4)::forgiven
 type::particle
 real(8)::x(1_8:3_8)
