@@ -98,8 +98,8 @@ class Axis:
         return result
 
     def name(self, parameter: str) -> str:
-        """Return how the extent is called in formulas: px, py, pz of p."""
-        return parameter + LETTERS[self.index]
+        """Return how the extent is called in formulas: px, py, pz of p; p itself in a chain."""
+        return parameter if self.dimensions == 1 else parameter + LETTERS[self.index]
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,9 @@ class ProcessGrid:
         return np.stack([axis.extent(processes) for axis in self.axes], axis=1)
 
     def __str__(self) -> str:
-        """Say which grid it is: "px × py, balanced"."""
+        """Say which grid it is: "px × py, balanced", "p, a chain"."""
+        if self.dimensions == 1:
+            return f"{self.parameter}, a chain"
         return f"{' × '.join(axis.name(self.parameter) for axis in self.axes)}, {self.rule}"
 
 
