@@ -18,7 +18,6 @@ WORK = ROOT / "build" / "screenshots"
 IMAGES = ROOT / "docs" / "images"
 SCRIPTS = Path(sys.executable).parent
 RANKS, SIZES, STEPS = (1, 8, 27, 64), (16, 24, 32), "4 2"
-PART = r'<section class="card[^"]*" id="([\w-]+)"'
 WIDTH, MOST = 1000, 1000  # pixels; longer parts are cut
 TARGET = "p=1024,n=48"
 CYCLE = f"""[experiment]
@@ -105,13 +104,11 @@ def main() -> None:
     WORK.mkdir(parents=True)
     runs, before = measure("heat", "-O2 -g"), measure("before", "-O0 -g")
     report = written(f"{runs} --against {before} --kernels --at {TARGET}")
-    for part in re.findall(PART, report):
+    for part in re.findall(r'<section class="card[^"]*" id="([\w-]+)"', report):
         name = part.removesuffix("-card")
         first = "document.getElementById('surface-extend').click();" if name == "surface" else ""
         take(report, part, IMAGES / f"report-{name}.png", first)
-    report = written(str(refined()))
-    for part in [part for part in re.findall(PART, report) if part.startswith("refinement")]:
-        take(report, part, IMAGES / "report-refinement.png")
+    take(written(str(refined())), "refinement", IMAGES / "report-refinement.png")
 
 
 def written(arguments: str) -> str:

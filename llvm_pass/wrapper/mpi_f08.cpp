@@ -50,12 +50,6 @@ std::vector<std::string> wordsOf(const std::string &text) {
     return words;
 }
 
-std::string lower(std::string text) {
-    for (char &character : text)
-        character = static_cast<char>(tolower(static_cast<unsigned char>(character)));
-    return text;
-}
-
 template <class... Part> std::string joined(const Part &...parts) {
     std::string text;
     ((text += parts), ...);
@@ -80,12 +74,12 @@ struct Procedure {
 };
 
 std::vector<Procedure> allProcedures() {
-    std::string joined;
+    std::string text;
     std::istringstream lines(procedures);
     for (std::string line; std::getline(lines, line);)
-        joined += (!line.empty() && line[0] == ' ' ? "" : "\n") + line;
+        text += (!line.empty() && line[0] == ' ' ? "" : "\n") + line;
     std::vector<Procedure> found;
-    std::istringstream entries(joined);
+    std::istringstream entries(text);
     for (std::string entry; std::getline(entries, entry);) {
         const size_t equals = entry.find('=');
         if (equals == std::string::npos)
@@ -188,6 +182,12 @@ std::string comparisons() {
 }
 
 } // namespace
+
+std::string lower(std::string text) {
+    for (char &character : text)
+        character = static_cast<char>(tolower(static_cast<unsigned char>(character)));
+    return text;
+}
 
 std::string f08Source(const std::set<std::string> &known, const std::string &key) {
     std::vector<std::string> renamed = {"mpi_status_ignore", "mpi_statuses_ignore"};

@@ -7,6 +7,9 @@
 
 namespace quipu {
 
+/// A name as symbols and modules have it: Fortran does not distinguish small and large letters.
+std::string lower(std::string text);
+
 /// The text of a module `mpi_f08` for an MPI whose own was written by another compiler.
 ///
 /// Handles are structures of one INTEGER, a status has its places where mpif.h says, and each procedure calls that of

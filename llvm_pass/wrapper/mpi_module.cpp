@@ -57,12 +57,6 @@ bool isCompressed(const std::string &path) {
     return magic[0] == '\x1f' && magic[1] == '\x8b';
 }
 
-std::string lower(std::string text) {
-    for (char &character : text)
-        character = static_cast<char>(tolower(static_cast<unsigned char>(character)));
-    return text;
-}
-
 /// Calls `use(name, rest)` for each word that could be a name; `rest` is where the text goes on.
 template <class Use> void eachName(const std::string &text, Use use) {
     auto inName = [&](size_t at) { return isalnum(static_cast<unsigned char>(text[at])) || text[at] == '_'; };

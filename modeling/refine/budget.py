@@ -60,7 +60,7 @@ def _chosen(
     """
     costly: frozenset[int] = frozenset()
     while True:
-        regions = costs.in_callers(costly - mains).of_regions
+        regions = costs.in_callers(costly).of_regions
         worth = {number: time for number, (time, _) in regions.items() if number not in costly}
         candidates = [number for number in worth if worth[number] >= least and number not in mains]
         chosen = _knapsack(candidates, worth, cost, most)

@@ -39,7 +39,7 @@ def compile_fortran(name: str, compiler: str, folder: Path, mpi: str) -> Path:
     else:
         command = [f"{compiler}{mpi}", "-w", "-fallow-argument-mismatch", str(source), "-o", str(program)]
     environment = {**os.environ, "QUIPU_MPIFC": f"mpifort{mpi}"}
-    result = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    result = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd=folder)
     assert result.returncode == 0, result.stderr
     return program
 
