@@ -28,18 +28,12 @@ from subprocess import run
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "native"))
 
 from injection import Example, build_faults, ending_of, injected
+from launching import LAUNCH
 from quipu.agent.installation import native_file
 from quipu.mpi_wrap import mpi_library
 
 TESTS = Path(__file__).parents[1] / "tests"
 PROGRAMS = TESTS / "native" / "programs"
-# As tests/mpi/measured.py: as root, on few cores and in containers.
-LAUNCH = {
-    "OMPI_ALLOW_RUN_AS_ROOT": "1",
-    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-    "OMPI_MCA_rmaps_base_oversubscribe": "1",
-    "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
-}
 KEYS = {"different output": "different_output", "hang": "hangs", "crash": "crashes", "unsaid": "unsaid"}
 
 

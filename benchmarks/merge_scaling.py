@@ -31,6 +31,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from launching import LAUNCH
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "agent"))
@@ -40,11 +41,6 @@ from profile_writer import Node, Profile  # noqa: E402
 METRICS = 10
 VARIANTS = 32
 JOBS = 2
-LAUNCH = {
-    "OMPI_ALLOW_RUN_AS_ROOT": "1",
-    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-    "OMPI_MCA_rmaps_base_oversubscribe": "1",
-}
 SIZES = ((256, 2000), (512, 2000), (1024, 500), (1024, 2000), (2048, 2000), (4096, 500), (4096, 2000))
 
 

@@ -22,15 +22,10 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from launching import LAUNCH
 from quipu.mpi_wrap import mpi_library
 
 RANKS = 2
-LAUNCH = {
-    "OMPI_ALLOW_RUN_AS_ROOT": "1",
-    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-    "OMPI_MCA_rmaps_base_oversubscribe": "1",
-    "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
-}
 KINDS = ("pair", "pingpong", "allreduce")
 STAMPED = "stamped"
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from launching import LAUNCH
 from numpy.typing import NDArray
 from quipu.agent.merge.experiment import find_runs, load_experiment
 from quipu.modeling.experiment import CallTree, Experiment, Metric, Region, RegionKind
@@ -41,8 +42,7 @@ EFFORT = ("visits", "blocks", "bytes_sent", "bytes_received", "comm_size")
 ENVIRONMENT = {
     "QUIPU_INLINED": "off",  # time and effort of a kernel are with what it inlines
     "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-    "OMPI_ALLOW_RUN_AS_ROOT": "1",
-    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    **LAUNCH,
 }
 
 

@@ -5,12 +5,15 @@
 A call-heavy C++ program (benchmarks/programs/refinement: kernels of a hydrodynamics code on a mesh whose numbers are
 behind functions of another file) goes through a whole `quipu refine`. Then it is built without instrumentation, with
 hooks in every function, with those of an ordinary build, with the static selection of PIRA II, and with what the cycle
-found; these run in turn, and the shortest run of each counts, in processor time. The same cycle over ranks and sizes,
-with MPI, follows. Tables like I and II of the paper (PIRA II), also for examples/ (one rank, one series of runs), then
-one JSON object in the last line: `overhead` and `coverage` (exclusive time at the target inside of selected regions,
-from a separate run there), `iterations`, `cycle_cost` (processor time of the whole cycle, with its builds, / of one
-fully instrumented series of measurements), `full_overhead`, `mpi_overhead` (with the start and end of the recording),
-`paper_selection` {overhead, coverage}, `seconds` and `functions` (the tables of all programs).
+found; these run in turn, in random order, in processor time. An overhead is the median over the turns of the ratio to
+the uninstrumented run of the same turn, which leaves out what drifts on a shared machine; a second, identical
+uninstrumented run in each turn says how much of a ratio is chance. The same cycle over ranks and sizes, with MPI,
+follows. Tables like I and II of the paper (PIRA II), also for examples/ (one rank, one series of runs), then
+one JSON object in the last line: `overhead`, `overhead_interval` (95 %), `overhead_of_nothing` (of the identical
+program), `coverage` (exclusive time at the target inside of selected regions, from a separate run there), `iterations`,
+`cycle_cost` (processor time of the whole cycle, with its builds, / of one fully instrumented series of measurements),
+`full_overhead`, `mpi_overhead` (2 ranks) with its interval, `paper_selection` {overhead, coverage},
+`seconds` and `functions` (the tables of all programs).
 """
 
 from __future__ import annotations
@@ -26,6 +29,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from launching import LAUNCH
 from quipu.agent.archive.read import read_archive
 from quipu.agent.campaign.repetition import LaunchOptions, run
 from quipu.agent.campaign.selections import coverage_of, reference
@@ -36,6 +41,7 @@ from quipu.modeling.callgraph import CallGraph
 from quipu.modeling.experiment import RegionKind
 from quipu.modeling.refine import PathCosts, select_statically
 from quipu.report.formats import format_filter
+from scipy.stats import bootstrap
 
 HERE = Path(__file__).resolve().parent
 SIZES = (40, 60, 80, 120, 160)
@@ -44,8 +50,8 @@ STEPS = 100
 TARGET = 300
 REPETITIONS = 3
 FULL_SIZE = 60
-COMPARISONS = 15
-"""Runs of each program in turn, of which the shortest counts: on a busy machine, few of them are undisturbed."""
+TURNS = 40
+"""Of the comparison: one ratio scatters by 3 to 5 % on a quiet machine of this kind, the median of 80 by .5 %."""
 RANKS, MPI_SIZES = (1, 2), (40, 60, 80)
 EXAMPLES = {
     "heat": ("MPICC=quipu-mpicc", "20 5", (24, 32, 48, 64)),
@@ -77,8 +83,8 @@ def main() -> None:
         result = hydro.measure()
         mpi = Case.of_hydro(Path(place) / "mpi", "quipu-mpic++", ("-DWITH_MPI",), "mpirun -n {p} ./hydro {n} {s}")
         ranks = {"p": list(RANKS), "n": list(MPI_SIZES), "s": [STEPS]}
-        last = mpi.refined(ranks, {"p": 4, "n": TARGET, "s": STEPS})["iterations"][-1]
-        result["mpi_overhead"] = last["overhead"] + last["start_and_end"]
+        mpi.variants(frozenset(mpi.refined(ranks, {"p": 4, "n": TARGET, "s": STEPS})["regions"]))
+        result["mpi_overhead"], result["mpi_overhead_interval"] = overhead(mpi.ratios(("final",), MPI_SIZES, TURNS))
         seconds, functions = {"hydro": result.pop("seconds")}, {"hydro": result.pop("functions")}
         for name, (compiler, arguments, sizes) in EXAMPLES.items():
             seconds[name], functions[name] = Case.of_example(Path(place) / name, compiler, arguments).columns(sizes)
@@ -140,11 +146,9 @@ class Case:
         """Return the processor seconds of one run of a program."""
         raw = tempfile.mkdtemp(dir=self.folder)
         before = _children()
-        command = self.command.format(n=size, s=STEPS).split()
-        environment = {**os.environ, "QUIPU_DIR": raw}
-        subprocess.run(
-            [self.folder / name, *command[1:]], check=True, stdout=subprocess.DEVNULL, env=environment, cwd=self.folder
-        )
+        command = self.command.format(p=RANKS[-1], n=size, s=STEPS).replace(f"./{self.program}", f"./{name}")
+        environment = {**os.environ, **LAUNCH, "OMPI_MCA_mpi_yield_when_idle": "1", "QUIPU_DIR": raw}
+        subprocess.run(command.split(), check=True, stdout=subprocess.DEVNULL, env=environment, cwd=self.folder)
         return _children() - before
 
     def compared(self, names: tuple[str, ...], sizes: tuple[int, ...], times: int) -> dict[str, float]:
@@ -155,6 +159,19 @@ class Case:
                 for name in names[:: 1 if turn % 2 else -1]:
                     found[name, size] = min(found.get((name, size), math.inf), self.seconds(name, size))
         return {name: sum(found[name, size] for size in sizes) for name in names}
+
+    def ratios(self, names: tuple[str, ...], sizes: tuple[int, ...], turns: int) -> dict[str, np.ndarray]:
+        """Return the ratios of programs to the uninstrumented one, each to the run of the same turn and size."""
+        random = np.random.default_rng(0)
+        found: dict[str, list[float]] = {name: [] for name in (*names, "vanilla again")}
+        for _ in range(turns):
+            for size in sizes:
+                seconds = dict.fromkeys(("vanilla", *found), 0.0)
+                for name in random.permutation(list(seconds)):
+                    seconds[str(name)] = self.seconds(str(name).removesuffix(" again"), size)
+                for name, ratios in found.items():
+                    ratios.append(seconds[name] / seconds["vanilla"])
+        return {name: np.array(ratios) for name, ratios in found.items()}
 
     def variants(self, selected: frozenset[str]) -> tuple[CallGraph, frozenset[str]]:
         """Build vanilla, full, usual, static (PIRA II), final and target; return call graph and static selection."""
@@ -196,18 +213,21 @@ class Case:
         cycle_seconds = _children() - before
         names = frozenset(cycle["regions"])
         graph, marked = self.variants(names)
-        found = self.compared(("vanilla", "static", "final"), COMPARED, COMPARISONS)
+        ratios = self.ratios(("static", "final"), COMPARED, TURNS)
+        measured, interval = overhead(ratios)
         series = self.compared(("vanilla", "usual", "static", "final"), SIZES, REPETITIONS)
         ratio = self.seconds("full", FULL_SIZE) / self.compared(("vanilla",), (FULL_SIZE,), REPETITIONS)["vanilla"]
         at_target = self.at_target()
         return {
-            "overhead": found["final"] / found["vanilla"] - 1.0,
+            "overhead": measured,
+            "overhead_interval": interval,
+            "overhead_of_nothing": np.median(ratios["vanilla again"]) - 1.0,
             "coverage": coverage_of(at_target, names),
             "iterations": len(cycle["iterations"]),
             "cycle_cost": cycle_seconds / (REPETITIONS * ratio * series["vanilla"]),
             "full_overhead": ratio - 1.0,
             "paper_selection": {
-                "overhead": found["static"] / found["vanilla"] - 1.0,
+                "overhead": np.median(ratios["static"]) - 1.0,
                 "coverage": coverage_of(at_target, marked),
             },
             "seconds": {**series, "full": ratio * series["vanilla"], "total": cycle_seconds},
@@ -234,6 +254,12 @@ class Case:
         tree = read_archive(archive.path, values=False).tree
         found = {tree.region_of(path) for path in range(len(tree))}
         return len({region.name for region in found if region.kind is RegionKind.FUNCTION})
+
+
+def overhead(ratios: dict[str, np.ndarray]) -> tuple[float, list[float]]:
+    """Return the overhead of the final program, and its 95 % interval."""
+    interval = bootstrap((ratios["final"],), np.median, rng=np.random.default_rng(0)).confidence_interval
+    return float(np.median(ratios["final"])) - 1.0, [interval.low - 1.0, interval.high - 1.0]
 
 
 def _children() -> float:
