@@ -11,7 +11,7 @@ uninstrumented run in each turn says how much of a ratio is chance. The same cyc
 follows. Tables like I and II of the paper (PIRA II), also for examples/ (one rank, one series of runs), then
 one JSON object in the last line: `overhead`, `overhead_interval` (95 %), `overhead_of_nothing` (of the identical
 program), `coverage` (exclusive time at the target inside of selected regions, from a separate run there), `iterations`,
-`cycle_cost` (processor time of the whole cycle, with its builds, / of one fully instrumented series of measurements),
+`cycle_cost` (processor time of the whole cycle, with its builds, / of the same campaign with hooks in every function),
 `full_overhead`, `mpi_overhead` (2 ranks) with its interval, `paper_selection` {overhead, coverage},
 `seconds` and `functions` (the tables of all programs).
 """
@@ -63,7 +63,7 @@ EXAMPLES = {
 
 CAMPAIGN = """
 [experiment]
-name = "cycle"
+name = "{name}"
 build = "{build}"
 command = "{command}"
 repetitions = {repetitions}
@@ -71,6 +71,7 @@ repetitions = {repetitions}
 {parameters}
 [environment]
 OMPI_MCA_mpi_yield_when_idle = "1"
+{environment}
 [refine]
 at = {at}
 program = "{program}"
@@ -123,24 +124,35 @@ class Case:
         (self.folder / self.program).rename(self.folder / name)
 
     def refined(self, parameters: dict[str, list[int]], at: dict[str, int]) -> dict[str, Any]:
+        printed = self.quipu("refine", parameters, at, "", "--json")
+        result = dict(json.loads(printed[printed.index("{\n") :]))
+        for one in result["iterations"]:
+            print("  ".join(f"{name} {value:.3g}" for name, value in one.items() if value is not None), flush=True)
+        return result
+
+    def full_series(self, parameters: dict[str, list[int]], at: dict[str, int]) -> float:
+        """Return the processor seconds of a campaign with hooks in every function, with its build and its archives."""
+        before = _children()
+        self.quipu("campaign", parameters, at, 'QUIPU_ALL = "1"')
+        return _children() - before
+
+    def quipu(
+        self, command: str, parameters: dict[str, list[int]], at: dict[str, int], environment: str, *options: str
+    ) -> str:
+        """Run a command on the campaign; return what it prints."""
         text = CAMPAIGN.format(
+            name=command,
             build=" ".join(self.build_command),
             command=self.command,
             repetitions=REPETITIONS,
             parameters="\n".join(f"{name} = {values}" for name, values in parameters.items()),
+            environment=environment,
             at="{" + ", ".join(f"{name} = {value}" for name, value in at.items()) + "}",
             program=self.program,
         )
-        (self.folder / "cycle.toml").write_text(text)
-        quipu = Path(sys.executable).with_name("quipu")
-        done = subprocess.run(
-            [quipu, "refine", "cycle.toml", "--json"], cwd=self.folder, check=True, stdout=subprocess.PIPE
-        )
-        text = done.stdout.decode()
-        result = dict(json.loads(text[text.index("{\n") :]))
-        for one in result["iterations"]:
-            print("  ".join(f"{name} {value:.3g}" for name, value in one.items() if value is not None), flush=True)
-        return result
+        (self.folder / f"{command}.toml").write_text(text)
+        words = [str(Path(sys.executable).with_name("quipu")), command, f"{command}.toml", *options]
+        return subprocess.run(words, cwd=self.folder, check=True, stdout=subprocess.PIPE).stdout.decode()
 
     def seconds(self, name: str, size: int) -> float:
         """Return the processor seconds of one run of a program."""
@@ -207,10 +219,12 @@ class Case:
         }
 
     def measure(self) -> dict[str, Any]:
-        """Return what is asked of the call-heavy program, and the columns of the tables; full runs only at one size."""
+        """Return what is asked of the call-heavy program, and the columns of the tables."""
         before = _children()
-        cycle = self.refined({"n": list(SIZES), "s": [STEPS]}, {"n": TARGET, "s": STEPS})
+        sizes, at = {"n": list(SIZES), "s": [STEPS]}, {"n": TARGET, "s": STEPS}
+        cycle = self.refined(sizes, at)
         cycle_seconds = _children() - before
+        full_seconds = self.full_series(sizes, at)
         names = frozenset(cycle["regions"])
         graph, marked = self.variants(names)
         ratios = self.ratios(("static", "final"), COMPARED, TURNS)
@@ -224,13 +238,13 @@ class Case:
             "overhead_of_nothing": np.median(ratios["vanilla again"]) - 1.0,
             "coverage": coverage_of(at_target, names),
             "iterations": len(cycle["iterations"]),
-            "cycle_cost": cycle_seconds / (REPETITIONS * ratio * series["vanilla"]),
+            "cycle_cost": cycle_seconds / full_seconds,
             "full_overhead": ratio - 1.0,
             "paper_selection": {
                 "overhead": np.median(ratios["static"]) - 1.0,
                 "coverage": coverage_of(at_target, marked),
             },
-            "seconds": {**series, "full": ratio * series["vanilla"], "total": cycle_seconds},
+            "seconds": {**series, "full": full_seconds / REPETITIONS, "total": cycle_seconds},
             "functions": self.functions(graph, marked, cycle, 20),
         }
 

@@ -82,8 +82,8 @@ class Iteration:
     noise: Number | None = None
 
     def within(self, budget: float) -> bool | None:
-        """Whether the overhead is within the budget; None if it cannot be known, as the noise is larger than that."""
-        return None if self.noise is not None and self.noise > budget else self.overhead <= budget
+        """Whether the overhead is within the budget; None if that cannot be known, as the noise reaches across it."""
+        return None if abs(self.overhead - budget) < (self.noise or 0.0) else self.overhead <= budget
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,8 @@ class _Cycle:
         baseline = measure_baseline(self.campaign, self.campaign.repetitions, self.progress, True)
         cheapest = self.cheapest(baseline)
         costs = self.reference(cheapest)
-        recording = self.recording(cheapest, baseline, costs)
+        if self.plan.filtering == "run":
+            self.recording(cheapest, baseline, costs)  # now: later, it would take the place of the one build
         hook = hook_cost(complete_runs(self.part(REFERENCE)))
         if self.plan.program and self.graph is None:
             self.graph = call_graph(self.campaign.path.parent / self.plan.program)
@@ -160,7 +161,7 @@ class _Cycle:
             began = time.monotonic()
             if number > len(self.state.iterations):
                 measured = self.measure(number, chosen)
-                spent = self.spent(number, measured, baseline, recording or 0.0)
+                spent = self.spent(number, measured, baseline, costs)
                 entry = Iteration(
                     number,
                     len(chosen.names),
@@ -191,7 +192,7 @@ class _Cycle:
             if number < self.plan.iterations:
                 chosen = following
         last = self.state.iterations[-1]
-        if self.built == "baseline":
+        if self.built in ("baseline", RECORDING):
             self.instrument(last.number)
         vanilla = self.campaign.repetitions * sum(times.seconds for times in baseline.times.values())
         seconds = baseline.spent + self.state.reference_seconds + sum(one.seconds for one in self.state.iterations)
@@ -201,22 +202,26 @@ class _Cycle:
             chosen.names,
             last.within(self.plan.overhead),
             stable,
-            recording,
+            self.recording(cheapest, baseline, costs, measures=False),
             vanilla,
             seconds,
         )
 
-    def spent(self, number: int, measured: Campaign, baseline: Baseline, recording: float) -> Overhead:
-        """Return what an iteration cost. What seems too much may be a machine that got slower: then the baseline is
-        measured again, before another iteration is."""
-        runs = complete_runs(measured.directory)
-        found = overhead(runs, baseline, recording)
-        if found.regions <= self.plan.overhead or self.plan.filtering == "run":  # which builds once
+    def spent(self, number: int, measured: Campaign, baseline: Baseline, costs: PathCosts) -> Overhead:
+        """Return what an iteration cost. If it seems too much, start and end of the recording are set apart; if it
+        still does, the machine may have got slower: then the baseline is measured again."""
+        runs, cheapest, budget = complete_runs(measured.directory), self.cheapest(baseline), self.plan.overhead
+        per_process = self.recording(cheapest, baseline, costs, measures=False)
+        found = overhead(runs, baseline, per_process or 0.0)
+        if found.regions > budget and per_process is None:
+            per_process = self.recording(cheapest, baseline, costs)
+            found = overhead(runs, baseline, per_process or 0.0)
+        if found.regions <= budget or self.plan.filtering == "run":  # which builds once
             return found
         self.built = "baseline"
         file = f"baseline-after-{number}.json"
         after = measure_baseline(self.campaign, self.campaign.repetitions, self.progress, True, file)
-        return overhead(runs, baseline, recording, after)
+        return overhead(runs, baseline, per_process or 0.0, after)
 
     def part(self, name: str) -> Path:
         """Return the folder of a part of the cycle."""
@@ -244,12 +249,18 @@ class _Cycle:
         run = self.runs_of(REFERENCE_INLINED, _ONLY_HOOKS, cheapest)[0]
         return with_inlined(costs, reference(run), hook_cost([run]), self.plan)
 
-    def recording(self, cheapest: Point, baseline: Baseline, costs: PathCosts) -> float | None:
-        """Return the processor seconds per process that starting and ending the recording takes, None if few."""
+    def recording(self, cheapest: Point, baseline: Baseline, costs: PathCosts, measures: bool = True) -> float | None:
+        """Return the processor seconds per process that starting and ending the recording takes.
+
+        None if they do not matter; without measures, also if they have not been measured.
+        """
         plain = baseline.times[configuration_name(self.campaign.values(cheapest))]
         ranks = complete_runs(self.part(REFERENCE))[0].metadata.ranks
         root = root_of(costs)
         if root is None or not matters(plain, ranks, self.plan.overhead):
+            return None
+        runs = self.runs_in(RECORDING)
+        if len(runs) < RECORDINGS and not measures:
             return None
         only = self.part(f"{RECORDING}.filter")
         if not only.exists():
@@ -257,10 +268,14 @@ class _Cycle:
         variables = {"QUIPU_FILTER": str(only.absolute()), **_COMPILED}
         return start_and_end(self.runs_of(RECORDING, variables, cheapest, RECORDINGS), plain)
 
+    def runs_in(self, name: str) -> list[StoredRun]:
+        """Return the runs in this folder, none if there is no folder."""
+        folder = self.part(name)
+        return complete_runs(folder) if folder.is_dir() else []
+
     def runs_of(self, name: str, variables: dict[str, str], point: Point, times: int = 1) -> list[StoredRun]:
         """Return the runs in this folder, after building and running the program if there are none."""
-        folder = self.part(name)
-        runs = complete_runs(folder) if folder.is_dir() else []
+        folder, runs = self.part(name), self.runs_in(name)
         if len(runs) < times:
             began = time.monotonic()
             self.build(name, variables)

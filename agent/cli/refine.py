@@ -85,9 +85,9 @@ def _remarks(result: Refinement) -> list[str]:
         )
     if last.noise is not None and result.within is None:
         found.append(
-            f"repetitions differ so much that the overhead may be {percent(last.noise)} off, which is more than the "
-            "budget: these runs are too short, or the machine too busy, to measure it; take larger points or more "
-            "repetitions"
+            f"as far as repetitions differ, the overhead is {percent(last.overhead - last.noise)} to "
+            f"{percent(last.overhead + last.noise)}, on both sides of the budget: these runs are too short, or the "
+            "machine too busy, to measure it; take larger points or more repetitions"
         )
     return found
 

@@ -68,12 +68,15 @@ def test_long_runs_need_no_start_and_end() -> None:
     assert matters(Times(1.0, 2.1), 4, 0.05)
 
 
-def test_there_is_no_verdict_where_noise_exceeds_the_budget() -> None:
+def test_there_is_no_verdict_where_noise_reaches_across_the_budget() -> None:
     counted = (1, 5, 5)
-    assert Iteration(*counted, 0.02, None, None, 1.0, noise=0.04).within(0.05) is True
-    assert Iteration(*counted, 0.08, None, None, 1.0, noise=0.04).within(0.05) is False
+    assert Iteration(*counted, 0.02, None, None, 1.0, noise=0.01).within(0.05) is True
+    assert Iteration(*counted, 0.02, None, None, 1.0, noise=0.04).within(0.05) is None
+    assert Iteration(*counted, 0.06, None, None, 1.0, noise=0.04).within(0.05) is None
+    assert Iteration(*counted, 0.08, None, None, 1.0, noise=0.02).within(0.05) is False
+    assert Iteration(*counted, 0.80, None, None, 1.0, noise=0.06).within(0.05) is False
+    assert Iteration(*counted, 0.05, None, None, 1.0, noise=0.0).within(0.05) is True
     assert Iteration(*counted, 0.08, None, None, 1.0).within(0.05) is False
-    assert Iteration(*counted, 0.02, None, None, 1.0, noise=0.06).within(0.05) is None
 
 
 def test_the_program_runs_below_the_function_that_is_entered_least() -> None:
