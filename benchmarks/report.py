@@ -22,23 +22,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from npm_packages import installed
+from quipu.agent.cli.main import COMMANDS
 from quipu.report.html import html_report
 from report_opening import planted
 
-_COMMANDS = (
-    "",
-    "run",
-    "show",
-    "model",
-    "predict",
-    "diagnose",
-    "report",
-    "check",
-    "diff",
-    "export",
-    "campaign",
-    "tensor",
-)
+_COMMANDS = ("", *COMMANDS, *(f"tensor {name}" for name in ("fit", "predict", "tune", "explain")))
 _INTERACTIONS = """
 const times = {};
 const settled = {};
@@ -169,7 +157,7 @@ def startup(repetitions: int) -> dict[str, int]:
         times = []
         for _ in range(repetitions):
             began = time.perf_counter()
-            subprocess.run([program, *([command] if command else []), "--help"], capture_output=True, check=True)
+            subprocess.run([program, *command.split(), "--help"], capture_output=True, check=True)
             times.append(time.perf_counter() - began)
         result[command or "quipu"] = round(1000 * min(times))
     return result
