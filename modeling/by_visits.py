@@ -31,6 +31,8 @@ from .pmnf.modeler import NoModel, Options, fit_models
 
 Models = dict[str, list[Model | NoModel]]
 _Index = NDArray[np.int64]
+# Models of counts per visit, by metric and values.
+_Known = dict[tuple[str, bytes], Model | NoModel]
 
 
 @dataclass(frozen=True)
@@ -51,21 +53,29 @@ def by_visits(experiment: Experiment, models: Models, options: Options) -> Model
     result = {metric: list(own) for metric, own in models.items()}
     effort = [name for name in result if name != "visits" and experiment.metrics[name].is_effort]
     tree, visits = experiment.tree, result["visits"]
+    known_models: _Known = {}
     inexact = [isinstance(model, Model) and not reproduces(model) for model in visits]
     for path in np.flatnonzero(inexact).tolist():  # callers and earlier callees have their models before
         parent = int(tree.parent[path])
         siblings = tree.children[parent] if parent >= 0 else tree.roots
         carriers = [other for other in (parent, *siblings) if 0 <= other < path and inexact[other]]
-        _explain(experiment, path, ["visits"], carriers, result, options)
+        _explain(experiment, path, ["visits"], carriers, result, options, known_models)
     for path in range(len(tree)):
         wanted = [name for name in effort if isinstance(own := result[name][path], Model) and not reproduces(own)]
         near = (path, *tree.children[path], int(tree.parent[path]))
-        _explain(experiment, path, wanted, [other for other in near if other >= 0 and inexact[other]], result, options)
+        carriers = [other for other in near if other >= 0 and inexact[other]]
+        _explain(experiment, path, wanted, carriers, result, options, known_models)
     return result
 
 
 def _explain(
-    experiment: Experiment, path: int, metrics: list[str], carriers: list[int], models: Models, options: Options
+    experiment: Experiment,
+    path: int,
+    metrics: list[str],
+    carriers: list[int],
+    models: Models,
+    options: Options,
+    known_models: _Known,
 ) -> None:
     """Put models through the visits of one of the call paths `carriers` in place of those of `metrics` of a path."""
     still, seen = list(metrics), list[FloatArray]()
@@ -76,7 +86,7 @@ def _explain(
         assert isinstance(of_visits, Model)
         seen.append(visits)
         values = np.stack([experiment.values[name][path] for name in still])
-        found = _sums_of_points(experiment, still, values, visits, options)
+        found = _sums_of_points(experiment, still, values, visits, options, known_models)
         rest = [place for place in range(len(still)) if place not in found]
         if rest:
             found |= {rest[place]: own for place, own in _sums_of_runs(experiment, values[rest], visits).items()}
@@ -88,7 +98,12 @@ def _explain(
 
 
 def _sums_of_points(
-    experiment: Experiment, metrics: list[str], values: FloatArray, visits: FloatArray, options: Options
+    experiment: Experiment,
+    metrics: list[str],
+    values: FloatArray,
+    visits: FloatArray,
+    options: Options,
+    known_models: _Known,
 ) -> dict[int, _Sum]:
     """Return the counts (N, C, R) that are an exact function for each of the visits (C, R), by number."""
     with np.errstate(all="ignore"):
@@ -99,9 +114,12 @@ def _sums_of_points(
     alike = np.where(known, np.abs(ratios - middle) <= VISITS_AGREE * np.abs(middle), counted).all(axis=(1, 2))
     result = {}
     for place in np.flatnonzero(alike & (known.any(axis=2).sum(axis=1) >= 1 + VISITS_LEAST_FREE)).tolist():
-        metric = experiment.metrics[metrics[place]]
-        exactly = replace(options, exact_only=True)
-        (model,) = fit_models(experiment.points, ratios[place][None], metric, experiment.parameters, exactly)
+        key = metrics[place], ratios[place].tobytes()
+        if key not in known_models:  # many call paths do the same for each visit
+            metric, exactly = experiment.metrics[metrics[place]], replace(options, exact_only=True)
+            found = fit_models(experiment.points, ratios[place][None], metric, experiment.parameters, exactly)
+            known_models[key] = found[0]
+        model = known_models[key]
         if isinstance(model, Model) and reproduces(model):
             result[place] = _Sum((0.0, ()), (model.constant, model.terms))
     return result

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +31,7 @@ from .data.preparation import ranges
 from .hypotheses.library import Library
 from .model import Alternative, Factor, Model, Term, collect
 from .proposers.grid_coefficients import Coefficients, Functions, OtherParameters
-from .proposers.grid_forms import EVERY, SHARE, Atom, Domain, Form, GridForms
+from .proposers.grid_forms import EVERY, SHARE, Atom, Domain, Form, Forms, GridForms
 
 _Flags = NDArray[np.bool_]
 # Sums of functions of the grid are different if they are at one of so many times the largest number of processes.
@@ -65,21 +66,18 @@ class GridCounts:
         others = np.delete(self.points, place, axis=1)
         varying = [i for i in range(others.shape[1]) if np.unique(others[:, i]).size > 1]
         where = [np.flatnonzero(self.points[:, place] == p) for p in processes]
+        # many call paths are executed alike
+        values, row_of = np.unique(values, axis=0, return_inverse=True)
+        row_of = row_of.reshape(-1)
         known = OtherParameters(others[:, varying], where, self.library).coefficients(values)
-        forms = GridForms(grid.extents(processes), grid.extents(processes.max() * _FURTHER))
-        domain = _domain([own for own in known if own is not None], forms)
+        forms = _forms(grid, tuple(processes.tolist()))
+        domain = _domain([own for row in row_of.tolist() if (own := known[row]) is not None], forms)
         names = [name for name in self.names if name != grid.parameter]
         written = _Writer(grid, [names[i] for i in varying], forms, processes)
-        models: list[Model | None] = []
-        total = 0.0
-        for number, own in enumerate(known):
-            found = None if own is None else written.sums(own, domain)
-            model = None
-            if found is not None:
-                model = self._checked(found[0], values[number])
-                total += found[1]
-            models.append(model)
-        return Found(models, total)
+        sums = [None if own is None else written.sums(own, domain) for own in known]
+        models = [None if own is None else self._checked(own[0], values[row]) for row, own in enumerate(sums)]
+        length = sum(own[1] for row in row_of.tolist() if (own := sums[row]) is not None)
+        return Found([models[row] for row in row_of.tolist()], length)
 
     def _checked(self, model: Model, values: FloatArray) -> Model | None:
         """Return the model with its quality if it reproduces the values (C,), else None."""
@@ -91,6 +89,19 @@ class GridCounts:
             return None
         width = np.array([len(full.terms) + bool(full.constant)])
         return replace(full, quality=qualities(values[None], fitted[None], np.zeros(1), width)[0])
+
+
+@lru_cache(maxsize=64)
+def _forms(grid: ProcessGrid, processes: tuple[float, ...]) -> GridForms:
+    """Return the functions of a grid at these numbers of processes."""
+    at = np.array(processes)
+    return GridForms(grid.extents(at), grid.extents(at.max() * _FURTHER))
+
+
+@lru_cache(maxsize=64)
+def _telling(grid: ProcessGrid, processes: tuple[float, ...]) -> tuple[int, ...]:
+    """Return the numbers of processes that tell functions of a grid apart."""
+    return tuple(telling(grid, list(processes))) or (2 * int(max(processes)),)
 
 
 def by_grid(
@@ -231,6 +242,25 @@ def _domain(known: Sequence[Coefficients], forms: GridForms) -> Domain | None:
     return Domain(highest, votes[True] > votes[False])
 
 
+def _likeliest(choices: Sequence[Forms], peak: FloatArray, most: int) -> list[tuple[float, list[Form]]]:
+    """Return weight and forms of sums in which one coefficient has another form than the shortest one.
+
+    Those that change most at larger grids, weighted; peak: (K,), the largest values of what has the coefficients.
+    """
+    best = [found.sums[0] for found in choices]
+    weights = [np.exp(0.5 * (found.sums[0].length - np.array([own.length for own in found.sums]))) for found in choices]
+    effects = [
+        weight * height * np.abs(found.beyond - found.beyond[0]).max(axis=1)
+        for weight, height, found in zip(weights, peak, choices, strict=True)
+    ]
+    owners = [(place, number) for place, found in enumerate(choices) for number in range(1, len(found.sums))]
+    order = np.argsort(-np.concatenate([own[1:] for own in effects]), kind="stable")[:most]
+    return [
+        (float(weights[place][number]), [*best[:place], choices[place].sums[number], *best[place + 1 :]])
+        for place, number in (owners[i] for i in order.tolist())
+    ]
+
+
 @dataclass(frozen=True, eq=False)
 class _Writer:
     """Models as terms, from functions of the other parameters (`names`) and forms of the grid."""
@@ -242,31 +272,29 @@ class _Writer:
 
     def sums(self, known: Coefficients, domain: Domain | None) -> tuple[Model, float] | None:
         """Return the shortest sum, others that are nearly as short as its alternatives, and its length."""
-        choices: list[list[Form]] = []
+        choices: list[Forms] = []
         highest = max((order for order in known.orders if order is not None), default=0)
         for values, tolerance, order in zip(known.values, known.tolerance, known.orders, strict=True):
             found = self.forms.propose(values, float(tolerance), order, order == highest, domain)
-            if not found:
+            if found is None:
                 return None
             choices.append(found)
-        best = [found[0] for found in choices]
+        best = [found.sums[0] for found in choices]
         length = sum(form.length for form in best)
         constant, terms = self._written(known.functions, best)
-        others: list[tuple[float, float, list[Form]]] = []
-        for place, found in enumerate(choices):
-            for form in found[1:]:
-                weight = float(np.exp(0.5 * (best[place].length - form.length)))
-                effect = weight * known.peak[place] * self._difference(form, best[place])
-                others.append((effect, weight, [*best[:place], form, *best[place + 1 :]]))
         unseen = self._unseen(terms, highest, domain)
         # few enough that each end of the interval has its weight
-        others = sorted(others, key=lambda own: -own[0])[: GRID_ALTERNATIVES // 3 if unseen else GRID_ALTERNATIVES]
+        others = _likeliest(choices, known.peak, GRID_ALTERNATIVES // 3 if unseen else GRID_ALTERNATIVES)
         if len(others) > 1:
             # all coefficients may be another function at once
-            ends = [[pick(found, key=self._there) for found in choices] for pick in (min, max)]
-            most = max(weight for _, weight, _ in others)
-            others += [(0.0, most, forms) for forms in ends if forms != best]
-        written = [Alternative(weight, *self._written(known.functions, forms)) for _, weight, forms in others]
+            means = [found.beyond.mean(axis=1) for found in choices]
+            ends = [
+                [found.sums[int(pick(mean))] for found, mean in zip(choices, means, strict=True)]
+                for pick in (np.argmin, np.argmax)
+            ]
+            most = max(weight for weight, _ in others)
+            others += [(most, forms) for forms in ends if forms != best]
+        written = [Alternative(weight, *self._written(known.functions, forms)) for weight, forms in others]
         for factor in (GRID_GHOSTS, -GRID_GHOSTS) if unseen else ():
             more = [*terms, *(term.scaled(factor) for term in unseen)]
             written.append(Alternative(GRID_UNSEEN, *collect(constant, more)))
@@ -300,18 +328,9 @@ class _Writer:
             ]
         return found
 
-    def _there(self, form: Form) -> float:
-        """Return the mean of a form at larger grids."""
-        return float((np.array(form.coefficients) @ self.forms.beyond[list(form.atoms)]).mean()) if form.atoms else 0.0
-
-    def _difference(self, first: Form, second: Form) -> float:
-        """Return how far apart two forms are at larger grids."""
-        values = [np.array(own.coefficients) @ self.forms.beyond[list(own.atoms)] for own in (first, second)]
-        return float(np.abs(values[0] - values[1]).max())
-
     @property
     def _advice(self) -> str:
-        wanted = telling(self.grid, self.processes.tolist()) or [2 * int(self.processes.max())]
+        wanted = _telling(self.grid, tuple(self.processes.tolist()))
         return f"{self.grid.parameter} = {', '.join(map(str, wanted))}"
 
     def _written(self, functions: Functions, forms: Sequence[Form]) -> tuple[float, tuple[Term, ...]]:

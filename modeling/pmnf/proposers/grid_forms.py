@@ -105,6 +105,14 @@ class Form:
     length: float
 
 
+@dataclass(frozen=True, eq=False)
+class Forms:
+    """Sums that have the same values, the shortest first. beyond: (F, B), what they are at larger grids."""
+
+    sums: list[Form]
+    beyond: FloatArray
+
+
 class GridForms:
     """Sums of functions of the grids (G, d); beyond: larger grids, where sums are compared."""
 
@@ -130,37 +138,45 @@ class GridForms:
 
     def propose(
         self, values: FloatArray, tolerance: float, order: int | None, highest: bool, domain: Domain | None
-    ) -> list[Form]:
-        """Return the sums that have the values (G,) at all grids, the shortest first; none if there are none.
+    ) -> Forms | None:
+        """Return the sums that have the values (G,) at all grids, the shortest first; None if there are none.
 
         Of sums that have the same values at larger grids, too, only the shortest is there.
         order: which power of n the values are the coefficients of, None if it is no whole power; highest: of all.
         """
         if np.abs(values).max() <= tolerance:
-            return [Form((), (), 0.0)]
-        single = np.array([atom.length for atom in self.atoms])
-        if domain is not None and order is not None:
-            single = single + np.array([domain.length(atom, order, highest) for atom in self.atoms])
+            return Forms([Form((), (), 0.0)], np.zeros((1, self.beyond.shape[1])))
+        single = self._lengths(order, highest, domain)
         found: list[Form] = []
+        beyond = [np.zeros((0, self.beyond.shape[1]))]
         shortest = np.inf
-        further = np.zeros((0, self.beyond.shape[1]))
         for sets, design, inverse in self._families:
             coefficients = inverse @ values
             deviation = np.abs(np.einsum("sgk,sk->sg", design, coefficients) - values).max(axis=1)
             parts, near = _loops(coefficients, tolerance)
-            length = single[sets].sum(axis=1) + self._of_coefficients(parts, sets)
-            length[~near | (deviation > tolerance)] = np.inf
-            shortest = min(shortest, float(length.min(initial=np.inf)))
-            for place in np.argsort(length, kind="stable").tolist():
-                if not length[place] <= shortest + GRID_DOUBT:
-                    break
-                own = parts[place] / LOOP_DENOMINATOR
-                there = own @ self.beyond[sets[place]]
-                if not (np.abs(further - there) <= 1e-6 * np.abs(there) + 1e-9).all(axis=1).any():
-                    further = np.concatenate([further, there[None]])
-                    found.append(Form(tuple(sets[place].tolist()), tuple(own.tolist()), float(length[place])))
-        found.sort(key=lambda form: form.length)
-        return [form for form in found if form.length <= shortest + GRID_DOUBT]
+            good = np.flatnonzero(near & (deviation <= tolerance))
+            if not good.size:
+                continue
+            length = single[sets[good]].sum(axis=1) + self._of_coefficients(parts[good], sets[good])
+            shortest = min(shortest, float(length.min()))
+            order_of = np.argsort(length, kind="stable")
+            chosen = order_of[length[order_of] <= shortest + GRID_DOUBT]
+            places, own = good[chosen], parts[good[chosen]] / LOOP_DENOMINATOR
+            there = np.einsum("sk,skb->sb", own, self.beyond[sets[places]])
+            new = _first_of_equals(np.concatenate(beyond), there)
+            beyond.append(there[new])
+            for i in new.tolist():
+                found.append(Form(tuple(sets[places[i]].tolist()), tuple(own[i].tolist()), float(length[chosen[i]])))
+        lengths = np.array([form.length for form in found])
+        kept = [i for i in np.argsort(lengths, kind="stable").tolist() if lengths[i] <= shortest + GRID_DOUBT]
+        return Forms([found[i] for i in kept], np.concatenate(beyond)[kept]) if kept else None
+
+    def _lengths(self, order: int | None, highest: bool, domain: Domain | None) -> FloatArray:
+        """Return the lengths of the descriptions of the atoms, in a coefficient of n^order."""
+        single = np.array([atom.length for atom in self.atoms])
+        if domain is None or order is None:
+            return single
+        return single + np.array([domain.length(atom, order, highest) for atom in self.atoms])
 
     def _of_coefficients(self, parts: FloatArray, sets: NDArray[np.int64]) -> FloatArray:
         """Return the lengths of the descriptions of coefficients, parts (S, k) of LOOP_DENOMINATOR, of sets, (S,)."""
@@ -170,6 +186,17 @@ class GridForms:
         length = GRID_FRACTION * (size % int(LOOP_DENOMINATOR) != 0) + GRID_BITS * np.ceil(np.log2(odd + 1.0))
         result: FloatArray = (length + GRID_NEGATIVE * ((parts < 0) & ~share[sets])).sum(axis=1)
         return result
+
+
+def _first_of_equals(known: FloatArray, new: FloatArray) -> NDArray[np.int64]:
+    """Return the rows of `new` (N, B) that are like none of `known` (K, B), nor like one of them before."""
+    kept: list[int] = []
+    rows = known
+    for place, row in enumerate(new):
+        if not (np.abs(rows - row) <= 1e-6 * np.abs(row) + 1e-9).all(axis=1).any():
+            rows = np.concatenate([rows, row[None]])
+            kept.append(place)
+    return np.array(kept, dtype=np.int64)
 
 
 def _loops(coefficients: FloatArray, tolerance: float) -> tuple[FloatArray, NDArray[np.bool_]]:
