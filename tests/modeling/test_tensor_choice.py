@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from quipu.modeling.errors import FormatError
 from quipu.modeling.progress import shares, shown_by, steps
 from quipu.modeling.tensor import TensorModel
-from quipu.modeling.tensor.columns import fit_columns
+from quipu.modeling.tensor.als import Rows, averaged, started
+from quipu.modeling.tensor.columns import ColumnModel, fit_columns
 from quipu.modeling.tensor.folds import configurations, held_out_folds
 from quipu.modeling.tensor.modes import modes_of
 from quipu.modeling.tensor.storage import restored, stored
@@ -132,3 +133,36 @@ def test_an_archive_with_objects_is_refused() -> None:
     document["sha256"] = hashlib.sha256(file.getvalue()).hexdigest()
     with pytest.raises(FormatError, match=r"m\.json"):
         restored(document, file.getvalue(), "m.json")
+
+
+def test_an_average_of_decompositions_is_one_of_all_their_components() -> None:
+    random = np.random.default_rng(0)
+    x = random.uniform(1, 9, (50, 3))
+    modes = modes_of(x)
+    members = [started(modes, rank, random) for rank in (2, 3)]
+    rows = Rows(modes, x, np.zeros(len(x)))
+    mean = np.mean([rows.predicted(factors) for factors in members], axis=0)
+    assert averaged(members)[0].shape[1] == 5
+    np.testing.assert_allclose(rows.predicted(averaged(members)), mean, rtol=1e-5, atol=1e-6)
+
+
+def test_decompositions_are_averaged_where_held_out_rows_gain() -> None:
+    random = np.random.default_rng(0)
+    x = random.uniform(1, 9, (1500, 4))
+    places = np.sin(x[:, 0] * x[:, 1] / 5) + np.cos(x[:, 2] * x[:, 3] / 9)
+    times = np.exp(places + 0.1 * random.standard_normal(len(x)))
+    model = TensorModel(derive=False, time_budget=4.0).fit(x, times)
+    kept = [step for step in model.steps_ if step.name.startswith("average") and step.kept]
+    assert kept
+    assert model.rank_ == kept[-1].rank == model.factors_[0].shape[1]
+    assert kept[-1].error == min(step.error for step in model.steps_ if step.kept)
+    document, content = stored(ColumnModel(("a", "b", "c", "d"), {}, "time", model))
+    assert len(str(document)) + len(content) <= model.max_bytes
+    assert restored(document, content, "m.json").model.predict(x) == pytest.approx(model.predict(x), rel=1e-5)
+
+
+def test_a_rank_that_is_given_is_not_multiplied() -> None:
+    random = np.random.default_rng(0)
+    x = random.uniform(1, 9, (400, 2))
+    model = TensorModel(rank=3, time_budget=0.5).fit(x, np.exp(np.sin(x.prod(axis=1))))
+    assert model.rank_ == 3
