@@ -53,8 +53,8 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     loss : "log": squared error of the logarithm, robust; "mlogq2": positive factors of the time itself, by an
         interior-point Newton method (Hutter and Solomonik, SC '23, 5.3).
     extrapolation : how the model goes on outside of the measured values: "hold" the outermost value, "linear" in
-        logarithms, or so but "damped", a sum of "powers" with positive coefficients; "auto": chosen by rows near the
-        edge.
+        logarithms, or so but "damped", a power of the logarithm ("logarithmic"), a sum of "powers" with positive
+        coefficients; "auto": chosen by rows near the edge.
     time_budget : seconds of a slow core that the choice may take, counted as work, not on a clock.
     max_bytes : largest size of the stored model.
     random_state : seed of the starting factors and of the held-out rows.
@@ -119,7 +119,7 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.error_ = float(np.abs(residuals).mean() * self.scale_) if len(residuals) else float("nan")
         alone = independent(x[held], self.categorical)
         self.spread_ = spread_of(self.modes_, x[held][alone], residuals[alone] * self.scale_)
-        self.trend_ = choose_trend(self.extrapolation, self.modes_, x[rows], logs[rows], random)
+        self.trend_ = choose_trend(self.extrapolation, self.modes_, x[rows], logs[rows])
         if self.loss == "mlogq2" and self.modes_:
             self.positive_ = fit_positive(self.modes_, x, logs, self.rank_, self.penalty_.ridge, random)
         self._remember(x, logs, random)

@@ -82,7 +82,7 @@ def stored(model: ColumnModel) -> tuple[dict[str, Any], bytes]:
         arrays[f"spread_knots{number}"], arrays[f"spread{number}"] = mode.knots, part
     arrays["scores"] = _thinned(fitted.spread_.scores)
     trend = fitted.trend_
-    for name in ("slopes", "reaches", "errors", "distances"):
+    for name in ("slopes", "reaches", "bends", "errors", "distances"):
         arrays[f"trend_{name}"] = getattr(trend, name)
     for name in ("lows", "exponents", "logarithms", "coefficients"):
         arrays[f"trend_{name}"] = getattr(trend.powers, name)
@@ -212,12 +212,16 @@ def _trend(read: _TrendDocument, arrays: _Arrays, width: int, source: object) ->
     reaches = arrays.of("trend_reaches", (count,), np.ones(count))
     if not (reaches > 0).all():
         raise FormatError(source, "trend: reaches must be positive")
+    bends = arrays.of("trend_bends", (count, 3 + count), np.tile(np.eye(1, 3 + count), (count, 1)))
+    if not (bends[:, 0] > 0).all():
+        raise FormatError(source, "trend: scales of logarithmic trends must be positive")
     return Trend(
         tuple(read.columns),
         tuple(read.logarithmic),
         tuple(read.forms),
         arrays.of("trend_slopes", (count, 2)),
         reaches,
+        bends,
         powers,
         arrays.of("trend_errors", (count,)),
         arrays.of("trend_distances", (count,)),

@@ -82,16 +82,43 @@ def test_a_power_law_of_few_values_goes_on(values: int) -> None:
     random = np.random.default_rng(values)
     x = np.column_stack([2.0 ** random.integers(0, values, 300), random.uniform(1, 50, 300)])
     logs = np.log(1e-3 * x[:, 0] ** 1.3 * (1 + x[:, 1])) + 0.02 * random.standard_normal(300)
-    trend = choose_trend("auto", modes_of(x), x, logs, random)
+    trend = choose_trend("auto", modes_of(x), x, logs)
     inside, far = np.array([[2.0 ** (values - 1), 20.0]]), np.array([[2.0 ** (values + 2), 20.0]])
     assert trend.step(inside, far)[0] == pytest.approx(1.3 * 3 * np.log(2.0), abs=0.25)
+
+
+def test_growth_over_few_values_falls_off_by_other_parameters() -> None:
+    random = np.random.default_rng(0)
+    x = np.column_stack([2.0 ** random.integers(0, 4, 800), 2.0 ** random.integers(10, 20, 800)])
+
+    def slope(size: Array) -> Array:  # small messages feel the first node beyond the own one most
+        return 1.5 - 0.1 * np.log(size / 1024)
+
+    growth = slope(x[:, 1]) * np.log1p(np.log(x[:, 0]) / 0.6)
+    logs = growth + 0.5 * np.log(x[:, 1]) + 0.02 * random.standard_normal(len(x))
+    trend = choose_trend("auto", modes_of(x), x, logs)
+    assert trend.forms[0] == "logarithmic"
+    inside, far = np.array([[8.0, 2.0**10], [8.0, 2.0**19]]), np.array([[128.0, 2.0**10], [128.0, 2.0**19]])
+    steps = slope(inside[:, 1]) * np.log((0.6 + np.log(128.0)) / (0.6 + np.log(8.0)))
+    assert trend.step(inside, far) == pytest.approx(steps, abs=0.15)
+
+
+def test_a_logarithmic_trend_is_stored() -> None:
+    random = np.random.default_rng(0)
+    x = np.column_stack([2.0 ** random.integers(0, 5, 300), random.uniform(1, 9, 300)])
+    times = np.log(2.0 * x[:, 0]) * x[:, 1]
+    model, *_ = fit_columns(
+        {"n": x[:, 0], "m": x[:, 1], "time": times}, "time", extrapolation="logarithmic", time_budget=0.05
+    )
+    far = np.array([[200.0, 5.0], [0.1, 20.0]])
+    assert restored(*stored(model), "m.json").model.predict(far) == pytest.approx(model.model.predict(far), rel=1e-5)
 
 
 def test_what_levels_off_is_not_continued_as_a_power_law() -> None:
     random = np.random.default_rng(0)
     x = np.exp2(random.integers(0, 10, (400, 1)).astype(float))
     logs = np.log(10.0 / (1.0 + 8.0 / x[:, 0])) + 0.01 * random.standard_normal(400)
-    trend = choose_trend("auto", modes_of(x), x, logs, random)
+    trend = choose_trend("auto", modes_of(x), x, logs)
     assert abs(trend.step(np.array([[512.0]]), np.array([[8192.0]]))[0]) < 0.1
 
 
