@@ -106,5 +106,8 @@ def _shown(values: FloatArray) -> FloatArray:
 
 
 def _labels(model: ColumnModel, name: str, values: FloatArray) -> tuple[float | str, ...]:
+    """Return values as they are shown: numbers, or texts of categories, which have no scale."""
     levels = model.levels.get(name)
-    return tuple(float(value) if levels is None else levels[int(value)] for value in values)
+    if levels is None:
+        return tuple(f"{value:g}" if name in model.categorical else float(value) for value in values)
+    return tuple(levels[int(value)] for value in values)
