@@ -31,6 +31,17 @@ class Effect:
 
 
 @dataclass(frozen=True)
+class Tried:
+    """A model that was tried: its numbers and components, its error (MLogQ) on held-out rows, whether it was kept."""
+
+    name: str
+    size: int
+    rank: int
+    error: float
+    kept: bool
+
+
+@dataclass(frozen=True)
 class Pair:
     """Two parameters, and the share of the variance of log time that they explain only together."""
 
@@ -80,6 +91,12 @@ def pair_effects(model: ColumnModel, names: Sequence[str], seed: int = 0) -> lis
         for second in names[at + 1 :]
     ]
     return sorted(pairs, key=lambda pair: -pair.share)
+
+
+def tried_models(model: ColumnModel) -> list[Tried]:
+    """Return what the choice of the model tried, in that order; nothing of models of earlier versions."""
+    scale = model.model.scale_
+    return [Tried(one.name, one.parameters, one.rank, one.error * scale, one.kept) for one in model.model.steps_]
 
 
 def _samples(model: ColumnModel, seed: int) -> tuple[FloatArray, FloatArray, list[FloatArray]]:

@@ -53,7 +53,9 @@ def test_from_a_table_to_the_best_configuration(quipu_here: Quipu, table: Path, 
     assert quipu_here("tensor", "explain", "m.json", "--plot", "e.png").code == 0
     assert (tmp_path / "e.png").read_bytes().startswith(b"\x89PNG")
     page = (tmp_path / "e.html").read_text(encoding="utf-8")
-    assert page.count("<svg") == 3
+    assert page.count("<svg") == 4
+    assert "How the model was chosen" in page
+    assert 'class="kept"><title>start: ' in page
     assert "<b>lay out</b>" in page
     far = quipu_here("tensor", "predict", "m.json", "--at", "n=1e5", "--at", "ppn=4", "--at", "lay out=zdg", "--json")
     assert json.loads(far.out)[0]["extrapolated"] == ["n"]
