@@ -21,8 +21,13 @@ from .positive import PositiveFactors, fit_positive
 from .selection import FINAL_SWEEPS, RANKS, RATE, START, SWEEPS, Budget, Candidate, Search, Step
 from .trend import FORMS, choose_trend
 
-SEARCH_ROWS = 12_000
-"""Rows that hyper-parameters are chosen with; the model is then fitted to all."""
+SEARCH_ROWS, BUDGET_ROWS = 24_000, 12_000
+"""Rows that hyper-parameters are chosen with; the model is then fitted to all. Above so many rows the work grows."""
+PART_SWEEPS = 50
+"""Sweeps over all rows where the factors come from a part of them."""
+LOOSENING = 0.8
+"""Penalties as shares fall off with this power of the rows, as those of smoothing splines with n^(-4/5) (Wahba, "Spline
+models for observational data", 1990, chapter 4)."""
 MEMORY_ROWS = 1 << 18
 """Rows whose products of factors are held at a time."""
 KEPT_ROWS = 8192
@@ -115,7 +120,7 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         modes = modes_of(x, tuple(self.categorical), self._spacing(x.shape[1]), self._knots(x.shape[1]))
         rows = random.permutation(len(x))[:SEARCH_ROWS]
         held, residuals, starts = self._choose(modes, x, target, rows, random)
-        self._fit_factors(x, target, starts, random)
+        self._fit_factors(x, target, starts, len(rows), random)
         self.error_ = float(np.abs(residuals).mean() * self.scale_) if len(residuals) else float("nan")
         alone = independent(x[held], self.categorical)
         self.spread_ = spread_of(self.modes_, x[held][alone], residuals[alone] * self.scale_)
@@ -237,7 +242,7 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if len(x) < FEWEST_ROWS:
             self.penalty_, self.additive_ = PENALTIES[-1], True
             return rows[:0], np.empty(0), []
-        budget = Budget(RATE * self.time_budget * 0.8, limit)
+        budget = Budget(RATE * self.time_budget * 0.8 * max(1.0, len(rows) / BUDGET_ROWS), limit)
         folds = held_out_folds(x[rows], self.categorical)
         if len(folds) * budget.cost(modes, rank, len(rows), SWEEPS) > budget.operations:
             folds = folds[:1]
@@ -266,8 +271,14 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return held, residuals, starts
 
     def _fit_factors(
-        self, x: FloatArray, target: FloatArray, starts: list[list[FloatArray]], random: np.random.Generator
+        self,
+        x: FloatArray,
+        target: FloatArray,
+        starts: list[list[FloatArray]],
+        searched: int,
+        random: np.random.Generator,
     ) -> None:
+        """Set the factors, from those to start from, that were chosen with `searched` rows."""
         if not self.modes_:
             return
         if self.additive_:
@@ -276,11 +287,13 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         part = np.arange(len(x)) if len(x) <= MEMORY_ROWS else np.sort(random.permutation(len(x))[:MEMORY_ROWS])
         rows = Rows(self.modes_, x[part], target[part])
         members = []
+        looser = (searched / len(x)) ** LOOSENING
+        penalty = Penalty(self.penalty_.ridge * looser, self.penalty_.smoothness * looser)
         for factors in starts:
             fit = Decomposition(list(factors))
-            fit.sweep(self.modes_, rows, self.penalty_, FINAL_SWEEPS)
+            fit.sweep(self.modes_, rows, penalty, FINAL_SWEEPS if searched == len(x) else PART_SWEEPS)
             if len(part) < len(x):
-                fit.sweep_parts(self.modes_, x, target, self.penalty_, MEMORY_ROWS)
+                fit.sweep_parts(self.modes_, x, target, penalty, MEMORY_ROWS)
             members.append(fit.factors)
         self.factors_ = averaged(members)
         self.rank_ = self.factors_[0].shape[1]

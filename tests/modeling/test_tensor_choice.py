@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -11,10 +12,10 @@ from numpy.typing import NDArray
 from quipu.modeling.errors import FormatError
 from quipu.modeling.progress import shares, shown_by, steps
 from quipu.modeling.tensor import TensorModel
-from quipu.modeling.tensor.als import Rows, averaged, started
+from quipu.modeling.tensor.als import Decomposition, Penalty, Rows, averaged, started
 from quipu.modeling.tensor.columns import ColumnModel, fit_columns
 from quipu.modeling.tensor.folds import configurations, held_out_folds
-from quipu.modeling.tensor.modes import modes_of
+from quipu.modeling.tensor.modes import Mode, modes_of
 from quipu.modeling.tensor.storage import restored, stored
 from quipu.modeling.tensor.trend import choose_trend
 from quipu.modeling.tensor.tune import best_configurations
@@ -193,3 +194,21 @@ def test_a_rank_that_is_given_is_not_multiplied() -> None:
     x = random.uniform(1, 9, (400, 2))
     model = TensorModel(rank=3, time_budget=0.5).fit(x, np.exp(np.sin(x.prod(axis=1))))
     assert model.rank_ == 3
+
+
+def test_penalties_of_more_rows_than_the_search_had_are_looser(monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(0)
+    x = random.uniform(1, 9, (900, 2))
+    used: list[float] = []
+    sweep = Decomposition.sweep
+
+    def noted(self: Decomposition, modes: Sequence[Mode], rows: Rows, penalty: Penalty, sweeps: int) -> None:
+        used.append(penalty.smoothness)
+        sweep(self, modes, rows, penalty, sweeps)
+
+    monkeypatch.setattr("quipu.modeling.tensor.model.SEARCH_ROWS", 300)
+    monkeypatch.setattr(Decomposition, "sweep", noted)
+    model = TensorModel(rank=4, smoothness=1e-7, time_budget=0.1).fit(x, np.exp(np.sin(x.prod(axis=1))))
+    assert not model.additive_
+    assert used[0] == pytest.approx(1e-7)
+    assert used[-1] == pytest.approx(1e-7 * 3.0**-0.8)
