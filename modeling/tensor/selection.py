@@ -234,13 +234,15 @@ class Search:
 
     def _tune(self, best: Candidate, names: Sequence[str]) -> Candidate:
         """Change penalties by factors of ten as long as that pays more than as many sweeps without a change."""
+        before = best.error
         best = self._try("more sweeps", best, best, FEW_SWEEPS)
+        gain = max(GAIN, 1.0 - best.error / before)
         for name in names:
             for factor in () if name in self.fixed else (0.1, 10.0):
                 start = best
                 while LIMITS[name] < (value := getattr(best.penalty, name) * factor) < 0.1:
                     penalty = replace(best.penalty, **{name: value})
-                    tried = self._try(f"{name} {value:.0e}", best, replace(best, penalty=penalty), FEW_SWEEPS)
+                    tried = self._try(f"{name} {value:.0e}", best, replace(best, penalty=penalty), FEW_SWEEPS, gain)
                     if tried is best:
                         break
                     best = tried

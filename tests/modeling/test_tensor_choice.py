@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from quipu.modeling.tensor.als import Decomposition, Penalty, Rows, averaged, st
 from quipu.modeling.tensor.columns import ColumnModel, fit_columns
 from quipu.modeling.tensor.folds import configurations, held_out_folds
 from quipu.modeling.tensor.modes import Mode, modes_of
+from quipu.modeling.tensor.selection import Budget, Candidate, Search
 from quipu.modeling.tensor.storage import restored, stored
 from quipu.modeling.tensor.trend import choose_trend
 from quipu.modeling.tensor.tune import best_configurations
@@ -212,3 +214,16 @@ def test_penalties_of_more_rows_than_the_search_had_are_looser(monkeypatch: pyte
     assert not model.additive_
     assert used[0] == pytest.approx(1e-7)
     assert used[-1] == pytest.approx(1e-7 * 3.0**-0.8)
+
+
+def test_a_penalty_must_gain_more_than_as_many_sweeps(monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(0)
+    x = random.uniform(1, 9, (60, 2))
+    modes = modes_of(x)
+    search = Search(x, x[:, 0], held_out_folds(x), Budget(1e12, 10_000), random)
+    # every step gains 2 % as sweeps do, whatever it changes
+    monkeypatch.setattr(search, "_fitted", lambda changed, _: replace(changed, error=0.98 * changed.error))
+    first = Candidate(modes, Penalty(), [Decomposition(started(modes, 2, random)) for _ in search.folds], error=1.0)
+    found = search._tune(first, ("smoothness", "ridge"))
+    assert [step.name for step in search.steps if step.kept] == ["more sweeps"]
+    assert found.penalty == Penalty()
