@@ -236,7 +236,7 @@ class Search:
         """Change penalties by factors of ten as long as that pays more than as many sweeps without a change."""
         before = best.error
         best = self._try("more sweeps", best, best, FEW_SWEEPS)
-        gain = max(GAIN, 1.0 - best.error / before)
+        gain = max(GAIN, 1.0 - best.error / max(before, 1e-300))
         for name in names:
             for factor in () if name in self.fixed else (0.1, 10.0):
                 start = best
