@@ -178,7 +178,7 @@ def main() -> None:
     parser.add_argument("--folds", type=int, default=FOLDS, help="parts of the sets without a test file that are used")
     parser.add_argument("--all-rows", type=int, default=0, help="so many of the best other models on all rows, too")
     parser.add_argument("--all-folds", type=int, default=1, help="as --folds, with all rows")
-    parser.add_argument("--budget", type=float, default=7.0, help="time_budget of Quipu")
+    parser.add_argument("--budget", type=float, default=8.0, help="time_budget of Quipu")
     parser.add_argument("--growth", type=int, default=16384, help="most rows of the curve over rows; 0: no curve")
     parser.add_argument("--grids", action="store_true", help="errors by cells and by rank, too")
     parser.add_argument("--no-extrapolation", action="store_true")

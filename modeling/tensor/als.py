@@ -238,6 +238,13 @@ def balanced(factors: Sequence[FloatArray]) -> list[FloatArray]:
     return [factor * (shared / norm) for factor, norm in zip(factors, norms, strict=True)]
 
 
+def averaged(members: Sequence[Sequence[FloatArray]]) -> list[FloatArray]:
+    """Return the factors of the mean of decompositions over the same modes: one of all their components."""
+    factors = [np.concatenate(parts, axis=1) for parts in zip(*members, strict=True)]
+    factors[0] = factors[0] / len(members)
+    return balanced(factors) if len(members) > 1 else factors
+
+
 def started(modes: Sequence[Mode], rank: int, random: np.random.Generator, amplitude: float = 0.3) -> list[FloatArray]:
     """Return factors to start from: near one, so that a component begins as nearly constant in most modes."""
     factors = [1.0 + 0.3 * random.standard_normal((mode.size, rank)) for mode in modes]

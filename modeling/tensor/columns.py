@@ -16,6 +16,9 @@ Column = NDArray[np.float64] | Sequence[str]
 MOST_LEVELS = 1000
 """A column of texts with more different values is a name of the rows, not a parameter."""
 MOST_CATEGORIES = 200
+NOTE_ROWS, NOTE_VALUES, NOTE_RANGE, NOTE_RATIO = 200, 50, 0.2, 1.2
+"""Numbers that may be names are looked for over so many rows, among parameters of at most so many values, whose mean
+log time changes by more than that, with a ratio of von Neumann above this."""
 UNKNOWN = -1.0
 """Code of a category that was not measured."""
 
@@ -85,6 +88,8 @@ def fit_columns(
             raise ModelingError(f"categorical column {names[at]!r} has {count} values: at most {MOST_CATEGORIES}")
     places = [spacing.get(name, "auto") for name in names]
     for name, place in spacing.items():
+        if names.index(name) in unordered:
+            raise ModelingError(f"column {name!r} is categorical, so without an order: it can have no {place} spacing")
         if place == "geometric" and x[:, names.index(name)].min() <= 0:
             raise ModelingError(f"column {name!r} has values that are not positive: no geometric spacing")
     model = TensorModel(categorical=tuple(unordered), spacing=places, **options)  # type: ignore[arg-type]
@@ -92,7 +97,34 @@ def fit_columns(
         model.fit(x, times)
     except ValueError as error:
         raise ModelingError(str(error)) from error
-    return ColumnModel(names, levels, target, model), x, times, notes
+    found = ColumnModel(names, levels, target, model)
+    return found, x, times, (*notes, *(_unordered_note(name) for name in _jumping(found, x)))
+
+
+def _jumping(model: ColumnModel, x: FloatArray) -> list[str]:
+    """Return numeric parameters of a few whole numbers over which time goes up and down as it does over names.
+
+    By the ratio of von Neumann ("Distribution of the ratio of the mean square successive difference to the variance",
+    1941), which is near 0 for a trend and 2 on average for values in random order.
+    """
+    result = []
+    rows = x[:NOTE_ROWS]
+    for at, name in enumerate(model.parameters):
+        values = np.unique(x[:, at])
+        if name in model.categorical or not model.model.whole_[at] or not 5 <= len(values) <= NOTE_VALUES:
+            continue
+        points = np.repeat(rows, len(values), axis=0)
+        points[:, at] = np.tile(values, len(rows))
+        logs = np.log(model.model.predict(points)).reshape(len(rows), len(values)).mean(axis=0)
+        if np.ptp(logs) > NOTE_RANGE and np.sum(np.diff(logs) ** 2) > np.sum((logs - logs.mean()) ** 2) * NOTE_RATIO:
+            result.append(name)
+    return result
+
+
+def _unordered_note(name: str) -> str:
+    return (
+        f"{name} has few values, and time jumps between neighbours: if its numbers are names, say --categorical {name}"
+    )
 
 
 def _usable(

@@ -31,6 +31,17 @@ class Effect:
 
 
 @dataclass(frozen=True)
+class Tried:
+    """A model that was tried: its numbers and components, its error (MLogQ) on held-out rows, whether it was kept."""
+
+    name: str
+    size: int
+    rank: int
+    error: float
+    kept: bool
+
+
+@dataclass(frozen=True)
 class Pair:
     """Two parameters, and the share of the variance of log time that they explain only together."""
 
@@ -82,6 +93,12 @@ def pair_effects(model: ColumnModel, names: Sequence[str], seed: int = 0) -> lis
     return sorted(pairs, key=lambda pair: -pair.share)
 
 
+def tried_models(model: ColumnModel) -> list[Tried]:
+    """Return what the choice of the model tried, in that order; nothing of models of earlier versions."""
+    scale = model.model.scale_
+    return [Tried(one.name, one.parameters, one.rank, one.error * scale, one.kept) for one in model.model.steps_]
+
+
 def _samples(model: ColumnModel, seed: int) -> tuple[FloatArray, FloatArray, list[FloatArray]]:
     random = np.random.default_rng(seed)
     values = [measured_values(model, name) for name in model.parameters]
@@ -106,5 +123,8 @@ def _shown(values: FloatArray) -> FloatArray:
 
 
 def _labels(model: ColumnModel, name: str, values: FloatArray) -> tuple[float | str, ...]:
+    """Return values as they are shown: numbers, or texts of categories, which have no scale."""
     levels = model.levels.get(name)
-    return tuple(float(value) if levels is None else levels[int(value)] for value in values)
+    if levels is None:
+        return tuple(f"{value:g}" if name in model.categorical else float(value) for value in values)
+    return tuple(levels[int(value)] for value in values)

@@ -13,22 +13,26 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ..experiment import FloatArray
 from ..progress import steps
 from .additive import PENALTIES, additive_factors, choose_additive
-from .als import Decomposition, Penalty, Rows, Single, started
+from .als import Decomposition, Penalty, Rows, Single, averaged, started
 from .folds import FINE_FOLDS, held_out_folds, independent
 from .intervals import spread_of
 from .modes import IntArray, Mode, modes_of
 from .positive import PositiveFactors, fit_positive
-from .selection import RANKS, RATE, START, SWEEPS, Budget, Candidate, Search, Step
+from .selection import FINAL_SWEEPS, RANKS, RATE, START, SWEEPS, Budget, Candidate, Search, Step
 from .trend import FORMS, choose_trend
 
-SEARCH_ROWS = 12_000
-"""Rows that hyper-parameters are chosen with; the model is then fitted to all."""
+SEARCH_ROWS, BUDGET_ROWS = 24_000, 12_000
+"""Rows that hyper-parameters are chosen with; the model is then fitted to all. Above so many rows the work grows."""
+PART_SWEEPS = 50
+"""Sweeps over all rows where the factors come from a part of them."""
+LOOSENING = 0.8
+"""Penalties as shares fall off with this power of the rows, as those of smoothing splines with n^(-4/5) (Wahba, "Spline
+models for observational data", 1990, chapter 4)."""
 MEMORY_ROWS = 1 << 18
 """Rows whose products of factors are held at a time."""
 KEPT_ROWS = 8192
 """Rows of the past that `partial_fit` keeps beside new ones."""
 CHUNK = 2048
-FINAL_SWEEPS = 25
 LEAST_ROWS, FEWEST_ROWS = 12, 4
 """Fewer rows have a log-additive model; fewer still one without held-out rows."""
 ADDITIVE_WORK = 1.5e8
@@ -47,14 +51,15 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     categorical : numbers of the columns whose values have no order.
     spacing : "auto", or for each column "auto", "uniform" or "geometric".
     knots : None, or for each column None or the knots of its grid, in its units.
-    rank : components; None: chosen by held-out rows, as are smoothness, ridge, grids and derived modes.
+    rank : components; None: chosen by held-out rows, as are smoothness, ridge, grids, derived modes, and how many
+        decompositions are averaged: `rank_` counts the components of all.
     smoothness, ridge : weights of the penalties; None: chosen.
     derive : whether products and ratios of two parameters may become modes.
     loss : "log": squared error of the logarithm, robust; "mlogq2": positive factors of the time itself, by an
         interior-point Newton method (Hutter and Solomonik, SC '23, 5.3).
     extrapolation : how the model goes on outside of the measured values: "hold" the outermost value, "linear" in
-        logarithms, or so but "damped", a sum of "powers" with positive coefficients; "auto": chosen by rows near the
-        edge.
+        logarithms, or so but "damped", a power of the logarithm ("logarithmic"), a sum of "powers" with positive
+        coefficients; "auto": chosen by rows near the edge.
     time_budget : seconds of a slow core that the choice may take, counted as work, not on a clock.
     max_bytes : largest size of the stored model.
     random_state : seed of the starting factors and of the held-out rows.
@@ -82,7 +87,7 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         derive: bool = True,
         loss: str = "log",
         extrapolation: str = "auto",
-        time_budget: float = 7.0,
+        time_budget: float = 8.0,
         max_bytes: int = 65536,
         random_state: int | None = 0,
     ) -> None:
@@ -114,12 +119,12 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         target = (logs - self.center_) / self.scale_
         modes = modes_of(x, tuple(self.categorical), self._spacing(x.shape[1]), self._knots(x.shape[1]))
         rows = random.permutation(len(x))[:SEARCH_ROWS]
-        held, residuals = self._choose(modes, x, target, rows, random)
-        self._fit_factors(x, target, random)
+        held, residuals, starts = self._choose(modes, x, target, rows, random)
+        self._fit_factors(x, target, starts, len(rows), random)
         self.error_ = float(np.abs(residuals).mean() * self.scale_) if len(residuals) else float("nan")
         alone = independent(x[held], self.categorical)
         self.spread_ = spread_of(self.modes_, x[held][alone], residuals[alone] * self.scale_)
-        self.trend_ = choose_trend(self.extrapolation, self.modes_, x[rows], logs[rows], random)
+        self.trend_ = choose_trend(self.extrapolation, self.modes_, x[rows], logs[rows])
         if self.loss == "mlogq2" and self.modes_:
             self.positive_ = fit_positive(self.modes_, x, logs, self.rank_, self.penalty_.ridge, random)
         self._remember(x, logs, random)
@@ -222,21 +227,22 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _choose(
         self, modes: tuple[Mode, ...], x: FloatArray, target: FloatArray, rows: IntArray, random: np.random.Generator
-    ) -> tuple[IntArray, FloatArray]:
-        """Set modes, penalty, rank and starting factors; return the held-out rows and their residuals."""
+    ) -> tuple[IntArray, FloatArray, list[list[FloatArray]]]:
+        """Set modes and penalty; return held-out rows, their residuals, and factors to start from by member."""
         rank, smoothness = START[min(len(modes), len(START)) - 1] if modes else (1, 1.0)
         limit = max(1, self.max_bytes // 5 - 400)  # single precision, and what describes the modes
         sizes = sum(mode.size for mode in modes) or 1
         rank = self.rank or max(1, min(rank, 1 + len(x) // 40, limit // sizes))
         penalty = Penalty(self.ridge or 1e-4, self.smoothness or smoothness)
         self.modes_, self.penalty_, self.rank_, self.factors_ = modes, penalty, rank, []
+        starts: list[list[FloatArray]] = []
         self.additive_ = False
         if not modes:
-            return (rows, target[rows]) if len(x) >= FEWEST_ROWS else (rows[:0], np.empty(0))
+            return (rows, target[rows], []) if len(x) >= FEWEST_ROWS else (rows[:0], np.empty(0), [])
         if len(x) < FEWEST_ROWS:
             self.penalty_, self.additive_ = PENALTIES[-1], True
-            return rows[:0], np.empty(0)
-        budget = Budget(RATE * self.time_budget * 0.8, limit)
+            return rows[:0], np.empty(0), []
+        budget = Budget(RATE * self.time_budget * 0.8 * max(1.0, len(rows) / BUDGET_ROWS), limit)
         folds = held_out_folds(x[rows], self.categorical)
         if len(folds) * budget.cost(modes, rank, len(rows), SWEEPS) > budget.operations:
             folds = folds[:1]
@@ -245,14 +251,15 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             frozenset(name for name in ("rank", "smoothness", "ridge") if getattr(self, name) is not None)
             | ({"cells"} if self.knots is not None else set())
             | (set() if self.derive else {"derived"})
+            | (set() if self.rank is None else {"members"})
         )
         held = rows[np.concatenate([test for _, test in search.folds])]
         residuals = np.full(len(held), np.inf)
         if len(x) >= LEAST_ROWS or {"rank", "smoothness", "ridge"} & search.fixed:
             fits = [Decomposition(started(modes, rank, random)) for _ in search.folds]
             best = search.run(Candidate(modes, penalty, fits))
-            self.modes_, self.penalty_, self.rank_, self.steps_ = best.modes, best.penalty, best.rank, search.steps
-            self.factors_, residuals = best.fits[0].factors, best.residuals
+            self.modes_, self.penalty_, self.steps_ = best.modes, best.penalty, search.steps
+            starts, residuals = [fits[0].factors for fits in (best.fits, *best.members)], best.residuals
         if len(rows) * sizes**2 <= ADDITIVE_WORK and not {"rank", "smoothness", "ridge"} & search.fixed:
             simple, others = choose_additive(modes, x[rows], target[rows], search.folds)
             if np.abs(others).mean() < np.abs(residuals).mean():
@@ -261,20 +268,35 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 fine = held_out_folds(x[rows], self.categorical, FINE_FOLDS)
                 _, residuals = choose_additive(modes, x[rows], target[rows], fine, (simple,))
                 held = rows[np.concatenate([test for _, test in fine])]
-        return held, residuals
+        return held, residuals, starts
 
-    def _fit_factors(self, x: FloatArray, target: FloatArray, random: np.random.Generator) -> None:
+    def _fit_factors(
+        self,
+        x: FloatArray,
+        target: FloatArray,
+        starts: list[list[FloatArray]],
+        searched: int,
+        random: np.random.Generator,
+    ) -> None:
+        """Set the factors, from those to start from, that were chosen with `searched` rows."""
         if not self.modes_:
             return
         if self.additive_:
             self.factors_, self.rank_ = additive_factors(self.modes_, x, target, self.penalty_), len(self.modes_)
             return
-        fit = Decomposition(list(self.factors_))
         part = np.arange(len(x)) if len(x) <= MEMORY_ROWS else np.sort(random.permutation(len(x))[:MEMORY_ROWS])
-        fit.sweep(self.modes_, Rows(self.modes_, x[part], target[part]), self.penalty_, FINAL_SWEEPS)
-        if len(part) < len(x):
-            fit.sweep_parts(self.modes_, x, target, self.penalty_, MEMORY_ROWS)
-        self.factors_ = fit.factors
+        rows = Rows(self.modes_, x[part], target[part])
+        members = []
+        looser = (searched / len(x)) ** LOOSENING
+        penalty = Penalty(self.penalty_.ridge * looser, self.penalty_.smoothness * looser)
+        for factors in starts:
+            fit = Decomposition(list(factors))
+            fit.sweep(self.modes_, rows, penalty, FINAL_SWEEPS if searched == len(x) else PART_SWEEPS)
+            if len(part) < len(x):
+                fit.sweep_parts(self.modes_, x, target, penalty, MEMORY_ROWS)
+            members.append(fit.factors)
+        self.factors_ = averaged(members)
+        self.rank_ = self.factors_[0].shape[1]
 
     def _refit(self, x: FloatArray, logs: FloatArray) -> TensorModel:
         return self.fit(x, np.exp(logs))

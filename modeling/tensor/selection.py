@@ -1,8 +1,9 @@
 """Choice of grid, derived modes, rank and penalties by held-out rows, within a budget of work.
 
 The search is greedy and warm: each step changes the decomposition that is there, runs a few sweeps on the training part
-and is kept if the error of the held-out part falls. Work is counted in arithmetic, not on a clock, so that the same
-data and `random_state` give the same model on every machine.
+and is kept if the error of the held-out part falls. At the end further decompositions of the same kind, from other
+random factors, are averaged with the best one for as long as that pays. Work is counted in arithmetic, not on a clock,
+so that the same data and `random_state` give the same model on every machine.
 """
 
 from __future__ import annotations
@@ -20,19 +21,27 @@ from .modes import IntArray, Mode, derived_mode
 
 RATE = 3e9
 """Operations per second that the work is counted with: one core of a slow machine."""
-CALLS = 6e5
-"""Operations that calls of numpy for one mode take in a sweep, however few rows there are: 0.2 ms."""
+CALLS = 1.2e6
+"""Operations that calls of numpy for one mode take in a sweep, however few rows there are: 0.4 ms."""
 GAIN = 0.004
 """Share of the error that a step must save to be kept."""
+ALONE_GAIN = 0.04
+"""Share of the error that a step must save after which the bytes leave no room for an average of two."""
 RANKS = (4, 8, 16, 24, 32, 48)
-SWEEPS, FEW_SWEEPS = 20, 8
+SWEEPS, FEW_SWEEPS, MEMBER_SWEEPS, FINAL_SWEEPS = 20, 8, 40, 25
+"""Sweeps of a new rank, of a change to what is there, of a further decomposition to average with, and of all rows."""
+PROMISING = 1.08
+"""A new rank whose error is less than so many times the best one, which has had more sweeps, has as many again."""
+MOST_MEMBERS = 4
+MOST_PRODUCTS = 640
+"""Largest number of modes times components of an average: predictions take 2 µs a row there."""
 MOST_DERIVED = 3
 LIMITS = {"smoothness": 1e-14, "ridge": 1e-8}
 """Lowest penalties that are tried."""
 START = ((4, 1e-10), (4, 1e-10), (16, 1e-8), (16, 1e-6))
 """Rank and smoothness that the search begins with, by the number of modes less one: docs/design/tensor.md."""
-DERIVED_GAIN = 0.02
-"""Share of the error that a derived mode must save: it costs as much as any other mode in every later step."""
+WIDER_GAIN = 0.02
+"""Share of the error that a derived mode or finer grids must save: they cost work and bytes in every later step."""
 DERIVED_ROWS = 4096
 """Rows that derived modes are looked for with."""
 
@@ -45,10 +54,11 @@ class Budget:
     parameters: int
 
     def cost(self, modes: Sequence[Mode], rank: int, rows: int, sweeps: int) -> float:
-        """Return the operations of so many sweeps."""
-        per_row = sum((mode.width * rank) ** 2 + 40 * rank for mode in modes)
-        per_knot = sum(mode.size * (9 * rank**3 + 60 * rank**2 + 3e4) for mode in modes)
-        return sweeps * (rows * per_row * 1.3 + per_knot + CALLS * len(modes))
+        """Return the operations of so many sweeps, as fitted to the time of sweeps over six data sets."""
+        hats = [mode.width * rank for mode in modes]
+        per_row = sum(0.36 * hat**2 + 20.0 * hat + 350.0 for hat in hats)
+        per_knot = sum(mode.size for mode in modes) * (2.0 * rank**3 + 270.0 * rank**2 + 3.6e4)
+        return sweeps * (rows * per_row + per_knot + CALLS * len(modes))
 
 
 @dataclass(frozen=True)
@@ -64,11 +74,15 @@ class Step:
 
 @dataclass
 class Candidate:
-    """A decomposition with all that was chosen for it, and its errors on held-out rows."""
+    """A decomposition with all that was chosen for it, and its errors on held-out rows.
+
+    fits: by fold. members: others that it is averaged with, each by fold.
+    """
 
     modes: tuple[Mode, ...]
     penalty: Penalty
     fits: list[Decomposition]
+    members: tuple[list[Decomposition], ...] = ()
     error: float = np.inf
     residuals: FloatArray = field(default_factory=lambda: np.empty(0))
 
@@ -105,13 +119,13 @@ class Search:
     def run(self, first: Candidate) -> Candidate:
         """Return the best candidate that the budget finds, starting from the first."""
         with shares("choice of the model") as self._done:
-            return self._best(first)
+            return self._averaged(self._best(first))
 
     def _best(self, first: Candidate) -> Candidate:
         best = self._fitted(first, SWEEPS)
         self._spend(self._cost(best, SWEEPS))
         self._note("start", best, True)
-        best = self._tune(self._refine(self._derive(best)))
+        best = self._tune(self._refine(self._derive(best)), ("smoothness",))
         tuned = best
         for rank in [rank for rank in RANKS if rank > best.rank and "rank" not in self.fixed]:
             start = best
@@ -121,18 +135,50 @@ class Search:
                 best = self._try(f"rank {rank}, smoothness {penalty.smoothness:.0e}", best, again, SWEEPS)
             if best is start:
                 break
-        return best if best is tuned else self._tune(self._refine(best))
+        return self._tune(best, ("ridge",)) if best is tuned else self._tune(self._refine(best), tuple(LIMITS))
 
     def _try(self, name: str, best: Candidate, changed: Candidate, sweeps: int, gain: float = GAIN) -> Candidate:
         """Return the better one of two candidates, of which the second is fitted first, or the first without budget."""
         cost = self._cost(changed, sweeps)
-        if cost > self.budget.operations or changed.parameters > self.budget.parameters:
+        if cost + self._member_cost(changed) > self.budget.operations or changed.parameters > self.budget.parameters:
             return best
         self._spend(cost)
         fitted = self._fitted(changed, sweeps)
+        close = best.error * (1.0 - gain) <= fitted.error < best.error * PROMISING
+        if sweeps == SWEEPS and close and cost + self._member_cost(changed) <= self.budget.operations:
+            self._spend(cost)
+            fitted = self._fitted(fitted, sweeps)
+        if 2 * best.parameters <= self.budget.parameters < 2 * fitted.parameters:
+            gain = max(gain, ALONE_GAIN)
         better = fitted.error < best.error * (1.0 - gain)
         self._note(name, fitted, better)
         return fitted if better else best
+
+    def _averaged(self, best: Candidate) -> Candidate:
+        """Average with decompositions from other random factors as long as that pays: local minima differ."""
+        while len(best.members) + 1 < MOST_MEMBERS and "members" not in self.fixed:
+            count = len(best.members) + 1
+            cost, components = self._member_cost(best), best.rank * (count + 1)
+            if cost > self.budget.operations or components * len(best.modes) > MOST_PRODUCTS:
+                break
+            if (count + 1) * best.parameters > self.budget.parameters:
+                break
+            self._spend(cost)
+            other = self._fitted(self._restarted(best, best.rank), MEMBER_SWEEPS)
+            residuals = (count * best.residuals + other.residuals) / (count + 1)
+            error = float(np.abs(residuals).mean())
+            joined = replace(best, members=(*best.members, other.fits), residuals=residuals, error=error)
+            better = error < best.error * (1.0 - GAIN)
+            self.steps.append(Step(f"average of {count + 1}", components, (count + 1) * best.parameters, error, better))
+            if not better:
+                break
+            best = joined
+        return best
+
+    def _member_cost(self, candidate: Candidate) -> float:
+        """Return the work of one more decomposition to average with, and of fitting it to all rows."""
+        final = self.budget.cost(candidate.modes, candidate.rank, len(self.x), FINAL_SWEEPS)
+        return self._cost(candidate, MEMBER_SWEEPS) + final
 
     def _spend(self, cost: float) -> None:
         self.budget.operations -= cost
@@ -186,15 +232,17 @@ class Search:
             best = finer
         return best
 
-    def _tune(self, best: Candidate) -> Candidate:
+    def _tune(self, best: Candidate, names: Sequence[str]) -> Candidate:
         """Change penalties by factors of ten as long as that pays more than as many sweeps without a change."""
+        before = best.error
         best = self._try("more sweeps", best, best, FEW_SWEEPS)
-        for name, factors in (("smoothness", (0.1, 10.0)), ("ridge", (0.1, 10.0))):
-            for factor in () if name in self.fixed else factors:
+        gain = max(GAIN, 1.0 - best.error / max(before, 1e-300))
+        for name in names:
+            for factor in () if name in self.fixed else (0.1, 10.0):
                 start = best
                 while LIMITS[name] < (value := getattr(best.penalty, name) * factor) < 0.1:
                     penalty = replace(best.penalty, **{name: value})
-                    tried = self._try(f"{name} {value:.0e}", best, replace(best, penalty=penalty), FEW_SWEEPS)
+                    tried = self._try(f"{name} {value:.0e}", best, replace(best, penalty=penalty), FEW_SWEEPS, gain)
                     if tried is best:
                         break
                     best = tried
@@ -212,7 +260,7 @@ class Search:
             fits = [Decomposition([*fit.factors, factor]) for fit, factor in zip(best.fits, factors, strict=True)]
             wider = replace(best, modes=(*best.modes, mode), fits=fits)
             name = f"{mode.parameters[0]}{'*' if mode.signs[1] > 0 else '/'}{mode.parameters[1]}"
-            tried = self._try(name, best, wider, FEW_SWEEPS, DERIVED_GAIN)
+            tried = self._try(name, best, wider, FEW_SWEEPS, WIDER_GAIN)
             if tried is best:
                 return best
             best = tried
@@ -239,7 +287,7 @@ class Search:
                     factor, error = self._gain(mode, best.penalty, train, test, products, held)
                     factors.append(factor)
                     errors.append(error)
-                if (error := float(np.mean(errors))) < lowest * (1.0 - DERIVED_GAIN):
+                if (error := float(np.mean(errors))) < lowest * (1.0 - WIDER_GAIN):
                     lowest, found = error, (mode, factors)
         return found
 

@@ -6,7 +6,7 @@ import hashlib
 import io
 import zipfile
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -23,6 +23,7 @@ from .model import TensorModel
 from .modes import Mode
 from .positive import PositiveFactors
 from .powers import Powers
+from .selection import Step
 from .trend import Form, Trend
 
 KIND, VERSION = "quipu tensor model", 1
@@ -49,6 +50,15 @@ class _TrendDocument:
 
 
 @dataclass(frozen=True)
+class _StepDocument:
+    name: Annotated[str, msgspec.Meta(max_length=100)]
+    rank: Positive
+    parameters: Positive
+    error: Real
+    kept: bool
+
+
+@dataclass(frozen=True)
 class _Document:
     kind: str
     version: Positive
@@ -68,6 +78,7 @@ class _Document:
     positive_center: Real | None
     rows: Count
     sha256: str
+    steps: list[_StepDocument] = field(default_factory=list)
 
 
 def stored(model: ColumnModel) -> tuple[dict[str, Any], bytes]:
@@ -82,7 +93,7 @@ def stored(model: ColumnModel) -> tuple[dict[str, Any], bytes]:
         arrays[f"spread_knots{number}"], arrays[f"spread{number}"] = mode.knots, part
     arrays["scores"] = _thinned(fitted.spread_.scores)
     trend = fitted.trend_
-    for name in ("slopes", "reaches", "errors", "distances"):
+    for name in ("slopes", "reaches", "bends", "errors", "distances"):
         arrays[f"trend_{name}"] = getattr(trend, name)
     for name in ("lows", "exponents", "logarithms", "coefficients"):
         arrays[f"trend_{name}"] = getattr(trend.powers, name)
@@ -116,6 +127,7 @@ def stored(model: ColumnModel) -> tuple[dict[str, Any], bytes]:
         fitted.positive_.center if fitted.positive_ is not None else None,
         fitted.seen_,
         hashlib.sha256(content).hexdigest(),
+        [_step_document(step, fitted.scale_) for step in fitted.steps_ if np.isfinite(step.error)],
     )
     return asdict(document), content
 
@@ -153,7 +165,8 @@ def restored(document: object, content: bytes, source: object) -> ColumnModel:
     model.rank_, model.penalty_ = read.rank, Penalty(read.ridge, read.smoothness)
     model.center_, model.scale_ = read.center, read.scale
     model.error_ = float("nan") if read.error is None else read.error
-    model.seen_, model.steps_ = read.rows, []
+    model.seen_ = read.rows
+    model.steps_ = [Step(one.name, one.rank, one.parameters, one.error / read.scale, one.kept) for one in read.steps]
     model.categorical = tuple(mode.parameters[0] for mode in model.modes_ if mode.kind == "categorical")
     levels = {name: tuple(found) for name, found in read.levels.items()}
     return ColumnModel(tuple(read.parameters), levels, read.target, model)
@@ -212,12 +225,16 @@ def _trend(read: _TrendDocument, arrays: _Arrays, width: int, source: object) ->
     reaches = arrays.of("trend_reaches", (count,), np.ones(count))
     if not (reaches > 0).all():
         raise FormatError(source, "trend: reaches must be positive")
+    bends = arrays.of("trend_bends", (count, 3 + count), np.tile(np.eye(1, 3 + count), (count, 1)))
+    if not (bends[:, 0] > 0).all():
+        raise FormatError(source, "trend: scales of logarithmic trends must be positive")
     return Trend(
         tuple(read.columns),
         tuple(read.logarithmic),
         tuple(read.forms),
         arrays.of("trend_slopes", (count, 2)),
         reaches,
+        bends,
         powers,
         arrays.of("trend_errors", (count,)),
         arrays.of("trend_distances", (count,)),
@@ -244,6 +261,11 @@ def _number_array(array: Any) -> FloatArray:
 def _mode_document(mode: Mode) -> _ModeDocument:
     signs: list[Any] = list(mode.signs)
     return _ModeDocument(list(mode.parameters), signs, mode.kind, bool(mode.logarithmic), bool(mode.indexed))
+
+
+def _step_document(step: Step, scale: float) -> _StepDocument:
+    """Return a step of the search with its error as MLogQ, in the digits that a curve shows."""
+    return _StepDocument(step.name, step.rank, step.parameters, float(f"{step.error * scale:.4g}"), step.kept)
 
 
 def _thinned(scores: FloatArray) -> FloatArray:

@@ -3,7 +3,8 @@
 The logarithm outside is that at the nearest measured value plus the change of a trend between the two. Trends: none; a
 power law of each parameter (rank one, as the paper's rank-one factorization of each factor, with the slope of its outer
 part), also damped, as the damped trend of Gardner and McKenzie ("Forecasting trends in time series", 1985): its slope
-falls off exponentially; a sum of products of powers (`powers.py`). The one that predicts the outermost measured rows
+falls off exponentially; a power of the logarithm, whose slope falls off as the rows say, as over nodes of which the
+first needs no network; a sum of products of powers (`powers.py`). The one that predicts the outermost measured rows
 best from the others is taken, for each parameter.
 """
 
@@ -22,12 +23,15 @@ from .als import Penalty, Rows, huber_roots, huber_scale
 from .modes import IntArray, Mode, modes_of
 from .powers import Powers, fit_powers, power_columns
 
-Form = Literal["hold", "damped", "linear", "powers"]
-FORMS: tuple[Form, ...] = ("hold", "damped", "linear", "powers")
+Form = Literal["hold", "damped", "logarithmic", "linear", "powers"]
+FORMS: tuple[Form, ...] = ("hold", "damped", "logarithmic", "linear", "powers")
 OUTER = (0.25, 0.35, 0.5)
 """Outer shares of the range of a parameter that its continuation is tried on, from near to far."""
 FACTORS: dict[Form, float] = {"hold": 1.0, "damped": 1.0, "linear": 0.9, "powers": 0.8}
-"""Errors count by these factors in the choice (docs/design/tensor.md): growth is likelier than none."""
+FEW_FACTORS: dict[Form, float] = {"hold": 1.0, "damped": 1.0, "logarithmic": 1.0, "linear": 0.95, "powers": 0.95}
+FEW_TREND_VALUES = 6
+"""Errors count by these factors in the choice (docs/design/tensor.md): growth is likelier than none. Fewer than so many
+values of a parameter have factors of their own, and the logarithmic trend."""
 DAMPING = 0.5
 """Distance at which a damped slope has fallen to 1/e, as a share of the measured range."""
 BACKTEST_ROWS = 1500
@@ -37,6 +41,12 @@ EDGE_PENALTY = Penalty(1e-3, 1e-6)
 TAIL = 1.0 / 3.0
 """Outer share of a range that gives its slope."""
 SLOPE_STEPS = 3
+BENDS = (0.5, 0.25, 0.125, 1.0, 2.0)
+"""Scales of a logarithmic trend, as shares of the measured range; the first where the rows do not tell."""
+ROWS_PER_COLUMN = 10
+"""Rows for each number that a logarithmic trend is fitted with; of fewer its exponent is the same for all others."""
+BEND_GAIN = 1e-3
+"""Share of the error that another scale must save."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +54,8 @@ class Trend:
     """The continuation: its form by parameter, and what the forms need.
 
     columns, logarithmic: numeric parameters, and whether their scale is logarithmic. slopes: of the logarithm of the
-    time, below and above the range, in that scale. reaches: distances over which damped slopes fall off.
+    time, below and above the range, in that scale. reaches: distances over which damped slopes fall off. bends: of a
+    logarithmic trend scale, least measured place, and exponents (P, 3 + P), as `_bend` has them.
     errors: mean error in the outermost rows by parameter, and the distance at which it was measured.
     """
 
@@ -53,6 +64,7 @@ class Trend:
     forms: tuple[Form, ...] = ()
     slopes: FloatArray = field(default_factory=lambda: np.empty((0, 2)))
     reaches: FloatArray = field(default_factory=lambda: np.empty(0))
+    bends: FloatArray = field(default_factory=lambda: np.empty((0, 3)))
     powers: Powers = field(default_factory=Powers)
     errors: FloatArray = field(default_factory=lambda: np.empty(0))
     distances: FloatArray = field(default_factory=lambda: np.empty(0))
@@ -66,6 +78,10 @@ class Trend:
                 by_powers[:, column] = np.where(x[:, column] > 0.0, x[:, column], inside[:, column])
             elif form != "hold":
                 distance = self._distance(number, inside, x)
+                if form == "logarithmic":
+                    above = distance > 0
+                    result[above] += self._bent(number, inside[above], x[above])
+                    distance = np.minimum(distance, 0.0)
                 if form == "damped":
                     reach = self.reaches[number]
                     distance = np.sign(distance) * reach * -np.expm1(-np.abs(distance) / reach)
@@ -83,6 +99,16 @@ class Trend:
             result += 2.0 * self.errors[number] * distance / self.distances[number]
         return result
 
+    def _bent(self, number: int, inside: FloatArray, x: FloatArray) -> FloatArray:
+        scale, low, exponent = self.bends[number, :3]
+        places = [self._scaled(at, inside) for at in range(len(self.columns))]
+        exponents = exponent + np.column_stack(places) @ self.bends[number, 3:]
+        return np.asarray(exponents * np.log1p(self._distance(number, inside, x) / (scale + places[number] - low)))
+
+    def _scaled(self, number: int, x: FloatArray) -> FloatArray:
+        here = x[:, self.columns[number]]
+        return np.log(here) if self.logarithmic[number] else here
+
     def _distance(self, number: int, inside: FloatArray, x: FloatArray) -> FloatArray:
         here, there = inside[:, self.columns[number]], x[:, self.columns[number]]
         if not self.logarithmic[number]:
@@ -90,9 +116,7 @@ class Trend:
         return np.log(np.where(there > 0.0, there, here) / here)
 
 
-def choose_trend(
-    form: str, modes: Sequence[Mode], x: FloatArray, logs: FloatArray, random: np.random.Generator
-) -> Trend:
+def choose_trend(form: str, modes: Sequence[Mode], x: FloatArray, logs: FloatArray) -> Trend:
     """Return the continuation of `form`, or for auto the one that does best beyond an inner part of the rows."""
     columns = [mode.parameters[0] for mode in modes if mode.kind == "numeric" and len(mode.parameters) == 1]
     x, logs = x[:BACKTEST_ROWS], logs[:BACKTEST_ROWS]
@@ -111,18 +135,19 @@ def choose_trend(
             errors.append(OUTER[0] * float(np.std(logs)))
             continue
         parts = [(np.flatnonzero(place <= edge), np.flatnonzero(place > edge)) for edge in edges]
-        tried = [_errors(column, columns, categorical, x, logs, *part, random) for part in parts]
-        found = {name: float(np.mean([one[name] for one in tried])) for name in FORMS}
-        forms.append(_chosen(found))
+        factors = FEW_FACTORS if len(np.unique(place)) < FEW_TREND_VALUES else FACTORS
+        tried = [_errors(column, columns, categorical, x, logs, *part, tuple(factors)) for part in parts]
+        found = {name: float(np.mean([one[name] for one in tried])) for name in factors}
+        forms.append(_chosen(found, factors))
         errors.append(found[forms[-1]] if np.isfinite(found[forms[-1]]) else float(np.std(logs)))
     return _fitted(columns, tuple(forms), x, logs, np.array(errors), np.maximum(distances, 1e-9))
 
 
-def _chosen(errors: dict[Form, float]) -> Form:
-    """Return the form with the least error of a backtest; hold where nothing could be tried."""
+def _chosen(errors: dict[Form, float], factors: dict[Form, float]) -> Form:
+    """Return the form with the least error of a backtest, by factors; hold where nothing could be tried."""
     if not np.isfinite(errors["hold"]):
         return "hold"
-    return min(errors, key=lambda name: errors[name] * FACTORS[name])
+    return min(factors, key=lambda name: errors[name] * factors[name])
 
 
 def _errors(
@@ -133,11 +158,11 @@ def _errors(
     logs: FloatArray,
     inner: IntArray,
     outer: IntArray,
-    random: np.random.Generator,
+    tried: Sequence[Form],
 ) -> dict[Form, float]:
     """Return the mean absolute error of the logarithm beyond the inner rows of a column, by form of continuation."""
     if len(inner) < LEAST_ROWS or len(outer) == 0:
-        return dict.fromkeys(FORMS, np.inf)
+        return dict.fromkeys(tried, np.inf)
     inside = np.clip(x[outer], x[inner].min(axis=0), x[inner].max(axis=0))
     inside[:, list(categorical)] = x[outer][:, list(categorical)]
     modes = modes_of(x[inner], categorical)
@@ -148,7 +173,7 @@ def _errors(
         edge += scale * Rows(modes, inside, np.zeros(len(outer))).predicted(factors)
     varied = [one for one in columns if np.ptp(x[inner, one]) > 0]
     result: dict[Form, float] = {}
-    for form in FORMS:
+    for form in tried:
         forms = tuple(form if one == column else "hold" for one in varied)
         trend = _fitted(varied, forms, x[inner], logs[inner], np.zeros(len(varied)), np.ones(len(varied)))
         used = form != "powers" or column in trend.powers.columns
@@ -172,10 +197,17 @@ def _fitted(
         for column, form in zip(columns, forms, strict=True)
     )
     places = [_place(x[:, column]) for column in columns]
-    sloped = "linear" in forms or "damped" in forms
+    sloped = not set(forms) <= {"hold", "powers"}
     slopes = _slopes(places, logs) if sloped else np.zeros((len(columns), 2))
+    bends = np.zeros((len(columns), 3 + len(columns)))
+    bends[:, 0] = 1.0
+    for number, form in enumerate(forms):
+        if form == "logarithmic":
+            bends[number] = _bend(places, number, logs)
     reaches = np.array([DAMPING * float(np.ptp(place)) for place in places])
-    return Trend(tuple(columns), logarithmic, forms, slopes, reaches, fit_powers(x, logs, used), errors, distances)
+    return Trend(
+        tuple(columns), logarithmic, forms, slopes, reaches, bends, fit_powers(x, logs, used), errors, distances
+    )
 
 
 def _slopes(places: Sequence[FloatArray], logs: FloatArray) -> FloatArray:
@@ -186,34 +218,72 @@ def _slopes(places: Sequence[FloatArray], logs: FloatArray) -> FloatArray:
     design = [np.ones(len(logs))]
     numbers = []
     for place in places:
-        values = np.unique(place)
-        width = values[-1] - values[0]
-        upper = values[values <= values[0] + (1.0 - TAIL) * width][-1]
-        lower = values[values >= values[0] + TAIL * width][0]
-        numbers.append((len(design), upper > values[0], lower < upper))
-        design.append(place - values[0])
-        if upper > values[0]:
-            design.append(np.maximum(place - upper, 0.0))
-        if lower < upper:
-            design.append(np.maximum(lower - place, 0.0))
-    matrix = np.column_stack(design)
-    norms = np.linalg.norm(matrix, axis=0) + 1e-300
-    scaled = matrix / norms
-    roots = np.ones(len(logs))
-    found = np.zeros(len(norms))
-    for _ in range(SLOPE_STEPS):
-        weighted = scaled * roots[:, None]
-        gram = weighted.T @ weighted + 1e-6 * np.eye(len(norms))
-        found = np.linalg.solve(gram, weighted.T @ (logs * roots))
-        residual = np.abs(logs - scaled @ found)
-        roots = huber_roots(residual, huber_scale(residual))
-    found = found / norms
+        hinges, above, below = _hinges(place)
+        numbers.append((len(design), above, below))
+        design += hinges
+    found, _ = _robust(np.column_stack(design), logs)
     result = np.empty((len(places), 2))
     for number, (first, above, below) in enumerate(numbers):
         result[number] = found[first]
         result[number, 1] += found[first + 1] if above else 0.0
         result[number, 0] -= found[first + 1 + above] if below else 0.0
     return result
+
+
+def _hinges(place: FloatArray) -> tuple[list[FloatArray], bool, bool]:
+    """Return the columns of a line with hinges, and whether there is one above and one below."""
+    values = np.unique(place)
+    width = values[-1] - values[0]
+    upper = values[values <= values[0] + (1.0 - TAIL) * width][-1]
+    lower = values[values >= values[0] + TAIL * width][0]
+    result = [place - values[0]]
+    if upper > values[0]:
+        result.append(np.maximum(place - upper, 0.0))
+    if lower < upper:
+        result.append(np.maximum(lower - place, 0.0))
+    return result, bool(upper > values[0]), bool(lower < upper)
+
+
+def _bend(places: Sequence[FloatArray], number: int, logs: FloatArray) -> FloatArray:
+    """Return scale s, least place, and exponents of a time in proportion to (1 + z/s)^b, (3 + P,).
+
+    z is how far a parameter is above its least, and b = b₀ + Σ bⱼ · (place of parameter j): what grows with a
+    parameter can depend on others. In the logarithm of a parameter this is a power of its logarithm, so a slope that
+    falls off as 1/(s + z).
+    """
+    place = places[number] - places[number].min()
+    others = [at for at in range(len(places)) if at != number]
+    columns = [column for at in others for column in _hinges(places[at])[0]]
+    if len(logs) < ROWS_PER_COLUMN * (len(columns) + len(others)):
+        others = []
+    centers = np.array([places[at].mean() for at in others])
+    best, result = np.inf, np.zeros(3 + len(places))
+    for share in BENDS:
+        scale = share * float(np.ptp(place))
+        growth = np.log1p(place / scale)
+        crossed = [growth * (places[at] - center) for at, center in zip(others, centers, strict=True)]
+        found, error = _robust(np.column_stack([growth, *crossed, np.ones(len(logs)), *columns]), logs)
+        if error < best * (1.0 - BEND_GAIN):
+            exponents = found[1 : 1 + len(others)]
+            best, result[0], result[1] = error, scale, places[number].min()
+            result[2] = found[0] - exponents @ centers
+            result[[3 + at for at in others]] = exponents
+    return result
+
+
+def _robust(matrix: FloatArray, logs: FloatArray) -> tuple[FloatArray, float]:
+    """Return the coefficients of columns with Huber's weights, and the mean absolute residual."""
+    norms = np.linalg.norm(matrix, axis=0) + 1e-300
+    scaled = matrix / norms
+    roots = np.ones(len(logs))
+    found, residual = np.zeros(len(norms)), np.abs(logs)
+    for _ in range(SLOPE_STEPS):
+        weighted = scaled * roots[:, None]
+        gram = weighted.T @ weighted + 1e-6 * np.eye(len(norms))
+        found = np.linalg.solve(gram, weighted.T @ (logs * roots))
+        residual = np.abs(logs - scaled @ found)
+        roots = huber_roots(residual, huber_scale(residual))
+    return found / norms, float(residual.mean())
 
 
 def _place(values: FloatArray) -> FloatArray:

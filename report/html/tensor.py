@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from quipu.modeling.tensor.explain import Effect, Pair
+from quipu.modeling.tensor.explain import Effect, Pair, Tried
 
 from ..figures import GEOMETRIC
-from ..text import factor, number
+from ..text import factor, number, percent
 from .page import render
 
 WIDTH, HEIGHT = 320.0, 150.0
@@ -20,7 +20,9 @@ STYLE = (
     ".effects { display: flex; flex-wrap: wrap; gap: 16px; } .effects figure { margin: 0; width: 330px; } "
     ".effects svg { width: 100%; } .effects text { font-size: 10px; fill: var(--dim); } "
     ".effects path { fill: none; stroke: var(--accent); stroke-width: 2; } .effects rect { fill: var(--bar); } "
-    ".effects line { stroke: var(--line); } .pairs td, .pairs th { text-align: left; padding: 4px 10px; }"
+    ".effects line { stroke: var(--line); } .effects circle { fill: none; stroke: var(--dim); } "
+    ".effects circle.kept { fill: var(--accent); stroke: var(--accent); } "
+    ".pairs td, .pairs th { text-align: left; padding: 4px 10px; }"
 )
 
 
@@ -36,15 +38,55 @@ class _Drawing:
     ratio: str
 
 
+@dataclass(frozen=True)
+class _Choice:
+    """The models that were tried, by size and error: points with whether they were kept and what they are."""
+
+    points: tuple[tuple[float, float, bool, str], ...]
+    path: str
+    marks: tuple[tuple[float, float, str, str], ...]
+
+
 def html_effects(
-    title: str, target: str, effects: Sequence[Effect], pairs: Sequence[Pair], notes: Sequence[str]
+    title: str,
+    target: str,
+    effects: Sequence[Effect],
+    pairs: Sequence[Pair],
+    notes: Sequence[str],
+    tried: Sequence[Tried] = (),
 ) -> str:
-    """Return the effects and pairs of parameters on a time as the text of one HTML file, which loads nothing."""
-    drawings = [_drawn(effect) for effect in effects]
-    size = (WIDTH, HEIGHT, LEFT, WIDTH - RIGHT)
-    return render(
-        "tensor.html", STYLE, title=title, target=target, drawings=drawings, pairs=pairs, notes=notes, size=size
+    """Return the effects and pairs of parameters on a time as the text of one HTML file, which loads nothing.
+
+    tried: models that the choice tried, drawn by size and error.
+    """
+    values = {
+        "title": title,
+        "target": target,
+        "drawings": [_drawn(effect) for effect in effects],
+        "pairs": pairs,
+        "notes": notes,
+        "size": (WIDTH, HEIGHT, LEFT, WIDTH - RIGHT),
+        "choice": _choice([one for one in tried if one.error > 0]),
+    }
+    return render("tensor.html", STYLE, **values)
+
+
+def _choice(tried: Sequence[Tried]) -> _Choice | None:
+    if not tried:
+        return None
+    sizes, errors = np.log([one.size for one in tried]), np.log([one.error for one in tried])
+    across = LEFT + (sizes - sizes.min()) / max(float(np.ptp(sizes)), 1e-9) * (WIDTH - LEFT - RIGHT - 8.0) + 4.0
+    heights = TOP + (errors.max() - errors) / max(float(np.ptp(errors)), 1e-9) * (HEIGHT - TOP - BOTTOM)
+    points = tuple(
+        (round(x, 1), round(y, 1), one.kept, f"{one.name}: {percent(one.error)}, {number(one.size)} numbers")
+        for x, y, one in zip(across.tolist(), heights.tolist(), tried, strict=True)
     )
+    path = "M" + "L".join(f"{x},{y}" for x, y, kept, _ in points if kept)
+    sides = {int(errors.argmax()), int(errors.argmin())}
+    marks = [(LEFT - 4.0, points[at][1] + 3.0, percent(tried[at].error), "end") for at in sides]
+    for at, anchor in ((int(sizes.argmin()), "start"), (int(sizes.argmax()), "end")):
+        marks.append((points[at][0], HEIGHT - 4.0, number(tried[at].size), anchor))
+    return _Choice(points, path, tuple(marks))
 
 
 def _drawn(effect: Effect) -> _Drawing:

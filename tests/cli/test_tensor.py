@@ -53,7 +53,9 @@ def test_from_a_table_to_the_best_configuration(quipu_here: Quipu, table: Path, 
     assert quipu_here("tensor", "explain", "m.json", "--plot", "e.png").code == 0
     assert (tmp_path / "e.png").read_bytes().startswith(b"\x89PNG")
     page = (tmp_path / "e.html").read_text(encoding="utf-8")
-    assert page.count("<svg") == 3
+    assert page.count("<svg") == 4
+    assert "How the model was chosen" in page
+    assert 'class="kept"><title>start: ' in page
     assert "<b>lay out</b>" in page
     far = quipu_here("tensor", "predict", "m.json", "--at", "n=1e5", "--at", "ppn=4", "--at", "lay out=zdg", "--json")
     assert json.loads(far.out)[0]["extrapolated"] == ["n"]
@@ -113,3 +115,55 @@ def test_other_files_are_not_replaced(quipu_here: Quipu, table: Path, tmp_path: 
     answer = quipu_here("tensor", "fit", table, "--target", "time_s", "--budget", "0.02", "-o", "m.json")
     assert answer.code == 2
     assert "exists and is no tensor model" in answer.err
+
+
+@pytest.fixture
+def solvers(tmp_path: Path) -> Path:
+    """A table whose solver is a number from 1 to 12 without an order."""
+    random = np.random.default_rng(0)
+    factors = np.random.default_rng(3).permutation(12) / 4
+    lines = ["solver,n,time_s"]
+    for _ in range(400):
+        solver, n = int(random.integers(1, 13)), int(random.integers(1, 200))
+        lines.append(f"{solver},{n},{1e-3 * n * np.exp(factors[solver - 1]):.8g}")
+    path = tmp_path / "solvers.csv"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def test_numbers_that_are_names(quipu_here: Quipu, solvers: Path, tmp_path: Path) -> None:
+    options = ("--target", "time_s", "--budget", "0.1", "-o", "m.json")
+    plain = quipu_here("tensor", "fit", solvers, *options)
+    assert "if its numbers are names, say --categorical solver" in " ".join(plain.out.split())
+    answer = quipu_here("tensor", "fit", solvers, *options, "--categorical", "solver", "--json")
+    assert json.loads(answer.out)["categorical"] == ["solver"]
+    assert json.loads(answer.out)["notes"] == []
+    best = int(np.argmin(np.random.default_rng(3).permutation(12))) + 1
+    found = json.loads(quipu_here("tensor", "tune", "m.json", "--at", "n=100", "--json").out)
+    assert found[0]["values"]["solver"] == best
+    effects = json.loads(quipu_here("tensor", "explain", "m.json", "--json").out)["effects"]
+    shown = next(one["values"] for one in effects if one["parameter"] == "solver")
+    assert shown == [str(one) for one in range(1, 13)]
+    assert quipu_here("tensor", "explain", "m.json", "-o", "e.html").code == 0
+    assert (tmp_path / "e.html").read_text(encoding="utf-8").count("<rect") >= 12
+    (tmp_path / "new.csv").write_text("solver,n\n3,50\n13,50\n", encoding="utf-8")
+    assert quipu_here("tensor", "predict", "m.json", "new.csv", "-o", "p.csv").code == 0
+    with (tmp_path / "p.csv").open(encoding="utf-8") as file:
+        assert [row["extrapolated"] for row in csv.DictReader(file)] == ["", "solver"]
+
+
+@pytest.mark.parametrize("option", [("--at", "solver=13"), ("--values", "solver=2,13")])
+def test_a_number_that_is_no_measured_category(quipu_here: Quipu, solvers: Path, option: tuple[str, str]) -> None:
+    arguments = ("--target", "time_s", "--budget", "0.02", "-o", "m.json", "--categorical", "solver")
+    assert quipu_here("tensor", "fit", solvers, *arguments).code == 0
+    answer = quipu_here("tensor", "tune", "m.json", *option)
+    assert answer.code != 0
+    assert "'13' was not measured; there are: 1, 2, 3" in answer.err
+
+
+def test_a_category_has_no_spacing(quipu_here: Quipu, solvers: Path) -> None:
+    answer = quipu_here(
+        "tensor", "fit", solvers, "--target", "time_s", "--categorical", "solver", "--geometric", "solver"
+    )
+    assert answer.code != 0
+    assert "column 'solver' is categorical" in answer.err

@@ -104,7 +104,7 @@ def test_a_sum_of_powers_and_logarithms_is_found() -> None:
     assert found.logs(far)[0] - np.median(ratio) == pytest.approx(exact, abs=0.15)
 
 
-@pytest.mark.parametrize("form", ["damped", "linear", "powers"])
+@pytest.mark.parametrize("form", ["damped", "logarithmic", "linear", "powers"])
 def test_far_outside_times_stay_positive_and_finite(form: str) -> None:
     x, times = planted(200)
     model = TensorModel(categorical=[3], extrapolation=form, time_budget=0.05).fit(x, times)

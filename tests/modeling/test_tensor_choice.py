@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import io
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,9 +13,11 @@ from numpy.typing import NDArray
 from quipu.modeling.errors import FormatError
 from quipu.modeling.progress import shares, shown_by, steps
 from quipu.modeling.tensor import TensorModel
-from quipu.modeling.tensor.columns import fit_columns
+from quipu.modeling.tensor.als import Decomposition, Penalty, Rows, averaged, started
+from quipu.modeling.tensor.columns import ColumnModel, fit_columns
 from quipu.modeling.tensor.folds import configurations, held_out_folds
-from quipu.modeling.tensor.modes import modes_of
+from quipu.modeling.tensor.modes import Mode, modes_of
+from quipu.modeling.tensor.selection import Budget, Candidate, Search
 from quipu.modeling.tensor.storage import restored, stored
 from quipu.modeling.tensor.trend import choose_trend
 from quipu.modeling.tensor.tune import best_configurations
@@ -81,16 +85,43 @@ def test_a_power_law_of_few_values_goes_on(values: int) -> None:
     random = np.random.default_rng(values)
     x = np.column_stack([2.0 ** random.integers(0, values, 300), random.uniform(1, 50, 300)])
     logs = np.log(1e-3 * x[:, 0] ** 1.3 * (1 + x[:, 1])) + 0.02 * random.standard_normal(300)
-    trend = choose_trend("auto", modes_of(x), x, logs, random)
+    trend = choose_trend("auto", modes_of(x), x, logs)
     inside, far = np.array([[2.0 ** (values - 1), 20.0]]), np.array([[2.0 ** (values + 2), 20.0]])
     assert trend.step(inside, far)[0] == pytest.approx(1.3 * 3 * np.log(2.0), abs=0.25)
+
+
+def test_growth_over_few_values_falls_off_by_other_parameters() -> None:
+    random = np.random.default_rng(0)
+    x = np.column_stack([2.0 ** random.integers(0, 4, 800), 2.0 ** random.integers(10, 20, 800)])
+
+    def slope(size: Array) -> Array:  # small messages feel the first node beyond the own one most
+        return 1.5 - 0.1 * np.log(size / 1024)
+
+    growth = slope(x[:, 1]) * np.log1p(np.log(x[:, 0]) / 0.6)
+    logs = growth + 0.5 * np.log(x[:, 1]) + 0.02 * random.standard_normal(len(x))
+    trend = choose_trend("auto", modes_of(x), x, logs)
+    assert trend.forms[0] == "logarithmic"
+    inside, far = np.array([[8.0, 2.0**10], [8.0, 2.0**19]]), np.array([[128.0, 2.0**10], [128.0, 2.0**19]])
+    steps = slope(inside[:, 1]) * np.log((0.6 + np.log(128.0)) / (0.6 + np.log(8.0)))
+    assert trend.step(inside, far) == pytest.approx(steps, abs=0.15)
+
+
+def test_a_logarithmic_trend_is_stored() -> None:
+    random = np.random.default_rng(0)
+    x = np.column_stack([2.0 ** random.integers(0, 5, 300), random.uniform(1, 9, 300)])
+    times = np.log(2.0 * x[:, 0]) * x[:, 1]
+    model, *_ = fit_columns(
+        {"n": x[:, 0], "m": x[:, 1], "time": times}, "time", extrapolation="logarithmic", time_budget=0.05
+    )
+    far = np.array([[200.0, 5.0], [0.1, 20.0]])
+    assert restored(*stored(model), "m.json").model.predict(far) == pytest.approx(model.model.predict(far), rel=1e-5)
 
 
 def test_what_levels_off_is_not_continued_as_a_power_law() -> None:
     random = np.random.default_rng(0)
     x = np.exp2(random.integers(0, 10, (400, 1)).astype(float))
     logs = np.log(10.0 / (1.0 + 8.0 / x[:, 0])) + 0.01 * random.standard_normal(400)
-    trend = choose_trend("auto", modes_of(x), x, logs, random)
+    trend = choose_trend("auto", modes_of(x), x, logs)
     assert abs(trend.step(np.array([[512.0]]), np.array([[8192.0]]))[0]) < 0.1
 
 
@@ -132,3 +163,67 @@ def test_an_archive_with_objects_is_refused() -> None:
     document["sha256"] = hashlib.sha256(file.getvalue()).hexdigest()
     with pytest.raises(FormatError, match=r"m\.json"):
         restored(document, file.getvalue(), "m.json")
+
+
+def test_an_average_of_decompositions_is_one_of_all_their_components() -> None:
+    random = np.random.default_rng(0)
+    x = random.uniform(1, 9, (50, 3))
+    modes = modes_of(x)
+    members = [started(modes, rank, random) for rank in (2, 3)]
+    rows = Rows(modes, x, np.zeros(len(x)))
+    mean = np.mean([rows.predicted(factors) for factors in members], axis=0)
+    assert averaged(members)[0].shape[1] == 5
+    np.testing.assert_allclose(rows.predicted(averaged(members)), mean, rtol=1e-5, atol=1e-6)
+
+
+def test_decompositions_are_averaged_where_held_out_rows_gain() -> None:
+    random = np.random.default_rng(0)
+    x = random.uniform(1, 9, (1500, 4))
+    places = np.sin(x[:, 0] * x[:, 1] / 5) + np.cos(x[:, 2] * x[:, 3] / 9)
+    times = np.exp(places + 0.1 * random.standard_normal(len(x)))
+    model = TensorModel(derive=False, time_budget=4.0).fit(x, times)
+    kept = [step for step in model.steps_ if step.name.startswith("average") and step.kept]
+    assert kept
+    assert model.rank_ == kept[-1].rank == model.factors_[0].shape[1]
+    assert kept[-1].error == min(step.error for step in model.steps_ if step.kept)
+    document, content = stored(ColumnModel(("a", "b", "c", "d"), {}, "time", model))
+    assert len(str(document)) + len(content) <= model.max_bytes
+    assert restored(document, content, "m.json").model.predict(x) == pytest.approx(model.predict(x), rel=1e-5)
+
+
+def test_a_rank_that_is_given_is_not_multiplied() -> None:
+    random = np.random.default_rng(0)
+    x = random.uniform(1, 9, (400, 2))
+    model = TensorModel(rank=3, time_budget=0.5).fit(x, np.exp(np.sin(x.prod(axis=1))))
+    assert model.rank_ == 3
+
+
+def test_penalties_of_more_rows_than_the_search_had_are_looser(monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(0)
+    x = random.uniform(1, 9, (900, 2))
+    used: list[float] = []
+    sweep = Decomposition.sweep
+
+    def noted(self: Decomposition, modes: Sequence[Mode], rows: Rows, penalty: Penalty, sweeps: int) -> None:
+        used.append(penalty.smoothness)
+        sweep(self, modes, rows, penalty, sweeps)
+
+    monkeypatch.setattr("quipu.modeling.tensor.model.SEARCH_ROWS", 300)
+    monkeypatch.setattr(Decomposition, "sweep", noted)
+    model = TensorModel(rank=4, smoothness=1e-7, time_budget=0.1).fit(x, np.exp(np.sin(x.prod(axis=1))))
+    assert not model.additive_
+    assert used[0] == pytest.approx(1e-7)
+    assert used[-1] == pytest.approx(1e-7 * 3.0**-0.8)
+
+
+def test_a_penalty_must_gain_more_than_as_many_sweeps(monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(0)
+    x = random.uniform(1, 9, (60, 2))
+    modes = modes_of(x)
+    search = Search(x, x[:, 0], held_out_folds(x), Budget(1e12, 10_000), random)
+    # every step gains 2 % as sweeps do, whatever it changes
+    monkeypatch.setattr(search, "_fitted", lambda changed, _: replace(changed, error=0.98 * changed.error))
+    first = Candidate(modes, Penalty(), [Decomposition(started(modes, 2, random)) for _ in search.folds], error=1.0)
+    found = search._tune(first, ("smoothness", "ridge"))
+    assert [step.name for step in search.steps if step.kept] == ["more sweeps"]
+    assert found.penalty == Penalty()

@@ -29,7 +29,7 @@ def command(
     \b
     Example: quipu tensor explain model.json -o effects.html
     """
-    from quipu.modeling.tensor.explain import main_effects, pair_effects
+    from quipu.modeling.tensor.explain import main_effects, pair_effects, tried_models
     from quipu.report.terminal.tables import plain_table
     from quipu.report.text import percent
 
@@ -39,12 +39,13 @@ def command(
     if plot is not None:
         from quipu.report.tensor_plots import draw_effects
 
-        draw_effects(effects, read.target, plot)
+        draw_effects(effects, read.target, plot, tried_models(read))
         say(f"wrote {plot}")
     if output is not None:
         from quipu.report.html import html_effects
 
-        page = html_effects(model.name, read.target, effects, [one for one in pairs if one.share >= LEAST_SHARE], ())
+        shown = [one for one in pairs if one.share >= LEAST_SHARE]
+        page = html_effects(model.name, read.target, effects, shown, (), tried_models(read))
         write_own(output, page, lambda old: "quipu-tensor-effects" in old, "page of effects", force)
         say(f"wrote {output}")
     if as_json:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -184,16 +183,21 @@ def codes_of(model: ColumnModel, option: str, texts: list[str]) -> dict[str, lis
             raise UsageError(f"{option} {text!r}: write NAME=VALUE with a parameter of: {', '.join(model.parameters)}")
         if name in result:
             raise UsageError(f"{option} {text!r}: parameter {name} is given twice")
-        result[name] = [_code(model.levels, name, value.strip(), f"{option} {text!r}") for value in values.split(",")]
+        result[name] = [_code(model, name, value.strip(), f"{option} {text!r}") for value in values.split(",")]
     return result
 
 
-def _code(levels: Mapping[str, tuple[str, ...]], name: str, value: str, where: str) -> float:
-    if name in levels:
-        if value not in levels[name]:
-            raise UsageError(f"{where}: {value!r} was not measured; there are: {', '.join(levels[name])}")
-        return float(levels[name].index(value))
+def _code(model: ColumnModel, name: str, value: str, where: str) -> float:
+    from quipu.modeling.tensor.columns import measured_values
+
+    if name in model.levels:
+        levels = model.levels[name]
+        if value not in levels:
+            raise UsageError(f"{where}: {value!r} was not measured; there are: {', '.join(levels)}")
+        return float(levels.index(value))
     number = _number(value)
     if not math.isfinite(number):
         raise UsageError(f"{where}: {value!r} is no finite number")
+    if name in model.categorical and number not in (measured := measured_values(model, name)):
+        raise UsageError(f"{where}: {value!r} was not measured; there are: {', '.join(f'{one:g}' for one in measured)}")
     return number

@@ -25,7 +25,7 @@ def command(
     uniform: list[str] = typer.Option([], "--uniform", metavar="COLUMN,...", help="Columns with a uniform grid."),
     geometric: list[str] = typer.Option([], "--geometric", metavar="COLUMN,...", help="Columns with a geometric grid."),
     loss: str = typer.Option("log", "--loss", metavar="NAME", help="log, or mlogq2 with positive factors."),
-    budget: float = typer.Option(7.0, "--budget", metavar="SECONDS", help="Work that the choice of a model may take."),
+    budget: float = typer.Option(8.0, "--budget", metavar="SECONDS", help="Work that the choice of a model may take."),
     seed: int = typer.Option(0, "--seed", metavar="N", help="Seed of what is drawn."),
     output: Path = typer.Option(Path("model.json"), "--output", "-o", metavar="FILE", help="The model to write."),
     force: bool = typer.Option(False, "--force", help="Write over a file that is no model."),
