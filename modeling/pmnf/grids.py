@@ -75,8 +75,8 @@ class GridCounts:
         names = [name for name in self.names if name != grid.parameter]
         written = _Writer(grid, [names[i] for i in varying], forms, processes)
         sums = [None if own is None else written.sums(own, domain) for own in known]
-        models = [None if own is None else self._checked(own[0], values[row]) for row, own in enumerate(sums)]
-        length = sum(own[1] for row in row_of.tolist() if (own := sums[row]) is not None)
+        models = [None if found is None else self._checked(found[0], values[row]) for row, found in enumerate(sums)]
+        length = sum((found[1] for row in row_of.tolist() if (found := sums[row]) is not None), 0.0)
         return Found([models[row] for row in row_of.tolist()], length)
 
     def _checked(self, model: Model, values: FloatArray) -> Model | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
+from numpy.typing import NDArray
 from quipu.modeling.errors import ModelingError
 from quipu.modeling.experiment import CallTree, FloatArray, RegionKind
 from rich.cells import cell_len
@@ -186,8 +187,11 @@ def _cells(view: TreeView, column: Column, nodes: list[int], spread: bool, layou
     found = column.statistics
     heads = start_and_end_heads(view.tree) if metric.over_locations == "sum" and column.metric != "visits" else []
 
+    counted = _only_counted(view) if column.metric == "time" else np.zeros(len(view.tree), dtype=bool)
+
     def texts(values: FloatArray) -> list[str]:
-        numbers = (float(np.nansum(values[heads])) if node < 0 and heads else float(values[node]) for node in nodes)
+        measured = np.where(counted & (values == 0.0), np.nan, values)
+        numbers = (float(np.nansum(values[heads])) if node < 0 and heads else float(measured[node]) for node in nodes)
         shown = (clean(quantity(x, metric.unit), layout.glyphs) for x in numbers)
         return ["" if node < 0 and not heads else text for node, text in zip(nodes, shown, strict=True)]
 
@@ -206,7 +210,19 @@ def _shares(view: TreeView, columns: Sequence[Column]) -> FloatArray | None:
     if view.over == "max":  # maxima of call paths do not add up; those of the roots are the whole
         roots = [root for root in view.tree.roots if not view.tree.start_and_end[root]]
         total = float(np.nansum(statistics(view.scoped(first.metric, "inclusive"), "max").value[roots]))
-    return first.statistics.value / total if total > 0 else None
+    value = first.statistics.value
+    if first.metric == "time":
+        value = np.where(_only_counted(view) & (value == 0.0), np.nan, value)
+    return value / total if total > 0 else None
+
+
+def _only_counted(view: TreeView) -> NDArray[np.bool_]:
+    """Return which call paths have visits and no time of their own: it is in that of their callers."""
+    if "visits" not in view.values or "time" not in view.values:
+        return np.zeros(len(view.tree), dtype=bool)
+    visits, times = (view.values[name].reshape(len(view.tree), -1) for name in ("visits", "time"))
+    result: NDArray[np.bool_] = (np.nan_to_num(visits) > 0).any(axis=1) & (times == 0.0).all(axis=1)
+    return result
 
 
 def _fit(

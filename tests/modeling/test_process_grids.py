@@ -11,6 +11,7 @@ from quipu.modeling.errors import FormatError
 from quipu.modeling.experiment import FloatArray, Metric
 from quipu.modeling.pmnf import Model, Options, fit_models, from_json, to_json
 from quipu.modeling.pmnf.modeler import NoModel
+from quipu.modeling.pmnf.proposers.grid_forms import GridForms
 from quipu.modeling.process_grid import (
     RULES,
     ProcessGrid,
@@ -98,6 +99,12 @@ def test_an_unknown_grid_is_said_to_be_assumed() -> None:
     assert isinstance(model, Model)
     assert model.at(p=16, n=64) == pytest.approx(counts(64.0, np.array([4.0, 4.0])))
     assert any("assumed grid px × py" in note for note in model.notes)
+
+
+def test_what_no_sum_reproduces_has_none() -> None:
+    grid = ProcessGrid("p", "balanced", 1)
+    forms = GridForms(grid.extents(np.array([1.0, 2, 4, 8, 16, 32])), grid.extents(np.array([64.0, 128.0])))
+    assert forms.propose(np.array([1.0, 1.37, 2.11, 2.93, 4.24, 7.77]), 1e-9, 0, True, None) is None
 
 
 def test_counts_without_a_grid_keep_their_models() -> None:

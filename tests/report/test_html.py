@@ -173,6 +173,20 @@ def test_the_start_of_mpi_and_oversubscribed_points_in_a_browser(tmp_path: Path)
     assert plot.count('class="point oversubscribed"') > 1 and plot.count('class="point"') > 1
 
 
+def test_what_is_only_counted_has_no_time_in_a_browser(tmp_path: Path) -> None:
+    experiment, models = planted()
+    leaf = next(path for path in range(len(experiment.tree)) if not experiment.tree.children[path])
+    times = experiment.values["time"].copy()
+    times[leaf] = 0.0
+    experiment = replace(experiment, values={**experiment.values, "time": times})
+    page = tmp_path / "report.html"
+    page.write_text(instrumented(html_report(experiment, models), ""), "utf-8")
+    dom, console = document(page, tmp_path / "profile")
+    assert console == ""
+    row = dom[dom.index(f'id="row-{leaf}"') :]
+    assert re.findall(r'class="value">([^<]*)<', row)[0] == "-"
+
+
 def test_quantiles_of_mixtures_in_the_page_are_those_of_the_models(tmp_path: Path) -> None:
     """Three hundred call paths with two to four hypotheses: point masses, narrow and wide errors, far apart or not."""
     random = np.random.default_rng(5)

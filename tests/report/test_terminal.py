@@ -70,6 +70,24 @@ main                       1.72 s  100.0%     100 ms       1       1.00 G
 """)
 
 
+def test_what_is_only_counted_has_no_time() -> None:
+    """Neither 0 s nor 0 % of the program: the time of a function without a hook is in that of its caller."""
+    regions = tuple(Region(name, name, RegionKind.FUNCTION) for name in ("main", "inlined", "timed", "never"))
+    tree = CallTree(regions, np.array([0, 1, 2, 3]), np.array([-1, 0, 1, 0]))
+    values = {
+        "time": np.array([[0.9, 1.1], [0.0, 0.0], [0.5, 0.5], [0.0, 0.0]]),
+        "visits": np.array([[1.0, 1], [7, 7], [7, 7], [0, 0]]),
+    }
+    view = TreeView("run", tree, METRICS, values)
+    assert lines(plain_text(call_tree(view, TreeOptions(), Layout(92)))) == lines("""
+call path   time incl   share  time excl  visits
+main           1.50 s  100.0%     1.00 s       1
+├─ inlined     500 ms   33.3%          -       7
+│ └─ timed     500 ms   33.3%     500 ms       7
+└─ never          0 s    0.0%        0 s       0
+""")
+
+
 def test_the_start_and_the_end_of_mpi_stand_apart() -> None:
     """Below a line with their sum; inclusive values, shares and the total of the program are without them."""
     names = ("main", "MPI_Init", "solve", "MPI_Finalize", "start")

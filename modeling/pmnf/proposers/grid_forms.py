@@ -176,7 +176,8 @@ class GridForms:
         single = np.array([atom.length for atom in self.atoms])
         if domain is None or order is None:
             return single
-        return single + np.array([domain.length(atom, order, highest) for atom in self.atoms])
+        added: FloatArray = single + np.array([domain.length(atom, order, highest) for atom in self.atoms])
+        return added
 
     def _of_coefficients(self, parts: FloatArray, sets: NDArray[np.int64]) -> FloatArray:
         """Return the lengths of the descriptions of coefficients, parts (S, k) of LOOP_DENOMINATOR, of sets, (S,)."""

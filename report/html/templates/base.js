@@ -117,6 +117,12 @@ function meansAt(metric, scope, configuration) {
   return meansCache.get(values);
 }
 
+// NaN for the time of what is only counted: functions without a hook, whose time is in that of their callers.
+function withoutCounted(value, node, metric) {
+  const counted = value === 0 && metric === "time" && metricByName.has("visits");
+  return counted && meansAt("visits", "exclusive", state.configuration)[node] > 0 ? NaN : value;
+}
+
 function mean(list) {
   const known = list.filter((value) => value !== null && value !== undefined);
   return known.length ? known.reduce((a, b) => a + b, 0) / known.length : NaN;

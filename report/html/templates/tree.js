@@ -62,7 +62,7 @@ function drawRows() {
   const first = Math.max(0, Math.floor(tree.scrollTop / ROW) - 8);
   const last = Math.min(visible.length, Math.ceil((tree.scrollTop + tree.clientHeight) / ROW) + 8);
   const rows = [];
-  for (let at = first; at < last; at++) rows.push(visible[at] === HEADING ? headingNode(at) : rowNode(visible[at], at, weight[visible[at]], whole));
+  for (let at = first; at < last; at++) rows.push(visible[at] === HEADING ? headingNode(at) : rowNode(visible[at], at, withoutCounted(weight[visible[at]], visible[at], state.metric), whole));
   byId("rows").replaceChildren(...rows);
   if (visible.includes(state.path)) tree.setAttribute("aria-activedescendant", "row-" + state.path);
   else tree.removeAttribute("aria-activedescendant");
