@@ -190,14 +190,33 @@ class GridForms:
 
 
 def _first_of_equals(known: FloatArray, new: FloatArray) -> NDArray[np.int64]:
-    """Return the rows of `new` (N, B) that are like none of `known` (K, B), nor like one of them before."""
+    """Return the rows of `new` (N, B) that are like none of `known` (K, B), nor like one of them that is returned."""
+    places = np.arange(len(new))
+    for first in range(0, len(known), _ROWS):
+        part = known[first : first + _ROWS]
+        places = places[~_alike(part, new[places]).any(axis=0)]
     kept: list[int] = []
-    rows = known
-    for place, row in enumerate(new):
-        if not (np.abs(rows - row) <= 1e-6 * np.abs(row) + 1e-9).all(axis=1).any():
-            rows = np.concatenate([rows, row[None]])
-            kept.append(place)
+    while places.size:  # some rows at a time, so that pairs of them fit in memory
+        head, places = places[:_ROWS], places[_ROWS:]
+        among = _alike(new[head], new[head])
+        chosen = np.zeros(head.size, dtype=bool)
+        for i in range(head.size):
+            chosen[i] = not among[:i, i][chosen[:i]].any()
+        kept += head[chosen].tolist()
+        if places.size:
+            places = places[~_alike(new[head[chosen]], new[places]).any(axis=0)]
     return np.array(kept, dtype=np.int64)
+
+
+def _alike(known: FloatArray, new: FloatArray) -> NDArray[np.bool_]:
+    """Return which rows of `known` (K, B) have the values of which rows of `new` (N, B), (K, N)."""
+    alike = np.ones((len(known), len(new)), dtype=bool)
+    for own, other in zip(known.T, new.T, strict=True):
+        alike &= np.abs(own[:, None] - other) <= 1e-6 * np.abs(other) + 1e-9
+    return alike
+
+
+_ROWS = 256
 
 
 def _loops(coefficients: FloatArray, tolerance: float) -> tuple[FloatArray, NDArray[np.bool_]]:
