@@ -42,15 +42,18 @@ constexpr size_t stack_needed = size_t{24} << 10;
 /* For call paths that come when there are no system calls any more. */
 constexpr size_t kept_for_later = size_t{1} << 20;
 
-/* A stack for signals may be as small as it likes: what has always fitted there will fit. */
 QUIPU_BARE __attribute__((noinline)) void touch_stack() {
     constexpr size_t page = 4096;
-    stack_t other;
-    if (sigaltstack(nullptr, &other) != 0 || (other.ss_flags & SS_ONSTACK))
-        return;
     volatile char room[stack_needed];
     for (size_t at = sizeof room; at >= page; at -= page)
         room[at - page] = 0;
+}
+
+/* A stack for signals may be as small as it likes: what has always fitted there will fit. Asked in a function of its
+ * own, as a call out of touch_stack() writes below all of its room. */
+QUIPU_BARE bool on_stack_for_signals() {
+    stack_t other;
+    return sigaltstack(nullptr, &other) != 0 || (other.ss_flags & SS_ONSTACK);
 }
 
 } // namespace
@@ -59,7 +62,8 @@ QUIPU_BARE void lock() {
     const int error = errno;
     uint64_t before = 0;
     if (!frozen) {
-        touch_stack();
+        if (!on_stack_for_signals())
+            touch_stack();
         before = change_signals(SIG_BLOCK, waiting);
     }
     pthread_mutex_lock(&mutex);

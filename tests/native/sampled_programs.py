@@ -114,7 +114,9 @@ GUESTS = {
     "a small stack for signals": (
         """static void jump(int number) { (void)number; work(0.02); }
     int main(void) {
-        stack_t stack = {.ss_sp = malloc(MINSIGSTKSZ + 8192), .ss_size = MINSIGSTKSZ + 8192};
+        char *below = mmap(0, 65536 + 12288, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        stack_t stack = {.ss_sp = below + 65536, .ss_size = MINSIGSTKSZ + 8192};
+        mprotect(stack.ss_sp, 12288, PROT_READ | PROT_WRITE);
         struct sigaction action = {.sa_handler = jump, .sa_flags = SA_ONSTACK};
         sigaltstack(&stack, 0);
         sigaction(SIGUSR1, &action, 0);
