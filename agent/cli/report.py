@@ -65,6 +65,7 @@ def command(
 
     from ..installation import quipu_version
     from ..merge.experiment import find_runs
+    from ..merge.rank_times import times_by_rank
     from .measurements import is_of_others, load
 
     if machine is not None and not kernels:
@@ -98,6 +99,7 @@ def command(
         refinement=steps,
         against=before,
         communication=_communication(runs, data.parameters),
+        ranks=times_by_rank(runs, data),
         subtitle=f"How {data.name} scales with {', '.join(data.parameters) or 'nothing: it has no parameters'}",
         footer=f"Quipu {quipu_version()}. Values of ranks: {over}.",
     )

@@ -9,10 +9,10 @@ diagnosis) and "blind" (what the diagnosis cannot see); "metrics"; "regions"; "r
 "start_and_end" (call paths that are no part of the program);
 "values" per metric and call path; "against" (null, or the name of another experiment and its values, one number each);
 "models"; "communication" (list: configuration, ranks, step: ranks per block, unknown: bytes, cells: [sending block,
-receiving block, bytes, messages]); "refinement" (null, or its budget and iterations); "noise" and "changes"
-(report/behaviour.py). Values of a
-call path are one number if they are the same everywhere, null if nothing was measured, else a list over configurations
-of one number, null, or the list of repetitions (null: not measured).
+receiving block, bytes, messages]); "ranks" (report/rank_views.py); "refinement" (null, or its budget and iterations);
+"noise" and "changes" (report/behaviour.py). Values of a call path are one number if they are the same everywhere, null
+if nothing was measured, else a list over configurations of one number, null, or the list of repetitions (null: not
+measured).
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from quipu.modeling.priors.slowdown import Slowdown
 from ..behaviour import behaviour_data
 from ..communication_views import Pairs, communication_data
 from ..json_views import json_number, metric_json, region_json
+from ..rank_views import rank_data
 from ..refinement_views import RefinementPanel, refinement_data
 from ..terminal.names import shorten
 from ..views import PlacedModel
@@ -54,6 +55,7 @@ def report_data(
     against: Experiment | None = None,
     refinement: RefinementPanel | None = None,
     communication: Mapping[tuple[float, ...], tuple[Pairs, int]] | None = None,
+    ranks: Mapping[tuple[float, ...], FloatArray] | None = None,
 ) -> dict[str, Any]:
     """Return the data of a report. `target`: where ranking and diagnosis start; what it lacks is that of `scale_of`."""
     order = np.lexsort(experiment.points.T[::-1]) if experiment.parameters else np.arange(experiment.configurations)
@@ -82,6 +84,7 @@ def report_data(
         "models": [_model(entry, experiment.parameters, _ranges(points)) for entry in models],
         "against": None if against is None else _against(against, order),
         "communication": communication_data(communication or {}, points),
+        "ranks": rank_data(ranks or {}, points),
         "refinement": refinement_data(refinement),
         "noise": beside["noise"],
         "changes": [_change(entry, experiment.parameters) for entry in beside["changes"]],

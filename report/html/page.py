@@ -13,7 +13,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 from quipu.modeling.behaviour import Behaviour
 from quipu.modeling.diagnosis import Diagnosis
-from quipu.modeling.experiment import Experiment
+from quipu.modeling.experiment import Experiment, FloatArray
 from quipu.modeling.printable import printable
 from quipu.modeling.priors.slowdown import Slowdown
 
@@ -43,6 +43,7 @@ _SCRIPTS = (
     "refinement.js",
     "flame.js",
     "matrix.js",
+    "ranks.js",
     "accuracy.js",
     "overview.js",
     "export.js",
@@ -69,6 +70,7 @@ def html_report(
     refinement: RefinementPanel | None = None,
     against: Experiment | None = None,
     communication: Mapping[tuple[float, ...], tuple[Pairs, int]] | None = None,
+    ranks: Mapping[tuple[float, ...], FloatArray] | None = None,
     subtitle: str = "",
     footer: str = "",
 ) -> str:
@@ -79,9 +81,12 @@ def html_report(
     than effort; None leaves the diagnosis out. kernels: what limits each kernel. refinement: the iterations in which
     it was found what to instrument. against: an earlier state over the same call paths and configurations, to which the
     flame graph compares. communication: point → what the ranks of one of its runs sent to each other, number of ranks.
+    ranks: point → exclusive seconds of one of its runs, (call paths, ranks).
     The page holds a content security policy that allows its own script and style and nothing else.
     """
-    data = report_data(experiment, models, target or {}, observed or {}, slow, against, refinement, communication)
+    data = report_data(
+        experiment, models, target or {}, observed or {}, slow, against, refinement, communication, ranks
+    )
     script = Markup('\n(() => {\n"use strict";\n' + "".join(read_template(name) for name in _SCRIPTS) + "})();\n")
     counts = [max(column) for column in zip(*data["repetitions"].values(), strict=True)] or [0] * len(data["points"])
     points = [

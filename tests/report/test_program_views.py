@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 from npm_packages import installed
 from quipu.agent.archive.run import CommunicationMatrix
-from quipu.modeling.experiment import CallTree, Experiment
+from quipu.modeling.experiment import CallTree, Experiment, FloatArray
 from quipu.report.html import html_report
+from quipu.report.rank_views import rank_data
 from quipu.report.refinement_views import RefinementPanel, RefinementRow
 from quipu.report.views import PlacedModel
 
@@ -33,6 +34,14 @@ REFINEMENT = RefinementPanel(HOSTILE, 0.05, ITERATION_ROWS)
 MATRIX = CommunicationMatrix(
     *(np.array(column) for column in ([-1, 0, 1, 2], [0, 1, 0, 2], [5, 300, 4000, 7], [1, 9, 4, 3]))
 )
+
+
+def times_of_ranks(paths: int) -> FloatArray:
+    """Return seconds of 130 ranks, three to a block: of the first call path 1 but for rank 4, of the second 2."""
+    seconds = np.zeros((paths, 130))
+    seconds[0], seconds[1] = 1.0, 2.0
+    seconds[0, 4] = 4.0
+    return seconds
 
 
 def seen(page: str, script: str, folder: Path) -> Any:
@@ -58,6 +67,7 @@ def report(against: Experiment | None = None, **changes: Any) -> str:
         against=against,
         refinement=REFINEMENT,
         communication={tuple(experiment.points[0].tolist()): (MATRIX, 3)},
+        ranks={tuple(experiment.points[0].tolist()): times_of_ranks(len(experiment.tree))},
     )
 
 
@@ -237,6 +247,58 @@ def test_who_sends_to_whom(tmp_path: Path) -> None:
     assert found["moved"] == f"rank 0 to rank 2: 0 B{lost}"
     assert found["messages"] == f"rank 0 to rank 2: 0 messages{lost}"
     assert found["label"].startswith("3 ranks send 16 messages to each other; most: rank 0 to rank 1 9; ")
+
+
+RANKS_SCRIPT = """
+const node = (id) => document.getElementById(id);
+const press = (key) => {
+  node('ranks-frame').dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }));
+  return node('ranks-status').textContent;
+};
+const choose = (id, value) => {
+  node(id).value = value;
+  node(id).dispatchEvent(new Event('change'));
+  window.dispatchEvent(new Event('beforeprint'));  // draws now what waits
+};
+const found = {};
+choose('configuration', '1');
+found.none = node('ranks').textContent;
+choose('configuration', '0');
+found.cells = document.querySelectorAll('#ranks rect[class^=s]').length;
+found.first = press('ArrowRight');
+found.below = press('ArrowDown');
+choose('ranks-values', 'relative');
+found.relative = node('ranks-status').textContent;
+found.last = [press('ArrowDown'), [...Array(99)].map(() => press('ArrowRight')).pop()];
+found.label = node('ranks').getAttribute('aria-label');
+press('Enter');
+found.chosen = document.querySelector('#rows [aria-selected=true]').dataset.path;
+give(found);
+"""
+
+
+def test_which_rank_takes_how_long(tmp_path: Path) -> None:
+    experiment, _ = planted()
+    found = seen(report(), RANKS_SCRIPT, tmp_path)
+    main = experiment.tree.region_of(0).display
+    assert found["none"] == "no times of several ranks at this configuration"
+    assert found["cells"] == 2 * 44 + 9  # and the colours beside it
+    assert found["first"].endswith("ranks 3 to 5: 2.00 s; imbalance 0.0%")
+    assert found["below"] == f"{main}, ranks 3 to 5: 2.00 s; imbalance 75.0%"
+    mean = (43 * 1.0 + 2.0) / 44
+    assert found["relative"] == f"{main}, ranks 3 to 5: {2 / mean:.3g} × mean; imbalance 75.0%"
+    assert found["last"][0] == found["relative"]
+    assert found["last"][1].startswith(f"{main}, rank 129: ")
+    assert found["label"] == f"time of 130 ranks in 2 call paths; most uneven: {main}, 75.0%"
+    assert found["chosen"] == "0"
+
+
+def test_many_configurations_keep_those_of_most_ranks() -> None:
+    points = np.array([[float(p)] for p in range(2, 64)])
+    found = rank_data({(p,): np.ones((40, int(p))) for p in points[:, 0].tolist()}, points)
+    assert sum(len(one["paths"]) * len(one["cells"][0]) for one in found) <= 20_000
+    assert [one["configuration"] for one in found] == list(range(62 - len(found), 62))
+    assert rank_data({(7.0,): np.ones((3, 1)), (9.5,): np.ones((3, 4))}, points) == []
 
 
 SURFACE = """

@@ -35,7 +35,7 @@ function startControls() {
 }
 
 // What does not change with the target, or with the axis and the fixed values, of the plots.
-const SAME = { target: ["accuracy", "matrix-card"], axis: ["flame", "communication", "matrix-card", "ranking", "accuracy", "overview"], fixed: ["flame", "communication", "matrix-card", "ranking", "accuracy"] };
+const SAME = { target: ["accuracy", "matrix-card", "ranks-card"], axis: ["flame", "communication", "matrix-card", "ranks-card", "ranking", "accuracy", "overview"], fixed: ["flame", "communication", "matrix-card", "ranks-card", "ranking", "accuracy"] };
 
 // Sections of the whole program are drawn while they are in view; what is out of view is drawn when it comes into it.
 const SECTIONS = [
@@ -46,6 +46,7 @@ const SECTIONS = [
   ["scaling", () => byId("scaling").hidden || drawScaling()],
   ["communication", drawCommunication],
   ["matrix-card", () => byId("matrix-card").hidden || drawMatrix()],
+  ["ranks-card", () => byId("ranks-card").hidden || drawRanks()],
   ["ranking", drawRanking],
   ["accuracy", drawAccuracy],
 ];
@@ -134,6 +135,7 @@ if (DATA.parent.length && DATA.metrics.length) {
   startScaling();
   startSurface();
   startMatrix();
+  startRanks();
   startRefinement();
   watchSections();
   startExport();

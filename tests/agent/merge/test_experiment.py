@@ -12,6 +12,7 @@ import pytest
 from profile_writer import rank_profile
 from quipu.agent.archive.metadata import RunMetadata
 from quipu.agent.merge.experiment import find_runs, load_experiment
+from quipu.agent.merge.rank_times import times_by_rank
 from quipu.agent.merge.run import merge_run
 from quipu.modeling.errors import FormatError, MeasurementError, UsageError
 
@@ -140,3 +141,21 @@ def test_ranks_that_share_processors_are_known() -> None:
     assert RunMetadata(nodes=(two, three)).oversubscribed
     assert not RunMetadata(nodes=(three,), launcher={"family": "smpi"}).oversubscribed
     assert not RunMetadata(nodes=({"host": "a"},)).oversubscribed
+
+
+def test_times_of_ranks_have_the_call_paths_of_the_experiment(tmp_path: Path) -> None:
+    """Of the first run of each configuration, none of a single rank; the sum over ranks is that of the run."""
+    runs = tmp_path / "runs"
+    for ranks in (1, 2, 4):
+        measure(runs, {"p": ranks}, ranks=ranks)
+    experiment = load_experiment(runs, "sum")
+    found = times_by_rank(find_runs(runs), experiment)
+    assert {point: times.shape for point, times in found.items()} == {
+        (2.0,): (len(experiment.tree), 2),
+        (4.0,): (len(experiment.tree), 4),
+    }
+    for place, point in enumerate(experiment.points[:, 0].tolist()):
+        if point > 1:
+            there = np.where(experiment.tree.start_and_end, 0.0, experiment.values["time"][:, place, 0])
+            assert found[point,].sum(axis=1) == pytest.approx(there)
+            assert there.any()

@@ -1,0 +1,37 @@
+"""How long each rank took in each call path of an experiment, of one run per configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from quipu.modeling.experiment import Experiment, FloatArray
+
+from ..archive.read import read_archive
+from .experiment import StoredRun
+from .unify import unify_trees
+
+
+def times_by_rank(runs: Sequence[StoredRun], experiment: Experiment) -> dict[tuple[float, ...], FloatArray]:
+    """Return point → exclusive seconds (call paths, ranks) of its first complete run with times of several ranks.
+
+    Threads of a rank are summed. Call paths are those of the experiment; what is no part of the program is 0.
+    """
+    found: dict[tuple[float, ...], FloatArray] = {}
+    for run in runs:
+        metadata = run.metadata
+        point = tuple(float(metadata.parameters.get(name, 0.0)) for name in experiment.parameters)
+        if point in found or not (metadata.complete and metadata.rank_columns and metadata.ranks > 1):
+            continue
+        archive = read_archive(run.path)
+        if archive.values is None or "time" not in archive.values.metrics:
+            continue
+        _, (own, there) = unify_trees([experiment.tree, archive.tree])
+        place = np.full(int(max(own.max(), there.max())) + 1, -1)
+        place[own] = np.arange(len(own))
+        path = place[there[archive.values.callpath]]
+        kept = (path >= 0) & ~experiment.tree.start_and_end[path]
+        seconds = np.zeros((len(experiment.tree), metadata.ranks))
+        np.add.at(seconds, (path[kept], archive.values.rank[kept]), np.nan_to_num(archive.values.metrics["time"][kept]))
+        found[point] = seconds
+    return found
