@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from quipu.modeling.experiment import FloatArray, IntArray
 
+from .json_views import document_json
 from .measured_run import Rank
 
 MOST_BLOCKS = 64
@@ -117,20 +118,22 @@ def _within_nodes(sender: IntArray, receiver: IntArray, weight: IntArray, hosts:
     return float(weight[same].sum() / weight.sum())
 
 
-def communication_json(view: CommunicationView, pairs: Pairs) -> dict[str, Any]:
-    """Return all pairs, and what the head of the view says."""
+def communication_json(title: str, view: CommunicationView, pairs: Pairs) -> dict[str, Any]:
+    """Return all pairs, and what the head of the view says. title: the run."""
     columns = (getattr(pairs, name).tolist() for name in ("sender", "receiver", "bytes", "messages"))
-    return {
-        "ranks": view.ranks,
-        "bytes": view.total_bytes,
-        "messages": view.total_messages,
-        "partners": dict(zip(("min", "mean", "max"), view.partners, strict=True)),
-        "within_nodes": view.within_nodes,
-        "pairs": [
+    return document_json(
+        "communication",
+        title,
+        ranks=view.ranks,
+        bytes=view.total_bytes,
+        messages=view.total_messages,
+        partners=dict(zip(("min", "mean", "max"), view.partners, strict=True)),
+        within_nodes=view.within_nodes,
+        pairs=[
             {"sender": sender, "receiver": receiver, "bytes": size, "messages": messages}
             for sender, receiver, size, messages in zip(*columns, strict=True)
         ],
-    }
+    )
 
 
 def communication_data(

@@ -1,7 +1,7 @@
 """The JSON views of the command line (`--json`): plain dictionaries with stable keys.
 
-Every view has "format" (which view) and "schema" (its version; keys are added without a new version, and never
-change their meaning within one). Numbers that were not measured are null. Call paths are numbered from 0, parents
+documents.toml lists them all with their keys, and every output is checked against it. Every view has "format" (which
+view) and "schema" (its version). Numbers that were not measured are null. Call paths are numbered from 0, parents
 before children; "path" is the list of displayed region names from the root.
 
 Inclusive values, totals, shares and rankings are of the program, which the start and the end of MPI are no part of;
@@ -61,7 +61,7 @@ def show_json(view: TreeView, options: TreeOptions) -> dict[str, Any]:
                 entry["samples"] = [json_number(float(value)) for value in samples[name, scope][node]]
             values[name][scope] = entry
         paths.append({**path_json(view.tree, node), "values": values})
-    return _document(
+    return document_json(
         "show",
         view.title,
         facts=dict(view.facts),
@@ -118,7 +118,8 @@ def _value(value: Any) -> Any:
     return value.value if isinstance(value, Enum) else value
 
 
-def _document(name: str, title: str, **content: Any) -> dict[str, Any]:
+def document_json(name: str, title: str, **content: Any) -> dict[str, Any]:
+    """Return a document of documents.toml with its format and the version of these views."""
     return {"format": f"quipu-{name}", "schema": SCHEMA, "title": title, **content}
 
 
@@ -130,7 +131,7 @@ def ranking_json(title: str, point: dict[str, float], view: RankingView) -> dict
     rests on runs with more ranks than processors). "program": the sum over the program, null if the metric does not add
     up; "start_and_end": entries of the start and the end of MPI, which are no part of it, first their sum.
     """
-    return _document(
+    return document_json(
         "predict",
         title,
         metric=metric_json(view.metric),
@@ -150,7 +151,7 @@ def search_json(title: str, search: Search, budget: Budget) -> dict[str, Any]:
     Each suggestion: "point", "repetition", "core_hours", "gain" (the share by which the variance of the prediction is
     expected to shrink; null if the strategy does not know), "reason".
     """
-    return _document(
+    return document_json(
         "suggest",
         title,
         budget=budget.hours(search.whole),
@@ -191,7 +192,7 @@ def models_json(title: str, rows: Sequence[ModelRow]) -> dict[str, Any]:
 
     keys = "path metric text=formula smape=error basis note oversubscribed start_and_end"
     models = [{**_entry(row, keys), "model": None if row.model is None else to_json(row.model)} for row in rows]
-    return _document("model-list", title, models=models)
+    return document_json("model-list", title, models=models)
 
 
 def diagnosis_json(title: str, diagnosis: Diagnosis) -> dict[str, Any]:
@@ -208,7 +209,7 @@ def diagnosis_json(title: str, diagnosis: Diagnosis) -> dict[str, Any]:
         "id=path label cause parameter growth predicted lost slowdown_measured slowdown significance wait_share effort "
         "basis evidence"
     )
-    return _document(
+    return document_json(
         "diagnosis",
         title,
         point=diagnosis.point,
@@ -233,7 +234,7 @@ def filter_json(title: str, point: dict[str, float], selection: RegionSelection)
         for one in choices
     ]
     times = {"total": json_number(selection.total), "start_and_end": json_number(selection.start_and_end)}
-    return _document("filter", title, point=point, **times, regions=regions)
+    return document_json("filter", title, point=point, **times, regions=regions)
 
 
 def checks_json(checks: Sequence[Check]) -> dict[str, Any]:
@@ -270,7 +271,7 @@ def source_json(source: SourceListing, pattern: str | None, inlined: bool = Fals
     for path, line, values in source.rows(pattern, inlined):
         numbers = {metric.name: value for metric, value in zip(source.metrics, values, strict=True)}
         lines.append({"callpath": path, **_entry(line, "function name file line"), "values": numbers})
-    return _document(
+    return document_json(
         "source",
         str(source.run.path),
         over=source.over,

@@ -10,6 +10,7 @@ import re
 from pathlib import Path
 
 from commands import command_pages
+from documents import document_page, schema_text
 from metrics import metric_page
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
@@ -30,7 +31,13 @@ _LINK = re.compile(r"(!?)\[([^\]]+)\]\(([^)#:\s]+)(#[^)\s]*)?\)")
 
 def generated_pages() -> dict[str, str]:
     """Return the text of the pages that are made of the program, by their path below docs/."""
-    return {**command_pages(), "reference/metrics.md": metric_page(), "reference/python.md": api_page()}
+    return {
+        **command_pages(),
+        "reference/metrics.md": metric_page(),
+        "reference/json.md": document_page(),
+        "reference/quipu.schema.json": schema_text(),
+        "reference/python.md": api_page(),
+    }
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:

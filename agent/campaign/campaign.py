@@ -45,6 +45,11 @@ class CampaignResult:
         return tuple(outcome for outcome in self.outcomes if outcome.error)
 
     @property
+    def complete(self) -> int:
+        """How many runs are complete now."""
+        return self.finished + len(self.outcomes) - len(self.failed)
+
+    @property
     def exit_code(self) -> int:
         """0 if the experiment is complete, 130 after an interruption, else 1."""
         if self.interrupted:

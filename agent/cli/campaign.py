@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Literal
 import typer
 from quipu.modeling.errors import UsageError
 
-from .output import say
+from .output import say, show_json, stdout_for_json
 
 if TYPE_CHECKING:
     from ..campaign.campaign import CampaignResult, Choose
-    from ..campaign.task import Execution, Outcome, Task
+    from ..campaign.task import Execution, Outcome, Progress, Task
 
 _LONG = 5.0  # seconds; longer runs are announced
 
@@ -25,6 +25,9 @@ def command(
     stop_on_error: bool = typer.Option(False, "--stop-on-error", help="Stop at the first run that fails."),
     cancel: bool = typer.Option(False, "--cancel", help="Cancel the jobs that it left with a scheduler, and end."),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="Print nothing but errors."),
+    as_json: bool = typer.Option(
+        False, "--json", help="Print JSON about the runs at the end; what programs print goes to stderr."
+    ),
 ) -> None:
     """Run all points of a declared experiment, as often as it says.
 
@@ -54,8 +57,10 @@ def command(
     from ..campaign.file import read_campaign
     from ..campaign.task import Silent
 
+    if cancel and as_json:
+        raise UsageError("--json: --cancel runs nothing that it could tell of")
     campaign = read_campaign(file)
-    progress = Silent() if quiet else Lines()
+    progress = Noting(Silent() if quiet else Lines())
     execution: Execution | None = None
     if campaign.scheduler is not None:
         from ..campaign.jobs.queue import scheduler_queue
@@ -72,11 +77,29 @@ def command(
         from ..campaign.adaptive import chosen_batches
 
         choose = chosen_batches
-    result = run_campaign(campaign, progress, stop_on_failure=stop_on_error, execution=execution, choose=choose)
+    with stdout_for_json(as_json):
+        result = run_campaign(campaign, progress, stop_on_failure=stop_on_error, execution=execution, choose=choose)
     if not quiet:
         _conclude(result)
+    if as_json:
+        show_json(_json(result, progress.notes))
     if result.exit_code:
         raise typer.Exit(result.exit_code)
+
+
+class Noting:
+    """Progress that another draws, and whose notes are kept."""
+
+    def __init__(self, drawn: Progress) -> None:
+        """There are no notes yet."""
+        self.planned, self.started, self.ended = drawn.planned, drawn.started, drawn.ended
+        self._drawn = drawn
+        self.notes: list[str] = []
+
+    def note(self, text: str) -> None:
+        """Keep a note and show it."""
+        self.notes.append(text)
+        self._drawn.note(text)
 
 
 class Lines:
@@ -125,9 +148,27 @@ class Lines:
         console.print(campaign_line(step, layout_of(console)))
 
 
+def _json(result: CampaignResult, notes: Sequence[str]) -> dict[str, object]:
+    from quipu.report.json_views import document_json
+    from quipu.report.run_json import task_json
+
+    return document_json(
+        "campaign",
+        str(result.directory),
+        complete=result.complete,
+        complete_before=result.finished,
+        not_started=result.not_started,
+        interrupted=result.interrupted,
+        runs=[
+            task_json(one.task.parameters, one.task.repetition, one.seconds, one.archive, one.error)
+            for one in result.outcomes
+        ],
+        notes=list(notes),
+    )
+
+
 def _conclude(result: CampaignResult) -> None:
-    done = result.finished + len(result.outcomes) - len(result.failed)
-    say(f"{done} complete runs in {result.directory}")
+    say(f"{result.complete} complete runs in {result.directory}")
     if result.failed:
         names = ", ".join(outcome.task.name for outcome in result.failed[:6])
         more = " …" if len(result.failed) > 6 else ""

@@ -11,8 +11,9 @@ from quipu.modeling.errors import UsageError
 
 from .export_stacks import SUFFIXES as STACKS
 from .export_stacks import export_stacks
+from .exported import Exported
 from .options import over_ranks_of
-from .output import say, write_own
+from .output import say, show_json, write_own
 
 THICKET = "thicket"
 _EXPERIMENTS = {"extrap-json": ".json", "extrap-jsonl": ".jsonl", "csv": ".csv", "parquet": ".parquet"}
@@ -50,6 +51,7 @@ def command(
     ranks: bool = typer.Option(False, "--ranks", help="Ranks of a run apart: speedscope, chrome-trace, caliper."),
     over_ranks: str = typer.Option("mean", "--over-ranks", metavar="HOW", help="How ranks combine: mean, max, sum."),
     force: bool = typer.Option(False, "--force", help="Write over a file that is no export."),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON about the file."),
 ) -> None:
     """Write an experiment, or the call tree of a run or configuration, to a file that another tool reads.
 
@@ -59,22 +61,45 @@ def command(
              quipu export heat --at p=4,n=100 --format folded --metric blocks
              quipu export heat --format thicket -o heat.cali.runs
     """
+    from quipu.report.json_views import document_json
+
     chosen = _format(format_name, output)
+    written = _export(measured, chosen, output, inclusive, metric, at, ranks, over_ranks, force)
+    if as_json:
+        facts = {"file": str(written.file), "export_format": chosen, "notes": list(written.notes)}
+        show_json(document_json("export", written.name, **facts))
+        return
+    for note in written.notes:
+        say(note)
+    say(f"wrote {written.file}{written.content}")
+
+
+def _export(
+    measured: Path,
+    chosen: str,
+    output: Path | None,
+    inclusive: bool | None,
+    metric: list[str],
+    at: list[str],
+    ranks: bool,
+    over_ranks: str,
+    force: bool,
+) -> Exported:
     if chosen == THICKET:
         if given := _given(metric, at, ranks, inclusive):
             raise UsageError(f"{given}: a folder of --format {chosen} has all exclusive values")
         from .export_runs import export_runs
 
-        export_runs(measured, output, over_ranks, force)
-        return
+        return export_runs(measured, output, over_ranks, force)
     if chosen in STACKS:
         if inclusive is not None:
             raise UsageError(f"--inclusive and --exclusive belong to the formats of Extra-P, not to {chosen}")
-        export_stacks(measured, chosen, output, metrics=metric, at=at, ranks=ranks, over_ranks=over_ranks, force=force)
-        return
+        return export_stacks(
+            measured, chosen, output, metrics=metric, at=at, ranks=ranks, over_ranks=over_ranks, force=force
+        )
     if given := _given(metric, at, ranks):
         raise UsageError(f"{given}: a file of --format {chosen} has all metrics and configurations")
-    _export_experiment(measured, chosen, output, bool(inclusive), over_ranks, force)
+    return _export_experiment(measured, chosen, output, bool(inclusive), over_ranks, force)
 
 
 def _given(metric: list[str], at: list[str], ranks: bool, inclusive: bool | None = None) -> str:
@@ -90,7 +115,7 @@ def _given(metric: list[str], at: list[str], ranks: bool, inclusive: bool | None
 
 def _export_experiment(
     source: Path, chosen: str, output: Path | None, inclusive: bool, over_ranks: str, force: bool
-) -> None:
+) -> Exported:
     from quipu.report.formats.extrap import format_json, format_json_lines
     from quipu.report.text import points_text
 
@@ -105,16 +130,15 @@ def _export_experiment(
             raise UsageError(f"--inclusive: a file of --format {chosen} has exclusive values, of which sums are made")
         content = (tables.csv if chosen == "csv" else tables.parquet)(data)
         write_own(target, content, lambda old: _TABLES[chosen].match(old) is not None, f"export to {chosen}", force)
-        say(f"wrote {target}")
-        return
+        return Exported(data.name, target)
     written = (format_json if chosen == "extrap-json" else format_json_lines)(data, inclusive)
     write_own(target, written.text, lambda old: _OWN.match(old) is not None, "export of measurements", force)
+    notes = []
     if not data.dedicated.all():
         which = points_text(data.parameters, data.points[~data.dedicated].tolist())
-        say(f"oversubscribed (more ranks than processors), which the file cannot say: {which}")
-    for text in written.left_out:
-        say(f"left out, because Extra-P needs every metric at every point: {text}")
-    say(f"wrote {target}")
+        notes.append(f"oversubscribed (more ranks than processors), which the file cannot say: {which}")
+    notes += [f"left out, because Extra-P needs every metric at every point: {text}" for text in written.left_out]
+    return Exported(data.name, target, notes)
 
 
 def _format(name: str | None, output: Path | None) -> str:

@@ -7,12 +7,13 @@ from pathlib import Path
 import numpy as np
 from quipu.modeling.errors import UsageError
 
+from .exported import Exported
 from .measurements import load
 from .options import over_ranks_of
-from .output import say, write_own
+from .output import write_own
 
 
-def export_runs(source: Path, output: Path | None, over_ranks: str, force: bool) -> None:
+def export_runs(source: Path, output: Path | None, over_ranks: str, force: bool) -> Exported:
     """Write a folder of files, named by parameters and repetition.
 
     Raises UsageError for a folder that holds anything but such files, unless with `force`: measurements of Caliper are
@@ -44,4 +45,4 @@ def export_runs(source: Path, output: Path | None, over_ranks: str, force: bool)
             text = run_text(data.tree, chosen, values, parameters, run + 1)
             write_own(target / f"{name}.cali", text, is_of_quipu, "export to Caliper", force)
             written += 1
-    say(f"wrote {target}: {written} files, one per configuration and repetition")
+    return Exported(data.name, target, content=f": {written} files, one per configuration and repetition")

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from quipu.modeling.errors import UsageError
 
+from .exported import Exported
 from .measurements import is_of_others, is_run, load
 from .options import over_ranks_of, parse_assignments, split_names
-from .output import json_text, say, write_own
+from .output import json_text, write_own
 
 if TYPE_CHECKING:
     from quipu.report.views import TreeView
@@ -47,7 +48,7 @@ def export_stacks(
     ranks: bool,
     over_ranks: str,
     force: bool,
-) -> None:
+) -> Exported:
     """Write the call tree of a run or of a configuration. Raises UsageError for options that do not fit the format."""
     from quipu.report.formats import stacks
 
@@ -72,10 +73,10 @@ def export_stacks(
     target = Path(f"{name}{SUFFIXES[chosen]}") if output is None else output
     content = written if isinstance(written, str | bytes) else json_text(written) + "\n"
     write_own(target, content, lambda old: _is_own(chosen, old), f"export to {chosen}", force)
-    if view.oversubscribed:
-        say("oversubscribed (more ranks than processors), which the file cannot say")
+    notes = ["oversubscribed (more ranks than processors), which the file cannot say"] if view.oversubscribed else []
     shown = dict(view.facts).get("shown") or dict(view.facts)["values"]
-    say(f"wrote {target}: {', '.join(metric.name for metric in weighted.metrics)}; {shown}")
+    listed = ", ".join(metric.name for metric in weighted.metrics)
+    return Exported(name, target, notes, f": {listed}; {shown}")
 
 
 def _is_own(chosen: str, old: str) -> bool:

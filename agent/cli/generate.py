@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,11 +10,13 @@ import typer
 from quipu.modeling.errors import UsageError
 
 from .options import parse_assignments, split_names
-from .output import layout, say, show, write_own
+from .output import layout, say, show, show_json, write_own
 
 if TYPE_CHECKING:
     from quipu.modeling.generator import Choices, Function
 
+STATEMENT = "complexity.json"
+"""What each function of a generated program does."""
 _MOST_FUNCTIONS, _SHOWN = 10_000, 20
 
 
@@ -40,6 +43,7 @@ def command(
         3e8, "--most-steps", metavar="NUMBER", help="Steps of one function in the largest run, at most (2 ns each)."
     ),
     force: bool = typer.Option(False, "--force", help="Write over files that no generator wrote."),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """Write an MPI program in C++ whose functions compute and communicate as much as stated.
 
@@ -51,6 +55,7 @@ def command(
     """
     from quipu.modeling.generator import choose_functions, program
     from quipu.modeling.generator.emit import words
+    from quipu.report.json_views import document_json
     from quipu.report.terminal import tables
 
     if specification is not None:
@@ -58,7 +63,11 @@ def command(
     else:
         choices = _choices(operations, exponents, logarithms, smallest, largest, most_steps)
         chosen, origin = choose_functions(functions, seed, choices), seed
-    _write(output, program(chosen, origin), force)
+    texts = program(chosen, origin)
+    _write(output, texts, force)
+    if as_json:
+        show_json(document_json("generated", str(output), functions=json.loads(texts[STATEMENT])["functions"]))
+        return
     rows = [(function.name, *words(function)) for function in chosen[:_SHOWN]]
     show([tables.generated_table(rows, layout())])
     if len(chosen) > _SHOWN:
@@ -129,12 +138,12 @@ def _write(folder: Path, texts: dict[str, str], force: bool) -> None:
 
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file: give another folder with -o")
-    marker = folder / "complexity.json"
+    marker = folder / STATEMENT
     ours = marker.is_file() and SCHEMA in marker.read_text(encoding="utf-8", errors="replace")
     if folder.is_dir() and any(folder.iterdir()) and not ours and not force:
         raise UsageError(f"{folder} has files that no generator wrote: give another folder with -o, or --force")
     folder.mkdir(exist_ok=True)
-    for name in ["complexity.json", *sorted(set(texts) - {"complexity.json"})]:
+    for name in [STATEMENT, *sorted(set(texts) - {STATEMENT})]:
         write_own(folder / name, texts[name], lambda _old: True, "generated file", force)
     if ours:
         for old in folder.glob("functions_*.cpp"):

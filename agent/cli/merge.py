@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,10 +10,12 @@ import typer
 from quipu.modeling.errors import FormatError, MeasurementError
 
 from .options import JOBS, RANK_COLUMNS
-from .output import layout, show
+from .output import layout, show, show_json
 
 if TYPE_CHECKING:
     from quipu.modeling.parallel import Workers
+
+    from ..archive.run import RunArchive
 
 
 def command(
@@ -29,6 +32,7 @@ def command(
     jobs: str = typer.Option("1", "--jobs", "-j", metavar="N|mpi", help=JOBS),
     rank_columns: int = typer.Option(None, "--rank-columns", min=0, metavar="N", help=RANK_COLUMNS),
     force: bool = typer.Option(False, "--force", help="Merge also a run that seems to be still at work."),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """Merge what the processes of a run left behind into a run archive.
 
@@ -40,27 +44,34 @@ def command(
              mpirun -n 64 quipu merge heat/.raw-p=65536-7c01 -o heat
     """
     from quipu.modeling import parallel
+    from quipu.report.run_json import runs_json
+    from quipu.report.terminal import run_summary
+    from quipu.report.tree_views import run_view
 
     # several ranks that each merge the same folder would be in each other's way
     with parallel.jobs("mpi" if parallel.started_by_mpi() else jobs) as workers:
-        if workers is not None:
-            _merge(folders, output, keep, force, workers, rank_columns)
+        if workers is None:
+            return
+        merged = []
+        for archive in _merge(folders, output, keep, force, workers, rank_columns):
+            merged.append(archive)
+            if not as_json:
+                show([run_summary(run_view(archive), layout())])
+    if as_json:
+        show_json(runs_json(output if output is not None else merged[0].path.parent, merged))
 
 
 def _merge(
     folders: list[Path], output: Path | None, keep: bool, force: bool, workers: Workers, rank_columns: int | None
-) -> None:
-    from quipu.report.terminal import run_summary
-    from quipu.report.tree_views import run_view
-
+) -> Iterator[RunArchive]:
+    """Merge one folder after the other, so that an error leaves those before it merged and shown."""
     from ..merge.run import merge_run
 
     for folder in folders:
         if not force:
             _expect_ended(folder)
         destination = output if output is not None else folder.absolute().parent
-        archive = merge_run(folder, destination, keep_raw=keep, workers=workers, column_ranks=rank_columns)
-        show([run_summary(run_view(archive), layout())])
+        yield merge_run(folder, destination, keep_raw=keep, workers=workers, column_ranks=rank_columns)
 
 
 def _expect_ended(raw: Path) -> None:

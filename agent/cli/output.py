@@ -50,6 +50,22 @@ def show_json(data: Any) -> None:
     print(json_text(data, indent=2, ascii_only=not unicode))
 
 
+@contextmanager
+def stdout_for_json(active: bool) -> Iterator[None]:
+    """Keep stdout for JSON, if so asked for: what programs that run meanwhile print goes to stderr."""
+    if not active:
+        yield
+        return
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
+
+
 def json_text(data: Any, indent: int | None = None, ascii_only: bool = False) -> str:
     """Return JSON text. Raises ModelingError if a number in it is not finite."""
     try:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from .output import layout, say, show, show_json, write_whole
+from .output import layout, say, show, show_json, stdout_for_json, write_whole
 
 if TYPE_CHECKING:
     from ..campaign.refinement import Refinement
@@ -56,7 +56,8 @@ def command(
     if compiler not in COMPILERS:
         raise UsageError(f"--compiler {compiler!r}: choose one of {', '.join(COMPILERS)}")
     campaign = read_campaign(file)
-    result = refine(campaign, Silent() if quiet or as_json else Lines())
+    with stdout_for_json(as_json):
+        result = refine(campaign, Silent() if quiet or as_json else Lines())
     if output is not None:
         last = f"iteration {result.iterations[-1].number} of {campaign.name}: {len(result.names)} regions"
         write_whole(output, format_filter(result.names, [last], compiler))

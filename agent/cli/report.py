@@ -11,7 +11,7 @@ import typer
 from quipu.modeling.errors import UsageError
 
 from .options import over_ranks_of, point_of
-from .output import say, write_own
+from .output import say, show_json, write_own
 
 if TYPE_CHECKING:
     from quipu.modeling.experiment import Experiment
@@ -47,6 +47,7 @@ def command(
     ),
     over_ranks: str = typer.Option("mean", "--over-ranks", metavar="HOW", help="How ranks combine: mean, max, sum."),
     force: bool = typer.Option(False, "--force", help="Write over a file that is no report."),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON about the file."),
 ) -> None:
     """Write a report: call tree, models, plots, ranking and diagnosis in one HTML file that loads nothing else.
 
@@ -60,6 +61,7 @@ def command(
     from quipu.modeling.behaviour import behaviour
     from quipu.modeling.priors.slowdown import slowdowns
     from quipu.report.html import html_report, placed_models
+    from quipu.report.json_views import document_json
     from quipu.report.model_views import oversubscription_notes
     from quipu.report.provenance import provenance
 
@@ -104,7 +106,10 @@ def command(
         footer=f"Quipu {quipu_version()}. Values of ranks: {over}.",
     )
     write_own(output, page, lambda old: 'id="quipu-data"' in old, "report", force)
-    say(f"wrote {output}")
+    if as_json:
+        show_json(document_json("report", data.name, file=str(output), bytes=len(page.encode())))
+    else:
+        say(f"wrote {output}")
 
 
 def _communication(

@@ -10,7 +10,7 @@ import typer
 from quipu.modeling.errors import UsageError
 
 from .options import RANK_COLUMNS, parse_assignments
-from .output import say
+from .output import say, show_json, stdout_for_json
 
 if TYPE_CHECKING:
     from ..archive.run import RunArchive
@@ -76,6 +76,9 @@ def command(
     ),
     timeout: float = typer.Option(None, "--timeout", metavar="SECONDS", help="Stop a run that takes longer."),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="Print nothing but errors."),
+    as_json: bool = typer.Option(
+        False, "--json", help="Print JSON about the runs; what the program prints goes to stderr."
+    ),
 ) -> None:
     """Run a program under measurement; each repetition becomes one run archive.
 
@@ -119,15 +122,23 @@ def command(
         timeout=timeout,
         say=(lambda _: None) if quiet else say,
     )
-    for _ in range(repetitions):
-        try:
-            archive = launch(program, parameters, None, output, options)
-        except RunFailed as failure:
-            if failure.archive is not None and not quiet:
-                _summarize(failure.archive, reported=str(failure))
-            raise
-        if not quiet:
-            _summarize(archive)
+    archives: list[RunArchive] = []
+    failure: RunFailed | None = None
+    with stdout_for_json(as_json):
+        while len(archives) < repetitions and failure is None:
+            try:
+                archives.append(launch(program, parameters, None, output, options))
+            except RunFailed as error:
+                failure = error
+                archives += [error.archive] if error.archive is not None else []
+            if archives and not (quiet or as_json) and (failure is None or failure.archive is not None):
+                _summarize(archives[-1], reported=str(failure or ""))
+    if as_json:
+        from quipu.report.run_json import runs_json
+
+        show_json(runs_json(output, archives, None if failure is None else str(failure)))
+    if failure is not None:
+        raise failure
 
 
 def _summarize(archive: RunArchive, reported: str = "") -> None:

@@ -28,7 +28,7 @@ def show_communication(folder: Path, as_json: bool) -> None:
     archive = read_archive(folder, values=False)
     view = communication_view(matrix, archive.metadata.ranks, archive.ranks)
     if as_json:
-        show_json(communication_json(view, matrix))
+        show_json(communication_json(str(folder), view, matrix))
         return
     room = layout()
     facts = [fact for fact in run_facts(archive, "sum") if fact[0] in ("command", "point", "run", "ranks")]

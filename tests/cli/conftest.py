@@ -12,6 +12,9 @@ from pathlib import Path
 import pytest
 from quipu.agent.cli.main import run_command_line
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "agent"))  # the writer of profiles
+
+from .documents import expect_document
 from .runs import write_experiment
 
 
@@ -44,6 +47,7 @@ def quipu(tmp_path: Path) -> Quipu:
             check=False,
         )
         assert "Traceback" not in done.stderr, done.stderr
+        expect_document(arguments, done.stdout)
         return Answer(done.returncode, done.stdout, done.stderr)
 
     return run
@@ -57,6 +61,7 @@ def quipu_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     def run(*arguments: object) -> Answer:
         code = run_command_line([str(argument) for argument in arguments])
         printed = capsys.readouterr()
+        expect_document(arguments, printed.out)
         return Answer(code, printed.out, printed.err)
 
     return run

@@ -45,7 +45,7 @@ def test_from_a_table_to_the_best_configuration(quipu_here: Quipu, table: Path, 
     assert rows[0]["predicted"] == ""
     assert float(rows[5]["low"]) <= float(rows[5]["predicted"]) <= float(rows[5]["high"])
     best = json.loads(quipu_here("tensor", "tune", "m.json", "--at", "n=500", "--constraint", "ppn <= 4", "--json").out)
-    assert best[0]["values"] == {"n": 500.0, "ppn": 4.0, "lay out": "dgz"}
+    assert best["configurations"][0]["values"] == {"n": 500.0, "ppn": 4.0, "lay out": "dgz"}
     effects = json.loads(quipu_here("tensor", "explain", "m.json", "--json").out)["effects"]
     assert {one["parameter"] for one in effects} == {"n", "ppn", "lay out"}
     for _ in range(2):
@@ -58,7 +58,7 @@ def test_from_a_table_to_the_best_configuration(quipu_here: Quipu, table: Path, 
     assert 'class="kept"><title>start: ' in page
     assert "<b>lay out</b>" in page
     far = quipu_here("tensor", "predict", "m.json", "--at", "n=1e5", "--at", "ppn=4", "--at", "lay out=zdg", "--json")
-    assert json.loads(far.out)[0]["extrapolated"] == ["n"]
+    assert json.loads(far.out)["rows"][0]["extrapolated"] == ["n"]
 
 
 def test_parquet_and_an_experiment(quipu_here: Quipu, heat: Path, tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_numbers_that_are_names(quipu_here: Quipu, solvers: Path, tmp_path: Path
     assert json.loads(answer.out)["notes"] == []
     best = int(np.argmin(np.random.default_rng(3).permutation(12))) + 1
     found = json.loads(quipu_here("tensor", "tune", "m.json", "--at", "n=100", "--json").out)
-    assert found[0]["values"]["solver"] == best
+    assert found["configurations"][0]["values"]["solver"] == best
     effects = json.loads(quipu_here("tensor", "explain", "m.json", "--json").out)["effects"]
     shown = next(one["values"] for one in effects if one["parameter"] == "solver")
     assert shown == [str(one) for one in range(1, 13)]

@@ -44,7 +44,7 @@ def test_ranks_that_are_not_known_are_counted_but_not_drawn() -> None:
     assert view.unknown == 12
     assert view.total_bytes == 23
     assert view.bytes.tolist() == [[0, 11], [0, 0]]
-    assert [row["sender"] for row in communication_json(view, pairs)["pairs"]] == [-1, 0, 0]
+    assert [row["sender"] for row in communication_json("run", view, pairs)["pairs"]] == [-1, 0, 0]
 
 
 def test_what_stays_on_a_node() -> None:

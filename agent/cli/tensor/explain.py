@@ -30,6 +30,7 @@ def command(
     Example: quipu tensor explain model.json -o effects.html
     """
     from quipu.modeling.tensor.explain import main_effects, pair_effects, tried_models
+    from quipu.report.json_views import document_json
     from quipu.report.terminal.tables import plain_table
     from quipu.report.text import percent
 
@@ -49,21 +50,18 @@ def command(
         write_own(output, page, lambda old: "quipu-tensor-effects" in old, "page of effects", force)
         say(f"wrote {output}")
     if as_json:
-        show_json(
+        by_parameter = [
             {
-                "effects": [
-                    {
-                        "parameter": one.parameter,
-                        "share": one.share,
-                        "total": one.total,
-                        "values": list(one.values),
-                        "log_time": one.logs.tolist(),
-                    }
-                    for one in effects
-                ],
-                "pairs": [{"parameters": [one.first, one.second], "share": one.share} for one in pairs],
+                "parameter": one.parameter,
+                "share": one.share,
+                "total": one.total,
+                "values": list(one.values),
+                "log_time": one.logs.tolist(),
             }
-        )
+            for one in effects
+        ]
+        by_pair = [{"parameters": [one.first, one.second], "share": one.share} for one in pairs]
+        show_json(document_json("tensor-effects", str(model), effects=by_parameter, pairs=by_pair))
         return
     room = layout()
     lines = []

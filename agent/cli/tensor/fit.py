@@ -37,6 +37,7 @@ def command(
     Example: quipu tensor fit data.csv --target time_s --categorical layout,solver -o model.json
     """
     from quipu.modeling.tensor.columns import fit_columns
+    from quipu.report.json_views import document_json
     from quipu.report.terminal import head
     from quipu.report.text import number, percent
 
@@ -64,16 +65,18 @@ def command(
     fitted = model.model
     if as_json:
         show_json(
-            {
-                "model": str(output),
-                "rows": len(x),
-                "parameters": list(model.parameters),
-                "categorical": list(model.categorical),
-                "rank": fitted.rank_,
-                "bytes": size,
-                "mlogq": fitted.error_ if fitted.error_ == fitted.error_ else None,
-                "notes": list(notes),
-            }
+            document_json(
+                "tensor-fit",
+                str(data),
+                model=str(output),
+                rows=len(x),
+                parameters=list(model.parameters),
+                categorical=list(model.categorical),
+                rank=fitted.rank_,
+                bytes=size,
+                mlogq=fitted.error_ if fitted.error_ == fitted.error_ else None,
+                notes=list(notes),
+            )
         )
         return
     room = layout()

@@ -31,6 +31,7 @@ def command(
     Example: quipu tensor predict model.json new.csv -o predicted.csv
     """
     import numpy as np
+    from quipu.report.json_views import document_json
 
     if (data is None) == (not at):
         raise UsageError("give DATA, or a configuration with --at NAME=VALUE for each parameter")
@@ -57,7 +58,7 @@ def command(
         numbers = [float(array[row]) if np.isfinite(array[row]) else None for array in values]
         rows.append(dict(zip(("predicted", "low", "high"), numbers, strict=True)) | {"extrapolated": names})
     if as_json:
-        show_json(rows)
+        show_json(document_json("tensor-predictions", str(model), rows=rows))
         return
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")

@@ -30,6 +30,7 @@ def command(
     Example: quipu tensor tune model.json --at n=1e6 --constraint 'ppn * tpp <= 128'
     """
     from quipu.modeling.tensor.tune import best_configurations
+    from quipu.report.json_views import document_json
     from quipu.report.terminal.tables import plain_table
     from quipu.report.text import number
 
@@ -43,18 +44,17 @@ def command(
     fixed = {name: found[0] for name, found in given.items()}
     found = best_configurations(read, fixed, candidates, constraints, top)
     if as_json:
-        show_json(
-            [
-                {
-                    "values": dict(one.values),
-                    "predicted": one.time,
-                    "low": one.low,
-                    "high": one.high,
-                    "extrapolated": list(one.extrapolated),
-                }
-                for one in found
-            ]
-        )
+        configurations = [
+            {
+                "values": dict(one.values),
+                "predicted": one.time,
+                "low": one.low,
+                "high": one.high,
+                "extrapolated": list(one.extrapolated),
+            }
+            for one in found
+        ]
+        show_json(document_json("tensor-tuning", str(model), configurations=configurations))
         return
     columns = [*read.parameters, read.target, "90 % interval", "extrapolated"]
     lines = [

@@ -1,0 +1,51 @@
+"""What measuring did, for `--json`; the keys are those of documents.toml."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from .json_views import document_json, json_number
+from .measured_run import MeasuredRun
+
+
+def runs_json(experiment: Path, runs: Sequence[MeasuredRun], error: str | None = None) -> dict[str, Any]:
+    """Return runs in order; error: why the last one did not end well."""
+    return document_json("runs", str(experiment), runs=[_run(run) for run in runs], error=error)
+
+
+def _run(run: MeasuredRun) -> dict[str, Any]:
+    metadata = run.metadata
+    return {
+        "path": str(run.path),
+        "parameters": _numbers(metadata.parameters),
+        "repetition": metadata.repetition,
+        "ranks": metadata.ranks,
+        "call_paths": len(run.tree),
+        "seconds": None if metadata.seconds is None else json_number(metadata.seconds),
+        "exit_code": metadata.exit_code,
+        "partial": metadata.partial,
+        "problems": list(metadata.problems),
+    }
+
+
+def task_json(
+    parameters: Mapping[str, float], repetition: int, seconds: float, path: Path | None, error: str
+) -> dict[str, Any]:
+    """Return a run of a campaign, whose archive is not read: what only the archive knows is null."""
+    return {
+        "path": None if path is None else str(path),
+        "parameters": _numbers(parameters),
+        "repetition": repetition,
+        "ranks": None,
+        "call_paths": None,
+        "seconds": json_number(seconds),
+        "exit_code": None,
+        "partial": bool(error) if path is not None else None,
+        "problems": [error] if error else [],
+    }
+
+
+def _numbers(parameters: Mapping[str, float]) -> dict[str, float | int | None]:
+    return {name: json_number(float(value)) for name, value in parameters.items()}
