@@ -140,6 +140,8 @@ LEAST_WORK = 0.01
 # Terms up to this complexity take part in sums of two; sums of products choose from so many terms per parameter.
 INEXACT_PAIR_COMPLEXITY = 1.0
 INEXACT_TERMS = {1: 6, 2: 3, 3: 2}
+# Products that stand alone choose from so many terms per parameter.
+INEXACT_PURE_TERMS = 2
 # Sums of three products are tried from so many of the best sums of two.
 INEXACT_PAIRS_KEPT = 6
 

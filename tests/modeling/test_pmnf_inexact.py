@@ -86,3 +86,15 @@ def test_points_on_no_lines() -> None:
     (model,) = fit_models(points, values[None, :, None], BLOCKS, ("p", "n"))
     assert isinstance(model, Model)
     assert model.leading == {"p": (1, 0), "n": (1, 0)}
+
+
+def test_growth_is_not_given_up_for_shares_of_few_processes() -> None:
+    """Pairs of points in neighbouring strips: n², less than 1/p of it on each of three numbers of processes."""
+    shares = {1.0: 1.0, 2.0: 0.5013, 4.0: 0.1615}
+    points = np.array([(p, n) for p in shares for n in (1024.0, 2048, 4096, 8192)][:-1])
+    values = np.array([[round(shares[p] * (1.006 * n**2 + 40 * n + 37 * p * np.sin(n))) for p, n in points]])
+    model = fit_models(points, values[:, :, None], BLOCKS, ("p", "n"))[0]
+    assert isinstance(model, Model)
+    assert model.lead("n") == (2, 0), str(model)
+    truth = shares[4.0] * (1.006 * 8192**2 + 40 * 8192)
+    assert 0.6 < model.at(p=4.0, n=8192.0) / truth < 1.4, str(model)

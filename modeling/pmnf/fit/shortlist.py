@@ -93,9 +93,7 @@ def set_squares(
     As in line_squares all lines have the weights of their common profile, and each one the scale of its own weights.
     Also returned: where a coefficient of the sum of all lines is negative.
     """
-    scale = (1.0 / weights).mean(axis=2, keepdims=True)
-    common = 1.0 / (1.0 / weights / scale).mean(axis=1)
-    values = values / scale * common[:, None]
+    common, values = _profile(values, weights)
     constant = common / np.sqrt((common**2).sum(axis=1, keepdims=True))
 
     def without_constant(rows: FloatArray) -> FloatArray:
@@ -122,6 +120,24 @@ def set_squares(
         (np.maximum(total - own, 0.0), sums < 0),
         (np.maximum(total - explained, 0.0), (one < other * both) | (other < one * both)),
     ]
+
+
+def pure_squares(terms: FloatArray, values: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return the weighted squared errors of c·term (N, A), without a constant, otherwise as in set_squares."""
+    common, values = _profile(values, weights)
+    columns = terms * common[:, None]
+    columns /= np.maximum(np.sqrt(np.einsum("nac,nac->na", columns, columns)), 1e-300)[:, :, None]
+    projected = columns @ values.transpose(0, 2, 1)
+    total = (values**2).sum(axis=(1, 2))[:, None]
+    squares: FloatArray = total - np.einsum("nal,nal->na", projected, projected)
+    return np.maximum(squares, 0.0)
+
+
+def _profile(values: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the weights (N, c) of the common profile of lines (N, L, c), and the values with them."""
+    scale = (1.0 / weights).mean(axis=2, keepdims=True)
+    common = 1.0 / (1.0 / weights / scale).mean(axis=1)
+    return common, values / scale * common[:, None]
 
 
 def pair_squares(

@@ -9,12 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...experiment import FloatArray
-from ..calibration import FINALISTS, INEXACT, INEXACT_PAIR_COMPLEXITY, INEXACT_PAIRS_KEPT, INEXACT_TERMS, SCATTERED
+from ..calibration import (
+    FINALISTS,
+    INEXACT,
+    INEXACT_PAIR_COMPLEXITY,
+    INEXACT_PAIRS_KEPT,
+    INEXACT_PURE_TERMS,
+    INEXACT_TERMS,
+    SCATTERED,
+)
 from ..criterion.criterion import Candidates
 from ..criterion.deviating import Deviating, small_sample
 from ..criterion.evidence import Evidence
 from ..data.lines import lines, same_places
-from ..fit.shortlist import lowest, set_squares
+from ..fit.shortlist import lowest, pure_squares, set_squares
 from ..fit.subsets import all_subsets, extended, gram, solve_both
 from ..hypotheses.pool import Pool
 from ..hypotheses.tables import Specification
@@ -37,7 +45,9 @@ class InexactSums:
         constant = Candidates(paths, np.empty((paths.size, 0, self.parameters), dtype=np.int16), True)
         terms = [self._likely_terms(parameter) for parameter in range(self.parameters)]
         found = [own for own in terms if own is not None]
-        return [constant, *(self._best_subsets(found) if len(found) == len(terms) else [])]
+        if len(found) < len(terms):
+            return [constant]
+        return [constant, *self._best_subsets(found), *self._pure_products()]
 
     def scattered(self) -> Pool:
         """Return models where points are on no lines in some parameter: credible ones of the search in noisy values."""
@@ -83,6 +93,35 @@ class InexactSums:
         order_of_few = np.argsort(np.take_along_axis(everything, few, axis=1), axis=1, kind="stable")
         best = padded[np.take_along_axis(few, order_of_few, axis=1)]
         return _first_distinct(best.reshape(paths, -1), INEXACT_TERMS.get(self.parameters, 1))
+
+    def _pure_products(self) -> list[Candidates]:
+        """Return products of one function of each of several parameters, alone.
+
+        With a constant of its own for each line almost any function goes through three values, mostly with constants
+        that no sum has: what the values are proportional to is then not among the likeliest terms.
+        """
+        if self.parameters == 1:
+            return []  # all single functions are among the sums
+        found = [self._proportional_terms(parameter) for parameter in range(self.parameters)]
+        specification, slots = _products(found)
+        paths = len(self.values)
+        number = len(slots) - 1
+        path = np.repeat(np.arange(paths), number)
+        return [Candidates(path, specification[:, 1:].reshape(paths * number, 1, self.parameters), False)]
+
+    def _proportional_terms(self, parameter: int) -> Specification:
+        """Return the terms (N, k) that values along lines in one parameter are most nearly proportional to."""
+        own = lines(self.points, parameter)
+        cost, order = self.tables.cost[parameter][:-1], self.tables.order_of(parameter)
+        squares = np.zeros((len(self.values), len(cost)))
+        for alike in same_places(own, self.points[:, parameter]):
+            terms = self.tables.columns[parameter][:-1, alike[0]]
+            squares += pure_squares(terms, self.values[:, alike], self.weights[:, alike])
+        penalty = INEXACT.complexity * cost + INEXACT.growth * order
+        points = sum(line.size for line in own)
+        scores = self.criterion.posterior(squares / points, self.distinct[parameter], penalty)
+        best: Specification = np.sort(lowest(scores, INEXACT_PURE_TERMS), axis=1).astype(np.int16)
+        return best
 
     def _best_subsets(self, terms: list[Specification]) -> list[Candidates]:
         """Return the best sums of products of `terms` (N, k) of each parameter, with and without a constant."""
