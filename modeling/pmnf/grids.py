@@ -52,32 +52,45 @@ class Found:
 
 
 class GridCounts:
-    """Counts at `points` (C, m) of the parameters `names`, modeled by process grids."""
+    """Counts `values` (N, C) at `points` (C, m) of the parameters `names`, modeled by process grids."""
 
-    def __init__(self, points: FloatArray, names: tuple[str, ...], library: Library) -> None:
+    def __init__(self, points: FloatArray, names: tuple[str, ...], library: Library, values: FloatArray) -> None:
         self.points, self.names, self.library = points, names, library
+        # many call paths are executed alike
+        self.values, row_of = np.unique(values, axis=0, return_inverse=True)
+        self.row_of: list[int] = row_of.reshape(-1).tolist()
+        self._known: dict[int, list[Coefficients | None]] = {}
 
-    def models(self, values: FloatArray, grid: ProcessGrid) -> Found:
-        """Return exact models of counts (N, C), where there are such."""
+    def models(self, grid: ProcessGrid) -> Found:
+        """Return exact models of the counts, where there are such."""
         place = self.names.index(grid.parameter)
         processes = np.unique(self.points[:, place])
         if processes.size < 2:
-            return Found([None] * len(values), 0.0)
-        others = np.delete(self.points, place, axis=1)
-        varying = [i for i in range(others.shape[1]) if np.unique(others[:, i]).size > 1]
-        where = [np.flatnonzero(self.points[:, place] == p) for p in processes]
-        # many call paths are executed alike
-        values, row_of = np.unique(values, axis=0, return_inverse=True)
-        row_of = row_of.reshape(-1)
-        known = OtherParameters(others[:, varying], where, self.library).coefficients(values)
+            return Found([None] * len(self.row_of), 0.0)
+        known, varying = self._coefficients(place), self._varying(place)
         forms = _forms(grid, tuple(processes.tolist()))
-        domain = _domain([own for row in row_of.tolist() if (own := known[row]) is not None], forms)
+        domain = _domain([own for row in self.row_of if (own := known[row]) is not None], forms)
         names = [name for name in self.names if name != grid.parameter]
         written = _Writer(grid, [names[i] for i in varying], forms, processes)
         sums = [None if own is None else written.sums(own, domain) for own in known]
-        models = [None if found is None else self._checked(found[0], values[row]) for row, found in enumerate(sums)]
-        length = sum((found[1] for row in row_of.tolist() if (found := sums[row]) is not None), 0.0)
-        return Found([models[row] for row in row_of.tolist()], length)
+        models = [
+            None if found is None else self._checked(found[0], self.values[row]) for row, found in enumerate(sums)
+        ]
+        length = sum((found[1] for row in self.row_of if (found := sums[row]) is not None), 0.0)
+        return Found([models[row] for row in self.row_of], length)
+
+    def _varying(self, place: int) -> list[int]:
+        """Return which of the parameters but the one at `place` have several values."""
+        others = np.delete(self.points, place, axis=1)
+        return [i for i in range(others.shape[1]) if np.unique(others[:, i]).size > 1]
+
+    def _coefficients(self, place: int) -> list[Coefficients | None]:
+        """Return what the counts are at each value of the parameter at `place`, which is the same for all its grids."""
+        if place not in self._known:
+            others = np.delete(self.points, place, axis=1)[:, self._varying(place)]
+            where = [np.flatnonzero(self.points[:, place] == p) for p in np.unique(self.points[:, place])]
+            self._known[place] = OtherParameters(others, where, self.library).coefficients(self.values)
+        return self._known[place]
 
     def _checked(self, model: Model, values: FloatArray) -> Model | None:
         """Return the model with its quality if it reproduces the values (C,), else None."""
@@ -157,12 +170,12 @@ def _by_each(
     for number, pattern in enumerate(patterns):
         own = np.flatnonzero((group.reshape(-1) == number) & paths)
         if own.size and pattern.any():
-            parts.append((own, GridCounts(points[pattern], names, library), values[own][:, pattern]))
-    found = [[counts.models(own, grid) for _, counts, own in parts] for grid in grids]
+            parts.append((own, GridCounts(points[pattern], names, library, values[own][:, pattern])))
+    found = [[counts.models(grid) for _, counts in parts] for grid in grids]
     # the first of equals: sorted keeps their order
     ranked = sorted(found, key=lambda own: (-sum(one.count for one in own), sum(one.length for one in own)))
     result = {}
-    for place, (own, _, _) in enumerate(parts):
+    for place, (own, _) in enumerate(parts):
         for row, path in enumerate(own.tolist()):
             several = [model for one in ranked if (model := one[place].models[row]) is not None]
             if several:
