@@ -19,6 +19,8 @@ LETTERS = "xyzuvw"
 MOST_DIMENSIONS = 3
 # Larger numbers are not factorized: the extents of their grids are roots.
 _LARGEST = 1 << 40
+# Extents at so many numbers of processes are kept.
+_FEW = 1024
 
 
 @lru_cache(maxsize=4096)
@@ -91,15 +93,30 @@ class Axis:
     index: int
 
     def extent(self, processes: _Floats) -> _Floats:
-        """Return the extent at numbers of processes; same shape."""
-        distinct, place = np.unique(processes, return_inverse=True)
-        found = np.array([extents(self.rule, p, self.dimensions)[self.index] for p in distinct.tolist()])
-        result: _Floats = found[place].reshape(processes.shape)
-        return result
+        """Return the extent at numbers of processes; same shape, perhaps for reading only."""
+        if processes.size > _FEW:
+            return _extent(self, processes)
+        # models are evaluated at few sets of points, many times
+        return _extent_of_few(self, np.asarray(processes, dtype=np.float64).tobytes()).reshape(processes.shape)
 
     def name(self, parameter: str) -> str:
         """Return how the extent is called in formulas: px, py, pz of p; p itself in a chain."""
         return parameter if self.dimensions == 1 else parameter + LETTERS[self.index]
+
+
+def _extent(axis: Axis, processes: _Floats) -> _Floats:
+    distinct, place = np.unique(processes, return_inverse=True)
+    found = np.array([extents(axis.rule, p, axis.dimensions)[axis.index] for p in distinct.tolist()])
+    result: _Floats = found[place].reshape(processes.shape)
+    return result
+
+
+@lru_cache(maxsize=4096)
+def _extent_of_few(axis: Axis, processes: bytes) -> _Floats:
+    """Return the extents at numbers of processes, for reading only."""
+    result = _extent(axis, np.frombuffer(processes, dtype=np.float64))
+    result.flags.writeable = False
+    return result
 
 
 @dataclass(frozen=True)

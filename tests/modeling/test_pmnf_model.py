@@ -130,3 +130,18 @@ def test_bad_json_is_refused(change: dict[str, object], message: str) -> None:
     data = to_json(CUBIC) | change
     with pytest.raises(FormatError, match=message):
         from_json(data, "models.json")
+
+
+def test_a_sum_of_many_models_evaluates_each_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[int] = []
+    evaluate = Model.evaluate
+
+    def counted(self: Model, points: object) -> object:
+        calls.append(1)
+        return evaluate(self, points)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Model, "evaluate", counted)
+    unsure, term = ((1.0, 0.0), (0.0, 1.0)), _term(2.0, p=("1", 0))
+    parts = [Model(("p",), float(k), (term,), ranges=((1, 4),), covariance=unsure) for k in range(9)]
+    assert add(parts).covariance
+    assert len(calls) == len(parts)

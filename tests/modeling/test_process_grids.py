@@ -11,6 +11,7 @@ from quipu.modeling.errors import FormatError
 from quipu.modeling.experiment import FloatArray, Metric
 from quipu.modeling.pmnf import Model, Options, fit_models, from_json, to_json
 from quipu.modeling.pmnf.modeler import NoModel
+from quipu.modeling.pmnf.proposers.grid_coefficients import Coefficients, OtherParameters
 from quipu.modeling.pmnf.proposers.grid_forms import GridForms
 from quipu.modeling.process_grid import (
     RULES,
@@ -150,3 +151,27 @@ def test_rules_follow_from_what_was_measured() -> None:
 def test_the_numbers_of_processes_that_tell_extents_apart() -> None:
     assert telling(ProcessGrid("p", "balanced", 2), [1, 2, 4]) == [6]
     assert telling(ProcessGrid("p", "balanced", 2), [1, 2, 4, 6]) == []
+
+
+def test_grids_share_what_counts_are_at_each_number_of_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Functions of the other parameters are the same under all grids that are tried."""
+    calls: list[int] = []
+    solve = OtherParameters.coefficients
+
+    def counted(self: OtherParameters, values: FloatArray) -> list[Coefficients | None]:
+        calls.append(1)
+        return solve(self, values)
+
+    monkeypatch.setattr(OtherParameters, "coefficients", counted)
+    faces: Counts = lambda n, x: 4 * n * ((x[0] - 1) / x[0] / x[1] + (x[1] - 1) / x[1] / x[0])  # noqa: E731
+    _models(2, [faces], (1, 2, 4), assumed("p"))
+    assert len(assumed("p")) > 1
+    assert len(calls) == 1
+
+
+def test_extents_of_many_and_of_few_points_are_the_same() -> None:
+    for grid in assumed("p"):
+        for axis in grid.axes:
+            few = np.array([[1.0, 6.0], [12.0, 5.5]])
+            assert axis.extent(few).shape == few.shape
+            assert (axis.extent(np.tile(few, (1024, 1)))[:2] == axis.extent(few)).all()

@@ -218,7 +218,7 @@ def add(models: Sequence[Model]) -> Model:
     size, parameters = len(terms) + 1, len(names)
     total = size * (1 + parameters) + parameters
     covariance = np.zeros((total, total))
-    for model in models:
+    for model, part in zip(models, _parts(models), strict=True):
         if not model.covariance:
             continue
         own = [0, *(place.get(term.shape, -1) for term in model.terms)]
@@ -228,7 +228,7 @@ def add(models: Sequence[Model]) -> Model:
         known = [index for index, row in enumerate(rows[: len(model.covariance)]) if row >= 0]
         target = [rows[index] for index in known]
         matrix = np.asarray(model.covariance)[np.ix_(known, known)]
-        weight = np.where(np.array(target) >= total - parameters, _part(model, models), 1.0)
+        weight = np.where(np.array(target) >= total - parameters, part, 1.0)
         covariance[np.ix_(target, target)] += matrix * weight * weight[:, None]
     if not covariance[size:].any():
         covariance = covariance[:size, :size]
@@ -237,11 +237,11 @@ def add(models: Sequence[Model]) -> Model:
     return Model(names, constant, terms, ranges=_merge_ranges(names, models), covariance=rows_of_sum, notes=notes)
 
 
-def _part(model: Model, models: Sequence[Model]) -> float:
-    """Return which part of the sum of models is one of them, at the largest measured values."""
+def _parts(models: Sequence[Model]) -> list[float]:
+    """Return which part of the sum of models each of them is, at the largest measured values."""
     sizes = [abs(float(one.evaluate([[high for _, high in one.ranges]])[0])) if one.ranges else 0.0 for one in models]
     total = sum(sizes)
-    return next(size for one, size in zip(models, sizes, strict=True) if one is model) / total if total else 0.0
+    return [size / total if total else 0.0 for size in sizes]
 
 
 def collect(constant: float, terms: Iterable[Term]) -> tuple[float, tuple[Term, ...]]:
