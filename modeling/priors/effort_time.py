@@ -72,16 +72,17 @@ def _time_only(experiment: Experiment, paths: Sequence[int], options: Options) -
     """Model time without effort; of MPI (setting up, communicators) only slow growth is considered.
 
     Such operations take long and scatter widely, and nothing measured says how they grow: the constant must be
-    refuted, and no more than linear growth is considered.
+    refuted, and no more than linear growth is considered. It must be refuted of what OpenMP does between the threads,
+    too, which is next to nothing or waiting: that may grow like the work of the threads.
     """
-    is_mpi = {path: experiment.tree.region_of(path).kind is RegionKind.MPI for path in paths}
-    cautious = replace(options, library=SLOW_GROWTH, growth_penalty=UNCHECKED_GROWTH)
+    kinds = {path: experiment.tree.region_of(path).kind for path in paths}
+    doubting = replace(options, growth_penalty=UNCHECKED_GROWTH)
+    cautious = replace(doubting, library=SLOW_GROWTH)
+    how_of = {RegionKind.OPENMP: doubting, RegionKind.MPI: cautious}
     times, oversubscribed = dedicated_times(experiment, "time")
     result: dict[int, PathModel] = {}
-    for rows, how in (
-        ([path for path in paths if not is_mpi[path]], options),
-        ([path for path in paths if is_mpi[path]], cautious),
-    ):
+    for how in (options, doubting, cautious):
+        rows = [path for path in paths if how_of.get(kinds[path], options) is how]
         executed = None if experiment.executed is None else experiment.executed[rows]
         metric = experiment.metric("time")
         models = fit_models(experiment.points, times[rows], metric, experiment.parameters, how, executed)
