@@ -37,6 +37,8 @@ MOST_PATHS = 32
 """Call paths that are looked at: those with most variance at the target."""
 MOST_APART = 0.2
 """Relative distance from the mean at the target beyond which a hypothesis counts no more: it is as wrong."""
+_ROUNDING = 1e-12
+"""Part of a variance below which what is left of it is rounding."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,7 @@ class Doubt:
         self.factors, self.noise = factors, noise
         self._at_points = np.einsum("rn,rn->n", factors, factors)
         self._with_target = factors[:, -1] @ factors
+        self._rounding = _ROUNDING * self._at_points[:-1]
         self._taken: list[FloatArray] = []
 
     @property
@@ -105,7 +108,9 @@ class Doubt:
 
     def gains(self) -> FloatArray:
         """Return by how much one run at each candidate would reduce the variance at the target, (N,)."""
-        result: FloatArray = self._with_target[:-1] ** 2 / np.maximum(self._at_points[:-1] + self.noise, 1e-300)
+        variance = self._at_points[:-1] + self.noise
+        left = variance > self._rounding  # where nothing is expected to scatter, one run tells all
+        result: FloatArray = np.where(left, self._with_target[:-1] ** 2 / np.where(left, variance, 1.0), 0.0)
         return result
 
     def measure(self, candidate: int) -> None:
@@ -114,7 +119,7 @@ class Doubt:
         for before in self._taken:
             column -= before * before[candidate]
         scale = float(column[candidate] + self.noise[candidate])
-        if scale <= 0.0:
+        if scale <= self._rounding[candidate]:
             return
         column = column / np.sqrt(scale)
         self._taken.append(column)
@@ -123,9 +128,10 @@ class Doubt:
 
 
 def _doubt(model: Model, values: FloatArray, state: State, columns: Columns, known_form: bool) -> Doubt:
-    rows = np.flatnonzero((~np.isnan(values)).any(axis=1) & ~state.shared)
-    if not rows.size:
-        rows = np.flatnonzero((~np.isnan(values)).any(axis=1))
+    measured = (~np.isnan(values)).any(axis=1)
+    rows = np.flatnonzero(measured & ~state.shared)
+    if not np.nan_to_num(values[rows]).any():  # nothing was measured there, or nothing happened
+        rows = np.flatnonzero(measured)
     means = np.nanmean(values[rows], axis=1)
     counts = (~np.isnan(values[rows])).sum(axis=1)
     noise = relative_noise(model, values[rows], state.candidates[rows])
@@ -136,7 +142,8 @@ def _doubt(model: Model, values: FloatArray, state: State, columns: Columns, kno
     for weight, constant, terms in forms:
         basis = columns.basis(terms)
         at_rows = basis[:, rows]
-        scale = np.maximum(np.abs(at_rows).max(axis=1), 1e-300)
+        scale = np.abs(at_rows).max(axis=1)
+        scale = np.where(scale > 0.0, scale, 1.0)  # of a term that is 0 at all of them, nothing is learned
         weighted = at_rows / scale[:, None] * precise
         precision, vectors = np.linalg.eigh(weighted @ weighted.T)
         known = precision > 1e-12 * precision.max(initial=0.0)

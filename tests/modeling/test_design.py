@@ -11,7 +11,7 @@ import pytest
 from quipu.modeling.design import STRATEGIES, State
 from quipu.modeling.design.baseline import baseline
 from quipu.modeling.design.exchanges import Columns, Observations, exchanges
-from quipu.modeling.design.posterior import Posterior, doubts_of
+from quipu.modeling.design.posterior import Doubt, Posterior, doubts_of
 from quipu.modeling.design.space import Constraint, search_space
 from quipu.modeling.errors import ModelingError
 from quipu.modeling.experiment import FloatArray, Metric
@@ -218,3 +218,25 @@ def test_states_that_do_not_fit_are_refused() -> None:
         State(("p",), GRID, TARGET, np.zeros((0, 25, 1)), (), np.ones(25))
     with pytest.raises(ModelingError, match="cost above 0"):
         State(("p", "n"), GRID, TARGET, np.zeros((0, 25, 1)), (), np.zeros(25))
+
+
+def test_no_run_reduces_more_variance_than_there_is() -> None:
+    """Where a model predicts nothing no noise is expected, either: what one run leaves there is rounding."""
+    factors = np.array([[1e-7, 3e-8, 2.0, 5.0], [2e-7, 1e-8, 1.0, 7.0]])
+    doubt = Doubt(factors, np.array([0.0, 0.0, 0.1]))
+    everything = doubt.variance
+    for candidate in (0, 0, 1, 2, 1, 0):
+        assert (doubt.gains() <= everything * (1 + 1e-9)).all()
+        doubt.measure(candidate)
+
+
+@pytest.mark.filterwarnings("error")
+def test_what_happens_only_with_too_many_ranks_is_weighed_by_that() -> None:
+    """A synchronization that takes time only at 16 ranks, which share processors, and none at 4 and 8."""
+    measured = nothing()
+    rows = np.flatnonzero(GRID[:, 0] <= 16)
+    measured[rows, :2] = np.where(GRID[rows, :1] == 16, 0.15 + 1e-3 * GRID[rows, 1:], 0.0)
+    crowded = replace(state_of(measured), oversubscribed=GRID[:, 0] > 8)
+    doubts = doubts_of(crowded)
+    assert doubts
+    assert all(np.isfinite(doubt.gains()).all() for doubt in doubts)
