@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
-import sysconfig
 from collections.abc import Mapping
 from pathlib import Path
 
 from quipu.modeling.errors import EnvironmentProblem
+from quipu.modeling.prefix import NATIVE, prefix
 
 REINSTALL = "install Quipu again (in its source folder: make build, or: pip install .)"
 
 
 def native_folders(environment: Mapping[str, str] = os.environ) -> tuple[Path, Path]:
-    """Return the folder of libraries and the folder of programs: below QUIPU_HOME, else of this Python environment."""
-    home = environment.get("QUIPU_HOME")
-    if home:
-        return Path(home) / "lib" / "quipu", Path(home) / "bin"
-    return Path(sysconfig.get_path("data")) / "lib" / "quipu", Path(sysconfig.get_path("scripts"))
+    """Return the folder of libraries and the folder of programs."""
+    home = prefix(environment)
+    return home / NATIVE, home / "bin"
 
 
 def native_file(name: str, environment: Mapping[str, str] = os.environ) -> Path:

@@ -15,13 +15,13 @@ import shutil
 import stat
 import subprocess
 import sys
-import sysconfig
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 from quipu.modeling import mpi_operations
 from quipu.modeling.errors import EnvironmentProblem, MeasurementError
+from quipu.modeling.prefix import NATIVE, prefix
 
 from .generate import Sources, generate
 from .installation import MpiInstallation, describe_mpicc
@@ -154,9 +154,9 @@ def _command(
 
 def runtime_files(include: Path | None = None, library: Path | None = None) -> tuple[Path, Path]:
     """Folder of quipu.h and path of libquipu.so: as given, else of the installation. Raises EnvironmentProblem."""
-    prefix = Path(os.environ.get("QUIPU_HOME") or sysconfig.get_path("data"))
-    include = include or prefix / "lib" / "quipu" / "include"
-    library = library or prefix / "lib" / "quipu" / RUNTIME
+    native = prefix() / NATIVE
+    include = include or native / "include"
+    library = library or native / RUNTIME
     for path in (include / "quipu.h", library):
         if not path.is_file():
             raise EnvironmentProblem(
