@@ -10,6 +10,7 @@ of n² iterations are n⁴, which the library of hypotheses need not have. The i
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -59,70 +60,104 @@ def by_visits(experiment: Experiment, models: Models, options: Options) -> Model
         parent = int(tree.parent[path])
         siblings = tree.children[parent] if parent >= 0 else tree.roots
         carriers = [other for other in (parent, *siblings) if 0 <= other < path and inexact[other]]
-        _explain(experiment, path, ["visits"], carriers, result, options, known_models)
+        _explain(experiment, [_Unexplained(path, ["visits"], carriers)], result, options, known_models)
+    unexplained = []
     for path in range(len(tree)):
         wanted = [name for name in effort if isinstance(own := result[name][path], Model) and not reproduces(own)]
         near = (path, *tree.children[path], int(tree.parent[path]))
-        carriers = [other for other in near if other >= 0 and inexact[other]]
-        _explain(experiment, path, wanted, carriers, result, options, known_models)
+        unexplained.append(_Unexplained(path, wanted, [other for other in near if other >= 0 and inexact[other]]))
+    _explain(experiment, unexplained, result, options, known_models)
     return result
 
 
+@dataclass
+class _Unexplained:
+    """Metrics of a call path without exact models, and the call paths whose visits may explain them, in order."""
+
+    path: int
+    metrics: list[str]
+    carriers: list[int]
+
+
+@dataclass(frozen=True, eq=False)
+class _PerVisit:
+    """Counts for each visit, by the number of the metric: (C, R), where they are the same in all repetitions."""
+
+    keys: dict[int, tuple[str, bytes]]
+    ratios: dict[int, FloatArray]
+
+
 def _explain(
-    experiment: Experiment,
-    path: int,
-    metrics: list[str],
-    carriers: list[int],
-    models: Models,
-    options: Options,
-    known_models: _Known,
+    experiment: Experiment, unexplained: Sequence[_Unexplained], models: Models, options: Options, known: _Known
 ) -> None:
-    """Put models through the visits of one of the call paths `carriers` in place of those of `metrics` of a path."""
-    still, seen = list(metrics), list[FloatArray]()
+    """Put models through the visits of carriers in place of those of call paths; these lose the metrics that have one.
+
+    One carrier of every call path at a time, so that many counts are modeled together.
+    """
+    for one in unexplained:
+        one.carriers = _distinct(experiment.values["visits"], one.carriers) if one.metrics else []
+    for turn in range(max((len(one.carriers) for one in unexplained), default=0)):
+        tried = [one for one in unexplained if one.metrics and turn < len(one.carriers)]
+        per_visit = [_per_visit(experiment, one, one.carriers[turn]) for one in tried]
+        _model_ratios(experiment, per_visit, options, known)
+        for one, counts in zip(tried, per_visit, strict=True):
+            visits, of_visits = experiment.values["visits"][one.carriers[turn]], models["visits"][one.carriers[turn]]
+            assert isinstance(of_visits, Model)
+            values = np.stack([experiment.values[name][one.path] for name in one.metrics])
+            found = {
+                place: _Sum((0.0, ()), (model.constant, model.terms))
+                for place, key in counts.keys.items()
+                if isinstance(model := known[key], Model) and reproduces(model)
+            }
+            rest = [place for place in range(len(values)) if place not in found]
+            if rest:
+                found |= {rest[place]: own for place, own in _sums_of_runs(experiment, values[rest], visits).items()}
+            for place, own in found.items():
+                before = models[one.metrics[place]][one.path]
+                assert isinstance(before, Model)
+                through = _through(own, of_visits, before, experiment.points, values[place])
+                models[one.metrics[place]][one.path] = through
+            one.metrics = [name for place, name in enumerate(one.metrics) if place not in found]
+
+
+def _distinct(visits: FloatArray, carriers: Sequence[int]) -> list[int]:
+    """Return the call paths whose visits (N, C, R) are not those of one before."""
+    kept: list[int] = []
     for carrier in carriers:
-        visits, of_visits = experiment.values["visits"][carrier], models["visits"][carrier]
-        if not still or any(np.array_equal(visits, other, equal_nan=True) for other in seen):
-            continue
-        assert isinstance(of_visits, Model)
-        seen.append(visits)
-        values = np.stack([experiment.values[name][path] for name in still])
-        found = _sums_of_points(experiment, still, values, visits, options, known_models)
-        rest = [place for place in range(len(still)) if place not in found]
-        if rest:
-            found |= {rest[place]: own for place, own in _sums_of_runs(experiment, values[rest], visits).items()}
-        for place, own in found.items():
-            before = models[still[place]][path]
-            assert isinstance(before, Model)
-            models[still[place]][path] = _through(own, of_visits, before, experiment.points, values[place])
-        still = [name for place, name in enumerate(still) if place not in found]
+        if not any(np.array_equal(visits[carrier], visits[other], equal_nan=True) for other in kept):
+            kept.append(carrier)
+    return kept
 
 
-def _sums_of_points(
-    experiment: Experiment,
-    metrics: list[str],
-    values: FloatArray,
-    visits: FloatArray,
-    options: Options,
-    known_models: _Known,
-) -> dict[int, _Sum]:
-    """Return the counts (N, C, R) that are an exact function for each of the visits (C, R), by number."""
+def _per_visit(experiment: Experiment, one: _Unexplained, carrier: int) -> _PerVisit:
+    """Return the counts that may be an exact function of the parameters for each of the visits of a call path."""
+    visits = experiment.values["visits"][carrier]
+    values = np.stack([experiment.values[name][one.path] for name in one.metrics])
     with np.errstate(all="ignore"):
         ratios = np.where(visits > 0, values / visits, np.nan)
     known = ~np.isnan(ratios)
     counted = (known == ~np.isnan(values)) | (values == 0)
     middle = np.nanmedian(np.where(known.any(axis=2, keepdims=True), ratios, 0.0), axis=2, keepdims=True)
     alike = np.where(known, np.abs(ratios - middle) <= VISITS_AGREE * np.abs(middle), counted).all(axis=(1, 2))
-    result = {}
-    for place in np.flatnonzero(alike & (known.any(axis=2).sum(axis=1) >= 1 + VISITS_LEAST_FREE)).tolist():
-        key = metrics[place], ratios[place].tobytes()
-        if key not in known_models:  # many call paths do the same for each visit
-            metric, exactly = experiment.metrics[metrics[place]], replace(options, exact_only=True)
-            found = fit_models(experiment.points, ratios[place][None], metric, experiment.parameters, exactly)
-            known_models[key] = found[0]
-        model = known_models[key]
-        if isinstance(model, Model) and reproduces(model):
-            result[place] = _Sum((0.0, ()), (model.constant, model.terms))
-    return result
+    places = np.flatnonzero(alike & (known.any(axis=2).sum(axis=1) >= 1 + VISITS_LEAST_FREE)).tolist()
+    keys = {place: (one.metrics[place], ratios[place].tobytes()) for place in places}
+    return _PerVisit(keys, {place: ratios[place] for place in places})
+
+
+def _model_ratios(
+    experiment: Experiment, per_visit: Sequence[_PerVisit], options: Options, known_models: _Known
+) -> None:
+    """Model the counts for each visit that are not known yet: many call paths do the same."""
+    missing: dict[str, dict[bytes, FloatArray]] = {}
+    for counts in per_visit:
+        for place, (metric, key) in counts.keys.items():
+            if (metric, key) not in known_models:
+                missing.setdefault(metric, {})[key] = counts.ratios[place]
+    exactly = replace(options, exact_only=True)
+    for name, ratios in missing.items():
+        values, metric = np.stack(list(ratios.values())), experiment.metrics[name]
+        found = fit_models(experiment.points, values, metric, experiment.parameters, exactly)
+        known_models.update(((name, key), model) for key, model in zip(ratios, found, strict=True))
 
 
 def _sums_of_runs(experiment: Experiment, values: FloatArray, visits: FloatArray) -> dict[int, _Sum]:

@@ -7,7 +7,7 @@ coefficients there are functions of the grid, which `proposers.grid_forms` finds
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
 
@@ -28,8 +28,9 @@ from .calibration import (
 from .criterion.exactness import exact_weights, rounding_of
 from .criterion.one_process import reproduces
 from .data.preparation import ranges
-from .hypotheses.library import Library
+from .hypotheses.library import Library, SimpleTerm
 from .model import Alternative, Factor, Model, Term, collect
+from .model.term import SortKey, sort_key
 from .proposers.grid_coefficients import Coefficients, Functions, OtherParameters
 from .proposers.grid_forms import EVERY, SHARE, Atom, Domain, Form, Forms, GridForms
 
@@ -260,16 +261,16 @@ def _likeliest(choices: Sequence[Forms], peak: FloatArray, most: int) -> list[tu
 
     Those that change most at larger grids, weighted; peak: (K,), the largest values of what has the coefficients.
     """
-    best = [found.sums[0] for found in choices]
-    weights = [np.exp(0.5 * (found.sums[0].length - np.array([own.length for own in found.sums]))) for found in choices]
+    best = [found.form(0) for found in choices]
+    weights = [np.exp(0.5 * (found.lengths[0] - found.lengths)) for found in choices]
     effects = [
         weight * height * np.abs(found.beyond - found.beyond[0]).max(axis=1)
         for weight, height, found in zip(weights, peak, choices, strict=True)
     ]
-    owners = [(place, number) for place, found in enumerate(choices) for number in range(1, len(found.sums))]
+    owners = [(place, number) for place, found in enumerate(choices) for number in range(1, len(found.rows))]
     order = np.argsort(-np.concatenate([own[1:] for own in effects]), kind="stable")[:most]
     return [
-        (float(weights[place][number]), [*best[:place], choices[place].sums[number], *best[place + 1 :]])
+        (float(weights[place][number]), [*best[:place], choices[place].form(number), *best[place + 1 :]])
         for place, number in (owners[i] for i in order.tolist())
     ]
 
@@ -282,6 +283,10 @@ class _Writer:
     names: Sequence[str]
     forms: GridForms
     processes: FloatArray
+    # terms with the coefficient 1, by which they are sorted, their numbers, and those of what was made before
+    _shapes: list[tuple[Term, SortKey]] = field(default_factory=list)
+    _numbers: dict[tuple[Factor, ...], int] = field(default_factory=dict)
+    _made: dict[tuple[tuple[SimpleTerm | None, ...], int], list[int]] = field(default_factory=dict)
 
     def sums(self, known: Coefficients, domain: Domain | None) -> tuple[Model, float] | None:
         """Return the shortest sum, others that are nearly as short as its alternatives, and its length."""
@@ -292,8 +297,8 @@ class _Writer:
             if found is None:
                 return None
             choices.append(found)
-        best = [found.sums[0] for found in choices]
-        length = sum(form.length for form in best)
+        best = [found.form(0) for found in choices]
+        length = sum(float(found.lengths[0]) for found in choices)
         constant, terms = self._written(known.functions, best)
         unseen = self._unseen(terms, highest, domain)
         # few enough that each end of the interval has its weight
@@ -302,7 +307,7 @@ class _Writer:
             # all coefficients may be another function at once
             means = [found.beyond.mean(axis=1) for found in choices]
             ends = [
-                [found.sums[int(pick(mean))] for found, mean in zip(choices, means, strict=True)]
+                [found.form(int(pick(mean))) for found, mean in zip(choices, means, strict=True)]
                 for pick in (np.argmin, np.argmax)
             ]
             most = max(weight for weight, _ in others)
@@ -347,12 +352,27 @@ class _Writer:
         return f"{self.grid.parameter} = {', '.join(map(str, wanted))}"
 
     def _written(self, functions: Functions, forms: Sequence[Form]) -> tuple[float, tuple[Term, ...]]:
-        terms = []
+        sums: dict[int, float] = {}
         for function, form in zip(functions, forms, strict=True):
-            own = tuple(term.factor(name) for name, term in zip(self.names, function, strict=True) if term is not None)
             for number, coefficient in zip(form.atoms, form.coefficients, strict=True):
-                terms += [Term(coefficient, (*self._factors(product_), *own)) for product_ in self._products(number)]
-        return collect(0.0, terms)
+                for shape in self._shapes_of(function, number):
+                    sums[shape] = sums.get(shape, 0.0) + coefficient
+        constant = sums.pop(self._numbers.get((), -1), 0.0)
+        kept = [(self._shapes[shape], coefficient) for shape, coefficient in sums.items() if coefficient]
+        kept.sort(key=lambda own: own[0][1])
+        return constant, tuple(Term(coefficient, term.factors) for (term, _), coefficient in kept)
+
+    def _shapes_of(self, function: tuple[SimpleTerm | None, ...], atom: int) -> list[int]:
+        """Return the numbers of the shapes of the terms that an atom makes of a function."""
+        if (function, atom) not in self._made:
+            own = tuple(term.factor(name) for name, term in zip(self.names, function, strict=True) if term is not None)
+            found = [Term(1.0, Term(1.0, (*self._factors(factors), *own)).shape) for factors in self._products(atom)]
+            numbers = [self._numbers.setdefault(term.factors, len(self._numbers)) for term in found]
+            for number, term in zip(numbers, found, strict=True):
+                if number == len(self._shapes):
+                    self._shapes.append((term, sort_key(term)))
+            self._made[function, atom] = numbers
+        return self._made[function, atom]
 
     def _products(self, number: int) -> list[tuple[Factor, ...]]:
         """Return the products of an atom as factors."""

@@ -13,6 +13,7 @@ from ...experiment import FloatArray
 from ...process_grid import Axis
 
 Exponents = tuple[Fraction, int]
+SortKey = tuple[Fraction, int, tuple[tuple[str, Fraction, int], ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +115,7 @@ def lead_exponents(terms: Sequence[Term], constant: float, parameter: str) -> Ex
     return max(orders)
 
 
-def sort_key(term: Term) -> tuple[Fraction, int, tuple[tuple[str, Fraction, int], ...]]:
+def sort_key(term: Term) -> SortKey:
     """Order terms by total exponent, then total logarithm, then by name, so that text is stable."""
     return (
         sum((f.exponents[0] for f in term.factors), Fraction(0)),

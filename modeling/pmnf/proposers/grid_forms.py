@@ -98,19 +98,28 @@ class Domain:
 
 @dataclass(frozen=True)
 class Form:
-    """A sum of functions of the grid: numbers of atoms, their coefficients, and the length of the description."""
+    """A sum of functions of the grid: numbers of atoms, and their coefficients."""
 
     atoms: tuple[int, ...]
     coefficients: tuple[float, ...]
-    length: float
 
 
 @dataclass(frozen=True, eq=False)
 class Forms:
-    """Sums that have the same values, the shortest first. beyond: (F, B), what they are at larger grids."""
+    """F sums that have the same values, the shortest first.
 
-    sums: list[Form]
+    lengths: (F,) of their descriptions. beyond: (F, B), what they are at larger grids. rows: atoms and coefficients of
+    each; there are hundreds, of which few are looked at.
+    """
+
+    lengths: FloatArray
     beyond: FloatArray
+    rows: list[tuple[NDArray[np.int64], FloatArray]]
+
+    def form(self, number: int) -> Form:
+        """Return one of the sums."""
+        atoms, coefficients = self.rows[number]
+        return Form(tuple(atoms.tolist()), tuple(coefficients.tolist()))
 
 
 class GridForms:
@@ -145,10 +154,10 @@ class GridForms:
         order: which power of n the values are the coefficients of, None if it is no whole power; highest: of all.
         """
         if np.abs(values).max() <= tolerance:
-            return Forms([Form((), (), 0.0)], np.zeros((1, self.beyond.shape[1])))
+            return Forms(np.zeros(1), np.zeros((1, self.beyond.shape[1])), [(np.zeros(0, dtype=np.int64), np.zeros(0))])
         single = self._lengths(order, highest, domain)
-        found: list[Form] = []
-        beyond = [np.zeros((0, self.beyond.shape[1]))]
+        rows: list[tuple[NDArray[np.int64], FloatArray]] = []
+        lengths, beyond, known = list[FloatArray](), list[FloatArray](), set[bytes]()
         shortest = np.inf
         for sets, design, inverse in self._families:
             coefficients = inverse @ values
@@ -163,13 +172,16 @@ class GridForms:
             chosen = order_of[length[order_of] <= shortest + GRID_DOUBT]
             places, own = good[chosen], parts[good[chosen]] / LOOP_DENOMINATOR
             there = np.einsum("sk,skb->sb", own, self.beyond[sets[places]])
-            new = _first_of_equals(np.concatenate(beyond), there)
+            new = _first_of_equals(known, there)
             beyond.append(there[new])
-            for i in new.tolist():
-                found.append(Form(tuple(sets[places[i]].tolist()), tuple(own[i].tolist()), float(length[chosen[i]])))
-        lengths = np.array([form.length for form in found])
-        kept = [i for i in np.argsort(lengths, kind="stable").tolist() if lengths[i] <= shortest + GRID_DOUBT]
-        return Forms([found[i] for i in kept], np.concatenate(beyond)[kept]) if kept else None
+            lengths.append(length[chosen[new]])
+            rows += zip(sets[places[new]], own[new], strict=True)
+        if not rows:
+            return None
+        every = np.concatenate(lengths)
+        ranked = np.argsort(every, kind="stable")
+        kept = ranked[every[ranked] <= shortest + GRID_DOUBT]
+        return Forms(every[kept], np.concatenate(beyond)[kept], [rows[i] for i in kept.tolist()])
 
     def _lengths(self, order: int | None, highest: bool, domain: Domain | None) -> FloatArray:
         """Return the lengths of the descriptions of the atoms, in a coefficient of n^order."""
@@ -189,34 +201,24 @@ class GridForms:
         return result
 
 
-def _first_of_equals(known: FloatArray, new: FloatArray) -> NDArray[np.int64]:
-    """Return the rows of `new` (N, B) that are like none of `known` (K, B), nor like one of them that is returned."""
-    places = np.arange(len(new))
-    for first in range(0, len(known), _ROWS):
-        part = known[first : first + _ROWS]
-        places = places[~_alike(part, new[places]).any(axis=0)]
-    kept: list[int] = []
-    while places.size:  # some rows at a time, so that pairs of them fit in memory
-        head, places = places[:_ROWS], places[_ROWS:]
-        among = _alike(new[head], new[head])
-        chosen = np.zeros(head.size, dtype=bool)
-        for i in range(head.size):
-            chosen[i] = not among[:i, i][chosen[:i]].any()
-        kept += head[chosen].tolist()
-        if places.size:
-            places = places[~_alike(new[head[chosen]], new[places]).any(axis=0)]
+def _first_of_equals(known: set[bytes], new: FloatArray) -> NDArray[np.int64]:
+    """Return the rows of `new` (N, B) that are like none of `known`, nor like one before, and add them to `known`.
+
+    Alike are numbers with the same 24 leading bits: sums of whole parts of small fractions differ by more, or only by
+    rounding.
+    """
+    bits = np.where(np.abs(new) <= _NOTHING, 0.0, new).view(np.int64)
+    leading = np.ascontiguousarray((bits + (1 << (_DROPPED - 1))) >> _DROPPED)
+    kept = []
+    for number, key in enumerate(leading.view(f"V{leading.shape[1] * leading.itemsize}").ravel().tolist()):
+        if key not in known:
+            known.add(key)
+            kept.append(number)
     return np.array(kept, dtype=np.int64)
 
 
-def _alike(known: FloatArray, new: FloatArray) -> NDArray[np.bool_]:
-    """Return which rows of `known` (K, B) have the values of which rows of `new` (N, B), (K, N)."""
-    alike = np.ones((len(known), len(new)), dtype=bool)
-    for own, other in zip(known.T, new.T, strict=True):
-        alike &= np.abs(own[:, None] - other) <= 1e-6 * np.abs(other) + 1e-9
-    return alike
-
-
-_ROWS = 256
+_NOTHING = 1e-9
+_DROPPED = 29  # of the 53 bits of a number
 
 
 def _loops(coefficients: FloatArray, tolerance: float) -> tuple[FloatArray, NDArray[np.bool_]]:
