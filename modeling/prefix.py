@@ -14,13 +14,14 @@ NATIVE = Path("lib", "quipu")
 def prefix(environment: Mapping[str, str] = os.environ, package: Path = Path(__file__).parents[1]) -> Path:
     """Return the folder above bin and lib/quipu: QUIPU_HOME, else the one that `package`, the Python package, is in.
 
-    Each package of Spack has a prefix of its own, as has what pip installs with --user, --prefix or --target: that of
-    the running Python is right only if there is nothing above the package.
+    Each package of Spack has a prefix of its own, as has what pip installs with --user or --prefix: that of the running
+    Python is right only if there is nothing above the package.
     """
     home = environment.get("QUIPU_HOME")
     if home:
         return Path(home)
-    in_python = package.parent.name in ("site-packages", "dist-packages")  # below lib/python3, lib/python3.11, …
-    above = package.parents[1:5] if in_python else package.parents[:1]  # the latter is the folder of --target
+    if package.parent.name not in ("site-packages", "dist-packages"):
+        return Path(sysconfig.get_path("data"))
+    above = package.parents[1:5]  # of lib/python3.11/site-packages, local/lib/python3/dist-packages, …
     found = [folder for folder in above if (folder / NATIVE / "libquipu.so").is_file()]
     return found[0] if found else Path(sysconfig.get_path("data"))

@@ -114,9 +114,15 @@ std::string pluginFor(const std::string &compiler, const std::string &library, s
     std::string plugin = library + "/QuipuPass-" + std::to_string(version) + ".so";
     if (version && access(plugin.c_str(), R_OK) == 0)
         return plugin;
+    std::string known = knownVersions(library);
+    if (known.empty()) {
+        problem = library + " has no pass for any compiler: install Quipu again (in its source folder: make build, or: "
+                            "pip install .; pip's --target leaves it out)";
+        return "";
+    }
     std::string number = std::to_string(version);
     problem = compiler + (version ? " is of LLVM " + number : " is neither clang nor flang") +
-              ", and this Quipu works with the compilers of LLVM " + knownVersions(library) +
+              ", and this Quipu works with the compilers of LLVM " + known +
               ": name one of those (QUIPU_CC, QUIPU_CXX, QUIPU_FC)";
     if (version)
         problem += ", or install llvm-" + number + "-dev and build Quipu with -DQUIPU_OTHER_LLVM_VERSIONS=" + number;

@@ -148,6 +148,14 @@ def test_compilers_without_a_plugin_are_refused(sources: Path, cc: Path, answer:
     assert words in done.stderr and "QUIPU_CC" in done.stderr
 
 
+def test_an_installation_without_any_pass_says_so(sources: Path, cc: Path) -> None:
+    (sources / "bin").mkdir()
+    copied = shutil.copy(cc, sources / "bin" / cc.name)  # as pip --target does it
+    done = run(Path(copied), "-c", sources / "add.c")
+    assert done.returncode == 1
+    assert "has no pass for any compiler: install Quipu again" in done.stderr
+
+
 @pytest.mark.parametrize("llvm", INSTALLED_LLVMS)
 def test_the_plugin_that_fits_the_compiler(sources: Path, cc: Path, llvm: str) -> None:
     """By the name of the compiler, by the file that a link leads to, and by what it says of itself."""
