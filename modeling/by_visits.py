@@ -29,6 +29,7 @@ from .pmnf.fit.fitter import fit
 from .pmnf.hypotheses.library import make_term
 from .pmnf.model import Factor, Model, Term, collect
 from .pmnf.modeler import NoModel, Options, fit_models
+from .progress import steps
 
 Models = dict[str, list[Model | NoModel]]
 _Index = NDArray[np.int64]
@@ -56,7 +57,8 @@ def by_visits(experiment: Experiment, models: Models, options: Options) -> Model
     tree, visits = experiment.tree, result["visits"]
     known_models: _Known = {}
     inexact = [isinstance(model, Model) and not reproduces(model) for model in visits]
-    for path in np.flatnonzero(inexact).tolist():  # callers and earlier callees have their models before
+    # callers and earlier callees have their models before
+    for path in steps("modeling visits", np.flatnonzero(inexact).tolist()):
         parent = int(tree.parent[path])
         siblings = tree.children[parent] if parent >= 0 else tree.roots
         carriers = [other for other in (parent, *siblings) if 0 <= other < path and inexact[other]]
@@ -66,7 +68,7 @@ def by_visits(experiment: Experiment, models: Models, options: Options) -> Model
         wanted = [name for name in effort if isinstance(own := result[name][path], Model) and not reproduces(own)]
         near = (path, *tree.children[path], int(tree.parent[path]))
         unexplained.append(_Unexplained(path, wanted, [other for other in near if other >= 0 and inexact[other]]))
-    _explain(experiment, unexplained, result, options, known_models)
+    _explain(experiment, unexplained, result, options, known_models, "modeling counts by visits")
     return result
 
 
@@ -88,19 +90,26 @@ class _PerVisit:
 
 
 def _explain(
-    experiment: Experiment, unexplained: Sequence[_Unexplained], models: Models, options: Options, known: _Known
+    experiment: Experiment,
+    unexplained: Sequence[_Unexplained],
+    models: Models,
+    options: Options,
+    known: _Known,
+    what: str = "",
 ) -> None:
     """Put models through the visits of carriers in place of those of call paths; these lose the metrics that have one.
 
-    One carrier of every call path at a time, so that many counts are modeled together.
+    One carrier of every call path at a time, so that many counts are modeled together. what: of the progress, if it is
+    to be said.
     """
     for one in unexplained:
         one.carriers = _distinct(experiment.values["visits"], one.carriers) if one.metrics else []
     for turn in range(max((len(one.carriers) for one in unexplained), default=0)):
         tried = [one for one in unexplained if one.metrics and turn < len(one.carriers)]
         per_visit = [_per_visit(experiment, one, one.carriers[turn]) for one in tried]
-        _model_ratios(experiment, per_visit, options, known)
-        for one, counts in zip(tried, per_visit, strict=True):
+        _model_ratios(experiment, per_visit, options, known, what)
+        turns = list(zip(tried, per_visit, strict=True))
+        for one, counts in steps(what, turns) if what else turns:
             visits, of_visits = experiment.values["visits"][one.carriers[turn]], models["visits"][one.carriers[turn]]
             assert isinstance(of_visits, Model)
             values = np.stack([experiment.values[name][one.path] for name in one.metrics])
@@ -145,7 +154,7 @@ def _per_visit(experiment: Experiment, one: _Unexplained, carrier: int) -> _PerV
 
 
 def _model_ratios(
-    experiment: Experiment, per_visit: Sequence[_PerVisit], options: Options, known_models: _Known
+    experiment: Experiment, per_visit: Sequence[_PerVisit], options: Options, known_models: _Known, what: str
 ) -> None:
     """Model the counts for each visit that are not known yet: many call paths do the same."""
     missing: dict[str, dict[bytes, FloatArray]] = {}
@@ -154,9 +163,10 @@ def _model_ratios(
             if (metric, key) not in known_models:
                 missing.setdefault(metric, {})[key] = counts.ratios[place]
     exactly = replace(options, exact_only=True)
-    for name, ratios in missing.items():
-        values, metric = np.stack(list(ratios.values())), experiment.metrics[name]
-        found = fit_models(experiment.points, values, metric, experiment.parameters, exactly)
+    metrics = list(missing.items())
+    for name, ratios in steps(f"{what}, metrics", metrics) if what else metrics:
+        values = np.stack(list(ratios.values()))
+        found = fit_models(experiment.points, values, experiment.metrics[name], experiment.parameters, exactly)
         known_models.update(((name, key), model) for key, model in zip(ratios, found, strict=True))
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 import time
 
-_QUIET = 2.0  # seconds
+_QUIET = 2.0  # seconds of the command
+_EVERY = 0.2  # seconds between two lines
 
 
 class Remaining:
@@ -15,10 +16,11 @@ class Remaining:
         """Begin with no work."""
         self._what = ""
         self._began = 0.0
+        self._next = time.monotonic() + _QUIET
         self._shown = False
 
     def __call__(self, what: str, done: int, total: int) -> None:
-        """Take note of a step, and show it if the work takes long."""
+        """Take note of a step, and show it if the command takes long."""
         now = time.monotonic()
         if what != self._what:
             self._what, self._began = what, now
@@ -28,8 +30,8 @@ class Remaining:
                 sys.stderr.write("\r\x1b[K")
                 sys.stderr.flush()
             self._shown = False
-        elif now - self._began > _QUIET and sys.stderr.isatty():
+        elif now >= self._next and sys.stderr.isatty():
             left = f", about {(now - self._began) / done * (total - done):.0f} s left" if done else ""
             sys.stderr.write(f"\r\x1b[Kquipu: {what}, {done} of {total}{left}")
             sys.stderr.flush()
-            self._shown = True
+            self._shown, self._next = True, now + _EVERY

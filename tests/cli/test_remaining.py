@@ -34,6 +34,20 @@ def test_long_work_shows_what_is_left_and_clears_it(monkeypatch: pytest.MonkeyPa
     assert written.endswith("\r\x1b[K")
 
 
+def test_short_steps_are_shown_a_few_times_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, stream = [100.0], Terminal()
+    monkeypatch.setattr("sys.stderr", stream)
+    monkeypatch.setattr("time.monotonic", lambda: clock[0])
+    with shown_by(Remaining()):
+        for work in ("first", "second", "third"):  # each of them 1.5 s
+            for _ in steps(work, range(1500)):
+                clock[0] += 1e-3
+    lines = stream.getvalue().split("\r")
+    assert "first" not in stream.getvalue()
+    assert 10 <= sum("of 1500" in line for line in lines) <= 15
+    assert all(f"quipu: {work}, " in stream.getvalue() for work in ("second", "third"))
+
+
 def test_nothing_is_left_behind_by_work_that_ends_early(monkeypatch: pytest.MonkeyPatch) -> None:
     assert shown(monkeypatch, Terminal(), 2.5, stop_at=2).endswith("\r\x1b[K")
 
