@@ -15,7 +15,9 @@ from quipu.modeling.progress import shares, shown_by, steps
 from quipu.modeling.tensor import TensorModel
 from quipu.modeling.tensor.als import Decomposition, Penalty, Rows, averaged, started
 from quipu.modeling.tensor.columns import ColumnModel, fit_columns
+from quipu.modeling.tensor.explain import continuations
 from quipu.modeling.tensor.folds import configurations, held_out_folds
+from quipu.modeling.tensor.growth import error_by_rows
 from quipu.modeling.tensor.modes import Mode, modes_of
 from quipu.modeling.tensor.selection import Budget, Candidate, Search
 from quipu.modeling.tensor.storage import restored, stored
@@ -287,3 +289,34 @@ def test_a_penalty_must_gain_more_than_as_many_sweeps(monkeypatch: pytest.Monkey
     found = search._tune(first, ("smoothness", "ridge"))
     assert [step.name for step in search.steps if step.kept] == ["more sweeps"]
     assert found.penalty == Penalty()
+
+
+def test_the_error_falls_with_the_rows() -> None:
+    random = np.random.default_rng(0)
+    x = random.integers(1, 40, (400, 2)).astype(float)
+    times = (x[:, 0] + np.sqrt(x[:, 1])) * np.exp(0.05 * random.standard_normal(400))
+    model, rows, used, _ = fit_columns({"n": x[:, 0], "m": x[:, 1], "time": times}, "time", time_budget=0.05)
+    found = error_by_rows(model, rows, used, time_budget=0.05)
+    assert [one.rows for one in found[:3]] == [16, 32, 64]
+    assert 250 < found[-1].rows < 400
+    assert found[-1].error < 0.08
+    assert found[-1].error < 0.7 * found[0].error
+    assert error_by_rows(model, rows[:1], used[:1]) == []
+
+
+def test_continuations_begin_at_the_largest_value() -> None:
+    random = np.random.default_rng(0)
+    x = np.column_stack([2.0 ** random.integers(0, 5, 300), random.uniform(-1, 1, 300), random.integers(0, 3, 300)])
+    times = x[:, 0] * np.exp(x[:, 1] + x[:, 2])
+    columns = {"n": x[:, 0], "angle": x[:, 1], "kind": x[:, 2], "time": times}
+    model, *_ = fit_columns(columns, "time", categorical=["kind"], time_budget=0.05)
+    found = {one.parameter: one for one in continuations(model)}
+    assert found.keys() == {"n", "angle"}
+    for name, one in found.items():
+        inside, beyond = np.array(one.values[: one.inside]), np.array(one.values[one.inside :])
+        assert inside.max() == pytest.approx(columns[name].max())
+        assert (np.diff(beyond) > 0).all()
+        assert beyond[0] > inside.max()
+        assert (np.diff((one.high - one.low)[one.inside - 1 :]) > 0).all()
+        assert one.forms
+    assert np.exp(found["n"].logs[-1] - found["n"].logs[found["n"].inside - 1]) == pytest.approx(8.0, rel=0.1)
