@@ -24,7 +24,7 @@ STEEP_OFFSET = 0.05
 """Stands beside the logarithm of a parameter of a grid; beside others stands 1. With 1 a time in proportion to
 1 + c·log(x) is a sum with positive coefficients for c up to 1 only: steeper logarithms, as over nodes of which the
 first needs no network, would be made of powers, which go on growing. Above 0, so that no product vanishes at the
-least value.
+least value (docs/design/tensor.md).
 """
 SLOPE_STEP = 0.01
 """Distance of logarithms that a slope is taken over."""
