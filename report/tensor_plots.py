@@ -4,20 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from quipu.modeling.errors import UsageError
-from quipu.modeling.tensor.explain import Effect, Tried
+from quipu.modeling.tensor.explain import Beyond, Effect, Tried
+from quipu.modeling.tensor.growth import ErrorAt
 
 from .figures import GEOMETRIC, new_figure, plain
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 SUFFIXES = (".png", ".svg", ".pdf")
 _COLUMNS = 3
 _MOST_LABELS = 8
 
 
-def draw_effects(effects: Sequence[Effect], target: str, path: Path, tried: Sequence[Tried] = ()) -> None:
-    """Draw the main effect of each parameter as a factor on the time, and the models that were tried by size and error.
+def draw_effects(
+    effects: Sequence[Effect],
+    target: str,
+    path: Path,
+    tried: Sequence[Tried] = (),
+    beyond: Sequence[Beyond] = (),
+    growth: Sequence[ErrorAt] = (),
+) -> None:
+    """Draw the main effect of each parameter as a factor on the time, and what else is given.
+
+    tried: models by size and error. beyond: dashed, what the model says beyond the measured values, with its interval.
+    growth: errors by number of rows.
 
     Raises UsageError for a file of another kind, EnvironmentProblem without matplotlib, OSError.
     """
@@ -26,7 +41,7 @@ def draw_effects(effects: Sequence[Effect], target: str, path: Path, tried: Sequ
     if not path.parent.is_dir():
         raise UsageError(f"--plot {path}: the folder {path.parent} does not exist: make it first")
     tried = [one for one in tried if one.error > 0]
-    rows = -(-(len(effects) + bool(tried)) // _COLUMNS)
+    rows = -(-(len(effects) + bool(tried) + len(beyond) + bool(growth)) // _COLUMNS)
     figure = new_figure(3.6 * _COLUMNS, 2.6 * rows)
     for place, effect in enumerate(effects, start=1):
         axes = figure.add_subplot(rows, _COLUMNS, place)
@@ -44,7 +59,7 @@ def draw_effects(effects: Sequence[Effect], target: str, path: Path, tried: Sequ
         if factors.max() / factors.min() >= GEOMETRIC:
             axes.set_yscale("log")
         axes.set_title(plain(f"{effect.parameter}: {100 * effect.total:.1f} %"), fontsize=9)
-        axes.tick_params(labelsize=7)
+        axes.tick_params(which="both", labelsize=7)
     if tried:
         axes = figure.add_subplot(rows, _COLUMNS, len(effects) + 1)
         for kept, marker in ((False, "."), (True, "o-")):
@@ -52,7 +67,28 @@ def draw_effects(effects: Sequence[Effect], target: str, path: Path, tried: Sequ
             if points:
                 axes.loglog(*zip(*points, strict=True), marker, label="kept" if kept else "tried")
         axes.set_title("MLogQ by numbers of the model", fontsize=9)
-        axes.tick_params(labelsize=7)
+        axes.tick_params(which="both", labelsize=7)
         axes.legend(fontsize=7)
+    drawn = len(effects) + bool(tried)
+    for place, one in enumerate(beyond, start=drawn + 1):
+        _draw_beyond(figure.add_subplot(rows, _COLUMNS, place), one)
+    if growth:
+        axes = figure.add_subplot(rows, _COLUMNS, drawn + len(beyond) + 1)
+        axes.loglog([one.rows for one in growth], [one.error for one in growth], marker="o")
+        axes.set_title("MLogQ by number of rows", fontsize=9)
+        axes.tick_params(which="both", labelsize=7)
     figure.supylabel(plain(f"{target}, relative to the mean"), fontsize=9)
     figure.savefig(path, dpi=130)
+
+
+def _draw_beyond(axes: Axes, one: Beyond) -> None:
+    edge = one.inside - 1
+    axes.plot(one.values[: edge + 1], np.exp(one.logs[: edge + 1]), color="C0")
+    axes.plot(one.values[edge:], np.exp(one.logs[edge:]), color="C0", linestyle="--")
+    axes.fill_between(one.values, np.exp(one.low), np.exp(one.high), color="C0", alpha=0.2)
+    axes.axvline(one.values[edge], color="gray", linewidth=0.8)
+    if one.values[0] > 0 and one.values[-1] / one.values[0] >= GEOMETRIC:
+        axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_title(plain(f"{one.parameter} beyond {one.values[edge]:g}: {', '.join(one.forms)}"), fontsize=9)
+    axes.tick_params(which="both", labelsize=7)

@@ -44,6 +44,17 @@ class ColumnModel:
             raise ModelingError(f"no column {', '.join(missing)}: the model needs {', '.join(self.parameters)}")
         return np.column_stack([_coded(name, columns[name], self.levels.get(name)) for name in self.parameters])
 
+    def measured(self, columns: Mapping[str, Column]) -> tuple[FloatArray, FloatArray]:
+        """Return the rows (N, d) and times (N,) of a table that have all parameters and a positive time.
+
+        Raises ModelingError for a column that is missing or of texts, and where no row is complete.
+        """
+        if self.target not in columns:
+            raise ModelingError(f"no column {self.target!r}, which the model predicts; there are: {', '.join(columns)}")
+        x, times = self.matrix(columns), _coded(self.target, columns[self.target], None)
+        good, _ = _usable(x, times, self.parameters, self.target)
+        return x[good], times[good]
+
     @property
     def categorical(self) -> tuple[str, ...]:
         """Names of the parameters without an order."""

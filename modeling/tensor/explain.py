@@ -1,4 +1,5 @@
-"""What a model says of its parameters: main effects, pairwise effects, and shares of the variance of log time."""
+"""What a model says of its parameters: main effects, pairwise effects, and shares of the variance of log time; and how
+it goes on beyond what was measured."""
 
 from __future__ import annotations
 
@@ -13,6 +14,8 @@ from .columns import ColumnModel, measured_values
 SAMPLE = 4096
 """Points that averages over the other parameters are taken of."""
 MOST_VALUES = 33
+MOST_BEYOND, POINTS_BEYOND = 8.0, 8
+"""The largest factor, or else the width of the range, by which a model is shown beyond it, and in how many points."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,23 @@ class Tried:
     rank: int
     error: float
     kept: bool
+
+
+@dataclass(frozen=True)
+class Beyond:
+    """The mean of log time over all other parameters, relative to the mean of all, with its 90 % interval, by values of
+    a parameter of which the first `inside` were measured, and the others are beyond the largest measured one.
+
+    forms: the trends by which the model goes on, as `TensorModel.extrapolation` names them.
+    """
+
+    parameter: str
+    values: tuple[float, ...]
+    inside: int
+    logs: FloatArray
+    low: FloatArray
+    high: FloatArray
+    forms: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -91,6 +111,43 @@ def pair_effects(model: ColumnModel, names: Sequence[str], seed: int = 0) -> lis
         for second in names[at + 1 :]
     ]
     return sorted(pairs, key=lambda pair: -pair.share)
+
+
+def continuations(model: ColumnModel, seed: int = 0) -> list[Beyond]:
+    """Return how the model goes on beyond the largest value of each parameter with an order, in their order."""
+    base, _, values = _samples(model, seed)
+    mean = float(_logs(model, base).mean()) + model.model.center_
+    result = []
+    for number, name in enumerate(model.parameters):
+        measured = _shown(values[number])
+        if name in model.categorical or len(measured) < 2:
+            continue
+        beyond = _beyond(float(measured[0]), float(measured[-1]), bool(model.model.whole_[number]))
+        shown = np.concatenate([measured, beyond])
+        curves = np.array(
+            [
+                [
+                    np.log(part).mean() - mean
+                    for part in model.model.predict_interval(_with(base[: SAMPLE // 8], number, at))
+                ]
+                for at in shown
+            ]
+        )
+        forms = ("positive factors",) if model.model.positive_ is not None else model.model.trend_.forms(number)
+        result.append(
+            Beyond(name, tuple(shown.tolist()), len(measured), curves[:, 0], curves[:, 1], curves[:, 2], forms)
+        )
+    return result
+
+
+def _beyond(low: float, high: float, whole: bool) -> FloatArray:
+    """Return places above the largest value."""
+    if low > 0.0:
+        places = np.geomspace(high, high * min(high / low, MOST_BEYOND), POINTS_BEYOND + 1)
+    else:
+        places = np.linspace(high, 2.0 * high - low, POINTS_BEYOND + 1)
+    places = np.unique(np.round(places)) if whole else places
+    return np.asarray(places[places > high])
 
 
 def tried_models(model: ColumnModel) -> list[Tried]:

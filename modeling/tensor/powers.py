@@ -6,7 +6,7 @@ times do. It is fitted to logarithms of times: Gauss-Newton steps, each a non-ne
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
@@ -20,6 +20,14 @@ MOST_COLUMNS = 4
 """Parameters whose products are looked at, those with the widest ranges."""
 FACTORS = ((0.0, 0.0), (0.0, 1.0), (0.5, 0.0), (1.0, 0.0))
 """Exponents of a parameter and of its logarithm in a product."""
+STEEP_OFFSET = 0.05
+"""Stands beside the logarithm of a parameter of a grid; beside others stands 1. With 1 a time in proportion to
+1 + c·log(x) is a sum with positive coefficients for c up to 1 only: steeper logarithms, as over nodes of which the
+first needs no network, would be made of powers, which go on growing. Above 0, so that no product vanishes at the
+least value (docs/design/tensor.md).
+"""
+SLOPE_STEP = 0.01
+"""Distance of logarithms that a slope is taken over."""
 OUTER_WEIGHT, LEAST_PLACE = 2.0, 0.02
 """Rows count by this power of their place between the least (0) and the largest value of the parameters."""
 STEPS, LEAST_RATIO = 3, 0.2
@@ -28,20 +36,50 @@ STEPS, LEAST_RATIO = 3, 0.2
 
 @dataclass(frozen=True)
 class Powers:
-    """The sum over products (K) of coefficients · Π (x/low)^exponent · (1 + log(x/low))^logarithm, by column (P)."""
+    """The sum over products (K) of coefficients · Π (x/low)^exponent · (offset + log(x/low))^logarithm, by column (P).
+
+    capped: whether the sum may not grow faster beyond the range of a column than at its end.
+    """
 
     columns: tuple[int, ...] = ()
     lows: FloatArray = field(default_factory=lambda: np.empty(0))
     exponents: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
     logarithms: FloatArray = field(default_factory=lambda: np.empty((0, 0)))
     coefficients: FloatArray = field(default_factory=lambda: np.empty(0))
+    offsets: FloatArray = field(default_factory=lambda: np.empty(0))
+    capped: tuple[bool, ...] = ()
 
     def logs(self, x: FloatArray) -> FloatArray:
         """Return the logarithm of the sum for each row, (N,); below the least values logarithms stay above zero."""
         places = self._places(x)
-        exponents = places @ self.exponents.T + np.log1p(np.maximum(places, -0.5)) @ self.logarithms.T
+        exponents = (
+            places @ self.exponents.T
+            + np.log(self.offsets + np.maximum(places, -self.offsets / 2.0)) @ self.logarithms.T
+        )
         most = exponents.max(axis=1, keepdims=True)
         return np.asarray(np.log(np.exp(exponents - most) @ self.coefficients) + most[:, 0])
+
+    def step(self, inside: FloatArray, x: FloatArray) -> FloatArray:
+        """Return the change of the logarithm from rows inside of the range to others, (N,).
+
+        Upwards along a capped column it is at most the slope at the end times the distance: a sum of powers grows ever
+        faster in logarithms, which a few values do not tell.
+        """
+        place = inside.copy()
+        free = [column for column, capped in zip(self.columns, self.capped, strict=True) if not capped]
+        place[:, free] = x[:, free]
+        result = self.logs(place) - self.logs(inside)
+        for column in self.columns:
+            distance = np.log(x[:, column]) - np.log(place[:, column])
+            if column in free or not distance.any():
+                continue
+            before, here, place = place.copy(), self.logs(place), place.copy()
+            before[:, column] *= np.exp(-SLOPE_STEP)
+            place[:, column] = x[:, column]
+            steady = (here - self.logs(before)) / SLOPE_STEP * distance
+            change = self.logs(place) - here
+            result += np.where(distance > 0.0, np.minimum(change, steady), change)
+        return result
 
     def _places(self, x: FloatArray) -> FloatArray:
         return np.asarray(np.log(np.maximum(x[:, list(self.columns)], 1e-300) / self.lows))
@@ -54,15 +92,25 @@ def power_columns(x: FloatArray, columns: Sequence[int], wanted: Sequence[int]) 
     return tuple(sorted(order[:MOST_COLUMNS]))
 
 
-def fit_powers(x: FloatArray, logs: FloatArray, columns: tuple[int, ...]) -> Powers:
-    """Return a sum in proportion to the times of rows, fitted to their logarithms, to rows with large values most."""
+def fit_powers(
+    x: FloatArray,
+    logs: FloatArray,
+    columns: tuple[int, ...],
+    steep: Collection[int] = (),
+    capped: Collection[int] = (),
+) -> Powers:
+    """Return a sum in proportion to the times of rows, fitted to their logarithms, to rows with large values most.
+
+    steep: columns that times can grow with many times faster than 1 + log(x/low). capped: as `Powers` has it.
+    """
     if not columns:
         return Powers()
     lows = x[:, list(columns)].min(axis=0)
+    offsets = np.array([STEEP_OFFSET if column in steep else 1.0 for column in columns])
     choices = np.array(list(product(FACTORS, repeat=len(columns))))
     exponents, logarithms = choices[:, :, 0], choices[:, :, 1]
     places = np.log(x[:, list(columns)] / lows)
-    terms = np.exp(places @ exponents.T + np.log1p(places) @ logarithms.T)
+    terms = np.exp(places @ exponents.T + np.log(offsets + places) @ logarithms.T)
     inner = LEAST_PLACE + places / np.maximum(places.max(axis=0), 1e-9)
     outer = np.exp(OUTER_WEIGHT * np.log(inner).mean(axis=1))
     center = float(np.median(logs))  # times of 1e-300 s are possible
@@ -80,4 +128,5 @@ def fit_powers(x: FloatArray, logs: FloatArray, columns: tuple[int, ...]) -> Pow
         found = np.log(terms @ coefficients)
         residual = np.abs(target - found)
         weights = outer * huber_roots(residual, huber_scale(residual))
-    return Powers(columns, lows, exponents, logarithms, coefficients)
+    slow = tuple(column in capped for column in columns)
+    return Powers(columns, lows, exponents, logarithms, coefficients, offsets, slow)

@@ -24,7 +24,7 @@ from .modes import Mode
 from .positive import PositiveFactors
 from .powers import Powers
 from .selection import Step
-from .trend import Form, Trend
+from .trend import Continuation, Form, Trend
 
 KIND, VERSION = "quipu tensor model", 1
 MOST_SCORES = 200
@@ -79,6 +79,7 @@ class _Document:
     rows: Count
     sha256: str
     steps: list[_StepDocument] = field(default_factory=list)
+    trends: list[_TrendDocument] = field(default_factory=list)
 
 
 def stored(model: ColumnModel) -> tuple[dict[str, Any], bytes]:
@@ -92,11 +93,15 @@ def stored(model: ColumnModel) -> tuple[dict[str, Any], bytes]:
     for number, (mode, part) in enumerate(zip(fitted.spread_.modes, fitted.spread_.coefficients, strict=True)):
         arrays[f"spread_knots{number}"], arrays[f"spread{number}"] = mode.knots, part
     arrays["scores"] = _thinned(fitted.spread_.scores)
-    trend = fitted.trend_
-    for name in ("slopes", "reaches", "bends", "errors", "distances"):
-        arrays[f"trend_{name}"] = getattr(trend, name)
-    for name in ("lows", "exponents", "logarithms", "coefficients"):
-        arrays[f"trend_{name}"] = getattr(trend.powers, name)
+    trends = fitted.trend_.trends or (Trend(),)
+    for number, trend in enumerate(trends):
+        prefix = _prefix(number)
+        for name in ("slopes", "reaches", "bends", "errors", "distances"):
+            arrays[f"{prefix}_{name}"] = getattr(trend, name)
+        for name in ("lows", "exponents", "logarithms", "coefficients", "offsets"):
+            arrays[f"{prefix}_{name}"] = getattr(trend.powers, name)
+        arrays[f"{prefix}_capped"] = np.array(trend.powers.capped, dtype=np.float64)
+    arrays["trend_shares"] = np.array(fitted.trend_.shares or (1.0,))
     file = io.BytesIO()
     single = {
         name: array.astype(np.float32) if name.startswith(("factor", "positive", "spread", "scores")) else array
@@ -114,9 +119,7 @@ def stored(model: ColumnModel) -> tuple[dict[str, Any], bytes]:
         {name: list(levels) for name, levels in model.levels.items()},
         [_mode_document(mode) for mode in fitted.modes_],
         [_mode_document(mode) for mode in fitted.spread_.modes],
-        _TrendDocument(
-            list(trend.columns), [*map(bool, trend.logarithmic)], list(trend.forms), list(trend.powers.columns)
-        ),
+        _trend_document(trends[0]),
         fitted.rank_,
         fitted.penalty_.ridge,
         fitted.penalty_.smoothness,
@@ -128,6 +131,7 @@ def stored(model: ColumnModel) -> tuple[dict[str, Any], bytes]:
         fitted.seen_,
         hashlib.sha256(content).hexdigest(),
         [_step_document(step, fitted.scale_) for step in fitted.steps_ if np.isfinite(step.error)],
+        [_trend_document(trend) for trend in trends[1:]],
     )
     return asdict(document), content
 
@@ -161,7 +165,12 @@ def restored(document: object, content: bytes, source: object) -> ColumnModel:
     spread = tuple(arrays.mode(one, f"spread_knots{at}", width) for at, one in enumerate(read.spread))
     parts = tuple(arrays.of(f"spread{at}", (mode.size,)) for at, mode in enumerate(spread))
     model.spread_ = Spread(spread, parts, read.spread_offset, np.sort(arrays.of("scores", (-1,))))
-    model.trend_ = _trend(read.trend, arrays, width, source)
+    documents = [read.trend, *read.trends]
+    trends = tuple(_trend(one, arrays, _prefix(at), width, source) for at, one in enumerate(documents))
+    shares = arrays.of("trend_shares", (len(trends),), np.ones(1))
+    if (shares < 0).any() or not np.isclose(shares.sum(), 1.0):
+        raise FormatError(source, "trends: shares must be positive and sum to 1")
+    model.trend_ = Continuation(trends, tuple(shares.tolist()))
     model.rank_, model.penalty_ = read.rank, Penalty(read.ridge, read.smoothness)
     model.center_, model.scale_ = read.center, read.scale
     model.error_ = float("nan") if read.error is None else read.error
@@ -203,41 +212,53 @@ class _Arrays:
         return Mode(tuple(read.parameters), tuple(read.signs), read.kind, read.logarithmic, knots, read.indexed)
 
 
-def _trend(read: _TrendDocument, arrays: _Arrays, width: int, source: object) -> Trend:
+def _prefix(number: int) -> str:
+    """Return what the names of the arrays of a trend begin with."""
+    return f"trend{number or ''}"
+
+
+def _trend_document(trend: Trend) -> _TrendDocument:
+    logarithmic = [*map(bool, trend.logarithmic)]
+    return _TrendDocument(list(trend.columns), logarithmic, list(trend.forms), list(trend.powers.columns))
+
+
+def _trend(read: _TrendDocument, arrays: _Arrays, prefix: str, width: int, source: object) -> Trend:
     count = len(read.columns)
     if not all(len(part) == count for part in (read.logarithmic, read.forms)) or any(
         column >= width for column in (*read.columns, *read.powers)
     ):
         raise FormatError(source, "trend: an entry for each of its columns is needed")
-    coefficients = arrays.of("trend_coefficients", (-1,))
+    coefficients = arrays.of(f"{prefix}_coefficients", (-1,))
     shape = (len(coefficients), len(read.powers))
     powers = Powers()
     if len(coefficients):
         powers = Powers(
             tuple(read.powers),
-            arrays.of("trend_lows", shape[1:], np.ones(shape[1])),
-            arrays.of("trend_exponents", shape),
-            arrays.of("trend_logarithms", shape, np.zeros(shape)),
+            arrays.of(f"{prefix}_lows", shape[1:], np.ones(shape[1])),
+            arrays.of(f"{prefix}_exponents", shape),
+            arrays.of(f"{prefix}_logarithms", shape, np.zeros(shape)),
             coefficients,
+            arrays.of(f"{prefix}_offsets", shape[1:], np.ones(shape[1])),
+            tuple((arrays.of(f"{prefix}_capped", shape[1:], np.zeros(shape[1])) > 0).tolist()),
         )
-        if not (powers.lows > 0).all() or not (coefficients > 0).all():
-            raise FormatError(source, "trend: coefficients and least values must be positive")
-    reaches = arrays.of("trend_reaches", (count,), np.ones(count))
+        if not all((part > 0).all() for part in (powers.lows, powers.offsets, coefficients)):
+            raise FormatError(source, "trend: coefficients, offsets and least values must be positive")
+    reaches = arrays.of(f"{prefix}_reaches", (count,), np.ones(count))
     if not (reaches > 0).all():
         raise FormatError(source, "trend: reaches must be positive")
-    bends = arrays.of("trend_bends", (count, 3 + count), np.tile(np.eye(1, 3 + count), (count, 1)))
+    bends = arrays.of(f"{prefix}_bends", (count, 3 + count), np.tile(np.eye(1, 3 + count), (count, 1)))
     if not (bends[:, 0] > 0).all():
         raise FormatError(source, "trend: scales of logarithmic trends must be positive")
     return Trend(
         tuple(read.columns),
         tuple(read.logarithmic),
         tuple(read.forms),
-        arrays.of("trend_slopes", (count, 2)),
+        arrays.of(f"{prefix}_slopes", (count, 2)),
         reaches,
         bends,
         powers,
-        arrays.of("trend_errors", (count,)),
-        arrays.of("trend_distances", (count,)),
+        arrays.of(f"{prefix}_errors", (count,)),
+        arrays.of(f"{prefix}_distances", (count,)),
     )
 
 

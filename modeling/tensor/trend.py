@@ -5,11 +5,13 @@ power law of each parameter (rank one, as the paper's rank-one factorization of 
 part), also damped, as the damped trend of Gardner and McKenzie ("Forecasting trends in time series", 1985): its slope
 falls off exponentially; a power of the logarithm, whose slope falls off as the rows say, as over nodes of which the
 first needs no network; a sum of products of powers (`powers.py`). The one that predicts the outermost measured rows
-best from the others is taken, for each parameter.
+best from the others is taken, for each parameter; of a parameter of few values the mean over several inner parts of the
+rows of the one that is best beyond each.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -20,7 +22,7 @@ from ..experiment import FloatArray
 from ..progress import steps
 from .additive import additive_factors
 from .als import Penalty, Rows, huber_roots, huber_scale
-from .modes import IntArray, Mode, modes_of
+from .modes import FEW_VALUES, IntArray, Mode, modes_of
 from .powers import Powers, fit_powers, power_columns
 
 Form = Literal["hold", "damped", "logarithmic", "linear", "powers"]
@@ -28,10 +30,9 @@ FORMS: tuple[Form, ...] = ("hold", "damped", "logarithmic", "linear", "powers")
 OUTER = (0.25, 0.35, 0.5)
 """Outer shares of the range of a parameter that its continuation is tried on, from near to far."""
 FACTORS: dict[Form, float] = {"hold": 1.0, "damped": 1.0, "linear": 0.9, "powers": 0.8}
-FEW_FACTORS: dict[Form, float] = {"hold": 1.0, "damped": 1.0, "logarithmic": 1.0, "linear": 0.95, "powers": 0.95}
+"""Errors count by these factors in the choice (docs/design/tensor.md): growth is likelier than none."""
 FEW_TREND_VALUES = 6
-"""Errors count by these factors in the choice (docs/design/tensor.md): growth is likelier than none. Fewer than so many
-values of a parameter have factors of their own, and the logarithmic trend."""
+"""Parameters of fewer values have the logarithmic trend, too, no factors, and a mean of trends."""
 DAMPING = 0.5
 """Distance at which a damped slope has fallen to 1/e, as a share of the measured range."""
 BACKTEST_ROWS = 1500
@@ -87,7 +88,7 @@ class Trend:
                     distance = np.sign(distance) * reach * -np.expm1(-np.abs(distance) / reach)
                 result += np.where(distance > 0, self.slopes[number, 1], self.slopes[number, 0]) * distance
         if self.powers.columns:
-            result += self.powers.logs(by_powers) - self.powers.logs(inside)
+            result += self.powers.step(inside, by_powers)
         return result
 
     def doubt(self, x: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
@@ -116,38 +117,85 @@ class Trend:
         return np.log(np.where(there > 0.0, there, here) / here)
 
 
-def choose_trend(form: str, modes: Sequence[Mode], x: FloatArray, logs: FloatArray) -> Trend:
-    """Return the continuation of `form`, or for auto the one that does best beyond an inner part of the rows."""
+@dataclass(frozen=True)
+class _Values:
+    """Columns of a grid (at most FEW_VALUES values), and of fewer than FEW_TREND_VALUES."""
+
+    grid: frozenset[int]
+    few: frozenset[int]
+
+
+@dataclass(frozen=True)
+class Continuation:
+    """The mean of trends with these shares, which sum to 1; none: the outermost values hold."""
+
+    trends: tuple[Trend, ...] = ()
+    shares: tuple[float, ...] = ()
+
+    def forms(self, column: int) -> tuple[Form, ...]:
+        """Return the different forms by which the model goes on along a column, none for one that does not vary."""
+        found = [one.forms[one.columns.index(column)] for one in self.trends if column in one.columns]
+        return tuple(dict.fromkeys(found))
+
+    def step(self, inside: FloatArray, x: FloatArray) -> FloatArray:
+        """Return the change of the logarithm from the nearest measured values to the rows, (N,)."""
+        result = np.zeros(len(x))
+        for trend, share in zip(self.trends, self.shares, strict=True):
+            result += share * trend.step(inside, x)
+        return result
+
+    def doubt(self, x: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+        """Return by how much the interval of the logarithm widens on each side, (N,): zero inside."""
+        return self.trends[0].doubt(x, low, high) if self.trends else np.zeros(len(x))
+
+
+def choose_trend(form: str, modes: Sequence[Mode], x: FloatArray, logs: FloatArray) -> Continuation:
+    """Return the continuation of `form`, or for auto what does best beyond inner parts of the rows."""
     columns = [mode.parameters[0] for mode in modes if mode.kind == "numeric" and len(mode.parameters) == 1]
     x, logs = x[:BACKTEST_ROWS], logs[:BACKTEST_ROWS]
     columns = [column for column in columns if np.ptp(x[:, column]) > 0]
     if not columns:
-        return Trend()
+        return Continuation()
+    counts = {column: len(np.unique(x[:, column])) for column in columns}
+    values = _Values(
+        frozenset(column for column in columns if counts[column] <= FEW_VALUES),
+        frozenset(column for column in columns if counts[column] < FEW_TREND_VALUES),
+    )
     categorical = [mode.parameters[0] for mode in modes if mode.kind == "categorical"]
-    forms: list[Form] = []
+    forms: list[tuple[Form, ...]] = []
     errors, distances = [], []
     for column in steps("continuation of the parameters", columns):
         place = _place(x[:, column])
         edges = [place.max() - share * float(np.ptp(place)) for share in OUTER]
         distances.append(float(np.mean([np.mean(place[place > edge] - edge) for edge in edges])))
         if form != "auto":
-            forms.append(form)  # type: ignore[arg-type]
+            forms.append((form,) * len(OUTER))  # type: ignore[arg-type]
             errors.append(OUTER[0] * float(np.std(logs)))
             continue
         parts = [(np.flatnonzero(place <= edge), np.flatnonzero(place > edge)) for edge in edges]
-        factors = FEW_FACTORS if len(np.unique(place)) < FEW_TREND_VALUES else FACTORS
-        tried = [_errors(column, columns, categorical, x, logs, *part, tuple(factors)) for part in parts]
-        found = {name: float(np.mean([one[name] for one in tried])) for name in factors}
-        forms.append(_chosen(found, factors))
-        errors.append(found[forms[-1]] if np.isfinite(found[forms[-1]]) else float(np.std(logs)))
-    return _fitted(columns, tuple(forms), x, logs, np.array(errors), np.maximum(distances, 1e-9))
+        few = column in values.few
+        names = FORMS if few else tuple(FACTORS)
+        tried = [_errors(column, columns, categorical, x, logs, *part, names, values) for part in parts]
+        forms.append(_voted(tried) if few else (_chosen(tried),) * len(OUTER))
+        found = [one[name] for name in forms[-1] for one in tried if np.isfinite(one[name])]
+        errors.append(float(np.mean(found)) if found else float(np.std(logs)))
+    together = Counter(zip(*forms, strict=True))
+    reached = np.maximum(distances, 1e-9)
+    trends = tuple(_fitted(columns, each, x, logs, np.array(errors), reached, values) for each in together)
+    return Continuation(trends, tuple(count / len(OUTER) for count in together.values()))
 
 
-def _chosen(errors: dict[Form, float], factors: dict[Form, float]) -> Form:
-    """Return the form with the least error of a backtest, by factors; hold where nothing could be tried."""
-    if not np.isfinite(errors["hold"]):
-        return "hold"
-    return min(factors, key=lambda name: errors[name] * factors[name])
+def _chosen(tried: Sequence[dict[Form, float]]) -> Form:
+    """Return the form with the least mean error of backtests, by factors; hold where one of them could not be done."""
+    found = {name: float(np.mean([one[name] for one in tried])) for name in FACTORS}
+    return min(FACTORS, key=lambda name: found[name] * FACTORS[name]) if np.isfinite(found["hold"]) else "hold"
+
+
+def _voted(tried: Sequence[dict[Form, float]]) -> tuple[Form, ...]:
+    """Return the form with the least error for each backtest; for one that could not be done the one before."""
+    result: list[Form] = [min(one, key=lambda name: one[name]) for one in tried if np.isfinite(one["hold"])]
+    result = result or ["hold"]
+    return tuple(result + result[-1:] * (len(tried) - len(result)))
 
 
 def _errors(
@@ -159,6 +207,7 @@ def _errors(
     inner: IntArray,
     outer: IntArray,
     tried: Sequence[Form],
+    values: _Values,
 ) -> dict[Form, float]:
     """Return the mean absolute error of the logarithm beyond the inner rows of a column, by form of continuation."""
     if len(inner) < LEAST_ROWS or len(outer) == 0:
@@ -175,7 +224,7 @@ def _errors(
     result: dict[Form, float] = {}
     for form in tried:
         forms = tuple(form if one == column else "hold" for one in varied)
-        trend = _fitted(varied, forms, x[inner], logs[inner], np.zeros(len(varied)), np.ones(len(varied)))
+        trend = _fitted(varied, forms, x[inner], logs[inner], np.zeros(len(varied)), np.ones(len(varied)), values)
         used = form != "powers" or column in trend.powers.columns
         result[form] = float(np.abs(edge + trend.step(inside, x[outer]) - logs[outer]).mean()) if used else np.inf
     return result
@@ -188,6 +237,7 @@ def _fitted(
     logs: FloatArray,
     errors: FloatArray,
     distances: FloatArray,
+    values: _Values,
 ) -> Trend:
     logarithmic = tuple(bool(x[:, column].min() > 0) for column in columns)
     wanted = [column for column, form in zip(columns, forms, strict=True) if form == "powers"]
@@ -205,9 +255,8 @@ def _fitted(
         if form == "logarithmic":
             bends[number] = _bend(places, number, logs)
     reaches = np.array([DAMPING * float(np.ptp(place)) for place in places])
-    return Trend(
-        tuple(columns), logarithmic, forms, slopes, reaches, bends, fit_powers(x, logs, used), errors, distances
-    )
+    powers = fit_powers(x, logs, used, values.grid, values.few)
+    return Trend(tuple(columns), logarithmic, forms, slopes, reaches, bends, powers, errors, distances)
 
 
 def _slopes(places: Sequence[FloatArray], logs: FloatArray) -> FloatArray:

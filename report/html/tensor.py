@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from quipu.modeling.tensor.explain import Effect, Pair, Tried
+from quipu.modeling.experiment import FloatArray
+from quipu.modeling.tensor.explain import Beyond, Effect, Pair, Tried
+from quipu.modeling.tensor.growth import ErrorAt
 
 from ..figures import GEOMETRIC
 from ..text import factor, number, percent
@@ -22,6 +24,8 @@ STYLE = (
     ".effects path { fill: none; stroke: var(--accent); stroke-width: 2; } .effects rect { fill: var(--bar); } "
     ".effects line { stroke: var(--line); } .effects circle { fill: none; stroke: var(--dim); } "
     ".effects circle.kept { fill: var(--accent); stroke: var(--accent); } "
+    ".effects path.beyond { stroke-dasharray: 4 3; } "
+    ".effects path.interval { fill: var(--bar); stroke: none; opacity: 0.35; } "
     ".pairs td, .pairs th { text-align: left; padding: 4px 10px; }"
 )
 
@@ -47,6 +51,18 @@ class _Choice:
     marks: tuple[tuple[float, float, str, str], ...]
 
 
+@dataclass(frozen=True)
+class _Curve:
+    """A curve inside of what was measured, and beyond it, with an interval and the place of the edge."""
+
+    caption: str
+    path: str
+    beyond: str
+    band: str
+    edge: float
+    marks: tuple[tuple[float, float, str, str], ...]
+
+
 def html_effects(
     title: str,
     target: str,
@@ -54,10 +70,13 @@ def html_effects(
     pairs: Sequence[Pair],
     notes: Sequence[str],
     tried: Sequence[Tried] = (),
+    beyond: Sequence[Beyond] = (),
+    growth: Sequence[ErrorAt] = (),
 ) -> str:
     """Return the effects and pairs of parameters on a time as the text of one HTML file, which loads nothing.
 
-    tried: models that the choice tried, drawn by size and error.
+    tried: models that the choice tried, drawn by size and error. beyond: what the model says beyond what was
+    measured, dashed, with its interval. growth: errors by number of rows.
     """
     values = {
         "title": title,
@@ -67,6 +86,8 @@ def html_effects(
         "notes": notes,
         "size": (WIDTH, HEIGHT, LEFT, WIDTH - RIGHT),
         "choice": _choice([one for one in tried if one.error > 0]),
+        "beyond": [_beyond(one) for one in beyond],
+        "growth": _growth([one for one in growth if one.error > 0]),
     }
     return render("tensor.html", STYLE, **values)
 
@@ -87,6 +108,41 @@ def _choice(tried: Sequence[Tried]) -> _Choice | None:
     for at, anchor in ((int(sizes.argmin()), "start"), (int(sizes.argmax()), "end")):
         marks.append((points[at][0], HEIGHT - 4.0, number(tried[at].size), anchor))
     return _Choice(points, path, tuple(marks))
+
+
+def _beyond(one: Beyond) -> _Curve:
+    values, edge = np.array(one.values), one.inside - 1
+    places = np.log(values) if values[0] > 0 and values[-1] / values[0] >= GEOMETRIC else values
+    across = LEFT + (places - places[0]) / (places[-1] - places[0]) * (WIDTH - LEFT - RIGHT)
+    low, high = float(one.low.min()), float(one.high.max())
+    heights = [
+        TOP + (high - part) / max(high - low, 1e-9) * (HEIGHT - TOP - BOTTOM) for part in (one.logs, one.low, one.high)
+    ]
+    band = _path(np.concatenate([across, across[::-1]]), np.concatenate([heights[1], heights[2][::-1]])) + "Z"
+    marks = [(LEFT - 4.0, TOP + 3.0, factor(float(np.exp(high))), "end")]
+    marks.append((LEFT - 4.0, HEIGHT - BOTTOM + 3.0, factor(float(np.exp(low))), "end"))
+    for at, anchor in ((0, "start"), (edge, "end"), (-1, "end")):
+        marks.append((round(float(across[at]), 1), HEIGHT - 8.0, number(float(values[at])), anchor))
+    caption = (
+        f"{one.parameter}: extrapolated beyond {number(float(values[edge]))} ({', '.join(one.forms) or 'as there'})"
+    )
+    inside, outside = (_path(across[part], heights[0][part]) for part in (slice(edge + 1), slice(edge, None)))
+    return _Curve(caption, inside, outside, band, round(float(across[edge]), 1), tuple(marks))
+
+
+def _growth(errors: Sequence[ErrorAt]) -> _Curve | None:
+    if len(errors) < 2:
+        return None
+    rows, logs = np.log([one.rows for one in errors]), np.log([one.error for one in errors])
+    across = LEFT + (rows - rows[0]) / (rows[-1] - rows[0]) * (WIDTH - LEFT - RIGHT)
+    heights = TOP + (logs.max() - logs) / max(float(np.ptp(logs)), 1e-9) * (HEIGHT - TOP - BOTTOM)
+    marks = [(LEFT - 4.0, float(heights[at]) + 3.0, percent(errors[at].error), "end") for at in (0, -1)]
+    marks += [(float(across[at]), HEIGHT - 4.0, f"{errors[at].rows}", side) for at, side in ((0, "start"), (-1, "end"))]
+    return _Curve("Error on held-out rows by the number of rows", _path(across, heights), "", "", 0.0, tuple(marks))
+
+
+def _path(across: FloatArray, heights: FloatArray) -> str:
+    return "M" + "L".join(f"{x:.1f},{y:.1f}" for x, y in zip(across, heights, strict=True))
 
 
 def _drawn(effect: Effect) -> _Drawing:

@@ -53,7 +53,9 @@ def test_from_a_table_to_the_best_configuration(quipu_here: Quipu, table: Path, 
     assert quipu_here("tensor", "explain", "m.json", "--plot", "e.png").code == 0
     assert (tmp_path / "e.png").read_bytes().startswith(b"\x89PNG")
     page = (tmp_path / "e.html").read_text(encoding="utf-8")
-    assert page.count("<svg") == 4
+    assert page.count("<svg") == 6
+    assert page.count('class="beyond"') == 2
+    assert "ppn: extrapolated beyond 16 (" in page
     assert "How the model was chosen" in page
     assert 'class="kept"><title>start: ' in page
     assert "<b>lay out</b>" in page
@@ -167,3 +169,25 @@ def test_a_category_has_no_spacing(quipu_here: Quipu, solvers: Path) -> None:
     )
     assert answer.code != 0
     assert "column 'solver' is categorical" in answer.err
+
+
+def test_error_by_rows_and_what_is_beyond(quipu_here: Quipu, table: Path, tmp_path: Path) -> None:
+    fit(quipu_here, table)
+    options = ("explain", "m.json", "--data", table, "-o", "e.html", "--plot", "e.png", "--json")
+    answer = quipu_here("tensor", *options)
+    assert answer.code == 0, answer.err
+    found = json.loads(answer.out)
+    rows = [one["rows"] for one in found["error_by_rows"]]
+    assert rows[0] == 16
+    assert 80 <= rows[-1] < 119
+    assert found["error_by_rows"][-1]["mlogq"] < found["error_by_rows"][0]["mlogq"]
+    beyond = {one["parameter"]: one for one in found["beyond"]}
+    assert beyond.keys() == {"n", "ppn"}
+    assert beyond["ppn"]["values"][0] > 16
+    assert beyond["ppn"]["forms"]
+    widths = np.subtract(beyond["n"]["high"], beyond["n"]["low"])
+    assert (np.diff(widths) > 0).all()
+    assert "Error on held-out rows by the number of rows" in (tmp_path / "e.html").read_text(encoding="utf-8")
+    assert "error (MLogQ)" in quipu_here("tensor", "explain", "m.json", "--data", table).out
+    (tmp_path / "other.csv").write_text("n,ppn,lay out\n1,1,dgz\n", encoding="utf-8")
+    assert "no column 'time_s'" in quipu_here("tensor", "explain", "m.json", "--data", "other.csv").err

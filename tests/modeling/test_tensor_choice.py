@@ -15,7 +15,9 @@ from quipu.modeling.progress import shares, shown_by, steps
 from quipu.modeling.tensor import TensorModel
 from quipu.modeling.tensor.als import Decomposition, Penalty, Rows, averaged, started
 from quipu.modeling.tensor.columns import ColumnModel, fit_columns
+from quipu.modeling.tensor.explain import continuations
 from quipu.modeling.tensor.folds import configurations, held_out_folds
+from quipu.modeling.tensor.growth import error_by_rows
 from quipu.modeling.tensor.modes import Mode, modes_of
 from quipu.modeling.tensor.selection import Budget, Candidate, Search
 from quipu.modeling.tensor.storage import restored, stored
@@ -100,7 +102,7 @@ def test_growth_over_few_values_falls_off_by_other_parameters() -> None:
     growth = slope(x[:, 1]) * np.log1p(np.log(x[:, 0]) / 0.6)
     logs = growth + 0.5 * np.log(x[:, 1]) + 0.02 * random.standard_normal(len(x))
     trend = choose_trend("auto", modes_of(x), x, logs)
-    assert trend.forms[0] == "logarithmic"
+    assert trend.forms(0) == ("logarithmic",)
     inside, far = np.array([[8.0, 2.0**10], [8.0, 2.0**19]]), np.array([[128.0, 2.0**10], [128.0, 2.0**19]])
     steps = slope(inside[:, 1]) * np.log((0.6 + np.log(128.0)) / (0.6 + np.log(8.0)))
     assert trend.step(inside, far) == pytest.approx(steps, abs=0.15)
@@ -115,6 +117,66 @@ def test_a_logarithmic_trend_is_stored() -> None:
     )
     far = np.array([[200.0, 5.0], [0.1, 20.0]])
     assert restored(*stored(model), "m.json").model.predict(far) == pytest.approx(model.model.predict(far), rel=1e-5)
+
+
+@pytest.mark.parametrize("nodes", [4, 6])
+def test_a_steep_logarithm_over_nodes_goes_on(nodes: int) -> None:
+    random = np.random.default_rng(0)
+    x = np.column_stack([2.0 ** random.integers(0, nodes, 900), np.exp2(random.uniform(10, 20, 900))])
+
+    def times(x: Array) -> Array:  # a collective operation within one node, and over a network, by messages
+        return x[:, 1] * 1e-10 + np.log2(x[:, 0]) * (2e-6 + x[:, 1] * 3e-10)
+
+    logs = np.log(times(x)) + 0.03 * random.standard_normal(len(x))
+    trend = choose_trend("powers", modes_of(x), x, logs)
+    far = np.array([[128.0, 2.0**15], [128.0, 2.0**19]])
+    inside = np.minimum(far, x.max(axis=0))
+    assert trend.step(inside, far) == pytest.approx(np.log(times(far) / times(inside)), abs=0.15)
+
+
+def test_growth_over_few_values_does_not_speed_up_beyond() -> None:
+    random = np.random.default_rng(0)
+    x = np.column_stack([2.0 ** random.integers(0, 4, 600), np.exp2(random.uniform(10, 20, 600))])
+    logs = np.log(1.0 + x[:, 0] ** 2 / 16.0) + 0.3 * np.log(x[:, 1]) + 0.02 * random.standard_normal(600)
+    trend = choose_trend("powers", modes_of(x), x, logs)
+    places = np.log(8.0) + np.array([0.0, 0.1, 2.0])
+    rows = np.column_stack([np.exp(places), np.full(3, 5e4)])
+    inside = np.minimum(rows, x.max(axis=0))
+    near, far = trend.step(inside, rows)[1:]
+    assert near > 0.05
+    assert far <= 20.0 * near * 1.01
+
+
+def test_few_values_have_the_mean_of_the_trends_that_inner_parts_name() -> None:
+    random = np.random.default_rng(0)
+    x = np.column_stack([2.0 ** random.integers(0, 4, 800), np.exp2(random.uniform(10, 20, 800))])
+    growth = np.array([0.0, 0.7, 1.9, 2.1])[np.log2(x[:, 0]).astype(int)]  # doubles, then levels off
+    times = np.exp(growth + 0.5 * np.log(x[:, 1]) + 0.02 * random.standard_normal(len(x)))
+    trend = choose_trend("auto", modes_of(x), x, np.log(times))
+    assert len(trend.forms(0)) > 1
+    assert sum(trend.shares) == pytest.approx(1.0)
+    far = np.array([[128.0, 2.0**15]])
+    inside = np.minimum(far, x.max(axis=0))
+    each = [one.step(inside, far)[0] for one in trend.trends]
+    assert max(each) - min(each) > 0.1
+    assert trend.step(inside, far)[0] == pytest.approx(np.dot(trend.shares, each))
+    model, *_ = fit_columns({"n": x[:, 0], "m": x[:, 1], "time": times}, "time", time_budget=0.05)
+    assert len(model.model.trend_.trends) > 1
+    again = restored(*stored(model), "m.json").model
+    assert again.predict(far) == pytest.approx(model.model.predict(far), rel=1e-5)
+    assert np.array_equal(again.extrapolated(far), [[True, False]])
+
+
+@pytest.mark.parametrize("nodes", [4, 8])
+def test_intervals_widen_with_the_distance_and_the_extrapolated_parameter_is_named(nodes: int) -> None:
+    random = np.random.default_rng(0)
+    x = np.column_stack([2.0 ** random.integers(0, nodes, 600), np.exp2(random.uniform(10, 20, 600))])
+    times = x[:, 1] * (1 + np.log2(x[:, 0])) * np.exp(0.05 * random.standard_normal(len(x)))
+    model = TensorModel(time_budget=0.1).fit(x, times)
+    far = np.column_stack([2.0 ** np.arange(nodes - 1, nodes + 5), np.full(6, 2.0**15)])
+    _, low, high = model.predict_interval(far)
+    assert (np.diff(np.log(high / low)) > 0.01).all()
+    assert model.extrapolated(far).tolist() == [[False, False]] + [[True, False]] * 5
 
 
 def test_what_levels_off_is_not_continued_as_a_power_law() -> None:
@@ -227,3 +289,34 @@ def test_a_penalty_must_gain_more_than_as_many_sweeps(monkeypatch: pytest.Monkey
     found = search._tune(first, ("smoothness", "ridge"))
     assert [step.name for step in search.steps if step.kept] == ["more sweeps"]
     assert found.penalty == Penalty()
+
+
+def test_the_error_falls_with_the_rows() -> None:
+    random = np.random.default_rng(0)
+    x = random.integers(1, 40, (400, 2)).astype(float)
+    times = (x[:, 0] + np.sqrt(x[:, 1])) * np.exp(0.05 * random.standard_normal(400))
+    model, rows, used, _ = fit_columns({"n": x[:, 0], "m": x[:, 1], "time": times}, "time", time_budget=0.05)
+    found = error_by_rows(model, rows, used, time_budget=0.05)
+    assert [one.rows for one in found[:3]] == [16, 32, 64]
+    assert 250 < found[-1].rows < 400
+    assert found[-1].error < 0.08
+    assert found[-1].error < 0.7 * found[0].error
+    assert error_by_rows(model, rows[:1], used[:1]) == []
+
+
+def test_continuations_begin_at_the_largest_value() -> None:
+    random = np.random.default_rng(0)
+    x = np.column_stack([2.0 ** random.integers(0, 5, 300), random.uniform(-1, 1, 300), random.integers(0, 3, 300)])
+    times = x[:, 0] * np.exp(x[:, 1] + x[:, 2])
+    columns = {"n": x[:, 0], "angle": x[:, 1], "kind": x[:, 2], "time": times}
+    model, *_ = fit_columns(columns, "time", categorical=["kind"], time_budget=0.05)
+    found = {one.parameter: one for one in continuations(model)}
+    assert found.keys() == {"n", "angle"}
+    for name, one in found.items():
+        inside, beyond = np.array(one.values[: one.inside]), np.array(one.values[one.inside :])
+        assert inside.max() == pytest.approx(columns[name].max())
+        assert (np.diff(beyond) > 0).all()
+        assert beyond[0] > inside.max()
+        assert (np.diff((one.high - one.low)[one.inside - 1 :]) > 0).all()
+        assert one.forms
+    assert np.exp(found["n"].logs[-1] - found["n"].logs[found["n"].inside - 1]) == pytest.approx(8.0, rel=0.1)

@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from ..output import layout, say, show, show_json, write_own
-from .files import read_model
+from .files import read_data, read_model
 
 LEAST_SHARE = 0.001
 """Share of the variance from which a pair is shown."""
@@ -16,6 +16,9 @@ LEAST_SHARE = 0.001
 def command(
     *,
     model: Path = typer.Argument(..., metavar="MODEL", help="A model that quipu tensor fit wrote."),
+    data: Path = typer.Option(
+        None, "--data", metavar="DATA", help="The measurements: shows how the error falls with their number, too."
+    ),
     top: int = typer.Option(8, "--top", min=2, max=50, metavar="N", help="Pairs of the N most important parameters."),
     plot: Path = typer.Option(
         None, "--plot", metavar="FILE", help="Draw the effects to a PNG, SVG or PDF file (needs matplotlib)."
@@ -26,10 +29,13 @@ def command(
 ) -> None:
     """Show the share of the variance of log time that each parameter explains, alone and with others.
 
+    Pages and plots also show how the model goes on beyond the measured values, with its 90 % interval, and its choice.
+
     \b
     Example: quipu tensor explain model.json -o effects.html
     """
-    from quipu.modeling.tensor.explain import main_effects, pair_effects, tried_models
+    from quipu.modeling.tensor.explain import continuations, main_effects, pair_effects, tried_models
+    from quipu.modeling.tensor.growth import error_by_rows
     from quipu.report.json_views import document_json
     from quipu.report.terminal.tables import plain_table
     from quipu.report.text import percent
@@ -37,16 +43,18 @@ def command(
     read = read_model(model)
     effects = main_effects(read)
     pairs = pair_effects(read, [effect.parameter for effect in effects[:top]])[:top]
+    beyond = continuations(read)
+    growth = error_by_rows(read, *read.measured(read_data(data, read.target))) if data is not None else []
     if plot is not None:
         from quipu.report.tensor_plots import draw_effects
 
-        draw_effects(effects, read.target, plot, tried_models(read))
+        draw_effects(effects, read.target, plot, tried_models(read), beyond, growth)
         say(f"wrote {plot}")
     if output is not None:
         from quipu.report.html import html_effects
 
         shown = [one for one in pairs if one.share >= LEAST_SHARE]
-        page = html_effects(model.name, read.target, effects, shown, (), tried_models(read))
+        page = html_effects(model.name, read.target, effects, shown, (), tried_models(read), beyond, growth)
         write_own(output, page, lambda old: "quipu-tensor-effects" in old, "page of effects", force)
         say(f"wrote {output}")
     if as_json:
@@ -60,8 +68,27 @@ def command(
             }
             for one in effects
         ]
-        by_pair = [{"parameters": [one.first, one.second], "share": one.share} for one in pairs]
-        show_json(document_json("tensor-effects", str(model), effects=by_parameter, pairs=by_pair))
+        further = [
+            {
+                "parameter": one.parameter,
+                "forms": list(one.forms),
+                "values": list(one.values[one.inside :]),
+                "log_time": one.logs[one.inside :].tolist(),
+                "low": one.low[one.inside :].tolist(),
+                "high": one.high[one.inside :].tolist(),
+            }
+            for one in beyond
+        ]
+        show_json(
+            document_json(
+                "tensor-effects",
+                str(model),
+                effects=by_parameter,
+                pairs=[{"parameters": [one.first, one.second], "share": one.share} for one in pairs],
+                beyond=further,
+                error_by_rows=[{"rows": one.rows, "mlogq": one.error} for one in growth],
+            )
+        )
         return
     room = layout()
     lines = []
@@ -80,6 +107,10 @@ def command(
     columns = ["parameter", "alone", "with others", "fastest at", "slowest at", "log ratio"]
     together = [[f"{one.first}, {one.second}", percent(one.share)] for one in pairs if one.share >= LEAST_SHARE]
     tables = [plain_table(columns, lines, room)]
+    if growth:
+        tables.append(
+            plain_table(["rows", "error (MLogQ)"], [[f"{one.rows}", percent(one.error)] for one in growth], room)
+        )
     show(tables + ([plain_table(["together", "share"], together, room)] if together else []))
 
 

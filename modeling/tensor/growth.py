@@ -1,0 +1,54 @@
+"""How the error of a tensor model falls with the number of rows: models of parts of them, on rows held out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..experiment import FloatArray
+from ..progress import steps
+from .columns import ColumnModel
+from .folds import held_out_folds
+from .model import TensorModel
+
+FIRST_ROWS, MOST_ROWS = 16, 32_768
+"""Rows of the first model, doubled until there are no more, and rows that are looked at."""
+
+
+@dataclass(frozen=True)
+class ErrorAt:
+    """The error (MLogQ) on held-out rows of models of so many rows, the mean over the parts that were held out."""
+
+    rows: int
+    error: float
+
+
+def error_by_rows(
+    model: ColumnModel, x: FloatArray, times: FloatArray, time_budget: float = 0.3, seed: int = 0
+) -> list[ErrorAt]:
+    """Return the error of models like `model` by the number of rows, at most those of the parts that train.
+
+    x (N, d), times (N,): as `ColumnModel.measured` has them. Every model is chosen anew, with time_budget seconds, on
+    rows that the held-out ones are not among: repetitions of a configuration are held out together.
+    """
+    order = np.random.default_rng(seed).permutation(len(x))[:MOST_ROWS]
+    x, logs = x[order], np.log(times[order])
+    loss = "log" if model.model.positive_ is None else "mlogq2"
+    categorical = [model.parameters.index(name) for name in model.categorical]
+    parts = [(train, test) for train, test in held_out_folds(x, categorical) if len(train) and len(test)]
+    if not parts:
+        return []
+    least = min(len(train) for train, _ in parts)
+    sizes = [*(FIRST_ROWS << at for at in range(20) if FIRST_ROWS << at < least / 1.4), least]
+    result = []
+    for size in steps("models by number of rows", sizes):
+        residuals = []
+        for train, test in parts:
+            rows = train[:size]
+            fitted = TensorModel(categorical=categorical, loss=loss, time_budget=time_budget, random_state=seed).fit(
+                x[rows], np.exp(logs[rows])
+            )
+            residuals.append(np.abs(np.log(fitted.predict(x[test])) - logs[test]))
+        result.append(ErrorAt(size, float(np.concatenate(residuals).mean())))
+    return result
