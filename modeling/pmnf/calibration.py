@@ -102,6 +102,9 @@ GRID_GHOSTS, GRID_UNSEEN = 2.0, 1.0
 GRID_FEW_PROCESSES = 3
 # Functions of a grid in one coefficient; so many sets of functions of each size are tried, the shortest first.
 GRID_MOST_FUNCTIONS, GRID_MOST_SETS = 4, 8000
+# Polynomials over all points: terms beside a product of linear functions, powers of the other parameter, and points
+# beyond the coefficients.
+GRID_MOST_OTHERS, GRID_MOST_POWER, GRID_FREE_POINTS = 2, 3, 2
 # Alternatives of a model that are kept, and their weight together at most, so that the median is the shortest.
 GRID_ALTERNATIVES, GRID_MOST_DOUBT = 6, 0.45
 

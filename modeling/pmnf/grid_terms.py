@@ -1,0 +1,196 @@
+"""Exact models of counts by process grids as terms: from functions of the other parameters, and forms of the grid."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+
+from ..experiment import FloatArray
+from ..process_grid import ProcessGrid, telling
+from .calibration import GRID_ALTERNATIVES, GRID_GHOSTS, GRID_MOST_DOUBT, GRID_UNSEEN, LEAST_WEIGHT
+from .hypotheses.library import SimpleTerm
+from .model import Alternative, Factor, Model, Term, collect
+from .model.term import SortKey, sort_key
+from .proposers.grid_coefficients import Coefficients, Functions
+from .proposers.grid_forms import EVERY, SHARE, Domain, Form, Forms, GridForms
+from .proposers.grid_polynomials import Polynomial
+
+
+def limited(alternatives: Sequence[Alternative], best: float) -> tuple[Alternative, ...]:
+    """Return alternatives with weights in proportion to theirs and to that of the best, which is the median."""
+    total = sum(other.weight for other in alternatives)
+    if not total:
+        return ()
+    scale = min(1.0 / (best + total), GRID_MOST_DOUBT / total)
+    return tuple(replace(own, weight=own.weight * scale) for own in alternatives if own.weight * scale >= LEAST_WEIGHT)
+
+
+def has_extents(terms: Sequence[Term]) -> bool:
+    """Whether terms are functions of extents of a process grid."""
+    return any(factor.axis is not None for term in terms for factor in term.factors)
+
+
+@lru_cache(maxsize=64)
+def _telling(grid: ProcessGrid, processes: tuple[float, ...]) -> tuple[int, ...]:
+    """Return the numbers of processes that tell functions of a grid apart."""
+    return tuple(telling(grid, list(processes))) or (2 * int(max(processes)),)
+
+
+def _likeliest(choices: Sequence[Forms], peak: FloatArray, most: int) -> list[tuple[float, list[Form]]]:
+    """Return weight and forms of sums in which one coefficient has another form than the shortest one.
+
+    Those that change most at larger grids, weighted; peak: (K,), the largest values of what has the coefficients.
+    """
+    best = [found.form(0) for found in choices]
+    weights = [np.exp(0.5 * (found.lengths[0] - found.lengths)) for found in choices]
+    effects = [
+        weight * height * np.abs(found.beyond - found.beyond[0]).max(axis=1)
+        for weight, height, found in zip(weights, peak, choices, strict=True)
+    ]
+    owners = [(place, number) for place, found in enumerate(choices) for number in range(1, len(found.rows))]
+    order = np.argsort(-np.concatenate([own[1:] for own in effects]), kind="stable")[:most]
+    return [
+        (float(weights[place][number]), [*best[:place], choices[place].form(number), *best[place + 1 :]])
+        for place, number in (owners[i] for i in order.tolist())
+    ]
+
+
+@dataclass(frozen=True, eq=False)
+class Writer:
+    """Models as terms, from functions of the other parameters (`names`) and forms of the grid."""
+
+    grid: ProcessGrid
+    names: Sequence[str]
+    forms: GridForms
+    processes: FloatArray
+    # terms with the coefficient 1, by which they are sorted, their numbers, and those of what was made before
+    _shapes: list[tuple[Term, SortKey]] = field(default_factory=list)
+    _numbers: dict[tuple[Factor, ...], int] = field(default_factory=dict)
+    _made: dict[tuple[tuple[SimpleTerm | None, ...], int], list[int]] = field(default_factory=dict)
+
+    def sums(self, known: Coefficients, domain: Domain | None) -> tuple[Model, float] | None:
+        """Return the shortest sum, others that are nearly as short as its alternatives, and its length."""
+        choices: list[Forms] = []
+        highest = max((order for order in known.orders if order is not None), default=0)
+        for values, tolerance, order in zip(known.values, known.tolerance, known.orders, strict=True):
+            found = self.forms.propose(values, float(tolerance), order, order == highest, domain)
+            if found is None:
+                return None
+            choices.append(found)
+        best = [found.form(0) for found in choices]
+        length = sum(float(found.lengths[0]) for found in choices)
+        constant, terms = self._written(known.functions, best)
+        unseen = self._unseen(terms, highest, domain)
+        # few enough that each end of the interval has its weight
+        others = _likeliest(choices, known.peak, GRID_ALTERNATIVES // 3 if unseen else GRID_ALTERNATIVES)
+        if len(others) > 1:
+            # all coefficients may be another function at once
+            means = [found.beyond.mean(axis=1) for found in choices]
+            ends = [
+                [found.form(int(pick(mean))) for found, mean in zip(choices, means, strict=True)]
+                for pick in (np.argmin, np.argmax)
+            ]
+            most = max(weight for weight, _ in others)
+            others += [(most, forms) for forms in ends if forms != best]
+        written = [Alternative(weight, *self._written(known.functions, forms)) for weight, forms in others]
+        for factor in (GRID_GHOSTS, -GRID_GHOSTS) if unseen else ():
+            more = [*terms, *(term.scaled(factor) for term in unseen)]
+            written.append(Alternative(GRID_UNSEEN, *collect(constant, more)))
+        return self._model(constant, terms, written), length
+
+    def polynomials(self, found: Sequence[Polynomial]) -> tuple[Model, float]:
+        """Return the shortest of polynomials, the others as its alternatives, and its length."""
+        best = found[0]
+        written = [
+            Alternative(float(np.exp(0.5 * (best.length - own.length))), *self._written(own.functions, own.forms))
+            for own in found[1 : 1 + GRID_ALTERNATIVES]
+        ]
+        return self._model(*self._written(best.functions, best.forms), written), best.length
+
+    def _model(self, constant: float, terms: tuple[Term, ...], others: Sequence[Alternative]) -> Model:
+        """Return a model with its notes; others: with their weights, where that of the model is 1."""
+        alternatives = limited(others, 1.0)
+        parameters = (self.grid.parameter, *self.names)
+        notes = []
+        if any(has_extents(own) for own in (terms, *(other.terms for other in alternatives))):
+            notes.append(f"{'grid' if self.grid.source else 'assumed grid'} {self.grid}")
+        if alternatives:
+            notes.append(f"other functions of the grid have the same values: measure {self._advice}")
+        return Model(parameters, constant, terms, alternatives=alternatives, notes=tuple(notes))
+
+    def _unseen(self, terms: Sequence[Term], order: int, domain: Domain | None) -> list[Term]:
+        """Return what layers of one cell add to the terms of the whole domain where an extent was always 1.
+
+        There n/pz + a + b/pz has the value n + a + b, so that b may be anything that layers of cells make it: the terms
+        are those of the highest order with 1 - 1/pz in place of n/pz, or of n if n is the size of a rank.
+        """
+        if domain is None or order != domain.dimensions or len(self.names) != 1:
+            return []
+        (name,), found = self.names, []
+        for axis, seen in zip(self.grid.axes, self.forms.grids.T, strict=True):
+            if np.ptp(seen) > 0:
+                continue
+            rest = Factor(self.grid.parameter, Fraction(int(domain.strong)), shares=1, axis=axis)
+            fewer = Term(1.0, (rest, Factor(name, Fraction(-1))))
+            found += [
+                term.times(fewer)
+                for term in terms
+                if sum(f.exponent for f in term.factors if f.parameter == name) == order
+            ]
+        return found
+
+    @property
+    def _advice(self) -> str:
+        wanted = _telling(self.grid, tuple(self.processes.tolist()))
+        return f"{self.grid.parameter} = {', '.join(map(str, wanted))}"
+
+    def _written(self, functions: Functions, forms: Sequence[Form]) -> tuple[float, tuple[Term, ...]]:
+        sums: dict[int, float] = {}
+        for function, form in zip(functions, forms, strict=True):
+            for number, coefficient in zip(form.atoms, form.coefficients, strict=True):
+                for shape in self._shapes_of(function, number):
+                    sums[shape] = sums.get(shape, 0.0) + coefficient
+        constant = sums.pop(self._numbers.get((), -1), 0.0)
+        kept = [(self._shapes[shape], coefficient) for shape, coefficient in sums.items() if coefficient]
+        kept.sort(key=lambda own: own[0][1])
+        return constant, tuple(Term(coefficient, term.factors) for (term, _), coefficient in kept)
+
+    def _shapes_of(self, function: tuple[SimpleTerm | None, ...], atom: int) -> list[int]:
+        """Return the numbers of the shapes of the terms that an atom makes of a function."""
+        if (function, atom) not in self._made:
+            own = tuple(term.factor(name) for name, term in zip(self.names, function, strict=True) if term is not None)
+            found = [Term(1.0, Term(1.0, (*self._factors(factors), *own)).shape) for factors in self._products(atom)]
+            numbers = [self._numbers.setdefault(term.factors, len(self._numbers)) for term in found]
+            for number, term in zip(numbers, found, strict=True):
+                if number == len(self._shapes):
+                    self._shapes.append((term, sort_key(term)))
+            self._made[function, atom] = numbers
+        return self._made[function, atom]
+
+    def _products(self, number: int) -> list[tuple[Factor, ...]]:
+        """Return the products of an atom as factors."""
+        atom = self.forms.atoms[number]
+        if atom.processes is not None:
+            exponent, log = atom.processes
+            return [(Factor(self.grid.parameter, Fraction(exponent), log),)]
+        axes = self.grid.axes
+        return [
+            tuple(
+                Factor(self.grid.parameter, Fraction(-1), axis=axis)
+                if kind == SHARE
+                else Factor(self.grid.parameter, shares=1, axis=axis)
+                for kind, axis in zip(own, axes, strict=True)
+                if kind != EVERY
+            )
+            for own in atom.products
+        ]
+
+    def _factors(self, factors: tuple[Factor, ...]) -> tuple[Factor, ...]:
+        """Return factors of all extents alike as one of the number of processes: 1/p instead of 1/(px·py)."""
+        if len(factors) == self.grid.dimensions and all(f.axis is not None and f.exponent == -1 for f in factors):
+            return (Factor(self.grid.parameter, Fraction(-1)),)
+        return factors
