@@ -42,7 +42,9 @@ struct arrivals {
     uint64_t cost; /* ticks of a barrier for which all are there */
     bool probed;   /* whether its processes are measured like this one */
     bool met;      /* a call was refused after its probe, which stands for the next one */
+    bool inside;   /* of a call that was probed; still at the next one if an error handler left it by longjmp */
 };
+static _Thread_local struct arrivals *entered; /* whose `inside` is true */
 
 /* No message moves faster than memory is copied: the rate until a receive has taught a better one. */
 static void calibrate(void) {
@@ -69,6 +71,8 @@ static void calibrate(void) {
 
 static int delete_arrivals(MPI_Comm comm, int key, void *value, void *state) {
     (void)comm, (void)key, (void)state;
+    if (entered == value)
+        entered = NULL;
     free(value);
     return MPI_SUCCESS;
 }
@@ -199,10 +203,13 @@ void quipu_mpi_await_all(struct quipu_node *node, MPI_Comm comm) {
     struct arrivals *arrivals = arrivals_of(comm);
     if (arrivals == NULL || !arrivals->probed)
         return;
-    if (arrivals->met) {
+    entered = arrivals;
+    if (arrivals->met || arrivals->inside) {
+        arrivals->inside = true;
         arrivals->met = false;
         return;
     }
+    arrivals->inside = true;
     const uint64_t call = arrivals->calls++, weight = weight_of(call);
     if (weight == 0)
         return;
@@ -231,8 +238,11 @@ static bool is_refused(int error) {
            class == MPI_ERR_OP || class == MPI_ERR_ARG;
 }
 
-void quipu_mpi_collective_failed(MPI_Comm comm, int error) {
-    if (comm == MPI_COMM_NULL || comm == MPI_COMM_SELF || !is_refused(error))
+void quipu_mpi_collective_over(MPI_Comm comm, int error) {
+    if (entered != NULL)
+        entered->inside = false;
+    entered = NULL;
+    if (error == MPI_SUCCESS || comm == MPI_COMM_NULL || comm == MPI_COMM_SELF || !is_refused(error))
         return;
     struct arrivals *arrivals = arrivals_of(comm);
     if (arrivals != NULL && arrivals->probed)
