@@ -82,7 +82,7 @@ def test_an_unknown_mode_is_an_error(program: Callable[[str], Path], library: Pa
 def test_a_transfer_that_was_interrupted_teaches_nothing(tmp_path: Path) -> None:
     program, native = tmp_path / "rates", Path(quipu.mpi_wrap.__file__).with_name("native")
     source = Path(__file__).parent / "programs" / "transfer_rates.c"
-    compiler = ["clang-19", f"-I{native}", source, native / "transfer_rate.c", "-o", program]
+    compiler: list[str | Path] = ["clang-19", f"-I{native}", source, native / "transfer_rate.c", "-o", program]
     subprocess.run(compiler, check=True)
     assert subprocess.run([program], check=False).returncode == 0
 
