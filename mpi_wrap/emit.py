@@ -32,6 +32,8 @@ WORLD_RANK_IN = {"comm": "quipu_mpi_world_rank_in_comm", "win": "quipu_mpi_world
 ENDS_OF_HANDLES = ("MPI_Comm_free", "MPI_Comm_disconnect", "MPI_Win_free")
 # Functions whose second and third argument say how the program arranges its ranks.
 GRIDS = ("MPI_Cart_create", "MPI_Dims_create")
+# The bytes of an argument `count` of elements of an argument `datatype`.
+ELEMENTS = "quipu_mpi_bytes(count, datatype)"
 
 # Functions during which SMPI simulates nothing: what they take counts as computation.
 _LOCAL = re.compile(
@@ -92,10 +94,51 @@ def wrapper(function: Function, operation: Operation | None, *, simulated: bool 
         *around.after,
         "return result;",
     ]
-    body = "\n".join(f"    {line}" for line in lines)
-    define = f'struct quipu_region {region(function.name)} = {{.name = "{function.name}", .kind = QUIPU_MPI}};'
+    define = f'struct quipu_region {region(function.name)} = {{.name = "{function.name}", .kind = QUIPU_MPI}};\n'
+    parameters = parameters or "void"
     name = f"static int {replacement(function.name)}" if simulated else f"QUIPU_EXPORT int {function.name}"
-    return f"{define}\n{name}({parameters or 'void'}) {{\n{body}\n}}\n"
+    if operation is None or simulated or not is_exchange_of_equals(operation):
+        return define + c_function(f"{name}({parameters})", lines)
+    other = f"any_{function.name}"
+    usual = usual_call(call, f"{other}({', '.join(names)})", region(function.name))
+    signature = f"QUIPU_RARELY static int {other}({parameters})"
+    return define + c_function(signature, lines) + c_function(f"{name}({parameters})", usual)
+
+
+def c_function(signature: str, lines: Sequence[str]) -> str:
+    """The text of a function."""
+    body = "\n".join(f"    {line}" for line in lines)
+    return f"{signature} {{\n{body}\n}}\n"
+
+
+def is_exchange_of_equals(operation: Operation) -> bool:
+    """Whether all wait for all in a call that sends and receives as many elements of a datatype: MPI_Allreduce."""
+    if operation.sent is None or operation.received is None or operation.waits_for != "all":
+        return False
+    return {operation.sent.c(types_in_c), operation.received.c(types_in_c)} == {ELEMENTS}
+
+
+def usual_call(call: str, other: str, region_name: str) -> list[str]:
+    """Statements of a wrapper in which the most frequent case comes first, and is short (call.h).
+
+    `other` is the call of the wrapper for all cases. It takes the place of this one on the stack, so that both have
+    the same address (quipu_mpi_outermost).
+    """
+    return [
+        f"const struct quipu_link *link = quipu_mpi_usual_link(&{region_name}, comm, datatype);",
+        "if (__builtin_expect(link == NULL, 0))",
+        f"    __attribute__((musttail)) return {other};",
+        "const uint64_t size = quipu_mpi_thread.size;",
+        "int result;",
+        "{",
+        "    QUIPU_MPI_USUAL_CALL(link);",
+        f"    result = {call};",
+        "    call.end = quipu_cycles();",
+        "    if (__builtin_expect(result == MPI_SUCCESS, 1))",
+        "        quipu_mpi_count_usual(call.node, count, size);",
+        "}",
+        "return result;",
+    ]
 
 
 def begin_and_end(function: str, arguments: Sequence[str]) -> Statements:

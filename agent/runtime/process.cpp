@@ -2,6 +2,8 @@
 #include "clock.h"
 #include "tree.h"
 
+#include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -146,6 +148,16 @@ QUIPU_BARE void child_after_fork() {
     unlock();
 }
 
+#ifndef QUIPU_STATIC
+using Fork = pid_t (*)();
+Fork real_fork; /* _Fork of the C library, which calls no handlers; NULL before glibc 2.34 */
+#endif
+
+/* Whether this is a child that a call of the system made, past the C library: it shares the profile of its parent. */
+bool is_unknown_child() {
+    return opened > 0 && may_call_system() && profile.header->pid != static_cast<uint32_t>(getpid());
+}
+
 void identify() {
     char text[512];
     const char *rank = ranks ? nullptr : getenv("QUIPU_RANK");
@@ -232,13 +244,16 @@ __attribute__((constructor(200))) void start() {
     if (!folder || !*folder)
         return;
     active = true; /* the file is made at first use: shells and wrappers in between leave none */
+#ifndef QUIPU_STATIC
+    real_fork = reinterpret_cast<Fork>(dlsym(RTLD_NEXT, "_Fork"));
+#endif
     may_fork = pthread_atfork(before_fork, parent_after_fork, child_after_fork) == 0;
     if (samples_functions())
         begin_thread(); /* which may never enter a region */
 }
 
 __attribute__((destructor(200))) void end() {
-    if (!active || !profile.header)
+    if (!active || !profile.header || is_unknown_child())
         return;
     for_each_thread(settle);
     sample_now();
@@ -265,6 +280,25 @@ bool open_profile() {
 } // namespace quipu
 
 extern "C" {
+
+#ifndef QUIPU_STATIC
+/* On the way to the C library, whose own fork() does not come here. */
+QUIPU_BARE __attribute__((visibility("default"))) pid_t _Fork() noexcept {
+    using namespace quipu;
+    const Fork real = real_fork ? real_fork : reinterpret_cast<Fork>(dlsym(RTLD_NEXT, "_Fork"));
+    if (!active || !may_fork)
+        return real();
+    before_fork();
+    const pid_t child = real();
+    const int failure = errno;
+    if (child == 0)
+        child_after_fork();
+    else
+        parent_after_fork();
+    errno = failure;
+    return child;
+}
+#endif
 
 void quipu_attribute(const char *key, const char *value) {
     using namespace quipu;

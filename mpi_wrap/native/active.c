@@ -79,6 +79,9 @@ void quipu_mpi_initialized(void) {
     int level = MPI_THREAD_MULTIPLE;
     quipu_mpi_concurrent = PMPI_Query_thread(&level) != MPI_SUCCESS || level == MPI_THREAD_MULTIPLE;
     quipu_mpi_choose_waits(true);
+    quipu_mpi_usual.world = MPI_COMM_WORLD;
+    quipu_mpi_usual.processes = (uint64_t)world.all;
+    quipu_mpi_usual.on = !quipu_mpi_concurrent && quipu_mpi_probe_one_of == 0;
     tell_place(world.rank, world.all);
     MPI_Comm parent = MPI_COMM_NULL;
     if (PMPI_Comm_get_parent(&parent) == MPI_SUCCESS && parent != MPI_COMM_NULL)

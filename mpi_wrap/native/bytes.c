@@ -7,8 +7,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-_Thread_local struct quipu_mpi_known_type quipu_mpi_known_type __attribute__((tls_model("initial-exec")));
-
 /* What MPI does not say is not counted. */
 static uint64_t known_size(int result, int64_t size) {
     static atomic_flag said = ATOMIC_FLAG_INIT;
@@ -37,8 +35,13 @@ uint64_t quipu_mpi_ask_type_size(MPI_Datatype datatype) {
 #ifndef SMPI_H /* it has no MPI_Type_get_envelope */
     int integers, addresses, types, combiner = MPI_UNDEFINED;
     if (size > 0 && PMPI_Type_get_envelope(datatype, &integers, &addresses, &types, &combiner) == MPI_SUCCESS &&
-        combiner == MPI_COMBINER_NAMED)
-        quipu_mpi_known_type = (struct quipu_mpi_known_type){datatype, size};
+        combiner == MPI_COMBINER_NAMED) {
+        quipu_mpi_thread.type = (MPI_Datatype)0; /* a signal handler may leave from here */
+        atomic_signal_fence(memory_order_seq_cst);
+        quipu_mpi_thread.size = size;
+        atomic_signal_fence(memory_order_seq_cst);
+        quipu_mpi_thread.type = datatype;
+    }
 #endif
     return size;
 }

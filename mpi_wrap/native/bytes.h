@@ -2,6 +2,8 @@
 #ifndef QUIPU_MPI_BYTES_H
 #define QUIPU_MPI_BYTES_H
 
+#include "call.h"
+
 #include <mpi.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -13,20 +15,17 @@ struct quipu_mpi_types {
     const MPI_Fint *fortran;
 };
 
-/* The predefined datatype whose size this thread asked for last. It cannot be freed, so it keeps its size. */
-struct quipu_mpi_known_type {
-    MPI_Datatype type; /* no handle at first; its size is 0, as that of a null handle */
-    uint64_t size;
-};
-extern _Thread_local struct quipu_mpi_known_type quipu_mpi_known_type __attribute__((tls_model("initial-exec")));
 uint64_t quipu_mpi_ask_type_size(MPI_Datatype datatype);
 
 /* The datatype of an empty part may be MPI_DATATYPE_NULL or garbage: it is not looked at. */
 static inline uint64_t quipu_mpi_bytes(int64_t count, MPI_Datatype datatype) {
     if (count <= 0)
         return 0;
-    const struct quipu_mpi_known_type *known = &quipu_mpi_known_type;
-    return (uint64_t)count * (known->type == datatype ? known->size : quipu_mpi_ask_type_size(datatype));
+#ifndef SMPI_H
+    if (__builtin_expect(quipu_mpi_thread.type == datatype, 1))
+        return (uint64_t)count * quipu_mpi_thread.size;
+#endif
+    return (uint64_t)count * quipu_mpi_ask_type_size(datatype);
 }
 /* Bytes of `length` counts, each of `width` bytes (int or MPI_Count). */
 uint64_t quipu_mpi_sum(const void *counts, size_t width, int length, struct quipu_mpi_types types);

@@ -6,7 +6,32 @@ int quipu_mpi_on = 0;
 bool quipu_mpi_concurrent = false; /* one rank runs at a time */
 #else
 bool quipu_mpi_concurrent = true;
-_Thread_local void *quipu_mpi_active_wrapper __attribute__((tls_model("initial-exec"))) = NULL;
+_Thread_local struct quipu_mpi_thread quipu_mpi_thread __attribute__((tls_model("initial-exec")));
+struct quipu_mpi_usual quipu_mpi_usual;
+
+struct quipu_link *quipu_mpi_find_usual(const struct quipu_region *region) {
+    struct quipu_mpi_thread *own = &quipu_mpi_thread;
+    const struct quipu_thread *thread = quipu_current;
+    struct quipu_link *link = quipu_known_link(thread, region);
+    if (link == NULL || link->to == thread->here)
+        return NULL;
+    own->region = NULL; /* a signal handler may leave from here */
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    own->from = thread->here;
+    own->link = link;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    own->region = region;
+    return link;
+}
+
+void quipu_mpi_end_region_left(void) {
+    struct quipu_mpi_thread *own = &quipu_mpi_thread;
+    const struct quipu_thread *thread = quipu_current;
+    own->active_wrapper = NULL;
+    /* An instrumented program has ended it already (quipu_unwind): then something else may be in its place. */
+    if (thread != NULL && own->frame != NULL && own->frame <= thread->top && own->frame->node == own->node)
+        quipu_exit(own->frame);
+}
 #endif
 
 void quipu_mpi_count_locked(struct quipu_node *node, int processes, uint64_t sent, uint64_t received, bool message_sent,

@@ -10,6 +10,7 @@
 #ifndef SMPI_H
 
 #include "group.h"
+#include "transfer_rate.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -30,7 +31,7 @@ uint32_t quipu_mpi_probe_one_of = 0;
 uint64_t quipu_mpi_wait_floor = 0;
 
 static double ticks_per_ns = 0;
-static _Atomic double ticks_per_byte = 0;
+static struct quipu_mpi_rates rates; /* ticks per byte */
 static int arrivals_key = MPI_KEYVAL_INVALID;
 static int largest_tag = 32767; /* the least that the standard allows */
 static _Atomic uint64_t probes, probe_cost;
@@ -41,7 +42,9 @@ struct arrivals {
     uint64_t cost; /* ticks of a barrier for which all are there */
     bool probed;   /* whether its processes are measured like this one */
     bool met;      /* a call was refused after its probe, which stands for the next one */
+    bool inside;   /* of a call that was probed; still at the next one if an error handler left it by longjmp */
 };
+static _Thread_local struct arrivals *entered; /* whose `inside` is true */
 
 /* No message moves faster than memory is copied: the rate until a receive has taught a better one. */
 static void calibrate(void) {
@@ -62,12 +65,14 @@ static void calibrate(void) {
         now_ns = quipu_mpi_nanoseconds();
     while (now_ns - start_ns < CLOCK_SPAN_NS);
     ticks_per_ns = (double)(quipu_ticks() - start) / (double)(now_ns - start_ns);
-    atomic_store(&ticks_per_byte, best);
+    quipu_mpi_take_rate(&rates, best);
     quipu_mpi_wait_floor = (uint64_t)(ticks_per_ns * QUIPU_MPI_WAIT_FLOOR_NS);
 }
 
 static int delete_arrivals(MPI_Comm comm, int key, void *value, void *state) {
     (void)comm, (void)key, (void)state;
+    if (entered == value)
+        entered = NULL;
     free(value);
     return MPI_SUCCESS;
 }
@@ -115,7 +120,7 @@ static void add_wait(struct quipu_node *node, uint64_t ticks) {
 }
 
 void quipu_mpi_waited(struct quipu_node *node, uint64_t ticks, uint64_t bytes) {
-    const double transfer = (double)bytes * atomic_load_explicit(&ticks_per_byte, memory_order_relaxed);
+    const double transfer = (double)bytes * quipu_mpi_usual_rate(&rates);
     if ((double)ticks > transfer)
         add_wait(node, ticks - (uint64_t)transfer);
 }
@@ -140,10 +145,7 @@ bool quipu_mpi_await_message(struct quipu_node *node, int source, int tag, MPI_C
 }
 
 void quipu_mpi_learn_rate(uint64_t ticks, uint64_t bytes) {
-    const double seen = (double)ticks / (double)bytes;
-    const double known = atomic_load_explicit(&ticks_per_byte, memory_order_relaxed);
-    /* A running mean over some ten transfers. */
-    atomic_store_explicit(&ticks_per_byte, known + (seen - known) / 8, memory_order_relaxed);
+    quipu_mpi_take_rate(&rates, (double)ticks / (double)bytes);
 }
 
 /* Processes that were spawned or have connected may be measured in another way, or not at all. */
@@ -201,10 +203,13 @@ void quipu_mpi_await_all(struct quipu_node *node, MPI_Comm comm) {
     struct arrivals *arrivals = arrivals_of(comm);
     if (arrivals == NULL || !arrivals->probed)
         return;
-    if (arrivals->met) {
+    entered = arrivals;
+    if (arrivals->met || arrivals->inside) {
+        arrivals->inside = true;
         arrivals->met = false;
         return;
     }
+    arrivals->inside = true;
     const uint64_t call = arrivals->calls++, weight = weight_of(call);
     if (weight == 0)
         return;
@@ -233,8 +238,11 @@ static bool is_refused(int error) {
            class == MPI_ERR_OP || class == MPI_ERR_ARG;
 }
 
-void quipu_mpi_collective_failed(MPI_Comm comm, int error) {
-    if (comm == MPI_COMM_NULL || comm == MPI_COMM_SELF || !is_refused(error))
+void quipu_mpi_collective_over(MPI_Comm comm, int error) {
+    if (entered != NULL)
+        entered->inside = false;
+    entered = NULL;
+    if (error == MPI_SUCCESS || comm == MPI_COMM_NULL || comm == MPI_COMM_SELF || !is_refused(error))
         return;
     struct arrivals *arrivals = arrivals_of(comm);
     if (arrivals != NULL && arrivals->probed)

@@ -32,8 +32,8 @@ bool quipu_mpi_await_message(struct quipu_node *node, int source, int tag, MPI_C
 void quipu_mpi_learn_rate(uint64_t ticks, uint64_t bytes);
 /* Wait until all processes have come to a collective operation, if this call is one of those that are probed. */
 void quipu_mpi_await_all(struct quipu_node *node, MPI_Comm comm);
-/* A collective operation failed, perhaps before it began. */
-void quipu_mpi_collective_failed(MPI_Comm comm, int error);
+/* A collective operation has returned; if it failed, perhaps before it began. */
+void quipu_mpi_collective_over(MPI_Comm comm, int error);
 
 /* When the call began and when it ended; 0: waits are not told. */
 static inline uint64_t quipu_mpi_wait_begin(const struct quipu_mpi_call *call, bool awaited) {
@@ -71,8 +71,8 @@ static inline void quipu_mpi_before_collective(struct quipu_node *node, MPI_Comm
 }
 
 static inline void quipu_mpi_after_collective(MPI_Comm comm, int result) {
-    if (__builtin_expect(result != MPI_SUCCESS && quipu_mpi_probe_one_of != 0, 0))
-        quipu_mpi_collective_failed(comm, result);
+    if (__builtin_expect(quipu_mpi_probe_one_of != 0, 0))
+        quipu_mpi_collective_over(comm, result);
 }
 #else /* Waiting in simulated time: nothing is probed. Moments are readings of quipu_ticks. */
 struct quipu_mpi_message;

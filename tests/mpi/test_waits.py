@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import quipu.mpi_wrap
 from measured import Run, launch
 
 LATE = 0.25  # as in waits.c
@@ -76,6 +77,30 @@ def test_waits_can_be_left_out(program: Callable[[str], Path], library: Path, tm
 def test_an_unknown_mode_is_an_error(program: Callable[[str], Path], library: Path, tmp_path: Path) -> None:
     with pytest.raises((AssertionError, subprocess.SubprocessError), match="QUIPU_MPI_WAIT=often: it must be off"):
         waits(program("waits"), tmp_path, library, "often")
+
+
+def test_a_transfer_that_was_interrupted_teaches_nothing(tmp_path: Path) -> None:
+    program, native = tmp_path / "rates", Path(quipu.mpi_wrap.__file__).with_name("native")
+    source = Path(__file__).parent / "programs" / "transfer_rates.c"
+    compiler: list[str | Path] = ["clang-19", f"-I{native}", source, native / "transfer_rate.c", "-o", program]
+    subprocess.run(compiler, check=True)
+    assert subprocess.run([program], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("mode", ["all", "sample", "local"])
+def test_operations_that_are_left_by_longjmp(
+    program: Callable[[str], Path], library: Path, tmp_path: Path, mode: str
+) -> None:
+    """The probe of a call that an error handler left stands for the next one, and so do the call paths."""
+    run = waits(program("left_by_longjmp"), tmp_path, library, mode)
+    for profile in run.profiles.values():
+        names = {
+            profile.regions[int(region)].name: profile.regions.get(int(profile.region[int(parent)]))
+            for region, parent in zip(profile.region, profile.parent, strict=True)
+            if int(region) in profile.regions
+        }
+        assert {"MPI_Allreduce", "MPI_Bcast", "MPI_Barrier", "MPI_Finalize"} <= set(names)
+        assert not any(names.values()), names
 
 
 @pytest.mark.parametrize("mode", ["all", "sample"])

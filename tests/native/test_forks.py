@@ -54,3 +54,21 @@ def test_a_thread_that_a_child_starts_before_all_else(workshop, options: tuple[s
     visits = {path: values["visits"] for path, values in tree_of(child).items() if values["visits"]}
     assert visits == {("main", "run"): 1, ("main", "run", "in_thread"): 1, ("main", "after_thread"): 1}
     assert child.problems == ()
+
+
+def test_a_child_that_no_handler_hears_of(workshop) -> None:
+    """What it counts is not in the profile of its parent."""
+    program = workshop.build("fork_without_handlers.c", "-O1", "--quipu-all")
+    done, profiles = profiles_of(raw_folder(workshop), program, "_Fork")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [(profile.state, profile.problems) for profile in profiles] == [(ProfileState.ENDED, ())] * 2
+    child, parent = sorted(profiles, key=lambda profile: "forked_from" not in profile.attributes)
+    assert (visits_of(child, "of_child"), visits_of(child, "of_both")) == (1, 1)
+    assert (visits_of(parent, "of_child"), visits_of(parent, "of_both")) == (0, 2)
+
+
+def test_a_child_of_a_call_of_the_system_does_not_end_the_profile(workshop) -> None:
+    program = workshop.build("fork_without_handlers.c", "-O1", "--quipu-all")
+    done, (profile,) = profiles_of(raw_folder(workshop), program, "clone")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (profile.state, profile.problems) == (ProfileState.ENDED, ())
