@@ -54,7 +54,7 @@ def compare(plain: list[dict[str, float]], other: list[dict[str, float]], kind: 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=15, help="pairs of runs, without and with")
+    parser.add_argument("--rounds", type=int, default=60, help="pairs of runs, without and with")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="for the measured runs")
     arguments = parser.parse_args()
     chosen = dict(word.split("=", 1) for word in arguments.set)
