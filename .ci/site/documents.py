@@ -10,12 +10,12 @@ from quipu.report.documents import Document, documents, json_schema, parts
 
 _HEAD = """# JSON
 
-Every command prints one JSON document on standard output with `--json`; messages stay on standard error. What a measured
-program prints goes to standard error then (`run`, `campaign`, `refine`). All documents fulfil one
+Every command prints one JSON document on standard output with `--json`; messages stay on standard error. What a
+measured program prints goes to standard error then (`run`, `campaign`, `refine`). All documents fulfil one
 [JSON Schema](quipu.schema.json) (draft 2020-12).
 
-Every document has `format` (its name) and `schema` (its version). Keys are added without a new version, and never change
-their meaning within one. `callgraph` prints its document without an option.
+Every document has `format` (its name) and `schema` (its version). Keys are added without a new version, and never
+change their meaning within one. `callgraph` prints its document without an option.
 
     quipu run --json -p p=4 -o runs -- mpirun -n 4 ./heat 100 | jq '.runs[].path'
 """
@@ -25,7 +25,8 @@ def document_page() -> str:
     """Return the page."""
     lines = [_HEAD]
     for document in documents():
-        lines += [f"## {document.name}", "", f"{plain(document.what)}; schema {document.version}.", "", *_table(document)]
+        what = f"{plain(document.what)}; schema {document.version}."
+        lines += [f"## {document.name}", "", what, "", *_table(document)]
     lines += ["## Parts of documents", ""]
     for part in parts():
         lines += [f"### {part.name}", "", *_table(part)]

@@ -23,10 +23,11 @@ OTHERS = [minor for minor in (10, 11, 12, 13, 14) if minor != sys.version_info.m
 
 def interpreter(minor: int) -> str | None:
     """Return Python 3.minor: that of PATH, or of pyenv, whose commands on PATH start only where a folder asks so."""
-    kept = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
-    of_pyenv = sorted(kept.glob(f"versions/3.{minor}.*/bin/python3.{minor}"))
     found = shutil.which(f"python3.{minor}")
-    if found is None or Path(found).parent == kept / "shims":
+    is_shim = found is not None and Path(found).parent.name == "shims"
+    kept = Path(found).parents[1] if found and is_shim else Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
+    of_pyenv = sorted(kept.glob(f"versions/3.{minor}.*/bin/python3.{minor}"))
+    if found is None or is_shim:
         return str(of_pyenv[-1]) if of_pyenv else None
     return found
 
