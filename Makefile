@@ -28,7 +28,7 @@ test-address test-thread test-undefined: packages-test build
 	@cmake -S . -B build/$@ -G Ninja -DQUIPU_SANITIZE=$(@:test-%=%) \
 	    -DCMAKE_C_COMPILER=clang-19 -DCMAKE_CXX_COMPILER=clang++-19 >/dev/null
 	@cmake --build build/$@ -- --quiet && cmake --install build/$@ --prefix build/$@/home >/dev/null
-	@ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0 TSAN_OPTIONS=ignore_noninstrumented_modules=1 \
+	@ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0 TSAN_OPTIONS=ignore_noninstrumented_modules=1:die_after_fork=0 \
 	    QUIPU_HOME=$(CURDIR)/build/$@/home PATH=$(CURDIR)/build/$@/home/bin:$(PATH) XDG_CACHE_HOME=$(CURDIR)/build/$@/cache $(PY) -m pytest
 
 # Three workers on two cores: one for the tests that start ranks, one that begins with those that wait for Slurm

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from quipu.agent.installation import native_folders
 from quipu.agent.profile.reader import read_profile
 from quipu.modeling.errors import FormatError
 
@@ -56,7 +57,8 @@ def ending_of(example: Example, library: Path, faults: Mapping[str, str]) -> End
     """Run an example with a fault; None: it did not end."""
     with tempfile.TemporaryDirectory() as folder:
         settings = {"QUIPU_DIR": folder, **faults, **example.environment}
-        preload = ":".join(filter(None, [str(library), settings.get("LD_PRELOAD", "")]))
+        sanitizer = map(str, native_folders()[0].glob("sanitizer.so"))  # docs/design/sanitizers.md: the first
+        preload = ":".join([*sanitizer, str(library), *filter(None, [settings.get("LD_PRELOAD", "")])])
         words = [word.replace("FAULTS", f"env LD_PRELOAD={preload}") for word in example.command]
         process = subprocess.Popen(
             words,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from quipu.agent.installation import native_file
+from quipu.agent.installation import native_file, native_folders
 
 from .conftest import Workshop
 from .injection import Example, build_faults, injected
@@ -32,5 +32,6 @@ def test_a_call_that_fails_changes_nothing_for_the_program(workshop: Workshop, t
         f"call {number} of {function}": found
         for function, number, found in injected(example, build_faults(tmp_path), most=3)
     }
-    assert len(verdicts) > 20
+    sanitized = any(native_folders()[0].glob("sanitizer.so"))  # whose own calls, in place of ours, go through
+    assert len(verdicts) > (10 if sanitized else 20)
     assert {call: found for call, found in verdicts.items() if found != "as before"} == {}

@@ -98,11 +98,24 @@ static int chosen = -1;
 static uint64_t number;
 static atomic_int state; /* 0: not set up, 1: being set up, 2: ready */
 
+static int begins(const char *text, const char *with) {
+    while (*with && *text == *with)
+        text++, with++;
+    return !*with;
+}
+
+/* Without the C library: sanitizers intercept it. */
+static int is_of_quipu(const char *path) {
+    const char *name = path;
+    for (; *path; path++)
+        name = *path == '/' ? path + 1 : name;
+    return begins(name, "libquipu") || begins(name, "quipu-exec");
+}
+
 static int note_range(struct dl_phdr_info *object, size_t size, void *self) {
     (void)size;
     const char *name = *object->dlpi_name ? object->dlpi_name : self;
-    const char *slash = strrchr(name, '/');
-    if (strncmp(slash ? slash + 1 : name, "libquipu", 8) && strcmp(slash ? slash + 1 : name, "quipu-exec"))
+    if (!is_of_quipu(name))
         return 0;
     for (int i = 0; i < object->dlpi_phnum && range_count < MOST_RANGES; i++) {
         if (object->dlpi_phdr[i].p_type != PT_LOAD)
@@ -139,7 +152,9 @@ static void set_up(void) {
 __attribute__((constructor(101))) static void start(void) { set_up(); }
 
 static int fails(int function, const void *caller) {
-    if (atomic_load(&state) == 0)
+    Dl_info object;
+    /* What a sanitizer does at its own start cannot use what it intercepts. */
+    if (atomic_load(&state) == 0 && dladdr(caller, &object) && is_of_quipu(object.dli_fname))
         set_up();
     if (atomic_load(&state) != 2)
         return 0;
