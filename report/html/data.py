@@ -8,8 +8,10 @@ checked); "open" (upper over lower end of intervals that leave a value open);
 diagnosis) and "blind" (what the diagnosis cannot see); "metrics"; "regions"; "region" and "parent" per call path;
 "start_and_end" (call paths that are no part of the program);
 "values" per metric and call path; "against" (null, or the name of another experiment and its values, one number each);
-"models"; "communication" (list: configuration, ranks, step: ranks per block, unknown: bytes, cells: [sending block,
-receiving block, bytes, messages]); "ranks" (report/rank_views.py); "refinement" (null, or its budget and iterations);
+"models"; "products" (lists of factors, which the terms of models and changes name by number: the many hypotheses of
+a program are made of few products); "communication" (list: configuration, ranks, step: ranks per block, unknown: bytes,
+cells: [sending block, receiving block, bytes, messages]); "ranks" (report/rank_views.py); "refinement" (null, or its
+budget and iterations);
 "noise" and "changes" (report/behaviour.py). Values of a call path are one number if they are the same everywhere, null
 if nothing was measured, else a list over configurations of one number, null, or the list of repetitions (null: not
 measured).
@@ -61,6 +63,7 @@ def report_data(
     order = np.lexsort(experiment.points.T[::-1]) if experiment.parameters else np.arange(experiment.configurations)
     points = experiment.points[order]
     beside = behaviour_data(experiment, observed)
+    products = _Products(experiment.parameters)
     names = sorted(experiment.values, key=lambda name: (_FIRST.index(name) if name in _FIRST else len(_FIRST), name))
     return {
         "parameters": list(experiment.parameters),
@@ -81,13 +84,14 @@ def report_data(
         "parent": experiment.tree.parent.tolist(),
         "start_and_end": np.flatnonzero(experiment.tree.start_and_end).tolist(),
         "values": {name: _values(experiment.values[name][:, order, :], experiment.metrics[name]) for name in names},
-        "models": [_model(entry, experiment.parameters, _ranges(points)) for entry in models],
+        "models": [_model(entry, products, _ranges(points)) for entry in models],
         "against": None if against is None else _against(against, order),
         "communication": communication_data(communication or {}, points),
         "ranks": rank_data(ranks or {}, points),
         "refinement": refinement_data(refinement),
         "noise": beside["noise"],
-        "changes": [_change(entry, experiment.parameters) for entry in beside["changes"]],
+        "changes": [_change(entry, products) for entry in beside["changes"]],
+        "products": products.lists,
     }
 
 
@@ -159,31 +163,38 @@ def _ranges(points: FloatArray) -> list[list[float | int | None]]:
     return [[json_number(float(column.min())), json_number(float(column.max()))] for column in points.T if column.size]
 
 
-def _model(entry: PlacedModel, parameters: tuple[str, ...], ranges: list[list[float | int | None]]) -> dict[str, Any]:
+def _model(entry: PlacedModel, products: _Products, ranges: list[list[float | int | None]]) -> dict[str, Any]:
     model = entry.model
     data: dict[str, Any] = {"path": entry.path, "metric": entry.metric, "basis": entry.basis, "prior": entry.prior}
     if model is None:
         return {**data, "reason": entry.reason}
-    places = {name: parameters.index(name) for name in model.parameters}
     quality = model.quality
     data["constant"] = model.constant
     if entry.oversubscribed:
         data["oversubscribed"] = True
     if entry.lower is not None:
-        data["lower"] = {"constant": entry.lower.constant, "terms": _terms(entry.lower.terms, places)}
+        data["lower"] = {"constant": entry.lower.constant, "terms": products.terms(entry.lower.terms)}
     own = [[json_number(low), json_number(high)] for low, high in model.ranges]
     if len(own) == len(ranges) and own != ranges:
         data["ranges"] = own
-    data["terms"] = _terms(model.terms, places)
+    data["terms"] = products.terms(model.terms)
     data["smape"] = None if quality is None else json_number(quality.smape)
     if model.covariance and all(math.isfinite(value) for row in model.covariance for value in row):
         rows = enumerate(model.covariance)
-        data["covariance"] = [[float(f"{value:.10g}") for value in row[place:]] for place, row in rows]
+        data["covariance"] = [[_short(value) for value in row[place:]] for place, row in rows]
     if model.alternatives:
-        data["alternatives"] = [[a.weight, a.constant, _terms(a.terms, places)] for a in model.alternatives]
+        data["alternatives"] = [
+            [_short(a.weight), _short(a.constant), [[_short(c), number] for c, number in products.terms(a.terms)]]
+            for a in model.alternatives
+        ]
     if model.notes:
         data["notes"] = list(model.notes)
     return data
+
+
+def _short(value: float) -> float:
+    """Return a number of an interval, whose ends are shown with fewer digits."""
+    return float(f"{value:.10g}")
 
 
 def _slowdown(one: Slowdown) -> dict[str, Any]:
@@ -206,25 +217,39 @@ def _slowdown(one: Slowdown) -> dict[str, Any]:
     }
 
 
-def _change(entry: tuple[int, str, Change], parameters: tuple[str, ...]) -> dict[str, Any]:
+def _change(entry: tuple[int, str, Change], products: _Products) -> dict[str, Any]:
     path, metric, change = entry
-    places = {name: index for index, name in enumerate(parameters)}
     sides = {"below": change.below, "above": change.above}
     return {
         "path": path,
         "metric": metric,
-        "parameter": places[change.parameter],
+        "parameter": products.places[change.parameter],
         "last": json_number(change.last),
         "first": json_number(change.first),
-        **{name: {"constant": side.constant, "terms": _terms(side.terms, places)} for name, side in sides.items()},
+        **{name: {"constant": side.constant, "terms": products.terms(side.terms)} for name, side in sides.items()},
     }
 
 
-def _terms(terms: Iterable[Term], places: Mapping[str, int]) -> list[Any]:
-    return [
-        [term.coefficient, [[places[f.parameter], str(f.exponent), f.log, f.shares, *_axis(f)] for f in term.factors]]
-        for term in terms
-    ]
+class _Products:
+    """The products of factors that occur in a report, each once."""
+
+    def __init__(self, parameters: Sequence[str]) -> None:
+        """Begin without any. parameters: of the experiment, which factors name by number."""
+        self.places = {name: place for place, name in enumerate(parameters)}
+        self.lists: list[list[Any]] = []
+        self._numbers: dict[tuple[Factor, ...], int] = {}
+
+    def terms(self, terms: Iterable[Term]) -> list[list[float | int]]:
+        """Return the coefficient and the number of the product of each term."""
+        return [[term.coefficient, self._number(term.factors)] for term in terms]
+
+    def _number(self, factors: tuple[Factor, ...]) -> int:
+        if factors not in self._numbers:
+            self._numbers[factors] = len(self.lists)
+            self.lists.append(
+                [[self.places[f.parameter], str(f.exponent), f.log, f.shares, *_axis(f)] for f in factors]
+            )
+        return self._numbers[factors]
 
 
 def _axis(factor: Factor) -> list[Any]:

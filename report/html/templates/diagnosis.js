@@ -56,7 +56,7 @@ function findingRow(one, at, whole) {
   row.append(element("td", { class: "number" }, String(at + 1)), pathCell(one.path, "time"));
   row.append(element("td", {}, element("span", { class: "tag" }, one.cause)));
   row.append(element("td", { class: "number" }, quantity(one.lost, "s")), element("td", { class: "number" }, percent(whole > 0 ? one.lost / whole : NaN)));
-  const growth = formulaNode(unpackModel({ constant: 0, terms: [[1, [[one.parameter, one.powerText, one.log, 0]]]] }));
+  const growth = formulaNode({ constant: 0, terms: [{ c: 1, ...unpackProduct([[one.parameter, one.powerText, one.log, 0]]) }] });
   row.append(element("td", { class: "number" }, factorText(one.slowdown)), element("td", {}, growth));
   row.append(element("td", { class: "evidence" }, ...evidence, chance));
   const time = element("td", {}, formulaNode(one.model.lower || one.model));

@@ -21,16 +21,22 @@ function factorOf([p, text, j, s, axis]) {
 const allProducts = [];
 const productNumbers = new Map();
 
+function unpackProduct(list) {
+  const factors = list.map(factorOf);
+  const key = factors.length === 1 ? String(factors[0].number) : factors.map((f) => f.number).sort((a, b) => a - b).join(" ");
+  if (!productNumbers.has(key)) {
+    productNumbers.set(key, allProducts.length);
+    allProducts.push(factors);
+  }
+  return { factors, product: productNumbers.get(key) };
+}
+
+// Terms name products of the report by number.
+let products = null;
+
 function unpackTerms(terms) {
-  return terms.map(([c, list]) => {
-    const factors = list.map(factorOf);
-    const key = factors.length === 1 ? String(factors[0].number) : factors.map((f) => f.number).sort((a, b) => a - b).join(" ");
-    if (!productNumbers.has(key)) {
-      productNumbers.set(key, allProducts.length);
-      allProducts.push(factors);
-    }
-    return { c, factors, product: productNumbers.get(key) };
-  });
+  products ??= DATA.products.map(unpackProduct);
+  return terms.map(([c, number]) => ({ c, ...products[number] }));
 }
 
 // The other hypotheses are unpacked when an interval is asked for.
