@@ -30,6 +30,13 @@ def test_growth_names_all_parameters_or_some() -> None:
         growth_of({"m": "m"}, ("p", "n"), True)
 
 
+@pytest.mark.parametrize("text", ["3.5*n^2/p", "3.5·n²/p", "7*n**2/(2*p)", "3.5*n^2*p^(-1)"])
+def test_growth_is_read_as_models_are_printed(text: str) -> None:
+    growth = parse_sum(text, ("p", "n"))
+    assert str(growth) == "3.5·n²/p"
+    assert parse_sum("2·n¹⁰", ("n",)).at(n=2) == 2048
+
+
 def test_bounds_are_sums_of_products() -> None:
     assert parse_sum("48*n^2 - 2*log2(p) + 7", ("p", "n")).at(p=4, n=10) == 48 * 100 - 4 + 7
     for wrong in ("n^2 + exp(n)", "n/p", "-n", "1e999*n", "9" * 5000, "(" * 300 + "n", "n\0"):

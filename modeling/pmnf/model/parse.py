@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import math
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 from ...errors import ModelingError
@@ -12,13 +14,14 @@ from .model import Model
 from .term import Factor, Term
 
 _PLAIN = str.maketrans({"·": "*", "×": "*", "−": "-"})
+_RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
 
 
 def parse_product(text: str, parameters: Sequence[str]) -> Term:
     """Return a product of numbers, powers of parameters, and powers of their logarithms, as a term.
 
-    `^` and `**` are powers, exponents are numbers or fractions in parentheses; `·` is `*`. Raises ModelingError that
-    quotes the text for anything else.
+    `^` and `**` are powers, exponents are numbers or fractions in parentheses; `·` is `*`, and n² is n^2, as models are
+    printed; what is divided by has no logarithms. Raises ModelingError that quotes the text for anything else.
     """
     reader = _Reader(text, tuple(parameters))
     term = reader.product(reader.tree)
@@ -46,7 +49,8 @@ class _Reader:
     def __init__(self, text: str, parameters: tuple[str, ...]) -> None:
         self.text, self.parameters = text, parameters
         try:
-            self.tree = ast.parse(text.strip().translate(_PLAIN).replace("^", "**"), mode="eval").body
+            plain = re.sub("[⁰¹²³⁴-⁹]+", lambda raised: f"^{raised[0].translate(_RAISED)}", text.strip())
+            self.tree = ast.parse(plain.translate(_PLAIN).replace("^", "**"), mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             raise self._error(getattr(error, "msg", "it is too long or holds strange characters")) from None
 
@@ -74,8 +78,9 @@ class _Reader:
                 return self.product(left).times(self.product(right))
             case ast.BinOp(left=left, op=ast.Div(), right=right):
                 below = self.product(right)
-                if not below.factors and below.coefficient:
-                    return self.product(left).scaled(1.0 / below.coefficient)
+                if below.coefficient and not any(factor.log for factor in below.factors):
+                    inverse = (replace(factor, exponent=-factor.exponent) for factor in below.factors)
+                    return self.product(left).times(Term(1.0 / below.coefficient, tuple(inverse)))
             case ast.BinOp(left=base, op=ast.Pow(), right=exponent):
                 return self._power(base, self._fraction(exponent))
             case ast.Name() | ast.Call():
