@@ -106,7 +106,7 @@ def growth_of(text: str | Mapping[str, str], parameters: Sequence[str], at_most:
         raise ModelingError(f"no parameter {', '.join(unknown)}; the experiment has: {', '.join(parameters) or 'none'}")
     exponents = {}
     for name, growth in named.items():
-        term = Term(1.0, ()) if growth.strip() == "constant" else parse_product(growth, parameters)
+        term = Term(1.0, ()) if growth.strip() == "constant" else parse_product(growth, parameters, divides=True)
         if not isinstance(text, str) and (others := {factor.parameter for factor in term.factors} - {name}):
             raise ModelingError(f"growth {growth!r} in {name} has the parameter {', '.join(sorted(others))}")
         exponents[name] = term.exponents(name)

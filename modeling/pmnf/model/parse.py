@@ -17,13 +17,14 @@ _PLAIN = str.maketrans({"·": "*", "×": "*", "−": "-"})
 _RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
 
 
-def parse_product(text: str, parameters: Sequence[str]) -> Term:
+def parse_product(text: str, parameters: Sequence[str], divides: bool = False) -> Term:
     """Return a product of numbers, powers of parameters, and powers of their logarithms, as a term.
 
     `^` and `**` are powers, exponents are numbers or fractions in parentheses; `·` is `*`, and n² is n^2, as models are
-    printed; what is divided by has no logarithms. Raises ModelingError that quotes the text for anything else.
+    printed. With `divides`, products may be divided by powers of parameters (`n^2/p`), but not by logarithms. Raises
+    ModelingError that quotes the text for anything else.
     """
-    reader = _Reader(text, tuple(parameters))
+    reader = _Reader(text, tuple(parameters), divides)
     term = reader.product(reader.tree)
     if not math.isfinite(term.coefficient) or term.coefficient <= 0:
         raise ModelingError(f"growth {text!r}: the coefficient must be above 0")
@@ -31,7 +32,7 @@ def parse_product(text: str, parameters: Sequence[str]) -> Term:
 
 
 def parse_sum(text: str, parameters: Sequence[str]) -> Model:
-    """Return a sum of products as `parse_product` reads them, such as `48*n^2 + 100`, as a model without fit.
+    """Return a sum of products, such as `48*n^2 + 100`, as a model without fit.
 
     Raises ModelingError that quotes the text for anything else.
     """
@@ -46,8 +47,8 @@ def parse_sum(text: str, parameters: Sequence[str]) -> Model:
 class _Reader:
     """One text; its methods read one kind of expression each."""
 
-    def __init__(self, text: str, parameters: tuple[str, ...]) -> None:
-        self.text, self.parameters = text, parameters
+    def __init__(self, text: str, parameters: tuple[str, ...], divides: bool = False) -> None:
+        self.text, self.parameters, self.divides = text, parameters, divides
         try:
             plain = re.sub("[⁰¹²³⁴-⁹]+", lambda raised: f"^{raised[0].translate(_RAISED)}", text.strip())
             self.tree = ast.parse(plain.translate(_PLAIN).replace("^", "**"), mode="eval").body
@@ -78,7 +79,8 @@ class _Reader:
                 return self.product(left).times(self.product(right))
             case ast.BinOp(left=left, op=ast.Div(), right=right):
                 below = self.product(right)
-                if below.coefficient and not any(factor.log for factor in below.factors):
+                powers = self.divides and not any(factor.log for factor in below.factors)
+                if below.coefficient and (powers or not below.factors):
                     inverse = (replace(factor, exponent=-factor.exponent) for factor in below.factors)
                     return self.product(left).times(Term(1.0 / below.coefficient, tuple(inverse)))
             case ast.BinOp(left=base, op=ast.Pow(), right=exponent):
