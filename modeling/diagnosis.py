@@ -36,7 +36,7 @@ class Finding:
     predicted, lost: seconds at the target (exclusive time, and the part of it that it would not take if it were as fast
     per effort as at the smallest measured value of the parameter). slowdown_measured, slowdown: factors from the
     smallest to the largest measured value, and to the target. growth: of the slowdown, such as "p^(1/3)".
-    significance: how many such findings luck gives in the whole program. wait_share: part of the time at the largest
+    significance: which part of the findings that are as clear is luck. wait_share: part of the time at the largest
     configuration that was waiting, NaN if it was not measured. effort: the model of time from effort, and basis: what
     that rests on.
     """

@@ -48,6 +48,12 @@ def _lines(candidates: FloatArray, costs: FloatArray, parameter: int) -> list[li
     return [line[:VALUES].tolist() for line in np.split(order, edges)]
 
 
+def line_of(candidates: FloatArray, costs: FloatArray, parameter: int) -> list[int]:
+    """Return the longest of the cheapest lines of one parameter, as numbers of candidates in ascending cost."""
+    found = _lines(candidates, costs, parameter)
+    return min(found, key=lambda line: (-len(line), float(costs[line].sum())))
+
+
 def has_lines(candidates: FloatArray, measured: IntArray) -> bool:
     """Whether models can be made of what was measured: a line of each parameter, with all values but one."""
     if not len(measured):

@@ -27,7 +27,7 @@ from ..pmnf.model import Model
 from ..pmnf.model.term import Term
 from .baseline import has_lines, missing_of
 from .exchanges import Columns, Observations, exchanges
-from .state import State, Suggestion, in_order, of_lines
+from .state import State, Suggestion, in_order, of_lines, of_ranks
 
 LEAST_NOISE = 1e-3
 """Relative noise of one run that is always expected: times of a program are not known better than that."""
@@ -46,9 +46,16 @@ class Posterior:
     """Choose by the expected reduction of the variance of the predicted total at the target, for each core hour."""
 
     def suggest(self, state: State, budget: float, batch: int) -> list[Suggestion]:
-        """Return the next runs: one repetition of the lines of each parameter first, then the best for their cost."""
-        missing = not has_lines(state.candidates, state.measured)
-        if missing and (begun := of_lines(state, 1, budget, batch)) is not None:
+        """Return the next runs: one repetition of the lines of each parameter first, then the best for their cost.
+
+        Where effort gives all forms, the line of ranks is enough.
+        """
+        begun = None
+        if state.follows_effort:
+            begun = of_ranks(state, budget, batch)
+        elif not has_lines(state.candidates, state.measured):
+            begun = of_lines(state, 1, budget, batch)
+        if begun is not None:
             return begun
         doubts = doubts_of(state)
         total = sum(doubt.variance for doubt in doubts)

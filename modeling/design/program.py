@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..analysis import Analysis
 from ..errors import ModelingError
-from ..experiment import Experiment, FloatArray
+from ..experiment import Experiment, FloatArray, IntArray
 from ..pmnf.model import Model
 from ..priors.path_model import TIME_ONLY
 from ..priors.slowdown import rank_parameters
@@ -96,7 +96,7 @@ def search(
     place = np.array([float(target[name]) for name in experiment.parameters])
     column = None if ranks == "1" else _ranks_column(experiment, ranks)
     processes = np.ones(len(candidates)) if column is None else candidates[:, column]
-    measured = _at_candidates(experiment, candidates)
+    measured = _at_candidates(experiment, candidates)  # exclusive times
     modeled = analysis.models("time")
     entries = [entry.model for entry in modeled]
     predicted = np.zeros(len(candidates))
@@ -119,7 +119,17 @@ def search(
     if shared.all():  # nothing else can be measured, which the notes of the models say
         shared = np.zeros(len(candidates), dtype=bool)
     state = State(
-        experiment.parameters, candidates, place, measured[paths], models, costs, repetitions, shared, known_forms
+        experiment.parameters,
+        candidates,
+        place,
+        measured[paths],
+        models,
+        costs,
+        repetitions,
+        shared,
+        known_forms,
+        _with_effort(experiment, candidates),
+        column,
     )
     spent = float((np.nansum(totals, axis=1) * processes).sum()) / SECONDS
     whole = float(costs.sum()) * repetitions
@@ -158,9 +168,16 @@ def _shared(experiment: Experiment, candidates: FloatArray, column: int | None) 
     return np.asarray(candidates[:, column] >= points[:, column].min(), dtype=bool)
 
 
-def _at_candidates(experiment: Experiment, candidates: FloatArray) -> FloatArray:
-    """Return exclusive times at the candidates, (paths, N, R), NaN where not measured; repetitions come first."""
-    values = experiment.values["time"]
+def _with_effort(experiment: Experiment, candidates: FloatArray) -> IntArray:
+    """Return the numbers of the candidates whose visits were counted."""
+    if "visits" not in experiment.values:
+        return np.zeros(0, dtype=np.int64)
+    return np.flatnonzero(~np.isnan(_at_candidates(experiment, candidates, "visits")).all(axis=(0, 2)))
+
+
+def _at_candidates(experiment: Experiment, candidates: FloatArray, metric: str = "time") -> FloatArray:
+    """Return values at the candidates, (paths, N, R), NaN where not measured; repetitions come first."""
+    values = experiment.values[metric]
     result = np.full((values.shape[0], len(candidates), values.shape[2]), np.nan)
     rows = {tuple(point): number for number, point in enumerate(candidates.tolist())}
     for column, point in enumerate(experiment.points.tolist()):

@@ -14,7 +14,7 @@ from ..errors import ModelingError
 from ..experiment import FloatArray, IntArray
 from ..pmnf.model import Model
 from ..pmnf.modeler import NoModel
-from .baseline import baseline, missing_of
+from .baseline import baseline, has_lines, line_of, missing_of
 
 REPETITIONS = 4
 """Most repetitions of a point: the fifth "provided only marginal benefits" (Ritter et al., section II)."""
@@ -29,7 +29,9 @@ class State:
     not measured; repetitions of a point stand in the first columns. models: of the K call paths.
     costs: (N,) core hours of one run at each candidate. repetitions: most runs of one point. oversubscribed: (N,) where
     ranks will share processors, so that times contain waiting for one; None if nowhere. known_forms: (K,) whether the
-    form of a call path's model is known by more than its times, as from effort; None if of none.
+    form of a call path's model is known by more than its times, as from effort; None if of none. with_effort: numbers
+    of the candidates whose effort is known, measured in time or not; None if of none. ranks: column of the parameter
+    that is the number of ranks; None if there is none.
     """
 
     parameters: tuple[str, ...]
@@ -41,6 +43,8 @@ class State:
     repetitions: int = REPETITIONS
     oversubscribed: NDArray[np.bool_] | None = None
     known_forms: Sequence[bool] | None = None
+    with_effort: IntArray | None = None
+    ranks: int | None = None
 
     def __post_init__(self) -> None:
         points, parameters = self.candidates.shape
@@ -66,6 +70,12 @@ class State:
     def shared(self) -> NDArray[np.bool_]:
         """Where times say nothing, as ranks share processors, (N,)."""
         return np.zeros(len(self.costs), dtype=bool) if self.oversubscribed is None else self.oversubscribed
+
+    @property
+    def follows_effort(self) -> bool:
+        """Whether effort gives the form of all call paths, and was measured on a line of each parameter."""
+        known = self.known_forms is not None and len(self.known_forms) > 0 and all(self.known_forms)
+        return known and self.with_effort is not None and has_lines(self.candidates, self.with_effort)
 
     def affordable(self, budget: float) -> NDArray[np.bool_]:
         """Return the candidates that one more run of fits the budget and the limit of repetitions, (N,)."""
@@ -115,3 +125,15 @@ def of_lines(state: State, repetitions: int, budget: float, batch: int) -> list[
     repetitions = min(repetitions, state.repetitions)
     missing = missing_of(baseline(state.candidates, state.costs), state.counts, repetitions)
     return in_order(state, missing, "of the line of a parameter", budget, batch) if missing else None
+
+
+def of_ranks(state: State, budget: float, batch: int) -> list[Suggestion] | None:
+    """Return the next runs of the cheapest line of numbers of ranks, as far as it is affordable; None when it is done.
+
+    Where effort gives all forms, time still may grow faster than effort as ranks share a network.
+    """
+    if state.ranks is None:
+        return None
+    line = [point for point in line_of(state.candidates, state.costs, state.ranks) if not state.shared[point]]
+    missing = missing_of(line, state.counts, 1)
+    return in_order(state, missing, "of the line of ranks: does time follow effort?", budget, batch) or None

@@ -11,6 +11,7 @@ predicts better by more than its penalty.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from fractions import Fraction
@@ -201,12 +202,16 @@ def _predicting(
     entries: Sequence[PathModel],
     slow: Mapping[int, Sequence[Slowdown]],
 ) -> dict[int, list[Slowdown]]:
-    """Return the slowdowns that predict the two largest values of their parameter better than effort alone does."""
+    """Return the slowdowns that predict the two largest values of their parameter better than effort alone does.
+
+    Both errors count together: of few runs, noise alone decides one of them.
+    """
     rows: list[tuple[Slowdown, float, Prior]] = []
     for one in (one for several in slow.values() for one in several):
         x = experiment.points[repetitions.centre[one.path] > 0, one.parameter]
-        both = _growth_priors(experiment, entries[one.path], [one])
-        rows += [(one, value, both[number]) for value in np.unique(x)[-2:].tolist() for number in (0, 2)]
+        effort, _, both = _growth_priors(experiment, entries[one.path], [one])
+        both = replace(both, needed=(), least=(0.0, 0.0))  # the non-negative fit
+        rows += [(one, value, prior) for value in np.unique(x)[-2:].tolist() for prior in (effort, both)]
     part = take(repetitions, np.array([one.path for one, *_ in rows], dtype=np.int64))
     before = np.array([experiment.points[:, one.parameter] < value for one, value, _ in rows])
     choices = {row: [prior] for row, (*_, prior) in enumerate(rows)}
@@ -221,7 +226,7 @@ def _predicting(
     better: dict[int, list[Slowdown]] = {}
     for row in range(0, len(rows), 4):
         alone, grown, alone_further, grown_further = errors[row : row + 4]
-        if grown < alone and grown_further < alone_further:
+        if math.hypot(grown, grown_further) < math.hypot(alone, alone_further):
             better.setdefault(rows[row][0].path, []).append(rows[row][0])
     return better
 

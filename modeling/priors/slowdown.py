@@ -23,6 +23,7 @@ from ..mpi_operations import operation_of
 from ..pmnf.data.lines import lines
 from ..pmnf.model import Factor, Model, Term
 from .path_model import TIME_ONLY, PathModel
+from .variances import CommonVariance, common_variance
 
 # How slowdown may grow: trees, process grids of two and three dimensions, rings; the first of those that fit equally
 # well is taken.
@@ -30,9 +31,9 @@ GROWTHS = tuple(
     (Fraction(power), log)
     for power, log in (("0", 1), ("1/3", 0), ("1/2", 0), ("1", 0), ("2/3", 0), ("0", 2), ("1", 1))
 )
-# A growth must explain that much more than the one before it (logarithm of the likelihood), and counts if luck gives
-# fewer such findings than this in the whole program (F-tests against no slowdown, Bonferroni), and if
-# slowdown changes by this factor over the measured range.
+# A growth must explain that much more than the one before it (logarithm of the likelihood), and counts if luck makes
+# less than this part of the findings of the program (F-tests against no slowdown), and if slowdown changes by this
+# factor over the measured range.
 _BETTER, _BY_LUCK, _LEAST_CHANGE = 2.0, 0.01, 1.2
 # Slowdown is sought along lines with at least so many values of a parameter.
 LEAST_VALUES = 4
@@ -124,12 +125,17 @@ def slowdowns(experiment: Experiment, models: Sequence[PathModel]) -> list[Slowd
     for column in range(len(experiment.parameters)):
         along = lines(experiment.points, column)
         changes = _changes(ratios, along)
-        tests += int(np.isfinite(changes).sum())
+        tested = np.flatnonzero(np.isfinite(changes)).tolist()
+        tests += len(tested)
+        parts = {row: _Lines.of(experiment.points, column, along, ratios[row]) for row in tested}
+        least = np.array([[part.variance, part.freedom] for part in parts.values()]).reshape(-1, 2)
+        common = common_variance(least[:, 0], least[:, 1])
         for row in np.flatnonzero(changes >= _LEAST_CHANGE).tolist():
-            fitted = _fitted(experiment.points, column, along, ratios[row])
+            fitted = parts[row].growth(common)
             if fitted is not None:
                 found.append((paths[row], column, *fitted))
     found.sort(key=lambda one: one[:2])
+    false_discoveries = _false_discoveries([one[-1] for one in found], tests)
     return [
         Slowdown(
             path,
@@ -137,13 +143,26 @@ def slowdowns(experiment: Experiment, models: Sequence[PathModel]) -> list[Slowd
             column,
             *GROWTHS[growth],
             str(growth_model(experiment.parameters[column], *GROWTHS[growth])),
-            significance * tests,
+            by_luck,
             _wait_share(experiment, path),
             its_lines,
         )
-        for path, column, growth, its_lines, significance in found
-        if significance * tests <= _BY_LUCK
+        for (path, column, growth, its_lines, _), by_luck in zip(found, false_discoveries, strict=True)
+        if by_luck <= _BY_LUCK
     ]
+
+
+def _false_discoveries(chances: list[float], tests: int) -> list[float]:
+    """Return for each chance by luck the share of findings by luck among those that are as good (at most 1).
+
+    Benjamini and Hochberg, "Controlling the false discovery rate", J. R. Stat. Soc. B 57 (1995); the best finding of
+    all has what luck gives in the whole program.
+    """
+    order = np.argsort(chances)
+    shares = np.array(chances)[order] * tests / np.arange(1, len(chances) + 1)
+    result = np.empty(len(chances))
+    result[order] = np.minimum(np.minimum.accumulate(shares[::-1])[::-1], 1.0)
+    return result.tolist()
 
 
 def growth_model(name: str, power: Fraction, log: int) -> Model:
@@ -179,40 +198,74 @@ def _changes(ratios: FloatArray, along: list[IntArray]) -> FloatArray:
     return result
 
 
-def _fitted(
-    points: FloatArray, column: int, along: list[IntArray], ratio: FloatArray
-) -> tuple[int, tuple[Line, ...], float] | None:
-    """Return how a ratio (C,) grows along a parameter: index of the growth, lines, and chance by luck.
+@dataclass(frozen=True, eq=False)
+class _Lines:
+    """The ratio of one call path on the lines of one parameter that have enough points, and each growth fitted to it.
 
-    None if it does not grow on most lines.
+    fits: by growth, coefficients (L, 2) and the sum of squared relative deviations; without: that sum for none.
     """
-    usable = [line[np.isfinite(ratio[line])] for line in along]
-    usable = [line for line in usable if line.size >= LEAST_VALUES]
-    values = [ratio[line] for line in usable]
-    places = [points[line, column] for line in usable]
-    count = sum(len(line) for line in usable)
-    without = sum(float(((r / r.mean() - 1.0) ** 2).sum()) for r in values)
-    freedom = count - 2 * len(usable)
-    best: tuple[float, int, FloatArray] | None = None
-    for growth in range(len(GROWTHS)):
-        coefficients, squares = _fit(places, values, growth)
-        squares = max(squares, 1e-18 * count)
-        if best is None or 0.5 * count * math.log(best[0] / squares) > _BETTER:
-            best = squares, growth, coefficients
-    assert best is not None
-    squares, growth, coefficients = best
-    statistic = (without - squares) / len(usable) / (squares / freedom)
-    significance = float(special.fdtrc(len(usable), freedom, statistic))
-    if float(np.mean(coefficients[:, 1] > 0)) < 0.75:
-        return None
-    others = [index for index in range(points.shape[1]) if index != column]
-    found = [
-        Line(
-            tuple(points[line[0], others].tolist()), float(x.min()), float(x.max()), float(r.min()), float(a), float(b)
-        )
-        for line, x, r, (a, b) in zip(usable, places, values, coefficients.tolist(), strict=True)
-    ]
-    return growth, tuple(found), significance
+
+    others: FloatArray
+    places: list[FloatArray]
+    values: list[FloatArray]
+    fits: list[tuple[FloatArray, float]]
+    without: float
+
+    @classmethod
+    def of(cls, points: FloatArray, column: int, along: list[IntArray], ratio: FloatArray) -> _Lines:
+        """Return the lines of a parameter with a ratio (C,), NaN where it is not known."""
+        usable = [line[np.isfinite(ratio[line])] for line in along]
+        usable = [line for line in usable if line.size >= LEAST_VALUES]
+        values = [ratio[line] for line in usable]
+        places = [points[line, column] for line in usable]
+        fits = [_fit(places, values, growth) for growth in range(len(GROWTHS))]
+        fits = [(coefficients, max(squares, 1e-18 * sum(map(len, values)))) for coefficients, squares in fits]
+        without = sum(float(((r / r.mean() - 1.0) ** 2).sum()) for r in values)
+        others = np.delete(points, column, axis=1)[[line[0] for line in usable]]
+        return cls(others, places, values, fits, without)
+
+    @property
+    def freedom(self) -> float:
+        """Degrees of freedom that a growth leaves."""
+        return float(sum(map(len, self.values)) - 2 * len(self.values))
+
+    @property
+    def variance(self) -> float:
+        """The relative variance around the first growth: that around the best of all is too small by the choice."""
+        return self.fits[0][1] / self.freedom
+
+    def _alike(self, growth: int, common: CommonVariance) -> float:
+        """Return the chance by luck of a growth that is the same on all lines, in parts of their means."""
+        parts = [r / r.mean() - 1.0 for r in self.values]
+        steps = [Factor("x", *GROWTHS[growth]).evaluate(x) for x in self.places]
+        steps = [g - g.mean() for g in steps]
+        squares = sum(float((g**2).sum()) for g in steps)
+        along = sum(float(g @ part) for g, part in zip(steps, parts, strict=True))
+        explained, own = along**2 / squares, self.freedom + len(self.values) - 1.0
+        variance, freedom = common.moderated(max(self.without - explained, 0.0) / own, own)
+        return float(special.fdtrc(1, freedom, explained / variance)) if variance > 0.0 else 0.0
+
+    def growth(self, common: CommonVariance) -> tuple[int, tuple[Line, ...], float] | None:
+        """Return how the ratio grows: index of the growth, lines, and chance by luck; None if not on most lines."""
+        known, count = common.freedom * common.variance, common.freedom + sum(map(len, self.values))
+        best = 0
+        for growth in range(1, len(GROWTHS)):
+            if 0.5 * count * math.log((known + self.fits[best][1]) / (known + self.fits[growth][1])) > _BETTER:
+                best = growth
+        coefficients, squares = self.fits[best]
+        if float(np.mean(coefficients[:, 1] > 0)) < 0.75:
+            return None
+        variance, freedom = common.moderated(squares / self.freedom, self.freedom)
+        statistic = (self.without - squares) / len(self.values) / variance
+        apart = float(special.fdtrc(len(self.values), freedom, max(statistic, 0.0)))
+        significance = 2.0 * min(apart, self._alike(best, common))
+        found = [
+            Line(tuple(others), float(x.min()), float(x.max()), float(r.min()), float(a), float(b))
+            for others, x, r, (a, b) in zip(
+                self.others.tolist(), self.places, self.values, coefficients.tolist(), strict=True
+            )
+        ]
+        return best, tuple(found), significance
 
 
 def _fit(places: list[FloatArray], values: list[FloatArray], growth: int) -> tuple[FloatArray, float]:

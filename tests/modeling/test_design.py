@@ -213,6 +213,21 @@ def test_without_doubt_a_cheap_run_checks() -> None:
     assert len(chosen) == 2
 
 
+def test_where_effort_gives_all_forms_time_needs_the_line_of_ranks_alone() -> None:
+    measured = nothing()
+    measured[0, 0] = truth(GRID)[0]
+    known = replace(state_of(measured), known_forms=[True], with_effort=np.arange(len(GRID)), ranks=0)
+    assert known.follows_effort
+    chosen = Posterior().suggest(known, 1e9, 8)
+    assert [GRID[one.candidate].tolist() for one in chosen] == [[8, 10], [16, 10], [32, 10], [64, 10]]
+    few = replace(known, with_effort=np.arange(3))  # effort gives no forms without lines of its own
+    assert not few.follows_effort
+    assert any(GRID[one.candidate, 1] > 10 for one in Posterior().suggest(few, 1e9, 8))
+    measured[::5, 0] = truth(GRID)[::5]
+    done = replace(state_of(measured), known_forms=[True], with_effort=np.arange(len(GRID)), ranks=0)
+    assert not any("line" in one.reason for one in Posterior().suggest(done, 1e9, 4))
+
+
 def test_states_that_do_not_fit_are_refused() -> None:
     with pytest.raises(ModelingError, match="one value for each parameter"):
         State(("p",), GRID, TARGET, np.zeros((0, 25, 1)), (), np.ones(25))

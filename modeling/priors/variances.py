@@ -1,0 +1,65 @@
+"""What the variances of many call paths, each known from few runs, say of each other.
+
+Few runs tell the variance of one call path badly, but call paths of a program are measured in the same runs on the
+same machine. Their variances are taken as drawn from one distribution, s0²·d0/χ²(d0), whose d0 and s0² their spread
+tells: alike, they are as good as known; different by orders of magnitude, each stands alone.
+Source: Smyth, "Linear models and empirical Bayes methods for assessing differential expression in microarray
+experiments", Statistical Applications in Genetics and Molecular Biology 3 (2004), sections 4 and 6.2.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import optimize, special
+
+from ..experiment import FloatArray
+
+# As many degrees of freedom as this are a known variance.
+MOST_FREEDOM = 1e4
+_LEAST_FREEDOM = 1e-2
+# A spread of fewer variances than this is not known.
+_LEAST_COUNT = 3
+
+
+@dataclass(frozen=True)
+class CommonVariance:
+    """The distribution of variances: s0² (`variance`) with d0 degrees of freedom (`freedom`, 0 if nothing is known)."""
+
+    variance: float
+    freedom: float
+
+    def moderated(self, variance: float, freedom: float) -> tuple[float, float]:
+        """Return the posterior mean of one variance with its degrees of freedom (section 3, equation for s̃²)."""
+        total = self.freedom + freedom
+        return (self.freedom * self.variance + freedom * variance) / total, total
+
+
+def common_variance(variances: FloatArray, freedom: FloatArray) -> CommonVariance:
+    """Return the distribution that variances (N,) with degrees of freedom (N,) come from.
+
+    Moments of the logarithms are matched (section 6.2). Variances of 0 and without freedom are left out.
+    """
+    known = (variances > 0.0) & (freedom > 0.0) & np.isfinite(variances)
+    variances, freedom = variances[known], freedom[known]
+    if len(variances) < _LEAST_COUNT:
+        return CommonVariance(0.0, 0.0)
+    half = freedom / 2.0
+    logs = np.log(variances) - special.digamma(half) + np.log(half)
+    mean = float(logs.mean())
+    spread = float(((logs - mean) ** 2).sum() / (len(logs) - 1) - special.polygamma(1, half).mean())
+    if spread <= float(special.polygamma(1, MOST_FREEDOM / 2.0)):
+        own = MOST_FREEDOM / 2.0
+    elif spread >= float(special.polygamma(1, _LEAST_FREEDOM / 2.0)):
+        return CommonVariance(0.0, 0.0)
+    else:
+        own = math.exp(
+            optimize.brentq(
+                lambda log: float(special.polygamma(1, math.exp(log))) - spread,
+                math.log(_LEAST_FREEDOM / 2.0),
+                math.log(MOST_FREEDOM / 2.0),
+            )
+        )
+    return CommonVariance(math.exp(mean + float(special.digamma(own)) - math.log(own)), 2.0 * own)
