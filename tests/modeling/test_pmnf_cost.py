@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from quipu.modeling.errors import ModelingError
 from quipu.modeling.experiment import FloatArray, Metric
+from quipu.modeling.pmnf.data.noise import combine
 from quipu.modeling.pmnf.fit.weights import count_weights
 from quipu.modeling.pmnf.hypotheses.library import EXPONENTS, Library, forms
 from quipu.modeling.pmnf.model import Model
@@ -255,3 +256,18 @@ def test_user_defined_library() -> None:
     assert {t.exponents("p") for t in model.terms} <= {(Fraction(1), 0), (Fraction(2), 0)}
     with pytest.raises(ModelingError):
         Library(exponents=())
+
+
+def test_two_repetitions_that_differ_are_kept_where_others_have_more() -> None:
+    """Where all repetitions of a point are far from their median, as in a campaign that repeats some points, none is."""
+    random = np.random.default_rng(5)
+    values = 3.0 * ONE.T[:, :, None] ** 2 * (1 + 0.01 * random.normal(size=(1, len(ONE), 4)))
+    values[0, 1, :2] *= [1.0, 1.3]
+    values[0, 3, :2] *= [1.0, 1.2]
+    values[0, [1, 3], 2:] = np.nan
+    values[0, 4] *= [1.0, 1.0, 1.4, 1.4]
+    repetitions = combine(values)
+    assert repetitions.centre[0, [1, 3, 4]] == pytest.approx(3.0 * ONE[[1, 3, 4], 0] ** 2 * [1.15, 1.1, 1.2], rel=0.03)
+    (model,) = fit_models(ONE, values, TIME, ("p",))
+    assert isinstance(model, Model)
+    assert model.at(p=128) == pytest.approx(3.0 * 128**2, rel=0.2)

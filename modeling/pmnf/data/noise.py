@@ -43,7 +43,8 @@ def combine(values: FloatArray, how: Aggregation = "robust", of_counts: bool = F
 
     robust: the mean of the repetitions that are no outliers; the mean uses clean repetitions better than the
     median does, and without the outliers it stands as much. The scale of outliers comes from all configurations
-    of a call path together, because a few repetitions of one say little. of_counts: whether `falls` is wanted.
+    of a call path together, because a few repetitions of one say little. Where all repetitions of a configuration are
+    far from their median, as two that differ are, none is left out. of_counts: whether `falls` is wanted.
     """
     if values.ndim != 3:
         raise ModelingError(f"values must have shape (call paths, configurations, repetitions), not {values.shape}")
@@ -64,6 +65,7 @@ def combine(values: FloatArray, how: Aggregation = "robust", of_counts: bool = F
     distance = np.where(known, np.minimum(distance, 1e300), np.nan)
     if how == "robust":
         kept = known & (np.nan_to_num(distance) <= OUTLIER * _scale(distance, count)[:, None, None])
+        kept |= known & ~kept.any(axis=2, keepdims=True)  # half of them far on either side: none is the outlier
     else:
         kept = known
     total = np.maximum(kept.sum(axis=2), 1)
