@@ -259,7 +259,7 @@ def test_user_defined_library() -> None:
 
 
 def test_two_repetitions_that_differ_are_kept_where_others_have_more() -> None:
-    """Where all repetitions of a point are far from their median, as in a campaign that repeats some points, none is."""
+    """In campaigns that repeat some points; four in two pairs are all far from their median, too."""
     random = np.random.default_rng(5)
     values = 3.0 * ONE.T[:, :, None] ** 2 * (1 + 0.01 * random.normal(size=(1, len(ONE), 4)))
     values[0, 1, :2] *= [1.0, 1.3]
