@@ -187,6 +187,24 @@ def test_what_is_only_counted_has_no_time_in_a_browser(tmp_path: Path) -> None:
     assert re.findall(r'class="value">([^<]*)<', row)[0] == "-"
 
 
+def test_long_sums_are_behind_a_button_in_a_browser(tmp_path: Path) -> None:
+    experiment, _ = planted()
+    paths = len(experiment.tree)
+    terms = [(1.0, {"n": (f"{power}/10", 0)}) for power in range(1, 31)]
+    models = [PlacedModel(path, "time", model(5.0, *terms[: 9 if path else 30]), "effort") for path in range(paths)]
+    click = "setTimeout(() => document.querySelector('#ranked tr[data-path=\"0\"] button.more').click(), 1000);"
+    scope = "const s=document.getElementById('scope');s.value='exclusive';s.dispatchEvent(new Event('change'));"
+    page = tmp_path / "report.html"
+    page.write_text(instrumented(html_report(experiment, models), scope + click), "utf-8")
+    dom, console = document(page, tmp_path / "profile")
+    assert console == ""
+    rows = re.findall(r'<tr data-path="(\d+)".*?</tr>', dom[dom.index('<table id="ranked"') :])
+    assert len(rows) == paths
+    buttons = re.findall(r'aria-expanded="(\w+)">([^<]*)</button>', dom)  # of the call path, and in the ranking
+    assert buttons == [("false", " + 22 more terms"), ("true", "fewer terms")]
+    assert dom.count('<span hidden="">') == 1
+
+
 def test_quantiles_of_mixtures_in_the_page_are_those_of_the_models(tmp_path: Path) -> None:
     """Three hundred call paths with two to four hypotheses: point masses, narrow and wide errors, far apart or not."""
     random = np.random.default_rng(5)

@@ -51,7 +51,7 @@ function drawModels() {
     if (summed && subtreeSize(state.path) > LATER) setTimeout(fill);
     else fill();
     const row = element("tr", { class: metric.name === state.metric ? "chosen" : "" });
-    row.append(element("td", {}, metric.name + (metric.unit === "1" ? "" : ` [${metric.unit}]`)), element("td", {}, formulaNode(model)));
+    row.append(element("td", {}, metric.name + (metric.unit === "1" ? "" : ` [${metric.unit}]`)), element("td", {}, formulaNode(model, SHOWN_TERMS)));
     row.append(smape, basis);
     rows.push(row);
   }
@@ -193,7 +193,7 @@ function rankedRow(path, one, place, whole, metric, set) {
   const { low, high } = one;
   const formula = element("td", { class: "model" });
   const model = set.formula(path, state.scope);
-  if (model) formula.append(formulaNode(model));
+  if (model) formula.append(formulaNode(model, SHOWN_TERMS));
   formula.append(...beyondTag(set.beyond(path, state.scope, state.target)));
   if (set.oversubscribed(path, state.scope)) formula.append(" ", oversubscribedTag());
   const row = element("tr", { "data-path": path, class: path === state.path ? "chosen" : "" });

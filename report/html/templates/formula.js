@@ -6,9 +6,13 @@ function coefficient(value) {
   return exponent ? [mantissa + "·10", String(Number(exponent))] : [mantissa, null];
 }
 
-// A formula as an element: superscripts are elements, names are text.
-function formulaNode(model) {
-  const out = element("span", { class: "math" });
+// Sums over many call paths have dozens of terms: so many are shown, those of the highest orders.
+const SHOWN_TERMS = 8;
+
+// A formula as an element: superscripts are elements, names are text. Terms after `shown` are behind a button.
+function formulaNode(model, shown = Infinity) {
+  const whole = element("span", { class: "math" });
+  let out = whole;
   const order = (term) => term.factors.reduce((sum, f) => sum + f.i + 0.01 * f.j, 0);
   const terms = [...model.terms].sort((a, b) => order(b) - order(a));
   let first = true;
@@ -33,9 +37,27 @@ function formulaNode(model) {
     join(out, bottoms, false);
     if (bottoms.length > 1) out.append(")");
   };
-  for (const term of terms) add(term.c, term.factors);
+  const more = terms.length > shown + 1 ? terms.length - shown : 0;
+  terms.forEach((term, at) => {
+    if (more && at === shown) out = behindButton(whole, `${more} more terms`);
+    add(term.c, term.factors);
+  });
   if (model.constant !== 0 || !terms.length) add(model.constant, []);
-  return out;
+  return whole;
+}
+
+// Appends a button and a hidden element that it shows, and returns that element.
+function behindButton(node, text) {
+  const rest = element("span", { hidden: "" });
+  const button = element("button", { type: "button", class: "link more", "aria-expanded": "false" }, " + " + text);
+  button.addEventListener("click", (event) => {
+    event.stopPropagation();
+    rest.hidden = !rest.hidden;
+    button.setAttribute("aria-expanded", String(!rest.hidden));
+    button.textContent = rest.hidden ? " + " + text : "fewer terms";
+  });
+  node.append(rest, " ", button);
+  return rest;
 }
 
 function join(out, parts, started) {
