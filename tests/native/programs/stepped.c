@@ -2,8 +2,9 @@
 //
 // stepped WAY WINDOWS SEED: in each window the child enters a function for the first time, and again, and at one of the
 // instructions of that, by chance, a handler runs, which returns, jumps out of the window, forks, or ends the process.
-// WAY "each": a handler that returns runs at each instruction of a further visit, one window after the other.
-// Prints how many handlers ran.
+// WAY "each": a handler that returns runs at each instruction of a further visit, one window after the other, or, if
+// the visit has more instructions than there are windows, at as many of them at equal distances. Prints how many
+// handlers ran.
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <signal.h>
@@ -16,6 +17,8 @@
 #include <unistd.h>
 
 #include "many_paths.h"
+
+enum { MEASURED = 2 }; // windows without a signal at the beginning, which show how long they are
 
 static sigjmp_buf place;
 static const char *way;
@@ -91,7 +94,9 @@ int main(int argc, char **argv) {
         int signal = is_stop(status, SIGUSR1) ? SIGUSR1 : 0; /* it had to wait */
         if (is_stop(status, SIGSTOP)) { /* a window begins; those without a signal show how long they are */
             const int late = length * 7 / 8 - rand() % 200, each = !strcmp(way, "each");
-            const int at = each ? ++begun : length == 0 ? 1 << 30 : rand() % 2 ? rand() % length : late;
+            const int apart = 1 + length / (windows - MEASURED); /* a window ends some instructions after the visit */
+            const int next = 1 + (begun - MEASURED) * apart;
+            const int at = length == 0 ? 1 << 30 : each ? next : rand() % 2 ? rand() % length : late;
             int steps = 0;
             do {
                 ptrace(PTRACE_SINGLESTEP, child, 0, 0);
@@ -99,8 +104,9 @@ int main(int argc, char **argv) {
                 steps++;
             } while (is_stop(status, SIGTRAP) && steps < at);
             signal = is_stop(status, SIGTRAP) ? SIGUSR1 : 0;
-            if (!signal && !each)
-                length = begun++ < 2 ? 0 : steps;
+            if (each ? begun < MEASURED : !signal)
+                length = begun < MEASURED - each ? 0 : steps;
+            begun += each || !signal;
         }
         ptrace(PTRACE_CONT, child, 0, signal);
         waitpid(child, &status, 0);
