@@ -24,7 +24,7 @@ from .experiment import Experiment, FloatArray
 from .pmnf.build import qualities
 from .pmnf.calibration import EXACT, VISITS_AGREE, VISITS_LEAST_FREE, VISITS_MOST_POWER, VISITS_TERMS
 from .pmnf.criterion.exactness import exact_weights, rounding_of
-from .pmnf.criterion.one_process import reproduces
+from .pmnf.criterion.one_process import EXACT_FIT, reproduces
 from .pmnf.fit.fitter import fit
 from .pmnf.hypotheses.library import make_term
 from .pmnf.model import Factor, Model, Term, collect
@@ -121,12 +121,22 @@ def _explain(
             rest = [place for place in range(len(values)) if place not in found]
             if rest:
                 found |= {rest[place]: own for place, own in _sums_of_runs(experiment, values[rest], visits).items()}
+            found = {place: own for place, own in found.items() if _explains(own, models[one.metrics[place]][one.path])}
             for place, own in found.items():
                 before = models[one.metrics[place]][one.path]
                 assert isinstance(before, Model)
                 through = _through(own, of_visits, before, experiment.points, values[place])
                 models[one.metrics[place]][one.path] = through
             one.metrics = [name for place, name in enumerate(one.metrics) if place not in found]
+
+
+def _explains(found: _Sum, before: Model | NoModel) -> bool:
+    """Whether counts by visits say more than their model, which may fit exactly and only have alternatives.
+
+    Then only as many for each visit say more: a function of the parameters is as open as that model.
+    """
+    exact = isinstance(before, Model) and before.quality is not None and before.quality.rms_relative < EXACT_FIT
+    return not exact or not (found.plain[0] or found.plain[1] or found.per_visit[1])
 
 
 def _distinct(visits: FloatArray, carriers: Sequence[int]) -> list[int]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ..experiment import FloatArray
 from ..process_grid import ProcessGrid
 from .build import qualities
-from .calibration import GRID_FEW_PROCESSES
+from .calibration import GRID_BITS, GRID_FEW_PROCESSES
 from .criterion.exactness import exact_weights, rounding_of
 from .criterion.one_process import reproduces
 from .data.preparation import ranges
@@ -66,7 +66,12 @@ class GridCounts:
         domain = _domain([own for row in self.row_of if (own := known[row]) is not None], forms)
         names = [name for name in self.names if name != grid.parameter]
         written = Writer(grid, [names[i] for i in varying], forms, processes)
-        sums = [None if own is None else written.sums(own, domain) for own in known]
+        sums = [
+            found
+            if own is not None and (found := written.sums(own, domain)) and _says_more(own, found[1], values)
+            else None
+            for own, values in zip(known, self.values, strict=True)
+        ]
         of_lines = [found is not None for found in sums]
         self._add_polynomials(sums, place, varying, forms, written)
         models = [
@@ -118,6 +123,15 @@ class GridCounts:
             return None
         width = np.array([len(full.terms) + bool(full.constant)])
         return replace(full, quality=qualities(values[None], fitted[None], np.zeros(1), width)[0])
+
+
+def _says_more(known: Coefficients, length: float, values: FloatArray) -> bool:
+    """Whether a sum of this length says more than the counts (C,) do, if nothing but its coefficients speaks for it.
+
+    Polynomials through all points of a line have whole coefficients, or small fractions, where counts are whole and
+    points are equally far apart, whatever the counts are: then the digits of the coefficients are those of the counts.
+    """
+    return known.free > 0 or length < GRID_BITS * float(np.log2(np.abs(values) + 1.0).sum())
 
 
 @lru_cache(maxsize=64)

@@ -9,6 +9,7 @@ from quipu.modeling.experiment import CallTree, Experiment, FloatArray, Region
 from quipu.modeling.metrics import METRICS
 from quipu.modeling.pmnf import Model, Options
 from quipu.modeling.pmnf.modeler import NoModel
+from quipu.modeling.process_grid import assumed
 
 NAMES = ("main", "solve", "apply", "dot", "at")
 SOLVE, APPLY, DOT, AT = 1, 2, 3, 4
@@ -83,3 +84,21 @@ def test_without_visits_counts_are_modelled_alone() -> None:
     experiment = solver(n[:, None], np.round(2.7 * n[:, None]), n**2)
     (own,) = fit_metrics(experiment, ["blocks"]).values()
     assert all(isinstance(model, Model) for model in own)
+
+
+def test_exact_counts_of_a_grid_are_not_those_of_other_visits() -> None:
+    """Neighbours of 3D grids, and a call path whose visits have the same values at two of three numbers of ranks."""
+    points = np.array([(p, n) for p in (1.0, 8, 27) for n in (6.0, 8, 10, 12)])
+    p = points[:, 0]
+    side = np.round(np.cbrt(p))
+    neighbours = 60 * (side - 1) / side
+    tree = CallTree(tuple(Region(name, name) for name in NAMES[:4]), np.arange(4), np.array([-1, 0, 1, 1]))
+    ones = np.ones_like(p)
+    around = 10 * ((3 - 2 / side) ** 3 - 1)
+    visits = np.stack([ones, 10 * ones, np.round(around), np.round(neighbours)])
+    metrics = {"visits": METRICS["visits"]}
+    experiment = Experiment("neighbours", ("p", "n"), points, tree, metrics, {"visits": visits[:, :, None]})
+    found = fit_metrics(experiment, metrics, Options(grids=assumed("p")))
+    faces = found["visits"][3]
+    assert isinstance(faces, Model)
+    assert faces.at(p=64, n=14) == pytest.approx(45)

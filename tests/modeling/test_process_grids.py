@@ -175,3 +175,25 @@ def test_extents_of_many_and_of_few_points_are_the_same() -> None:
             few = np.array([[1.0, 6.0], [12.0, 5.5]])
             assert axis.extent(few).shape == few.shape
             assert (axis.extent(np.tile(few, (1024, 1)))[:2] == axis.extent(few)).all()
+
+
+def test_polynomials_through_counts_that_depend_on_data_are_no_models() -> None:
+    """At four sizes equally far apart any whole counts are those of a cubic polynomial with small fractions.
+
+    Regions of a material and the iterations in them, means over ranks; beside them what a grid makes.
+    """
+    points = np.array(list(product((1.0, 8, 27), (6.0, 8, 10, 12))))
+    p, n = points.T
+    random = np.random.default_rng(3)
+    cells = np.round(16 * n**3 * random.uniform(0.9, 1.1, (20, len(points))) * p) * 10 / p
+    side = np.round(np.cbrt(p))
+    known = np.stack([60 * (1 - 1 / side), 10 * n**3 + 50])
+    values = np.concatenate([cells, known])[:, :, None]
+    found = fit_models(points, values, BLOCKS, ("p", "n"), Options(grids=assumed("p")))
+    for model in found[:20]:
+        assert isinstance(model, Model)
+        assert model.at(p=64, n=14) == pytest.approx(160 * 14**3, rel=0.3)
+    messages, work = found[20:]
+    assert isinstance(messages, Model) and isinstance(work, Model)
+    assert messages.at(p=64, n=14) == pytest.approx(45)
+    assert work.at(p=64, n=14) == pytest.approx(10 * 14**3 + 50)

@@ -7,9 +7,13 @@ from ..hypotheses.library import make_term
 from ..model import Model
 
 
+# Relative errors of models that reproduce the counts are rounding.
+EXACT_FIT = 1e-9
+
+
 def reproduces(model: Model) -> bool:
-    """Whether a model of counts is exact."""
-    return model.quality is not None and model.quality.rms_relative < 1e-9 and not model.alternatives
+    """Whether a model of counts is exact, and the only one that is."""
+    return model.quality is not None and model.quality.rms_relative < EXACT_FIT and not model.alternatives
 
 
 def needs_much(model: Model, parameter: str) -> bool:

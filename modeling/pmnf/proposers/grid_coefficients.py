@@ -29,13 +29,14 @@ Functions = tuple[tuple[SimpleTerm | None, ...], ...]  # products of one term (o
 class Coefficients:
     """The functions of the other parameters in a call path, their coefficients at each grid (K, G), and tolerances.
 
-    peak: (K,), the largest values of the functions.
+    peak: (K,), the largest values of the functions. free: points beyond the coefficients, at all grids together.
     """
 
     functions: Functions
     values: FloatArray
     tolerance: FloatArray
     peak: FloatArray
+    free: int
 
     @cached_property
     def orders(self) -> tuple[int | None, ...]:
@@ -65,7 +66,7 @@ class OtherParameters:
         if self.tables is None:
             for number, own in enumerate(values):
                 centre = np.array([[own[place].mean() for place in self.where]])
-                result[number] = Coefficients(((),), centre, np.array([1e-12 * np.abs(own).max()]), np.ones(1))
+                result[number] = Coefficients(((),), centre, np.array([1e-12 * np.abs(own).max()]), np.ones(1), len(own))
             return result
         parameters = range(self.others.shape[1])
         lines = ExactLines(_apart(self.others, self.where), _with_place(self.tables, self.where), values)
@@ -114,7 +115,11 @@ class OtherParameters:
             return None
         tolerance = 1e-11 * top / scale[chosen]
         return Coefficients(
-            tuple(functions[i] for i in chosen), coefficients[chosen] / scale[chosen, None], tolerance, scale[chosen]
+            tuple(functions[i] for i in chosen),
+            coefficients[chosen] / scale[chosen, None],
+            tolerance,
+            scale[chosen],
+            sum(place.size - len(columns) for place in self.where),
         )
 
 
