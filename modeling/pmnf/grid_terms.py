@@ -70,7 +70,7 @@ class Writer:
     # terms with the coefficient 1, by which they are sorted, their numbers, and those of what was made before
     _shapes: list[tuple[Term, SortKey]] = field(default_factory=list)
     _numbers: dict[tuple[Factor, ...], int] = field(default_factory=dict)
-    _made: dict[tuple[tuple[SimpleTerm | None, ...], int], list[int]] = field(default_factory=dict)
+    _made: dict[tuple[tuple[SimpleTerm | None, ...], int], list[tuple[int, float]]] = field(default_factory=dict)
 
     def sums(self, known: Coefficients, domain: Domain | None) -> tuple[Model, float] | None:
         """Return the shortest sum, others that are nearly as short as its alternatives, and its length."""
@@ -152,42 +152,43 @@ class Writer:
         sums: dict[int, float] = {}
         for function, form in zip(functions, forms, strict=True):
             for number, coefficient in zip(form.atoms, form.coefficients, strict=True):
-                for shape in self._shapes_of(function, number):
-                    sums[shape] = sums.get(shape, 0.0) + coefficient
+                for shape, weight in self._shapes_of(function, number):
+                    sums[shape] = sums.get(shape, 0.0) + weight * coefficient
         constant = sums.pop(self._numbers.get((), -1), 0.0)
         kept = [(self._shapes[shape], coefficient) for shape, coefficient in sums.items() if coefficient]
         kept.sort(key=lambda own: own[0][1])
         return constant, tuple(Term(coefficient, term.factors) for (term, _), coefficient in kept)
 
-    def _shapes_of(self, function: tuple[SimpleTerm | None, ...], atom: int) -> list[int]:
-        """Return the numbers of the shapes of the terms that an atom makes of a function."""
+    def _shapes_of(self, function: tuple[SimpleTerm | None, ...], atom: int) -> list[tuple[int, float]]:
+        """Return the numbers of the shapes of the terms that an atom makes of a function, and their coefficients."""
         if (function, atom) not in self._made:
             own = tuple(term.factor(name) for name, term in zip(self.names, function, strict=True) if term is not None)
-            found = [Term(1.0, Term(1.0, (*self._factors(factors), *own)).shape) for factors in self._products(atom)]
+            products = self._products(atom)
+            found = [Term(1.0, Term(1.0, (*self._factors(factors), *own)).shape) for factors, _ in products]
             numbers = [self._numbers.setdefault(term.factors, len(self._numbers)) for term in found]
             for number, term in zip(numbers, found, strict=True):
                 if number == len(self._shapes):
                     self._shapes.append((term, sort_key(term)))
-            self._made[function, atom] = numbers
+            self._made[function, atom] = [(number, by) for number, (_, by) in zip(numbers, products, strict=True)]
         return self._made[function, atom]
 
-    def _products(self, number: int) -> list[tuple[Factor, ...]]:
-        """Return the products of an atom as factors."""
+    def _products(self, number: int) -> list[tuple[tuple[Factor, ...], float]]:
+        """Return the products of an atom as factors, and their coefficients."""
         atom = self.forms.atoms[number]
         if atom.processes is not None:
             exponent, log = atom.processes
-            return [(Factor(self.grid.parameter, Fraction(exponent), log),)]
-        axes = self.grid.axes
-        return [
-            tuple(
+            return [((Factor(self.grid.parameter, Fraction(exponent), log),), 1.0)]
+        found = []
+        for own in atom.products:
+            kinds = [(kind, axis) for kind, axis in zip(own, self.grid.axes, strict=True) if kind != EVERY]
+            factors = tuple(
                 Factor(self.grid.parameter, Fraction(-1), axis=axis)
                 if kind == SHARE
                 else Factor(self.grid.parameter, shares=1, axis=axis)
-                for kind, axis in zip(own, axes, strict=True)
-                if kind != EVERY
+                for kind, axis in kinds
             )
-            for own in atom.products
-        ]
+            found.append((factors, atom.weight(own)))
+        return found
 
     def _factors(self, factors: tuple[Factor, ...]) -> tuple[Factor, ...]:
         """Return factors of all extents alike as one of the number of processes: 1/p instead of 1/(px·py)."""

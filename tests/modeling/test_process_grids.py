@@ -36,6 +36,7 @@ PLANTED: dict[str, tuple[int, Counts]] = {
     "interior of columns": (2, lambda n, x: 26 * (n - 2) ** 3 / x.prod()),
     "ghosts of columns": (2, lambda n, x: 4 * (n / x[0] + 2) * (n / x[1] + 2) * n),
     "faces in 3D": (3, lambda n, x: 6 * n**2 * sum((e - 1) for e in x) / x.prod()),
+    "neighbours of 3D stencils": (3, lambda n, x: 10 * (3 - 2 / x).prod() - 10 + 0 * n),
     "cells in 3D": (3, lambda n, x: 11 * n**3 / x.prod() + 9),
 }
 
@@ -69,6 +70,16 @@ def test_ranks_in_a_chain_are_no_faces_of_a_grid() -> None:
     for counts, model in zip((messages, sent), _models(1, [messages, sent], (1, 2, 4), assumed("p")), strict=True):
         assert isinstance(model, Model)
         assert model.predict((1024.0, 64.0)).value == pytest.approx(counts(64.0, np.array([1024.0])))
+
+
+def test_neighbours_at_edges_and_corners_from_two_cubes() -> None:
+    """Messages to up to 26 ranks, at 1, 8 and 27: three functions of the grid would need a third cube."""
+    messages: Counts = lambda n, x: 20 * ((3 - 2 / x).prod() - 1) + 0 * n  # noqa: E731
+    grid = ProcessGrid("p", "balanced", 3, "declared")
+    (model,) = _models(3, [messages], (1, 8, 27), (grid,))
+    assert isinstance(model, Model)
+    for p in (12, 64, 120):
+        assert model.predict((p, 64.0)).value == pytest.approx(messages(64.0, np.array(grid.at(p))))
 
 
 def test_functions_that_the_grids_do_not_tell_apart_are_in_the_interval() -> None:

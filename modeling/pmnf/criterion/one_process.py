@@ -6,7 +6,6 @@ from ..calibration import LARGE_ERROR, UNUSUAL_COMPLEXITY
 from ..hypotheses.library import make_term
 from ..model import Model
 
-
 # Relative errors of models that reproduce the counts are rounding.
 EXACT_FIT = 1e-9
 

@@ -66,7 +66,8 @@ class OtherParameters:
         if self.tables is None:
             for number, own in enumerate(values):
                 centre = np.array([[own[place].mean() for place in self.where]])
-                result[number] = Coefficients(((),), centre, np.array([1e-12 * np.abs(own).max()]), np.ones(1), len(own))
+                tolerance = np.array([1e-12 * np.abs(own).max()])
+                result[number] = Coefficients(((),), centre, tolerance, np.ones(1), len(own))
             return result
         parameters = range(self.others.shape[1])
         lines = ExactLines(_apart(self.others, self.where), _with_place(self.tables, self.where), values)

@@ -2,7 +2,8 @@
 
 In each dimension of the grid, the mean over the ranks of what a rank does is 1 (every rank does it), 1/x (a share of
 the domain, or one rank of a row) or (x-1)/x (ranks with a neighbour on one side). Products of one of these per
-dimension, sums of them over all dimensions alike, p and log2(p) are the functions that are combined.
+dimension, sums of them over all dimensions alike, all neighbours, those at edges and corners included, p and log2(p)
+are the functions that are combined.
 
 A few grids leave freedom: (1,1), (2,1), (2,2) have three values for the four products of 1/px and 1/py. So sums are
 ranked by the length of their description (Rissanen, Modeling by shortest data description, 1978): functions,
@@ -44,12 +45,14 @@ Product = tuple[int, ...]  # one of these per dimension
 class Atom:
     """A function of the grid: a sum of products, or a power and logarithm of the number of processes.
 
-    length: of its description. processes: exponent and logarithm of p, if it is a function of p.
+    length: of its description. processes: exponent and logarithm of p, if it is a function of p. both_sides: a factor
+    of 2 for each neighbour in a product: there is one on either side.
     """
 
     products: tuple[Product, ...]
     length: float
     processes: tuple[int, int] | None = None
+    both_sides: bool = False
 
     def evaluate(self, grids: FloatArray) -> FloatArray:
         """Return the function at grids (G, d), (G,)."""
@@ -59,8 +62,13 @@ class Atom:
             return result
         total = np.zeros(len(grids))
         for own in self.products:
-            total += np.prod([_of_dimension(kind, grids[:, place]) for place, kind in enumerate(own)], axis=0)
+            parts = [_of_dimension(kind, grids[:, place]) for place, kind in enumerate(own)]
+            total += self.weight(own) * np.prod(parts, axis=0)
         return total
+
+    def weight(self, own: Product) -> float:
+        """Return what one of its products is multiplied with."""
+        return 2.0 ** own.count(NEIGHBOUR) if self.both_sides else 1.0
 
     @property
     def is_share(self) -> bool:
@@ -239,5 +247,8 @@ def _atoms(dimensions: int) -> tuple[Atom, ...]:
         alike = tuple(sorted(set(permutations(own))))
         if len(alike) > 1 and own == alike[0]:
             result.append(Atom(alike, length))
+    if dimensions > 1:
+        around = tuple(own for own in product((EVERY, NEIGHBOUR), repeat=dimensions) if NEIGHBOUR in own)
+        result.append(Atom(around, GRID_FUNCTION + GRID_EDGE, both_sides=True))
     result += [Atom((), GRID_OF_PROCESSES, (1, 0)), Atom((), GRID_OF_PROCESSES, (0, 1))]
     return tuple(result)
