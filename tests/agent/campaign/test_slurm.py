@@ -129,8 +129,8 @@ class Meddler(Silent):
             self.cluster.cancel(job)
 
     def end_the_time(self) -> None:
-        for job in self.cluster.jobs():
-            self.cluster.control("update", f"JobId={job}", "TimeLimit=0")
+        job = max(self.cluster.jobs(), key=int)  # the one before may be ending
+        self.cluster.control("update", f"JobId={job}", "TimeLimit=0")
 
     def drain(self) -> None:
         self.cluster.control("update", f"NodeName={self.cluster.host}", "State=DRAIN", "Reason=test")
