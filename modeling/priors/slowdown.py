@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
 
@@ -200,16 +200,16 @@ def _changes(ratios: FloatArray, along: list[IntArray]) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class _Lines:
-    """The ratio of one call path on the lines of one parameter that have enough points, and each growth fitted to it.
+    """The ratio of one call path on the lines of one parameter that have enough points.
 
-    fits: by growth, coefficients (L, 2) and the sum of squared relative deviations; without: that sum for none.
+    without: the sum of squared relative deviations from no growth.
     """
 
     others: FloatArray
     places: list[FloatArray]
     values: list[FloatArray]
-    fits: list[tuple[FloatArray, float]]
     without: float
+    _fits: dict[int, tuple[FloatArray, float]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, points: FloatArray, column: int, along: list[IntArray], ratio: FloatArray) -> _Lines:
@@ -218,11 +218,16 @@ class _Lines:
         usable = [line for line in usable if line.size >= LEAST_VALUES]
         values = [ratio[line] for line in usable]
         places = [points[line, column] for line in usable]
-        fits = [_fit(places, values, growth) for growth in range(len(GROWTHS))]
-        fits = [(coefficients, max(squares, 1e-18 * sum(map(len, values)))) for coefficients, squares in fits]
         without = sum(float(((r / r.mean() - 1.0) ** 2).sum()) for r in values)
         others = np.delete(points, column, axis=1)[[line[0] for line in usable]]
-        return cls(others, places, values, fits, without)
+        return cls(others, places, values, without)
+
+    def fit(self, growth: int) -> tuple[FloatArray, float]:
+        """Return the coefficients (L, 2) of a growth, and the sum of squared relative deviations from it."""
+        if growth not in self._fits:
+            coefficients, squares = _fit(self.places, self.values, growth)
+            self._fits[growth] = coefficients, max(squares, 1e-18 * sum(map(len, self.values)))
+        return self._fits[growth]
 
     @property
     def freedom(self) -> float:
@@ -232,7 +237,7 @@ class _Lines:
     @property
     def variance(self) -> float:
         """The relative variance around the first growth: that around the best of all is too small by the choice."""
-        return self.fits[0][1] / self.freedom
+        return self.fit(0)[1] / self.freedom
 
     def _alike(self, growth: int, common: CommonVariance) -> float:
         """Return the chance by luck of a growth that is the same on all lines, in parts of their means."""
@@ -250,9 +255,9 @@ class _Lines:
         known, count = common.freedom * common.variance, common.freedom + sum(map(len, self.values))
         best = 0
         for growth in range(1, len(GROWTHS)):
-            if 0.5 * count * math.log((known + self.fits[best][1]) / (known + self.fits[growth][1])) > _BETTER:
+            if 0.5 * count * math.log((known + self.fit(best)[1]) / (known + self.fit(growth)[1])) > _BETTER:
                 best = growth
-        coefficients, squares = self.fits[best]
+        coefficients, squares = self.fit(best)
         if float(np.mean(coefficients[:, 1] > 0)) < 0.75:
             return None
         variance, freedom = common.moderated(squares / self.freedom, self.freedom)
