@@ -13,6 +13,7 @@ from quipu.mpi_wrap.library import mpi_library
 from quipu.mpi_wrap.program import mpi_of_program
 
 from .launchers import LaunchPlan
+from .launchers.detect import is_launcher
 
 _OF_LAUNCHER = {"openmpi": OPEN_MPI, "mpich": MPICH, "smpi": SMPI}  # a batch system's srun belongs to none
 _DEBIAN = {OPEN_MPI: ".openmpi", MPICH: ".mpich"}
@@ -22,7 +23,8 @@ def library_for(launcher: str, plan: LaunchPlan, environment: Mapping[str, str])
     """Return the PMPI library for a launch, built if need be.
 
     The mpicc of $QUIPU_MPICC decides; else the one beside the launcher: beside mpirun.mpich that is mpicc.mpich, beside
-    smpirun smpicc. srun belongs to no MPI: then it is the first mpicc in PATH that fits the programs.
+    smpirun smpicc. srun belongs to no MPI, and there may be no launcher: then it is the first mpicc in PATH that fits
+    the programs.
 
     Raises MeasurementError before anything is started if programs, launcher and library do not fit together.
     """
@@ -55,7 +57,7 @@ def _installation(launcher: str, family: str | None, environment: Mapping[str, s
     if "QUIPU_MPICC" in environment or found is None:
         return describe_mpicc(environment.get("QUIPU_MPICC"))
     name, dot, suffix = Path(launcher).name.partition(".")
-    if name != "srun":
+    if name != "srun" and is_launcher(launcher):
         for compiler in ("smpicc",) if name == "smpirun" else (f"mpicc{dot}{suffix}", "mpicc"):
             beside = Path(found).with_name(compiler)
             if os.access(beside, os.X_OK):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 from measured import MPICH, compile_program
 from quipu.agent.campaign.repetition import LaunchOptions, RunFailed, run
 from quipu.agent.launch import mpi_choice
-from quipu.agent.launch.launchers import LaunchPlan
+from quipu.agent.launch.launchers import LaunchPlan, LaunchRequest, plan_launch
 from quipu.modeling.errors import MeasurementError
 from quipu.mpi_wrap.installation import MPICH as MPICH_FAMILY
 from quipu.mpi_wrap.installation import OPEN_MPI, MpiInstallation, describe_mpicc
@@ -109,6 +110,23 @@ def test_a_program_of_the_other_mpi_is_measured(tmp_path: Path, of_mpich: Path) 
     archive = run(["mpirun.mpich", "-n", "2", str(of_mpich), str(tmp_path)], {}, None, tmp_path / "runs", QUIET)
     assert archive.metadata.launcher["ranks"] == 2
     assert len(archive.ranks) == 2
+
+
+@pytest.mark.parametrize("mpi", ["", MPICH])
+def test_a_program_without_a_launcher_is_its_only_rank(tmp_path: Path, mpi: str) -> None:
+    """Its start and end are operations of MPI, and no time of `main`; a program without MPI has none."""
+    (tmp_path / "one.c").write_text(
+        "#include <mpi.h>\nint main(int c, char **v) { MPI_Init(&c, &v); return MPI_Finalize(); }\n"
+    )
+    (tmp_path / "none.c").write_text("int main(void) { return 0; }\n")
+    subprocess.run([f"mpicc{mpi}", tmp_path / "one.c", "-o", tmp_path / "one"], check=True)
+    subprocess.run(["cc", tmp_path / "none.c", "-o", tmp_path / "none"], check=True)
+    archive = run([str(tmp_path / "one")], {}, None, tmp_path / "runs", QUIET)
+    assert {"MPI_Init", "MPI_Finalize"} <= {region.name for region in archive.tree.regions}
+    assert archive.metadata.launcher["ranks"] == 1
+    assert archive.metadata.problems == ()
+    request = LaunchRequest((str(tmp_path / "none"),), Path("shim"), {}, {}, 2)
+    assert not plan_launch(request).is_mpi
 
 
 def test_the_interface_of_mpis_made_from_mpich_is_its_own() -> None:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable
 
 from quipu.modeling.errors import MeasurementError
+from quipu.mpi_wrap.installation import SMPI
+from quipu.mpi_wrap.program import mpi_of_program
 
 from .base import Launcher, LaunchPlan, LaunchRequest, find_program, is_program
 from .options import HYDRA, OPEN_MPI, SLURM, Context, contexts
@@ -26,7 +28,7 @@ class _Additions:
 
 
 class Direct(Launcher):
-    """No launcher: the command is the program, one process."""
+    """No launcher: the command is the program, one process, which may be the only rank of an MPI program."""
 
     family = "none"
 
@@ -40,7 +42,7 @@ class Direct(Launcher):
             programs=(program,),
             family=self.family,
             version=self.version,
-            is_mpi=False,
+            is_mpi=mpi_of_program(program) not in (None, SMPI),
             local_ranks=1,
         )
 
