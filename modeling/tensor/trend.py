@@ -4,15 +4,14 @@ The logarithm outside is that at the nearest measured value plus the change of a
 power law of each parameter (rank one, as the paper's rank-one factorization of each factor, with the slope of its outer
 part), also damped, as the damped trend of Gardner and McKenzie ("Forecasting trends in time series", 1985): its slope
 falls off exponentially; a power of the logarithm, whose slope falls off as the rows say, as over nodes of which the
-first needs no network; a sum of products of powers (`powers.py`). The one that predicts the outermost measured rows
-best from the others is taken, for each parameter; of a parameter of few values the mean over several inner parts of the
-rows of the one that is best beyond each.
+first needs no network; a sum of products of powers (`powers.py`). For each parameter, of several inner parts of the rows
+the one is found that predicts the rows beyond best, and the mean of those is taken.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -32,7 +31,7 @@ OUTER = (0.25, 0.35, 0.5)
 FACTORS: dict[Form, float] = {"hold": 1.0, "damped": 1.0, "linear": 0.9, "powers": 0.8}
 """Errors count by these factors in the choice (docs/design/tensor.md): growth is likelier than none."""
 FEW_TREND_VALUES = 6
-"""Parameters of fewer values have the logarithmic trend, too, no factors, and a mean of trends."""
+"""Parameters of fewer values have the logarithmic trend, too, and no factors."""
 DAMPING = 0.5
 """Distance at which a damped slope has fallen to 1/e, as a share of the measured range."""
 BACKTEST_ROWS = 1500
@@ -176,7 +175,7 @@ def choose_trend(form: str, modes: Sequence[Mode], x: FloatArray, logs: FloatArr
         few = column in values.few
         names = FORMS if few else tuple(FACTORS)
         tried = [_errors(column, columns, categorical, x, logs, *part, names, values) for part in parts]
-        forms.append(_voted(tried) if few else (_chosen(tried),) * len(OUTER))
+        forms.append(_voted(tried, {} if few else FACTORS))
         found = [one[name] for name in forms[-1] for one in tried if np.isfinite(one[name])]
         errors.append(float(np.mean(found)) if found else float(np.std(logs)))
     together = Counter(zip(*forms, strict=True))
@@ -185,15 +184,11 @@ def choose_trend(form: str, modes: Sequence[Mode], x: FloatArray, logs: FloatArr
     return Continuation(trends, tuple(count / len(OUTER) for count in together.values()))
 
 
-def _chosen(tried: Sequence[dict[Form, float]]) -> Form:
-    """Return the form with the least mean error of backtests, by factors; hold where one of them could not be done."""
-    found = {name: float(np.mean([one[name] for one in tried])) for name in FACTORS}
-    return min(FACTORS, key=lambda name: found[name] * FACTORS[name]) if np.isfinite(found["hold"]) else "hold"
-
-
-def _voted(tried: Sequence[dict[Form, float]]) -> tuple[Form, ...]:
-    """Return the form with the least error for each backtest; for one that could not be done the one before."""
-    result: list[Form] = [min(one, key=lambda name: one[name]) for one in tried if np.isfinite(one["hold"])]
+def _voted(tried: Sequence[dict[Form, float]], factors: Mapping[Form, float]) -> tuple[Form, ...]:
+    """Return the form with the least error, by factors, of each backtest; of one that could not be done that before."""
+    result: list[Form] = [
+        min(one, key=lambda name: one[name] * factors.get(name, 1.0)) for one in tried if np.isfinite(one["hold"])
+    ]
     result = result or ["hold"]
     return tuple(result + result[-1:] * (len(tried) - len(result)))
 
