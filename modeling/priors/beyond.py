@@ -12,7 +12,7 @@ predicts better by more than its penalty.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import replace
 from fractions import Fraction
 
@@ -64,7 +64,8 @@ def with_waiting(
 ) -> dict[int, PathModel]:
     """Return the models of call paths that waited, transfer and waiting, where that fits better than Table I alone.
 
-    models: of the time of all call paths. transfers: the same of those that waited, without waiting (`transfer_times`).
+    models: of the time of all call paths. transfers: the same of those that waited, without waiting (`transfer_times`),
+    with the growth that transfers have beyond Table I.
     choices: the priors of all call paths.
     """
     if not transfers:
@@ -99,7 +100,7 @@ def with_waiting(
         (alone,) = qualities(values, entry.model.evaluate(points)[None], np.array([np.nan]), count)
         if quality.smape < alone.smape:
             whole = replace(whole, quality=quality, ranges=entry.model.ranges, notes=entry.model.notes)
-            result[path] = replace(entry, model=whole, basis=f"{entry.basis} + {WAITING}", lower=entry.model)
+            result[path] = replace(entry, model=whole, basis=f"{transfer.basis} + {WAITING}", lower=entry.model)
     return result
 
 
@@ -169,17 +170,20 @@ def _steps(grid: ProcessGrid) -> Model:
 
 
 def with_growth(
-    experiment: Experiment, models: Mapping[int, PathModel], options: Options = DEFAULT
+    experiment: Experiment,
+    models: Mapping[int, PathModel],
+    options: Options = DEFAULT,
+    only: Collection[int] | None = None,
 ) -> dict[int, PathModel]:
-    """Return the models of call paths that slow down: effort × (1 + growth).
+    """Return the models of call paths that slow down, or of `only` these: effort × (1 + growth).
 
-    Growth must be significant (`slowdown`), fit better, and predict the two largest measured values of its parameter
-    better, each from the smaller ones: what one odd run brings about does not.
+    models: of the time of all call paths. Growth must be significant (`slowdown`), fit better, and predict the two
+    largest measured values of its parameter better, each from the smaller ones: what one odd run brings about does not.
     """
     entries = tuple(models[path] for path in range(len(experiment.tree)))
     slow: dict[int, list[Slowdown]] = {}
     for one in slowdowns(experiment, entries):
-        if not entries[one.path].basis.endswith(WAITING):
+        if not entries[one.path].basis.endswith(WAITING) and (only is None or one.path in only):
             slow.setdefault(one.path, []).append(one)
     if not slow:
         return {}

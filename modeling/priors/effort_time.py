@@ -36,6 +36,7 @@ def model_time(
     transfer, waiting = transfer_times(experiment)
     if any(waiting):
         apart = fit_time(transfer, [one if waits else () for one, waits in zip(choices, waiting, strict=True)], options)
+        apart |= with_growth(transfer, {**found, **apart}, options, apart.keys())
         found |= with_waiting(experiment, found, apart, choices, options)
     found |= with_growth(experiment, found, options)
     return tuple(found[path] for path in range(len(experiment.tree)))

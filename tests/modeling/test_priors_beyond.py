@@ -40,6 +40,16 @@ def test_waiting_that_was_measured_has_a_model_of_its_own(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
+def test_transfers_that_slow_down_are_predicted_beside_waiting(seed: int) -> None:
+    wait = 0.2 * WORK * P ** (1 / 3)
+    analysis = planted(WORK, RECEIVE * (0.5 + 0.05 * P) + wait, wait, normal_noise(seed))
+    entry = analysis.models("time")[2]
+    assert entry.basis == "table I: MPI_Recv × growth in p + waiting"
+    truth = (1e-5 + 8e-9 * 800) * (0.5 + 0.05 * 1000) + 0.2 * 3e-9 * 800**2 * 10
+    assert model_at(analysis, 2, 1000, 800) == pytest.approx(truth, rel=0.1)
+
+
+@pytest.mark.parametrize("seed", range(3))
 def test_ranks_wait_along_the_process_grid_for_the_computation_of_each_step(seed: int) -> None:
     """A wave through a cube of processes passes p^(1/3) - 1 of them, a step each; nobody waits for setup."""
     wait = 0.5 * WORK * (P ** (1 / 3) - 1)
