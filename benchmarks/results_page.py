@@ -2,6 +2,7 @@
 
     make bench-modeling_speed > out.txt
     python benchmarks/results_page.py --add modeling_speed out.txt    # keeps its last line in benchmarks/results/
+    python benchmarks/results_page.py --add selection_study.all out.txt    # beside that of another run
     python benchmarks/results_page.py                                 # writes the page again
 
 A result is kept with the command, the date and the machine. Objects of numbers become rows, objects of such objects
@@ -24,6 +25,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 PAGE = ROOT / "docs" / "measurements.md"
+MOST_COLUMNS = 14
+"""Numbers of one object that stand side by side; more of them stand below each other."""
 HEAD = """# Measurements
 
 Made by `python benchmarks/results_page.py` from the last lines of the benchmarks, which are kept in
@@ -52,15 +55,17 @@ def keep(name: str, output: Path, command: str) -> None:
 
 
 def title(name: str) -> str:
-    """Return the first line of the docstring of a benchmark."""
-    tree = ast.parse((ROOT / "benchmarks" / f"{name}.py").read_text(encoding="utf-8"))
+    """Return the first line of the docstring of a benchmark; what follows a dot in its name is one of several runs."""
+    tree = ast.parse((ROOT / "benchmarks" / f"{name.partition('.')[0]}.py").read_text(encoding="utf-8"))
     return (ast.get_docstring(tree) or name).splitlines()[0]
 
 
 def tables(result: Mapping[str, Any], where: str = "") -> Iterator[str]:
     """Yield the Markdown tables of a result; numbers of the same object stand in one table."""
     plain = {key: value for key, value in result.items() if not isinstance(value, dict | list)}
-    if plain:
+    if len(plain) > MOST_COLUMNS:
+        yield table(["", where.rpartition(".")[2]], [[key, cell(value)] for key, value in plain.items()], where)
+    elif plain:
         yield table([*plain], [[cell(value) for value in plain.values()]], where)
     for key, value in result.items():
         if not isinstance(value, dict) or not value:
