@@ -38,7 +38,11 @@ Modeler = Callable[[Floats], Answer]
 
 def modelers_of(runs: Runs, extrap: Path | None) -> dict[str, Modeler]:
     """Return the modelers for an application; extrap: the Python of an environment with Extra-P, if it takes part."""
-    found: dict[str, Modeler] = {"quipu": _priors(runs), "classic": _time_alone(runs)}
+    found: dict[str, Modeler] = {
+        "quipu": _priors(runs, 1),
+        "quipu_all": _priors(runs, runs.experiment.values["time"].shape[2]),
+        "classic": _time_alone(runs),
+    }
     if base_file().exists():
         found["dnn"] = _dnn(runs)
     else:
@@ -48,18 +52,18 @@ def modelers_of(runs: Runs, extrap: Path | None) -> dict[str, Modeler]:
     return found
 
 
-def _priors(runs: Runs) -> Modeler:
-    """Return Quipu: models of the call paths from their priors and the first repetition, added per kernel.
+def _priors(runs: Runs, repetitions: int) -> Modeler:
+    """Return Quipu: models of the call paths from their priors and the first repetitions, added per kernel.
 
     Noise lengthens waiting as it does the time of the call path. Orders are those of the models from effort.
     """
     whole = runs.experiment
     choices = time_priors(whole, fit_metrics(whole, EFFORT))
-    clean = whole.values["time"][:, :, :1]
-    waits = whole.values["wait_time"][:, :, :1]
+    clean = whole.values["time"][:, :, :repetitions]
+    waits = whole.values["wait_time"][:, :, :repetitions]
 
     def model(times: Floats) -> Answer:
-        first = times[:, :, :1]
+        first = times[:, :, :repetitions]
         delayed = waits * np.divide(first, clean, out=np.ones_like(first), where=clean > 0)
         found = model_time(replace(whole, values={**whole.values, "time": first, "wait_time": delayed}), choices)
 

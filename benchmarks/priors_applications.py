@@ -5,12 +5,13 @@
 heat, cg, samplesort and wavefront run at 5 × 5 points of p and n, and at two test points, one step out in p and in n.
 For each region that their documentation states, and for the MPI operations of each caller, it prints Table IV (models
 and exponent deviation from the stated complexity), the data of Figure 6 (measured lines, relative errors at the test
-points) and of Figure 7 (both under artificial noise). Quipu gets one repetition, the others the median of all. What was
-run or evaluated is kept (--folder) and not repeated. docs/design/priors-evaluation.md says more.
+points) and of Figure 7 (both under artificial noise). Quipu gets one repetition, the others the median of all; what
+Quipu makes of all of them stands beside it. What was run or evaluated is kept (--folder) and not repeated.
+docs/design/priors-evaluation.md says more.
 
 The last line is one JSON object: by application and kind `ed`, `re`, `ed_75` and `re_75` (in %), each for `quipu`,
-`classic` (time alone), `dnn` if its network is trained, and `extrap`; `wavefront_waiting`: what `quipu diagnose` says
-of the MPI_Recv behind the wave.
+`quipu_all` (all repetitions), `classic` (time alone), `dnn` if its network is trained, and `extrap`;
+`wavefront_waiting`: what `quipu diagnose` says of the MPI_Recv behind the wave.
 """
 
 from __future__ import annotations
@@ -97,7 +98,7 @@ def table_iv(runs: Runs, answers: dict[str, Answer]) -> None:
         for name, answer in answers.items():
             lead = answer.leads[number]
             own = [float(exponent_deviation(lead[x], kernel.truth[x])) for x in ("p", "n")]
-            print(f"    {name:8} ED {own[0]:.2f} {own[1]:.2f}  {answer.texts[number] or _order(lead)}")
+            print(f"    {name:9} ED {own[0]:.2f} {own[1]:.2f}  {answer.texts[number] or _order(lead)}")
 
 
 def figure_6(runs: Runs, answers: dict[str, Answer]) -> None:
@@ -148,7 +149,7 @@ def figure_7(
                 found = evaluation.ask(runs, name, modeler, intensity, injections)
                 ed, re = found["ed"][:, rows], found["re"][:, rows]
                 print(
-                    f"  {kind:13} {intensity:4.0%}  {name:8}  {ed.mean():.3f} ± {ed.mean(axis=1).std():.3f}"
+                    f"  {kind:13} {intensity:4.0%}  {name:9}  {ed.mean():.3f} ± {ed.mean(axis=1).std():.3f}"
                     f"        {re.mean():6.1f} ± {re.mean(axis=(1, 2)).std():.1f} ({np.median(re):.1f})",
                     flush=True,
                 )

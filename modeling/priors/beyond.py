@@ -34,6 +34,8 @@ from .slowdown import GROWTHS, LEAST_VALUES, Slowdown, growth_model, rank_parame
 WAITING = "waiting"
 # Below this part of a call path's time, waiting is noise of the transfer.
 _LEAST_SHARE = 0.05
+# How the length of a pipeline through a process grid of two and three dimensions grows.
+_PIPELINES = ((Fraction(1, 2), 0), (Fraction(1, 3), 0))
 # Waiting has models with more freedom than Table I: each growth with ranks must explain more than a coefficient does.
 _GROWTH_PENALTY = NOISY.coefficient
 _MPI = RegionKind.MPI
@@ -134,9 +136,9 @@ def waiting_priors(work: Model | None, ranks: Sequence[str], grids: Sequence[Pro
     """Return the priors of waiting: a constant, the computation of the program, and both times growth with ranks.
 
     One process waits for nobody: growth with the only number of ranks is that of g(p) - g(1), which is the length of a
-    pipeline through a process grid for p^(1/3) and p^(1/2), and exactly that for the `grids` of the program. What the
-    program computes once, whatever its parameters are, need not be what ranks wait for: "growing" is the computation
-    without its constant, which stands beside it.
+    pipeline through a process grid for p^(1/3) and p^(1/2), and exactly that, in place of these two, for the `grids` of
+    the program. What the program computes once, whatever its parameters are, need not be what ranks wait for:
+    "growing" is the computation without its constant, which stands beside it.
     """
     constant = Model((), 1.0)
     columns = [(constant, "c")] if work is None else [(constant, "c"), (_unit(work), "c·computation")]
@@ -145,8 +147,11 @@ def waiting_priors(work: Model | None, ranks: Sequence[str], grids: Sequence[Pro
     if growing is not None:
         found.append(Prior((constant, growing), WAITING, "c0 + c1·growing"))
     growths = [_steps(grid) for grid in grids if grid.parameter in ranks]
+    exact = {grid.parameter for grid in grids}
     for name in ranks:
         for power, log in GROWTHS:
+            if name in exact and (power, log) in _PIPELINES:
+                continue
             growth = growth_model(name, power, log)
             growths.append(replace(growth, constant=-1.0) if len(ranks) == 1 and not log else growth)
     for growth in growths:

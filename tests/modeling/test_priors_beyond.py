@@ -66,6 +66,9 @@ def test_the_steps_through_the_process_grid_of_a_program_are_a_growth_of_waiting
     found = steps.evaluate(np.array([[1.0], [2], [4], [8], [16], [64]]))
     assert found.tolist() == [0, 1, 2, 3, 5, 9]
     assert not any("px" in own.text for own in waiting_priors(None, ["nodes"], [grid]))
+    texts = [own.text for own in waiting_priors(None, ["p"], [grid])]
+    assert not any("1/3" in text or "1/2" in text for text in texts)  # what the length of a pipeline may be like
+    assert any("1/3" in own.text for own in waiting_priors(None, ["p"]))
 
 
 def test_computation_that_slows_down_is_predicted_and_its_effort_kept() -> None:
