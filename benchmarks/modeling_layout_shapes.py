@@ -11,6 +11,7 @@ from modeling_layout_sets import LEAST_SHARE, Floats, LayoutSet, axes, measured,
 Shape = Callable[[Floats, float, float, Floats], Floats]
 NOISE = (0.0, 0.02, 0.05)
 _DRAWS = 3
+_SETS = 6  # of values of the parameter, for each shape
 
 
 def _sum(first: Callable[[Floats], Floats], second: Callable[[Floats], Floats]) -> Shape:
@@ -72,13 +73,18 @@ SHAPES: dict[str, Shape] = {
 }
 
 
-def shape_set(shape: str, noise: float, count: int, seed: int) -> LayoutSet:
-    """Return `count` functions of a shape, measured at five to eight values."""
-    random = np.random.default_rng([seed, 77, list(SHAPES).index(shape), round(1000 * noise)])
+def shape_sets(shape: str, noise: float, count: int, seed: int) -> list[LayoutSet]:
+    """Return `count` functions of a shape, in several sets, each measured at five to eight values of its own."""
+    parts = np.array_split(np.arange(count), min(_SETS, count))
+    return [_shape_set(shape, noise, len(part), seed, number) for number, part in enumerate(parts)]
+
+
+def _shape_set(shape: str, noise: float, count: int, seed: int, number: int) -> LayoutSet:
+    random = np.random.default_rng([seed, 77, list(SHAPES).index(shape), round(1000 * noise), number])
     (own,) = axes(random, 1, int(random.integers(5, 9)))
     targets, edges = targets_of([own]), (float(own[0]), float(own[-1]))
     size = np.exp(random.uniform(-5.0, 8.0, count))[:, None]
     draws = random.uniform(0, 1, (count, _DRAWS))
     exact, truth = (size * np.array([SHAPES[shape](at, *edges, draw) for draw in draws]) for at in (own, targets[:, 0]))
     values = measured(random, exact, noise)
-    return LayoutSet(f"{shape} {100 * noise:g}%", ("p",), own[:, None], values, targets, truth)
+    return LayoutSet(f"{shape} {100 * noise:g}% {number}", ("p",), own[:, None], values, targets, truth)

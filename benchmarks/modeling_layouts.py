@@ -112,13 +112,20 @@ class Benchmark:
         found = {}
         for shape in shapes.SHAPES:
             for noise in shapes.NOISE:
-                own = shapes.shape_set(shape, noise, self.options.functions, self.options.seed)
-                mine, theirs = model_with_quipu(own), self.extrap(own)
-                found[own.name] = {"quipu": error(mine.value[:, TWICE], own.truth[:, TWICE])}
-                if theirs is not None:
-                    found[own.name]["extrap"] = error(theirs[:, TWICE], own.truth[:, TWICE])
-                found[own.name]["coverage"] = percent(mine.holds(own.truth)[:, TWICE:])
-                print(f"{own.name:28} {found[own.name]}", flush=True)
+                sets = shapes.shape_sets(shape, noise, self.options.functions, self.options.seed)
+                ratios, others, held = [], [], []
+                for own in sets:
+                    mine, theirs = model_with_quipu(own), self.extrap(own)
+                    ratios.append(mine.value[:, TWICE] / own.truth[:, TWICE])
+                    held.append(mine.holds(own.truth)[:, TWICE:])
+                    if theirs is not None:
+                        others.append(theirs[:, TWICE] / own.truth[:, TWICE])
+                name = f"{shape} {100 * noise:g}%"
+                found[name] = {"quipu": error(np.concatenate(ratios), np.ones(1))}
+                if others:
+                    found[name]["extrap"] = error(np.concatenate(others), np.ones(1))
+                found[name]["coverage"] = percent(np.concatenate(held))
+                print(f"{name:28} {found[name]}", flush=True)
         return found
 
     def constants(self) -> tuple[dict[str, float], float]:

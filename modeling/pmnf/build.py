@@ -34,10 +34,12 @@ def build_models(
     exact: NDArray[np.bool_],
     effort: bool,
     notes: tuple[str, ...],
+    weighed: bool = True,
 ) -> list[Model]:
     """Return the models of call paths whose hypotheses are in `pool`, best first.
 
-    `varying` are the parameters that the hypotheses are about, a subset of `names`.
+    `varying` are the parameters that the hypotheses are about, a subset of `names`; weighed: whether the criterion
+    gives hypotheses posterior weights.
     """
     values = repetitions.centre
     design = with_constant(tables.design(pool.specification[:, 0]))
@@ -86,7 +88,9 @@ def build_models(
             models[number] = replace(models[number], notes=(*models[number].notes, *more))
     if effort:
         return models
-    return with_hidden_terms(models, points, fitted, np.sqrt(np.where(np.isfinite(variance), variance, 0.0)))
+    parts = design * best[:, :, None]
+    level = np.sqrt(np.where(np.isfinite(variance), variance, 0.0))
+    return with_hidden_terms(models, points, parts, fitted, values, level, weighed)
 
 
 def median_first(pool: Pool, tables: Tables) -> Pool:

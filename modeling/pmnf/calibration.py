@@ -212,9 +212,12 @@ SPIKE_ODDS = 0.5
 # all of them, which is less where the relative standard error of a value is not far above the second number.
 HIDDEN_EXPONENTS = (1, 2)
 HIDDEN_WEIGHT, HIDDEN_NOISE = 0.2, 0.005
-# Terms of any parameters that hide beneath the noise wherever points are: the weight of all of them, where the relative
-# standard error of a value is far above the second number; hypotheses of less weight than the third are left out.
-UNSEEN_WEIGHT, UNSEEN_NOISE, LEAST_HIDDEN = 0.3, 0.2, 1e-3
+# Terms that grow faster than the model, as a small part of it wherever points are: exponents of one parameter; odds
+# that there is one; its least part at its largest (uniform in its logarithm up to 1, in so many steps); how small it
+# must be elsewhere; how many are kept, and the least weight. benchmarks/modeling_layouts.py, shapes and cells
+UNSEEN_EXPONENTS = (1, 2, 3)
+UNSEEN_ODDS, UNSEEN_LEAST, UNSEEN_STEPS = 0.4, 0.01, 9
+UNSEEN_SLOWEST, MOST_UNSEEN, LEAST_HIDDEN = 0.5, 6, 1e-3
 # Relative variances below this are rounding; what measurements leave open needs some to be seen.
 LEAST_VARIANCE = 1e-12
 # Logarithms of parameter values that differ by less than this part from a sum of others go together with them.

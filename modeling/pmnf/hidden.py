@@ -3,12 +3,15 @@
 On lines through one configuration a term a·x·y grows with x alone and with y alone, and where it is as small there as
 the noise nothing shows it; with both it may be a thousand times as large. No fit can exclude it, so that it belongs to
 what measurements leave open: hypotheses beside the model, as large as the noise lets them be, with a weight that says
-how often there is such a product (calibration.py). Where values are very noisy any term may hide so, wherever points
-are. They widen intervals upwards and change no model.
+how often there is such a product (calibration.py). Where points are, a term that grows faster than the model may be so
+small a part of it that the criterion does not ask for it: such hypotheses have the weight that the values give them
+beside the model (Bayes factors, the part at the largest value uniform in its logarithm), and the part that is to be
+expected then. They widen intervals upwards and change no model.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
@@ -16,8 +19,25 @@ from itertools import combinations
 import numpy as np
 
 from ..experiment import FloatArray
-from .calibration import HIDDEN_EXPONENTS, HIDDEN_NOISE, HIDDEN_WEIGHT, LEAST_HIDDEN, UNSEEN_NOISE, UNSEEN_WEIGHT
+from .calibration import (
+    HIDDEN_EXPONENTS,
+    HIDDEN_NOISE,
+    HIDDEN_WEIGHT,
+    LEAST_HIDDEN,
+    MOST_UNSEEN,
+    RIDGE,
+    UNSEEN_EXPONENTS,
+    UNSEEN_LEAST,
+    UNSEEN_ODDS,
+    UNSEEN_SLOWEST,
+    UNSEEN_STEPS,
+)
 from .model import Alternative, Factor, Model, Term
+
+DEPENDENT_SQUARES = 1e-6
+"""Part of the squares of a term that must be left beside the parts of the model."""
+LEAST_FIT, MOST_REST = 1e-6, 1e6
+"""Residuals are relative to the model or to this part of its largest value, and count up to so many times that."""
 
 
 def never_together(points: FloatArray) -> list[tuple[int, ...]]:
@@ -40,47 +60,118 @@ def never_together(points: FloatArray) -> list[tuple[int, ...]]:
     return list(pairs)
 
 
-def with_hidden_terms(models: list[Model], points: FloatArray, fitted: FloatArray, noise: FloatArray) -> list[Model]:
+def with_hidden_terms(
+    models: list[Model],
+    points: FloatArray,
+    design: FloatArray,
+    fitted: FloatArray,
+    values: FloatArray,
+    noise: FloatArray,
+    weighed: bool,
+) -> list[Model]:
     """Return the models with hypotheses of hidden terms; models of exact values stay as they are.
 
-    points: (C, m); fitted: (N, C), the models at them; noise: (N,) relative standard error of a value. A term is so
-    large that the measurements would see it with one standard deviation.
+    points: (C, m); design: (N, K, C) the parts of the models at them, those that have none all zero, fitted: (N, C)
+    their sums, values: (N, C) what was measured; noise: (N,) relative standard error of a value. A product of
+    parameters that never change together is so large that the measurements would see it with one standard deviation.
+    weighed: whether hypotheses have posterior weights, as terms beside them have then.
     """
-    apart = never_together(points)
-    positive = (points > 0.0).all(axis=0)
-    several = [index for index in np.flatnonzero(positive).tolist() if np.unique(points[:, index]).size > 1]
+    positive = np.flatnonzero((points > 0.0).all(axis=0)).tolist()
+    several = [index for index in positive if np.unique(points[:, index]).size > 1]
     sizes = {1, 2, len(several)} if several else set()
     anywhere = [own for size in sorted(sizes) for own in combinations(several, size)]
     if not anywhere or not (noise > 0.0).any():
         return models
-    sets = [*apart, *anywhere]
-    kinds = [(own, exponent) for own in sets for exponent in HIDDEN_EXPONENTS]
-    logs = np.array([float(exponent) * np.log(points[:, own]).sum(axis=1) for own, exponent in kinds])
-    most = logs.max(axis=1)
-    size = np.maximum(np.abs(fitted), 1e-300)
-    least = size.min(axis=1)
-    seen = (least[:, None] / size) ** 2 @ np.exp(2.0 * (logs - most[:, None])).T  # of a term that is `least` at most
-    coefficients = noise[:, None] * least[:, None] / np.sqrt(seen) * np.exp(-most)
+    apart = never_together(points)
+    products = [(own, exponent) for own in apart for exponent in HIDDEN_EXPONENTS]
+    exponents = {own: UNSEEN_EXPONENTS if len(own) == 1 else HIDDEN_EXPONENTS for own in anywhere if weighed}
+    terms = [(own, exponent) for own, powers in exponents.items() for exponent in powers]
+    weights, sizes_of = np.empty((len(models), 0)), np.empty((len(models), 0))
+    if products:
+        share = HIDDEN_WEIGHT / len(products) * noise / (noise + HIDDEN_NOISE)
+        weights = np.repeat(share[:, None], len(products), axis=1)
+        sizes_of = _largest(_logs(points, products), fitted, noise)
+    if terms:
+        unseen = _unseen(_logs(points, terms), design, fitted, values, noise)
+        weights, sizes_of = (np.concatenate(both, axis=1) for both in zip((weights, sizes_of), unseen, strict=True))
     names = models[0].parameters
-    factors = [tuple(Factor(names[index], Fraction(exponent)) for index in own) for own, exponent in kinds]
+    factors = [
+        tuple(Factor(names[index], Fraction(exponent)) for index in own) for own, exponent in (*products, *terms)
+    ]
     every = ", ".join(names[own] for own in sorted(set().union(*apart)))
     note = f"{every} never change together: a product of them may hide beneath the noise"
     result = []
-    for model, largest, level in zip(models, coefficients.tolist(), noise.tolist(), strict=True):
+    rows = zip(models, weights.tolist(), sizes_of.tolist(), noise.tolist(), strict=True)
+    for model, own_weights, coefficients, level in rows:
         if level <= 0.0:
             result.append(model)
             continue
-        of_products = HIDDEN_WEIGHT * level / (level + HIDDEN_NOISE) if apart else 0.0
-        of_any = UNSEEN_WEIGHT * level**2 / (level**2 + UNSEEN_NOISE**2)
-        weights = [of_products / max(len(apart), 1)] * len(apart) + [of_any / len(anywhere)] * len(anywhere)
-        weights = [own / len(HIDDEN_EXPONENTS) for own in weights for _ in HIDDEN_EXPONENTS]
-        weights = [own if own >= LEAST_HIDDEN else 0.0 for own in weights]
-        known = tuple(replace(other, weight=other.weight * (1.0 - sum(weights))) for other in model.alternatives)
+        known = tuple(replace(other, weight=other.weight * (1.0 - sum(own_weights))) for other in model.alternatives)
         hidden = tuple(
             Alternative(weight, model.constant, (*model.terms, Term(size, product)), hidden=True)
-            for weight, size, product in zip(weights, largest, factors, strict=True)
+            for weight, size, product in zip(own_weights, coefficients, factors, strict=True)
             if weight
         )
         notes = (*model.notes, note) if apart else model.notes
         result.append(replace(model, alternatives=(*known, *hidden), notes=notes))
     return result
+
+
+def _logs(points: FloatArray, terms: Sequence[tuple[tuple[int, ...], int]]) -> FloatArray:
+    """Return the logarithms of terms at points, (T, C)."""
+    return np.array([exponent * np.log(points[:, own]).sum(axis=1) for own, exponent in terms])
+
+
+def _largest(logs: FloatArray, fitted: FloatArray, noise: FloatArray) -> FloatArray:
+    """Return the coefficients (N, T) of terms that measurements would see with one standard deviation."""
+    most = logs.max(axis=1)
+    size = np.maximum(np.abs(fitted), 1e-300)
+    least = size.min(axis=1)
+    seen = (least[:, None] / size) ** 2 @ np.exp(2.0 * (logs - most[:, None])).T  # of a term that is `least` at most
+    result: FloatArray = noise[:, None] * least[:, None] / np.sqrt(seen) * np.exp(-most)
+    return result
+
+
+def _unseen(
+    logs: FloatArray, design: FloatArray, fitted: FloatArray, values: FloatArray, noise: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return weights and coefficients (N, T) of terms that grow faster than the models, as the values have them.
+
+    Of a term beside the model, whose part at its largest is c, the values say ĉ ± s (least squares beside the parts
+    of the model), so that its likelihood over that of the model alone is exp(c·ĉ/s² - c²/2s²). Only the MOST_UNSEEN
+    likeliest terms are kept, with the weight of all.
+    """
+    size = np.maximum(np.abs(fitted), np.maximum(LEAST_FIT * np.abs(fitted).max(axis=1, keepdims=True), 1e-300))
+    with np.errstate(over="ignore"):
+        rest = np.clip((values - fitted) / size, -MOST_REST, MOST_REST)
+    shares = np.exp(logs - logs.max(axis=1, keepdims=True)) / size[:, None]
+    top = shares.max(axis=2, keepdims=True)
+    shares = shares / top
+    at_corner = shares[:, np.arange(len(logs)), logs.argmax(axis=1)]
+    growing = (at_corner >= 1.0 - 1e-9) & (shares.min(axis=2) < UNSEEN_SLOWEST)
+    parts = design / size[:, None]
+    lengths = np.sqrt((parts**2).sum(axis=2, keepdims=True))
+    parts /= np.where(lengths > 0.0, lengths, 1.0)
+    gram = parts @ parts.transpose(0, 2, 1) + np.eye(parts.shape[1]) * np.where(lengths > 0.0, RIDGE, 1.0)
+    across = parts @ shares.transpose(0, 2, 1)
+    solved = np.linalg.solve(gram, across)
+    whole = (shares**2).sum(axis=2)
+    squares = np.maximum(whole - (across * solved).sum(axis=1), 0.0)
+    growing &= squares > DEPENDENT_SQUARES * whole  # else it is one of the parts, or made of them
+    along = (shares @ rest[:, :, None] - solved.transpose(0, 2, 1) @ (parts @ rest[:, :, None]))[:, :, 0]
+    variance = np.maximum(noise, 1e-150)[:, None] ** 2
+    size_of = np.exp(np.linspace(np.log(UNSEEN_LEAST), 0.0, UNSEEN_STEPS))
+    with np.errstate(over="ignore", invalid="ignore"):
+        powers = (along[:, :, None] * size_of - 0.5 * squares[:, :, None] * size_of**2) / variance[:, :, None]
+        powers = np.nan_to_num(powers, nan=-700.0)
+    likelihoods = np.exp(np.clip(powers, -700.0, 50.0))
+    factors = np.where(growing, likelihoods.mean(axis=2), 0.0)
+    expected = (likelihoods @ size_of) / np.maximum(likelihoods.sum(axis=2), 1e-300)
+    factors *= UNSEEN_ODDS / logs.shape[0]
+    every = np.minimum(factors.sum(axis=1, keepdims=True), 1.0)  # the model stays the median
+    limit = -np.sort(-factors, axis=1)[:, :MOST_UNSEEN][:, -1:]
+    kept = np.where(factors >= np.maximum(limit, LEAST_HIDDEN * every), factors, 0.0)
+    kept *= every / np.maximum(kept.sum(axis=1, keepdims=True), 1e-300) / (1.0 + every)
+    weights = np.where(every >= LEAST_HIDDEN, kept, 0.0)
+    coefficients: FloatArray = expected / top[:, :, 0] * np.exp(-logs.max(axis=1))
+    return weights, coefficients

@@ -183,7 +183,8 @@ class _Batch:
         else:
             pool, exact = self._noisy(used, tables, noise), np.zeros(len(noise), dtype=bool)
         own_names = [names[i] for i in varying]
-        models = build_models(names, own_names, points, tables, pool, repetitions, exact, effort, notes)
+        weighed = self.options.selector == "evidence"
+        models = build_models(names, own_names, points, tables, pool, repetitions, exact, effort, notes, weighed)
         for parameter in varying if effort else ():
             replace(self, notes=notes)._without_one(parameter, models)
         return models

@@ -54,7 +54,8 @@ def joint_covariance(
     gram = columns @ columns.transpose(0, 2, 1)
     seen = (columns @ ((values - fitted) * weights)[:, :, None])[:, :, 0]
     normal, between = gram[:, :width, :width], gram[:, :width, width:]
-    ridge = np.where(best != 0, RIDGE * np.trace(normal, axis1=1, axis2=2)[:, None], 1.0)
+    trace = np.trace(normal, axis1=1, axis2=2)[:, None]
+    ridge = np.where((best != 0) & (trace > 0), RIDGE * trace, 1.0)
     inverse = np.linalg.inv(normal + ridge[:, :, None] * np.eye(width))
     along = inverse @ between  # what coefficients take of the deviations, (N, K, D)
     alone = (gram[:, width:, width:] - between.transpose(0, 2, 1) @ along) * deviations[:, None] * deviations

@@ -92,3 +92,30 @@ def test_hidden_products_are_kept_in_files() -> None:
     again = from_json(to_json(model))
     assert again == model
     assert any(other.hidden for other in again.alternatives)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_intervals_hold_a_term_that_is_a_few_percent_of_the_largest_value(seed: int) -> None:
+    """3·log2(p) and a p² that is 1 to 10 % at p = 64: what repetitions hardly show is most of it at p = 1024."""
+    p = np.array([2.0, 4, 8, 16, 32, 64])
+    random = np.random.default_rng(seed)
+    shares = np.geomspace(0.01, 0.1, 30)
+    exact = 3 * np.log2(p) + (18 * shares / (1 - shares))[:, None] * (p / 64) ** 2
+    values = exact[:, :, None] * (1 + 0.05 * random.uniform(-1, 1, (30, 6, 5)))
+    held = 0
+    for model, share in zip(fit_models(p[:, None], values, TIME, ("p",)), shares.tolist(), strict=True):
+        assert isinstance(model, Model)
+        predicted = model.predict((1024.0,))
+        truth = 30 + 18 * share / (1 - share) * 256
+        held += predicted.lower <= truth <= predicted.upper
+    assert held >= 22
+
+
+def test_what_the_values_exclude_does_not_hide() -> None:
+    """Times without noise to speak of at large values leave room for nothing beside the model."""
+    p = np.array([2.0, 4, 8, 16, 32, 64])
+    values = (3 * p)[None, :, None] * (1 + 0.002 * np.random.default_rng(2).uniform(-1, 1, (1, 6, 5)))
+    (model,) = fit_models(p[:, None], values, TIME, ("p",))
+    assert isinstance(model, Model)
+    predicted = model.predict((128.0,))
+    assert predicted.upper / predicted.lower < 1.05
