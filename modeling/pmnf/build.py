@@ -21,7 +21,7 @@ from .hidden import with_hidden_terms
 from .hypotheses.pool import Pool, replaced
 from .hypotheses.tables import Specification, Tables
 from .model import Alternative, Factor, Model, Quality, Term
-from .uncertainty import joint_covariance, open_parameters, value_variance
+from .uncertainty import joint_covariance, lack_of_fit, open_parameters, value_variance
 
 
 def build_models(
@@ -46,9 +46,14 @@ def build_models(
     best = pool.coefficients[:, 0]
     fitted = np.einsum("nkc,nk->nc", design, best)
     chosen = (pool.specification[:, 0] >= 0).sum(axis=(1, 2))
-    variance = value_variance(pool.residual[:, 0], repetitions, points.shape[0], (best != 0).sum(axis=1) + chosen)
+    width = (best != 0).sum(axis=1) + chosen
+    variance = value_variance(pool.residual[:, 0], repetitions, points.shape[0], width)
     variance = np.where(exact, 0.0, variance * (1.0 + SELECTION_VARIANCE * max(len(varying) - 2, 0)))
     covariance = joint_covariance(design, best, points, variance, values)
+    if not effort:
+        lacking = lack_of_fit(pool.residual[:, 0], repetitions, points.shape[0], width)
+        parts = best.shape[1]
+        covariance[:, :parts, :parts] += lacking[:, None, None] * best[:, :, None] * best[:, None, :]
     unscaled = pool.coefficients.copy()
     unscaled[:, :, 1:] /= tables.divisor(pool.specification)
     unscaled[exact] = _whole(unscaled[exact])

@@ -223,6 +223,8 @@ LEAST_VARIANCE = 1e-12
 # Logarithms of parameter values that differ by less than this part from a sum of others go together with them.
 TOGETHER = 1e-6
 
+# Mean squares of residuals are so many of their standard deviations above the noise by luck.
+LUCK_OF_SQUARES = 2.0
 # Residuals so many times what repetitions explain are said to be a misfit, but for those below the second number.
 MISFIT, MISFIT_SAID = 2.0, 0.01
 # A form is said to be as likely if it has this part of the weight of the best one, and predicts something else one step

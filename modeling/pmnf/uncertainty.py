@@ -18,6 +18,7 @@ from .calibration import (
     CURVATURE_DEVIATION,
     EXPONENT_DEVIATION,
     LEAST_VARIANCE,
+    LUCK_OF_SQUARES,
     RIDGE,
     SPIKE_ODDS,
     TOGETHER,
@@ -118,6 +119,21 @@ def open_parameters(points: FloatArray) -> list[int]:
             if np.linalg.matrix_rank(logs[left] / size[left, None], tol=TOGETHER) == rank
         ]
     return sorted(alone)
+
+
+def lack_of_fit(
+    residual: FloatArray, repetitions: Repetitions, points: int, coefficients: NDArray[np.int64]
+) -> FloatArray:
+    """Return the relative variance (N,) of the function around its model: of residuals beyond what repetitions explain.
+
+    Arguments as in `value_variance`. 0 where nothing is repeated: residuals are noise then, as far as anybody knows.
+    """
+    open_points = np.maximum(points - coefficients, 0)
+    noise = repetitions.scatter**2 / np.maximum(repetitions.count, 1.0)
+    squares = np.where(np.isfinite(residual), residual, 0.0) ** 2 * points / np.maximum(open_points, 1.0)
+    by_luck = 1.0 + LUCK_OF_SQUARES * np.sqrt(2.0 / np.maximum(open_points, 1.0))
+    known = (repetitions.freedom > 0) & (open_points > 0)
+    return np.where(known, np.maximum(squares - by_luck * noise, 0.0), 0.0)
 
 
 def value_variance(

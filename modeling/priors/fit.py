@@ -17,7 +17,7 @@ from ..pmnf.data.noise import Repetitions
 from ..pmnf.fit.fitter import fit
 from ..pmnf.fit.weights import relative_weights
 from ..pmnf.model import Model, collect
-from ..pmnf.uncertainty import joint_covariance, value_variance
+from ..pmnf.uncertainty import joint_covariance, lack_of_fit, value_variance
 from ..progress import steps
 from .one_sided import FIRST_ROUNDS, trust
 
@@ -263,6 +263,8 @@ def _build(
     used = np.array([(coefficients > 0).sum()])
     variance = value_variance(np.array([residual]), repetitions, len(points), used)
     covariance = joint_covariance(design, coefficients[None], points, variance, repetitions.centre, BEYOND_EFFORT)[0]
+    lacking = lack_of_fit(np.array([residual]), repetitions, len(points), used)
+    covariance[: len(coefficients), : len(coefficients)] += lacking * np.outer(coefficients, coefficients)
     place = {term.shape: index + 1 for index, term in enumerate(terms)}
     mapping = np.zeros((len(terms) + 1, len(prior.columns)))
     for number, (c, column) in enumerate(zip(coefficients.tolist(), prior.columns, strict=True)):

@@ -131,3 +131,15 @@ def test_single_functions_are_rarely_taken_for_sums() -> None:
     values = exact[None, :, None] * (1 + 0.05 * random.uniform(-1, 1, (300, 5, 5)))
     models = [model for model in fit_models(points, values, TIME, ("p",)) if isinstance(model, Model)]
     assert sum(len(model.terms) > 1 for model in models) <= 6
+
+
+def test_a_new_configuration_may_miss_by_as_much_as_the_measured_ones_do() -> None:
+    """Times that switch between two algorithms at odd powers of two, each measured precisely."""
+    p = 2.0 ** np.arange(1, 13)[:, None]
+    exact = 5 * p[:, 0] * (1 + 0.08 * (-1.0) ** np.arange(12))
+    model = _model(p, exact, 0.002)
+    inside = [model.predict(tuple(x)) for x in p.tolist()]
+    held = [own.lower <= value <= own.upper for own, value in zip(inside, exact.tolist(), strict=True)]
+    assert sum(held) >= 10
+    assert inside[-1].upper / inside[-1].lower < 1.6
+    assert any("another form" in note for note in model.notes)
