@@ -167,7 +167,7 @@ def _unseen(
     likelihoods = np.exp(np.clip(powers, -700.0, 50.0))
     factors = np.where(growing, likelihoods.mean(axis=2), 0.0)
     expected = (likelihoods @ size_of) / np.maximum(likelihoods.sum(axis=2), 1e-300)
-    factors *= UNSEEN_ODDS / logs.shape[0]
+    factors *= UNSEEN_ODDS / np.maximum(growing.sum(axis=1, keepdims=True), 1)
     every = np.minimum(factors.sum(axis=1, keepdims=True), 1.0)  # the model stays the median
     limit = -np.sort(-factors, axis=1)[:, :MOST_UNSEEN][:, -1:]
     kept = np.where(factors >= np.maximum(limit, LEAST_HIDDEN * every), factors, 0.0)
