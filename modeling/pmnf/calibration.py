@@ -217,7 +217,7 @@ HIDDEN_WEIGHT, HIDDEN_NOISE = 0.2, 0.005
 # must be elsewhere; how many are kept, and the least weight. benchmarks/modeling_layouts.py, shapes and cells
 UNSEEN_EXPONENTS = (1, 2, 3)
 UNSEEN_ODDS, UNSEEN_LEAST, UNSEEN_STEPS = 0.4, 0.01, 9
-UNSEEN_SLOWEST, MOST_UNSEEN, LEAST_HIDDEN = 0.5, 6, 1e-3
+UNSEEN_SLOWEST, MOST_UNSEEN, LEAST_HIDDEN = 0.5, 3, 1e-3
 # Relative variances below this are rounding; what measurements leave open needs some to be seen.
 LEAST_VARIANCE = 1e-12
 # Logarithms of parameter values that differ by less than this part from a sum of others go together with them.
