@@ -9,8 +9,9 @@ from functools import cached_property
 from .by_visits import by_visits
 from .errors import ModelingError
 from .experiment import CallTree, Experiment, Metric
+from .pmnf.changes import fit_models
 from .pmnf.model import Model, add
-from .pmnf.modeler import DEFAULT, NoModel, Options, fit_models
+from .pmnf.modeler import DEFAULT, NoModel, Options
 from .priors.choices import time_priors
 from .priors.dedicated import dedicated_times
 from .priors.effort_time import model_time

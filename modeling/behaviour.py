@@ -55,7 +55,8 @@ def behaviour(
             continue
         metric, values = experiment.metrics[name], experiment.values[name]
         found: list[Change | None] = [None] * len(entries)
-        open_paths = [path for path, entry in enumerate(entries) if _is_open(entry.model)]
+        measured_at = np.isfinite(values).any(axis=2).sum(axis=1).tolist()
+        open_paths = [path for path, entry in enumerate(entries) if _is_open(entry.model, measured_at[path])]
         where = slice(None) if metric.is_effort else experiment.dedicated
         measured, points = values[open_paths][:, where], experiment.points[where]
         changes = find_changes(points, measured, metric, experiment.parameters, options)
@@ -88,5 +89,8 @@ def noise_levels(experiment: Experiment, metric: str) -> list[float]:
     return levels
 
 
-def _is_open(model: object) -> bool:
-    return isinstance(model, Model) and model.quality is not None and model.quality.rms_relative > _EXACT
+def _is_open(model: object, configurations: int) -> bool:
+    """Whether a model is not exact, or not of all configurations that were measured."""
+    if not isinstance(model, Model) or model.quality is None:
+        return False
+    return model.quality.rms_relative > _EXACT or model.quality.points < configurations

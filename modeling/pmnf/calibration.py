@@ -234,6 +234,8 @@ SPLIT_LEAST, SPLIT_APART = 0.5, 0.25
 # --- changes of behaviour: tests/modeling/test_pmnf_changes.py
 # A model of a range needs so many values of the parameter that is divided.
 CHANGE_LEAST_VALUES = 3
+# So many values, or an exact model, are enough to predict from. benchmarks/modeling_layouts.py, shapes
+CHANGE_FOLLOWED_VALUES = 4
 # Evidence that a change must have beyond the penalties of its coefficients.
 CHANGE_LEAST_EVIDENCE = 10.0
 # Relative deviations below this are no deviations.

@@ -1,16 +1,28 @@
-"""Changes of behaviour: ranges of a parameter with different models, as when an MPI library switches its algorithm."""
+"""Changes of behaviour: ranges of a parameter with different models, as when an MPI library switches its algorithm.
+
+Where the values show one, the model of a cost is that of the last range, since predictions are wanted beyond it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from math import inf, isfinite, log
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..experiment import FloatArray, Metric
-from .calibration import CHANGE_EXACT, CHANGE_LEAST_EVIDENCE, CHANGE_LEAST_VALUES, NOISY
+from .calibration import (
+    CHANGE_EXACT,
+    CHANGE_FOLLOWED_VALUES,
+    CHANGE_LEAST_EVIDENCE,
+    CHANGE_LEAST_VALUES,
+    MISFIT,
+    MISFIT_SAID,
+    NOISY,
+)
 from .criterion.evidence import minus_log_likelihood
 from .data.noise import combine
 from .fit.fitter import fit
@@ -18,7 +30,8 @@ from .fit.subsets import gram, solve
 from .fit.weights import relative_weights
 from .hypotheses.library import term_columns
 from .model import Model, Term, evaluate
-from .modeler import DEFAULT, NoModel, Options, fit_models
+from .modeler import DEFAULT, NoModel, Options
+from .modeler import fit_models as fit_whole
 
 
 @dataclass(frozen=True)
@@ -57,6 +70,55 @@ class _Fit:
     coefficients: int
 
 
+_Flags = NDArray[np.bool_]
+
+
+def fit_models(
+    points: FloatArray,
+    values: FloatArray,
+    metric: Metric,
+    parameters: Sequence[str],
+    options: Options = DEFAULT,
+    executed: _Flags | None = None,
+) -> list[Model | NoModel]:
+    """Return models as `modeler.fit_models` does; of a cost whose behaviour changes that of the last range.
+
+    Changes are sought where repetitions say that a model misses the values. A last range of fewer values than
+    CHANGE_FOLLOWED_VALUES is followed if its model is exact. A note says where the model begins to hold.
+    """
+    found = fit_whole(points, values, metric, parameters, options, executed)
+    if metric.is_effort or options.selector != "evidence" or not found or not _divisible(np.asarray(points)):
+        return found
+    points, values = np.asarray(points, dtype=np.float64), np.asarray(values, dtype=np.float64)
+    known = values if executed is None else np.where(executed[:, :, None], values, np.nan)
+    repetitions = combine(np.where(np.isinf(known), np.nan, known), options.aggregation)
+    noise = repetitions.scatter / np.sqrt(np.maximum(repetitions.count, 1.0))
+    least = np.where(repetitions.freedom > 0, np.maximum(MISFIT * noise, MISFIT_SAID), np.inf)
+    paths = [
+        path
+        for path, model in enumerate(found)
+        if isinstance(model, Model) and model.quality is not None and model.quality.rms_relative > least[path]
+    ]
+    if not paths:
+        return found
+    for path, change in zip(paths, find_changes(points, known[paths], metric, parameters, options), strict=True):
+        if change is None or change.above.quality is None:
+            continue
+        column = points[:, list(parameters).index(change.parameter)]
+        last = np.unique(column[(column >= change.first) & ~np.isnan(repetitions.centre[path])]).size
+        if last >= CHANGE_FOLLOWED_VALUES or change.above.quality.rms_relative < CHANGE_EXACT:
+            note = (
+                f"holds from {change.parameter}={change.first:g} on, where the behaviour changes: {change.below} before"
+            )
+            found[path] = replace(change.above, notes=(*change.above.notes, note))
+    return found
+
+
+def _divisible(points: FloatArray) -> bool:
+    """Whether points (C, m) have enough values of a parameter for two ranges."""
+    return any(np.unique(column).size >= 2 * CHANGE_LEAST_VALUES for column in points.T)
+
+
 def find_changes(
     points: FloatArray, values: FloatArray, metric: Metric, parameters: Sequence[str], options: Options = DEFAULT
 ) -> list[Change | None]:
@@ -67,10 +129,9 @@ def find_changes(
     """
     points = np.asarray(points, dtype=np.float64)
     values = np.asarray(values, dtype=np.float64)
-    least = 2 * CHANGE_LEAST_VALUES
-    if not values.shape[0] or not any(np.unique(column).size >= least for column in points.T):
+    if not values.shape[0] or not _divisible(points):
         return [None] * values.shape[0]
-    whole = fit_models(points, values, metric, parameters, options)
+    whole = fit_whole(points, values, metric, parameters, options)
     repetitions = combine(np.where(np.isinf(values), np.nan, values), options.aggregation)
     noise = repetitions.scatter / np.sqrt(np.maximum(repetitions.count, 1.0))
     freedom = np.minimum(repetitions.freedom, points.shape[0])
@@ -80,8 +141,8 @@ def find_changes(
         divisions = range(CHANGE_LEAST_VALUES, places.size - CHANGE_LEAST_VALUES + 1)
         for division in divisions:
             lower = points[:, column] < places[division]
-            below = fit_models(points[lower], values[:, lower], metric, parameters, options)
-            above = fit_models(points[~lower], values[:, ~lower], metric, parameters, options)
+            below = fit_whole(points[lower], values[:, lower], metric, parameters, options)
+            above = fit_whole(points[~lower], values[:, ~lower], metric, parameters, options)
             penalty = NOISY.coefficient + 2.0 * log(len(divisions) * len(parameters))
             for path, (one, low, high) in enumerate(zip(whole, below, above, strict=True)):
                 if isinstance(one, NoModel) or isinstance(low, NoModel) or isinstance(high, NoModel):

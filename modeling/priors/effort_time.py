@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from ..experiment import Experiment, RegionKind
 from ..pmnf.calibration import UNCHECKED_GROWTH
+from ..pmnf.changes import fit_models
 from ..pmnf.data.noise import combine
 from ..pmnf.data.preparation import not_executed
 from ..pmnf.hypotheses.library import SLOW_GROWTH
 from ..pmnf.model import Model
-from ..pmnf.modeler import DEFAULT, Options, fit_models
+from ..pmnf.modeler import DEFAULT, Options
 from .beyond import transfer_times, with_growth, with_waiting
 from .dedicated import dedicated_times
 from .fit import Prior, fit_where

@@ -4,8 +4,8 @@ The logarithm outside is that at the nearest measured value plus the change of a
 power law of each parameter (rank one, as the paper's rank-one factorization of each factor, with the slope of its outer
 part), also damped, as the damped trend of Gardner and McKenzie ("Forecasting trends in time series", 1985): its slope
 falls off exponentially; a power of the logarithm, whose slope falls off as the rows say, as over nodes of which the
-first needs no network; a sum of products of powers (`powers.py`). For each parameter, of several inner parts of the rows
-the one is found that predicts the rows beyond best, and the mean of those is taken.
+first needs no network; a sum of products of powers (`powers.py`). For each parameter the one is found that predicts the
+rows beyond an inner part best, and the mean over several inner parts is taken.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from quipu.modeling.errors import ModelingError
 from quipu.modeling.experiment import FloatArray, Metric
-from quipu.modeling.pmnf import Factor, Model, Term, compare, deviations, find_changes
+from quipu.modeling.pmnf import Factor, Model, Options, Term, compare, deviations, find_changes, fit_models
 
 TIME = Metric("time", "s", "cost")
 P = np.asarray(2.0 ** np.arange(1, 11), np.float64)
@@ -29,6 +29,29 @@ def test_an_algorithm_that_switches(noise: float) -> None:
     change = next(c for c in found if c is not None and c.last == 64)
     assert change.below.lead("p")[0] < 1 and change.above.lead("p") == (1, 0)
     assert str(change).startswith("changes between p=64 and p=128: ")
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.01])
+def test_predictions_follow_the_last_behaviour(noise: float) -> None:
+    exact = np.where(P <= 32, 100 + 20 * np.log2(P), 0.5 * P)
+    values = _noisy(np.repeat(exact[None], 10, axis=0), noise, 1)
+    for model in fit_models(P[:, None], values, TIME, ("p",)):
+        assert isinstance(model, Model)
+        assert model.predict((4096.0,)).value == pytest.approx(2048, rel=0.1)
+        assert any(note.startswith("holds from p=64 on, where the behaviour changes: ") for note in model.notes)
+        assert model.ranges == ((64.0, 1024.0),)
+
+
+def test_one_behaviour_is_followed_as_a_whole() -> None:
+    exact = np.repeat(3 * P[None] + 7, 50, axis=0)
+    found = fit_models(P[:, None], _noisy(exact, 0.05, 5), TIME, ("p",))
+    assert all(isinstance(model, Model) and model.ranges == ((2.0, 1024.0),) for model in found)
+    changed = _noisy(np.where(P <= 32, 100 + 20 * np.log2(P), 0.5 * P)[None], 0.01, 1)
+    others = [
+        *fit_models(P[:, None], changed[:, :, :1], TIME, ("p",)),  # once each: what is noise is not known
+        *fit_models(P[:, None], changed, TIME, ("p",), Options(selector="extra-p")),
+    ]
+    assert all(isinstance(model, Model) and model.ranges == ((2.0, 1024.0),) for model in others)
 
 
 def test_one_behaviour_is_not_divided() -> None:

@@ -135,7 +135,7 @@ def test_single_functions_are_rarely_taken_for_sums() -> None:
 
 def test_a_new_configuration_may_miss_by_as_much_as_the_measured_ones_do() -> None:
     """Times that switch between two algorithms at odd powers of two, each measured precisely."""
-    p = 2.0 ** np.arange(1, 13)[:, None]
+    p: FloatArray = np.asarray(2.0 ** np.arange(1, 13)[:, None], dtype=np.float64)
     exact = 5 * p[:, 0] * (1 + 0.08 * (-1.0) ** np.arange(12))
     model = _model(p, exact, 0.002)
     inside = [model.predict(tuple(x)) for x in p.tolist()]
