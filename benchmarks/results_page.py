@@ -2,7 +2,7 @@
 
     make bench-modeling_speed > out.txt
     python benchmarks/results_page.py --add modeling_speed out.txt    # keeps its last line in benchmarks/results/
-    python benchmarks/results_page.py --add selection_study.all out.txt    # beside that of another run
+    python benchmarks/results_page.py --add all/selection_study out.txt    # beside that of another run
     python benchmarks/results_page.py                                 # writes the page again
 
 A result is kept with the command, the date and the machine. Objects of numbers become rows, objects of such objects
@@ -50,13 +50,14 @@ def keep(name: str, output: Path, command: str) -> None:
         raise ValueError(f"{output}: has no line with a JSON object; run benchmarks/{name}.py to its end")
     date = datetime.datetime.now(datetime.UTC).date().isoformat()
     content = {"command": command, "date": date, "machine": machine(), "result": result}
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / f"{name}.json").write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    file = RESULTS / f"{name}.json"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def title(name: str) -> str:
-    """Return the first line of the docstring of a benchmark; what follows a dot in its name is one of several runs."""
-    tree = ast.parse((ROOT / "benchmarks" / f"{name.partition('.')[0]}.py").read_text(encoding="utf-8"))
+    """Return the first line of the docstring of a benchmark; a folder before its name is one of several runs."""
+    tree = ast.parse((ROOT / "benchmarks" / f"{name.rpartition('/')[2]}.py").read_text(encoding="utf-8"))
     return (ast.get_docstring(tree) or name).splitlines()[0]
 
 
@@ -95,9 +96,10 @@ def cell(value: object) -> str:
 def page() -> str:
     """Return the text of the page."""
     parts = [HEAD]
-    for path in sorted(RESULTS.glob("*.json")):
+    for path in sorted(RESULTS.rglob("*.json"), key=lambda path: (path.stem, path.parent)):
+        name = path.relative_to(RESULTS).with_suffix("").as_posix()
         content = json.loads(path.read_text(encoding="utf-8"))
-        parts.append(f"## {path.stem}\n\n{title(path.stem)}\n")
+        parts.append(f"## {name}\n\n{title(name)}\n")
         parts.append(f"`{content['command']}`, {content['date']}, {content['machine']}\n")
         parts += [content["note"] + "\n"] if "note" in content else []
         parts += [text + "\n" for text in tables(content["result"])]

@@ -27,7 +27,7 @@ from ..pmnf.model.term import sort_key
 from ..pmnf.modeler import DEFAULT, Options
 from ..process_grid import ProcessGrid
 from .dedicated import dedicated_times
-from .fit import Prior, fit_where, take
+from .fit import Prior, fit_where, one_by_one, take
 from .path_model import PathModel
 from .slowdown import GROWTHS, LEAST_VALUES, Slowdown, growth_model, rank_parameters, slowdowns
 
@@ -86,7 +86,7 @@ def with_waiting(
     known_grids = [grid for grid in experiment.grids if grid.source]
     priors = {names: waiting_priors(computation, names, known_grids) for names in set(by_growth.values())}
     chosen = {path: priors[names] for path, names in by_growth.items()}
-    waiting = _fitted(experiment, _centred(waits, options), chosen)
+    waiting = _fitted(experiment, _centred(waits, options), chosen, one_by_one(waits, options))
     centre = _centred(times, options).centre
     result = {}
     for path, wait in waiting.items():
@@ -192,10 +192,11 @@ def with_growth(
             slow.setdefault(one.path, []).append(one)
     if not slow:
         return {}
-    repetitions = _centred(dedicated_times(experiment, "time")[0], options)
-    slow = _predicting(experiment, repetitions, entries, slow)
+    times = dedicated_times(experiment, "time")[0]
+    repetitions, singles = _centred(times, options), one_by_one(times, options)
+    slow = _predicting(experiment, repetitions, singles, entries, slow)
     choices = {path: _growth_priors(experiment, entries[path], several) for path, several in slow.items()}
-    found = _fitted(experiment, repetitions, choices)
+    found = _fitted(experiment, repetitions, choices, singles)
     result = {}
     for path, model in found.items():
         entry, names = entries[path], sorted({experiment.parameters[one.parameter] for one in slow[path]})
@@ -208,6 +209,7 @@ def with_growth(
 def _predicting(
     experiment: Experiment,
     repetitions: Repetitions,
+    singles: FloatArray | None,
     entries: Sequence[PathModel],
     slow: Mapping[int, Sequence[Slowdown]],
 ) -> dict[int, list[Slowdown]]:
@@ -225,7 +227,8 @@ def _predicting(
     before = np.array([experiment.points[:, one.parameter] < value for one, value, _ in rows])
     choices = {row: [prior] for row, (*_, prior) in enumerate(rows)}
     known = part.centre > 0
-    fits = fit_where(choices, experiment.parameters, experiment.points, part, known & before)
+    own = None if singles is None else singles[[one.path for one, *_ in rows]]
+    fits = fit_where(choices, experiment.parameters, experiment.points, part, known & before, singles=own)
     errors = []
     for row, (one, value, _) in enumerate(rows):
         there = known[row] & (experiment.points[:, one.parameter] == value)
@@ -276,8 +279,12 @@ def _centred(values: FloatArray, options: Options) -> Repetitions:
 
 
 def _fitted(
-    experiment: Experiment, repetitions: Repetitions, choices: Mapping[int, Sequence[Prior]]
+    experiment: Experiment,
+    repetitions: Repetitions,
+    choices: Mapping[int, Sequence[Prior]],
+    singles: FloatArray | None,
 ) -> dict[int, Model]:
     """Return the best models of these call paths, each at the configurations where it has values above 0."""
-    fits = fit_where(choices, experiment.parameters, experiment.points, repetitions, repetitions.centre > 0)
+    where = repetitions.centre > 0
+    fits = fit_where(choices, experiment.parameters, experiment.points, repetitions, where, singles=singles)
     return {path: found.model for path, found in fits.items()}

@@ -18,7 +18,7 @@ from ..pmnf.model import Model
 from ..pmnf.modeler import DEFAULT, Options
 from .beyond import transfer_times, with_growth, with_waiting
 from .dedicated import dedicated_times
-from .fit import Prior, fit_where
+from .fit import Prior, fit_where, one_by_one
 from .path_model import TIME_ONLY, PathModel
 
 
@@ -63,7 +63,8 @@ def fit_time(
     def notes(path: int, pattern: NDArray[np.bool_]) -> tuple[str, ...]:
         return not_executed(experiment.parameters, experiment.points, measured[path] & ~pattern)
 
-    fits = fit_where(known, experiment.parameters, experiment.points, repetitions, where, notes)
+    singles = one_by_one(values, options)
+    fits = fit_where(known, experiment.parameters, experiment.points, repetitions, where, notes, singles)
     return {
         path: PathModel(found.model, found.prior.basis, found.prior.text, bool(oversubscribed[path]))
         for path, found in fits.items()

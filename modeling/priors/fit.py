@@ -17,6 +17,7 @@ from ..pmnf.data.noise import Repetitions
 from ..pmnf.fit.fitter import fit
 from ..pmnf.fit.weights import relative_weights
 from ..pmnf.model import Model, collect
+from ..pmnf.modeler import DEFAULT, Options
 from ..pmnf.uncertainty import joint_covariance, lack_of_fit, value_variance
 from ..progress import steps
 from .one_sided import FIRST_ROUNDS, trust
@@ -64,19 +65,26 @@ def fit_priors(
     points: FloatArray,
     repetitions: Repetitions,
     notes: tuple[str, ...] = (),
+    singles: FloatArray | None = None,
 ) -> list[PriorFit | None]:
     """Fit the priors of N call paths and return for each path the best one; None if none can be fitted.
 
     choices: N lists of priors with at most MOST_COLUMNS columns, the more trusted one first; points (C, m) in the
     order of `parameters`; repetitions: N call paths at these points, all of them measured.
     `notes` go into every model. All priors with the same number of columns are fitted in one batch.
+    singles: (N, C, R), the repetitions one by one. Coefficients and the choice rest on them then: where noise makes
+    half of them longer, the others are among them, and in no mean.
     """
+    built, several = repetitions, 1 if singles is None else singles.shape[2]
+    usable = np.ones_like(repetitions.centre)
+    if singles is not None and several > 1:
+        repetitions, usable = _apart(singles, repetitions)
     owner = np.array([path for path, several in enumerate(choices) for _ in several], dtype=np.int64)
     priors = [prior for several in choices for prior in several]
     known: dict[int, FloatArray] = {}  # several priors, and priors of several call paths, have columns in common
-    columns = [_columns(prior, parameters, points, known) for prior in priors]
+    columns = [np.repeat(_columns(prior, parameters, points, known), several, axis=1) for prior in priors]
     everything = np.arange(len(priors))
-    trusted = np.ones_like(repetitions.centre)
+    trusted = usable.copy()
     fits = _fit_all(everything, owner, priors, columns, repetitions, trusted)
     best = _best(owner, fits)
     for round_ in range(FIRST_ROUNDS + _TRUST_ROUNDS):
@@ -84,6 +92,7 @@ def fit_priors(
         paths = np.array(list(best), dtype=np.int64)
         fitted = np.array([fits[number].coefficients @ columns[number] for number in best.values()])
         trusted[paths] = trust(repetitions.centre[paths], fitted.reshape(len(paths), -1), round_ < FIRST_ROUNDS)
+        trusted[paths] *= usable[paths]
         changed = np.abs(trusted - before).max(axis=1) > _SETTLED
         again = np.array([number for path, number in best.items() if changed[path]], dtype=np.int64)
         if not again.size and round_ >= FIRST_ROUNDS:
@@ -94,10 +103,37 @@ def fit_priors(
         best = _best(owner, fits)
     result: list[PriorFit | None] = [None] * len(choices)
     for path, number in best.items():
-        result[path] = _build(
-            priors[number], fits[number], parameters, points, take(repetitions, np.array([path])), notes
-        )
+        own = take(built, np.array([path]))
+        found = fits[number] if several == 1 else _of_means(fits[number], columns[number][:, ::several], own)
+        result[path] = _build(priors[number], found, parameters, points, own, notes)
     return result
+
+
+def one_by_one(values: FloatArray, options: Options) -> FloatArray | None:
+    """Return values (N, C, R) as `singles` of fits; None if the options say what one value they become."""
+    return np.where(np.isinf(values), np.nan, values) if options.aggregation == DEFAULT.aggregation else None
+
+
+def _apart(singles: FloatArray, repetitions: Repetitions) -> tuple[Repetitions, FloatArray]:
+    """Return values (N, C, R) as values of N call paths at C·R configurations, and which of them were measured (0, 1).
+
+    What was not, or is 0 where other repetitions are not, has the value of its configuration.
+    """
+    measured = np.isfinite(singles) & (singles > 0.0)
+    values = np.where(measured, singles, repetitions.centre[:, :, None]).reshape(len(singles), -1)
+    nothing = np.zeros(len(values))
+    flags = nothing.astype(np.bool_)
+    known = Repetitions(values, nothing, nothing, nothing + 1.0, np.ones_like(values), flags, nothing)
+    return known, measured.reshape(values.shape).astype(np.float64)
+
+
+def _of_means(found: _Fit, columns: FloatArray, repetitions: Repetitions) -> _Fit:
+    """Return a fit to single values with its errors at configurations, columns (K, C): intervals are of their means."""
+    fitted = np.maximum(found.coefficients @ columns, 1e-300)[None]
+    trusted = trust(repetitions.centre, fitted)
+    residual = float(np.sqrt(((trusted * (repetitions.centre / fitted - 1.0)) ** 2).mean()))
+    by = residual / found.residual if found.residual > 0.0 else 1.0
+    return replace(found, residual=residual, left_out=found.left_out * by)
 
 
 def fit_where(
@@ -107,11 +143,12 @@ def fit_where(
     repetitions: Repetitions,
     where: _Flags,
     notes: Callable[[int, _Flags], tuple[str, ...]] = lambda _path, _pattern: (),
+    singles: FloatArray | None = None,
 ) -> dict[int, PriorFit]:
     """Fit the priors of call paths, each at its own configurations; those that have the same ones in one batch.
 
-    choices: by row of `repetitions` and `where`, (N, C). notes: of a row and its configurations. Rows without a
-    configuration, or without a fit, are left out.
+    choices: by row of `repetitions` and `where`, (N, C). notes: of a row and its configurations. singles: as
+    `fit_priors` has them. Rows without a configuration, or without a fit, are left out.
     """
     rows = np.array([row for row, priors in choices.items() if priors and where[row].any()], dtype=np.int64)
     patterns, group = np.unique(where[rows], axis=0, return_inverse=True)
@@ -121,7 +158,8 @@ def fit_where(
         part = take(repetitions, members)
         part = replace(part, centre=part.centre[:, pattern])
         several = [choices[row] for row in members.tolist()]
-        fits = fit_priors(several, parameters, points[pattern], part, notes(int(members[0]), pattern))
+        own = None if singles is None else singles[members][:, pattern]
+        fits = fit_priors(several, parameters, points[pattern], part, notes(int(members[0]), pattern), own)
         result |= {row: found for row, found in zip(members.tolist(), fits, strict=True) if found is not None}
     return result
 

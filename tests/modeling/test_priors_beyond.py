@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from quipu.modeling.analysis import Analysis, analyze
@@ -100,3 +102,19 @@ def test_models_that_are_stored_keep_what_is_beyond_effort() -> None:
     point = {"p": 512.0, "n": 500.0}
     assert evaluate(stored, point).total.value == pytest.approx(evaluate(analysis, point).total.value)
     assert evaluate(stored.from_effort, point).total.value < evaluate(stored, point).total.value
+
+
+@pytest.mark.parametrize("repetitions", [3, 5])
+def test_repetitions_count_one_by_one(repetitions: int) -> None:
+    """Half of the measurements take up to 75 % longer: means of repetitions have hardly a clean one among them."""
+    random = np.random.default_rng(7)
+    errors = []
+    for _ in range(10):
+        clean = experiment(WORK, RECEIVE)
+        times = np.repeat(clean.values["time"], repetitions, axis=2)
+        times = times * (1 + 0.75 * random.uniform(size=times.shape) * (random.uniform(size=times.shape) < 0.5))
+        effort = {name: values for name, values in clean.values.items() if name != "time"}
+        model = analyze(replace(clean, values={**effort, "time": times})).models("time")[1].model
+        assert isinstance(model, Model)
+        errors.append(abs(float(model.evaluate(np.array([[512.0, 1000.0]]))[0]) / (3e-9 * 1000**2) - 1))
+    assert np.mean(errors) < 0.005
