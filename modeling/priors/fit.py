@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..experiment import FloatArray
+from ..parallel import batches
 from ..pmnf.build import qualities
 from ..pmnf.calibration import BEYOND_EFFORT, NOISY
 from ..pmnf.criterion.evidence import score
@@ -154,13 +155,17 @@ def fit_where(
     patterns, group = np.unique(where[rows], axis=0, return_inverse=True)
     result: dict[int, PriorFit] = {}
     for number, pattern in steps("modeling time", list(enumerate(patterns))):
-        members = rows[group.reshape(-1) == number]
-        part = take(repetitions, members)
-        part = replace(part, centre=part.centre[:, pattern])
-        several = [choices[row] for row in members.tolist()]
-        own = None if singles is None else singles[members][:, pattern]
-        fits = fit_priors(several, parameters, points[pattern], part, notes(int(members[0]), pattern), own)
-        result |= {row: found for row, found in zip(members.tolist(), fits, strict=True) if found is not None}
+        alike = rows[group.reshape(-1) == number]
+        values = int(pattern.sum()) * (1 if singles is None else singles.shape[2])
+        most = max(len(choices[row]) for row in alike.tolist())
+        for place in batches(len(alike), 1, values * most):
+            members = alike[place]
+            part = take(repetitions, members)
+            part = replace(part, centre=part.centre[:, pattern])
+            several = [choices[row] for row in members.tolist()]
+            own = None if singles is None else singles[members][:, pattern]
+            fits = fit_priors(several, parameters, points[pattern], part, notes(int(members[0]), pattern), own)
+            result |= {row: found for row, found in zip(members.tolist(), fits, strict=True) if found is not None}
     return result
 
 
