@@ -34,7 +34,7 @@ def build_models(
     exact: NDArray[np.bool_],
     effort: bool,
     notes: tuple[str, ...],
-    weighed: bool = True,
+    weighed: bool,
 ) -> list[Model]:
     """Return the models of call paths whose hypotheses are in `pool`, best first.
 
@@ -49,11 +49,8 @@ def build_models(
     width = (best != 0).sum(axis=1) + chosen
     variance = value_variance(pool.residual[:, 0], repetitions, points.shape[0], width)
     variance = np.where(exact, 0.0, variance * (1.0 + SELECTION_VARIANCE * max(len(varying) - 2, 0)))
-    covariance = joint_covariance(design, best, points, variance, values)
-    if not effort:
-        lacking = lack_of_fit(pool.residual[:, 0], repetitions, points.shape[0], width)
-        parts = best.shape[1]
-        covariance[:, :parts, :parts] += lacking[:, None, None] * best[:, :, None] * best[:, None, :]
+    lacking = 0.0 if effort else lack_of_fit(pool.residual[:, 0], repetitions, points.shape[0], width)
+    covariance = joint_covariance(design, best, points, variance, values, lacking=lacking)
     unscaled = pool.coefficients.copy()
     unscaled[:, :, 1:] /= tables.divisor(pool.specification)
     unscaled[exact] = _whole(unscaled[exact])

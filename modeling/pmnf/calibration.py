@@ -218,6 +218,9 @@ HIDDEN_WEIGHT, HIDDEN_NOISE = 0.2, 0.005
 UNSEEN_EXPONENTS = (1, 2, 3)
 UNSEEN_ODDS, UNSEEN_LEAST, UNSEEN_STEPS = 0.4, 0.01, 9
 UNSEEN_SLOWEST, MOST_UNSEEN, LEAST_HIDDEN = 0.5, 3, 1e-3
+# Part of the squares of such a term that must be left beside the parts of the model; residuals are relative to the
+# model or to this part of its largest value, and count up to so many times that.
+DEPENDENT_SQUARES, LEAST_SIZE, MOST_REST = 1e-6, 1e-6, 1e6
 # Relative variances below this are rounding; what measurements leave open needs some to be seen.
 LEAST_VARIANCE = 1e-12
 # Logarithms of parameter values that differ by less than this part from a sum of others go together with them.

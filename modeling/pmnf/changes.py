@@ -101,7 +101,9 @@ def fit_models(
     ]
     if not paths:
         return found
-    for path, change in zip(paths, find_changes(points, known[paths], metric, parameters, options), strict=True):
+    whole = [found[path] for path in paths]
+    changes = _changes(points, known[paths], metric, parameters, options, whole)
+    for path, change in zip(paths, changes, strict=True):
         if change is None or change.above.quality is None:
             continue
         column = points[:, list(parameters).index(change.parameter)]
@@ -132,6 +134,18 @@ def find_changes(
     if not values.shape[0] or not _divisible(points):
         return [None] * values.shape[0]
     whole = fit_whole(points, values, metric, parameters, options)
+    return _changes(points, values, metric, parameters, options, whole)
+
+
+def _changes(
+    points: FloatArray,
+    values: FloatArray,
+    metric: Metric,
+    parameters: Sequence[str],
+    options: Options,
+    whole: Sequence[Model | NoModel],
+) -> list[Change | None]:
+    """Return the changes, given the models of all points."""
     repetitions = combine(np.where(np.isinf(values), np.nan, values), options.aggregation)
     noise = repetitions.scatter / np.sqrt(np.maximum(repetitions.count, 1.0))
     freedom = np.minimum(repetitions.freedom, points.shape[0])

@@ -20,10 +20,13 @@ import numpy as np
 
 from ..experiment import FloatArray
 from .calibration import (
+    DEPENDENT_SQUARES,
     HIDDEN_EXPONENTS,
     HIDDEN_NOISE,
     HIDDEN_WEIGHT,
     LEAST_HIDDEN,
+    LEAST_SIZE,
+    MOST_REST,
     MOST_UNSEEN,
     RIDGE,
     UNSEEN_EXPONENTS,
@@ -33,11 +36,6 @@ from .calibration import (
     UNSEEN_STEPS,
 )
 from .model import Alternative, Factor, Model, Term
-
-DEPENDENT_SQUARES = 1e-6
-"""Part of the squares of a term that must be left beside the parts of the model."""
-LEAST_FIT, MOST_REST = 1e-6, 1e6
-"""Residuals are relative to the model or to this part of its largest value, and count up to so many times that."""
 
 
 def never_together(points: FloatArray) -> list[tuple[int, ...]]:
@@ -141,7 +139,7 @@ def _unseen(
     of the model), so that its likelihood over that of the model alone is exp(c·ĉ/s² - c²/2s²). Only the MOST_UNSEEN
     likeliest terms are kept, with the weight of all.
     """
-    size = np.maximum(np.abs(fitted), np.maximum(LEAST_FIT * np.abs(fitted).max(axis=1, keepdims=True), 1e-300))
+    size = np.maximum(np.abs(fitted), np.maximum(LEAST_SIZE * np.abs(fitted).max(axis=1, keepdims=True), 1e-300))
     with np.errstate(over="ignore"):
         rest = np.clip((values - fitted) / size, -MOST_REST, MOST_REST)
     shares = np.exp(logs - logs.max(axis=1, keepdims=True)) / size[:, None]

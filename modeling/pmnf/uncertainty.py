@@ -34,13 +34,15 @@ def joint_covariance(
     variance: FloatArray,
     values: FloatArray,
     doubt: float = 1.0,
+    lacking: FloatArray | float = 0.0,
 ) -> FloatArray:
     """Return the covariance of coefficients `best` (N, K) of `design` (N, K, C), (N, P, P) with P = K·(1 + m) + m.
 
     The first K rows are those of the coefficients; then come, for each parameter, those of coefficients times the
     deviations of their exponents of it; then, for each parameter, that of the curvature of the whole. points: (C, m);
     values: (N, C), fitted; variance: (N,) relative, of one value. Rows of coefficients that are 0 are 0. doubt:
-    how large deviations are expected to be, as part of those of a form of which nothing is known beforehand.
+    how large deviations are expected to be, as part of those of a form of which nothing is known beforehand. lacking:
+    (N,) relative variance of the function around its model (`lack_of_fit`), which the whole may be off by.
     """
     logs, centre = log_points(points)
     width, parameters = best.shape[1], len(logs)
@@ -67,7 +69,8 @@ def joint_covariance(
     moved = _of_logarithms(moved * size[:, :, None], best, centre)
     factors = (moved * deviations) @ (directions * np.sqrt(moments)[:, None])
     covariance: FloatArray = factors @ factors.transpose(0, 2, 1)
-    covariance[:, :width, :width] += variance * inverse * best[:, :, None] * best[:, None, :]
+    alike = np.broadcast_to(lacking, len(best))[:, None, None]
+    covariance[:, :width, :width] += (variance * inverse + alike) * best[:, :, None] * best[:, None, :]
     return covariance
 
 

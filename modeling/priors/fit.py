@@ -76,14 +76,14 @@ def fit_priors(
     singles: (N, C, R), the repetitions one by one. Coefficients and the choice rest on them then: where noise makes
     half of them longer, the others are among them, and in no mean.
     """
-    built, several = repetitions, 1 if singles is None else singles.shape[2]
+    built, each = repetitions, 1 if singles is None else singles.shape[2]
     usable = np.ones_like(repetitions.centre)
-    if singles is not None and several > 1:
+    if singles is not None and each > 1:
         repetitions, usable = _apart(singles, repetitions)
     owner = np.array([path for path, several in enumerate(choices) for _ in several], dtype=np.int64)
     priors = [prior for several in choices for prior in several]
     known: dict[int, FloatArray] = {}  # several priors, and priors of several call paths, have columns in common
-    columns = [np.repeat(_columns(prior, parameters, points, known), several, axis=1) for prior in priors]
+    columns = [np.repeat(_columns(prior, parameters, points, known), each, axis=1) for prior in priors]
     everything = np.arange(len(priors))
     trusted = usable.copy()
     fits = _fit_all(everything, owner, priors, columns, repetitions, trusted)
@@ -105,7 +105,7 @@ def fit_priors(
     result: list[PriorFit | None] = [None] * len(choices)
     for path, number in best.items():
         own = take(built, np.array([path]))
-        found = fits[number] if several == 1 else _of_means(fits[number], columns[number][:, ::several], own)
+        found = fits[number] if each == 1 else _of_means(fits[number], columns[number][:, ::each], own)
         result[path] = _build(priors[number], found, parameters, points, own, notes)
     return result
 
@@ -305,9 +305,9 @@ def _build(
     design = _columns(prior, parameters, points)[None]
     used = np.array([(coefficients > 0).sum()])
     variance = value_variance(np.array([residual]), repetitions, len(points), used)
-    covariance = joint_covariance(design, coefficients[None], points, variance, repetitions.centre, BEYOND_EFFORT)[0]
     lacking = lack_of_fit(np.array([residual]), repetitions, len(points), used)
-    covariance[: len(coefficients), : len(coefficients)] += lacking * np.outer(coefficients, coefficients)
+    known = points, variance, repetitions.centre
+    covariance = joint_covariance(design, coefficients[None], *known, BEYOND_EFFORT, lacking)[0]
     place = {term.shape: index + 1 for index, term in enumerate(terms)}
     mapping = np.zeros((len(terms) + 1, len(prior.columns)))
     for number, (c, column) in enumerate(zip(coefficients.tolist(), prior.columns, strict=True)):

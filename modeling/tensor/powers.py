@@ -70,7 +70,7 @@ class Powers:
         place[:, free] = x[:, free]
         result = self.logs(place) - self.logs(inside)
         for column in self.columns:
-            distance = np.log(x[:, column]) - np.log(place[:, column])
+            distance = np.log(np.maximum(x[:, column], 1e-300)) - np.log(np.maximum(place[:, column], 1e-300))
             if column in free or not distance.any():
                 continue
             before, here, place = place.copy(), self.logs(place), place.copy()

@@ -107,13 +107,14 @@ class Trend:
 
     def _scaled(self, number: int, x: FloatArray) -> FloatArray:
         here = x[:, self.columns[number]]
-        return np.log(here) if self.logarithmic[number] else here
+        return np.log(np.where(here > 0.0, here, 1.0)) if self.logarithmic[number] else here
 
     def _distance(self, number: int, inside: FloatArray, x: FloatArray) -> FloatArray:
         here, there = inside[:, self.columns[number]], x[:, self.columns[number]]
         if not self.logarithmic[number]:
             return there - here
-        return np.log(np.where(there > 0.0, there, here) / here)
+        positive = (here > 0.0) & (there > 0.0)  # rows that the trend was not made from may have a 0
+        return np.log(np.where(positive, there, 1.0) / np.where(positive, here, 1.0))
 
 
 @dataclass(frozen=True)

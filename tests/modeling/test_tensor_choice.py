@@ -320,3 +320,17 @@ def test_continuations_begin_at_the_largest_value() -> None:
         assert (np.diff((one.high - one.low)[one.inside - 1 :]) > 0).all()
         assert one.forms
     assert np.exp(found["n"].logs[-1] - found["n"].logs[found["n"].inside - 1]) == pytest.approx(8.0, rel=0.1)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_parameter_that_is_zero_in_rows_that_came_later_has_intervals() -> None:
+    """Trends are made of some of the rows, in which a parameter may have a logarithm that it has not in all."""
+    random = np.random.default_rng(4)
+    x = np.column_stack([random.uniform(1.0, 9.0, 400), np.exp(random.uniform(0.0, 5.0, 400))])
+    times = (1.0 + x[:, 0]) * x[:, 1] * np.exp(0.02 * random.standard_normal(400))
+    model = TensorModel(time_budget=0.05).fit(x, times)
+    later = np.array([[0.0, 20.0], [0.0, 40.0]])
+    model.partial_fit(later, later[:, 1])
+    predicted, low, high = model.predict_interval(np.array([[0.0, 20.0], [5.0, 20.0], [0.0, 1e4]]))
+    assert np.isfinite([predicted, low, high]).all()
+    assert (low < predicted).all() and (predicted < high).all()
