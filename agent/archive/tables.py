@@ -62,7 +62,9 @@ class TableReader:
                 open(path, "rb", opener=without_waiting) as raw,
                 reading(path, size) as cost,
                 # a text that many rows have is held once
-                pq.ParquetFile(raw, read_dictionary=texts, page_checksum_verification=True) as file,
+                # `use_threads` and `pre_buffer`: a thread of Arrow that still lets go of its part of `raw` when the
+                # interpreter ends aborts the process.
+                pq.ParquetFile(raw, read_dictionary=texts, page_checksum_verification=True, pre_buffer=False) as file,
             ):
                 self._check_types(file.schema_arrow, columns)
                 rows = file.metadata.num_rows if content else 0
@@ -70,7 +72,7 @@ class TableReader:
                 cost.spend(rows * sum(_BYTES[kind] for kind in columns.values()))
                 if content:
                     count_pages(raw, file.metadata, [*columns], cost)
-                table = file.read(columns=list(columns)) if content else file.schema_arrow.empty_table()
+                table = file.read(list(columns), use_threads=False) if content else file.schema_arrow.empty_table()
                 cost.check_time()
         except FileNotFoundError as error:
             raise FormatError(path, f"is missing: the archive is incomplete; {REMEDY}") from error

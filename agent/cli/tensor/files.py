@@ -36,18 +36,21 @@ def read_data(source: Path, metric: str = "time") -> dict[str, Column]:
 
 
 def _csv(source: Path) -> Any:
+    import pyarrow as pa
     from pyarrow import csv
     from quipu.modeling.limits import current, reading_file
 
     with reading_file(source, special=True) as content:
-        current().spend(ROW_BYTES * (content.count(b",") + content.count(b"\n")))
+        current().spend(len(content) + ROW_BYTES * (content.count(b",") + content.count(b"\n")))
         head = content.split(b"\n", 1)[0]
         marks = {mark: head.count(mark.encode()) for mark in (",", ";", "\t")}
         mark = max(marks, key=lambda one: marks[one])
         if not head.strip():
             raise FormatError(source, "is empty: a line of column names and lines of values are needed")
+        owned = pa.BufferOutputStream()  # memory that a thread of Arrow lets go of without the interpreter
+        owned.write(content)
         return csv.read_csv(
-            io.BytesIO(content),
+            pa.BufferReader(owned.getvalue()),
             parse_options=csv.ParseOptions(delimiter=mark),
             convert_options=csv.ConvertOptions(strings_can_be_null=True),
         )
@@ -62,10 +65,10 @@ def _parquet(source: Path) -> Any:
     with reading_file(source) as content:
         file = io.BytesIO(content)
         try:
-            read = pq.ParquetFile(file)
+            read = pq.ParquetFile(file, pre_buffer=False)
             current().spend(ROW_BYTES * max(read.metadata.num_rows, 0) * read.metadata.num_columns)
             count_pages(io.BytesIO(content), read.metadata, read.schema_arrow.names, current())
-            return read.read()
+            return read.read(use_threads=False)  # as archive.tables reads
         except (OSError, KeyError, IndexError) as error:
             raise FormatError(source, f"cannot be read, it is truncated or damaged: {error}") from error
 
