@@ -112,6 +112,17 @@ def fit_columns(
     return found, x, times, (*notes, *(_unordered_note(name) for name in _jumping(found, x)))
 
 
+def hidden_pairs(model: ColumnModel, x: FloatArray) -> list[list[str]]:
+    """Return for each row (N, d) the pairs "a*b" of parameters that no measured row has combined so."""
+    pairs = [f"{model.parameters[one]}*{model.parameters[other]}" for one, other in model.model.support_.pairs]
+    result: list[list[str]] = [[] for _ in x]
+    good = np.flatnonzero(np.isfinite(x).all(axis=1))
+    if len(good):
+        for row, pair in np.argwhere(model.model.hidden(x[good])):
+            result[good[row]].append(pairs[pair])
+    return result
+
+
 def _jumping(model: ColumnModel, x: FloatArray) -> list[str]:
     """Return numeric parameters of a few whole numbers over which time goes up and down as it does over names.
 
@@ -202,4 +213,4 @@ def measured_values(model: ColumnModel, name: str) -> FloatArray:
     return np.array([model.model.low_[number]])
 
 
-__all__ = ["Column", "ColumnModel", "fit_columns", "measured_values", "parameter_number"]
+__all__ = ["Column", "ColumnModel", "fit_columns", "hidden_pairs", "measured_values", "parameter_number"]

@@ -7,14 +7,14 @@ quantile that holds for all rows (normalized split conformal prediction: Papadop
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from ..experiment import FloatArray
 from .modes import Mode
+from .support import coarsened
 
-CELLS = 4
 LEAST_ROWS = 30
 """Fewer held-out rows have one spread for all."""
 RIDGE = 20.0
@@ -48,7 +48,7 @@ class Spread:
 
 def spread_of(modes: Sequence[Mode], x: FloatArray, residuals: FloatArray) -> Spread:
     """Return the spread of residuals of the logarithm at held-out rows, of which half score what the others model."""
-    coarse = tuple(_coarse(mode) for mode in modes)
+    coarse = tuple(coarsened(mode) for mode in modes)
     used = coarse if len(x) >= LEAST_ROWS else ()
     sizes = np.log(np.abs(residuals) + 1e-3 * max(float(np.median(np.abs(residuals))), 1e-12)) if len(x) else residuals
     halves = (np.arange(len(x)) % 2 == 0, np.arange(len(x)) % 2 == 1)
@@ -63,12 +63,6 @@ def spread_of(modes: Sequence[Mode], x: FloatArray, residuals: FloatArray) -> Sp
     whole = _fit(used, x, sizes)
     places = np.cumsum([mode.size for mode in used])
     return Spread(used, tuple(np.split(whole[:-1], places[:-1])) if used else (), float(whole[-1]), np.sort(scores))
-
-
-def _coarse(mode: Mode) -> Mode:
-    if mode.kind == "categorical" or mode.size <= CELLS + 1:
-        return mode
-    return replace(mode, knots=np.linspace(mode.knots[0], mode.knots[-1], CELLS + 1), indexed=False)
 
 
 def _design(modes: Sequence[Mode], x: FloatArray) -> FloatArray:

@@ -19,6 +19,7 @@ from .intervals import spread_of
 from .modes import IntArray, Mode, modes_of
 from .positive import PositiveFactors, fit_positive
 from .selection import FINAL_SWEEPS, RANKS, RATE, START, SWEEPS, Budget, Candidate, Search, Step
+from .support import Support, support_of
 from .trend import FORMS, choose_trend
 
 SEARCH_ROWS, BUDGET_ROWS = 24_000, 12_000
@@ -65,8 +66,8 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     random_state : seed of the starting factors and of the held-out rows.
 
     Attributes: `modes_`, `factors_` (knots × rank, by mode), `rank_`, `penalty_`, `steps_` (what the choice tried),
-    `error_` (MLogQ of held-out rows), `trend_`, `spread_`, `low_`, `high_` (measured range by column), `whole_`
-    (columns of whole numbers).
+    `error_` (MLogQ of held-out rows), `trend_`, `spread_`, `support_`, `low_`, `high_` (measured range by
+    column), `whole_` (columns of whole numbers).
     """
 
     modes_: tuple[Mode, ...]
@@ -127,6 +128,7 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.trend_ = choose_trend(self.extrapolation, self.modes_, x[rows], logs[rows])
         if self.loss == "mlogq2" and self.modes_:
             self.positive_ = fit_positive(self.modes_, x, logs, self.rank_, self.penalty_.ridge, random)
+        self.support_ = self._supported(x[rows], logs[rows])
         self._remember(x, logs, random)
         return self
 
@@ -158,6 +160,7 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             self.factors_ = fit.factors
         if self.positive_ is not None:
             self.positive_ = fit_positive(self.modes_, x, logs, self.rank_, self.penalty_.ridge, random)
+        self.support_ = self._supported(x, logs)
         self._remember(x, logs, random)
         return self
 
@@ -171,16 +174,19 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """Return predicted times and the lower and upper ends of their intervals, (N,) each.
 
         Outside of the measured values the interval widens with the distance, by the error that the continuation had
-        beyond the edge in the fit.
+        beyond the edge in the fit; where the rows have no such combination of two parameters, too (`support.py`).
         """
         check_is_fitted(self, "modes_")
         if not 0.0 < confidence < 1.0:
             raise ValueError(f"confidence must be between 0 and 1, not {confidence}")
         x = validate_data(self, X, dtype=np.float64, reset=False)
         logs = self._logs(x)
-        half = self.spread_.half_width(self._clipped(x), confidence) + self.trend_.doubt(x, self.low_, self.high_)
+        inside = self._clipped(x)
+        half = self.spread_.half_width(inside, confidence)
+        below, above = self.support_.doubt(inside, logs if (inside == x).all() else self._logs(inside), half)
+        doubt = self.trend_.doubt(x, self.low_, self.high_)
         with np.errstate(over="ignore"):
-            return np.exp(logs), np.exp(logs - half), np.exp(logs + half)
+            return np.exp(logs), np.exp(logs - below - doubt), np.exp(logs + above + doubt)
 
     def extrapolated(self, X: Any) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Return which parameters of which rows are outside of what was measured, (N, d); categories: not measured."""
@@ -192,12 +198,20 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 outside[:, mode.parameters[0]] = ~np.isin(x[:, mode.parameters[0]], mode.knots)
         return np.asarray(outside)
 
+    def hidden(self, X: Any) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Return which pairs of parameters, `support_.pairs`, no row has combined as each row does, (N, pairs).
+
+        Outside of the measured values these are those of the nearest ones.
+        """
+        check_is_fitted(self, "modes_")
+        return self.support_.hidden(self._clipped(validate_data(self, X, dtype=np.float64, reset=False)))
+
     def _logs(self, x: FloatArray) -> FloatArray:
         inside = self._clipped(x)
         result = np.empty(len(x))
         for begin in steps("predicted parts of the rows", range(0, len(x), CHUNK)):
             part = inside[begin : begin + CHUNK]
-            result[begin : begin + CHUNK] = self._inside(part)
+            result[begin : begin + CHUNK] = self.support_.bounded(part, self._inside(part))
         moved = np.flatnonzero(np.any(inside != x, axis=1))
         if len(moved):
             if self.positive_ is not None:
@@ -217,6 +231,10 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             product = values if product is None else np.multiply(product, values, out=product)
         assert product is not None
         return np.asarray(self.center_ + self.scale_ * product.sum(axis=1).astype(np.float64))
+
+    def _supported(self, x: FloatArray, logs: FloatArray) -> Support:
+        additive = self.additive_ and self.positive_ is None
+        return support_of(self.modes_, x, logs, None if additive else self._inside)
 
     def _clipped(self, x: FloatArray) -> FloatArray:
         low, high = self.low_.copy(), self.high_.copy()
@@ -318,6 +336,8 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 )
                 x[:, mode.parameters[0]] = np.exp(places) if mode.logarithmic else places
         x = self._clipped(x)
+        supported = ~self.support_.hidden(x).any(axis=1)
+        x = x[supported] if supported.any() else x
         return x, self._logs(x)
 
     def _check_options(self, columns: int) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import io
+import math
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any, Literal
 
@@ -24,11 +25,15 @@ from .modes import Mode
 from .positive import PositiveFactors
 from .powers import Powers
 from .selection import Step
+from .support import Support, coarsened
 from .trend import Continuation, Form, Trend
 
 KIND, VERSION = "quipu tensor model", 1
 MOST_SCORES = 200
 """Quantiles of the scores of held-out rows that are stored."""
+_SINGLE = ("factor", "positive", "scores", "support_effects", "support_missing")
+"""What the arrays are called that are stored in single precision, beside the coefficients of the spread."""
+_JOINED = ("doubles", "singles")
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=1000)]
 
 
@@ -80,6 +85,9 @@ class _Document:
     sha256: str
     steps: list[_StepDocument] = field(default_factory=list)
     trends: list[_TrendDocument] = field(default_factory=list)
+    supported: list[Count] = field(default_factory=list)
+    cells: list[Count] = field(default_factory=list)
+    arrays: dict[Name, Annotated[list[Count], msgspec.Meta(max_length=2)]] = field(default_factory=dict)
 
 
 def stored(model: ColumnModel) -> tuple[dict[str, Any], bytes]:
@@ -102,13 +110,10 @@ def stored(model: ColumnModel) -> tuple[dict[str, Any], bytes]:
             arrays[f"{prefix}_{name}"] = getattr(trend.powers, name)
         arrays[f"{prefix}_capped"] = np.array(trend.powers.capped, dtype=np.float64)
     arrays["trend_shares"] = np.array(fitted.trend_.shares or (1.0,))
+    arrays |= _support_arrays(fitted.support_)
+    shapes, joined = _joined(arrays)
     file = io.BytesIO()
-    single = {
-        name: array.astype(np.float32) if name.startswith(("factor", "positive", "spread", "scores")) else array
-        for name, array in arrays.items()
-    }
-    single |= {name: arrays[name] for name in arrays if name.startswith("spread_knots")}
-    np.savez_compressed(file, allow_pickle=False, **single)
+    np.savez_compressed(file, allow_pickle=False, **joined)
     content = file.getvalue()
     error = fitted.error_ if np.isfinite(fitted.error_) else None
     document = _Document(
@@ -132,6 +137,9 @@ def stored(model: ColumnModel) -> tuple[dict[str, Any], bytes]:
         hashlib.sha256(content).hexdigest(),
         [_step_document(step, fitted.scale_) for step in fitted.steps_ if np.isfinite(step.error)],
         [_trend_document(trend) for trend in trends[1:]],
+        list(fitted.support_.columns),
+        [len(edges) for edges in fitted.support_.edges],
+        shapes,
     )
     return asdict(document), content
 
@@ -145,7 +153,7 @@ def restored(document: object, content: bytes, source: object) -> ColumnModel:
     read = typed(document, _Document, source)
     if hashlib.sha256(content).hexdigest() != read.sha256:
         raise FormatError(source, "its .npz beside it is another or damaged: restore both files, or fit again")
-    arrays = _Arrays(_arrays(content, source), source)
+    arrays = _Arrays(_separated(_arrays(content, source), read.arrays, source), source)
     width = len(read.parameters)
     if not 0 < width == len(set(read.parameters)) or not read.scale > 0:
         raise FormatError(source, "parameters must be different names, and scale above 0")
@@ -171,6 +179,8 @@ def restored(document: object, content: bytes, source: object) -> ColumnModel:
     if (shares < 0).any() or not np.isclose(shares.sum(), 1.0):
         raise FormatError(source, "trends: shares must be positive and sum to 1")
     model.trend_ = Continuation(trends, tuple(shares.tolist()))
+    model.support_ = _support(read, model.modes_, arrays, width, source)
+    model.additive_ = not model.support_.modes
     model.rank_, model.penalty_ = read.rank, Penalty(read.ridge, read.smoothness)
     model.center_, model.scale_ = read.center, read.scale
     model.error_ = float("nan") if read.error is None else read.error
@@ -260,6 +270,79 @@ def _trend(read: _TrendDocument, arrays: _Arrays, prefix: str, width: int, sourc
         arrays.of(f"{prefix}_errors", (count,)),
         arrays.of(f"{prefix}_distances", (count,)),
     )
+
+
+def _support_arrays(support: Support) -> dict[str, FloatArray]:
+    """Return what describes the support of a model; the flags of all pairs are bits of one array of bytes."""
+    flags = np.concatenate([np.empty(0, dtype=bool), *(missing.ravel() for missing in support.missing)])
+    arrays = {
+        "support_edges": np.concatenate([np.empty(0), *support.edges]),
+        "support_missing": np.packbits(flags).astype(np.float64),
+        "support_effects": np.concatenate([np.empty(0), *support.effects]),
+    }
+    if support.modes:
+        arrays["support_bounds"] = np.array([support.center, support.lowest, support.highest, support.typical])
+    return arrays
+
+
+def _support(read: _Document, modes: Sequence[Mode], arrays: _Arrays, width: int, source: object) -> Support:
+    columns = tuple(read.supported)
+    if len(columns) != len(read.cells) or len(set(columns)) < len(columns) or any(one >= width for one in columns):
+        raise FormatError(source, "support: a number of cells for each of its parameters is needed")
+    joined = arrays.of("support_edges", (sum(read.cells),), np.zeros(0))
+    edges = tuple(np.split(joined, np.cumsum(read.cells[:-1], dtype=int)))[: len(columns)]
+    if any((np.diff(one) <= 0).any() for one in edges):
+        raise FormatError(source, "support: what separates cells must ascend")
+    shapes = [(one + 1, other + 1) for at, one in enumerate(read.cells) for other in read.cells[at + 1 :]]
+    sizes = [one * other for one, other in shapes]
+    packed = arrays.of("support_missing", (-(-sum(sizes) // 8),), np.zeros(0))
+    flags = np.split(np.unpackbits(packed.astype(np.uint8), count=sum(sizes)), np.cumsum(sizes[:-1], dtype=int))
+    missing = tuple(part.reshape(shape).astype(bool) for part, shape in zip(flags, shapes, strict=False))
+    found = arrays.of("support_effects", (-1,), np.zeros(0))
+    if not found.size:
+        return Support(columns, edges, missing)
+    coarse = tuple(coarsened(mode) for mode in modes)
+    found = arrays.of("support_effects", (sum(mode.size for mode in coarse),))
+    effects = tuple(np.split(found, np.cumsum([mode.size for mode in coarse])[:-1]))
+    center, lowest, highest, typical = arrays.of("support_bounds", (4,)).tolist()
+    if lowest > highest or typical < 0:
+        raise FormatError(source, "support: the least deviation is above the largest, or the typical one below 0")
+    return Support(columns, edges, missing, coarse, effects, center, lowest, highest, typical)
+
+
+def _is_single(name: str) -> bool:
+    return name.startswith(_SINGLE) or (name.startswith("spread") and not name.startswith("spread_"))
+
+
+def _joined(arrays: Mapping[str, FloatArray]) -> tuple[dict[str, list[int]], dict[str, Any]]:
+    """Return the shapes of arrays, and one array of each precision that holds them: many small ones take more room."""
+    shapes = {name: list(array.shape) for name, array in arrays.items()}
+    parts: tuple[list[FloatArray], list[FloatArray]] = ([np.empty(0)], [np.empty(0)])
+    for name, array in arrays.items():
+        parts[_is_single(name)].append(array.ravel())
+    doubles, singles = (np.concatenate(part) for part in parts)
+    return shapes, dict(zip(_JOINED, (doubles, singles.astype(np.float32)), strict=True))
+
+
+def _separated(
+    arrays: dict[str, FloatArray], shapes: Mapping[str, Sequence[int]], source: object
+) -> dict[str, FloatArray]:
+    """Return the arrays that were joined; a file of a version that did not join them has them by name."""
+    if not shapes:
+        return arrays
+    parts = [arrays.get(name, np.empty(0)) for name in _JOINED]
+    places = [0, 0]
+    result = {}
+    for name, shape in shapes.items():
+        single, size = _is_single(name), math.prod(shape)
+        found = parts[single][places[single] : places[single] + size]
+        places[single] += size
+        if found.shape != (size,):
+            break
+        result[name] = found.reshape(shape)
+    if places != [part.size for part in parts] or any(part.ndim != 1 for part in parts):
+        raise FormatError(source, "its .npz has more or fewer numbers than it says: restore both files, or fit again")
+    return result
 
 
 def _arrays(content: bytes, source: object) -> dict[str, FloatArray]:

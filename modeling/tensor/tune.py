@@ -12,7 +12,7 @@ from ..documents import is_parameter
 from ..errors import ModelingError
 from ..experiment import FloatArray
 from ..progress import steps
-from .columns import ColumnModel, measured_values, parameter_number
+from .columns import ColumnModel, hidden_pairs, measured_values, parameter_number
 
 MOST_COMBINATIONS = 200_000
 """Combinations that are all looked at; of more, so many are drawn and the best improved one parameter at a time."""
@@ -23,13 +23,17 @@ CHECKED = 2000
 
 @dataclass(frozen=True)
 class Choice:
-    """A configuration with its predicted time, the interval of it, and the parameters in which it extrapolates."""
+    """A configuration with its predicted time and the interval of it.
+
+    extrapolated: parameters outside of what was measured. hidden: pairs "a*b" that were not measured together.
+    """
 
     values: Mapping[str, float | str]
     time: float
     low: float
     high: float
     extrapolated: tuple[str, ...]
+    hidden: tuple[str, ...] = ()
 
 
 def best_configurations(
@@ -86,27 +90,32 @@ def _improved(
 
 
 def _fastest(model: ColumnModel, points: FloatArray, predicates: Sequence[Constraint]) -> FloatArray:
-    """Return the fastest points that fulfil all predicates, at most `KEPT`, the fastest first."""
+    """Return the fastest points that fulfil all predicates, at most `KEPT`, the fastest first.
+
+    Hidden extrapolation is among them only where nothing else fulfils the predicates.
+    """
     found: list[int] = []
+    hidden: list[int] = []
     order = np.argsort(model.model.predict(points), kind="stable")
-    parts = range(0, len(order), CHECKED)
-    for row in (row for begin in steps("configurations", parts) for row in order[begin : begin + CHECKED]):
-        values = dict(zip(model.parameters, points[row].tolist(), strict=True))
-        if all(predicate(values) for predicate in predicates):
-            found.append(int(row))
-            if len(found) == KEPT:
-                break
-    return points[found]
+    for begin in steps("configurations", range(0, len(order), CHECKED)):
+        part = order[begin : begin + CHECKED]
+        for row, unsupported in zip(part.tolist(), model.model.hidden(points[part]).any(axis=1), strict=True):
+            values = dict(zip(model.parameters, points[row].tolist(), strict=True))
+            if len(found) < KEPT and all(predicate(values) for predicate in predicates):
+                (hidden if unsupported else found).append(row)
+        if len(found) == KEPT:
+            break
+    return points[found or hidden[:KEPT]]
 
 
 def _choices(model: ColumnModel, points: FloatArray) -> list[Choice]:
     times, low, high = model.model.predict_interval(points)
-    outside = model.model.extrapolated(points)
+    outside, hidden = model.model.extrapolated(points), hidden_pairs(model, points)
     result = []
     for row, point in enumerate(points):
         values = {name: _label(model, name, value) for name, value in zip(model.parameters, point, strict=True)}
         names = tuple(name for at, name in enumerate(model.parameters) if outside[row, at])
-        result.append(Choice(values, float(times[row]), float(low[row]), float(high[row]), names))
+        result.append(Choice(values, float(times[row]), float(low[row]), float(high[row]), names, tuple(hidden[row])))
     return result
 
 

@@ -25,12 +25,14 @@ def command(
 ) -> None:
     """Predict times with their intervals; says which parameters are outside of what was measured.
 
-    Columns of the answer: predicted, low, high, extrapolated (names of parameters).
+    Columns of the answer: predicted, low, high, extrapolated (names of parameters; a*b: two parameters whose
+    combination was not measured, though each value was).
 
     \b
     Example: quipu tensor predict model.json new.csv -o predicted.csv
     """
     import numpy as np
+    from quipu.modeling.tensor.columns import hidden_pairs
     from quipu.report.json_views import document_json
 
     if (data is None) == (not at):
@@ -53,10 +55,14 @@ def command(
         for array, found in zip(values, read.model.predict_interval(x[good], confidence), strict=True):
             array[good] = found
         outside[good] = read.model.extrapolated(x[good])
+    hidden = hidden_pairs(read, x)
     for row in range(len(x)):
         names = [name for name, beyond in zip(read.parameters, outside[row], strict=True) if beyond]
         numbers = [float(array[row]) if np.isfinite(array[row]) else None for array in values]
-        rows.append(dict(zip(("predicted", "low", "high"), numbers, strict=True)) | {"extrapolated": names})
+        rows.append(
+            dict(zip(("predicted", "low", "high"), numbers, strict=True))
+            | {"extrapolated": names, "hidden": hidden[row]}
+        )
     if as_json:
         show_json(document_json("tensor-predictions", str(model), rows=rows))
         return
@@ -67,7 +73,7 @@ def command(
         writer.writerow(
             [
                 *("" if one[name] is None else f"{one[name]:.6g}" for name in ("predicted", "low", "high")),
-                " ".join(one["extrapolated"]),
+                " ".join([*one["extrapolated"], *one["hidden"]]),
             ]
         )
     if output is None:

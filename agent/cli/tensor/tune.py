@@ -24,7 +24,9 @@ def command(
     top: int = typer.Option(5, "--top", min=1, max=50, metavar="N", help="Show the N fastest."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
-    """Find the values of the other parameters with the lowest predicted time.
+    """Find the values of the other parameters with the lowest predicted time, of combinations like measured ones.
+
+    Two values that were never near one another in the data are combined only where nothing else fulfils what is asked.
 
     \b
     Example: quipu tensor tune model.json --at n=1e6 --constraint 'ppn * tpp <= 128'
@@ -51,6 +53,7 @@ def command(
                 "low": one.low,
                 "high": one.high,
                 "extrapolated": list(one.extrapolated),
+                "hidden": list(one.hidden),
             }
             for one in found
         ]
@@ -62,7 +65,7 @@ def command(
             *(value if isinstance(value, str) else number(value) for value in one.values.values()),
             number(one.time),
             f"{number(one.low)} to {number(one.high)}",
-            ", ".join(one.extrapolated),
+            ", ".join([*one.extrapolated, *one.hidden]),
         ]
         for one in found
     ]
