@@ -151,11 +151,18 @@ def measured(random: Random, exact: Floats, noise: float, repetitions: int = REP
     return result
 
 
-def planted_set(layout: str, parameters: int, noise: float, count: int, seed: int, constant: bool = False) -> LayoutSet:
-    """Return random functions in normal form, or constants, in one layout."""
+def started(
+    layout: str, parameters: int, noise: float, seed: int, constant: bool = False
+) -> tuple[Random, list[Floats]]:
+    """Return what a set is drawn with, and the values of each parameter, which are the first that is drawn."""
     key = ("grid", "lines", "scattered").index(layout), parameters, round(1000 * noise), int(constant)
     random = np.random.default_rng([seed, *key])
-    own = axes(random, parameters)
+    return random, axes(random, parameters)
+
+
+def planted_set(layout: str, parameters: int, noise: float, count: int, seed: int, constant: bool = False) -> LayoutSet:
+    """Return random functions in normal form, or constants, in one layout."""
+    random, own = started(layout, parameters, noise, seed, constant)
     points, targets = arranged(random, layout, own), targets_of(own)
     corner = np.array([[column[-1] for column in own]])
     forms: list[Form] = [lambda at: np.ones((1, len(at)))] * count

@@ -99,7 +99,8 @@ def _fastest(model: ColumnModel, points: FloatArray, predicates: Sequence[Constr
     order = np.argsort(model.model.predict(points), kind="stable")
     for begin in steps("configurations", range(0, len(order), CHECKED)):
         part = order[begin : begin + CHECKED]
-        for row, unsupported in zip(part.tolist(), model.model.hidden(points[part]).any(axis=1), strict=True):
+        flags = [bool(pairs.any()) for pairs in model.model.hidden(points[part])]
+        for row, unsupported in zip(part.tolist(), flags, strict=True):
             values = dict(zip(model.parameters, points[row].tolist(), strict=True))
             if len(found) < KEPT and all(predicate(values) for predicate in predicates):
                 (hidden if unsupported else found).append(row)
