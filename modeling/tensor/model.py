@@ -40,8 +40,8 @@ ADDITIVE_WORK = 1.5e8
 """Most rows times squared knots with which log-additive models are looked at, too: that takes a second."""
 LOSSES = ("log", "mlogq2")
 EXTRAPOLATIONS = ("auto", *FORMS)
-MOST_LOG = 700.0
-"""Largest absolute logarithm of a time, far outside of the data: exp of it is still a number."""
+LARGEST, MOST_LOG = 1e100, 700.0
+"""Largest values of parameters, whose squares are numbers, and logarithms of times far outside, whose exp is one."""
 
 
 class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -109,6 +109,7 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """Fit to rows X (N, d) with times y > 0 (N,). Raises ValueError for what is no number or no positive time."""
         x, times = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
         _check_times(times)
+        _check_places(x)
         self._check_options(x.shape[1])
         logs = np.log(times.astype(np.float64))
         random = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
@@ -138,6 +139,7 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             return self.fit(X, y)
         x, times = validate_data(self, X, y, dtype=np.float64, y_numeric=True, reset=False)
         _check_times(times)
+        _check_places(x)
         logs = np.log(times.astype(np.float64))
         random = np.random.default_rng(self.seen_)
         if not hasattr(self, "_kept"):  # a model that was stored: its predictions stand for the rows it was fitted to
@@ -385,6 +387,11 @@ def _at(mode: Mode, factor: Single, x: FloatArray) -> Single:
             return np.asarray(factor[first + (right[:, 0] == 1.0)])
         values += right * (factor[first + 1] - values)
     return values
+
+
+def _check_places(x: FloatArray) -> None:
+    if len(wrong := np.flatnonzero((np.abs(x).max(axis=0) > LARGEST) & (x.min(axis=0) < x.max(axis=0)))):
+        raise ValueError(f"column {wrong[0]} holds values beyond {LARGEST:g}, whose squares overflow: use another unit")
 
 
 def _check_times(times: FloatArray) -> None:

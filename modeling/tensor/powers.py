@@ -110,7 +110,8 @@ def fit_powers(
     choices = np.array(list(product(FACTORS, repeat=len(columns))))
     exponents, logarithms = choices[:, :, 0], choices[:, :, 1]
     places = np.log(x[:, list(columns)] / lows)
-    terms = np.exp(places @ exponents.T + np.log(offsets + places) @ logarithms.T)
+    with np.errstate(over="ignore"):
+        terms = np.exp(places @ exponents.T + np.log(offsets + places) @ logarithms.T)
     inner = LEAST_PLACE + places / np.maximum(places.max(axis=0), 1e-9)
     outer = np.exp(OUTER_WEIGHT * np.log(inner).mean(axis=1))
     center = float(np.median(logs))  # times of 1e-300 s are possible
@@ -118,11 +119,16 @@ def fit_powers(
     found, weights = target.copy(), outer
     coefficients = np.empty(0)
     for _ in range(STEPS):
-        scaled = terms * (weights * np.exp(-found))[:, None]
-        size = np.linalg.norm(scaled, axis=0)
+        with np.errstate(over="ignore", invalid="ignore"):
+            scaled = terms * (weights * np.exp(-found))[:, None]
+            size = np.linalg.norm(scaled, axis=0)
+        if not (np.isfinite(size) & (size > 0.0)).all():
+            return Powers()  # values or times over hundreds of orders of magnitude
         right = weights * np.maximum(1.0 + target - found, LEAST_RATIO)
         coefficients = nnls(scaled / size, right, maxiter=20 * terms.shape[1])[0] / size
         used = coefficients > 0
+        if not used.any():
+            return Powers()
         terms, exponents, logarithms = terms[:, used], exponents[used], logarithms[used]
         coefficients = coefficients[used]
         found = np.log(terms @ coefficients)

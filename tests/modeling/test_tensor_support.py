@@ -167,3 +167,13 @@ def test_damage_is_an_error_that_names_the_file(holed: TensorModel, key: str, va
     document[key] = value
     with pytest.raises(FormatError, match=r"m\.json"):
         restored(document, content, "m.json")
+
+
+def test_values_that_overflow() -> None:
+    x, times = with_a_hole(100)
+    with pytest.raises(ValueError, match=r"column 1 holds values beyond 1e\+100"):
+        TensorModel(time_budget=0.01).fit(x * np.array([1.0, 1e120]), times)
+    wide = np.exp(np.random.default_rng(138).uniform(-100.0, 100.0, (90, 2)))
+    spread = np.exp(np.random.default_rng(1).uniform(-300.0, 300.0, 90))
+    model = TensorModel(time_budget=0.01).fit(wide, spread)
+    assert np.isfinite(model.predict(np.vstack([wide, 1e3 * wide]))).all()
