@@ -5,9 +5,10 @@
 Of each set of `tensor_accuracy.py` and some pairs of its parameters, the rows of a corner are left out: those in the
 upper or lower part (15, 25 or 40 %) of both, or in some categories. Models of 4096 other rows predict them. `free` is
 the same decomposition without what holds it near to a log-additive model, and the intervals without what is added
-where combinations are hidden; peers are scikit-learn's models. Prints a line per corner, and as the last line one JSON
-object: `mlogq` {model: geometric mean}, `worst` {model: largest |log(predicted / measured)|}, `covered` {quipu, free},
-`hidden` (share of the rows that were said to be), `ratio` (quipu to free).
+where combinations are hidden; peers are scikit-learn's models (`gaussian` takes half a minute a corner). Prints a line
+per corner, and as the last line one JSON object: `mlogq` {model: geometric mean}, `worst` {model: largest
+|log(predicted / measured)|}, `covered` {quipu, free}, `hidden` (share of the rows that were said to be), `ratio` (quipu
+to free).
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from threadpoolctl import threadpool_limits
 
 TRAINED, LEAST_TESTED, PAIRS = 4096, 50, 5
 PARTS = (0.15, 0.25, 0.4)
-MODELS = "gaussian,trees,histogram"
+MODELS = "trees,histogram,neighbours,mlp"
 Rows = NDArray[np.bool_]
 
 
