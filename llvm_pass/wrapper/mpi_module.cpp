@@ -250,8 +250,9 @@ void addMpiModule(std::vector<std::string> &command) {
 void linkMpiModules(std::vector<std::string> &command) {
     std::vector<std::string> archives; // as the linker's own arguments: `-x c` is not meant for them
     std::error_code none;
+    // What another compiler is making (name.XXXXXX) may be gone before the linker reads it.
     for (const fs::directory_entry &entry : fs::directory_iterator(cacheFolder(), none))
-        if (exists(entry.path() / archive))
+        if (entry.path().extension().empty() && exists(entry.path() / archive))
             archives.push_back("-Wl," + (entry.path() / archive).string());
     // Before the libraries, which a linker may leave out that nothing before them needs, and behind all objects.
     size_t at = 1;

@@ -290,6 +290,18 @@ def test_module_mpi_of_another_compiler(tmp_path: Path) -> None:
     assert b"no module mpi for flang" in failed.stderr.splitlines()[0]
 
 
+def test_modules_that_another_compiler_is_making_are_not_linked(tmp_path: Path, cc: Path, sources: Path) -> None:
+    """Their folder gets another name as soon as they are complete, maybe before the linker of this program begins."""
+    fortran = tmp_path / "cache/quipu/fortran"
+    for folder in ("mpi-0123456789abcdef", "mpi-fedcba9876543210.vRMx5D"):
+        (fortran / folder).mkdir(parents=True)
+        run("ar", "rcs", fortran / folder / "libmpi_f08.a")
+    link: list[object] = [cc, sources / "add.c", sources / "main.c", "-o", tmp_path / "program"]
+    shown = build(*link, "--quipu-show", XDG_CACHE_HOME=str(tmp_path / "cache"))
+    assert "mpi-0123456789abcdef/libmpi_f08.a" in shown
+    assert "vRMx5D" not in shown
+
+
 def test_function_versions_with_a_resolver(tmp_path: Path, cc: Path, workshop) -> None:
     """The resolver of target_clones runs before the program is relocated; it must not be instrumented."""
     source = tmp_path / "clones.c"
