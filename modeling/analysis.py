@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from .by_visits import by_visits
+from .domain import possible_grids
 from .errors import ModelingError
 from .experiment import CallTree, Experiment, Metric
 from .pmnf.changes import fit_models
@@ -97,7 +98,8 @@ def analyze(experiment: Experiment, options: Options = DEFAULT) -> Analysis:
     """
     if not len(experiment.tree) or not experiment.configurations:
         raise ModelingError(f"experiment {experiment.name} is empty: it has no call paths or no configurations")
-    options = replace(options, grids=options.grids or experiment.grids)
+    if not options.grids:
+        options = replace(options, grids=possible_grids(experiment, options.library), ranked=True)
     with_priors = options.selector == "evidence" and "time" in experiment.values
     alone = [name for name in experiment.metrics if name in experiment.values and not (with_priors and name == "time")]
     models = fit_metrics(experiment, alone, options)

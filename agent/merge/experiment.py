@@ -15,9 +15,10 @@ from quipu.modeling.experiment import Experiment, FloatArray, IntArray, Metric
 from quipu.modeling.limits import reading
 from quipu.modeling.progress import steps
 
+from ..archive.communication_table import read_communication
 from ..archive.metadata import RunMetadata
 from ..archive.read import read_archive, read_metadata
-from ..archive.run import RunArchive
+from ..archive.run import CommunicationMatrix, RunArchive
 from ..profile.overhead import OVERHEAD
 from .overhead import DOMINATED, overhead_share
 from .process_grids import process_grids
@@ -106,7 +107,9 @@ def load_experiment(folder: Path | str, over_ranks: OverRanks = "mean") -> Exper
     tree, paths = unify_trees([archive.tree for archive in archives])
     points, configuration, repetition = _layout(names, usable)
     metrics = _metrics(archives)
-    grids, doubts = process_grids(names, points, [run.metadata for run in usable], configuration)
+    grids, doubts = process_grids(
+        names, points, [run.metadata for run in usable], configuration, lambda: _matrices(usable)
+    )
     notes.extend(doubts)
     shape = (len(tree), points.shape[0], int(repetition.max()) + 1)
     with reading(folder, sum(file.stat().st_size for run in usable for file in run.path.glob("*.parquet"))) as cost:
@@ -134,6 +137,15 @@ def load_experiment(folder: Path | str, over_ranks: OverRanks = "mean") -> Exper
         ),
         grids=grids,
     )
+
+
+def _matrices(runs: Sequence[StoredRun]) -> dict[int, CommunicationMatrix]:
+    """Return who sent to whom in one run of each number of ranks, where that is known."""
+    found: dict[int, CommunicationMatrix] = {}
+    for ranks, own in {run.metadata.ranks: run for run in reversed(runs)}.items():
+        if (matrix := read_communication(own.path)) is not None:
+            found[ranks] = matrix
+    return found
 
 
 def why_incomplete(metadata: RunMetadata) -> str:

@@ -2,29 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from quipu.modeling.experiment import FloatArray
 from quipu.modeling.process_grid import MOST_DIMENSIONS, ProcessGrid, assumed, infer
 
 from ..archive.metadata import RunMetadata
+from ..archive.run import CommunicationMatrix
+from .topology import agreeing
+
+Matrices = Callable[[], Mapping[int, CommunicationMatrix]]
 
 
 def process_grids(
-    names: Sequence[str], points: FloatArray, runs: Sequence[RunMetadata], configuration: Sequence[int]
+    names: Sequence[str],
+    points: FloatArray,
+    runs: Sequence[RunMetadata],
+    configuration: Sequence[int],
+    matrices: Matrices = dict,
 ) -> tuple[tuple[ProcessGrid, ...], list[str]]:
     """Return the grids that the counts of runs may depend on, and notes on what is doubtful about them.
 
     points: (configurations, parameters); configuration: of each run. There are none if no parameter is the number of
-    ranks, or if the program arranges its ranks in one dimension.
+    ranks, or if the program makes a grid of one dimension. matrices: reads who sent to whom, by number of ranks;
+    asked where the program makes no grid.
     """
     parameter = _number_of_ranks(names, points, runs, configuration)
     if parameter is None:
         return (), []
     made = sorted({(run.ranks, run.grid) for run in runs if run.grid})
     if not made:
-        return assumed(parameter), []
+        return _of_messages(assumed(parameter), matrices()), []
     if len({ranks for ranks, _ in made}) < len(made) or len({len(own) for _, own in made}) > 1:
         return assumed(parameter), ["the program makes different process grids of the same number of ranks"]
     extents = np.array([own for _, own in made], dtype=np.int64)
@@ -35,6 +45,14 @@ def process_grids(
         return (found,), []
     texts = ", ".join("x".join(map(str, own)) for _, own in made)
     return (), [f"the process grids {texts} follow no rule that is known: their counts are modeled by {parameter}"]
+
+
+def _of_messages(
+    grids: tuple[ProcessGrid, ...], matrices: Mapping[int, CommunicationMatrix]
+) -> tuple[ProcessGrid, ...]:
+    """Return those of the grids that agree with who sent to whom, all if that says nothing."""
+    found = agreeing(grids, matrices)
+    return grids if found is None else tuple(replace(grid, source="of messages") for grid in found)
 
 
 def _number_of_ranks(

@@ -90,6 +90,8 @@ VISITS_TERMS = {1: 4, 2: 2}
 # dimensions are alike; of p and log2(p), which grids make unlikely; of a coefficient that is no whole number, for each
 # bit of its odd part, and if it is negative; for each dimension that is not as the domain has it.
 GRID_FUNCTION, GRID_EDGE, GRID_ONE_SIDED, GRID_OF_PROCESSES = 1.0, 0.25, 0.5, 2.5
+# Of p - 1, all other ranks, where there are no dimensions that are divided.
+GRID_ALL_OTHERS = 2.0
 GRID_FRACTION, GRID_BITS, GRID_NEGATIVE, GRID_VIOLATION = 1.5, 0.2, 1.0, 6.0
 # Loops over less than the whole domain that are shared in all dimensions, which edges of the domain are.
 GRID_EDGE_OF_DOMAIN = 1.0
@@ -100,6 +102,10 @@ GRID_DOUBT = 4.0
 GRID_GHOSTS, GRID_UNSEEN = 2.0, 1.0
 # Up to so many numbers of processes, exact functions of them are doubted in programs that have a grid.
 GRID_FEW_PROCESSES = 3
+# Sums with as many coefficients as points must be so unlikely by luck (-log2 of the probability).
+GRID_LEAST_LUCK = 8.0
+# So many of the largest counts show which domain is divided.
+GRID_OF_DOMAIN = 64
 # Functions of a grid in one coefficient; so many sets of functions of each size are tried, the shortest first.
 GRID_MOST_FUNCTIONS, GRID_MOST_SETS = 4, 8000
 # Polynomials over all points: terms beside a product of linear functions, powers of the other parameter, and points

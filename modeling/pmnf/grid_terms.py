@@ -177,7 +177,7 @@ class Writer:
         atom = self.forms.atoms[number]
         if atom.processes is not None:
             exponent, log = atom.processes
-            return [((Factor(self.grid.parameter, Fraction(exponent), log),), 1.0)]
+            return [((Factor(self.grid.parameter, Fraction(exponent), log, int(atom.others)),), 1.0)]
         found = []
         for own in atom.products:
             kinds = [(kind, axis) for kind, axis in zip(own, self.grid.axes, strict=True) if kind != EVERY]

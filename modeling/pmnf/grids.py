@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ..experiment import FloatArray
 from ..process_grid import ProcessGrid
 from .build import qualities
-from .calibration import GRID_BITS, GRID_FEW_PROCESSES
+from .calibration import GRID_BITS, GRID_FEW_PROCESSES, GRID_LEAST_LUCK, GRID_OF_DOMAIN
 from .criterion.exactness import exact_weights, rounding_of
 from .criterion.one_process import reproduces
 from .data.preparation import ranges
@@ -55,15 +55,21 @@ class GridCounts:
         self.row_of: list[int] = row_of.reshape(-1).tolist()
         self._known: dict[int, list[Coefficients | None]] = {}
 
-    def models(self, grid: ProcessGrid) -> Found:
-        """Return exact models of the counts, where there are such."""
+    def domain(self, grid: ProcessGrid) -> Domain | None:
+        """Return the domain that is divided into the parts of a grid, as these counts show it."""
+        place = self.names.index(grid.parameter)
+        forms = _forms(grid, tuple(np.unique(self.points[:, place]).tolist()))
+        known = self._coefficients(place)
+        return _domain([own for row in self.row_of if (own := known[row]) is not None], forms)
+
+    def models(self, grid: ProcessGrid, domain: Domain | None) -> Found:
+        """Return exact models of the counts, where there are such; domain: of the program."""
         place = self.names.index(grid.parameter)
         processes = np.unique(self.points[:, place])
         if processes.size < 2:
             return Found([None] * len(self.row_of), 0, 0.0)
         known, varying = self._coefficients(place), self._varying(place)
         forms = _forms(grid, tuple(processes.tolist()))
-        domain = _domain([own for row in self.row_of if (own := known[row]) is not None], forms)
         names = [name for name in self.names if name != grid.parameter]
         written = Writer(grid, [names[i] for i in varying], forms, processes)
         sums = [
@@ -75,7 +81,8 @@ class GridCounts:
         of_lines = [found is not None for found in sums]
         self._add_polynomials(sums, place, varying, forms, written)
         models = [
-            None if found is None else self._checked(found[0], self.values[row]) for row, found in enumerate(sums)
+            None if found is None else self._checked(found[0], self.values[row], grid.parameter)
+            for row, found in enumerate(sums)
         ]
         length = sum((found[1] for row in self.row_of if of_lines[row] and (found := sums[row]) is not None), 0.0)
         count = sum(of_lines[row] and models[row] is not None for row in self.row_of)
@@ -113,9 +120,11 @@ class GridCounts:
             self._known[place] = OtherParameters(others, where, self.library).coefficients(self.values)
         return self._known[place]
 
-    def _checked(self, model: Model, values: FloatArray) -> Model | None:
-        """Return the model with its quality if it reproduces the values (C,), else None."""
+    def _checked(self, model: Model, values: FloatArray, parameter: str) -> Model | None:
+        """Return the model with its quality if it reproduces the values (C,) and stays a count, else None."""
         full = replace(model, parameters=self.names, ranges=ranges(self.points))
+        if full.evaluate(_further(full, parameter)).min() < -1e-6 * np.abs(values).max():
+            return None
         fitted = full.evaluate(self.points)
         weights = exact_weights(values[None])
         limit = np.maximum(rounding_of(values[None], weights)[0], 1e-9)
@@ -131,14 +140,16 @@ def _says_more(known: Coefficients, length: float, values: FloatArray) -> bool:
     Polynomials through all points of a line have whole coefficients, or small fractions, where counts are whole and
     points are equally far apart, whatever the counts are: then the digits of the coefficients are those of the counts.
     """
-    return known.free > 0 or length < GRID_BITS * float(np.log2(np.abs(values) + 1.0).sum())
+    if known.free > 0:
+        return True
+    return known.by_luck() >= GRID_LEAST_LUCK and length < GRID_BITS * float(np.log2(np.abs(values) + 1.0).sum())
 
 
 @lru_cache(maxsize=64)
 def _forms(grid: ProcessGrid, processes: tuple[float, ...]) -> GridForms:
     """Return the functions of a grid at these numbers of processes."""
     at = np.array(processes)
-    return GridForms(grid.extents(at), grid.extents(at.max() * _FURTHER))
+    return GridForms(grid.extents(at), grid.extents(at.max() * _FURTHER), others=bool(grid.source))
 
 
 @lru_cache(maxsize=64)
@@ -147,23 +158,32 @@ def _polynomials(forms: GridForms, sizes: tuple[float, ...], place: tuple[int, .
     return GridPolynomials(np.array(sizes), np.array(place), forms)
 
 
+@dataclass(frozen=True)
+class Grids:
+    """What the process grid may be; ranked: the likeliest first, else that which most call paths follow is taken."""
+
+    possible: tuple[ProcessGrid, ...]
+    ranked: bool
+    library: Library
+
+
 def by_grid(
     models: Sequence[Model | None],
-    grids: Sequence[ProcessGrid],
+    grids: Grids,
     points: FloatArray,
     values: FloatArray,
     measured: _Flags,
     names: tuple[str, ...],
-    library: Library,
 ) -> dict[int, Model]:
     """Return models of counts by the process grid, of the call paths whose `models` these explain more than.
 
     values: (N, C), 0 where a call path was not executed, which says as much of the grid as any other count: one rank
-    has no neighbours. grids: what the grid may be; the one that most call paths follow is taken, the first of equals.
+    has no neighbours.
     """
-    usable = [grid for grid in grids if grid.parameter in names]
+    usable = tuple(grid for grid in grids.possible if grid.parameter in names)
     if not usable:
         return {}
+    grids = replace(grids, possible=usable)
     parameter, known = usable[0].parameter, bool(usable[0].source)
     few = np.unique(points[:, names.index(parameter)]).size <= GRID_FEW_PROCESSES
     unexplained = np.array([_is_unexplained(model) for model in models], dtype=bool)
@@ -171,13 +191,16 @@ def by_grid(
     doubted = np.array([_is_doubted(model, parameter, unseen) for model in models], dtype=bool) & ~unexplained
 
     def found(paths: _Flags) -> dict[int, list[Model]]:
-        return _by_each(usable, points, values, measured, paths, names, library)
+        return _by_each(grids, points, values, measured, paths, names)
 
-    result = {
-        path: _with_others(several, parameter)
-        for path, several in found(unexplained).items()
-        if has_extents(several[0].terms) or not _reproduced(models[path])
-    }
+    result: dict[int, Model] = {}
+    for path, several in found(unexplained).items():
+        former, at = models[path], measured[path]
+        if _is_better(several[0], former, parameter, points[at], values[path][at]):
+            also = [former] if former is not None and reproduces(former) and not known else []
+            result[path] = _with_others([*several, *also], parameter)
+        elif former is not None and former.is_constant:
+            result[path] = _with_others([former, *several], parameter)
     if known or (few and any(has_extents(model.terms) for model in result.values())):
         for path, several in found(doubted).items():
             former = models[path]
@@ -186,24 +209,30 @@ def by_grid(
 
 
 def _by_each(
-    grids: Sequence[ProcessGrid],
-    points: FloatArray,
-    values: FloatArray,
-    measured: _Flags,
-    paths: _Flags,
-    names: tuple[str, ...],
-    library: Library,
+    grids: Grids, points: FloatArray, values: FloatArray, measured: _Flags, paths: _Flags, names: tuple[str, ...]
 ) -> dict[int, list[Model]]:
-    """Return the models of call paths by each of the grids, that by which most have a model first."""
+    """Return the models of call paths by each of the grids, that of the likeliest first."""
+    library = grids.library
     patterns, group = np.unique(measured, axis=0, return_inverse=True)
     parts = []
     for number, pattern in enumerate(patterns):
         own = np.flatnonzero((group.reshape(-1) == number) & paths)
         if own.size and pattern.any():
             parts.append((own, GridCounts(points[pattern], names, library, values[own][:, pattern])))
-    found = [[counts.models(grid) for _, counts in parts] for grid in grids]
-    # the first of equals: sorted keeps their order
-    ranked = sorted(found, key=lambda own: (-sum(one.count for one in own), sum(one.length for one in own)))
+    if not parts:
+        return {}
+    # the largest counts are of what is done in the whole domain
+    everywhere = np.flatnonzero(measured.all(axis=1))
+    largest = everywhere[np.argsort(-values[everywhere].max(axis=1, initial=0.0), kind="stable")[:GRID_OF_DOMAIN]]
+    whole = next((counts for own, counts in parts if np.isin(largest, own).all()), None)
+    whole = GridCounts(points, names, library, values[largest]) if whole is None else whole
+    ranked = []
+    for grid in grids.possible:
+        domain = whole.domain(grid)
+        ranked.append([counts.models(grid, domain) for _, counts in parts])
+    if not grids.ranked:
+        # the first of equals: sorted keeps their order
+        ranked.sort(key=lambda own: (-sum(one.count for one in own), sum(one.length for one in own)))
     result = {}
     for place, (own, _) in enumerate(parts):
         for row, path in enumerate(own.tolist()):
@@ -217,9 +246,7 @@ def _with_others(models: Sequence[Model], parameter: str) -> Model:
     """Return the first of models by different grids, with those that differ from it among its alternatives."""
     best = models[0]
     place = best.parameters.index(parameter)
-    top = np.array([high for _, high in best.ranges])
-    further = np.repeat(top[None], len(_FURTHER), axis=0)
-    further[:, place] *= _FURTHER
+    further = _further(best, parameter)
     kept, values = [best], [best.evaluate(further)]
     for model in models[1:]:
         own = model.evaluate(further)
@@ -230,12 +257,32 @@ def _with_others(models: Sequence[Model], parameter: str) -> Model:
         return best
     own_weight = 1.0 - sum(a.weight for a in best.alternatives)
     others = [*best.alternatives, *(Alternative(own_weight, model.constant, model.terms) for model in kept[1:])]
-    note = f"other grids explain the counts as well: measure {parameter} = {2 * top[place]:g}"
+    note = f"other grids explain the counts as well: measure {parameter} = {2 * best.ranges[place][1]:g}"
     return replace(best, alternatives=limited(others, own_weight), notes=tuple(dict.fromkeys((*best.notes, note))))
 
 
-def _reproduced(model: Model | None) -> bool:
-    return model is not None and reproduces(model)
+def _further(model: Model, parameter: str) -> FloatArray:
+    """Return points of more processes than were measured, the largest values of the other parameters."""
+    top = np.array([high for _, high in model.ranges])
+    further = np.repeat(top[None], len(_FURTHER), axis=0)
+    further[:, model.parameters.index(parameter)] *= _FURTHER
+    return further
+
+
+def _is_better(found: Model, former: Model | None, parameter: str, points: FloatArray, counts: FloatArray) -> bool:
+    """Whether a model by a grid explains more of the counts (C,) at points (C, m) than the former one.
+
+    Unless grids of several dimensions are needed, that is not so of one that is exact and a constant beyond one process
+    or has the counts where nothing is executed, too.
+    """
+    if former is not None and former.is_constant and reproduces(former):
+        return False
+    if any(f.axis is not None and f.axis.dimensions > 1 for term in found.terms for f in term.factors):
+        return True
+    if former is None or not reproduces(former):
+        return True
+    everywhere = np.abs(former.evaluate(points) - counts).max() <= 1e-9 * np.abs(counts).max()
+    return not everywhere and former.depends_on(parameter)
 
 
 def _is_unexplained(model: Model | None) -> bool:

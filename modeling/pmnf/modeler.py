@@ -20,9 +20,18 @@ from .criterion.evidence import Evidence
 from .criterion.one_process import explains_more, needs_much, reproduces
 from .criterion.rules import LeftOutSmape, SampleSmape
 from .data.noise import Aggregation, Repetitions, combine
-from .data.preparation import check, extreme_exponents, join_duplicates, not_executed, ranges, take, without_one
+from .data.preparation import (
+    check,
+    extreme_exponents,
+    join_duplicates,
+    not_executed,
+    ranges,
+    same_along,
+    take,
+    without_one,
+)
 from .doubt import open_notes
-from .grids import by_grid
+from .grids import Grids, by_grid
 from .hypotheses.library import Library
 from .hypotheses.pool import Pool, replaced, to_pool
 from .hypotheses.tables import Tables, make_tables
@@ -55,7 +64,8 @@ class Options:
         counts as growth; in units of twice the logarithm of the likelihood, 0 for no preference.
     selector: how the hypothesis of a cost is chosen: by "evidence" (evidence.score; the default, and the only one with
         alternatives), by the lowest cross-validated "smape", or by the rule of "extra-p", for comparison.
-    grids: what the process grid of the program may be, the likeliest first; counts may depend on it.
+    grids: what the process grid of the program may be, the likeliest first; counts may depend on it. ranked: their
+        order counts; else that which most call paths follow comes first.
     exact_only: counts that no sum of functions reproduces stay constants.
     """
 
@@ -65,6 +75,7 @@ class Options:
     growth_penalty: float = 0.0
     selector: Selector = "evidence"
     grids: tuple[ProcessGrid, ...] = ()
+    ranked: bool = False
     exact_only: bool = False
 
 
@@ -146,7 +157,8 @@ def _fit_task(task: _Task) -> list[Model | NoModel]:
     if metric.is_effort and options.grids:
         counts = np.ldexp(centre, exponent[:, None])
         known = [model if isinstance(model, Model) else None for model in result]
-        for path, model in by_grid(known, options.grids, points, counts, measured, names, options.library).items():
+        grids = Grids(options.grids, options.ranked, options.library)
+        for path, model in by_grid(known, grids, points, counts, measured, names).items():
             result[path] = model
     return result
 
@@ -212,9 +224,12 @@ class _Batch:
             return
         name, size = self.names[parameter], np.abs(self.repetitions.centre)
         large = size[:, others].max(axis=1, initial=0.0) > 1e-9 * size.max(axis=1)  # else there is nothing but x=1
-        inexact = np.flatnonzero(
-            [not reproduces(model) and bool(use) for model, use in zip(models, large, strict=True)]
-        )
+        unlike = np.array([not reproduces(model) for model in models], dtype=bool)
+        if np.unique(self.points[others, parameter]).size == 2:
+            # two values say something where they are the same: then that is likelier than any function of x
+            unlike = same_along(self.points[others], self.repetitions.centre[:, others], parameter)
+            unlike &= np.array([model.depends_on(name) for model in models], dtype=bool)
+        inexact = np.flatnonzero(unlike & large)
         notes = (*self.notes, f"without {name}=1, which follows another formula")
         doubtful = np.array([needs_much(models[path], name) for path in inexact.tolist()], dtype=bool)
         for only in (True,) if self.exact_only else (True, False):

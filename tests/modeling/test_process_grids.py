@@ -208,3 +208,71 @@ def test_polynomials_through_counts_that_depend_on_data_are_no_models() -> None:
     assert isinstance(messages, Model) and isinstance(work, Model)
     assert messages.at(p=64, n=14) == pytest.approx(45)
     assert work.at(p=64, n=14) == pytest.approx(10 * 14**3 + 50)
+
+
+def _counts(
+    counts: Callable[[float, float], float], processes: tuple[int, ...], sizes: tuple[float, ...]
+) -> FloatArray:
+    return np.array([[counts(p, n) for p, n in product(processes, sizes)]])[:, :, None]
+
+
+def _of_messages(
+    counts: Callable[[float, float], float], *grids: ProcessGrid, sizes: tuple[float, ...] = SIZES
+) -> Model:
+    """Return the model of counts at p = 1, 2, 4."""
+    points = np.array(list(product((1, 2, 4), sizes)), dtype=np.float64)
+    values = _counts(counts, (1, 2, 4), sizes)
+    (model,) = fit_models(points, values, BLOCKS, ("p", "n"), Options(grids=grids))
+    assert isinstance(model, Model)
+    return model
+
+
+CHAIN = ProcessGrid("p", "balanced", 1, "of messages")
+
+
+@pytest.mark.parametrize("grids", [(), assumed("p"), (CHAIN,)])
+def test_what_more_than_one_process_does_is_no_function_of_their_number(grids: tuple[ProcessGrid, ...]) -> None:
+    """4, 5, 5 at p = 1, 2, 4 are a branch for p > 1, and not 2·log2(p)/p + 4."""
+    model = _of_messages(lambda p, n: 4.0 + (p > 1), *grids)
+    assert str(model) == "5"
+    assert any("without p=1" in note for note in model.notes)
+
+
+def test_something_for_each_other_rank() -> None:
+    assert str(_of_messages(lambda p, n: 6 * (p - 1), CHAIN)) == "6·(p-1)"
+    transposed = _of_messages(lambda p, n: 48 * n**2 * (p - 1) / p**2, CHAIN)
+    assert str(transposed) == "48·n²·(p-1)/p²"
+    assert transposed.predict([8, 640]).value == pytest.approx(48 * 640**2 * 7 / 64)
+
+
+def test_as_many_coefficients_as_points_need_other_evidence() -> None:
+    """Any four counts at 2, 4, 6, 8 have a polynomial with coefficients that are whole, or nearly so."""
+    of_data = {2.0: 313344, 4.0: 828928, 6.0: 1398784, 8.0: 2110848}
+    model = _of_messages(lambda p, n: of_data[n] / p, *assumed("p"), sizes=tuple(of_data))
+    prediction = model.predict([8, 12])
+    assert prediction.upper - prediction.lower > 0.01 * prediction.value
+    of_loops = _of_messages(lambda p, n: (3 * n**3 + 5 * n**2 + 4 * n + 7) / p, *assumed("p"), sizes=(10, 20, 30, 40))
+    assert of_loops.predict([8, 100]).value == pytest.approx((3e6 + 5e4 + 407) / 8)
+
+
+def test_no_count_becomes_negative() -> None:
+    """-6·n²·p + 36·n²·(p-1)/p + 6·n² has these counts, too."""
+    model = _of_messages(lambda p, n: 48 * n**2 * (p - 1) / p**2, ProcessGrid("p", "balanced", 1))
+    assert model.evaluate(np.array([[8.0, 40.0], [16.0, 40.0], [32.0, 40.0]])).min() >= 0
+
+
+def test_the_domain_is_that_of_the_largest_counts() -> None:
+    """Columns alone do not say that the domain has two dimensions; the cells of the program do."""
+    grid = ProcessGrid("p", "balanced", 2, "declared")
+    columns: Counts = lambda n, x: 316 * (n / x[0] + 2)  # noqa: E731
+    cells: Counts = lambda n, x: 333 * n**2 / x.prod()  # noqa: E731
+    model, _ = _models(2, [columns, cells], (1, 2, 4), (grid,))
+    assert str(model) == "316·n/px + 632"
+
+
+def test_what_one_rank_does_for_all_is_no_part_of_a_plane() -> None:
+    grid = ProcessGrid("p", "balanced", 3, "of messages")
+    root: Counts = lambda n, x: 19 / x.prod()  # noqa: E731
+    cells: Counts = lambda n, x: 11 * n**3 / x.prod() + 3 * n**2 / x[0]  # noqa: E731
+    model, _ = _models(3, [root, cells], (1, 2, 4), (grid,))
+    assert str(model) == "19/p"

@@ -78,13 +78,23 @@ def take(repetitions: Repetitions, paths: NDArray[np.int64], where: _Flags) -> R
 
 
 def without_one(points: FloatArray, parameter: int) -> _Flags | None:
-    """Return the points (C,) where a parameter is above 1, if it is 1 elsewhere and these have three values of it.
+    """Return the points (C,) where a parameter is above 1, if it is 1 elsewhere and these have two values of it.
 
     One process has no neighbours and nothing to merge, so that counts at 1 may follow another formula.
     """
     others: _Flags = points[:, parameter] > 1.0
-    possible = points[:, parameter].min() == 1.0 and np.unique(points[others, parameter]).size >= 3
+    possible = points[:, parameter].min() == 1.0 and np.unique(points[others, parameter]).size >= 2
     return others if possible else None
+
+
+def same_along(points: FloatArray, values: FloatArray, parameter: int) -> _Flags:
+    """Return which (N,) of the values (N, C) are the same at all points (C, m) that differ in one parameter alone."""
+    _, group = np.unique(np.delete(points, parameter, axis=1), axis=0, return_inverse=True)
+    result = np.ones(len(values), dtype=bool)
+    for number in np.unique(group).tolist():
+        own = values[:, group.reshape(-1) == number]
+        result &= np.ptp(own, axis=1) <= 1e-9 * np.abs(own).max(axis=1)
+    return result
 
 
 def ranges(points: FloatArray) -> tuple[tuple[float, float], ...]:

@@ -142,6 +142,10 @@ class Model:
             raise ModelingError(f"model has no parameter {parameter!r}; it has: {', '.join(self.parameters) or 'none'}")
         return lead_exponents(self.terms, self.constant, parameter)
 
+    def depends_on(self, parameter: str) -> bool:
+        """Whether a term is a function of a parameter."""
+        return any(factor.parameter == parameter for term in self.terms for factor in term.factors)
+
     @property
     def leading(self) -> dict[str, Exponents]:
         """Leading exponents of every parameter."""

@@ -79,14 +79,19 @@ def _plain_product(term: Term) -> str:
     above: list[str] = []
     below: list[str] = []
     for factor in term.factors:
-        if factor.exponent > 0:
-            above.append(_plain_power(factor.name, factor.exponent))
-        elif factor.exponent < 0:
-            below.append(_plain_power(factor.name, -factor.exponent))
+        others = factor.shares == 1 and bool(factor.exponent)  # x²·(x-1)/x is x·(x-1)
+        exponent = factor.exponent - others
+        if others:
+            above.append(f"({factor.name}-1)")
+        if exponent > 0:
+            above.append(_plain_power(factor.name, exponent))
+        elif exponent < 0:
+            below.append(_plain_power(factor.name, -exponent))
         if factor.log:
             log = f"log2({factor.name})"
             above.append(log if factor.log == 1 else log + str(factor.log).translate(_SUPERSCRIPT))
-        above.extend([f"({factor.name}-1)/{factor.name}"] * factor.shares)
+        if not others:
+            above.extend([f"({factor.name}-1)/{factor.name}"] * factor.shares)
     product = "·".join(above) or ("1" if below else "")
     if not below:
         return product

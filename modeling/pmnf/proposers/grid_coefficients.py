@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from math import gcd, lcm
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,9 @@ from ..hypotheses.library import Library, SimpleTerm
 from ..hypotheses.tables import Tables, make_tables, tensor
 from .exact_terms import ExactLines
 
+# Coefficients and means over ranks have smaller denominators.
+_MOST_DENOMINATOR = 1 << 16
+
 Functions = tuple[tuple[SimpleTerm | None, ...], ...]  # products of one term (or none) per other parameter
 
 
@@ -30,6 +34,8 @@ class Coefficients:
     """The functions of the other parameters in a call path, their coefficients at each grid (K, G), and tolerances.
 
     peak: (K,), the largest values of the functions. free: points beyond the coefficients, at all grids together.
+    whole, unit: of the first grid, where there are none: log2 of how many sets of whole counts there are for each set
+    of whole coefficients; the largest number that all counts are multiples of.
     """
 
     functions: Functions
@@ -37,11 +43,38 @@ class Coefficients:
     tolerance: FloatArray
     peak: FloatArray
     free: int
+    whole: float = np.inf
+    unit: Fraction = Fraction(1)
+
+    def by_luck(self) -> float:
+        """Return how unlikely it is that counts have such coefficients by luck: -log2 of the probability.
+
+        Coefficients that have the denominator D when what all counts have in common is divided out are those of one in
+        determinant / D^K sets of whole counts; lines at other grids say as much where they are no multiples.
+        """
+        if not np.isfinite(self.whole):
+            return np.inf
+        parts = [_fraction(value) / self.unit for value in self.values[:, 0].tolist()]
+        denominator = lcm(*(part.denominator for part in parts))
+        lines = int(np.linalg.matrix_rank(self.values * self.peak[:, None], tol=1e-9 * float(self.peak.max())))
+        return lines * (self.whole - len(parts) * float(np.log2(denominator)))
 
     @cached_property
     def orders(self) -> tuple[int | None, ...]:
         """The total exponents of the functions; None where they are no whole powers."""
         return tuple(_order(own) for own in self.functions)
+
+
+def _fraction(value: float) -> Fraction:
+    """Return a number as the fraction that it is the rounded value of."""
+    return Fraction(value).limit_denominator(_MOST_DENOMINATOR)
+
+
+def _unit(counts: FloatArray) -> Fraction:
+    """Return the largest number that all counts are multiples of; 1 if they are 0."""
+    parts = [_fraction(value) for value in counts.tolist()]
+    below = lcm(*(part.denominator for part in parts))
+    return Fraction(gcd(*(int(part * below) for part in parts)) or below, below)
 
 
 def _order(function: tuple[SimpleTerm | None, ...]) -> int | None:
@@ -115,12 +148,17 @@ class OtherParameters:
         if not chosen.size:
             return None
         tolerance = 1e-11 * top / scale[chosen]
+        whole, first = np.inf, self.where[0]
+        if chosen.size == first.size:
+            whole = float(np.linalg.slogdet(columns[chosen][:, first] * scale[chosen, None])[1] / np.log(2.0))
         return Coefficients(
             tuple(functions[i] for i in chosen),
             coefficients[chosen] / scale[chosen, None],
             tolerance,
             scale[chosen],
             sum(place.size - len(columns) for place in self.where),
+            whole,
+            _unit(values[first]) if np.isfinite(whole) else Fraction(1),
         )
 
 

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from ...experiment import FloatArray
 from ..calibration import (
+    GRID_ALL_OTHERS,
     GRID_BITS,
     GRID_DOUBT,
     GRID_EDGE,
@@ -45,20 +46,23 @@ Product = tuple[int, ...]  # one of these per dimension
 class Atom:
     """A function of the grid: a sum of products, or a power and logarithm of the number of processes.
 
-    length: of its description. processes: exponent and logarithm of p, if it is a function of p. both_sides: a factor
-    of 2 for each neighbour in a product: there is one on either side.
+    length: of its description. processes: exponent and logarithm of p, if it is a function of p; others: that is
+    multiplied with (p-1)/p. both_sides: a factor of 2 for each neighbour in a product: there is one on either side.
     """
 
     products: tuple[Product, ...]
     length: float
     processes: tuple[int, int] | None = None
     both_sides: bool = False
+    others: bool = False
 
     def evaluate(self, grids: FloatArray) -> FloatArray:
         """Return the function at grids (G, d), (G,)."""
         if self.processes is not None:
             p, (exponent, log) = grids.prod(axis=1), self.processes
-            result: FloatArray = p**exponent * np.log2(p) ** log
+            result: FloatArray = (
+                p ** float(exponent) * np.log2(p) ** log * (_of_dimension(NEIGHBOUR, p) if self.others else 1.0)
+            )
             return result
         total = np.zeros(len(grids))
         for own in self.products:
@@ -97,10 +101,11 @@ class Domain:
         That is for each dimension that is not as in such a domain, and for what only edges of the domain have.
         """
         if atom.processes is not None:
-            return GRID_VIOLATION * (order > 0)
+            return GRID_VIOLATION * (order > 0 and atom.processes[0] >= 0)
         wrong = SHARE if self.strong else EVERY
         most = max(sum(kind != wrong for kind in own) for own in atom.products)
-        edge = highest and self.strong and order < self.dimensions and atom.is_share
+        # what has no n at all is also what one rank does for all: it reads input, it prints
+        edge = highest and self.strong and 0 < order < self.dimensions and atom.is_share
         return GRID_VIOLATION * max(0, most - (self.dimensions - order)) + GRID_EDGE_OF_DOMAIN * edge
 
 
@@ -131,11 +136,14 @@ class Forms:
 
 
 class GridForms:
-    """Sums of functions of the grids (G, d); beyond: larger grids, where sums are compared."""
+    """Sums of functions of the grids (G, d); beyond: larger grids, where sums are compared.
 
-    def __init__(self, grids: FloatArray, beyond: FloatArray) -> None:
+    others: in one dimension also of what is done for each other rank, which many wrong sums have.
+    """
+
+    def __init__(self, grids: FloatArray, beyond: FloatArray, others: bool = False) -> None:
         self.grids = grids
-        self.atoms = _atoms(grids.shape[1])
+        self.atoms = _atoms(grids.shape[1], others)
         self.columns, self.beyond = (np.stack([atom.evaluate(own) for atom in self.atoms]) for own in (grids, beyond))
 
     @cached_property
@@ -238,7 +246,7 @@ def _loops(coefficients: FloatArray, tolerance: float) -> tuple[FloatArray, NDAr
     return parts, np.asarray(good.all(axis=1), dtype=bool)
 
 
-def _atoms(dimensions: int) -> tuple[Atom, ...]:
+def _atoms(dimensions: int, others: bool) -> tuple[Atom, ...]:
     """Return all functions of grids of so many dimensions."""
     result = []
     for own in product((EVERY, SHARE, NEIGHBOUR), repeat=dimensions):
@@ -250,5 +258,8 @@ def _atoms(dimensions: int) -> tuple[Atom, ...]:
     if dimensions > 1:
         around = tuple(own for own in product((EVERY, NEIGHBOUR), repeat=dimensions) if NEIGHBOUR in own)
         result.append(Atom(around, GRID_FUNCTION + GRID_EDGE, both_sides=True))
+    if dimensions == 1 and others:
+        # something for each other rank, and for each of them its part of what a rank has
+        result += [Atom((), GRID_ALL_OTHERS, (exponent, 0), others=True) for exponent in (1, -1)]
     result += [Atom((), GRID_OF_PROCESSES, (1, 0)), Atom((), GRID_OF_PROCESSES, (0, 1))]
     return tuple(result)

@@ -99,7 +99,7 @@ class GridPolynomials:
 
     @cached_property
     def _families(self) -> list[tuple[NDArray[np.int64], FloatArray]]:
-        """Sets of 2, 3, … independent terms (S, k), and bases of what is orthogonal to them (S, C, C - k)."""
+        """Sets of 1, 2, … independent terms (S, k), and bases of what is orthogonal to them (S, C, C - k)."""
         result = []
         for width, chosen in sorted(self._sets().items()):
             sets = np.array(sorted(chosen), dtype=np.int64)
@@ -118,7 +118,7 @@ class GridPolynomials:
                 for inner, more in product(combinations(diagonal, many), range(GRID_MOST_OTHERS + 1)):
                     for added in combinations(self._others, more):
                         own = tuple(sorted({number[term] for term in (*inner, *added)}))
-                        if len(own) > 1 and self._leaves_freedom(own):
+                        if self._leaves_freedom(own):
                             found.setdefault(len(own), set()).add(own)
         return found
 

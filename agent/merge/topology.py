@@ -1,0 +1,86 @@
+"""Which process grids agree with who sent messages to whom.
+
+Programs that arrange their ranks themselves (without `MPI_Cart_create`) do so in a chain, in a grid of two or three
+dimensions, or not at all. Four ranks in a chain and four in a grid of 2 x 2 have other partners.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from quipu.modeling.process_grid import ProcessGrid
+
+from ..archive.run import CommunicationMatrix
+
+_Pairs = NDArray[np.int64]
+
+# Pairs with less than this part of the messages of the busiest pair say nothing of the grid: input, results, debugging.
+_LEAST_MESSAGES = 0.05
+# Everyone exchanges the same with everyone if the least pair sends this part of what the busiest does: faces and
+# corners of blocks differ by the number of cells along an edge.
+_SAME = 0.5
+# Chains and grids of fewer ranks have the same pairs.
+_LEAST_RANKS = 4
+
+
+def agreeing(
+    grids: Sequence[ProcessGrid], matrices: Mapping[int, CommunicationMatrix]
+) -> tuple[ProcessGrid, ...] | None:
+    """Return those of `grids` that agree with who sent to whom, by number of ranks; None if that says nothing.
+
+    Only chains where everyone exchanges the same with everyone: then counts depend on the number of ranks alone.
+    """
+    pairs = {ranks: _pairs(matrix) for ranks, matrix in matrices.items() if ranks >= _LEAST_RANKS}
+    pairs = {ranks: own for ranks, own in pairs.items() if len(own)}
+    if not pairs:
+        return None
+    if all(_everyone(matrices[ranks], ranks) for ranks in pairs):
+        return tuple(grid for grid in grids if grid.dimensions == 1)
+    found = tuple(grid for grid in grids if all(_agrees(grid, ranks, own) for ranks, own in pairs.items()))
+    return found or None
+
+
+def _known(matrix: CommunicationMatrix) -> NDArray[np.bool_]:
+    """Return which rows are of two different ranks that are known."""
+    return np.asarray((matrix.sender >= 0) & (matrix.receiver >= 0) & (matrix.sender != matrix.receiver), dtype=bool)
+
+
+def _pairs(matrix: CommunicationMatrix) -> _Pairs:
+    """Return the pairs (K, 2) of ranks that exchange many messages, the smaller number first, each once."""
+    known = _known(matrix)
+    sender, receiver, messages = matrix.sender[known], matrix.receiver[known], matrix.messages[known]
+    many = messages >= _LEAST_MESSAGES * messages.max(initial=0)
+    both = np.sort(np.stack([sender[many], receiver[many]], axis=1).astype(np.int64), axis=1)
+    return np.unique(both, axis=0)
+
+
+def _everyone(matrix: CommunicationMatrix, ranks: int) -> bool:
+    known = _known(matrix)
+    if int(known.sum()) != ranks * (ranks - 1):
+        return False
+    sizes = (matrix.messages[known], matrix.bytes[known])
+    return all(int(size.min()) >= _SAME * int(size.max()) for size in sizes)
+
+
+def _agrees(grid: ProcessGrid, ranks: int, pairs: _Pairs) -> bool:
+    """Whether all pairs are neighbours in the grid, corners and ends of a ring included, and all faces are pairs."""
+    extents = tuple(int(extent) for extent in grid.at(ranks))
+    if int(np.prod(extents)) != ranks:
+        return False
+    return any(_are_neighbours(extents, order, pairs) for order in ("C", "F"))
+
+
+def _are_neighbours(extents: tuple[int, ...], order: str, pairs: _Pairs) -> bool:
+    """Whether that is so where ranks are numbered by rows ("C") or by columns ("F")."""
+    places = np.stack(np.unravel_index(np.arange(int(np.prod(extents))), extents, order=order), axis=1)  # type: ignore[call-overload]
+    if pairs.max() >= len(places):
+        return False
+    apart = np.abs(places[pairs[:, 0]] - places[pairs[:, 1]])
+    around = np.minimum(apart, np.array(extents) - apart)
+    if (around.max(axis=1) > 1).any() or (len(extents) == 1 and (around.sum(axis=1) != 1).any()):
+        return False
+    faces = int((apart.sum(axis=1) == 1).sum())
+    ranks = int(np.prod(extents))
+    return faces == sum(ranks // extent * (extent - 1) for extent in extents)

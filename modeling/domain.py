@@ -1,0 +1,75 @@
+"""Which process grids a program may have, the likeliest first: by its effort as a whole."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .experiment import Experiment, FloatArray
+from .pmnf.calibration import GRID_OF_DOMAIN
+from .pmnf.data.lines import lines
+from .pmnf.grids import GridCounts
+from .pmnf.hypotheses.library import Library
+from .process_grid import ProcessGrid
+
+# Effort that grows with an exponent of 2 up to this is that of a plane: edges and logarithms add some tenths.
+_OF_PLANE = 0.25
+# Counts that tell of the grid; others go with these.
+_TELLING = ("instructions", "visits", "bytes_sent")
+
+
+def possible_grids(experiment: Experiment, library: Library) -> tuple[ProcessGrid, ...]:
+    """Return the process grids that a program may have, the likeliest first.
+
+    In one whose blocks go like n² nothing is divided in three, where n is the one parameter beside the number of
+    processes that was varied. The others are ranked by how many of the largest counts they explain, and how shortly.
+    """
+    grids = experiment.grids
+    if len(grids) < 2 or "blocks" not in experiment.values:
+        return grids
+    exponent = _exponent(experiment, experiment.parameters.index(grids[0].parameter))
+    if exponent is not None and abs(exponent - 2.0) <= _OF_PLANE:
+        grids = tuple(grid for grid in grids if grid.dimensions < 3) or grids
+    return _ranked(experiment, grids, library)
+
+
+def _ranked(experiment: Experiment, grids: tuple[ProcessGrid, ...], library: Library) -> tuple[ProcessGrid, ...]:
+    explained, length = np.zeros(len(grids)), np.zeros(len(grids))
+    for values in (_largest(experiment, name) for name in _TELLING if name in experiment.values):
+        if not len(values):
+            continue
+        counts = GridCounts(experiment.points, experiment.parameters, library, values)
+        for place, grid in enumerate(grids):
+            found = counts.models(grid, counts.domain(grid))
+            explained[place] += found.count
+            length[place] += found.length
+    # the first of equals: sorted keeps their order
+    order = sorted(range(len(grids)), key=lambda place: (-explained[place], round(float(length[place]), 6)))
+    return tuple(grids[place] for place in order)
+
+
+def _largest(experiment: Experiment, metric: str) -> FloatArray:
+    """Return the largest counts (N, C) of a metric among those that were measured everywhere."""
+    values = experiment.values[metric]
+    measured = (~np.isnan(values)).sum(axis=2)
+    means: FloatArray = np.nansum(values, axis=2) / np.maximum(measured, 1)
+    means = means[np.flatnonzero(measured.min(axis=1) > 0)]
+    largest = np.argsort(-means.max(axis=1, initial=0.0), kind="stable")[:GRID_OF_DOMAIN]
+    return means[largest][means[largest].any(axis=1)]
+
+
+def _exponent(experiment: Experiment, processes: int) -> float | None:
+    """Return the exponent of the blocks of all call paths in n between its two largest values; None if unknown."""
+    points = experiment.points
+    varied = [place for place in range(points.shape[1]) if np.unique(points[:, place]).size > 1]
+    others = [place for place in varied if place != processes]
+    if len(others) != 1:
+        return None
+    blocks = experiment.values["blocks"]
+    repetitions = np.maximum((~np.isnan(blocks)).any(axis=0).sum(axis=1), 1)
+    work = np.nansum(blocks, axis=(0, 2)) / repetitions
+    found = []
+    for line in lines(points[:, varied], varied.index(others[0]), least=2):
+        (n0, n1), (w0, w1) = points[line[-2:], others[0]], work[line[-2:]]
+        if n0 > 0 and w0 > 0 and w1 > 0:
+            found.append(float(np.log(w1 / w0) / np.log(n1 / n0)))
+    return float(np.median(found)) if found else None
