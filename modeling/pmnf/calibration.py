@@ -240,6 +240,11 @@ MISFIT, MISFIT_SAID = 2.0, 0.01
 # out by this part.
 SPLIT_LEAST, SPLIT_APART = 0.5, 0.25
 
+# The largest points weigh so many times as much (as a power of e) as those with the smallest value of a parameter, in
+# fits of forms that do not explain the values. benchmarks/modeling_layouts.py, shapes: 8 is better for steps and
+# saturation, worse for stairs
+LARGEST_FIRST = 4.0
+
 # --- changes of behaviour: tests/modeling/test_pmnf_changes.py
 # A model of a range needs so many values of the parameter that is divided.
 CHANGE_LEAST_VALUES = 3

@@ -84,10 +84,11 @@ def fit_models(
     """Return models as `modeler.fit_models` does; of a cost whose behaviour changes that of the last range.
 
     Changes are sought where repetitions say that a model misses the values. A last range of fewer values than
-    CHANGE_FOLLOWED_VALUES is followed if its model is exact. A note says where the model begins to hold.
+    CHANGE_FOLLOWED_VALUES is followed if its model is exact. A note says where the model begins to hold. What is no
+    change that can be followed is fitted to the largest values of the parameters (Options.at_largest).
     """
     found = fit_whole(points, values, metric, parameters, options, executed)
-    if metric.is_effort or options.selector != "evidence" or not found or not _divisible(np.asarray(points)):
+    if metric.is_effort or options.selector != "evidence" or not found:
         return found
     points, values = np.asarray(points, dtype=np.float64), np.asarray(values, dtype=np.float64)
     known = values if executed is None else np.where(executed[:, :, None], values, np.nan)
@@ -101,19 +102,35 @@ def fit_models(
     ]
     if not paths:
         return found
-    whole = [found[path] for path in paths]
-    changes = _changes(points, known[paths], metric, parameters, options, whole)
+    changes: list[Change | None] = [None] * len(paths)
+    if _divisible(points):
+        changes = _changes(points, known[paths], metric, parameters, options, [found[path] for path in paths])
+    unexplained = []
     for path, change in zip(paths, changes, strict=True):
-        if change is None or change.above.quality is None:
-            continue
-        column = points[:, list(parameters).index(change.parameter)]
-        last = np.unique(column[(column >= change.first) & ~np.isnan(repetitions.centre[path])]).size
-        if last >= CHANGE_FOLLOWED_VALUES or change.above.quality.rms_relative < CHANGE_EXACT:
+        if change is not None and _is_followed(change, points[~np.isnan(repetitions.centre[path])], parameters):
             note = (
                 f"holds from {change.parameter}={change.first:g} on, where the behaviour changes: {change.below} before"
             )
             found[path] = replace(change.above, notes=(*change.above.notes, note))
+        else:
+            unexplained.append(path)
+    if unexplained:
+        nearest = replace(options, at_largest=True)
+        part = None if executed is None else executed[unexplained]
+        models = fit_whole(points, values[unexplained], metric, parameters, nearest, part)
+        for path, model in zip(unexplained, models, strict=True):
+            if isinstance(model, Model):
+                found[path] = replace(model, notes=(*model.notes, "coefficients are those of the largest values"))
     return found
+
+
+def _is_followed(change: Change, points: FloatArray, parameters: Sequence[str]) -> bool:
+    """Whether the last range of a change has enough of the measured points (C, m) to predict from."""
+    if change.above.quality is None:
+        return False
+    column = points[:, list(parameters).index(change.parameter)]
+    last = np.unique(column[column >= change.first]).size
+    return last >= CHANGE_FOLLOWED_VALUES or change.above.quality.rms_relative < CHANGE_EXACT
 
 
 def _divisible(points: FloatArray) -> bool:

@@ -31,6 +31,7 @@ from .data.preparation import (
     without_one,
 )
 from .doubt import open_notes
+from .fit.largest import nearness, refitted
 from .grids import Grids, by_grid
 from .hypotheses.library import Library
 from .hypotheses.pool import Pool, replaced, to_pool
@@ -67,6 +68,8 @@ class Options:
     grids: what the process grid of the program may be, the likeliest first; counts may depend on it. ranked: their
         order counts; else that which most call paths follow comes first.
     exact_only: counts that no sum of functions reproduces stay constants.
+    at_largest: the coefficients of a cost are fitted to the largest values of the parameters more than to others, as
+        is best where no form explains the values (fit/largest.py); for the selector "evidence".
     """
 
     library: Library = field(default_factory=Library)
@@ -77,6 +80,7 @@ class Options:
     grids: tuple[ProcessGrid, ...] = ()
     ranked: bool = False
     exact_only: bool = False
+    at_largest: bool = False
 
 
 DEFAULT = Options()
@@ -264,9 +268,11 @@ class _Batch:
         Where nothing explains the values posterior weights are no probabilities, and the likeliest form stays first.
         """
         rows = misfit(pool, criterion)
-        first = median_first(pool, criterion.tables)
-        if not rows.any():
-            return first
-        beyond = make_tables(further(points), self.options.library)
-        found = RicherSums(points, criterion.part(rows), beyond, pool.rows(rows)).run()
-        return replaced(first, rows, found)
+        found = median_first(pool, criterion.tables)
+        if rows.any():
+            beyond = make_tables(further(points), self.options.library)
+            richer = RicherSums(points, criterion.part(rows), beyond, pool.rows(rows)).run()
+            found = replaced(found, rows, richer)
+        if self.options.at_largest:
+            found = refitted(found, criterion.tables, criterion.values, criterion.weights * nearness(points))
+        return found

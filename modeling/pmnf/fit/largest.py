@@ -1,0 +1,61 @@
+"""Fits to the largest measured values, for functions that no form of the library is.
+
+Where the residuals of a form are no noise, it is off by something that changes slowly from point to point: the nearer a
+point is to where predictions are wanted, the more it says (locally weighted regression; Cleveland and Devlin, Journal of
+the American Statistical Association 83, 1988). Predictions are wanted beyond the largest values.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ...experiment import FloatArray
+from ..calibration import LARGEST_FIRST
+from ..hypotheses.pool import Pool
+from ..hypotheses.tables import Tables
+from .fitter import fit, with_constant
+
+
+def nearness(points: FloatArray) -> FloatArray:
+    """Return factors (C,) of the weights of points (C, m), 1 where all parameters have their largest values.
+
+    They fall off with the distance from there, in parts of the range of the logarithm of each parameter (of the
+    parameter itself if it is not positive).
+    """
+    positive = (points > 0).all(axis=0)
+    scaled = np.where(positive, np.log(np.where(positive, points, 1.0)), points)
+    distance = scaled.max(axis=0) - scaled
+    distance /= np.maximum(distance.max(axis=0), 1e-300)
+    factors: FloatArray = np.exp(-LARGEST_FIRST * distance.sum(axis=1))
+    return factors
+
+
+def refitted(pool: Pool, tables: Tables, values: FloatArray, weights: FloatArray) -> Pool:
+    """Return the pool with coefficients fitted to `values` (N, C) with `weights` (N, C); none changes its sign.
+
+    Errors and scores stay those of the fits to all points, which chose the hypotheses.
+    """
+    coefficients = pool.coefficients.copy()
+    widths = (pool.specification >= 0).any(axis=3).sum(axis=2)
+    keys = np.where(np.isfinite(pool.score), 2 * widths + (coefficients[:, :, 0] != 0), 0)
+    for key in np.unique(keys[keys > 0]).tolist():
+        width, constant = divmod(key, 2)
+        path, rank = np.nonzero(keys == key)
+        columns = tables.design(pool.specification[path, rank, :width])[:, None]
+        columns = with_constant(columns) if constant else columns
+        places = np.arange(1 - constant, 1 + width)
+        before = coefficients[path[:, None], rank[:, None], places]
+        after = fit(columns, values[path], weights[path]).coefficients[:, 0]
+        coefficients[path[:, None], rank[:, None], places] = _towards(before, after)
+    return replace(pool, coefficients=coefficients)
+
+
+def _towards(before: FloatArray, after: FloatArray) -> FloatArray:
+    """Return coefficients (M, K) as near to `after` on the way from `before` as no sign changes."""
+    after = np.where(np.isfinite(after).all(axis=1, keepdims=True), after, before)
+    changes = before * after < 0
+    step = np.where(changes, before / np.where(changes, before - after, 1.0), 1.0).min(axis=1, keepdims=True)
+    result: FloatArray = before + step * (after - before)
+    return result
