@@ -1,8 +1,8 @@
 """Fits to the largest measured values, for functions that no form of the library is.
 
-Where the residuals of a form are no noise, it is off by something that changes slowly from point to point: the nearer a
-point is to where predictions are wanted, the more it says (locally weighted regression; Cleveland and Devlin, Journal of
-the American Statistical Association 83, 1988). Predictions are wanted beyond the largest values.
+Where the residuals of a form are no noise, it is off by something that changes slowly from point to point: the nearer
+a point is to where predictions are wanted, the more it says (locally weighted regression; Cleveland and Devlin, Journal
+of the American Statistical Association 83, 1988). Predictions are wanted beyond the largest values.
 """
 
 from __future__ import annotations
