@@ -16,7 +16,6 @@ from .criterion.criterion import choose
 from .criterion.deviating import Deviating
 from .criterion.exactness import Exactness
 from .criterion.rounding import Rounding
-from .data.lines import lines
 from .data.noise import Repetitions
 from .data.preparation import take
 from .fit.fitter import with_constant
@@ -27,6 +26,7 @@ from .proposers.exact_terms import ExactLines
 from .proposers.few import FewValues
 from .proposers.inexact import InexactSums
 from .proposers.rounded import RoundedSums
+from .proposers.scattered import ScatteredSums, on_no_lines, scattered
 
 _Flags = NDArray[np.bool_]
 
@@ -60,6 +60,14 @@ def model_counts(
         sums = few.propose(values, criterion.weights, criterion.rounding, list(terms), others)
         pools.append(choose(sums, criterion, 1))
         exact |= np.isfinite(pools[-1].score[:, 0])
+    if scattered(points) and not exact.all():
+        proposer = ScatteredSums(points, tables)
+        usual = proposer.propose(values[~exact])
+        pools.append(spread(choose(usual, criterion.part(~exact), 1), ~exact))
+        exact |= np.isfinite(pools[-1].score[:, 0])
+        alike = ~repetitions.differ  # else they are no exact functions
+        pools.append(choose(proposer.propose_thoroughly(values, ~exact & alike), criterion, 1))
+        exact |= np.isfinite(pools[-1].score[:, 0])
     if not exact_only:
         rounded = RoundedSums(points, tables)
         everywhere = np.ones(len(points), dtype=bool)
@@ -87,8 +95,8 @@ def _near_exact(points: FloatArray, tables: Tables, repetitions: Repetitions, ro
         likely = choose(proposer.propose(), criterion, COUNT_POOL)
         beyond = np.where(_sizes(likely) < _sizes(pool)[rest][:, :1], likely.residual, np.inf).min(axis=1)
         sure = known[rest] & rounding.surer(_sizes(pool)[rest, 0], beyond[:, None] / criterion.weights, rest)
-        if not all(lines(points, parameter) for parameter in range(points.shape[1])):
-            likely = merge([likely, proposer.scattered()], COUNT_POOL)
+        if on_no_lines(points):
+            likely = merge([likely, choose(proposer.scattered(), criterion, COUNT_POOL)], COUNT_POOL)
         rest[np.flatnonzero(rest)[sure]] = False
         pool = replaced(pool, rest, likely.rows(~sure))
     return pool

@@ -13,7 +13,7 @@ from ..experiment import FloatArray, Metric
 from ..parallel import batches, workers_for
 from ..process_grid import ProcessGrid
 from .build import build_models, median_first
-from .calibration import LARGEST_VALUE, UNCHECKED_GROWTH
+from .calibration import LARGEST_VALUE, NOISY_POOL, UNCHECKED_GROWTH
 from .counts import model_counts
 from .criterion.criterion import choose
 from .criterion.evidence import Evidence
@@ -34,12 +34,13 @@ from .doubt import open_notes
 from .fit.largest import nearness, refitted
 from .grids import Grids, by_grid
 from .hypotheses.library import Library
-from .hypotheses.pool import Pool, replaced, to_pool
+from .hypotheses.pool import Pool, merge, replaced, to_pool
 from .hypotheses.tables import Tables, make_tables
 from .model import Model
 from .proposers.cost import Search
 from .proposers.extra_p import ExtraPForms
 from .proposers.richer import RicherSums, further, misfit
+from .proposers.scattered import ScatteredSums, scattered
 from .uncertainty import joint_covariance, value_variance
 
 _Flags = NDArray[np.bool_]
@@ -262,6 +263,14 @@ class _Batch:
         fitted = pool.fitted
         return to_pool(fitted, LeftOutSmape(tables, values, criterion.weights).scores(fitted), 1)
 
+    def _thorough(self, points: FloatArray, criterion: Evidence, pool: Pool) -> Pool:
+        """Return the pool with what a thorough search finds of what none of its hypotheses explains, without lines."""
+        rows = misfit(pool, criterion)
+        if not (scattered(points) and rows.any()):
+            return pool
+        sums = ScatteredSums(points, criterion.tables).propose_thoroughly(criterion.values, rows)
+        return merge([pool, choose(sums, criterion, NOISY_POOL)], NOISY_POOL)
+
     def _richer(self, points: FloatArray, criterion: Evidence, pool: Pool) -> Pool:
         """Return the pool with richer hypotheses of call paths that it does not explain, and what is predicted first.
 
@@ -272,7 +281,7 @@ class _Batch:
         if rows.any():
             beyond = make_tables(further(points), self.options.library)
             richer = RicherSums(points, criterion.part(rows), beyond, pool.rows(rows)).run()
-            found = replaced(found, rows, richer)
+            found = replaced(found, rows, self._thorough(points, criterion.part(rows), richer))
         if self.options.at_largest:
             found = refitted(found, criterion.tables, criterion.values, criterion.weights * nearness(points))
         return found

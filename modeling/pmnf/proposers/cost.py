@@ -16,14 +16,13 @@ from numpy.typing import NDArray
 from ...experiment import FloatArray, IntArray
 from ..calibration import (
     BATCH_NUMBERS,
-    FINALISTS,
     NEAR,
     NOISY_LINES,
     NOISY_POOL,
     NOISY_SWEEPS,
     NOISY_TERMS,
-    SCATTERED_FORMS,
-    SCATTERED_SWEEPS,
+    USUAL,
+    Depth,
 )
 from ..criterion.criterion import Candidates, Rows, choose
 from ..criterion.evidence import Evidence
@@ -56,9 +55,9 @@ def _likely(lists: list[tuple[Specification, FloatArray]]) -> list[_Likely]:
 class Search:
     """One batch of call paths measured at the same points (C, m), and the criterion, whose weights it may improve."""
 
-    def __init__(self, points: FloatArray, criterion: Evidence, reweights: bool = True) -> None:
-        """Take the values > 0 or 0 of `criterion`; reweights: whether to take weights from the likeliest model."""
-        self.points, self.criterion, self.reweights = points, criterion, reweights
+    def __init__(self, points: FloatArray, criterion: Evidence, reweights: bool = True, depth: Depth = USUAL) -> None:
+        """Take the values of `criterion`; reweights: whether to take weights from the likeliest model."""
+        self.points, self.criterion, self.reweights, self.depth = points, criterion, reweights, depth
         self.tables, self.values = criterion.tables, criterion.values
         self.penalties, self.growth_penalty = criterion.penalties, criterion.growth_penalty
         self.nonnegative = criterion.nonnegative
@@ -99,9 +98,10 @@ class Search:
         paths, number = starts.shape[:2]
         part = self._part(np.repeat(np.arange(paths), number))
         own = starts.reshape(paths * number, 1, *starts.shape[2:])
-        pool = part._swept(part._precise(own, np.ones(own.shape[:2], dtype=bool)), SCATTERED_SWEEPS)
+        pool = part._swept(part._precise(own, np.ones(own.shape[:2], dtype=bool)), self.depth.sweeps)
         return merge(
-            [pool.rows((slice(start, None, number), slice(0, FINALISTS))) for start in range(number)], NOISY_POOL
+            [pool.rows((slice(start, None, number), slice(0, self.depth.finalists))) for start in range(number)],
+            NOISY_POOL,
         )
 
     def _swept(self, pool: Pool, rounds: int) -> Pool:
@@ -233,7 +233,7 @@ class Search:
                 (own_penalty.take(column, axis=1) for column in subsets.T), self.penalties.parameter * effects
             )
             rough = self.criterion.rough(*both, total, penalty)
-            best = lowest(rough, FINALISTS)
+            best = lowest(rough, self.depth.finalists)
             chosen = specification[np.arange(paths)[:, None, None], subsets[best]]
             found.append((chosen, np.take_along_axis(rough, best, axis=1)))
             if not all(self.lines):  # no points form a line along some parameter
@@ -245,7 +245,7 @@ class Search:
                     by_form.append(
                         (specification[np.arange(paths)[:, None], subsets[place]], rough[np.arange(paths), place])
                     )
-        return _likely(found), _of_forms(by_form) if by_form else specification[:, :0, None]
+        return _likely(found), _of_forms(by_form, self.depth.forms) if by_form else specification[:, :0, None]
 
     def _gram(self, specification: Specification) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return what subsets.gram says of products (N, Q, m), a few call paths at a time to stay in the cache."""
@@ -269,7 +269,7 @@ class Search:
         return choose(candidates, self.criterion, min(NOISY_POOL, specification.shape[1]))
 
     def _part(self, rows: Rows) -> Search:
-        return Search(self.points, self.criterion.part(rows), False)
+        return Search(self.points, self.criterion.part(rows), False, self.depth)
 
     def _sweep(self, pool: Pool, parameter: int) -> Pool:
         """Try all terms of one parameter in the best hypothesis of each call path, the rest kept."""
@@ -277,7 +277,7 @@ class Search:
         present = best[:, :, parameter] >= 0
         widths = (best >= 0).any(axis=2).sum(axis=1)
         terms = self.tables.columns[parameter][:-1]
-        number = min(FINALISTS, len(terms))
+        number = min(self.depth.finalists, len(terms))
         trial = np.repeat(best[:, None], number, axis=1)
         wanted = np.zeros(trial.shape[:2], dtype=bool)
         keys = (present << np.arange(present.shape[1])).sum(axis=1) * (present.shape[1] + 1) + widths
@@ -304,12 +304,12 @@ class Search:
         return merge([pool, self._precise(trial, wanted)], NOISY_POOL)
 
 
-def _of_forms(lists: list[tuple[Specification, FloatArray]]) -> Specification:
-    """Return the likeliest SCATTERED_FORMS of hypotheses (N, K, m) with rough scores (N,), (N, F, K, m)."""
+def _of_forms(lists: list[tuple[Specification, FloatArray]], number: int) -> Specification:
+    """Return the likeliest `number` of hypotheses (N, K, m) with rough scores (N,), (N, F, K, m)."""
     rough = np.stack([own for _, own in lists], axis=1)
     width = max(own.shape[1] for own, _ in lists)
     padded = [np.pad(own, ((0, 0), (0, width - own.shape[1]), (0, 0)), constant_values=-1) for own, _ in lists]
-    best = lowest(rough, SCATTERED_FORMS)
+    best = lowest(rough, number)
     result: Specification = np.stack(padded, axis=1)[np.arange(len(rough))[:, None], best]
     return result
 

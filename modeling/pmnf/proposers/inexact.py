@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import combinations, product
 
 import numpy as np
@@ -24,9 +23,9 @@ from ..criterion.evidence import Evidence
 from ..data.lines import lines, same_places
 from ..fit.shortlist import lowest, pure_squares, set_squares
 from ..fit.subsets import all_subsets, extended, gram, solve_both
-from ..hypotheses.pool import Pool
 from ..hypotheses.tables import Specification
 from .cost import Search
+from .scattered import candidates_of, parts_of
 
 _Flags = NDArray[np.bool_]
 
@@ -49,12 +48,16 @@ class InexactSums:
             return [constant]
         return [constant, *self._best_subsets(found), *self._pure_products()]
 
-    def scattered(self) -> Pool:
-        """Return models where points are on no lines in some parameter: credible ones of the search in noisy values."""
+    def scattered(self) -> list[Candidates]:
+        """Return hypotheses where points are on no lines in some parameter: sums that a search in noisy values finds.
+
+        And parts of them: what fits the values best has terms that the criterion finds incredible.
+        """
         unknown = np.zeros(len(self.values))
         known = self.values, unknown, unknown, True, SCATTERED
         pool = Search(self.points, Evidence(self.tables, *known, weights=self.weights), reweights=False).run()
-        return replace(pool, score=np.where(self.criterion.incredible(pool.fitted), np.inf, pool.score))
+        paths = np.arange(len(self.values))
+        return [*candidates_of(pool, paths), *parts_of(pool, paths)]
 
     def _likely_terms(self, parameter: int) -> Specification | None:
         """Return the terms of the likeliest functions of one parameter, (N, terms), -1 for none; None without lines.

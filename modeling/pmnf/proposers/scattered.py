@@ -1,0 +1,103 @@
+"""Proposer for values that are nearly exact, at points on no lines: what a thorough search finds.
+
+Lines show the functions of one parameter; without them a search starts from forms that combine likely functions, and
+changes their terms. Bounds on coefficients stop it on the way to forms that keep them, so there are none here; the
+criterion that chooses among the candidates has its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...experiment import FloatArray
+from ..calibration import SCATTERED_FREEDOM, THOROUGH, THOROUGH_PATHS
+from ..criterion.criterion import Candidates, choose
+from ..criterion.evidence import Evidence
+from ..data.lines import lines
+from ..hypotheses.pool import Pool
+from ..hypotheses.tables import Tables
+from .cost import Search
+from .richer import RicherSums
+
+
+def on_no_lines(points: FloatArray) -> bool:
+    """Whether no points (C, m) form a line along some parameter."""
+    return not all(lines(points, parameter) for parameter in range(points.shape[1]))
+
+
+def scattered(points: FloatArray) -> bool:
+    """Whether that is so of points (C, m) with three values of each parameter at least: two show no function."""
+    return min(np.unique(column).size for column in points.T) > 2 and on_no_lines(points)
+
+
+class ScatteredSums:
+    """Hypotheses of values at `points` (C, m), which have no noise beside what a criterion allows."""
+
+    def __init__(self, points: FloatArray, tables: Tables) -> None:
+        self.points, self.tables = points, tables
+
+    def propose(self, values: FloatArray) -> list[Candidates]:
+        """Return what the usual search finds for values (N, C)."""
+        pool = Search(self.points, self._criterion(values)).run()
+        return _simplest_first(candidates_of(pool, np.arange(len(values))), len(self.points))
+
+    def propose_thoroughly(self, values: FloatArray, rows: NDArray[np.bool_]) -> list[Candidates]:
+        """Return what the thorough search finds for the largest of the values (N, C) in `rows` (N,).
+
+        And sums that are made of the best single product term by term: small terms change nothing in the search.
+        """
+        numbers = np.flatnonzero(rows)
+        peaks = np.abs(values[numbers]).max(axis=1, initial=0.0)
+        numbers = np.sort(numbers[np.argsort(-peaks, kind="stable")[:THOROUGH_PATHS]])
+        if not numbers.size:
+            return []
+        criterion = self._criterion(values[numbers])
+        pool = Search(self.points, criterion, depth=THOROUGH).run()
+        paths = np.arange(numbers.size)
+        single = choose([own for own in parts_of(pool, paths) if own.specification.shape[1] == 1], criterion, 1)
+        found = []
+        for start in (pool, single):
+            more = RicherSums(self.points, criterion, self.tables, start).run()
+            found += candidates_of(more, numbers)
+        return _simplest_first(found, len(self.points))
+
+    def _criterion(self, values: FloatArray) -> Evidence:
+        exact = np.zeros(len(values)), np.full(len(values), float(len(self.points)))
+        return Evidence(self.tables, values, *exact, nonnegative=False)
+
+
+def _simplest_first(candidates: list[Candidates], points: int) -> list[Candidates]:
+    """Return candidates without a constant and with one, small ones first: of exact ones the first is the best.
+
+    Without those that leave fewer than SCATTERED_FREEDOM points over: small counts have some sum by chance.
+    """
+    both = [replace(own, constant=constant) for own in candidates for constant in (False, True)]
+    free = [own for own in both if own.specification.shape[1] + own.constant + SCATTERED_FREEDOM <= points]
+    return sorted(free, key=lambda own: own.specification.shape[1] + own.constant)
+
+
+def parts_of(pool: Pool, paths: NDArray[np.int64]) -> list[Candidates]:
+    """Return the sums of some of the products of the hypotheses of a pool of the call paths `paths` (N,)."""
+    result = []
+    for own in candidates_of(pool, paths):
+        width = own.specification.shape[1]
+        for kept in range(1, width):
+            for places in combinations(range(width), kept):
+                result.append(Candidates(own.path, own.specification[:, places], own.constant))
+    return result
+
+
+def candidates_of(pool: Pool, paths: NDArray[np.int64]) -> list[Candidates]:
+    """Return the hypotheses of a pool of the call paths `paths` (N,), to be fitted and weighed anew."""
+    widths = (pool.specification >= 0).any(axis=3).sum(axis=2)
+    keys = np.where(np.isfinite(pool.score), 2 * widths + (pool.coefficients[:, :, 0] != 0.0), 0)
+    result = []
+    for key in np.unique(keys[keys > 0]).tolist():
+        width, constant = divmod(key, 2)
+        row, rank = np.nonzero(keys == key)
+        result.append(Candidates(paths[row], pool.specification[row, rank, :width], bool(constant)))
+    return result
