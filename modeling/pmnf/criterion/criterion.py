@@ -53,9 +53,13 @@ class Criterion(ABC):
 def choose(candidates: Iterable[Candidates], criterion: Criterion, size: int) -> Pool:
     """Return the `size` best candidates of each call path."""
     paths = len(criterion.values)
-    pools = []
+    alike: dict[tuple[int, bool], list[Candidates]] = {}
     for own in candidates:
         if own.path.size:
-            fitted = criterion.fit(own.specification[:, None], own.path, own.constant)
-            pools.append(ranked(own.path, fitted, criterion.scores(fitted, own.path)[:, 0], paths, size))
+            alike.setdefault((own.specification.shape[1], own.constant), []).append(own)
+    pools = []
+    for (_, constant), some in alike.items():
+        path = np.concatenate([own.path for own in some])
+        fitted = criterion.fit(np.concatenate([own.specification for own in some])[:, None], path, constant)
+        pools.append(ranked(path, fitted, criterion.scores(fitted, path)[:, 0], paths, size))
     return merge(pools or [nothing(paths, len(criterion.tables.terms))], size)
