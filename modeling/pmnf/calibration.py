@@ -66,6 +66,11 @@ NEARLY_EXACT = 1e-8
 EXACT_LINES = 6
 # Terms up to this complexity take part in sums of two and of three.
 EXACT_PAIR_COMPLEXITY, EXACT_TRIPLE_COMPLEXITY = 1.5, 1.0
+# Products whose parts in all values are below one of these are left out, from the largest, where the rest reproduces
+# the counts to so many times the residuals of all products, or to the last of these, which is rounding.
+EXACT_NO_PART, EXACT_TIGHTNESS = (1e-5, 1e-7, 1e-9, 1e-12), 10.0
+# Where points are fewer than products: terms in a sum, and sums of each number of terms that are tried.
+EXACT_MOST_TERMS, EXACT_MOST_SETS = 4, 1000
 # The term of the highest order must be at least this part of some value; counts have coefficients of order one.
 EXACT_LEAST_LEAD = 1e-5
 # Coefficients of loops are whole numbers, or halves, thirds, quarters, sixths (triangles, pyramids).

@@ -20,7 +20,7 @@ from .data.lines import lines
 from .data.noise import Repetitions
 from .data.preparation import take
 from .fit.fitter import with_constant
-from .hypotheses.pool import Pool, merge, replaced, spread
+from .hypotheses.pool import Pool, merge, replaced, spread, to_pool
 from .hypotheses.tables import Tables, tensor
 from .proposers.exact import ExactSums
 from .proposers.exact_terms import ExactLines
@@ -41,9 +41,10 @@ def model_counts(
     values = repetitions.centre
     parameters = range(points.shape[1])
     criterion = Exactness(tables, values)
-    own = ExactLines(points, tables, values)
-    terms, known = zip(*(own.propose(parameter) for parameter in parameters), strict=True)
-    pools = [ExactSums(criterion).constant()]
+    on_lines = ExactLines(points, tables, values)
+    terms, known = zip(*(on_lines.propose(parameter) for parameter in parameters), strict=True)
+    constant = criterion.fit(np.empty((1, 0, points.shape[1]), dtype=np.int16))
+    pools = [to_pool(constant, criterion.scores(constant), 1)]
     exact = np.asarray(pools[0].residual[:, 0] <= criterion.rounding, dtype=bool)
     candidates = np.logical_and.reduce(known) & ~exact
     sizes = np.stack([(found >= 0).sum(axis=1) for found in terms], axis=1)
@@ -51,9 +52,9 @@ def model_counts(
         rows = candidates & (sizes == shape).all(axis=1)
         products = tensor([found[rows] for found in terms], shape)
         if products.shape[1]:
-            pool, done = ExactSums(criterion.part(rows)).propose(products)
-            pools.append(spread(pool, rows))
-            exact[np.flatnonzero(rows)[done]] = True
+            own = criterion.part(rows)
+            pools.append(spread(choose(ExactSums(own).propose(products), own, 1), rows))
+            exact |= np.isfinite(pools[-1].score[:, 0])
     for parameter in parameters:
         others = np.logical_and.reduce([~exact, *(found for i, found in enumerate(known) if i != parameter)])
         few = FewValues(points, tables, parameter)
