@@ -16,6 +16,7 @@ from .criterion.criterion import choose
 from .criterion.deviating import Deviating
 from .criterion.exactness import Exactness
 from .criterion.rounding import Rounding
+from .criterion.scattered import ScatteredCounts
 from .data.lines import lines
 from .data.noise import Repetitions
 from .data.preparation import take
@@ -27,6 +28,7 @@ from .proposers.exact_terms import ExactLines
 from .proposers.few import FewValues
 from .proposers.inexact import InexactSums
 from .proposers.rounded import RoundedSums
+from .proposers.scattered import scattered_sums
 
 _Flags = NDArray[np.bool_]
 
@@ -84,12 +86,13 @@ def _near_exact(points: FloatArray, tables: Tables, repetitions: Repetitions, ro
     if rest.any():
         part = take(repetitions, np.flatnonzero(rest), np.ones(len(points), dtype=bool))
         criterion = Deviating(points, tables, values[rest], part)
-        proposer = InexactSums(points, criterion)
-        likely = choose(proposer.propose(), criterion, COUNT_POOL)
+        if all(lines(points, parameter) for parameter in range(points.shape[1])):
+            likely = choose(InexactSums(points, criterion).propose(), criterion, COUNT_POOL)
+        else:
+            scattered = ScatteredCounts(criterion)
+            likely = choose(scattered_sums(points, scattered), scattered, COUNT_POOL)
         beyond = np.where(_sizes(likely) < _sizes(pool)[rest][:, :1], likely.residual, np.inf).min(axis=1)
         sure = known[rest] & rounding.surer(_sizes(pool)[rest, 0], beyond[:, None] / criterion.weights, rest)
-        if not all(lines(points, parameter) for parameter in range(points.shape[1])):
-            likely = merge([likely, proposer.scattered()], COUNT_POOL)
         rest[np.flatnonzero(rest)[sure]] = False
         pool = replaced(pool, rest, likely.rows(~sure))
     return pool

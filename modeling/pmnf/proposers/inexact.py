@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import combinations, product
 
 import numpy as np
@@ -16,23 +15,19 @@ from ..calibration import (
     INEXACT_PAIRS_KEPT,
     INEXACT_PURE_TERMS,
     INEXACT_TERMS,
-    SCATTERED,
 )
 from ..criterion.criterion import Candidates
 from ..criterion.deviating import Deviating, small_sample
-from ..criterion.evidence import Evidence
 from ..data.lines import lines, same_places
 from ..fit.shortlist import lowest, pure_squares, set_squares
 from ..fit.subsets import all_subsets, extended, gram, solve_both
-from ..hypotheses.pool import Pool
 from ..hypotheses.tables import Specification
-from .cost import Search
 
 _Flags = NDArray[np.bool_]
 
 
 class InexactSums:
-    """Hypotheses of the counts of `criterion`, measured at `points` (C, m)."""
+    """Hypotheses of the counts of `criterion`, measured at `points` (C, m), which form lines in each parameter."""
 
     def __init__(self, points: FloatArray, criterion: Deviating) -> None:
         self.points, self.tables, self.criterion = points, criterion.tables, criterion
@@ -44,26 +39,14 @@ class InexactSums:
         paths = np.arange(len(self.values))
         constant = Candidates(paths, np.empty((paths.size, 0, self.parameters), dtype=np.int16), True)
         terms = [self._likely_terms(parameter) for parameter in range(self.parameters)]
-        found = [own for own in terms if own is not None]
-        if len(found) < len(terms):
-            return [constant]
-        return [constant, *self._best_subsets(found), *self._pure_products()]
+        return [constant, *self._best_subsets(terms), *self._pure_products()]
 
-    def scattered(self) -> Pool:
-        """Return models where points are on no lines in some parameter: credible ones of the search in noisy values."""
-        unknown = np.zeros(len(self.values))
-        known = self.values, unknown, unknown, True, SCATTERED
-        pool = Search(self.points, Evidence(self.tables, *known, weights=self.weights), reweights=False).run()
-        return replace(pool, score=np.where(self.criterion.incredible(pool.fitted), np.inf, pool.score))
-
-    def _likely_terms(self, parameter: int) -> Specification | None:
-        """Return the terms of the likeliest functions of one parameter, (N, terms), -1 for none; None without lines.
+    def _likely_terms(self, parameter: int) -> Specification:
+        """Return the terms of the likeliest functions of one parameter, (N, terms), -1 for none.
 
         Along a line in one parameter the rest is constant, so every line has coefficients of its own.
         """
         own = lines(self.points, parameter)
-        if not own:
-            return None
         cost = self.tables.cost[parameter][:-1]
         order = self.tables.order_of(parameter)
         natural = np.flatnonzero(cost <= INEXACT_PAIR_COMPLEXITY)
