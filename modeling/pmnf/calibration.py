@@ -198,6 +198,8 @@ NOISY_POOL, COUNT_POOL = 12, 4
 # Hypotheses per call path and short list that are fitted precisely, if their rough scores are so near to the best one
 # that they may have a posterior weight.
 FINALISTS, NEAR = 4, 25.0
+# Relative standard errors above this are as good as unlimited: intervals end there.
+MOST_DEVIATION = 5.0
 # Hypotheses with a smaller posterior weight are not kept.
 LEAST_WEIGHT = 0.02
 # The best of many combinations fits better than the truth does; so much is added to the variance per parameter beyond
@@ -252,10 +254,14 @@ CHANGE_EXACT = 1e-6
 # --- double precision, and sizes of batches: benchmarks/modeling_speed.py
 # A column whose part orthogonal to the others is smaller than this carries no information of its own.
 DEPENDENT = 1e-10
+# Logarithms up to this have a number that is finite.
+LARGEST_LOGARITHM = 700.0
 # Added to the diagonal of Gram matrices of columns of length one, and to squared sines between columns.
 RIDGE = 1e-13
 # Squared relative errors of noisy values that normal equations cannot tell from 0.
 NOISY_ROUNDING = 1e-12
+# Variances of relative errors below this count as this: its square root is far below double precision.
+NOISY_LEAST_VARIANCE = 1e-24
 # Parts of the squares of values that sums of squares on a line, and normal equations of all points, may lose.
 LOST_ON_LINES, LOST_IN_GRAM = 1e-13, 1e-11
 # Arrays of one batch hold about this many numbers, so that they stay in the cache and memory stays small.
