@@ -120,10 +120,10 @@ ROUNDED = Penalties(coefficient=7.5, complexity=1.0, negative=5.0)
 ROUNDING_EXPECTED, ROUNDING_MOST = 1.0, 8.0
 # A term must be so many of the largest deviations somewhere.
 ROUNDED_LEAST_TERM = 8.0
-# What the values tell beyond the coefficients (logarithm of variation over rounding, for each further value) must
+# What the values show beyond the coefficients (logarithm of variation over rounding, for each further value) must
 # exceed the logarithm of the number of functions that are tried.
 ROUNDED_LEAST_EVIDENCE = 16.0
-# What they tell beyond a simpler function with deviations must exceed the logarithm of the number of sets of two
+# What they show beyond a simpler function with deviations must exceed the logarithm of the number of sets of two
 # functions (some 2000). Sums of two rounded terms, 5 to 7 points, within 1 % at 8 times the largest: 61 % without this,
 # 60, 60, 58, 55 % with 6, 8, 11, 16; n that deviates by 0.1 %, once each: 77, 23, 10, 0, 0 % are taken for such sums.
 ROUNDED_LEAST_GAIN = 8.0
@@ -258,7 +258,7 @@ DEPENDENT = 1e-10
 LARGEST_LOGARITHM = 700.0
 # Added to the diagonal of Gram matrices of columns of length one, and to squared sines between columns.
 RIDGE = 1e-13
-# Squared relative errors of noisy values that normal equations cannot tell from 0.
+# Squared relative errors of noisy values that normal equations cannot distinguish from 0.
 NOISY_ROUNDING = 1e-12
 # Variances of relative errors below this count as this: its square root is far below double precision.
 NOISY_LEAST_VARIANCE = 1e-24

@@ -181,9 +181,9 @@ def _two_functions(
     """
     name = model.parameters[column]
     terms = options.library.terms(points[:, column])
-    own = [term for term in model.terms if any(term.exponents(name))]
-    others = [term for term in model.terms if term not in own[:1]]
-    lead = tuple(factor for factor in own[0].factors if factor.parameter != name) if own else ()
+    changing = [term for term in model.terms if any(term.exponents(name))]
+    others = [term for term in model.terms if term not in changing[:1]]
+    lead = tuple(factor for factor in changing[0].factors if factor.parameter != name) if changing else ()
     if len(others) + 4 >= len(values) or len(terms) < 2:
         return []
 
@@ -211,7 +211,9 @@ def _two_functions(
 def _fits(models: Sequence[Model]) -> list[RangeFit]:
     """Return how well models of disjoint ranges fit; those of zero or of a single point fit nothing."""
     return [
-        RangeFit(own.rms_relative, own.cross_validated, own.points, len(model.terms) + (model.constant != 0.0))
+        RangeFit(
+            quality.rms_relative, quality.cross_validated, quality.points, len(model.terms) + (model.constant != 0.0)
+        )
         for model in models
-        if (own := model.quality) is not None
+        if (quality := model.quality) is not None
     ]

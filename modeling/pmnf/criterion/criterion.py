@@ -46,20 +46,20 @@ class Criterion(ABC):
 
     def fit(self, specification: Specification, rows: Rows = ALL, constant: bool = True) -> Fitted:
         """Return hypotheses (H, K, m) or (M, H, K, m) fitted to the call paths `rows` (M,)."""
-        own = self.values[rows], self.weights[rows], self.nonnegative
-        return fit_hypotheses(self.tables, specification, *own, constant, self.precise)
+        data = self.values[rows], self.weights[rows], self.nonnegative
+        return fit_hypotheses(self.tables, specification, *data, constant, self.precise)
 
 
 def choose(candidates: Iterable[Candidates], criterion: Criterion, size: int) -> Pool:
     """Return the `size` best candidates of each call path."""
     paths = len(criterion.values)
     alike: dict[tuple[int, bool], list[Candidates]] = {}
-    for own in candidates:
-        if own.path.size:
-            alike.setdefault((own.specification.shape[1], own.constant), []).append(own)
+    for each in candidates:
+        if each.path.size:
+            alike.setdefault((each.specification.shape[1], each.constant), []).append(each)
     pools = []
     for (_, constant), some in alike.items():
-        path = np.concatenate([own.path for own in some])
-        fitted = criterion.fit(np.concatenate([own.specification for own in some])[:, None], path, constant)
+        path = np.concatenate([each.path for each in some])
+        fitted = criterion.fit(np.concatenate([each.specification for each in some])[:, None], path, constant)
         pools.append(ranked(path, fitted, criterion.scores(fitted, path)[:, 0], paths, size))
     return merge(pools or [nothing(paths, len(criterion.tables.terms))], size)

@@ -27,10 +27,10 @@ def divided_score(fits: Sequence[RangeFit], freedom: float, noise: float) -> flo
 
     As in `evidence.score`: the geometric mean of errors in sample and left out, and what repetitions say of the noise.
     """
-    squares = [own.points * own.residual * (own.left_out if isfinite(own.left_out) else own.residual) for own in fits]
-    number = sum(own.points for own in fits)
+    squares = [one.points * one.residual * (one.left_out if isfinite(one.left_out) else one.residual) for one in fits]
+    number = sum(one.points for one in fits)
     if not number:
         return inf
-    penalty = NOISY.coefficient * sum(own.coefficients for own in fits)
+    penalty = NOISY.coefficient * sum(one.coefficients for one in fits)
     known = np.asarray(noise, dtype=np.float64), np.asarray(freedom, dtype=np.float64)
     return float(minus_log_likelihood(np.asarray(sum(squares)), number, *known, CHANGE_EXACT**2)) + penalty

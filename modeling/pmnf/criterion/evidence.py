@@ -45,8 +45,8 @@ class Evidence(Criterion):
 
     def part(self, rows: Rows) -> Evidence:
         """Return the same for some call paths."""
-        own = self.values[rows], self.noise[rows], self.repeated[rows], self.nonnegative
-        return Evidence(self.tables, *own, self.penalties, self.growth_penalty, self.weights[rows], self.counts[rows])
+        data = self.values[rows], self.noise[rows], self.repeated[rows], self.nonnegative
+        return Evidence(self.tables, *data, self.penalties, self.growth_penalty, self.weights[rows], self.counts[rows])
 
     def scores(self, fitted: Fitted, rows: Rows = ALL) -> FloatArray:
         """Return scores (M, H) of hypotheses fitted to the call paths `rows`, the lowest best."""
@@ -82,8 +82,8 @@ class Evidence(Criterion):
             squares = np.maximum(total[:, None] - explained, NOISY_ROUNDING * total[:, None])
             variance = (squares + known[:, None]) / number[:, None]
             if self.nonnegative:
-                for own in coefficients:
-                    variance = np.where(own >= 0, variance, np.inf)
+                for coefficient in coefficients:
+                    variance = np.where(coefficient >= 0, variance, np.inf)
             if best is None:  # one more coefficient
                 best = variance * np.exp(self.penalties.coefficient / number)[:, None]
             else:

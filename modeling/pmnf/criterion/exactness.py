@@ -29,8 +29,8 @@ class Exactness(Criterion):
     def fit(self, specification: Specification, rows: Rows = ALL, constant: bool = True) -> Fitted:
         """Return hypotheses fitted to the call paths `rows`; a constant within rounding is none."""
         fitted = super().fit(specification, rows, constant)
-        own = fitted.coefficients[:, :, 0]
-        own[np.abs(own) * self.weights[rows].max(axis=1)[:, None] <= self.rounding[rows][:, None]] = 0.0
+        constants = fitted.coefficients[:, :, 0]
+        constants[np.abs(constants) * self.weights[rows].max(axis=1)[:, None] <= self.rounding[rows][:, None]] = 0.0
         return fitted
 
     def scores(self, fitted: Fitted, rows: Rows = ALL) -> FloatArray:

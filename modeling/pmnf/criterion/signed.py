@@ -43,8 +43,8 @@ class Signed(Evidence):
     @staticmethod
     def of(criterion: Evidence, beyond: Tables) -> Signed:
         """Return the same for hypotheses whose parts may be negative."""
-        own = criterion.values, criterion.noise, criterion.repeated, criterion.nonnegative
-        result = Signed(criterion.tables, *own, criterion.penalties, criterion.growth_penalty, criterion.weights)
+        data = criterion.values, criterion.noise, criterion.repeated, criterion.nonnegative
+        result = Signed(criterion.tables, *data, criterion.penalties, criterion.growth_penalty, criterion.weights)
         result.beyond = beyond
         return result
 

@@ -46,7 +46,7 @@ class InexactSums:
 
         Along a line in one parameter the rest is constant, so every line has coefficients of its own.
         """
-        own = lines(self.points, parameter)
+        found_lines = lines(self.points, parameter)
         cost = self.tables.cost[parameter][:-1]
         order = self.tables.order_of(parameter)
         natural = np.flatnonzero(cost <= INEXACT_PAIR_COMPLEXITY)
@@ -54,13 +54,13 @@ class InexactSums:
         sets = [np.arange(len(cost))[:, None], np.array(list(combinations(natural.tolist(), 2))).reshape(-1, 2)]
         squares = [np.zeros((paths, len(group))) for group in sets]
         negative = [np.zeros((paths, len(group))) for group in sets]
-        for alike in same_places(own, self.points[:, parameter]):
+        for alike in same_places(found_lines, self.points[:, parameter]):
             terms = self.tables.columns[parameter][:-1, alike[0]]
             found = set_squares(terms, natural, self.values[:, alike], self.weights[:, alike])
             for index, (error, is_below) in enumerate(found):
                 squares[index] += error
-                negative[index] += is_below * (len(alike) / len(own))
-        points = sum(line.size for line in own)
+                negative[index] += is_below * (len(alike) / len(found_lines))
+        points = sum(line.size for line in found_lines)
         distinct = self.distinct[parameter]
         scores = []
         for group, error, below in zip(sets, squares, negative, strict=True):
@@ -94,14 +94,14 @@ class InexactSums:
 
     def _proportional_terms(self, parameter: int) -> Specification:
         """Return the terms (N, k) that values along lines in one parameter are most nearly proportional to."""
-        own = lines(self.points, parameter)
+        found_lines = lines(self.points, parameter)
         cost, order = self.tables.cost[parameter][:-1], self.tables.order_of(parameter)
         squares = np.zeros((len(self.values), len(cost)))
-        for alike in same_places(own, self.points[:, parameter]):
+        for alike in same_places(found_lines, self.points[:, parameter]):
             terms = self.tables.columns[parameter][:-1, alike[0]]
             squares += pure_squares(terms, self.values[:, alike], self.weights[:, alike])
         penalty = INEXACT.complexity * cost + INEXACT.growth * order
-        points = sum(line.size for line in own)
+        points = sum(line.size for line in found_lines)
         scores = self.criterion.posterior(squares / points, self.distinct[parameter], penalty)
         best: Specification = np.sort(lowest(scores, INEXACT_PURE_TERMS), axis=1).astype(np.int16)
         return best
@@ -124,7 +124,7 @@ class InexactSums:
             if width == 3:
                 numbers = (best_pairs[:, :, None] * number + np.arange(number)).reshape(paths, -1)
                 fixed, chosen = fixed[numbers], subsets[numbers]
-            own = fixed + sum(_gathered(penalty, chosen[:, :, i]) for i in range(width))
+            of_terms = fixed + sum(_gathered(penalty, chosen[:, :, i]) for i in range(width))
             growth = np.maximum.reduce([_gathered(order, chosen[:, :, i]) for i in range(width)])
             for constant, (coefficients, explained) in zip(
                 (True, False), solve_both(matrix, right, chosen), strict=True
@@ -132,7 +132,7 @@ class InexactSums:
                 error = np.maximum(total[:, None] - explained, 0.0) / self.values.shape[1]
                 lead = np.maximum(growth, 0.0) if constant else growth
                 negative = sum((coefficient < 0).astype(np.float64) for coefficient in coefficients)
-                scores = own + INEXACT.coefficient * len(coefficients) + INEXACT.negative * negative
+                scores = of_terms + INEXACT.coefficient * len(coefficients) + INEXACT.negative * negative
                 scores = self.criterion.posterior(
                     error, self.criterion.observations[:, None], scores + INEXACT.growth * lead
                 )
@@ -171,9 +171,9 @@ def _products(terms: list[Specification]) -> tuple[Specification, NDArray[np.int
 
     Slots say which of the terms (N, k) of a parameter a product has; it is all -1 where one of them is missing.
     """
-    slots = np.array(list(product(*(range(-1, own.shape[1]) for own in terms))), dtype=np.int64)
+    slots = np.array(list(product(*(range(-1, chosen.shape[1]) for chosen in terms))), dtype=np.int64)
     result = np.stack(
-        [np.pad(own, ((0, 0), (0, 1)), constant_values=-1)[:, slots[:, i]] for i, own in enumerate(terms)], 2
+        [np.pad(chosen, ((0, 0), (0, 1)), constant_values=-1)[:, slots[:, i]] for i, chosen in enumerate(terms)], 2
     )
     result[((result < 0) & (slots >= 0)).any(axis=2)] = -1
     return result, slots

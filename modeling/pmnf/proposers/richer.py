@@ -57,12 +57,12 @@ class RicherSums:
                 terms, criterion.values * criterion.weights, criterion.weights, pairs, constant
             )
             lead = orders[1 - constant :].argmax(axis=0)
-            negative = sum(~own for own in positive)
+            negative = sum(~sign for sign in positive)
             rough = criterion.of_squares(squares, penalty + criterion.penalties.coefficient * width)
             rough += criterion.penalties.negative * negative
             refused = (negative > 0) & grows
-            for number, own in enumerate(positive):
-                refused[:, lead == number] |= ~own[:, lead == number]
+            for number, sign in enumerate(positive):
+                refused[:, lead == number] |= ~sign[:, lead == number]
             rough[refused] = np.inf
             best = lowest(rough, RICHER_FINALISTS)
             path, place = np.nonzero(np.isfinite(np.take_along_axis(rough, best, axis=1)))
@@ -107,9 +107,9 @@ class RicherSums:
         products = np.concatenate([base, np.full((len(base), 1, base.shape[2]), -1, dtype=np.int16)], axis=1)
         found = []
         for parameter, terms in enumerate(self.tables.terms):
-            own = np.repeat(products[:, :, None], len(terms), axis=2)
-            own[..., parameter] = np.arange(len(terms))
-            found.append(own.reshape(len(base), -1, base.shape[2]))
+            changed = np.repeat(products[:, :, None], len(terms), axis=2)
+            changed[..., parameter] = np.arange(len(terms))
+            found.append(changed.reshape(len(base), -1, base.shape[2]))
         return np.concatenate(found, axis=1)
 
 
@@ -119,7 +119,7 @@ def further(points: FloatArray) -> FloatArray:
     found = [points]
     for factor in RICHER_BEYOND:
         found.append((factor * top)[None])
-        for own in range(points.shape[1]):
+        for parameter in range(points.shape[1]):
             for rest in (low, top):
-                found.append(np.where(np.arange(points.shape[1]) == own, factor * top, rest)[None])
+                found.append(np.where(np.arange(points.shape[1]) == parameter, factor * top, rest)[None])
     return np.concatenate(found)
