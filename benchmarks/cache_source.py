@@ -87,12 +87,12 @@ def exactness(program: Path, folder: Path, runs: Path) -> dict[str, Any]:
 
 def beyond(machine: Machine, program: Path, folder: Path, repetitions: int) -> dict[str, Any]:
     """Return relative errors beyond the last-level cache."""
-    assert machine.last_cache is not None
+    last = machine.caches[-1].bytes
     variables, before = real_time(folder)
     few, many = folder / "few.runs", folder / "many.runs"
     for runs, fractions in ((few, FRACTIONS), (many, TARGETS)):
         for fraction in fractions:
-            size = round(fraction * machine.last_cache.bytes / 1024)
+            size = round(fraction * last / 1024)
             lines = 16
             while lines * 64 < size * 1024:
                 lines *= 2

@@ -152,7 +152,7 @@ PreservedAnalyses MarkPass::run(Module &M, ModuleAnalysisManager &AM) {
     const std::string Kept = sys::Process::GetEnv("QUIPU_INLINED").value_or("time");
     if (Kept == "off")
         return PreservedAnalyses::all();
-    Filter Selection; // a mistake in it is told where it is applied
+    Filter Selection; // a mistake in it is reported where it is applied
     readSelection(Selection);
     LLVMContext &Context = M.getContext();
     Function *Probe = Intrinsic::getDeclaration(&M, Intrinsic::pseudoprobe);

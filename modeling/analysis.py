@@ -11,6 +11,7 @@ from .domain import possible_grids
 from .errors import ModelingError
 from .experiment import CallTree, Experiment, Metric
 from .pmnf.changes import fit_models
+from .pmnf.data.preparation import ranges
 from .pmnf.model import Model, add
 from .pmnf.modeler import DEFAULT, NoModel, Options
 from .priors.choices import time_priors
@@ -106,14 +107,10 @@ def analyze(experiment: Experiment, options: Options = DEFAULT) -> Analysis:
     exclusive = {name: _measured(experiment, name, found) for name, found in models.items()}
     if with_priors:
         exclusive["time"] = model_time(experiment, time_priors(experiment, models, options), options)
-    ranges = tuple(
-        (float(low), float(high))
-        for low, high in zip(experiment.points.min(axis=0), experiment.points.max(axis=0), strict=True)
-    )
     return Analysis(
         experiment.name,
         experiment.parameters,
-        ranges,
+        ranges(experiment.points),
         experiment.tree,
         {name: experiment.metrics[name] for name in exclusive},
         exclusive,

@@ -78,11 +78,6 @@ class Machine:
         """The clock that cycles are counted in where none are counted: the TSC, or else that of the core, in Hz."""
         return self.tsc or self.frequency
 
-    @property
-    def last_cache(self) -> Cache | None:
-        """The last-level cache; None if no cache is known."""
-        return self.caches[-1] if self.caches else None
-
     def latency(self, level: str) -> float:
         """Return the seconds of a load from "L1", "L2", "LLC" or "memory"; of the next nearer cache if it has none."""
         if level == "memory":

@@ -47,7 +47,6 @@ from .selections import (
     hook_cost,
     next_selection,
     reference,
-    target_of,
     with_inlined,
 )
 from .task import Progress, Silent
@@ -369,9 +368,3 @@ def _expect_complete(result: CampaignResult) -> None:
     if result.exit_code:
         errors = "; ".join(outcome.error for outcome in result.failed[:3]) or "it was interrupted"
         raise MeasurementError(f"{result.directory}: {errors}; the same command goes on from there")
-
-
-def describe_target(campaign: Campaign) -> dict[str, float]:
-    """Return the point that a refinement selects for."""
-    assert campaign.refine is not None
-    return target_of(campaign.refine, campaign)

@@ -58,7 +58,7 @@ def command(
     from ..campaign.task import Silent
 
     if cancel and as_json:
-        raise UsageError("--json: --cancel runs nothing that it could tell of")
+        raise UsageError("--json: --cancel runs nothing, so that there is nothing to print")
     campaign = read_campaign(file)
     progress = Noting(Silent() if quiet else Lines())
     execution: Execution | None = None

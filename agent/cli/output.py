@@ -76,7 +76,7 @@ def json_text(data: Any, indent: int | None = None, ascii_only: bool = False) ->
 
 
 def write_own(path: Path, content: str | bytes, is_own: Callable[[str], bool], kind: str, force: bool) -> None:
-    """Write a file whole, but over another file only if that is of the same kind, as `is_own` tells, or with force.
+    """Write a file whole, but over another file only if that is of the same kind, as `is_own` says, or with force.
 
     Raises UsageError for what `kind` (for people) must not replace, and what `write_whole` raises.
     """

@@ -38,7 +38,7 @@ def command(
         None,
         "--mpi-wait",
         metavar="off|local|sample|all",
-        help="How waiting in MPI is told from transfer: by barriers before sampled or all collectives, without "
+        help="How waiting in MPI is separated from transfer: by barriers before sampled or all collectives, without "
         "barriers (local), or not at all. [default: local]",
     ),
     rank_columns: int = typer.Option(None, "--rank-columns", min=0, metavar="N", help=RANK_COLUMNS),

@@ -157,7 +157,7 @@ def from_baseline(data: Mapping[str, Any], source: Path) -> Side:
     experiment = Experiment(
         document.name, names, points, tree, {name: metrics[name] for name in values}, values, document.over_ranks
     )
-    kept = {_place(points, own, source): _run_lines(own, source) for own in document.lines}
+    kept = {_place(points, record, source): _run_lines(record, source) for record in document.lines}
     return Side(str(source), experiment, None, kept)
 
 
@@ -171,22 +171,24 @@ def _values(entry: list[_Value] | None, configurations: int, source: Path, metri
     return np.array(pairs, dtype=np.float64)
 
 
-def _place(points: FloatArray, own: _Lines, source: Path) -> Point:
-    if own.configuration >= len(points):
-        raise FormatError(source, f"lines: there is no configuration {own.configuration}")
-    return tuple(points[own.configuration].tolist())
+def _place(points: FloatArray, record: _Lines, source: Path) -> Point:
+    if record.configuration >= len(points):
+        raise FormatError(source, f"lines: there is no configuration {record.configuration}")
+    return tuple(points[record.configuration].tolist())
 
 
-def _run_lines(own: _Lines, source: Path) -> RunLines:
-    rows = len(own.callpath)
-    if len(own.line) != rows or any(len(values) != rows for values in own.metrics.values()):
+def _run_lines(record: _Lines, source: Path) -> RunLines:
+    rows = len(record.callpath)
+    if len(record.line) != rows or any(len(values) != rows for values in record.metrics.values()):
         raise FormatError(source, "lines: columns of different lengths")
-    if max(own.callpath, default=0) >= max(1, len(own.paths)) or max(own.line, default=0) >= max(1, len(own.lines)):
+    if max(record.callpath, default=0) >= max(1, len(record.paths)) or max(record.line, default=0) >= max(
+        1, len(record.lines)
+    ):
         raise FormatError(source, "lines: a row names a call path or a line that is not there")
     effort = SourceEffort(
-        np.array(own.callpath, dtype=np.int64),
-        np.array(own.line, dtype=np.int64),
-        tuple(SourceLine(line.function, line.name, line.file, line.line) for line in own.lines),
-        {name: np.array(values, dtype=np.int64) for name, values in own.metrics.items()},
+        np.array(record.callpath, dtype=np.int64),
+        np.array(record.line, dtype=np.int64),
+        tuple(SourceLine(line.function, line.name, line.file, line.line) for line in record.lines),
+        {name: np.array(values, dtype=np.int64) for name, values in record.metrics.items()},
     )
-    return RunLines(dict(enumerate(own.paths)), own.ranks, effort)
+    return RunLines(dict(enumerate(record.paths)), record.ranks, effort)

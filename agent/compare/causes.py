@@ -40,8 +40,14 @@ class PairLines:
             return []
         old, new = self._lines
         at = new.metrics.index(metric)
-        mine = {(own.name, Path(own.file).name): (own, lines) for own, lines in self._of(old, key, True).items()}
-        theirs = {(own.name, Path(own.file).name): (own, lines) for own, lines in self._of(new, key, False).items()}
+        mine = {
+            (function.name, Path(function.file).name): (function, lines)
+            for function, lines in self._of(old, key, True).items()
+        }
+        theirs = {
+            (function.name, Path(function.file).name): (function, lines)
+            for function, lines in self._of(new, key, False).items()
+        }
         found = []
         for name in {**mine, **theirs}:
             function = (theirs.get(name) or mine[name])[0]
@@ -54,9 +60,9 @@ class PairLines:
     def _of(self, lines: Lines, key: Key, old: bool) -> dict[Function, dict[int, tuple[float, ...]]]:
         names = self._old_names if old else {}
         return {
-            own: dict(values)
-            for own, values in lines.functions.items()
-            if tuple(names.get(step, step) for step in own.path) == key
+            function: dict(values)
+            for function, values in lines.functions.items()
+            if tuple(names.get(step, step) for step in function.path) == key
         }
 
 
@@ -120,15 +126,15 @@ def _heaviest(side: Side, key: Key, metric: str) -> list[Cause]:
     at = lines.metrics.index(metric)
     rows = [
         (values[at], function, line)
-        for function, own in lines.functions.items()
+        for function, of_lines in lines.functions.items()
         if function.path == key
-        for line, values in own.items()
+        for line, values in of_lines.items()
     ]
     total = sum(value for value, _, _ in rows)
     rows = sorted((row for row in rows if row[0] > _LEAST_SHARE * total), key=lambda row: -row[0])[:_MOST_LINES]
     return [
-        Cause(f"  {_place(own.display, own.file, line)}: {percent(value / total)} of it", own.file, line)
-        for value, own, line in rows
+        Cause(f"  {_place(function.display, function.file, line)}: {percent(value / total)} of it", function.file, line)
+        for value, function, line in rows
     ]
 
 

@@ -99,11 +99,11 @@ def read_expectations(path: Path) -> ExpectationsFile:
         if isinstance(rule, dict) and (unknown := sorted(rule.keys() - fields)):
             raise FormatError(path, f"expect {number}: {unknown[0]} is unknown; there are {', '.join(sorted(fields))}")
     found = typed(data, _File, path)
-    for number, own in enumerate(found.expect, start=1):
-        if not any(getattr(own, key) is not None for key in _RULES):
-            raise FormatError(path, f"expect {number} ({own.path}): expects nothing; give one of {', '.join(_RULES)}")
-        if own.metric == []:
-            raise FormatError(path, f"expect {number} ({own.path}): metric is an empty list")
+    for number, rule in enumerate(found.expect, start=1):
+        if not any(getattr(rule, key) is not None for key in _RULES):
+            raise FormatError(path, f"expect {number} ({rule.path}): expects nothing; give one of {', '.join(_RULES)}")
+        if rule.metric == []:
+            raise FormatError(path, f"expect {number} ({rule.path}): metric is an empty list")
     if not found.expect:
         raise FormatError(path, "expects nothing: write an [[expect]] table")
     return ExpectationsFile(path, _below(path, found.experiment), _below(path, found.baseline), tuple(found.expect))

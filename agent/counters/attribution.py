@@ -22,7 +22,6 @@ class CallPaths:
         self._tree = tree
         self._regions = {region.name for region in tree.regions}
         self._mpi = {region.name for region in tree.regions if region.kind is RegionKind.MPI}
-        self._by_suffix: dict[tuple[str, ...], list[int]] = {}
         self._endings: dict[str, list[int]] = {}
         for path in range(len(tree)):
             self._endings.setdefault(tree.region_of(path).name, []).append(path)

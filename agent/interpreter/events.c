@@ -18,7 +18,7 @@
 
 struct python_api python;
 
-/* `running` is the frame, or its code where no frame is told: the innermost entry with it is the one that ends. */
+/* `running` is the frame, or its code where no frame is given: the innermost entry with it is the one that ends. */
 struct active {
     PyObject *running;
     struct quipu_frame *region;

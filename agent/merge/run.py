@@ -73,7 +73,7 @@ def merge_run(
     except OSError as error:
         raise MeasurementError(
             f"{destination}: the run archive could not be written: {error.strerror or error}. Nothing is lost: the "
-            f"raw profiles stay in {raw_dir}; mend this (make room on the disk?) and merge them with: "
+            f"raw profiles stay in {raw_dir}; correct this (is the disk full?) and merge them with: "
             f"{merge_command(raw_dir, destination)}"
         ) from error
     if not keep_raw:

@@ -12,7 +12,7 @@ namespace quipu {
 namespace {
 
 /* A counter that runs at one rate in all power states and on all cores (Intel SDM 18.17.1: CPUID 80000007H, EDX bit
- * 8). Hypervisors hide the bit; there the kernel's own choice of clock source tells. */
+ * 8). Hypervisors hide the bit; there the kernel's choice of clock source says it. */
 bool counter_is_invariant() {
 #if defined(__aarch64__)
     return true;

@@ -68,7 +68,7 @@ const int64_t *weights_of_all(const RegionRecord *region) {
     return sum;
 }
 
-/* What tells these frames from others: counters that are none. */
+/* What distinguishes these frames from others: counters that are none. */
 uint64_t *mark_of(Thread *thread) { return &thread->folding[0]; }
 uint64_t *cover_of(Thread *thread) { return &thread->folding[1]; }
 

@@ -38,7 +38,7 @@ inline uint64_t scaled(uint64_t count, PerfTimes passed) {
                                  static_cast<double>(passed.running));
 }
 
-/* The page may be written to by the kernel at any time, of which `lock` tells: the protocol of linux/perf_event.h.
+/* The page may be written to by the kernel at any time, which `lock` shows: the protocol of linux/perf_event.h.
  * False: the event is not on the processor, or user space may not read its counter; read() has to do it. `counter`
  * reads the processor's counter with an index (rdpmc), `ticks` is the time stamp counter. */
 template <typename Counter, typename Ticks>

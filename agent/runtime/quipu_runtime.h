@@ -34,7 +34,7 @@ struct quipu_ranks {
 void quipu_share(const struct quipu_ranks *ranks);
 
 /* Whether the time of ranks is that of their effort: QUIPU_RATES names a file of rates, which is read at the first
- * call. Then `now` tells simulated time only. */
+ * call. Then `now` is simulated time only. */
 int quipu_compute_by_effort(void);
 /* The seconds that the effort of the running rank since its last quipu_computed stands for. */
 double quipu_computation(void);

@@ -59,13 +59,13 @@ class _Unit:
     """An object file: its functions, and what its names mean."""
 
     functions: tuple[DescribedFunction, ...]
-    own: dict[str, _Key]
+    local: dict[str, _Key]
     aliases: dict[str, str]
 
     def key(self, name: str) -> _Key:
         """Return the function that a name is in this object file."""
         name = self.aliases.get(name, name)
-        return self.own.get(name, name)
+        return self.local.get(name, name)
 
 
 class _Linker:
@@ -82,9 +82,9 @@ class _Linker:
     def unit(self, entries: Sequence[Entry]) -> _Unit:
         """Take the definitions of an object file."""
         functions = tuple(entry for entry in entries if isinstance(entry, DescribedFunction))
-        own: dict[str, _Key] = {f.name: (f.name, f.file, f.line) for f in functions if f.local}
+        local: dict[str, _Key] = {f.name: (f.name, f.file, f.line) for f in functions if f.local}
         aliases = {entry.name: entry.of for entry in entries if isinstance(entry, DescribedAlias)}
-        unit = _Unit(functions, own, aliases)
+        unit = _Unit(functions, local, aliases)
         for name in aliases:
             self.aliases.setdefault(name, unit.key(name))
         used: set[_Key] = set()
@@ -101,7 +101,7 @@ class _Linker:
                 self.types.setdefault(unit.key(entry.name), entry.type)
             elif isinstance(entry, DescribedTable) and entry.name not in self.tables:
                 self.tables[entry.name] = (entry, unit)
-        return _Unit(tuple(f for f in functions if unit.key(f.name) in used), own, aliases)
+        return _Unit(tuple(f for f in functions if unit.key(f.name) in used), local, aliases)
 
     def final(self, key: _Key) -> _Key:
         """Follow a name that is an alias in another object file."""

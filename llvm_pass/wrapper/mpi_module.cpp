@@ -12,6 +12,7 @@
 #include <fstream>
 #include <iterator>
 #include <set>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -186,10 +187,32 @@ std::string makeF08(const std::string &folder, const std::string &key, const std
     return problemIn(log);
 }
 
-/// Makes the modules in a folder of its own and gives that its name at the end: several compilers may start at once.
+/// Lets one compiler at a time make modules: of several that start at once the others find what the first one made.
+/// Where folders cannot be locked, each makes its own, and the first one counts.
+class Turn {
+  public:
+    explicit Turn(const fs::path &folder) : lock(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+        if (lock >= 0)
+            (void)flock(lock, LOCK_EX);
+    }
+    Turn(const Turn &) = delete;
+    Turn &operator=(const Turn &) = delete;
+    ~Turn() {
+        if (lock >= 0)
+            close(lock);
+    }
+
+  private:
+    int lock;
+};
+
+/// Makes the modules in a folder of its own and gives that its name at the end.
 void makeModules(const fs::path &folder, const std::string &key, const std::string &compiler,
                  const std::string &includes) {
     fs::create_directories(folder.parent_path());
+    const Turn turn(folder.parent_path());
+    if (exists(folder / "mpi.mod"))
+        return;
     std::string scratch = folder.string() + ".XXXXXX";
     if (!mkdtemp(scratch.data()))
         throw fs::filesystem_error("cannot make a folder", folder, std::error_code(errno, std::generic_category()));

@@ -48,7 +48,7 @@ bool isForGfortranOnly(const std::string &argument);
 /// The folder with plugin and runtime: ../lib/quipu beside the wrappers.
 std::string libraryFolder();
 
-/// Tells the MPI's compiler wrapper (Open MPI, MPICH and its descendants) to call our plain wrapper.
+/// Makes the MPI's compiler wrapper (Open MPI, MPICH and its descendants) call our plain wrapper.
 void pointMpiAtWrapper(Language language);
 
 } // namespace quipu

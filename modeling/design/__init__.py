@@ -1,4 +1,8 @@
-"""Choosing what to measure next: the search space, and strategies behind one interface."""
+"""Choosing what to measure next: the search space, and strategies behind one interface.
+
+Constants stand in the file that uses them, those of strategies from papers with their source; where one changes,
+benchmarks/selection_study.py and selection_campaign.py must give the same figures again.
+"""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ class Doubt:
     def gains(self) -> FloatArray:
         """Return by how much one run at each candidate would reduce the variance at the target, (N,)."""
         variance = self._at_points[:-1] + self.noise
-        left = variance > self._rounding  # where nothing is expected to scatter, one run tells all
+        left = variance > self._rounding  # where nothing is expected to scatter, one run is enough
         result: FloatArray = np.where(left, self._with_target[:-1] ** 2 / np.where(left, variance, 1.0), 0.0)
         return result
 

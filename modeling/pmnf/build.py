@@ -80,9 +80,15 @@ def build_models(
     own_notes = scatter_notes(repetitions, pool.residual[:, 0], effort)
     models = [
         Model(
-            names, *first[own], quality[own], own_ranges, matrices[own], tuple(others[own]), (*notes, *own_notes[own])
+            names,
+            *first[number],
+            quality[number],
+            own_ranges,
+            matrices[number],
+            tuple(others[number]),
+            (*notes, *own_notes[number]),
         )
-        for own in range(len(values))
+        for number in range(len(values))
     ]
     far = _one_step_out(tables, pool)
     for number, more in enumerate(split_notes(models, shares, far)):
@@ -153,11 +159,11 @@ def _terms(
     keys[~_real(specification, coefficients)] = 0
     distinct, where = np.unique(keys, return_index=True)
     factors: dict[int, tuple[Factor, ...]] = {}
-    own = [[term.factor(name) for term in terms] for name, terms in zip(names, tables.terms, strict=True)]
+    factor_of = [[term.factor(name) for term in terms] for name, terms in zip(names, tables.terms, strict=True)]
     chosen: list[list[int]] = specification.reshape(-1, len(names))[where].tolist()
     known: list[int] = distinct.tolist()
     for key, numbers in zip(known, chosen, strict=True):
-        factors[key] = tuple([own[index][term] for index, term in enumerate(numbers) if term >= 0])
+        factors[key] = tuple([factor_of[index][term] for index, term in enumerate(numbers) if term >= 0])
     products_of: Any = keys.tolist()
     return [
         tuple([Term(value, factors[key]) for key, value in zip(products, values, strict=True) if key])
@@ -174,11 +180,11 @@ def _matrices(
     blocks = (covariance.shape[1] - parameters) // (1 + real.shape[1])
     rows: list[tuple[tuple[float, ...], ...]] = [()] * len(covariance)
     for key in np.unique(keys[~exact]).tolist():
-        own = np.flatnonzero(keys == key)
-        used = np.tile(np.concatenate([[True], real[own[0]]]), blocks)
+        alike = np.flatnonzero(keys == key)
+        used = np.tile(np.concatenate([[True], real[alike[0]]]), blocks)
         used = np.flatnonzero(np.concatenate([used, np.ones(parameters, dtype=bool)]))
-        part = covariance[own] if used.size == covariance.shape[1] else covariance[own][:, used][:, :, used]
-        for path, matrix in zip(own.tolist(), part.tolist(), strict=True):
+        part = covariance[alike] if used.size == covariance.shape[1] else covariance[alike][:, used][:, :, used]
+        for path, matrix in zip(alike.tolist(), part.tolist(), strict=True):
             rows[path] = tuple(map(tuple, matrix))
     return rows
 

@@ -66,6 +66,11 @@ NEARLY_EXACT = 1e-8
 EXACT_LINES = 6
 # Terms up to this complexity take part in sums of two and of three.
 EXACT_PAIR_COMPLEXITY, EXACT_TRIPLE_COMPLEXITY = 1.5, 1.0
+# Products whose parts in all values are below one of these are left out, from the largest, where the rest reproduces
+# the counts to so many times the residuals of all products, or to the last of these, which is rounding.
+EXACT_NO_PART, EXACT_TIGHTNESS = (1e-5, 1e-7, 1e-9, 1e-12), 10.0
+# Where points are fewer than products: terms in a sum, and sums of each number of terms that are tried.
+EXACT_MOST_TERMS, EXACT_MOST_SETS = 4, 1000
 # The term of the highest order must be at least this part of some value; counts have coefficients of order one.
 EXACT_LEAST_LEAD = 1e-5
 # Coefficients of loops are whole numbers, or halves, thirds, quarters, sixths (triangles, pyramids).
@@ -121,10 +126,10 @@ ROUNDED = Penalties(coefficient=7.5, complexity=1.0, negative=5.0)
 ROUNDING_EXPECTED, ROUNDING_MOST = 1.0, 8.0
 # A term must be so many of the largest deviations somewhere.
 ROUNDED_LEAST_TERM = 8.0
-# What the values tell beyond the coefficients (logarithm of variation over rounding, for each further value) must
+# What the values show beyond the coefficients (logarithm of variation over rounding, for each further value) must
 # exceed the logarithm of the number of functions that are tried.
 ROUNDED_LEAST_EVIDENCE = 16.0
-# What they tell beyond a simpler function with deviations must exceed the logarithm of the number of sets of two
+# What they show beyond a simpler function with deviations must exceed the logarithm of the number of sets of two
 # functions (some 2000). Sums of two rounded terms, 5 to 7 points, within 1 % at 8 times the largest: 61 % without this,
 # 60, 60, 58, 55 % with 6, 8, 11, 16; n that deviates by 0.1 %, once each: 77, 23, 10, 0, 0 % are taken for such sums.
 ROUNDED_LEAST_GAIN = 8.0
@@ -216,6 +221,8 @@ USUAL = Depth()
 # For so many of the largest call paths that the usual search does not explain: 60 ms of a processor each for four
 # parameters. benchmarks/modeling_layouts.py, scattered points without noise: exact 78 -> 90 % at m = 4, 94 -> 98 at 3
 THOROUGH, THOROUGH_PATHS = Depth(finalists=8, forms=64, sweeps=6), 200
+# Relative standard errors above this are as good as unlimited: intervals end there.
+MOST_DEVIATION = 5.0
 # Hypotheses with a smaller posterior weight are not kept.
 LEAST_WEIGHT = 0.02
 # The best of many combinations fits better than the truth does; so much is added to the variance per parameter beyond
@@ -275,10 +282,14 @@ CHANGE_EXACT = 1e-6
 # --- double precision, and sizes of batches: benchmarks/modeling_speed.py
 # A column whose part orthogonal to the others is smaller than this carries no information of its own.
 DEPENDENT = 1e-10
+# Logarithms up to this have a number that is finite.
+LARGEST_LOGARITHM = 700.0
 # Added to the diagonal of Gram matrices of columns of length one, and to squared sines between columns.
 RIDGE = 1e-13
-# Squared relative errors of noisy values that normal equations cannot tell from 0.
+# Squared relative errors of noisy values that normal equations cannot distinguish from 0.
 NOISY_ROUNDING = 1e-12
+# Variances of relative errors below this count as this: its square root is far below double precision.
+NOISY_LEAST_VARIANCE = 1e-24
 # Parts of the squares of values that sums of squares on a line, and normal equations of all points, may lose.
 LOST_ON_LINES, LOST_IN_GRAM = 1e-13, 1e-11
 # Arrays of one batch hold about this many numbers, so that they stay in the cache and memory stays small.

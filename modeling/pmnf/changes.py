@@ -23,7 +23,7 @@ from .calibration import (
     MISFIT_SAID,
     NOISY,
 )
-from .criterion.evidence import minus_log_likelihood
+from .criterion.divided import RangeFit, divided_score
 from .data.noise import combine
 from .fit.fitter import fit
 from .fit.subsets import gram, solve
@@ -58,16 +58,6 @@ class Change:
             f"changes between {self.parameter}={self.last:g} and {self.parameter}={self.first:g}: "
             f"{self.below} below, {self.above} above"
         )
-
-
-@dataclass(frozen=True)
-class _Fit:
-    """Root mean square relative errors of a fit, in sample and left out, of so many points and coefficients."""
-
-    residual: float
-    left_out: float
-    points: int
-    coefficients: int
 
 
 _Flags = NDArray[np.bool_]
@@ -179,7 +169,7 @@ def _changes(
                 if isinstance(one, NoModel) or isinstance(low, NoModel) or isinstance(high, NoModel):
                     continue
                 known = float(freedom[path]), float(noise[path])
-                gain = _score(_fits([one]), *known) - _score(_fits([low, high]), *known) - penalty
+                gain = divided_score(_fits([one]), *known) - divided_score(_fits([low, high]), *known) - penalty
                 old = best[path]
                 if gain >= CHANGE_LEAST_EVIDENCE and (old is None or gain > old.evidence):
                     first = float(places[division])
@@ -193,22 +183,24 @@ def _changes(
             one, points[known], repetitions.centre[path, known], parameters.index(change.parameter), options
         )
         evidence = (freedom[path], noise[path])
-        changed = _score(_fits([change.below, change.above]), *evidence)
-        if smooth and _score(smooth, *evidence) - changed < CHANGE_LEAST_EVIDENCE:
+        changed = divided_score(_fits([change.below, change.above]), *evidence)
+        if smooth and divided_score(smooth, *evidence) - changed < CHANGE_LEAST_EVIDENCE:
             best[path] = None
     return best
 
 
-def _two_functions(model: Model, points: FloatArray, values: FloatArray, column: int, options: Options) -> list[_Fit]:
+def _two_functions(
+    model: Model, points: FloatArray, values: FloatArray, column: int, options: Options
+) -> list[RangeFit]:
     """Return the quality of the best model with two functions of one parameter in place of one, [] if there is none.
 
     Such a sum is no change of behaviour, but a single function fits it as badly. points: (C, m); values: (C,).
     """
     name = model.parameters[column]
     terms = options.library.terms(points[:, column])
-    own = [term for term in model.terms if any(term.exponents(name))]
-    others = [term for term in model.terms if term not in own[:1]]
-    lead = tuple(factor for factor in own[0].factors if factor.parameter != name) if own else ()
+    changing = [term for term in model.terms if any(term.exponents(name))]
+    others = [term for term in model.terms if term not in changing[:1]]
+    lead = tuple(factor for factor in changing[0].factors if factor.parameter != name) if changing else ()
     if len(others) + 4 >= len(values) or len(terms) < 2:
         return []
 
@@ -230,27 +222,15 @@ def _two_functions(model: Model, points: FloatArray, values: FloatArray, column:
         return []
     fitted = fit(table[best][None], values[None], weights)
     residual, left_out = float(fitted.residual[0, 0]), float(fitted.left_out[0, 0])
-    return [_Fit(residual, left_out, len(values), len(best))] if isfinite(residual) else []
+    return [RangeFit(residual, left_out, len(values), len(best))] if isfinite(residual) else []
 
 
-def _fits(models: Sequence[Model]) -> list[_Fit]:
+def _fits(models: Sequence[Model]) -> list[RangeFit]:
     """Return how well models of disjoint ranges fit; those of zero or of a single point fit nothing."""
     return [
-        _Fit(own.rms_relative, own.cross_validated, own.points, len(model.terms) + (model.constant != 0.0))
+        RangeFit(
+            quality.rms_relative, quality.cross_validated, quality.points, len(model.terms) + (model.constant != 0.0)
+        )
         for model in models
-        if (own := model.quality) is not None
+        if (quality := model.quality) is not None
     ]
-
-
-def _score(fits: Sequence[_Fit], freedom: float, noise: float) -> float:
-    """Return -2 log of the likelihood of models of disjoint ranges, plus the penalty of their coefficients.
-
-    As in evidence.score: the geometric mean of errors in sample and left out, and what repetitions say of the noise.
-    """
-    squares = [own.points * own.residual * (own.left_out if isfinite(own.left_out) else own.residual) for own in fits]
-    number = sum(own.points for own in fits)
-    if not number:
-        return inf
-    penalty = NOISY.coefficient * sum(own.coefficients for own in fits)
-    known = np.asarray(noise, dtype=np.float64), np.asarray(freedom, dtype=np.float64)
-    return float(minus_log_likelihood(np.asarray(sum(squares)), number, *known, CHANGE_EXACT**2)) + penalty

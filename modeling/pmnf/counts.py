@@ -16,17 +16,18 @@ from .criterion.criterion import choose
 from .criterion.deviating import Deviating
 from .criterion.exactness import Exactness
 from .criterion.rounding import Rounding
+from .criterion.scattered import ScatteredCounts
 from .data.noise import Repetitions
 from .data.preparation import take
 from .fit.fitter import with_constant
-from .hypotheses.pool import Pool, merge, replaced, spread
+from .hypotheses.pool import Pool, merge, replaced, spread, to_pool
 from .hypotheses.tables import Tables, tensor
 from .proposers.exact import ExactSums
 from .proposers.exact_terms import ExactLines
 from .proposers.few import FewValues
 from .proposers.inexact import InexactSums
 from .proposers.rounded import RoundedSums
-from .proposers.scattered import ScatteredSums, on_no_lines, scattered
+from .proposers.scattered import ScatteredSums, on_no_lines, scattered, scattered_sums
 
 _Flags = NDArray[np.bool_]
 
@@ -41,9 +42,10 @@ def model_counts(
     values = repetitions.centre
     parameters = range(points.shape[1])
     criterion = Exactness(tables, values)
-    own = ExactLines(points, tables, values)
-    terms, known = zip(*(own.propose(parameter) for parameter in parameters), strict=True)
-    pools = [ExactSums(criterion).constant()]
+    on_lines = ExactLines(points, tables, values)
+    terms, known = zip(*(on_lines.propose(parameter) for parameter in parameters), strict=True)
+    constant = criterion.fit(np.empty((1, 0, points.shape[1]), dtype=np.int16))
+    pools = [to_pool(constant, criterion.scores(constant), 1)]
     exact = np.asarray(pools[0].residual[:, 0] <= criterion.rounding, dtype=bool)
     candidates = np.logical_and.reduce(known) & ~exact
     sizes = np.stack([(found >= 0).sum(axis=1) for found in terms], axis=1)
@@ -51,9 +53,9 @@ def model_counts(
         rows = candidates & (sizes == shape).all(axis=1)
         products = tensor([found[rows] for found in terms], shape)
         if products.shape[1]:
-            pool, done = ExactSums(criterion.part(rows)).propose(products)
-            pools.append(spread(pool, rows))
-            exact[np.flatnonzero(rows)[done]] = True
+            own = criterion.part(rows)
+            pools.append(spread(choose(ExactSums(own).propose(products), own, 1), rows))
+            exact |= np.isfinite(pools[-1].score[:, 0])
     for parameter in parameters:
         others = np.logical_and.reduce([~exact, *(found for i, found in enumerate(known) if i != parameter)])
         few = FewValues(points, tables, parameter)
@@ -91,12 +93,13 @@ def _near_exact(points: FloatArray, tables: Tables, repetitions: Repetitions, ro
     if rest.any():
         part = take(repetitions, np.flatnonzero(rest), np.ones(len(points), dtype=bool))
         criterion = Deviating(points, tables, values[rest], part)
-        proposer = InexactSums(points, criterion)
-        likely = choose(proposer.propose(), criterion, COUNT_POOL)
+        if on_no_lines(points):
+            credible = ScatteredCounts(criterion)
+            likely = choose(scattered_sums(points, credible), credible, COUNT_POOL)
+        else:
+            likely = choose(InexactSums(points, criterion).propose(), criterion, COUNT_POOL)
         beyond = np.where(_sizes(likely) < _sizes(pool)[rest][:, :1], likely.residual, np.inf).min(axis=1)
         sure = known[rest] & rounding.surer(_sizes(pool)[rest, 0], beyond[:, None] / criterion.weights, rest)
-        if on_no_lines(points):
-            likely = merge([likely, choose(proposer.scattered(), criterion, COUNT_POOL)], COUNT_POOL)
         rest[np.flatnonzero(rest)[sure]] = False
         pool = replaced(pool, rest, likely.rows(~sure))
     return pool

@@ -19,8 +19,8 @@ def open_notes(names: Sequence[str], points: FloatArray) -> tuple[str, ...]:
     """Return which parameters the points cannot tell apart, or have one value of."""
     several = points.max(axis=0, initial=0.0) > points.min(axis=0, initial=np.inf)
     unknown = open_parameters(points)
-    alone = [names[own] for own in unknown if not several[own]]
-    together = [names[own] for own in unknown if several[own]]
+    alone = [names[index] for index in unknown if not several[index]]
+    together = [names[index] for index in unknown if several[index]]
     notes = [f"one value of {name}: how it matters is not known" for name in alone]
     if together:
         notes.append(f"{', '.join(together)} change together: their effects cannot be told apart")
@@ -28,7 +28,7 @@ def open_notes(names: Sequence[str], points: FloatArray) -> tuple[str, ...]:
 
 
 def scatter_notes(repetitions: Repetitions, residual: FloatArray, effort: bool) -> Notes:
-    """Return what repetitions and residuals (N,) of each call path tell a reader."""
+    """Return notes on repetitions and residuals (N,) of each call path."""
     notes: Notes = [()] * len(repetitions.scatter)
     for path in np.flatnonzero(repetitions.differ if effort else repetitions.scatter > LARGE_SCATTER).tolist():
         many = 100 * float(repetitions.scatter[path])
@@ -64,7 +64,7 @@ def split_notes(models: Sequence[Model], shares: FloatArray, far: FloatArray) ->
         number = int((shares[path, 1 : place[path] + 2] > 0).sum()) - 1
         other: Alternative = models[path].alternatives[number]
         form = text.plain(other.constant, other.terms)
-        weight = 1.0 - sum(own.weight for own in models[path].alternatives)
+        weight = 1.0 - sum(alternative.weight for alternative in models[path].alternatives)
         notes[path] = (
             f"weight {100 * weight:.0f} %, and {100 * other.weight:.0f} % for {form}: predictions follow the first",
         )

@@ -77,13 +77,15 @@ def with_hidden_terms(
     positive = np.flatnonzero((points > 0.0).all(axis=0)).tolist()
     several = [index for index in positive if np.unique(points[:, index]).size > 1]
     sizes = {1, 2, len(several)} if several else set()
-    anywhere = [own for size in sorted(sizes) for own in combinations(several, size)]
+    anywhere = [together for size in sorted(sizes) for together in combinations(several, size)]
     if not anywhere or not (noise > 0.0).any():
         return models
     apart = never_together(points)
-    products = [(own, exponent) for own in apart for exponent in HIDDEN_EXPONENTS]
-    exponents = {own: UNSEEN_EXPONENTS if len(own) == 1 else HIDDEN_EXPONENTS for own in anywhere if weighed}
-    terms = [(own, exponent) for own, powers in exponents.items() for exponent in powers]
+    products = [(together, exponent) for together in apart for exponent in HIDDEN_EXPONENTS]
+    exponents = {
+        together: UNSEEN_EXPONENTS if len(together) == 1 else HIDDEN_EXPONENTS for together in anywhere if weighed
+    }
+    terms = [(together, exponent) for together, powers in exponents.items() for exponent in powers]
     weights, sizes_of = np.empty((len(models), 0)), np.empty((len(models), 0))
     if products:
         share = HIDDEN_WEIGHT / len(products) * noise / (noise + HIDDEN_NOISE)
@@ -94,9 +96,10 @@ def with_hidden_terms(
         weights, sizes_of = (np.concatenate(both, axis=1) for both in zip((weights, sizes_of), unseen, strict=True))
     names = models[0].parameters
     factors = [
-        tuple(Factor(names[index], Fraction(exponent)) for index in own) for own, exponent in (*products, *terms)
+        tuple(Factor(names[index], Fraction(exponent)) for index in together)
+        for together, exponent in (*products, *terms)
     ]
-    every = ", ".join(names[own] for own in sorted(set().union(*apart)))
+    every = ", ".join(names[index] for index in sorted(set().union(*apart)))
     note = f"{every} never change together: a product of them may hide beneath the noise"
     result = []
     rows = zip(models, weights.tolist(), sizes_of.tolist(), noise.tolist(), strict=True)
@@ -117,7 +120,7 @@ def with_hidden_terms(
 
 def _logs(points: FloatArray, terms: Sequence[tuple[tuple[int, ...], int]]) -> FloatArray:
     """Return the logarithms of terms at points, (T, C)."""
-    return np.array([exponent * np.log(points[:, own]).sum(axis=1) for own, exponent in terms])
+    return np.array([exponent * np.log(points[:, together]).sum(axis=1) for together, exponent in terms])
 
 
 def _largest(logs: FloatArray, fitted: FloatArray, noise: FloatArray) -> FloatArray:

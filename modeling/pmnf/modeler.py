@@ -19,6 +19,7 @@ from .criterion.criterion import choose
 from .criterion.evidence import Evidence
 from .criterion.one_process import explains_more, needs_much, reproduces
 from .criterion.rules import LeftOutSmape, SampleSmape
+from .criterion.signed import misfit
 from .data.noise import Aggregation, Repetitions, combine
 from .data.preparation import (
     check,
@@ -39,7 +40,7 @@ from .hypotheses.tables import Tables, make_tables
 from .model import Model
 from .proposers.cost import Search
 from .proposers.extra_p import ExtraPForms
-from .proposers.richer import RicherSums, further, misfit
+from .proposers.richer import RicherSums, further
 from .proposers.scattered import ScatteredSums, scattered
 from .uncertainty import joint_covariance, value_variance
 

@@ -50,7 +50,7 @@ def joint_covariance(
     weights = model_weights(values, fitted)
     share = design * (best[:, :, None] * weights[:, None, :])
     bent = (fitted * weights)[:, None] * logs**2
-    columns = np.concatenate([share, *(share * own for own in logs), bent], axis=1)
+    columns = np.concatenate([share, *(share * slope for slope in logs), bent], axis=1)
     deviations = doubt * np.repeat([EXPONENT_DEVIATION, CURVATURE_DEVIATION], [width * parameters, parameters])
     variance = np.maximum(variance, LEAST_VARIANCE)[:, None, None]
 
@@ -111,14 +111,14 @@ def open_parameters(points: FloatArray) -> list[int]:
     """Return the parameters with a single value at points (C, m), and those that go together with others."""
     logs, _ = log_points(points)
     size = np.abs(logs).max(axis=1, initial=0.0)
-    alone = [int(own) for own in np.flatnonzero(size <= TOGETHER)]
+    alone = [int(index) for index in np.flatnonzero(size <= TOGETHER)]
     others = np.flatnonzero(size > TOGETHER)
     if others.size and np.linalg.matrix_rank(logs[others] / size[others, None], tol=TOGETHER) < others.size:
-        rest = {own: np.delete(others, place) for place, own in enumerate(others.tolist())}
+        rest = {index: np.delete(others, place) for place, index in enumerate(others.tolist())}
         rank = np.linalg.matrix_rank(logs[others] / size[others, None], tol=TOGETHER)
         alone += [
-            own
-            for own, left in rest.items()
+            index
+            for index, left in rest.items()
             if np.linalg.matrix_rank(logs[left] / size[left, None], tol=TOGETHER) == rank
         ]
     return sorted(alone)

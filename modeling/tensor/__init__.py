@@ -1,4 +1,8 @@
-"""Tensor-completion models of many parameters: low-rank functions on grids of the parameters."""
+"""Tensor-completion models of many parameters: low-rank functions on grids of the parameters.
+
+Constants stand in the file that uses them. docs/design/tensor.md has what they were chosen with; where one changes,
+benchmarks/tensor_accuracy.py, tensor_intervals.py and tensor_combinations.py must give the same figures again.
+"""
 
 from __future__ import annotations
 

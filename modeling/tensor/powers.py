@@ -63,7 +63,7 @@ class Powers:
         """Return the change of the logarithm from rows inside of the range to others, (N,).
 
         Upwards along a capped column it is at most the slope at the end times the distance: a sum of powers grows ever
-        faster in logarithms, which a few values do not tell.
+        faster in logarithms, which a few values do not show.
         """
         place = inside.copy()
         free = [column for column, capped in zip(self.columns, self.capped, strict=True) if not capped]

@@ -43,7 +43,7 @@ TAIL = 1.0 / 3.0
 """Outer share of a range that gives its slope."""
 SLOPE_STEPS = 3
 BENDS = (0.5, 0.25, 0.125, 1.0, 2.0)
-"""Scales of a logarithmic trend, as shares of the measured range; the first where the rows do not tell."""
+"""Scales of a logarithmic trend, as shares of the measured range; the first where the rows do not decide."""
 ROWS_PER_COLUMN = 10
 """Rows for each number that a logarithmic trend is fitted with; of fewer its exponent is the same for all others."""
 BEND_GAIN = 1e-3

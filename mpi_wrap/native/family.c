@@ -1,5 +1,5 @@
-/* A process that loads the program or extension modules of another MPI than the wrappers' is told before it crashes:
- * their calls come to this MPI, whose handles and constants differ. */
+/* A process that loads the program or extension modules of another MPI than the wrappers' gets a message before it
+ * crashes: their calls come to this MPI, whose handles and constants differ. */
 #define _GNU_SOURCE
 #include "active.h"
 

@@ -14,7 +14,7 @@
 /* What is known of a request that counts later: a receive (its bytes come with the status), or a persistent one. */
 struct quipu_mpi_request {
     struct quipu_node *node; /* who is credited: the call path that posted or started it */
-    uint64_t sent, received; /* known bytes: of a persistent request, or if no status will tell them */
+    uint64_t sent, received; /* known bytes: of a persistent request, or if no status will have them */
     bool message_sent, message_received;
     bool from_status; /* `received` comes from the status */
     bool persistent;

@@ -1,6 +1,6 @@
 /* SimGrid SMPI: ranks are actors that a simulator runs one after the other in one process.
  *
- * The actor that runs tells the runtime whose call paths they are (quipu_share), and its time is simulated: the clock
+ * The actor that runs gives the runtime its call paths (quipu_share), and its time is simulated: the clock
  * of the simulation, which moves in calls of MPI, and since the last of them the time that passes here, at the speed
  * of the simulated host. What the simulator then makes of this computation is taken over at the next call.
  * By effort (quipu_compute_by_effort) no time passes but what the simulator is asked to compute before each call.
@@ -33,9 +33,9 @@ extern int smpi_nanosleep(const struct timespec *time, struct timespec *rest);
 static struct quipu_mpi_rank **ranks; /* by the actor's id */
 static size_t room;
 
-/* The latest moment at which the simulator told the time. */
-static double told;
-static const struct quipu_mpi_rank *told_to;
+/* The latest simulated time that the runtime got, and the rank it was for. */
+static double shown_clock;
+static const struct quipu_mpi_rank *shown_rank;
 static uint64_t told_here;
 
 static bool by_effort;
@@ -69,8 +69,8 @@ static void **running(void) {
 }
 
 static void listen(const struct quipu_mpi_rank *rank, double clock) {
-    told = clock;
-    told_to = rank;
+    shown_clock = clock;
+    shown_rank = rank;
     told_here = quipu_mpi_nanoseconds();
 }
 
@@ -80,7 +80,7 @@ static uint64_t now(void) {
     const uint64_t nanoseconds = (uint64_t)(clock * 1e9);
     if (rank == NULL || rank->speed == 0 || by_effort) /* not in MPI: nothing is simulated */
         return nanoseconds;
-    if (told != clock || told_to != rank)
+    if (shown_clock != clock || shown_rank != rank)
         listen(rank, clock);
     return nanoseconds + (uint64_t)((double)(quipu_mpi_nanoseconds() - told_here) * rank->speed);
 }

@@ -1,4 +1,4 @@
-/* Waiting told apart from transfer: the metric wait_time.
+/* Waiting separated from transfer: the metric wait_time.
  *
  * Point-to-point: what a blocking call takes beyond the time that its bytes need at best. Of a long receive the
  * envelope is awaited first, so there the split is exact; the transfers that follow teach how fast messages move.

@@ -1,4 +1,4 @@
-/* Waiting told apart from transfer: wait.c, and wait_smpi.c for simulated time. */
+/* Waiting separated from transfer: wait.c, and wait_smpi.c for simulated time. */
 #ifndef QUIPU_MPI_WAIT_H
 #define QUIPU_MPI_WAIT_H
 
@@ -35,7 +35,7 @@ void quipu_mpi_await_all(struct quipu_node *node, MPI_Comm comm);
 /* A collective operation has returned; if it failed, perhaps before it began. */
 void quipu_mpi_collective_over(MPI_Comm comm, int error);
 
-/* When the call began and when it ended; 0: waits are not told. */
+/* When the call began and when it ended; 0: waiting is not separated. */
 static inline uint64_t quipu_mpi_wait_begin(const struct quipu_mpi_call *call, bool awaited) {
     return !quipu_mpi_tell_waits ? 0 : awaited ? quipu_ticks_inline() : call->begin;
 }
@@ -76,7 +76,7 @@ static inline void quipu_mpi_after_collective(MPI_Comm comm, int result) {
 }
 #else /* Waiting in simulated time: nothing is probed. Moments are readings of quipu_ticks. */
 struct quipu_mpi_message;
-/* This rank sends or receives now; NULL if waits are not told. To be given to one of the next two. */
+/* This rank sends or receives now; NULL if waiting is not separated. To be given to one of the next two. */
 struct quipu_mpi_message *quipu_mpi_message(bool receive, int peer, int tag, MPI_Comm comm);
 /* A blocking call is over that began at `begin`: until the other sides of its messages were there it waited. */
 void quipu_mpi_waited_for(struct quipu_node *node, uint64_t begin, struct quipu_mpi_message *message,

@@ -277,7 +277,7 @@ static struct collectives *collectives_of(MPI_Comm comm) {
     return found->calls == NULL ? NULL : found;
 }
 
-/* The operation of `comm` that this rank is in or comes to next; NULL where waits are not told. */
+/* The operation of `comm` that this rank is in or comes to next; NULL where waiting is not separated. */
 static struct gathering *gathering_of(MPI_Comm comm, struct collectives **of, int *rank) {
     int inter = 0;
     if (!is_told(comm) || PMPI_Comm_test_inter(comm, &inter) != MPI_SUCCESS || inter ||

@@ -54,7 +54,7 @@ def patterns_for(name: str, compiler: str) -> tuple[str, ...]:
 
 
 def _tokens(name: str) -> Iterator[re.Match[str]]:
-    """Yield the parts of a C++ linker name that tell compilers apart; none is inside of an identifier."""
+    """Yield the parts of a C++ linker name that distinguish compilers; none is inside of an identifier."""
     at = 0
     while found := _TOKEN.match(name, at):
         at = found.end() + int(found["length"] or 0)

@@ -97,7 +97,7 @@ def _experiment(path: Path, content: bytes) -> Experiment:
 
 
 def format_of(text: str, name: str = "") -> str | None:
-    """Return which of `PARSERS` fits a text; if its content does not tell, its file name does; else None."""
+    """Return which of `PARSERS` fits a text; if its content does not decide, its file name does; else None."""
     first = next((line for line in text.split("\n") if line.strip() and not line.lstrip().startswith("#")), "")
     if first.split(maxsplit=1)[:1] and first.split(maxsplit=1)[0] in KEYWORDS:
         return "Extra-P text"

@@ -263,21 +263,25 @@ def test_fortran(tmp_path: Path, workshop) -> None:
 
 
 def test_module_mpi_of_another_compiler(tmp_path: Path) -> None:
-    """Modules of gfortran cannot be read by flang: the first compilations make one, at the same time if need be."""
+    """Modules of gfortran cannot be read by flang: the first of several compilations makes one, and the others wait."""
     source, own = tmp_path / "solve.f90", tmp_path / "own"
     own.mkdir()
+    compiler = tmp_path / "flang"
+    compiler.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/calls\nexec {shutil.which("flang-new-19")} "$@"\n')
+    compiler.chmod(0o755)
     source.write_text(
         "subroutine solve(time)\n  use mpi, only: MPI_Barrier, MPI_COMM_WORLD, MPI_Wtime\n  implicit none\n"
         "  double precision :: time\n  integer :: error\n  call MPI_Barrier(MPI_COMM_WORLD, error)\n"
         "  time = MPI_Wtime()\nend subroutine\n"
     )
-    cache: dict[str, Any] = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    cache: dict[str, Any] = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "QUIPU_FC": str(compiler)}
     compile_solve: list[str | Path] = [native_file("quipu-mpifort"), "-c", source, "-o", tmp_path / "solve.o"]
     with ThreadPoolExecutor() as pool:
         for compilation in [pool.submit(build, *compile_solve, **cache) for _ in range(3)]:
             compilation.result()
     (made,) = (tmp_path / "cache/quipu/fortran").iterdir()
     assert (made / "mpi.mod").exists()
+    assert (tmp_path / "calls").read_text().count("-fsyntax-only") == 1
     # A module of the program's own comes first, as it does without the wrappers.
     (own / "mpi.f90").write_text("module mpi\nend module\n")
     build(native_file("quipu-mpifort"), "-c", "mpi.f90", cwd=own, **cache)

@@ -25,7 +25,7 @@ from ..repetition import LaunchOptions
 FOLDER = ".jobs"
 _WAITING, _FAILED = "job-", "failed-"
 JOB_VARIABLES = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID", "COBALT_JOBID")
-"""Where each scheduler tells a job its number."""
+"""The environment variable in which each scheduler gives a job its number."""
 
 
 @dataclass(frozen=True)

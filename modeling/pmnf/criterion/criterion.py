@@ -46,16 +46,20 @@ class Criterion(ABC):
 
     def fit(self, specification: Specification, rows: Rows = ALL, constant: bool = True) -> Fitted:
         """Return hypotheses (H, K, m) or (M, H, K, m) fitted to the call paths `rows` (M,)."""
-        own = self.values[rows], self.weights[rows], self.nonnegative
-        return fit_hypotheses(self.tables, specification, *own, constant, self.precise)
+        data = self.values[rows], self.weights[rows], self.nonnegative
+        return fit_hypotheses(self.tables, specification, *data, constant, self.precise)
 
 
 def choose(candidates: Iterable[Candidates], criterion: Criterion, size: int) -> Pool:
     """Return the `size` best candidates of each call path."""
     paths = len(criterion.values)
+    alike: dict[tuple[int, bool], list[Candidates]] = {}
+    for each in candidates:
+        if each.path.size:
+            alike.setdefault((each.specification.shape[1], each.constant), []).append(each)
     pools = []
-    for own in candidates:
-        if own.path.size:
-            fitted = criterion.fit(own.specification[:, None], own.path, own.constant)
-            pools.append(ranked(own.path, fitted, criterion.scores(fitted, own.path)[:, 0], paths, size))
+    for (_, constant), some in alike.items():
+        path = np.concatenate([each.path for each in some])
+        fitted = criterion.fit(np.concatenate([each.specification for each in some])[:, None], path, constant)
+        pools.append(ranked(path, fitted, criterion.scores(fitted, path)[:, 0], paths, size))
     return merge(pools or [nothing(paths, len(criterion.tables.terms))], size)

@@ -3,9 +3,9 @@
 What is chosen is the function of the highest posterior under these assumptions, made before any data are seen:
 
 1. Deviations are relative to the value, and partly systematic: the same along all lines of points in a parameter.
-   So a grid tells no more than its distinct values of the parameters that have an effect, and deviations below
-   EXPECTED_DEVIATION (as certain as DEVIATION_CERTAINTY observations) are no evidence for anything, or below those
-   of the means of repetitions where these differ, because they had other data.
+   So a grid has as many observations as distinct values of the parameters that have an effect, and deviations
+   below EXPECTED_DEVIATION (as certain as DEVIATION_CERTAINTY observations) are no evidence for anything, or below
+   those of the means of repetitions where these differ, because they had other data.
 2. Exponents that loops and trees have are likelier than others (library.make_term); every coefficient has its
    penalty, a negative one more, and more again where a parameter has few values (the small-sample term of AICc,
    Hurvich and Tsai, Biometrika 76, 1989); the order of growth has a penalty, so that n² must explain more than n does.
@@ -99,10 +99,10 @@ class Deviating(Criterion):
         """Return the penalty (...) of hypotheses (..., K, m) with many functions of a parameter with few values."""
         total = np.zeros(specification.shape[:-2])
         for parameter, distinct in enumerate(self.distinct):
-            own: NDArray[np.int64] = np.sort(specification[..., parameter].astype(np.int64), axis=-1)
-            if own.shape[-1]:
-                different = (own[..., :1] >= 0).sum(axis=-1) + (
-                    (own[..., 1:] != own[..., :-1]) & (own[..., 1:] >= 0)
+            terms: NDArray[np.int64] = np.sort(specification[..., parameter].astype(np.int64), axis=-1)
+            if terms.shape[-1]:
+                different = (terms[..., :1] >= 0).sum(axis=-1) + (
+                    (terms[..., 1:] != terms[..., :-1]) & (terms[..., 1:] >= 0)
                 ).sum(axis=-1)
                 total += np.where(different > 0, small_sample(different + 1, distinct), 0.0)
         return total

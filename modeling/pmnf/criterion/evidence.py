@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...experiment import FloatArray
-from ..calibration import LEAST_LEFT_OUT, NOISY, NOISY_ROUNDING, Penalties
+from ..calibration import LEAST_LEFT_OUT, NOISY, NOISY_LEAST_VARIANCE, NOISY_ROUNDING, Penalties
 from ..fit.subsets import Solution
 from ..fit.weights import count_weights, relative_weights
 from ..hypotheses.pool import Fitted
@@ -45,8 +45,8 @@ class Evidence(Criterion):
 
     def part(self, rows: Rows) -> Evidence:
         """Return the same for some call paths."""
-        own = self.values[rows], self.noise[rows], self.repeated[rows], self.nonnegative
-        return Evidence(self.tables, *own, self.penalties, self.growth_penalty, self.weights[rows], self.counts[rows])
+        data = self.values[rows], self.noise[rows], self.repeated[rows], self.nonnegative
+        return Evidence(self.tables, *data, self.penalties, self.growth_penalty, self.weights[rows], self.counts[rows])
 
     def scores(self, fitted: Fitted, rows: Rows = ALL) -> FloatArray:
         """Return scores (M, H) of hypotheses fitted to the call paths `rows`, the lowest best."""
@@ -82,8 +82,8 @@ class Evidence(Criterion):
             squares = np.maximum(total[:, None] - explained, NOISY_ROUNDING * total[:, None])
             variance = (squares + known[:, None]) / number[:, None]
             if self.nonnegative:
-                for own in coefficients:
-                    variance = np.where(own >= 0, variance, np.inf)
+                for coefficient in coefficients:
+                    variance = np.where(coefficient >= 0, variance, np.inf)
             if best is None:  # one more coefficient
                 best = variance * np.exp(self.penalties.coefficient / number)[:, None]
             else:
@@ -116,11 +116,11 @@ def score(
         ratio = np.where(residual > 0, np.minimum(left_out, 1e150) / np.maximum(residual, 1e-150), 1.0)
         ratio = np.where(np.isinf(left_out) & np.isfinite(residual), 1.0, ratio)  # nothing is left out of so few points
         squares = points * residual**2 * ratio**unknown
-    return minus_log_likelihood(squares, points, noise[:, None], freedom[:, None], 1e-24) + complexity
+    return minus_log_likelihood(squares, points, noise[:, None], freedom[:, None]) + complexity
 
 
 def minus_log_likelihood(
-    squares: FloatArray, points: int, noise: FloatArray, freedom: FloatArray, least: float
+    squares: FloatArray, points: int, noise: FloatArray, freedom: FloatArray, least: float = NOISY_LEAST_VARIANCE
 ) -> FloatArray:
     """Return -2 log of the likelihood of `squares` of relative errors at so many points; `least` variance that counts.
 

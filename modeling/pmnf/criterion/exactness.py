@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...experiment import FloatArray
-from ..calibration import EXACT_RESIDUAL, EXACT_RESIDUAL_OF_SIZE
+from ..calibration import EXACT, EXACT_RESIDUAL, EXACT_RESIDUAL_OF_SIZE
 from ..hypotheses.pool import Fitted
-from ..hypotheses.tables import Tables
+from ..hypotheses.tables import Specification, Tables
 from .criterion import ALL, Criterion, Rows
 
 # Below all scores of models that are not exact.
@@ -26,9 +26,19 @@ class Exactness(Criterion):
         """Return the same of some call paths."""
         return Exactness(self.tables, self.values[rows])
 
+    def fit(self, specification: Specification, rows: Rows = ALL, constant: bool = True) -> Fitted:
+        """Return hypotheses fitted to the call paths `rows`; a constant within rounding is none."""
+        fitted = super().fit(specification, rows, constant)
+        constants = fitted.coefficients[:, :, 0]
+        constants[np.abs(constants) * self.weights[rows].max(axis=1)[:, None] <= self.rounding[rows][:, None]] = 0.0
+        return fitted
+
     def scores(self, fitted: Fitted, rows: Rows = ALL) -> FloatArray:
-        """Return scores (M, H): all the same where hypotheses reproduce call paths `rows`, inf where they do not."""
-        return np.where(fitted.worst <= self.rounding[rows][:, None], EXACTLY, np.inf)
+        """Return scores (M, H): the simplest first where hypotheses reproduce the call paths `rows`, inf elsewhere."""
+        width = (fitted.specification >= 0).any(axis=-1).sum(axis=-1)
+        scores = EXACTLY + EXACT.coefficient * width + EXACT.negative * (fitted.coefficients < 0).sum(axis=2)
+        scores = scores + EXACT.complexity * self.tables.complexity(fitted.specification)
+        return np.where(fitted.worst <= self.rounding[rows][:, None], scores, np.inf)
 
 
 def rounding_of(values: FloatArray, weights: FloatArray) -> FloatArray:

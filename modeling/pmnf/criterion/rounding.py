@@ -2,7 +2,7 @@
 
 Many sums of two or three functions follow counts over five values. They are ranked by Laplace's approximation of their
 marginal likelihood (MacKay, Information Theory, Inference, and Learning Algorithms, 2003, section 28.2) with
-coefficients of unknown magnitude (Jeffreys' prior 1/|c|). So a coefficient costs as many digits as the counts tell of
+coefficients of unknown magnitude (Jeffreys' prior 1/|c|). So a coefficient costs as many digits as the counts show of
 it; a large constant, which the stated loops do not have, is as costly as a further function.
 """
 
@@ -48,19 +48,19 @@ class Rounding(Criterion):
         order = self.tables.order(specification)
         lead = np.take_along_axis(coefficients[:, 1:], order.argmax(axis=1)[:, None], axis=1)[:, 0]
         number = self.observations[rows][near]
-        tells = np.log(np.maximum(np.ptp(values, axis=1), 1.0) / ROUNDING_MOST)
+        evidence = np.log(np.maximum(np.ptp(values, axis=1), 1.0) / ROUNDING_MOST)
         credible = (part >= ROUNDED_LEAST_TERM * ROUNDING_MOST).all(axis=1) & (lead > 0)
-        credible &= tells * (number - width) >= ROUNDED_LEAST_EVIDENCE
-        columns, own = design[credible], coefficients[credible]
-        columns, own = (with_constant(columns), own) if constant else (columns, own[:, 1:])
+        credible &= evidence * (number - width) >= ROUNDED_LEAST_EVIDENCE
+        columns, factors = design[credible], coefficients[credible]
+        columns, factors = (with_constant(columns), factors) if constant else (columns, factors[:, 1:])
         triangle = np.linalg.qr(columns.transpose(0, 2, 1), mode="r")
-        sizes = np.abs(np.einsum("hkk->hk", triangle)) * np.abs(own) / ROUNDING_EXPECTED
+        sizes = np.abs(np.einsum("hkk->hk", triangle)) * np.abs(factors) / ROUNDING_EXPECTED
         squares = fitted.residual[near[credible], 0] ** 2
         scores[near[credible], 0] = (
             number[credible] * np.log(squares + ROUNDING_EXPECTED**2)
             + 2.0 * np.log(np.maximum(sizes, 1.0)).sum(axis=1)
             + ROUNDED.coefficient * width
-            + ROUNDED.negative * (own < 0).sum(axis=1)
+            + ROUNDED.negative * (factors < 0).sum(axis=1)
             + ROUNDED.complexity * self.tables.complexity(specification[credible])
         )
         return scores

@@ -48,8 +48,8 @@ def fit(columns: FloatArray, values: FloatArray, weights: FloatArray, precise: b
         part = slice(start, start + step)
         batch = columns[part] if columns.ndim == 4 else columns[None]
         found = _fit_batch(batch, values[part], weights[part], precise)
-        for target, own in zip(vars(result).values(), found, strict=True):
-            target[part] = own
+        for target, found_part in zip(vars(result).values(), found, strict=True):
+            target[part] = found_part
     return result
 
 

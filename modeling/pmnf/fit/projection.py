@@ -63,8 +63,9 @@ def squared_residuals(makers: FloatArray, values: FloatArray, most: float) -> Fl
         path = vague[near]
         exact = values[path] @ makers[number]
         squares[path, number] = np.einsum("klc,klc->k", exact, exact)
+    np.maximum(squares, 0.0, out=squares)
     squares[~(squares <= most)] = np.inf
-    return np.maximum(squares, 0.0)
+    return squares
 
 
 def squares_left(bases: FloatArray, values: FloatArray) -> FloatArray:

@@ -38,10 +38,10 @@ def varying_errors(
     rest = target - (orthogonal @ (orthogonal.transpose(0, 2, 1) @ target[:, :, None]))[:, :, 0]
     with_free, pure = np.empty((len(values), len(terms))), np.empty((len(values), len(terms)))
     for number, term in enumerate(terms):
-        own = free * term
-        pure[:, number] = _left(own, target)
-        own = own - (own @ orthogonal) @ orthogonal.transpose(0, 2, 1)
-        with_free[:, number] = _left(own, rest)
+        columns = free * term
+        pure[:, number] = _left(columns, target)
+        columns = columns - (columns @ orthogonal) @ orthogonal.transpose(0, 2, 1)
+        with_free[:, number] = _left(columns, rest)
     return with_free, pure
 
 

@@ -63,20 +63,20 @@ def line_squares(terms: FloatArray, values: FloatArray, nonnegative: bool) -> tu
     constant = weights / np.sqrt((weights**2).sum(axis=1, keepdims=True))
     columns = terms * weights[:, None]
     slope = columns - (columns @ constant[:, :, None]) * constant[:, None]
-    own = np.maximum(np.sqrt(np.einsum("nac,nac->na", columns, columns)), 1e-300)
+    whole = np.maximum(np.sqrt(np.einsum("nac,nac->na", columns, columns)), 1e-300)
     length = np.sqrt(np.einsum("nac,nac->na", slope, slope))
-    slope /= np.maximum(length, 1e-8 * own)[:, :, None]
+    slope /= np.maximum(length, 1e-8 * whole)[:, :, None]
 
     def explained(directions: FloatArray) -> FloatArray:
         result: FloatArray = np.einsum("nac,nac->na", directions @ scatter, directions)
         return result
 
     flat = explained(constant[:, None])
-    known, pure = flat + explained(slope), explained(columns / own[:, :, None])
+    known, pure = flat + explained(slope), explained(columns / whole[:, :, None])
     if nonnegative:
         up = (slope @ everything[:, :, None])[:, :, 0]
         # the constant of everything ≈ c0·constant + c1·column, in units of the length of the constant
-        along = (columns @ constant[:, :, None])[:, :, 0] / np.maximum(length, 1e-8 * own)
+        along = (columns @ constant[:, :, None])[:, :, 0] / np.maximum(length, 1e-8 * whole)
         below = (constant * everything).sum(axis=1, keepdims=True) < up * along
         known = np.where(below, pure, known)
         known = np.where(up < 0, flat, known)
@@ -107,17 +107,17 @@ def set_squares(
     projected = columns @ values.transpose(0, 2, 1)
     total = (values**2).sum(axis=(1, 2))[:, None]
     sums = projected.sum(axis=2)
-    own = np.einsum("nal,nal->na", projected, projected)
+    single = np.einsum("nal,nal->na", projected, projected)
     first, second = np.triu_indices(paired.size, 1)
     flat = first * paired.size + second
     columns, projected = columns[:, paired], projected[:, paired]
     both = (columns @ columns.transpose(0, 2, 1)).reshape(len(values), -1).take(flat, axis=1)
     mixed = (projected @ projected.transpose(0, 2, 1)).reshape(len(values), -1).take(flat, axis=1)
-    explained = own.take(paired[first], axis=1) + own.take(paired[second], axis=1) - 2.0 * both * mixed
+    explained = single.take(paired[first], axis=1) + single.take(paired[second], axis=1) - 2.0 * both * mixed
     explained /= np.maximum(1.0 - both * both, RIDGE)
     one, other = sums.take(paired[first], axis=1), sums.take(paired[second], axis=1)
     return [
-        (np.maximum(total - own, 0.0), sums < 0),
+        (np.maximum(total - single, 0.0), sums < 0),
         (np.maximum(total - explained, 0.0), (one < other * both) | (other < one * both)),
     ]
 

@@ -26,8 +26,10 @@ def model_weights(values: FloatArray, fitted: FloatArray) -> FloatArray:
     from a first fit they are not (iteratively reweighted least squares; McCullagh and Nelder, Generalized Linear
     Models, 1989, section 8.4). Where the first fit is far from a value, the value limits the weight.
     """
-    own = relative_weights(values)
-    weights: FloatArray = np.clip(1.0 / np.maximum(np.abs(fitted), 1e-300), own / WEIGHT_RATIO, own * WEIGHT_RATIO)
+    of_values = relative_weights(values)
+    weights: FloatArray = np.clip(
+        1.0 / np.maximum(np.abs(fitted), 1e-300), of_values / WEIGHT_RATIO, of_values * WEIGHT_RATIO
+    )
     return weights
 
 

@@ -77,12 +77,12 @@ def replaced(pool: Pool, rows: NDArray[np.bool_], found: Pool) -> Pool:
     width = max(pool.specification.shape[2], found.specification.shape[2])
     size = max(pool.score.shape[1], found.score.shape[1])
     result = _empty(rows.size, size, width, pool.specification.shape[3])
-    for own, where in ((pool.rows(~rows), ~rows), (found, rows)):
-        kept, products = own.specification.shape[1:3]
-        result.specification[where, :kept, :products] = own.specification
-        result.coefficients[where, :kept, : products + 1] = own.coefficients
+    for part, where in ((pool.rows(~rows), ~rows), (found, rows)):
+        kept, products = part.specification.shape[1:3]
+        result.specification[where, :kept, :products] = part.specification
+        result.coefficients[where, :kept, : products + 1] = part.coefficients
         for name in ("residual", "left_out", "score"):
-            getattr(result, name)[where, :kept] = getattr(own, name)
+            getattr(result, name)[where, :kept] = getattr(part, name)
     return result
 
 
@@ -94,7 +94,7 @@ def to_pool(fitted: Fitted, scores: FloatArray, size: int) -> Pool:
     rows = np.arange(scores.shape[0])[:, None]
     specification = fitted.specification
     chosen = specification[rows, best] if specification.ndim == 4 else specification[best]
-    arrays = (own[rows, best] for own in (fitted.coefficients, fitted.residual, fitted.left_out, scores))
+    arrays = (array[rows, best] for array in (fitted.coefficients, fitted.residual, fitted.left_out, scores))
     return best_first(Pool(chosen, *arrays), size)
 
 

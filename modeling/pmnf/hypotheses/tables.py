@@ -69,24 +69,24 @@ class Tables:
         return total
 
     def _of_terms(self, by_parameter: tuple[FloatArray, ...], specification: Specification) -> Iterator[FloatArray]:
-        return (own[specification[..., parameter]] for parameter, own in enumerate(by_parameter))
+        return (table[specification[..., parameter]] for parameter, table in enumerate(by_parameter))
 
 
 def make_tables(points: FloatArray, library: Library) -> Tables:
     """Return the tables of `library` at `points` (C, m)."""
     terms, columns, scales, costs, twice = [], [], [], [], []
     for index in range(points.shape[1]):
-        own = library.terms(points[:, index])
+        found = library.terms(points[:, index])
         distinct, place = np.unique(points[:, index], return_inverse=True)
-        table = np.ones((len(own) + 1, points.shape[0]))
-        table[:-1] = term_columns(own, distinct).T[:, place.reshape(-1)]
+        table = np.ones((len(found) + 1, points.shape[0]))
+        table[:-1] = term_columns(found, distinct).T[:, place.reshape(-1)]
         scale = np.abs(table).max(axis=1)
         scale = np.where(scale > 0, scale, 1.0)
-        terms.append(own)
+        terms.append(found)
         columns.append(table / scale[:, None])
         scales.append(scale)
-        costs.append(np.array([*(term.cost for term in own), 0.0]))
-        twice.append(np.append(term_columns(own, 2.0 * distinct[-1:])[0], 1.0))
+        costs.append(np.array([*(term.cost for term in found), 0.0]))
+        twice.append(np.append(term_columns(found, 2.0 * distinct[-1:])[0], 1.0))
     return Tables(tuple(terms), tuple(columns), tuple(scales), tuple(costs), tuple(twice))
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import erfc, exp, log, sqrt
 
+from ..calibration import LARGEST_LOGARITHM, MOST_DEVIATION
+
 SQRT_2 = sqrt(2.0)
 LEVELS = (0.05, 0.95)
-# Errors of more than this many powers of e are as good as unlimited.
-_MOST_DEVIATION, _LARGEST = 5.0, 700.0
 
 
 def interval(values: Sequence[float], weights: Sequence[float], error: float) -> tuple[float, float]:
@@ -18,13 +18,13 @@ def interval(values: Sequence[float], weights: Sequence[float], error: float) ->
     is off by some amount makes a prediction wrong by a factor.
     """
     first, size = values[0], max(map(abs, values)) or 1.0
-    relative = min(error / abs(first), _MOST_DEVIATION) if first else 0.0
+    relative = min(error / abs(first), MOST_DEVIATION) if first else 0.0
     if len(values) == 1 and not error:
         return first, first
     if relative and min(values) > 0.0:
         centres = [log(value) for value in values]
         low, high = mixture_quantiles(centres, [relative] * len(values), weights, LEVELS)
-        lower, upper = exp(low), exp(min(high, _LARGEST))
+        lower, upper = exp(low), exp(min(high, LARGEST_LOGARITHM))
     else:  # large numbers must not overflow on the way
         deviations = [max(abs(value) * relative, error if value == first else 0.0) / size for value in values]
         low, high = mixture_quantiles([value / size for value in values], deviations, weights, LEVELS)

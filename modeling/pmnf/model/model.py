@@ -133,7 +133,7 @@ class Model:
         if len(self.covariance) <= basis.shape[1]:
             return basis
         logs = np.log(np.where(places > 0.0, places, 1.0))
-        changes = [basis * own[:, None] for own in logs.T]
+        changes = [basis * log[:, None] for log in logs.T]
         return np.concatenate([basis, *changes, self.evaluate(places)[:, None] * logs**2], axis=1)
 
     def lead(self, parameter: str) -> Exponents:
@@ -225,9 +225,9 @@ def add(models: Sequence[Model]) -> Model:
     for model, part in zip(models, _parts(models), strict=True):
         if not model.covariance:
             continue
-        own = [0, *(place.get(term.shape, -1) for term in model.terms)]
+        places = [0, *(place.get(term.shape, -1) for term in model.terms)]
         blocks = [1 + names.index(name) for name in model.parameters]
-        rows = [block * size + row if row >= 0 else -1 for block in (0, *blocks) for row in own]
+        rows = [block * size + row if row >= 0 else -1 for block in (0, *blocks) for row in places]
         rows += [total - parameters - 1 + block for block in blocks]
         known = [index for index, row in enumerate(rows[: len(model.covariance)]) if row >= 0]
         target = [rows[index] for index in known]

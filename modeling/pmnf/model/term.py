@@ -74,8 +74,8 @@ class Term:
 
     def exponents(self, parameter: str) -> Exponents:
         """Return (i, j) of `parameter` in this term, (0, 0) if it does not occur."""
-        own = [factor.exponents for factor in self.factors if factor.parameter == parameter]
-        return sum((exponent for exponent, _ in own), Fraction(0)), sum(log for _, log in own)
+        found = [factor.exponents for factor in self.factors if factor.parameter == parameter]
+        return sum((exponent for exponent, _ in found), Fraction(0)), sum(log for _, log in found)
 
     def times(self, other: Term) -> Term:
         """Return the product of two terms."""

@@ -49,7 +49,10 @@ def _likely(lists: list[tuple[Specification, FloatArray]]) -> list[_Likely]:
     if not lists:
         return []
     least = np.minimum.reduce([rough.min(axis=1, keepdims=True) for _, rough in lists])
-    return [_Likely(own, rough <= least + NEAR, (rough == least) & np.isfinite(rough)) for own, rough in lists]
+    return [
+        _Likely(specification, rough <= least + NEAR, (rough == least) & np.isfinite(rough))
+        for specification, rough in lists
+    ]
 
 
 class Search:
@@ -79,7 +82,7 @@ class Search:
         paths = np.arange(len(self.values))
         constant = Candidates(paths, np.empty((paths.size, 0, self.parameters), dtype=np.int16), True)
         pools = [choose([constant], self.criterion, 1)]
-        pools += [self._precise(own.specification, own.near) for own in likely]
+        pools += [self._precise(short.specification, short.near) for short in likely]
         best = merge(pools, NOISY_POOL)
         if self.parameters == 1:
             return self._without_constant(merge([best, self._alone()], NOISY_POOL) if len(self.points) < 3 else best)
@@ -97,8 +100,8 @@ class Search:
         """Return what changes of terms make of hypotheses (N, F, K, m) of different forms, each for itself."""
         paths, number = starts.shape[:2]
         part = self._part(np.repeat(np.arange(paths), number))
-        own = starts.reshape(paths * number, 1, *starts.shape[2:])
-        pool = part._swept(part._precise(own, np.ones(own.shape[:2], dtype=bool)), self.depth.sweeps)
+        alone = starts.reshape(paths * number, 1, *starts.shape[2:])
+        pool = part._swept(part._precise(alone, np.ones(alone.shape[:2], dtype=bool)), self.depth.sweeps)
         return merge(
             [pool.rows((slice(start, None, number), slice(0, self.depth.finalists))) for start in range(number)],
             NOISY_POOL,
@@ -122,7 +125,7 @@ class Search:
     def _united(self, pool: Pool, factors: NDArray[np.int16]) -> Pool:
         """Return the product of the likeliest `factors` (N, m) of all parameters in the best hypotheses.
 
-        Where a·b + a stands for a·b, a has taken the place of the right term of b, which no change of one term mends.
+        Where a·b + a stands for a·b, a has taken the place of the right term of b, which no change of one term undoes.
         """
         present = (pool.specification[:, 0] >= 0).any(axis=1)
         united = np.where(present, factors, -1).astype(np.int16)[:, None, None]
@@ -132,7 +135,7 @@ class Search:
         """Take the weights from the likeliest model of each call path."""
         if not self.reweights:
             return
-        pools = [self._precise(own.specification, own.best) for own in likely if own.best.any()]
+        pools = [self._precise(short.specification, short.best) for short in likely if short.best.any()]
         if not pools:
             return
         first = merge(pools, 1)
@@ -195,11 +198,11 @@ class Search:
         """Return per parameter the most likely terms, best first, shape (N, k), and those of pure products (N, m)."""
         found, factors = [], []
         for parameter in range(self.parameters):
-            own = self.lines[parameter]
+            found_lines = self.lines[parameter]
             errors = pure = np.zeros(1)
-            if not own:
+            if not found_lines:
                 errors, pure = varying_errors(self.points, self.tables.columns[parameter][:-1], self.values, parameter)
-            for group in same_places(own, self.points[:, parameter]):
+            for group in same_places(found_lines, self.points[:, parameter]):
                 terms = self.tables.columns[parameter][:-1, group[0]]
                 with_constant, without = line_squares(terms, self.values[:, group], self.nonnegative)
                 errors, pure = errors + with_constant, pure + without
@@ -213,11 +216,11 @@ class Search:
         Also returned: the best hypotheses of different forms (N, F, K, m) where points are on no lines, else none.
         """
         paths = self.values.shape[0]
-        depth = min([NOISY_TERMS.get(self.parameters, 1), *(own.shape[1] for own in candidates)])
+        depth = min([NOISY_TERMS.get(self.parameters, 1), *(terms.shape[1] for terms in candidates)])
         grid = product_grid(self.parameters, depth)
         specification = np.full((paths, len(grid), self.parameters), -1, dtype=np.int16)
-        for parameter, own in enumerate(candidates):
-            specification[:, :, parameter] = np.where(grid[:, parameter] < 0, -1, own[:, grid[:, parameter]])
+        for parameter, terms in enumerate(candidates):
+            specification[:, :, parameter] = np.where(grid[:, parameter] < 0, -1, terms[:, grid[:, parameter]])
         matrix, right, total = self._gram(specification)
         own_penalty = self.penalties.complexity * self.tables.complexity(specification[:, :, None])
         if self.growth_penalty:
@@ -306,9 +309,9 @@ class Search:
 
 def _of_forms(lists: list[tuple[Specification, FloatArray]], number: int) -> Specification:
     """Return the likeliest `number` of hypotheses (N, K, m) with rough scores (N,), (N, F, K, m)."""
-    rough = np.stack([own for _, own in lists], axis=1)
-    width = max(own.shape[1] for own, _ in lists)
-    padded = [np.pad(own, ((0, 0), (0, width - own.shape[1]), (0, 0)), constant_values=-1) for own, _ in lists]
+    rough = np.stack([scores for _, scores in lists], axis=1)
+    width = max(form.shape[1] for form, _ in lists)
+    padded = [np.pad(form, ((0, 0), (0, width - form.shape[1]), (0, 0)), constant_values=-1) for form, _ in lists]
     best = lowest(rough, number)
     result: Specification = np.stack(padded, axis=1)[np.arange(len(rough))[:, None], best]
     return result

@@ -11,99 +11,76 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...experiment import FloatArray
-from ..calibration import COUNT_POOL, EXACT
-from ..criterion.exactness import EXACTLY, Exactness
-from ..fit.fitter import fit, with_constant
-from ..hypotheses.pool import Fitted, Pool, merge, nothing, spread, to_pool
+from ..calibration import EXACT_MOST_SETS, EXACT_MOST_TERMS, EXACT_NO_PART, EXACT_TIGHTNESS
+from ..criterion.criterion import Candidates
+from ..criterion.exactness import Exactness
+from ..fit.fitter import with_constant
+from ..hypotheses.pool import Fitted
 from ..hypotheses.tables import Specification
 
 _Flags = NDArray[np.bool_]
+_Index = NDArray[np.int64]
 
 
 class ExactSums:
-    """Models of the counts of `criterion`."""
+    """Hypotheses of the counts of `criterion`."""
 
     def __init__(self, criterion: Exactness) -> None:
-        self.tables, self.criterion = criterion.tables, criterion
-        self.values, self.weights, self.rounding = criterion.values, criterion.weights, criterion.rounding
+        self.criterion, self.tables = criterion, criterion.tables
 
-    def _part(self, rows: _Flags) -> ExactSums:
-        return ExactSums(self.criterion.part(rows))
-
-    def constant(self) -> Pool:
-        """Return the constants."""
-        empty = np.empty((1, 0, len(self.tables.terms)), dtype=np.int16)
-        fitted = self.criterion.fit(empty)
-        return to_pool(fitted, self.criterion.scores(fitted), 1)
-
-    def propose(self, products: Specification) -> tuple[Pool, NDArray[np.int64]]:
-        """Return models over `products` (N, Q, m) that reproduce the values, and the rows where there is one."""
-        if products.shape[1] + 1 > self.values.shape[1]:
-            return self._subsets(products)
+    def propose(self, products: Specification) -> list[Candidates]:
+        """Return what may reproduce the counts: sums of some of the `products` (N, Q, m) of each call path."""
+        paths, number = products.shape[:2]
+        if number + 1 > self.criterion.values.shape[1]:
+            return self._subsets(np.arange(paths), products)
         fitted = self.criterion.fit(products[:, None])
-        done = fitted.worst[:, 0] <= self.rounding
-        pools = []
-        if done.any():
-            pools.append(spread(self._part(done)._pruned(products[done], fitted.rows(done)), done))
-        if not done.all():
-            pool, more = self._part(~done)._subsets(products[~done])
-            pools.append(spread(pool, ~done))
-            done[np.flatnonzero(~done)[more]] = True
-        return merge(pools, COUNT_POOL), np.flatnonzero(done)
+        done = fitted.worst[:, 0] <= self.criterion.rounding
+        open_paths = np.flatnonzero(~done)
+        return [
+            *self._pruned(np.flatnonzero(done), products[done], fitted.rows(done)),
+            *self._subsets(open_paths, products[open_paths]),
+        ]
 
-    def _pruned(self, products: Specification, fitted: Fitted) -> Pool:
-        """Leave out products that add nothing anywhere, and fit the rest again."""
+    def _pruned(self, paths: _Index, products: Specification, fitted: Fitted) -> list[Candidates]:
+        """Leave out of the sums of call paths `paths` the products that add nothing anywhere, (paths, Q, m).
+
+        A product is left out if the rest reproduces the counts about as well as all of them.
+        """
+        weights = self.criterion.weights[paths]
         columns = with_constant(self.tables.design(products))
-        parts = np.abs(fitted.coefficients[:, 0, :, None] * columns * self.weights[:, None, :]).max(axis=2)
-        pools: list[Pool] = []
-        best = np.zeros(products.shape[0], dtype=bool)
-        tight = np.minimum(self.rounding, np.maximum(10.0 * fitted.worst[:, 0], 1e-12))
-        for limit in (1e-5, 1e-7, 1e-9, 0.0):
-            keep = parts[:, 1:] > limit
-            constant = parts[:, 0] > limit
-            for count in np.unique(keep.sum(axis=1)[~best]).tolist():
-                rows = ~best & (keep.sum(axis=1) == count)
-                if not rows.any() or not count:
-                    continue
+        parts = np.abs(fitted.coefficients[:, 0, :, None] * columns * weights[:, None, :]).max(axis=2)
+        tight = np.maximum(EXACT_TIGHTNESS * fitted.worst[:, 0], EXACT_NO_PART[-1])
+        tight = np.minimum(self.criterion.rounding[paths], tight)
+        result: list[Candidates] = []
+        open_rows = np.ones(len(paths), dtype=bool)
+        for limit in (*EXACT_NO_PART[:-1], 0.0):
+            keep, constant = parts[:, 1:] > limit, parts[:, 0] > limit
+            counts = keep.sum(axis=1)
+            for count in np.unique(counts[open_rows & (counts > 0)]).tolist():
+                rows = np.flatnonzero(open_rows & (counts == count))
                 order = np.argsort(~keep[rows], axis=1, kind="stable")[:, :count]
                 chosen = np.take_along_axis(products[rows], order[:, :, None], axis=1)
-                pool, good = self._part(rows)._refit(chosen, constant[rows], tight[rows])
-                good |= limit == 0.0
-                rows[rows] = good
-                if rows.any():
-                    pools.append(spread(pool.rows(good), rows))
-                    best |= rows
-        return merge(pools, 1)
+                whole = self._within(chosen, paths[rows], tight[rows], True)
+                bare = np.zeros(rows.size, dtype=bool)
+                small = np.flatnonzero(~constant[rows])
+                bare[small] = self._within(chosen[small], paths[rows[small]], tight[rows[small]], False)
+                good = whole | bare | (limit == 0.0)
+                for own, with_one in ((good & ~bare, True), (bare, False)):
+                    result.append(Candidates(paths[rows[own]], chosen[own], with_one))
+                open_rows[rows[good]] = False
+        return result
 
-    def _refit(self, products: Specification, constant: _Flags, tight: FloatArray) -> tuple[Pool, _Flags]:
-        """Fit `products` (N, K, m) with a constant where `constant` says so; return also which are exact to `tight`."""
-        fitted = self.criterion.fit(products[:, None])
-        good = fitted.worst[:, 0] <= tight
-        if not constant.all():
-            rows = np.flatnonzero(~constant)
-            bare = fit(self.tables.design(products[rows])[:, None], self.values[rows], self.weights[rows])
-            better = bare.worst[:, 0] <= tight[rows]
-            fitted.coefficients[rows[better], 0, 0] = 0.0
-            fitted.coefficients[rows[better], 0, 1:] = bare.coefficients[better, 0]
-            fitted.left_out[rows[better]] = bare.left_out[better]
-            good[rows] |= better
-        return to_pool(fitted, np.full((products.shape[0], 1), EXACTLY), 1), good
+    def _within(self, products: Specification, paths: _Index, limit: FloatArray, constant: bool) -> _Flags:
+        """Return where (M,) sums of `products` (M, K, m) reproduce the counts of `paths` to within `limit` (M,)."""
+        fitted = self.criterion.fit(products[:, None], paths, constant)
+        return np.asarray(fitted.worst[:, 0] <= limit, dtype=bool)
 
-    def _subsets(self, products: Specification) -> tuple[Pool, NDArray[np.int64]]:
-        """Too few points for all products: the simplest subset that reproduces the values, positive terms first."""
-        pools = []
-        number = products.shape[1]
-        for width in range(1, min(number, 4, self.values.shape[1] - 2) + 1):
-            subsets = np.array(list(combinations(range(number), width)))[:1000]
-            fitted = self.criterion.fit(products[:, subsets])
-            constant = fitted.coefficients[:, :, 0]
-            constant[np.abs(constant) * self.weights.max(axis=1)[:, None] <= self.rounding[:, None]] = 0.0
-            negative = (fitted.coefficients < 0).sum(axis=2)
-            scores = EXACTLY + EXACT.coefficient * width + EXACT.negative * negative
-            scores = scores + EXACT.complexity * self.tables.complexity(fitted.specification)
-            scores = np.where(fitted.worst <= self.rounding[:, None], scores, np.inf)
-            pools.append(to_pool(fitted, scores, 1))
-        if not pools:
-            return nothing(products.shape[0], len(self.tables.terms)), np.empty(0, dtype=np.int64)
-        best = merge(pools, 1)
-        return best, np.flatnonzero(np.isfinite(best.score[:, 0]))
+    def _subsets(self, paths: _Index, products: Specification) -> list[Candidates]:
+        """Return the sums of a few of the products of call paths `paths`: there are too few points for all of them."""
+        number, points = products.shape[1], self.criterion.values.shape[1]
+        result = []
+        for width in range(1, min(number, EXACT_MOST_TERMS, points - 2) + 1):
+            subsets = np.array(list(combinations(range(number), width)))[:EXACT_MOST_SETS]
+            specification = products[:, subsets].reshape(-1, width, products.shape[2])
+            result.append(Candidates(np.repeat(paths, len(subsets)), specification, True))
+        return result

@@ -59,22 +59,22 @@ class ExactLines:
         -1 stands for no term.
         """
         paths = self.values.shape[0]
-        own = lines(self.points, parameter, least=2)
-        if len(own) > EXACT_LINES:
-            own = [own[i] for i in np.linspace(0, len(own) - 1, EXACT_LINES).astype(int)]
+        found_lines = lines(self.points, parameter, least=2)
+        if len(found_lines) > EXACT_LINES:
+            found_lines = [found_lines[i] for i in np.linspace(0, len(found_lines) - 1, EXACT_LINES).astype(int)]
         terms = np.full((paths, 3), -1, dtype=np.int16)
         exact = np.zeros(paths, dtype=bool)
-        if not own:
+        if not found_lines:
             return terms, exact
         flat = np.ones(paths, dtype=bool)
-        for line in own:
+        for line in found_lines:
             values = self.values[:, line]
             flat &= np.ptp(values, axis=1) <= EXACT_RESIDUAL_OF_SIZE * np.abs(values).max(axis=1)
         exact |= flat
         tried = 0
-        own.sort(key=lambda line: -float(np.ptp(self.values[:, line], axis=1).sum()))
-        evidence, resolution = self._evidence(own)
-        most = max(np.unique(self.points[line, parameter]).size for line in own)
+        found_lines.sort(key=lambda line: -float(np.ptp(self.values[:, line], axis=1).sum()))
+        evidence, resolution = self._evidence(found_lines)
+        most = max(np.unique(self.points[line, parameter]).size for line in found_lines)
         simpler: list[tuple[Specification, FloatArray]] = []
         for sets in _families(self.tables.terms[parameter]):
             open_paths = np.flatnonzero(~exact)
@@ -87,13 +87,13 @@ class ExactLines:
             fits_all = (freedom * evidence[open_paths][:, None] >= needed) | (freedom <= 0)
             doubted = np.zeros_like(fits_all)
             shows = np.repeat(flat[open_paths][:, None], len(sets), axis=1)
-            for line in own:
+            for line in found_lines:
                 fits_all &= self._possible(parameter, sets, line, open_paths, fits_all)
                 alive = np.flatnonzero(fits_all.any(axis=1))
                 if not alive.size:
                     break
                 rows = open_paths[alive]
-                if line is own[0] and freedom > 0:
+                if line is found_lines[0] and freedom > 0:
                     # the smallest deviation of fewer functions on the line that varies most, in counts
                     nearest = self._nearest(parameter, simpler, line, rows, evidence[rows])
                     counts = np.minimum(evidence[rows], np.log(np.maximum(nearest / resolution[rows], 1.0)))
@@ -109,8 +109,8 @@ class ExactLines:
             exact[open_paths[found]] = True
         return terms, exact
 
-    def _evidence(self, own: list[NDArray[np.int64]]) -> tuple[FloatArray, FloatArray]:
-        """Return how much one point of a line can tell, (N,): the logarithm of variation over resolution, and that.
+    def _evidence(self, found_lines: list[NDArray[np.int64]]) -> tuple[FloatArray, FloatArray]:
+        """Return the evidence of one point of a line, (N,): the logarithm of variation over resolution, and that.
 
         Whole numbers have a resolution of 1, so that small ones are easily reproduced by luck. A set of functions
         is accepted if what it explains exceeds the logarithm of the number of sets that were tried. Where fewer
@@ -119,7 +119,7 @@ class ExactLines:
         """
         best = np.full(self.values.shape[0], -np.inf)
         finest = np.ones(self.values.shape[0])
-        for line in own:
+        for line in found_lines:
             values = self.values[:, line]
             whole = (values == np.round(values)).all(axis=1)
             top = np.abs(values).max(axis=1)
@@ -201,17 +201,17 @@ class ExactLines:
         values = self.values[paths][:, line]
         weights = exact_weights(values)
         path, number = np.nonzero(wanted)
-        own = _with_constant(sets)[number]
-        columns = self._table(parameter, line)[own]
+        chosen = _with_constant(sets)[number]
+        columns = self._table(parameter, line)[chosen]
         result = fit(columns[:, None], values[path], weights[path])
         exact = result.worst[:, 0] <= rounding_of(values, weights)[path]
-        order = self.tables.order_of(parameter)[own[:, 1:]]
+        order = self.tables.order_of(parameter)[chosen[:, 1:]]
         lead = np.where(order > 0, order, -np.inf).argmax(axis=1) + 1
         rows = np.arange(path.size)
         part = np.abs(result.coefficients[rows, 0, lead]) * columns[rows, lead].max(axis=1)
         shows = part >= EXACT_LEAST_LEAD * np.abs(values).max(axis=1)[path]
         coefficients = result.coefficients[:, 0].copy()
-        coefficients[:, 1:] /= self.tables.scale[parameter][own[:, 1:]]
+        coefficients[:, 1:] /= self.tables.scale[parameter][chosen[:, 1:]]
         if distinct == width + 1:
             # as many coefficients as points fit anything; whole ones, none below 0, are evidence, though
             exact &= _whole(coefficients) & (coefficients > -0.5).all(axis=1)

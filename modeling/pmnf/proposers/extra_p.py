@@ -48,8 +48,8 @@ class ExtraPForms:
         if not found:
             return best
         line, positions = found[0], self.points[:, parameter]
-        alike = [own for own in found if np.array_equal(positions[own], positions[line])]
-        values = np.mean([self.values[:, own] for own in alike], axis=0)
+        alike = [each for each in found if np.array_equal(positions[each], positions[line])]
+        values = np.mean([self.values[:, each] for each in alike], axis=0)
         weights = np.ones_like(values)
         ones = np.ones((len(values), 1, line.size))
         error = smape(values, left_out(ones, values, weights))
@@ -58,10 +58,10 @@ class ExtraPForms:
                 continue
             column = np.broadcast_to(self.tables.columns[parameter][number, line], ones.shape)
             columns = np.concatenate([ones, column], axis=1)
-            own = smape(values, left_out(columns, values, weights))
+            of_term = smape(values, left_out(columns, values, weights))
             part = self._part(columns, values)
-            better = (own < error) & (part >= EXTRAP_LEAST_PART)
-            best[better], error = number, np.where(better, own, error)
+            better = (of_term < error) & (part >= EXTRAP_LEAST_PART)
+            best[better], error = number, np.where(better, of_term, error)
         return best
 
     @staticmethod

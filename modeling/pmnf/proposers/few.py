@@ -51,12 +51,12 @@ class FewValues:
         """
         if len(terms) == 1 or len(self._places) != FEW_VALUES:
             return []
-        others = [np.where(number == self.parameter, -1, own) for number, own in enumerate(terms)]
-        sizes = np.stack([(own >= 0).sum(axis=1) for own in others], axis=1)
+        others = [np.where(number == self.parameter, -1, found) for number, found in enumerate(terms)]
+        sizes = np.stack([(found >= 0).sum(axis=1) for found in others], axis=1)
         result = []
         for shape in np.unique(sizes[known], axis=0).tolist():
             rows = np.flatnonzero(known & (sizes == shape).all(axis=1))
-            products = tensor([own[rows] for own in others], shape)
+            products = tensor([found[rows] for found in others], shape)
             if min(place.size for place in self._places) > products.shape[1] + 1:
                 result += self._sums(rows, values[rows], weights[rows], rounding[rows], products)
         return result
@@ -117,15 +117,15 @@ class FewValues:
         result: FloatArray = np.log(np.maximum(variation / resolution[:, None], 1.0))
         return result
 
-    def _functions(self, own: FloatArray, evidence: FloatArray) -> tuple[_Index, _Flags]:
-        """Return the simplest functions (M, 2) whose sum has the values `own` (M, 3), and where there are such."""
-        tolerance = FEW_TOLERANCE * np.abs(own).max(axis=1)
-        result = np.full((len(own), 2), _ABSENT)
-        supported = np.ptp(own, axis=1) <= tolerance
+    def _functions(self, coefficients: FloatArray, evidence: FloatArray) -> tuple[_Index, _Flags]:
+        """Return the simplest functions (M, 2) that sum to `coefficients` (M, 3), and where there are such."""
+        tolerance = FEW_TOLERANCE * np.abs(coefficients).max(axis=1)
+        result = np.full((len(coefficients), 2), _ABSENT)
+        supported = np.ptp(coefficients, axis=1) <= tolerance
         result[supported, 0] = -1
         undecided, tried = np.flatnonzero(~supported), 0
         for family in self._families:
-            target = own[undecided]
+            target = coefficients[undecided]
             found = np.einsum("skt,mt->msk", family.inverse, target)
             deviation = np.abs(np.einsum("stk,msk->mst", family.design, found) - target[:, None]).max(axis=2)
             lead = np.take_along_axis(found, family.lead[None, :, None], axis=2)[:, :, 0]
@@ -159,11 +159,11 @@ def _family(sets: NDArray[np.int64], table: FloatArray, order: FloatArray) -> _F
     design = table[sets].transpose(0, 2, 1)
     gram = design.transpose(0, 2, 1) @ design
     kept = np.linalg.cond(gram) < 1e12
-    design, own = design[kept], sets[kept]
+    design, kept_sets = design[kept], sets[kept]
     inverse = np.linalg.solve(gram[kept], design.transpose(0, 2, 1))
     # where all functions are zero, as logarithms are at 1, nothing is left to confirm
     freedom = (design != 0).any(axis=2).sum(axis=1) - sets.shape[1]
-    return _Family(own, design, inverse, order[own].argmax(axis=1), freedom, len(sets))
+    return _Family(kept_sets, design, inverse, order[kept_sets].argmax(axis=1), freedom, len(sets))
 
 
 @lru_cache(maxsize=128)

@@ -15,23 +15,19 @@ from ..calibration import (
     INEXACT_PAIRS_KEPT,
     INEXACT_PURE_TERMS,
     INEXACT_TERMS,
-    SCATTERED,
 )
 from ..criterion.criterion import Candidates
 from ..criterion.deviating import Deviating, small_sample
-from ..criterion.evidence import Evidence
 from ..data.lines import lines, same_places
 from ..fit.shortlist import lowest, pure_squares, set_squares
 from ..fit.subsets import all_subsets, extended, gram, solve_both
 from ..hypotheses.tables import Specification
-from .cost import Search
-from .scattered import candidates_of, parts_of
 
 _Flags = NDArray[np.bool_]
 
 
 class InexactSums:
-    """Hypotheses of the counts of `criterion`, measured at `points` (C, m)."""
+    """Hypotheses of the counts of `criterion`, measured at `points` (C, m), which form lines in each parameter."""
 
     def __init__(self, points: FloatArray, criterion: Deviating) -> None:
         self.points, self.tables, self.criterion = points, criterion.tables, criterion
@@ -43,30 +39,14 @@ class InexactSums:
         paths = np.arange(len(self.values))
         constant = Candidates(paths, np.empty((paths.size, 0, self.parameters), dtype=np.int16), True)
         terms = [self._likely_terms(parameter) for parameter in range(self.parameters)]
-        found = [own for own in terms if own is not None]
-        if len(found) < len(terms):
-            return [constant]
-        return [constant, *self._best_subsets(found), *self._pure_products()]
+        return [constant, *self._best_subsets(terms), *self._pure_products()]
 
-    def scattered(self) -> list[Candidates]:
-        """Return hypotheses where points are on no lines in some parameter: sums that a search in noisy values finds.
-
-        And parts of them: what fits the values best has terms that the criterion finds incredible.
-        """
-        unknown = np.zeros(len(self.values))
-        known = self.values, unknown, unknown, True, SCATTERED
-        pool = Search(self.points, Evidence(self.tables, *known, weights=self.weights), reweights=False).run()
-        paths = np.arange(len(self.values))
-        return [*candidates_of(pool, paths), *parts_of(pool, paths)]
-
-    def _likely_terms(self, parameter: int) -> Specification | None:
-        """Return the terms of the likeliest functions of one parameter, (N, terms), -1 for none; None without lines.
+    def _likely_terms(self, parameter: int) -> Specification:
+        """Return the terms of the likeliest functions of one parameter, (N, terms), -1 for none.
 
         Along a line in one parameter the rest is constant, so every line has coefficients of its own.
         """
-        own = lines(self.points, parameter)
-        if not own:
-            return None
+        found_lines = lines(self.points, parameter)
         cost = self.tables.cost[parameter][:-1]
         order = self.tables.order_of(parameter)
         natural = np.flatnonzero(cost <= INEXACT_PAIR_COMPLEXITY)
@@ -74,13 +54,13 @@ class InexactSums:
         sets = [np.arange(len(cost))[:, None], np.array(list(combinations(natural.tolist(), 2))).reshape(-1, 2)]
         squares = [np.zeros((paths, len(group))) for group in sets]
         negative = [np.zeros((paths, len(group))) for group in sets]
-        for alike in same_places(own, self.points[:, parameter]):
+        for alike in same_places(found_lines, self.points[:, parameter]):
             terms = self.tables.columns[parameter][:-1, alike[0]]
             found = set_squares(terms, natural, self.values[:, alike], self.weights[:, alike])
             for index, (error, is_below) in enumerate(found):
                 squares[index] += error
-                negative[index] += is_below * (len(alike) / len(own))
-        points = sum(line.size for line in own)
+                negative[index] += is_below * (len(alike) / len(found_lines))
+        points = sum(line.size for line in found_lines)
         distinct = self.distinct[parameter]
         scores = []
         for group, error, below in zip(sets, squares, negative, strict=True):
@@ -114,14 +94,14 @@ class InexactSums:
 
     def _proportional_terms(self, parameter: int) -> Specification:
         """Return the terms (N, k) that values along lines in one parameter are most nearly proportional to."""
-        own = lines(self.points, parameter)
+        found_lines = lines(self.points, parameter)
         cost, order = self.tables.cost[parameter][:-1], self.tables.order_of(parameter)
         squares = np.zeros((len(self.values), len(cost)))
-        for alike in same_places(own, self.points[:, parameter]):
+        for alike in same_places(found_lines, self.points[:, parameter]):
             terms = self.tables.columns[parameter][:-1, alike[0]]
             squares += pure_squares(terms, self.values[:, alike], self.weights[:, alike])
         penalty = INEXACT.complexity * cost + INEXACT.growth * order
-        points = sum(line.size for line in own)
+        points = sum(line.size for line in found_lines)
         scores = self.criterion.posterior(squares / points, self.distinct[parameter], penalty)
         best: Specification = np.sort(lowest(scores, INEXACT_PURE_TERMS), axis=1).astype(np.int16)
         return best
@@ -144,7 +124,7 @@ class InexactSums:
             if width == 3:
                 numbers = (best_pairs[:, :, None] * number + np.arange(number)).reshape(paths, -1)
                 fixed, chosen = fixed[numbers], subsets[numbers]
-            own = fixed + sum(_gathered(penalty, chosen[:, :, i]) for i in range(width))
+            of_terms = fixed + sum(_gathered(penalty, chosen[:, :, i]) for i in range(width))
             growth = np.maximum.reduce([_gathered(order, chosen[:, :, i]) for i in range(width)])
             for constant, (coefficients, explained) in zip(
                 (True, False), solve_both(matrix, right, chosen), strict=True
@@ -152,7 +132,7 @@ class InexactSums:
                 error = np.maximum(total[:, None] - explained, 0.0) / self.values.shape[1]
                 lead = np.maximum(growth, 0.0) if constant else growth
                 negative = sum((coefficient < 0).astype(np.float64) for coefficient in coefficients)
-                scores = own + INEXACT.coefficient * len(coefficients) + INEXACT.negative * negative
+                scores = of_terms + INEXACT.coefficient * len(coefficients) + INEXACT.negative * negative
                 scores = self.criterion.posterior(
                     error, self.criterion.observations[:, None], scores + INEXACT.growth * lead
                 )
@@ -191,9 +171,9 @@ def _products(terms: list[Specification]) -> tuple[Specification, NDArray[np.int
 
     Slots say which of the terms (N, k) of a parameter a product has; it is all -1 where one of them is missing.
     """
-    slots = np.array(list(product(*(range(-1, own.shape[1]) for own in terms))), dtype=np.int64)
+    slots = np.array(list(product(*(range(-1, chosen.shape[1]) for chosen in terms))), dtype=np.int64)
     result = np.stack(
-        [np.pad(own, ((0, 0), (0, 1)), constant_values=-1)[:, slots[:, i]] for i, own in enumerate(terms)], 2
+        [np.pad(chosen, ((0, 0), (0, 1)), constant_values=-1)[:, slots[:, i]] for i, chosen in enumerate(terms)], 2
     )
     result[((result < 0) & (slots >= 0)).any(axis=2)] = -1
     return result, slots

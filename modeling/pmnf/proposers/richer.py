@@ -7,85 +7,17 @@ for one parameter, and for several all products that differ from those of the be
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
-from numpy.typing import NDArray
 
 from ...experiment import FloatArray
-from ..calibration import (
-    NOISY_POOL,
-    NOISY_ROUNDING,
-    RICHER_BEYOND,
-    RICHER_COMPLEXITY,
-    RICHER_EVIDENCE,
-    RICHER_FINALISTS,
-    RICHER_GROWTH,
-    RICHER_ORDER,
-    RICHER_TERMS,
-    SIGNIFICANT_MISFIT,
-)
-from ..criterion.criterion import ALL, Candidates, Rows, choose
-from ..criterion.evidence import Evidence, minus_log_likelihood
-from ..fit.fitter import fit_hypotheses, with_constant
+from ..calibration import NOISY_POOL, RICHER_BEYOND, RICHER_COMPLEXITY, RICHER_FINALISTS, RICHER_ORDER, RICHER_TERMS
+from ..criterion.criterion import Candidates, choose
+from ..criterion.evidence import Evidence
+from ..criterion.signed import Signed
+from ..fit.fitter import with_constant
 from ..fit.shortlist import lowest, pair_squares
-from ..hypotheses.pool import Fitted, Pool, best_first, merge
+from ..hypotheses.pool import Pool, merge
 from ..hypotheses.tables import Specification, Tables
-
-
-def misfit(pool: Pool, criterion: Evidence) -> NDArray[np.bool_]:
-    """Return where (N,) all hypotheses leave more than repetitions explain, or nothing is known of the noise."""
-    points = criterion.tables.points
-    squares = pool.residual.min(axis=1) ** 2
-    # of residuals that are noise alone, squares over its variance follow F distributions with about these degrees of
-    # freedom; their quantiles: Paulson, Annals of Mathematical Statistics 13, 1942
-    freedom, limit = max(points - 2.0, 1.0), SIGNIFICANT_MISFIT**2
-    left, repeated = 2.0 / (9.0 * freedom), 2.0 / (9.0 * np.maximum(criterion.repeated, 1.0))
-    square = np.maximum((1.0 - repeated) ** 2 - limit * repeated, 1e-2)
-    middle = (1.0 - left) * (1.0 - repeated)
-    root = (middle + np.sqrt(np.maximum(middle**2 - square * ((1.0 - left) ** 2 - limit * left), 0.0))) / square
-    known = np.where(criterion.repeated > 0, root**3 * freedom / points * criterion.noise**2, 0.0)
-    return np.asarray(squares > np.maximum(known, NOISY_ROUNDING), dtype=bool)
-
-
-class Signed(Evidence):
-    """As Evidence, but parts may be negative where the whole is not: neither measured, nor further out.
-
-    Nothing but logarithms may grow then: differences of powers fit a bend, and are far off soon after it.
-    beyond: the tables at the points and further out.
-    """
-
-    beyond: Tables
-
-    @staticmethod
-    def of(criterion: Evidence, beyond: Tables) -> Signed:
-        """Return the same for hypotheses whose parts may be negative."""
-        own = criterion.values, criterion.noise, criterion.repeated, criterion.nonnegative
-        result = Signed(criterion.tables, *own, criterion.penalties, criterion.growth_penalty, criterion.weights)
-        result.beyond = beyond
-        return result
-
-    def scores(self, fitted: Fitted, rows: Rows = ALL) -> FloatArray:
-        """Return scores (M, H): richer hypotheses need more evidence, as there are many more of them."""
-        return super().scores(fitted, rows) + RICHER_EVIDENCE
-
-    def fit(self, specification: Specification, rows: Rows = ALL, constant: bool = True) -> Fitted:
-        """Return hypotheses fitted without bounds; those that are negative somewhere, or in the end, are refused."""
-        values, weights = self.values[rows], self.weights[rows]
-        found = fit_hypotheses(self.tables, specification, values, weights, False, constant, self.precise)
-        if self.nonnegative:
-            scale = self.beyond.divisor(specification) / self.tables.divisor(specification)
-            coefficients = np.nan_to_num(found.coefficients)
-            whole = np.einsum("nhk,nhkc->nhc", coefficients[:, :, 1:] * scale, self.beyond.design(specification))
-            whole += coefficients[:, :, :1]
-            order = np.pad(self.tables.order(specification), ((0, 0), (0, 0), (1, 0)))
-            order[coefficients == 0] = -np.inf
-            lead = np.take_along_axis(coefficients, order.argmax(axis=2)[:, :, None], axis=2)[:, :, 0]
-            falls = (coefficients < 0).any(axis=2) & (order.max(axis=2) > RICHER_ORDER)
-            refused = (whole.min(axis=2) <= 0) | (lead < 0) | falls
-            for array in (found.residual, found.left_out, found.worst):
-                array[refused] = np.inf
-        return found
 
 
 class RicherSums:
@@ -96,26 +28,14 @@ class RicherSums:
         self.tables = criterion.tables
 
     def run(self) -> Pool:
-        """Return the pool with richer hypotheses that are better.
-
-        What none of them explains, as a change of behaviour, says little about growth: steep terms have a penalty then.
-        """
+        """Return the pool with richer hypotheses that are better."""
         pool = self.pool
         if self.points.shape[1] == 1:
             pool = merge([pool, choose(self._pairs(), self.criterion, NOISY_POOL)], NOISY_POOL)
         else:
             for _ in range(RICHER_TERMS):
                 pool = merge([pool, choose(self._added(pool), self.criterion, NOISY_POOL)], NOISY_POOL)
-        if not pool.specification.shape[2]:
-            return pool
-        order = np.maximum(self.tables.order(pool.specification).max(axis=2), 0.0)
-        missed = misfit(pool, self.criterion)[:, None]
-        return best_first(replace(pool, score=pool.score + np.where(missed, RICHER_GROWTH * order, 0.0)), NOISY_POOL)
-
-    def _score(self, squares: FloatArray, penalty: FloatArray, rows: Rows = ALL) -> FloatArray:
-        """Return rough scores (M, S) of the call paths `rows` from weighted squares and penalties."""
-        noise, freedom = self.criterion.noise[rows, None], self.criterion.freedom[rows, None]
-        return minus_log_likelihood(squares, self.tables.points, noise, freedom, 1e-24) + penalty
+        return self.criterion.ordered(pool)
 
     def _pairs(self) -> list[Candidates]:
         """Return the likeliest sums of two functions of the only parameter, with a constant and without."""
@@ -137,12 +57,12 @@ class RicherSums:
                 terms, criterion.values * criterion.weights, criterion.weights, pairs, constant
             )
             lead = orders[1 - constant :].argmax(axis=0)
-            negative = sum(~own for own in positive)
-            rough = self._score(squares, penalty + criterion.penalties.coefficient * width)
+            negative = sum(~sign for sign in positive)
+            rough = criterion.of_squares(squares, penalty + criterion.penalties.coefficient * width)
             rough += criterion.penalties.negative * negative
             refused = (negative > 0) & grows
-            for number, own in enumerate(positive):
-                refused[:, lead == number] |= ~own[:, lead == number]
+            for number, sign in enumerate(positive):
+                refused[:, lead == number] |= ~sign[:, lead == number]
             rough[refused] = np.inf
             best = lowest(rough, RICHER_FINALISTS)
             path, place = np.nonzero(np.isfinite(np.take_along_axis(rough, best, axis=1)))
@@ -175,7 +95,7 @@ class RicherSums:
             gain = np.where(size > 1e-6 * length, along**2, 0.0)
             penalty = self.criterion.penalties.complexity * self.tables.complexity(trial[:, :, None])
             left = (rest**2).sum(axis=1, keepdims=True) - gain
-            rough = self._score(left, penalty, rows)
+            rough = self.criterion.of_squares(left, penalty, rows)
             chosen = lowest(rough, RICHER_FINALISTS)
             path, place = np.nonzero(np.isfinite(np.take_along_axis(rough, chosen, axis=1)))
             more = trial[path, chosen[path, place]][:, None]
@@ -187,9 +107,9 @@ class RicherSums:
         products = np.concatenate([base, np.full((len(base), 1, base.shape[2]), -1, dtype=np.int16)], axis=1)
         found = []
         for parameter, terms in enumerate(self.tables.terms):
-            own = np.repeat(products[:, :, None], len(terms), axis=2)
-            own[..., parameter] = np.arange(len(terms))
-            found.append(own.reshape(len(base), -1, base.shape[2]))
+            changed = np.repeat(products[:, :, None], len(terms), axis=2)
+            changed[..., parameter] = np.arange(len(terms))
+            found.append(changed.reshape(len(base), -1, base.shape[2]))
         return np.concatenate(found, axis=1)
 
 
@@ -199,7 +119,7 @@ def further(points: FloatArray) -> FloatArray:
     found = [points]
     for factor in RICHER_BEYOND:
         found.append((factor * top)[None])
-        for own in range(points.shape[1]):
+        for parameter in range(points.shape[1]):
             for rest in (low, top):
-                found.append(np.where(np.arange(points.shape[1]) == own, factor * top, rest)[None])
+                found.append(np.where(np.arange(points.shape[1]) == parameter, factor * top, rest)[None])
     return np.concatenate(found)

@@ -52,20 +52,23 @@ class RoundedSums:
         sets: list[NDArray[np.int16]] = []
         for parameter in range(self.parameters):
             chosen, found = self._sets(parameter, values[paths])
-            paths, sets = paths[found], [*(own[found] for own in sets), chosen[found]]
+            paths, sets = paths[found], [*(kept[found] for kept in sets), chosen[found]]
         if not paths.size:
             return []
         # one set per parameter: (N · combinations, functions)
         choices = list(product(range(self.most_sets), repeat=self.parameters))
         places = np.array(choices)
-        stacked = [own[:, places[:, parameter]].reshape(-1, own.shape[2]) for parameter, own in enumerate(sets)]
+        stacked = [
+            of_parameter[:, places[:, parameter]].reshape(-1, of_parameter.shape[2])
+            for parameter, of_parameter in enumerate(sets)
+        ]
         path = np.repeat(paths, len(choices))
-        known = np.logical_and.reduce([own[:, 0] > _ABSENT for own in stacked])
-        sizes = np.stack([(own >= 0).sum(axis=1) for own in stacked], axis=1)
+        known = np.logical_and.reduce([of_parameter[:, 0] > _ABSENT for of_parameter in stacked])
+        sizes = np.stack([(of_parameter >= 0).sum(axis=1) for of_parameter in stacked], axis=1)
         result = []
         for shape in np.unique(sizes[known], axis=0).tolist():
             rows = known & (sizes == shape).all(axis=1)
-            result += self._combined(values, path[rows], [own[rows] for own in stacked], tuple(shape))
+            result += self._combined(values, path[rows], [of_parameter[rows] for of_parameter in stacked], tuple(shape))
         return result
 
     # --- functions of one parameter -------------------------------------------------------------------------
@@ -75,12 +78,12 @@ class RoundedSums:
         """By parameter its lines at the same places, each with the residual makers of the families of sets."""
         result = []
         for parameter in range(self.parameters):
-            own = []
+            at_same_places = []
             for alike in same_places(lines(self.points, parameter), self.points[:, parameter]):
                 table = self.tables.columns[parameter][:, alike[0]]
                 makers = [residual_makers(table, sets) for sets in self._families(parameter)]
-                own.append((alike, makers))
-            result.append(own)
+                at_same_places.append((alike, makers))
+            result.append(at_same_places)
         return result
 
     def _families(self, parameter: int) -> tuple[_Index, ...]:
@@ -103,9 +106,9 @@ class RoundedSums:
         squares = np.zeros((len(values), len(padded)))
         for alike, makers in groups:
             place = 0
-            for own in makers:
-                squares[:, place : place + len(own)] += squared_residuals(own, values[:, alike], most)
-                place += len(own)
+            for matrices in makers:
+                squares[:, place : place + len(matrices)] += squared_residuals(matrices, values[:, alike], most)
+                place += len(matrices)
         squares[squares > most] = np.inf
         scores = (squares / points + ROUNDING_EXPECTED**2) * factor
         best = np.sort(lowest(scores, self.most_sets), axis=1)
@@ -133,16 +136,16 @@ class RoundedSums:
         """Return the sums of products of the functions in `sets` (M, 2) by parameter that may follow the values."""
         products = np.array(list(product(*(range(-1, size) for size in sizes))), dtype=np.int64)
         products = products[np.argsort((products >= 0).any(axis=1), kind="stable")]  # the constant first
-        sums = [(width, own) for width, own in _covering(sizes) if width < values.shape[1]]
+        sums = [(width, covering) for width, covering in _covering(sizes) if width < values.shape[1]]
         result: list[Candidates] = []
         step = max(1, BATCH_NUMBERS // (len(products) * values.shape[1]))
         for start in range(0, len(path), step):
             part = slice(start, start + step)
             of_path = path[part]
             specification = np.full((of_path.size, len(products), self.parameters), -1, dtype=np.int16)
-            for parameter, own in enumerate(sets):
+            for parameter, functions in enumerate(sets):
                 specification[:, :, parameter] = np.where(
-                    products[:, parameter] >= 0, own[part][:, products[:, parameter]], -1
+                    products[:, parameter] >= 0, functions[part][:, products[:, parameter]], -1
                 )
             own_values = values[of_path]
             columns = self.tables.design(specification)

@@ -1,4 +1,4 @@
-"""Proposer for values that are nearly exact, at points on no lines: what a thorough search finds.
+"""Proposers at points on no lines: what a search finds, a thorough one for values that are nearly exact.
 
 Lines show the functions of one parameter; without them a search starts from forms that combine likely functions, and
 changes their terms. Bounds on coefficients stop it on the way to forms that keep them, so there are none here; the
@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from ...experiment import FloatArray
 from ..calibration import SCATTERED_FREEDOM, THOROUGH, THOROUGH_PATHS
-from ..criterion.criterion import Candidates, choose
+from ..criterion.criterion import ALL, Candidates, choose
 from ..criterion.evidence import Evidence
+from ..criterion.scattered import ScatteredCounts
 from ..data.lines import lines
 from ..hypotheses.pool import Pool
 from ..hypotheses.tables import Tables
@@ -68,6 +69,19 @@ class ScatteredSums:
     def _criterion(self, values: FloatArray) -> Evidence:
         exact = np.zeros(len(values)), np.full(len(values), float(len(self.points)))
         return Evidence(self.tables, values, *exact, nonnegative=False)
+
+
+def scattered_sums(points: FloatArray, criterion: ScatteredCounts) -> list[Candidates]:
+    """Return what the search for models of noisy values finds of counts that are no exact functions at `points` (C, m).
+
+    The search goes by evidence alone: one that keeps to credible hypotheses all the way ends at some of its first ones.
+    What it finds has terms that are not credible, so that the sums of some of its products are candidates, too, and
+    the constant.
+    """
+    pool = Search(points, criterion.part(ALL), reweights=False).run()
+    paths = np.arange(len(pool.score))
+    constant = Candidates(paths, np.empty((paths.size, 0, points.shape[1]), dtype=np.int16), True)
+    return [constant, *candidates_of(pool, paths), *parts_of(pool, paths)]
 
 
 def _simplest_first(candidates: list[Candidates], points: int) -> list[Candidates]:

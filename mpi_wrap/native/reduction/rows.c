@@ -25,7 +25,7 @@ static bool is_mpi_node(const struct quipu_work *work, uint32_t node) {
 double quipu_overhead_of_node(const struct quipu_work *work, uint32_t node) {
     const struct quipu_costs *costs = &work->mine->costs;
     const uint64_t *events = work->mine->events + (size_t)node * QUIPU_EVENTS;
-    /* calls of MPI that tell waiting read the clock once more */
+    /* calls of MPI that separate waiting read the clock once more */
     const double each = costs->pair + (work->waits && is_mpi_node(work, node) ? costs->clock : 0);
     return (double)events[QUIPU_PAIRS] * each + (double)events[QUIPU_QUIET_VISITS] * costs->quiet +
            (double)events[QUIPU_COUNTERS_ADDED] * costs->counter;

@@ -39,7 +39,7 @@ _NOTE = "only means over repetitions are in the file: extrap --keep-values keeps
 def parse_archive(content: bytes, source: object, name: str) -> Experiment:
     """Return the measurements in the bytes of a .extra-p file; models in it are not used.
 
-    Single repetitions are there if Extra-P was told to keep them, and are taken if their mean is the stored one
+    Single repetitions are there if Extra-P was set to keep them, and are taken if their mean is the stored one
     (Extra-P may have added up call paths later); else the mean is. Raises FormatError for a damaged file.
     """
     try:

@@ -198,7 +198,7 @@ class Collector:
 
 
 def kind_of(name: str) -> RegionKind:
-    """Return the kind of a region as its name tells: MPI operations, and OpenMP constructs as Score-P calls them."""
+    """Return the kind of a region by its name: MPI operations, and OpenMP constructs as Score-P calls them."""
     if re.match(r"P?MPI_[A-Z]", name):
         return RegionKind.MPI
     return RegionKind.OPENMP if name.startswith("!$omp") else RegionKind.FUNCTION

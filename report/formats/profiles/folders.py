@@ -49,7 +49,7 @@ def _is_database(folder: Path) -> bool:
 def find_profiles(folder: Path) -> list[Profile]:
     """Return the profiles below a folder, sorted; parameters that never change are left out, unless none does.
 
-    Raises FormatError for names that tell no parameters, or not the same ones everywhere.
+    Raises FormatError for names without parameters, or not the same ones everywhere.
     """
     found: dict[Path, list[Path]] = {}
     for path in sorted(folder.glob("*/*.cubex")):
@@ -103,7 +103,7 @@ def parameters_in(name: str, source: Path) -> tuple[dict[str, float], int]:
         parameters[pair[1]] = float(pair[2].replace(",", "."))
         place = pair.end()
     if not dot or not parameters or place < len(text):
-        raise FormatError(source, f"its name tells no parameters: {_HOW}")
+        raise FormatError(source, f"its name has no parameters: {_HOW}")
     return parameters, int(ending[1]) if ending else 1
 
 

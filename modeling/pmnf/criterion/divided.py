@@ -1,0 +1,36 @@
+"""Criterion for models of several ranges of a parameter: evidence of all of them together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf, isfinite
+
+import numpy as np
+
+from ..calibration import CHANGE_EXACT, NOISY
+from .evidence import minus_log_likelihood
+
+
+@dataclass(frozen=True)
+class RangeFit:
+    """Root mean square relative errors of a fit, in sample and left out, of so many points and coefficients."""
+
+    residual: float
+    left_out: float
+    points: int
+    coefficients: int
+
+
+def divided_score(fits: Sequence[RangeFit], freedom: float, noise: float) -> float:
+    """Return -2 log of the likelihood of models of disjoint ranges, plus the penalty of their coefficients.
+
+    As in `evidence.score`: the geometric mean of errors in sample and left out, and what repetitions say of the noise.
+    """
+    squares = [one.points * one.residual * (one.left_out if isfinite(one.left_out) else one.residual) for one in fits]
+    number = sum(one.points for one in fits)
+    if not number:
+        return inf
+    penalty = NOISY.coefficient * sum(one.coefficients for one in fits)
+    known = np.asarray(noise, dtype=np.float64), np.asarray(freedom, dtype=np.float64)
+    return float(minus_log_likelihood(np.asarray(sum(squares)), number, *known, CHANGE_EXACT**2)) + penalty

@@ -1,0 +1,88 @@
+"""Criterion for richer models of noisy values: evidence, where parts may be negative and the whole may not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...experiment import FloatArray
+from ..calibration import NOISY_ROUNDING, RICHER_EVIDENCE, RICHER_GROWTH, RICHER_ORDER, SIGNIFICANT_MISFIT
+from ..fit.fitter import fit_hypotheses
+from ..hypotheses.pool import Fitted, Pool, best_first
+from ..hypotheses.tables import Specification, Tables
+from .criterion import ALL, Rows
+from .evidence import Evidence, minus_log_likelihood
+
+
+def misfit(pool: Pool, criterion: Evidence) -> NDArray[np.bool_]:
+    """Return where (N,) all hypotheses leave more than repetitions explain, or nothing is known of the noise."""
+    points = criterion.tables.points
+    squares = pool.residual.min(axis=1) ** 2
+    # of residuals that are noise alone, squares over its variance follow F distributions with about these degrees of
+    # freedom; their quantiles: Paulson, Annals of Mathematical Statistics 13, 1942
+    freedom, limit = max(points - 2.0, 1.0), SIGNIFICANT_MISFIT**2
+    left, repeated = 2.0 / (9.0 * freedom), 2.0 / (9.0 * np.maximum(criterion.repeated, 1.0))
+    square = np.maximum((1.0 - repeated) ** 2 - limit * repeated, 1e-2)
+    middle = (1.0 - left) * (1.0 - repeated)
+    root = (middle + np.sqrt(np.maximum(middle**2 - square * ((1.0 - left) ** 2 - limit * left), 0.0))) / square
+    known = np.where(criterion.repeated > 0, root**3 * freedom / points * criterion.noise**2, 0.0)
+    return np.asarray(squares > np.maximum(known, NOISY_ROUNDING), dtype=bool)
+
+
+class Signed(Evidence):
+    """As Evidence, but parts may be negative where the whole is not: neither measured, nor further out.
+
+    Nothing but logarithms may grow then: differences of powers fit a bend, and are far off soon after it.
+    beyond: the tables at the points and further out.
+    """
+
+    beyond: Tables
+
+    @staticmethod
+    def of(criterion: Evidence, beyond: Tables) -> Signed:
+        """Return the same for hypotheses whose parts may be negative."""
+        data = criterion.values, criterion.noise, criterion.repeated, criterion.nonnegative
+        result = Signed(criterion.tables, *data, criterion.penalties, criterion.growth_penalty, criterion.weights)
+        result.beyond = beyond
+        return result
+
+    def scores(self, fitted: Fitted, rows: Rows = ALL) -> FloatArray:
+        """Return scores (M, H): richer hypotheses need more evidence, as there are many more of them."""
+        return super().scores(fitted, rows) + RICHER_EVIDENCE
+
+    def fit(self, specification: Specification, rows: Rows = ALL, constant: bool = True) -> Fitted:
+        """Return hypotheses fitted without bounds; those that are negative somewhere, or in the end, are refused."""
+        values, weights = self.values[rows], self.weights[rows]
+        found = fit_hypotheses(self.tables, specification, values, weights, False, constant, self.precise)
+        if self.nonnegative:
+            scale = self.beyond.divisor(specification) / self.tables.divisor(specification)
+            coefficients = np.nan_to_num(found.coefficients)
+            whole = np.einsum("nhk,nhkc->nhc", coefficients[:, :, 1:] * scale, self.beyond.design(specification))
+            whole += coefficients[:, :, :1]
+            order = np.pad(self.tables.order(specification), ((0, 0), (0, 0), (1, 0)))
+            order[coefficients == 0] = -np.inf
+            lead = np.take_along_axis(coefficients, order.argmax(axis=2)[:, :, None], axis=2)[:, :, 0]
+            falls = (coefficients < 0).any(axis=2) & (order.max(axis=2) > RICHER_ORDER)
+            refused = (whole.min(axis=2) <= 0) | (lead < 0) | falls
+            for array in (found.residual, found.left_out, found.worst):
+                array[refused] = np.inf
+        return found
+
+    def of_squares(self, squares: FloatArray, penalty: FloatArray, rows: Rows = ALL) -> FloatArray:
+        """Return rough scores (M, H) of the call paths `rows` from weighted squares and penalties."""
+        noise, freedom = self.noise[rows, None], self.freedom[rows, None]
+        return minus_log_likelihood(squares, self.tables.points, noise, freedom) + penalty
+
+    def ordered(self, pool: Pool) -> Pool:
+        """Return the pool with the best first; what no hypothesis explains, as a change of behaviour, is no growth.
+
+        It says little about growth: steep terms have a penalty then.
+        """
+        if not pool.specification.shape[2]:
+            return pool
+        order = np.maximum(self.tables.order(pool.specification).max(axis=2), 0.0)
+        missed = misfit(pool, self)[:, None]
+        penalty = np.where(missed, RICHER_GROWTH * order, 0.0)
+        return best_first(replace(pool, score=pool.score + penalty), pool.score.shape[1])
