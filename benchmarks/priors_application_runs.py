@@ -133,6 +133,7 @@ def load(application: Application, folder: Path) -> Runs:
         {name: near.metrics[name] for name in ("time", "wait_time", *EFFORT)},
         {**values, "time": times, "wait_time": waits},
         grids=near.grids,
+        excess={name: values[:, order, :1] for name, values in near.excess.items()},
     )
     known = {far.tree.key(path): path for path in range(len(far.tree))}
     places = [[known[near.tree.key(path)] for path in kernel.paths] for kernel in kernels]

@@ -6,7 +6,7 @@
     python benchmarks/results_page.py                                 # writes the page again
 
 A result is kept with the command, the date and the machine. Objects of numbers become rows, objects of such objects
-tables; lists (details of single runs) are in the JSON file only.
+tables of those that are not empty, or a line if all are; lists (details of single runs) are in the JSON file only.
 """
 
 from __future__ import annotations
@@ -72,10 +72,12 @@ def tables(result: Mapping[str, Any], where: str = "") -> Iterator[str]:
         if not isinstance(value, dict) or not value:
             continue
         here = f"{where}.{key}" if where else key
-        if all(isinstance(row, dict) and row and not any(isinstance(e, dict | list) for e in row.values())
-               for row in value.values()):  # fmt: skip
+        if all(row == {} for row in value.values()):
+            yield f"`{here}`: nothing, in {len(value)} rows"
+        elif all(isinstance(row, dict) and not any(isinstance(e, dict | list) for e in row.values())
+                 for row in value.values()):  # fmt: skip
             columns = list(dict.fromkeys(column for row in value.values() for column in row))
-            rows = [[name, *(cell(row.get(column, "")) for column in columns)] for name, row in value.items()]
+            rows = [[name, *(cell(row.get(column, "")) for column in columns)] for name, row in value.items() if row]
             yield table(["", *columns], rows, here)
         else:
             yield from tables(value, here)

@@ -73,7 +73,12 @@ def part_of(experiment: Experiment, counts: Counts, effort_known: bool) -> Exper
         limit = counts if name in TIMES or not effort_known else np.full_like(counts, own.shape[2])
         values[name] = np.where(np.arange(own.shape[2]) < limit[:, None], own, np.nan)
     rows = np.ones(len(counts), dtype=bool) if effort_known else counts > 0
-    return replace(experiment, points=experiment.points[rows], values={k: v[:, rows] for k, v in values.items()})
+    return replace(
+        experiment,
+        points=experiment.points[rows],
+        values={k: v[:, rows] for k, v in values.items()},
+        excess={k: v[:, rows] for k, v in experiment.excess.items()},
+    )
 
 
 def campaign(runs: Runs, share: float, effort_known: bool) -> tuple[Experiment, Counts]:

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
+# Effort whose imbalance over the ranks says what ranks wait for.
+IMBALANCE = "blocks"
+
 
 class RegionKind(Enum):
     """What kind of place in a program a region is; the values are those of `enum quipu_kind` in profile.def."""
@@ -229,6 +232,8 @@ class Experiment:
     oversubscribed: configurations that were measured with more ranks than processors, whose times contain waiting for
                 a processor; shape (configurations,), None if nothing is known of it.
     grids:      what the process grid may be, the likeliest first; one if it is known, none if there is none.
+    excess:     per effort metric the largest value of a rank less the mean over all ranks, in the shape of `values`;
+                only the metrics of which it is known, and wanted (`IMBALANCE`).
     """
 
     name: str
@@ -241,11 +246,12 @@ class Experiment:
     notes: tuple[str, ...] = field(default=())
     oversubscribed: NDArray[np.bool_] | None = None
     grids: tuple[ProcessGrid, ...] = ()
+    excess: dict[str, FloatArray] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.points.ndim != 2 or self.points.shape[1] != len(self.parameters):
             raise ModelingError(f"experiment {self.name}: points have another number of columns than parameters")
-        for metric, values in self.values.items():
+        for metric, values in [*self.values.items(), *self.excess.items()]:
             if metric not in self.metrics:
                 raise ModelingError(f"experiment {self.name}: values of metric {metric} that is not declared")
             if values.ndim != 3 or values.shape[:2] != (len(self.tree), self.points.shape[0]):

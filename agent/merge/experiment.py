@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 from quipu.modeling.errors import FormatError, MeasurementError, UsageError
-from quipu.modeling.experiment import Experiment, FloatArray, IntArray, Metric
+from quipu.modeling.experiment import IMBALANCE, Experiment, FloatArray, IntArray, Metric
 from quipu.modeling.limits import reading
 from quipu.modeling.progress import steps
 
@@ -113,7 +113,7 @@ def load_experiment(folder: Path | str, over_ranks: OverRanks = "mean") -> Exper
     notes.extend(doubts)
     shape = (len(tree), points.shape[0], int(repetition.max()) + 1)
     with reading(folder, sum(file.stat().st_size for run in usable for file in run.path.glob("*.parquet"))) as cost:
-        cost.spend(8 * math.prod(shape) * len(metrics))
+        cost.spend(8 * math.prod(shape) * (len(metrics) + (over_ranks == "mean" and IMBALANCE in metrics)))
     values = {}
     for name, metric in metrics.items():
         column = np.full(shape, np.nan)
@@ -122,6 +122,14 @@ def load_experiment(folder: Path | str, over_ranks: OverRanks = "mean") -> Exper
                 column[:, where, count] = 0.0
                 column[path, where, count] = _combined(archive, metric, over_ranks)
         values[name] = column
+    excess = {}
+    if over_ranks == "mean" and IMBALANCE in metrics:
+        excess[IMBALANCE] = np.full(shape, np.nan)
+        for archive, path, where, count in zip(archives, paths, configuration, repetition, strict=True):
+            if IMBALANCE in archive.statistics:
+                own = archive.statistics[IMBALANCE]
+                excess[IMBALANCE][:, where, count] = 0.0
+                excess[IMBALANCE][path, where, count] = own.max - own.mean
     return Experiment(
         name=folder.resolve().name,
         parameters=names,
@@ -136,6 +144,7 @@ def load_experiment(folder: Path | str, over_ranks: OverRanks = "mean") -> Exper
             [where for run, where in zip(usable, configuration, strict=True) if run.metadata.oversubscribed],
         ),
         grids=grids,
+        excess=excess,
     )
 
 

@@ -28,6 +28,7 @@ from ..pmnf.modeler import DEFAULT, Options
 from ..process_grid import ProcessGrid
 from .dedicated import dedicated_times
 from .fit import Prior, fit_where, one_by_one, take
+from .imbalance import Imbalance, imbalance
 from .path_model import PathModel
 from .slowdown import GROWTHS, LEAST_VALUES, Slowdown, growth_model, rank_parameters, slowdowns
 
@@ -84,7 +85,8 @@ def with_waiting(
     ranks = rank_parameters(experiment)
     by_growth = {path: _grows_with(experiment, waits[path], ranks) for path in transfers}
     known_grids = [grid for grid in experiment.grids if grid.source]
-    priors = {names: waiting_priors(computation, names, known_grids) for names in set(by_growth.values())}
+    uneven = imbalance(experiment, models, options)
+    priors = {names: waiting_priors(computation, names, known_grids, uneven) for names in set(by_growth.values())}
     chosen = {path: priors[names] for path, names in by_growth.items()}
     waiting = _fitted(experiment, _centred(waits, options), chosen, one_by_one(waits, options))
     centre = _centred(times, options).centre
@@ -132,7 +134,9 @@ def _grows_with(experiment: Experiment, waits: FloatArray, ranks: Set[str]) -> t
     )
 
 
-def waiting_priors(work: Model | None, ranks: Sequence[str], grids: Sequence[ProcessGrid] = ()) -> list[Prior]:
+def waiting_priors(
+    work: Model | None, ranks: Sequence[str], grids: Sequence[ProcessGrid] = (), uneven: Imbalance | None = None
+) -> list[Prior]:
     """Return the priors of waiting: a constant, the computation of the program, and both times growth with ranks.
 
     One process waits for nobody: growth with the only number of ranks is that of g(p) - g(1), which is the length of a
@@ -144,6 +148,12 @@ def waiting_priors(work: Model | None, ranks: Sequence[str], grids: Sequence[Pro
     columns = [(constant, "c")] if work is None else [(constant, "c"), (_unit(work), "c·computation")]
     growing = None if work is None or not work.terms else replace(_unit(work), constant=0.0)
     found = [Prior((column,), WAITING, text) for column, text in columns]
+    if uneven is not None:
+        known, counted = _unit(uneven.model), uneven.counted
+        found += [
+            Prior((known,), WAITING, "c·imbalance", counted={0: counted}),
+            Prior((constant, known), WAITING, "c0 + c1·imbalance", needed=(1,), counted={1: counted}),
+        ]
     if growing is not None:
         found.append(Prior((constant, growing), WAITING, "c0 + c1·growing"))
     growths = [_steps(grid) for grid in grids if grid.parameter in ranks]
@@ -220,7 +230,7 @@ def _predicting(
     rows: list[tuple[Slowdown, float, Prior]] = []
     for one in (one for several in slow.values() for one in several):
         x = experiment.points[repetitions.centre[one.path] > 0, one.parameter]
-        effort, _, both = _growth_priors(experiment, entries[one.path], [one])
+        effort, _, both, *_ = _growth_priors(experiment, entries[one.path], [one])
         both = replace(both, needed=(), least=(0.0, 0.0))  # the non-negative fit
         rows += [(one, value, prior) for value in np.unique(x)[-2:].tolist() for prior in (effort, both)]
     part = take(repetitions, np.array([one.path for one, *_ in rows], dtype=np.int64))
@@ -254,9 +264,28 @@ def _growth_priors(experiment: Experiment, entry: PathModel, slow: Sequence[Slow
         grown = unit.times(growth)
         found += [Prior((grown,), entry.basis, "", needed=(0,)), Prior((unit, grown), entry.basis, "", needed=(1,))]
         products += [product.times(growth) for product in products]
+        ring = _ring(unit, name) if experiment.tree.region_of(one.path).kind is _MPI else None
+        if ring is not None:
+            found.append(Prior((unit, ring), entry.basis, "", needed=(1,)))
     if len(slow) > 1:
         found.append(Prior(tuple(products), entry.basis, "", needed=tuple(range(1, len(products)))))
     return found
+
+
+def _ring(model: Model, name: str) -> Model | None:
+    """Return the latencies of a collective operation around a ring of ranks in place of a tree; None if it has no tree.
+
+    Libraries pass small data around rings, too, or pad it to a block for each rank (Patarasuk and Yuan, Bandwidth
+    optimal all-reduce algorithms for clusters of workstations, J. Parallel Distrib. Comput. 69, 2009): steps are as
+    many as ranks where trees have the logarithm of that.
+    """
+    tree, step = Factor(name, log=1), Factor(name, Fraction(1))
+    terms = tuple(
+        replace(term, factors=tuple(step if factor == tree else factor for factor in term.factors))
+        for term in model.terms
+        if tree in term.factors
+    )
+    return Model(model.parameters, 0.0, terms) if terms else None
 
 
 def _unit(model: Model) -> Model:

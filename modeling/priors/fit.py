@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from itertools import combinations
 
 import numpy as np
@@ -42,6 +42,8 @@ class Prior:
     of the coefficients; priors that have them keep every column that fits, the others only columns that explain more
     than their penalty.
     penalty: what is added to the score, because the prior is less trusted than others.
+    counted: by column what was counted of it at the configurations, shape (C,). Coefficients are fitted to that, and
+    the models say how it goes on.
     """
 
     columns: tuple[Model, ...]
@@ -50,6 +52,13 @@ class Prior:
     needed: tuple[int, ...] = ()
     least: tuple[float, ...] = ()
     penalty: float = 0.0
+    counted: Mapping[int, FloatArray] = field(default_factory=dict, compare=False)
+
+    def at(self, where: _Flags) -> Prior:
+        """Return the prior at some of the configurations."""
+        if not self.counted:
+            return self
+        return replace(self, counted={column: values[where] for column, values in self.counted.items()})
 
 
 @dataclass(frozen=True)
@@ -83,7 +92,7 @@ def fit_priors(
     owner = np.array([path for path, several in enumerate(choices) for _ in several], dtype=np.int64)
     priors = [prior for several in choices for prior in several]
     known: dict[int, FloatArray] = {}  # several priors, and priors of several call paths, have columns in common
-    columns = [np.repeat(_columns(prior, parameters, points, known), each, axis=1) for prior in priors]
+    columns = [np.repeat(_counted(prior, _columns(prior, parameters, points, known)), each, axis=1) for prior in priors]
     everything = np.arange(len(priors))
     trusted = usable.copy()
     fits = _fit_all(everything, owner, priors, columns, repetitions, trusted)
@@ -162,7 +171,7 @@ def fit_where(
             members = alike[place]
             part = take(repetitions, members)
             part = replace(part, centre=part.centre[:, pattern])
-            several = [choices[row] for row in members.tolist()]
+            several = [[prior.at(pattern) for prior in choices[row]] for row in members.tolist()]
             own = None if singles is None else singles[members][:, pattern]
             fits = fit_priors(several, parameters, points[pattern], part, notes(int(members[0]), pattern), own)
             result |= {row: found for row, found in zip(members.tolist(), fits, strict=True) if found is not None}
@@ -225,6 +234,13 @@ def _columns(
         if id(model) not in known:
             known[id(model)] = replace(model, parameters=parameters).evaluate(points)
     return np.stack([known[id(model)] for model in prior.columns])
+
+
+def _counted(prior: Prior, columns: FloatArray) -> FloatArray:
+    """Return the columns of a prior (K, C) with what was counted in place of models."""
+    for column, values in prior.counted.items():
+        columns[column] = values
+    return columns
 
 
 def _nonnegative(

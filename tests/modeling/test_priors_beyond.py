@@ -9,9 +9,10 @@ import pytest
 from quipu.modeling.analysis import Analysis, analyze
 from quipu.modeling.document import from_document, to_document
 from quipu.modeling.evaluation import evaluate
-from quipu.modeling.experiment import FloatArray
+from quipu.modeling.experiment import CallTree, Experiment, FloatArray, Metric, Region, RegionKind
 from quipu.modeling.pmnf.model import Model
 from quipu.modeling.priors.beyond import waiting_priors
+from quipu.modeling.priors.imbalance import imbalance
 from quipu.modeling.process_grid import ProcessGrid
 
 from .waiting_program import RECEIVE, WORK, N, P, experiment, normal_noise
@@ -71,6 +72,60 @@ def test_the_steps_through_the_process_grid_of_a_program_are_a_growth_of_waiting
     texts = [own.text for own in waiting_priors(None, ["p"], [grid])]
     assert not any("1/3" in text or "1/2" in text for text in texts)  # what the length of a pipeline may be like
     assert any("1/3" in own.text for own in waiting_priors(None, ["p"]))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_ranks_wait_for_the_one_that_has_the_most_to_do(seed: int) -> None:
+    """Its excess of blocks, which is counted, says how waiting goes on, and explains what is uneven in it."""
+    uneven = 1 + 0.3 * np.random.default_rng(seed + 10).uniform(-1, 1, len(P))
+    excess = 0.02 * P * 3 * N**2 * uneven
+    wait = 1e-9 * excess
+    runs = experiment(WORK, RECEIVE + wait, wait, normal_noise(seed), setup=0.0)
+    nothing = np.zeros_like(excess)
+    counted = replace(runs, excess={"blocks": np.stack([nothing, excess, nothing])[:, :, None]})
+    analysis = analyze(counted)
+    (imbalanced,) = (own for own in [imbalance(counted, dict(enumerate(analysis.models("time"))))] if own)
+    np.testing.assert_allclose(imbalanced.counted, wait, rtol=0.05)
+    truth = 0.02 * 1000 * 3e-9 * 1000**2
+    assert model_at(analysis, 2, 1000, 1000) == pytest.approx(truth, rel=0.3)
+    shares = [model_at(analysis, 2, p, 500) / (0.02 * p * 3e-9 * 500**2 + 1.4e-5) for p in (27, 216)]
+    assert shares == pytest.approx([1, 1], rel=0.2)
+
+
+def test_effort_that_is_alike_on_all_ranks_has_no_imbalance() -> None:
+    runs = experiment(WORK, RECEIVE)
+    models = dict(enumerate(analyze(runs).models("time")))
+    assert imbalance(runs, models) is None
+    assert imbalance(replace(runs, excess={"blocks": np.zeros_like(runs.values["blocks"])}), models) is None
+    unknown = np.full_like(runs.values["blocks"], np.nan)
+    unknown[:, 1:] = 5.0
+    assert imbalance(replace(runs, excess={"blocks": unknown}), models) is None
+
+
+def test_a_collective_operation_around_a_ring_grows_with_the_number_of_ranks() -> None:
+    """Table I has its latencies in a tree: log2(p) of them."""
+    ranks = np.array([4.0, 8, 16, 32, 64, 4, 8, 16, 32, 64])
+    size = np.repeat([100.0, 200.0], 5)
+    tree = CallTree(
+        (Region("main", "main"), Region("MPI_Barrier", "MPI_Barrier", RegionKind.MPI)),
+        np.array([0, 1]),
+        np.array([-1, 0]),
+    )
+    ones, nothing = np.ones_like(ranks), np.zeros_like(ranks)
+    noise = 1 + 0.02 * np.random.default_rng(4).normal(size=len(ranks))
+    values = {
+        "visits": np.stack([ones, 10 * ones]),
+        "comm_size": np.stack([nothing, ranks]),
+        "time": np.stack([1e-6 * ones, (5e-6 * np.log2(ranks) + 6e-7 * ranks) * noise]),
+    }
+    metrics = {name: Metric(name, "1", "effort") for name in values} | {"time": Metric("time", "s", "cost")}
+    whole = {name: own[:, :, None] for name, own in values.items()}
+    analysis = analyze(Experiment("ring", ("p", "n"), np.stack([ranks, size], axis=1), tree, metrics, whole))
+    entry = analysis.models("time")[1]
+    assert entry.basis == "table I: MPI_Barrier × growth in p"
+    assert model_at(analysis, 1, 512, 100) == pytest.approx(5e-6 * 9 + 6e-7 * 512, rel=0.1)
+    assert entry.lower is not None
+    assert entry.lower.lead("p") == (0, 1)
 
 
 def test_computation_that_slows_down_is_predicted_and_its_effort_kept() -> None:

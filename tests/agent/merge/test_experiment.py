@@ -61,6 +61,14 @@ def test_combining_ranks(tmp_path: Path, over: Any, expected: float) -> None:
     assert experiment.values["blocks"][labels.index("main->solve(int)"), 0, 0] == expected
     assert experiment.values["comm_size"][labels.index("main->solve(int)->MPI_Send"), 0, 0] == 2
     assert experiment.over_ranks == over
+    assert set(experiment.excess) == ({"blocks"} if over == "mean" else set())
+
+
+def test_what_the_busiest_rank_has_beyond_the_mean(tmp_path: Path) -> None:
+    measure(tmp_path / "runs", {"p": 2})
+    experiment = load_experiment(tmp_path / "runs")
+    labels = [experiment.tree.label(path) for path in range(len(experiment.tree))]
+    assert experiment.excess["blocks"][labels.index("main->solve(int)"), 0, 0] == 200 - 150
 
 
 def test_failed_and_partial_runs_are_left_out_and_named(tmp_path: Path) -> None:
