@@ -36,7 +36,7 @@ struct Sampler {
     pid_t thread;
     EventFile clock;
     timer_t timer;
-    uint64_t last; /* nanoseconds of processor time at the last sample */
+    uint64_t last;       /* nanoseconds of processor time at the last sample */
     uint64_t last_ticks; /* of the thread's clock at the last sample */
     uint32_t marks;
     Mark mark[most_marks]; /* the call path of the last sample and those above it, innermost first */
@@ -66,25 +66,28 @@ QUIPU_BARE uint64_t *task_clock(Node *node) { return node->metrics + QUIPU_METRI
 
 /* Periods that passed without a sample because the thread was in the kernel belong to where it was then: the call path
  * of the last sample and those that it returned to, by the time that each took since, one after the other; what the
- * thread waited for a processor counts as spread evenly. Returns what is left for the active call path. */
-QUIPU_BARE uint64_t give_back(const Sampler *sampler, const Node *node, uint64_t now_ticks, uint64_t passed) {
+ * thread waited for a processor counts as spread evenly. The last period is that of the active call path, because its
+ * sample came there by chance; where samples end, nothing is by chance, and all of the time is divided so. Returns what
+ * is left for the active call path. */
+QUIPU_BARE uint64_t give_back(const Sampler *sampler, const Node *node, uint64_t now_ticks, uint64_t passed, bool end) {
     if (now_ticks <= sampler->last_ticks)
         return passed;
     const double scale = static_cast<double>(passed) / static_cast<double>(now_ticks - sampler->last_ticks);
-    const uint64_t most = (passed + options.period / 2) / options.period - 1;
+    const uint64_t unit = end ? 1 : options.period;
+    const uint64_t most = end ? passed : (passed + options.period / 2) / options.period - 1;
     uint64_t ticks_so_far = 0, given = 0;
     for (uint32_t i = 0; i < sampler->marks && sampler->mark[i].node != node; i++) {
         Node *before = const_cast<Node *>(sampler->mark[i].node);
         const uint64_t time = get(before->metrics[QUIPU_TIME]);
         ticks_so_far += time > sampler->mark[i].time ? time - sampler->mark[i].time : 0;
-        const auto periods = static_cast<uint64_t>(scale * static_cast<double>(ticks_so_far)) / options.period;
-        const uint64_t until = periods < most ? periods : most;
+        const auto units = static_cast<uint64_t>(scale * static_cast<double>(ticks_so_far)) / unit;
+        const uint64_t until = units < most ? units : most;
         if (until > given) {
-            quipu_increase(task_clock(before), (until - given) * options.period);
+            quipu_increase(task_clock(before), (until - given) * unit);
             given = until;
         }
     }
-    return passed - given * options.period;
+    return passed - given * unit;
 }
 
 QUIPU_BARE void set_marks(Sampler *sampler, const quipu_thread *thread, const Node *node, uint64_t now_ticks) {
@@ -103,12 +106,12 @@ QUIPU_BARE void take(Sampler *sampler, const quipu_thread *thread, const void *c
     const uint64_t now = nanoseconds(CLOCK_THREAD_CPUTIME_ID), passed = now - sampler->last;
     const uint64_t now_ticks = ticks(static_cast<uint32_t>(thread->clock));
     sampler->last = now;
-    uint64_t own_part = passed;
-    if (passed > options.period + options.period / 2) {
+    const bool is_late = passed > options.period + options.period / 2;
+    if (is_late)
         __atomic_fetch_add(&late, passed / options.period - 1, __ATOMIC_RELAXED);
-        if (!sampler->timed) /* a timer is only as fine as the kernel's tick */
-            own_part = give_back(sampler, node, now_ticks, passed);
-    }
+    uint64_t own_part = passed;
+    if (!context || (is_late && !sampler->timed)) /* a timer is only as fine as the kernel's tick */
+        own_part = give_back(sampler, node, now_ticks, passed, !context);
     set_marks(sampler, thread, node, now_ticks);
     uint64_t values[FIRST_COUNTER + most_counters] = {context != nullptr, own_part};
     sampler->counting.take(add, values);

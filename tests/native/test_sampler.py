@@ -61,11 +61,12 @@ def test_samples_and_counters_go_to_the_call_path_that_runs(workshop: Workshop, 
 
 
 def test_time_in_the_kernel_stays_where_it_was_spent(workshop: Workshop, tmp_path: Path) -> None:
-    body = """__attribute__((noinline)) void asks(void) {
+    body = """enum { SIZE = 1 << 25 };
+    __attribute__((noinline)) void asks(void) {
         const double begin = seconds();
         work(0.02);
         for (int i = 0; i < 8; i++)
-            munmap(mmap(0, 1 << 25, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0), 1 << 25);
+            munmap(mmap(0, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0), SIZE);
         printf("%.9f\\n", seconds() - begin);
     }
     __attribute__((noinline)) void after(void) { work(0.02); }
