@@ -6,7 +6,9 @@
 strong: one problem on 4, 8 and 16 simulated ranks predicts it on 64 and 128. The simulation (SMPI) computes by effort
 times rates (`--compute effort`), so it is the same in every run and knows nothing of caches; --measured lets ranks
 compute as fast as this machine does at the moment, which scatters.
-larger: three small problems predict one that is 8 times larger than the largest, natively, on one rank.
+larger: three small problems predict one that is 8 times larger than the largest, natively, on one rank. Of the small
+ones distances of reuse were counted, and the machine is described (`quipu machine`): quipu has both. scatter: how far
+the quartiles of the repetitions of the large one are apart, as a part of the lower one, which is what is predicted.
 
 Per program and case the relative error of the whole time (without the start and the end of MPI), mean over its points:
 quipu (kernels), paper (kernels as APMT's paper has them), analytical, empirical (kernels/comparators.py), extrap
@@ -23,13 +25,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from apmt_runs import PROGRAMS, Program, SimulatedAs, larger, strong
+from apmt_runs import PROGRAMS, Program, SimulatedAs, description, larger, strong
 from modeling_extrap import interpreter, model_with_extrap
 from modeling_sets import Floats
 from quipu.agent.merge.experiment import load_experiment
 from quipu.modeling.experiment import Experiment
 from quipu.modeling.kernels.comparators import fit_analytical, fit_empirical
 from quipu.modeling.kernels.model import model_program
+from quipu.modeling.machine import Machine
 from simulated_time import real_time, totals
 
 MODELERS = ("quipu", "paper", "analytical", "empirical", "extrap")
@@ -62,15 +65,16 @@ def extrap_total(few: Experiment, many: Experiment) -> list[float]:
     return np.nansum(answer.predictions, axis=0).tolist()
 
 
-def errors(few_folder: Path, many_folder: Path, with_extrap: bool) -> dict[str, float]:
-    """Return the mean relative error of every modeler."""
+def errors(few_folder: Path, many_folder: Path, with_extrap: bool, machine: Machine | None = None) -> dict[str, float]:
+    """Return the mean relative error of every modeler. machine: what quipu is told of it."""
     few, many = load_experiment(few_folder), load_experiment(many_folder)
     times = np.array(list(totals(few).values()))
     column = {name: few.points[:, at] for at, name in enumerate(few.parameters)}
     sizes = column.get("D", np.ones(times.size))
     analytical = fit_analytical(column["p"], sizes, times)
     empirical = fit_empirical(column["p"], sizes, times)
-    models = {method: model_program(few, method=method) for method in ("quipu", "paper")}
+    clock = machine.clock if machine is not None else None
+    models = {"quipu": model_program(few, machine, clock), "paper": model_program(few, method="paper")}
     others = extrap_total(few, many) if with_extrap else []
     found: dict[str, list[float]] = {name: [] for name in MODELERS}
     for number, (place, true) in enumerate(totals(many).items()):
@@ -86,6 +90,13 @@ def errors(few_folder: Path, many_folder: Path, with_extrap: bool) -> dict[str, 
     return {name: float(np.mean(values)) for name, values in found.items() if values}
 
 
+def scatter(folder: Path) -> float:
+    """Return the difference of the quartiles of the whole time over repetitions, as a part of the lower one."""
+    many = load_experiment(folder)
+    low, high = np.nanquantile(np.nansum(many.values["time"][~many.tree.start_and_end], axis=0)[0], (0.25, 0.75))
+    return float(high / low - 1)
+
+
 def cases(program: Program, folder: Path, parts: list[str], measured: bool, with_extrap: bool) -> dict[str, Any]:
     """Return the errors of one program in every case."""
     result = {}
@@ -96,7 +107,8 @@ def cases(program: Program, folder: Path, parts: list[str], measured: bool, with
     if "larger" in parts:
         variables, before = real_time(folder)
         print(f"{program.name}, larger problem", flush=True)
-        result["larger"] = errors(*larger(program, folder, before.split(), variables), with_extrap)
+        few, many = larger(program, folder, before.split(), variables)
+        result["larger"] = errors(few, many, with_extrap, description(folder)) | {"scatter": scatter(many)}
     return result
 
 
@@ -121,7 +133,7 @@ def main() -> None:
     result = {
         name: float(np.mean([case[name] for case in every])) for name in MODELERS if all(name in case for case in every)
     }
-    best = sum(case["quipu"] <= min(value for name, value in case.items() if name != "quipu") for case in every)
+    best = sum(case["quipu"] <= min(case[name] for name in MODELERS[1:] if name in case) for case in every)
     print(json.dumps({**result, "below_all": best, "cases": len(every), "programs": programs}))
 
 

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from priors_programs import EXAMPLES
+from quipu.agent.archive.run_json import read_json
 from quipu.agent.merge.experiment import scan_runs
+from quipu.modeling.machine import Machine, from_document
 from quipu.modeling.process_grid import prime_factors_in_turn
 from simulated_time import build, run
 
@@ -32,7 +34,7 @@ class Program:
     total: tuple[int, ...]
     small: tuple[int, ...]
     large: int
-    repetitions: int = 5
+    repetitions: int = 20
 
     def simulated(self, ranks: int) -> list[str]:
         """Return the command of one of so many ranks that share `total`."""
@@ -132,15 +134,29 @@ def strong(program: Program, folder: Path, how: SimulatedAs) -> tuple[Path, Path
 
 
 def larger(program: Program, folder: Path, before: Sequence[str], variables: dict[str, str]) -> tuple[Path, Path]:
-    """Run small problems and one that is 8 times larger natively on one rank; return the folders of both."""
+    """Run small problems and one that is 8 times larger natively on one rank; return the folders of both.
+
+    Sizes take turns, so that all of them meet the machine in the same states. Distances of reuse are counted of the
+    small ones, once; the functions of Python are measured, but valgrind does not see them.
+    """
     place = prepared(program, folder, simulated=False)
-    found = []
-    for name, sizes, numbers in (("small", program.small, (1,)), ("large", (program.large,), (1,))):
-        runs = folder / f"{program.name}.{name}"
-        for size in sizes:
-            for ranks in numbers:
-                command = ["mpirun", "-n", str(ranks), *before, *program.native(size)]
-                point = {"p": ranks, "D": program.elements(size, ranks)}
-                measure(runs, point, command, place, program.repetitions, (), **variables)
-        found.append(runs)
-    return found[0], found[1]
+    small, large = folder / f"{program.name}.small", folder / f"{program.name}.large"
+    sizes = [(small, size) for size in program.small] + [(large, program.large)]
+    options = ["--python"] if program.name == "jacobi_py" else []
+    for runs, size in sizes:
+        if runs == small and program.compiler:
+            command = ["mpirun", "-n", "1", *program.native(size)]
+            measure(runs, {"p": 1, "D": program.elements(size, 1)}, command, place, 1, ["--counters", "reuse"])
+    for done in range(program.repetitions):
+        for runs, size in sizes:
+            command = ["mpirun", "-n", "1", *before, *program.native(size)]
+            measure(runs, {"p": 1, "D": program.elements(size, 1)}, command, place, done + 1, options, **variables)
+    return small, large
+
+
+def description(folder: Path) -> Machine:
+    """Return this machine, described once."""
+    path = folder / "machine.json"
+    if not path.exists():
+        run(["quipu", "machine", "--quiet", "-o", str(path)], folder)
+    return from_document(read_json(path), path)

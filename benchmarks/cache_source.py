@@ -23,15 +23,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from apmt_runs import measure
+from apmt_runs import description, measure
 from quipu.agent.archive.read import read_archive
-from quipu.agent.archive.run_json import read_json
 from quipu.agent.counters.attribution import attributed
 from quipu.agent.counters.cachegrind import PREFIX, Cachegrind
 from quipu.agent.counters.callgrind import read_callgrind
 from quipu.agent.merge.experiment import find_runs, load_experiment
 from quipu.modeling.kernels.model import model_program
-from quipu.modeling.machine import Machine, from_document
+from quipu.modeling.machine import Machine
 from quipu.modeling.rate_fit import typical
 from simulated_time import real_time, run
 
@@ -62,7 +61,7 @@ def exactness(program: Path, folder: Path, runs: Path) -> dict[str, Any]:
     for old in raw.glob(f"{PREFIX}*"):
         old.unlink()
     shim = raw / "count.sh"
-    shim.write_text(Cachegrind().shim(raw))
+    shim.write_text(Cachegrind().shims(raw)[0])
     shim.chmod(0o755)
     subprocess.run([str(shim), str(program), "512"], check=True, capture_output=True)
     (file,) = raw.glob(f"{PREFIX}*")
@@ -131,10 +130,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = (options.folder or Path(temporary)).absolute()
         folder.mkdir(parents=True, exist_ok=True)
-        description = folder / "machine.json"
-        if not description.exists():
-            run(["quipu", "machine", "--quiet", "-o", str(description)], folder)
-        machine = from_document(read_json(description), description)
+        machine = description(folder)
         source = Path(__file__).resolve().parent / "programs" / "stream.c"
         program = folder / "stream"
         run(["quipu-cc", "-O2", str(source), "-o", str(program)], folder)

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from .experiment import Metric
 
-SOURCES = ("effort", "cachegrind", "perf", "papi")
-"""Who counts: the compiler pass, a simulated cache, the kernel's perf events, PAPI."""
+SOURCES = ("effort", "cachegrind", "reuse", "perf", "papi")
+"""Who counts: the compiler pass, a simulated cache, simulated caches of many sizes, the kernel's perf events, PAPI."""
+
+KIB = 1024
+MISSES = {size * KIB: f"misses_{size}k" for size in (16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768)}
+SCATTERED = {size * KIB: f"scattered_{size}k" for size in (64, 512, 4096, 32768)}
+"""Metrics by the bytes of the cache that is missed: all misses, and those that no prefetcher foresees."""
 
 COUNTERS = {
     metric.name: metric
@@ -21,6 +26,15 @@ COUNTERS = {
         Metric("task_clock", "ns", "cost", "sum", "processor time, in user space and in the kernel"),
         Metric("page_faults", "1", "cost", "sum", "page faults of code in user space"),
         Metric("context_switches", "1", "cost", "sum", "times the thread left its processor"),
+        Metric("accesses", "1", "cost", "sum", "loads and stores of machine instructions"),
+        *(
+            Metric(name, "1", "cost", "sum", f"accesses that miss a cache of {size // KIB} KiB")
+            for size, name in MISSES.items()
+        ),
+        *(
+            Metric(name, "1", "cost", "sum", f"accesses out of order that miss a cache of {size // KIB} KiB")
+            for size, name in SCATTERED.items()
+        ),
     )
 }
 """By name of the metric."""

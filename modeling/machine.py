@@ -42,6 +42,19 @@ class Bandwidth:
 
 
 @dataclass(frozen=True)
+class Reach:
+    """What a load takes from a line that was used before, after so many other bytes.
+
+    in_order: seconds per line if lines follow each other. scattered: if they do not, and loads do not depend on each
+    other. In pages as programs get them, so with the translation of addresses.
+    """
+
+    bytes: Above0
+    in_order: Seconds
+    scattered: Seconds
+
+
+@dataclass(frozen=True)
 class Network:
     """Time of an MPI operation of so many ranks: alpha + beta · bytes, in seconds and seconds per byte.
 
@@ -58,7 +71,8 @@ class Network:
 class Machine:
     """A machine: `caches` from the nearest one on; memory: seconds of a load from memory; clocks in Hz.
 
-    frequency: of a core that computes; tsc: of the clock that time is counted with, 0 if it has none.
+    reach: from small distances on. frequency: of a core that computes; tsc: of the clock that time is counted with, 0
+    if it has none.
     """
 
     host: str
@@ -69,6 +83,7 @@ class Machine:
     caches: tuple[Cache, ...]
     memory: Seconds
     bandwidth: tuple[Bandwidth, ...] = ()
+    reach: tuple[Reach, ...] = ()
     network: tuple[Network, ...] = ()
     date: str = ""
     notes: tuple[str, ...] = ()

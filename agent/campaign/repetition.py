@@ -149,7 +149,7 @@ def run(
     metadata = replace(metadata, started=_now())
     ending = _launch(plan, raw, options)
     wait_for_nodes(raw)
-    if again is not None and source is not None and not ending.text:
+    if again and source is not None and not ending.text:
         metadata = replace(metadata, problems=_count_again(again, source, raw, options))
     archive = _finish(raw, experiment, metadata, ending, options)
     if known := archive.metadata.counters.get("with_callers"):
@@ -192,8 +192,8 @@ def _plan(
     rates: Rates | None,
     source: CounterSource | None,
     wanted: Wanted,
-) -> tuple[LaunchPlan, LaunchPlan | None]:
-    """Return the launch, and that of the run in which a source counts, if it needs one of its own."""
+) -> tuple[LaunchPlan, tuple[LaunchPlan, ...]]:
+    """Return the launch, and those of the runs in which a source counts, if it needs some of its own."""
     environment = {**os.environ, **options.environment}
     variables = {name: value for name, value in environment.items() if name.startswith("QUIPU_")}
     variables.update(options.environment)
@@ -218,13 +218,13 @@ def _plan(
     text = None if rates is None else runtime_text(rates)
     request = LaunchRequest(command, shim, environment, variables, cores, folder, rates=text)
     plan = plan_launch(request)
-    again = None
-    script = source.shim(raw) if source is not None else ""
-    if source is not None and (script or sampled) and not plan.rank_processes:
+    again: tuple[LaunchPlan, ...] = ()
+    scripts = source.shims(raw) if source is not None else ()
+    if source is not None and (scripts or sampled) and not plan.rank_processes:
         raise UsageError(f"--counters {source.name}: simulated ranks share a process; count those of a real launch")
-    if script:
-        again = plan_launch(replace(request, shim=raw / _COUNTING, variables={}))
-        again = replace(again, files={raw / _COUNTING: script})
+    if scripts:
+        counting = plan_launch(replace(request, shim=raw / _COUNTING, variables={}))
+        again = tuple(replace(counting, files={raw / _COUNTING: script}) for script in scripts)
     if options.mpi and plan.is_mpi:
         from ..launch.mpi_choice import library_for
 
@@ -236,19 +236,25 @@ def _plan(
     return plan, again
 
 
-def _count_again(plan: LaunchPlan, source: CounterSource, raw: Path, options: LaunchOptions) -> tuple[str, ...]:
-    """Run the program once more, so that a source can count; return what went wrong.
+def _count_again(
+    plans: Sequence[LaunchPlan], source: CounterSource, raw: Path, options: LaunchOptions
+) -> tuple[str, ...]:
+    """Run the program again, so that a source can count; return what went wrong.
 
     What it writes to standard output, it has written before.
     """
-    options.say(f"running once more to count with {source.name}, which is much slower")
-    for path, text in plan.files.items():
-        path.write_text(text, encoding="utf-8")
-        path.chmod(0o755)
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("QUIPU_")}
-    environment |= {**options.environment, **plan.environment}
-    ending = run_process(plan.argv, environment, options.timeout, options.folder)
-    return (f"the run that {source.name} counted in {ending.text}",) if ending.text else ()
+    often = "once more" if len(plans) == 1 else f"{len(plans)} times more"
+    options.say(f"running {often} to count with {source.name}, which is much slower")
+    for plan in plans:
+        for path, text in plan.files.items():
+            path.write_text(text, encoding="utf-8")
+            path.chmod(0o755)
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("QUIPU_")}
+        environment |= {**options.environment, **plan.environment}
+        ending = run_process(plan.argv, environment, options.timeout, options.folder)
+        if ending.text:
+            return (f"the run that {source.name} counted in {ending.text}",)
+    return ()
 
 
 def _reduce(plan: LaunchPlan, options: LaunchOptions, variables: Mapping[str, str]) -> str:

@@ -1,7 +1,7 @@
-"""Counters of a simulated cache: the ranks run once more, under valgrind. For machines that count nothing themselves.
+"""Counters of simulated caches: the ranks run once more, under valgrind. For machines that count nothing themselves.
 
-Callgrind simulates the caches as cachegrind does, of this processor's sizes, and keeps who called whom. The run of its
-own is 20 to 100 times slower; what is counted does not depend on it.
+Callgrind simulates the caches as cachegrind does, and keeps who called whom. A run of its own is 20 to 100 times
+slower; what is counted does not depend on it.
 """
 
 from __future__ import annotations
@@ -9,13 +9,18 @@ from __future__ import annotations
 import shlex
 import shutil
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from quipu.modeling.counters import COUNTERS
 from quipu.modeling.errors import FormatError
 from quipu.modeling.experiment import CallTree, Metric
+from quipu.modeling.machine import Cache
 
+from ..machine.describe import known_caches
 from .attribution import attributed, inlined, levels_of
 from .callgrind import Costs, read_callgrind
 from .source import Counted, CounterSource, Wanted
@@ -23,6 +28,7 @@ from .source import Counted, CounterSource, Wanted
 PREFIX = "callgrind-"
 DEPTH = 12
 """Callers that are kept apart."""
+EVENTS = ("Ir", "Dr", "Dw", "D1mr", "D1mw", "DLmr", "DLmw")
 _RANK = "${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-${PMIX_RANK:-${SLURM_PROCID:-0}}}}"
 # Valgrind 3.19 gives up on the debug information of newer compilers (DWARF 5), so it gets a copy without; the names of
 # functions stay.
@@ -32,9 +38,83 @@ program=$(command -v -- "$1") || program=$1
 shift
 copy={raw}/program-$rank
 objcopy --strip-debug -- "$program" "$copy" 2>/dev/null || copy=$program
-exec valgrind --quiet --tool=callgrind --cache-sim=yes --separate-callers={depth} \\
+exec valgrind --quiet --tool=callgrind --cache-sim=yes --separate-callers={depth} {options}\\
     --callgrind-out-file={raw}/{prefix}$rank-%p "$copy" "$@" >/dev/null
 """
+
+
+def shim_of(raw: Path, prefix: str, options: Sequence[str]) -> str:
+    """Return the script that runs a rank under callgrind with these options and writes files of this prefix."""
+    words = "".join(f"{shlex.quote(option)} " for option in options)
+    return _SHIM.format(rank=_RANK, raw=shlex.quote(str(raw)), depth=DEPTH, prefix=prefix, options=words)
+
+
+def cache_option(name: str, bytes_of_it: int, ways: int, line: int) -> str:
+    """Return the option of a cache ("D1", "LL"); valgrind wants a power of two of sets, so ways follow from that."""
+    sets = 1 << max(0, (max(1, bytes_of_it // (line * max(1, ways)))).bit_length() - 1)
+    return (
+        f"--{name}={max(1, bytes_of_it // (line * sets)) * line * sets},{max(1, bytes_of_it // (line * sets))},{line}"
+    )
+
+
+def _of_this_machine(caches: Sequence[Cache]) -> list[str]:
+    """Return the options for the caches that the kernel describes. Valgrind asks the processor, which in a virtual
+    machine may speak of the caches of the whole host.
+    """
+    if len(caches) < 2:
+        return []
+    first, last = caches[0], caches[-1]
+    named = (("D1", first), ("LL", last))
+    return [cache_option(name, int(cache.bytes), int(cache.ways) or 8, int(cache.line)) for name, cache in named]
+
+
+@dataclass
+class Found:
+    """What callgrind counted: by rank, EVENTS per call path. costs: of one file, None if there is none. seen: all
+    functions.
+    """
+
+    ranks: dict[int, NDArray[np.int64]] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+    costs: Costs | None = None
+    seen: set[str] = field(default_factory=set)
+
+    def of(self, numbers: Sequence[int], paths: int) -> NDArray[np.int64]:
+        """Return the counts of ranks, (ranks, call paths, events); 0 of those that there are not."""
+        nothing = np.zeros((paths, len(EVENTS)), dtype=np.int64)
+        rows = [self.ranks.get(number, nothing) for number in numbers]
+        return np.stack(rows) if rows else np.zeros((0, paths, len(EVENTS)), dtype=np.int64)
+
+
+def found_in(raw: Path, prefix: str, tree: CallTree) -> Found:
+    """Read the files of a prefix; several processes of a rank add up."""
+    found = Found()
+    for file in sorted(raw.glob(f"{prefix}*")):
+        rank = file.name.removeprefix(prefix).split("-")[0]
+        if not rank.isascii() or not rank.isdigit():
+            continue
+        try:
+            costs = read_callgrind(file)
+        except FormatError as error:
+            found.problems.append(str(error))
+            continue
+        values, _ = attributed(tree, costs.of.items(), len(costs.events))
+        found.ranks[int(rank)] = found.ranks.get(int(rank), 0) + _in_order(values, costs.events)
+        found.costs = costs
+        found.seen.update(function for chain in costs.of for function in chain)
+    if found.costs is None:
+        found.problems.append("valgrind counted nothing: do its messages above say why?")
+    return found
+
+
+def facts_of(name: str, found: Found, tree: CallTree) -> Mapping[str, Any]:
+    """Return what the archive says of a source: version of valgrind, simulated caches, functions without costs."""
+    return {
+        "source": name,
+        "version": found.costs.version if found.costs is not None else "",
+        "caches": found.costs.caches if found.costs is not None else {},
+        "with_callers": inlined(tree, found.seen) if found.costs is not None else [],
+    }
 
 
 class Cachegrind(CounterSource):
@@ -50,55 +130,23 @@ class Cachegrind(CounterSource):
         """Valgrind has to be installed."""
         return "" if shutil.which("valgrind") else "valgrind is not installed: apt-get install valgrind"
 
-    def shim(self, raw: Path) -> str:
+    def shims(self, raw: Path) -> tuple[str, ...]:
         """Return the script that runs a rank under callgrind."""
-        return _SHIM.format(rank=_RANK, raw=shlex.quote(str(raw)), depth=DEPTH, prefix=PREFIX)
+        return (shim_of(raw, PREFIX, _of_this_machine(known_caches())),)
 
     def collect(
         self, raw: Path, tree: CallTree, wanted: Wanted, attributes: Sequence[Mapping[str, str]] = ()
     ) -> Counted:
         """Return what the ranks counted; several processes of a rank add up."""
-        ranks: dict[int, np.ndarray[tuple[int, int], np.dtype[np.int64]]] = {}
-        problems = []
-        described: Costs | None = None
-        seen: set[str] = set()
-        for file in sorted(raw.glob(f"{PREFIX}*")):
-            rank = file.name.removeprefix(PREFIX).split("-")[0]
-            if not rank.isascii() or not rank.isdigit():
-                continue
-            try:
-                costs = read_callgrind(file)
-            except FormatError as error:
-                problems.append(str(error))
-                continue
-            found, _ = attributed(tree, costs.of.items(), len(costs.events))
-            known = _in_order(found, costs.events)
-            ranks[int(rank)] = ranks.get(int(rank), 0) + known
-            described = costs
-            seen.update(function for chain in costs.of for function in chain)
-        if described is None:
-            problems.append("valgrind counted nothing: do its messages above say why?")
-        numbers = tuple(sorted(ranks))
-        all_costs = (
-            np.stack([ranks[number] for number in numbers]) if numbers else np.zeros((0, len(tree), len(_EVENTS)))
-        )
-        values = levels_of(all_costs.astype(np.int64), _EVENTS)
+        found = found_in(raw, PREFIX, tree)
+        numbers = tuple(sorted(found.ranks))
+        values = levels_of(found.of(numbers, len(tree)), EVENTS)
         metrics = wanted.chosen(self.metrics())
-        facts = {
-            "source": self.name,
-            "version": described.version if described is not None else "",
-            "caches": described.caches if described is not None else {},
-            "with_callers": inlined(tree, seen) if described is not None else [],
-        }
-        return Counted(metrics, numbers, {m.name: values[m.name] for m in metrics}, facts, tuple(problems))
+        facts = facts_of(self.name, found, tree)
+        return Counted(metrics, numbers, {m.name: values[m.name] for m in metrics}, facts, tuple(found.problems))
 
 
-_EVENTS = ("Ir", "Dr", "Dw", "D1mr", "D1mw", "DLmr", "DLmw")
-
-
-def _in_order(
-    found: np.ndarray[tuple[int, int], np.dtype[np.int64]], events: Sequence[str]
-) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
-    """Return the columns of `_EVENTS`, 0 where callgrind did not count one."""
-    columns = [found[:, events.index(name)] if name in events else np.zeros(len(found), np.int64) for name in _EVENTS]
+def _in_order(found: NDArray[np.int64], events: Sequence[str]) -> NDArray[np.int64]:
+    """Return the columns of EVENTS, 0 where callgrind did not count one."""
+    columns = [found[:, events.index(name)] if name in events else np.zeros(len(found), np.int64) for name in EVENTS]
     return np.stack(columns, axis=1)

@@ -11,9 +11,10 @@ from .cachegrind import Cachegrind
 from .effort import Effort
 from .papi import Papi
 from .perf import Perf
+from .reuse import Reuse
 from .source import CounterSource, Wanted
 
-SOURCES: tuple[CounterSource, ...] = (Perf(), Papi(), Cachegrind(), Effort())
+SOURCES: tuple[CounterSource, ...] = (Perf(), Papi(), Cachegrind(), Reuse(), Effort())
 """Those that count most come first."""
 
 

@@ -66,12 +66,13 @@ class CounterSource(ABC):
         """Return what the runtime must be given in the environment, so that it counts as the program runs."""
         return {}
 
-    def shim(self, raw: Path) -> str:
-        """Return the script that a launcher starts instead of the program in a run of its own; empty if none is needed.
+    def shims(self, raw: Path) -> tuple[str, ...]:
+        """Return the scripts that a launcher starts instead of the program, each in a run of its own; none if the
+        source needs none.
 
-        raw: the folder of the run, for what the script counts.
+        raw: the folder of the run, for what the scripts count.
         """
-        return ""
+        return ()
 
     @abstractmethod
     def collect(

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psutil
 from quipu.modeling.errors import MeasurementError
-from quipu.modeling.machine import Bandwidth, Cache, Machine, Network
+from quipu.modeling.machine import Bandwidth, Cache, Machine, Network, Reach
 
 from ..installation import native_file
 
@@ -22,6 +22,8 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 # What memory is measured in: so many times the last-level cache, but no more than this part of what is free, and where
 # no cache is known, bytes.
 _BEYOND, _OF_FREE, _NO_CACHE = 4, 0.25, 1 << 28
+# Bytes where no cache is known: of a line, and that every first cache has.
+_LINE, _NO_FIRST_CACHE = 64, 1 << 13
 _TIME_LIMIT = 120.0
 
 Probe = Callable[[Sequence[str]], float]
@@ -116,6 +118,7 @@ def describe(
         notes.append("too little memory is free for loads that all miss the last-level cache")
     say("latency of memory")
     memory = run(("latency", str(large), str(known[-1].line if known else 64)))
+    reach = _reach(known, large, run, say)
     cores = len(os.sched_getaffinity(0))
     bandwidth = []
     for number in sorted({*_powers(cores), cores}):
@@ -131,10 +134,24 @@ def describe(
         caches=tuple(measured),
         memory=memory,
         bandwidth=tuple(bandwidth),
+        reach=reach,
         network=tuple(network),
         date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         notes=tuple(notes),
     )
+
+
+def _reach(known: Sequence[Cache], largest: int, run: Probe, say: Callable[[str], None]) -> tuple[Reach, ...]:
+    """Measure loads over so many bytes, from half of the first cache on, each time twice as many."""
+    line = str(known[0].line if known else _LINE)
+    size = int(known[0].bytes) // 2 if known else _NO_FIRST_CACHE
+    found = []
+    say("loads over more and more bytes")
+    while size <= largest:
+        seconds = [run((order, str(size), line)) for order in ("in-order", "scattered")]
+        found.append(Reach(size, *seconds))
+        size *= 2
+    return tuple(found)
 
 
 def _powers(most: int) -> list[int]:

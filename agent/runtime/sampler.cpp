@@ -23,13 +23,23 @@
 
 namespace quipu {
 
+/* A call path, and its time when a sample was taken there or below. */
+struct Mark {
+    const Node *node;
+    uint64_t time; /* ticks */
+};
+constexpr uint32_t most_marks = 64;
+
 struct Sampler {
     bool running;
     bool timed; /* by a POSIX timer */
     pid_t thread;
     EventFile clock;
     timer_t timer;
-    uint64_t last; /* nanoseconds of processor time at the last sample */
+    uint64_t last;       /* nanoseconds of processor time at the last sample */
+    uint64_t last_ticks; /* of the thread's clock at the last sample */
+    uint32_t marks;
+    Mark mark[most_marks]; /* the call path of the last sample and those above it, innermost first */
     Counting counting;
 };
 
@@ -52,15 +62,59 @@ QUIPU_BARE void add(void *to, uint32_t counter, uint64_t value) {
     static_cast<uint64_t *>(to)[FIRST_COUNTER + counter] += value;
 }
 
+QUIPU_BARE uint64_t *task_clock(Node *node) { return node->metrics + QUIPU_METRIC_COUNT + PROCESSOR_TIME; }
+
+/* Periods that passed without a sample because the thread was in the kernel belong to where it was then: the call path
+ * of the last sample and those that it returned to, by the time that each took since, one after the other; what the
+ * thread waited for a processor counts as spread evenly. The last period is that of the active call path, because its
+ * sample came there by chance; where samples end, nothing is by chance, and all of the time is divided so. Returns what
+ * is left for the active call path. */
+QUIPU_BARE uint64_t give_back(const Sampler *sampler, const Node *node, uint64_t now_ticks, uint64_t passed, bool end) {
+    if (now_ticks <= sampler->last_ticks)
+        return passed;
+    const double scale = static_cast<double>(passed) / static_cast<double>(now_ticks - sampler->last_ticks);
+    const uint64_t unit = end ? 1 : options.period;
+    const uint64_t most = end ? passed : (passed + options.period / 2) / options.period - 1;
+    uint64_t ticks_so_far = 0, given = 0;
+    for (uint32_t i = 0; i < sampler->marks && sampler->mark[i].node != node; i++) {
+        Node *before = const_cast<Node *>(sampler->mark[i].node);
+        const uint64_t time = get(before->metrics[QUIPU_TIME]);
+        ticks_so_far += time > sampler->mark[i].time ? time - sampler->mark[i].time : 0;
+        const auto units = static_cast<uint64_t>(scale * static_cast<double>(ticks_so_far)) / unit;
+        const uint64_t until = units < most ? units : most;
+        if (until > given) {
+            quipu_increase(task_clock(before), (until - given) * unit);
+            given = until;
+        }
+    }
+    return passed - given * unit;
+}
+
+QUIPU_BARE void set_marks(Sampler *sampler, const quipu_thread *thread, const Node *node, uint64_t now_ticks) {
+    sampler->last_ticks = now_ticks;
+    sampler->marks = 0;
+    for (; node && node->id && sampler->marks < most_marks; node = node->up)
+        sampler->mark[sampler->marks++] = {node, get(node->metrics[QUIPU_TIME])};
+    const uint64_t last = get(thread->last); /* what passed since then is not in the time of the active one yet */
+    if (sampler->marks && now_ticks > last)
+        sampler->mark[0].time += now_ticks - last;
+}
+
 /* Of the calling thread, with its signals blocked. context: of the signal, null if there is none. */
-QUIPU_BARE void take(Sampler *sampler, Node *here, const void *context) {
+QUIPU_BARE void take(Sampler *sampler, const quipu_thread *thread, const void *context) {
+    Node *here = get(thread->here), *node = counted(here);
     const uint64_t now = nanoseconds(CLOCK_THREAD_CPUTIME_ID), passed = now - sampler->last;
+    const uint64_t now_ticks = ticks(static_cast<uint32_t>(thread->clock));
     sampler->last = now;
-    if (passed > options.period + options.period / 2)
+    const bool is_late = passed > options.period + options.period / 2;
+    if (is_late)
         __atomic_fetch_add(&late, passed / options.period - 1, __ATOMIC_RELAXED);
-    uint64_t values[FIRST_COUNTER + most_counters] = {context != nullptr, passed};
+    uint64_t own_part = passed;
+    if (!context || (is_late && !sampler->timed)) /* a timer is only as fine as the kernel's tick */
+        own_part = give_back(sampler, node, now_ticks, passed, !context);
+    set_marks(sampler, thread, node, now_ticks);
+    uint64_t values[FIRST_COUNTER + most_counters] = {context != nullptr, own_part};
     sampler->counting.take(add, values);
-    Node *node = counted(here);
     uint64_t *total = node->metrics + QUIPU_METRIC_COUNT;
     for (uint32_t i = 0; i < FIRST_COUNTER + options.counters; i++)
         quipu_increase(total + i, values[i]);
@@ -73,7 +127,7 @@ QUIPU_BARE void on_sample(int, siginfo_t *info, void *context) {
     quipu_thread *thread = quipu_current;
     Sampler *sampler = thread && !is_idle(thread) ? own(thread)->sampler : nullptr;
     if (sampler && sampler->running && (sampler->timed ? info->si_code == SI_TIMER : info->si_code > 0)) {
-        take(sampler, get(thread->here), context);
+        take(sampler, thread, context);
     } else if ((!sampler || sampler->running) && (info->si_code == SI_TIMER || info->si_code > 0)) {
         /* Else the signal waited while its sampler was stopped, and what it stands for was taken before. */
         __atomic_fetch_add(&lost, 1, __ATOMIC_RELAXED);
@@ -224,6 +278,7 @@ void begin_sampling() {
         problem = problem ? problem : text;
     }
     sampler->last = nanoseconds(CLOCK_THREAD_CPUTIME_ID);
+    sampler->marks = 0;
     sampler->running = true;
     const bool event = start_event(sampler), timer = !event && start_timer(sampler);
     __atomic_store_n(event ? &by_events : &by_timers, true, __ATOMIC_RELAXED);
@@ -241,7 +296,7 @@ static Sampler *take_rest() {
     Sampler *sampler = thread && !is_idle(thread) ? own(thread)->sampler : nullptr;
     if (!sampler || !sampler->running)
         return nullptr;
-    take(sampler, get(thread->here), nullptr);
+    take(sampler, thread, nullptr);
     return sampler;
 }
 
@@ -269,6 +324,7 @@ QUIPU_BARE void forget_sampling() {
         if (!sampler || !sampler->running)
             return;
         sampler->running = sampler->timed = false; /* timers are not inherited */
+        sampler->marks = 0;
         sampler->clock.close();
         sampler->counting.forget();
         sampler->counting.end();

@@ -9,6 +9,7 @@ paths are parts with models of their own, unless the method is that of the paper
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -19,11 +20,18 @@ from ..experiment import Experiment, FloatArray
 from ..machine import Machine
 from ..pmnf.model import Prediction
 from .counts import Counters, Counts
+from .few import fit_line
 from .growth import Growth, Method, growths, product, summed
 from .identify import Kernel
 from .refinement import CpiAndBlocking, deviation, from_stalls, refined
+from .reuse import Costs, ReuseTime, reuse_time
 from .served import Served, served
 from .variables import Variables
+
+# Seconds per instruction beyond which a part's time is not that of its instructions, because a load from memory takes
+# less: the system works for it (it clears memory, or takes it back), and that follows the memory. Which part of the
+# residual a line through the amount of work may leave to take the place of instructions then.
+_NOT_ITS_OWN, _BETTER = 2e-7, 0.5
 
 
 @dataclass(frozen=True)
@@ -31,7 +39,7 @@ class Part:
     """The model of some call paths of a kernel: seconds per instruction, and per unit of something else, if any.
 
     instructions, further: their growth. levels: the growth of the accesses that each level serves. time: the growth of
-    the time itself where nobody counted instructions.
+    the time itself where nobody counted instructions. reuse: T_mem by distances of reuse, instead of levels.
     """
 
     counts: Counts
@@ -40,6 +48,7 @@ class Part:
     further: Growth | None
     levels: Mapping[str, Growth | Served]
     time: Growth | None
+    reuse: ReuseTime | None = None
 
 
 @dataclass(frozen=True)
@@ -70,13 +79,17 @@ class KernelModel:
 
     def memory(self, point: Mapping[str, float]) -> Prediction:
         """Return BF_mem · T_mem, T_mem = T_L1 + T_L2 + T_LLC + T_mm (Table 2), per rank, in seconds."""
-        return summed(
-            [
-                product(growth.at(point), part.fitted.blocking * self.latencies[level], part.fitted.uncertainty)
-                for part in self.parts
-                for level, growth in part.levels.items()
-            ]
-        )
+        found = [
+            product(growth.at(point), part.fitted.blocking * self.latencies[level], part.fitted.uncertainty)
+            for part in self.parts
+            for level, growth in part.levels.items()
+        ]
+        found += [
+            product(part.reuse.at(point), part.fitted.blocking, math.hypot(part.fitted.uncertainty, part.fitted.doubt))
+            for part in self.parts
+            if part.reuse is not None
+        ]
+        return summed(found)
 
     @property
     def cpi(self) -> FloatArray:
@@ -125,7 +138,8 @@ def kernel_models(
     machine: latencies; None: T_mem is not known, and is in T_comp.
     """
     latencies = {} if machine is None else {level: machine.latency(level) for level in LEVELS}
-    counters = Counters(experiment, times, clock, bool(latencies))
+    costs = Costs.of(machine.reach) if machine is not None and variables.has_amount and method == "quipu" else None
+    counters = Counters(experiment, times, clock, bool(latencies), costs)
     whole = [counters.of(kernel.paths) for kernel in kernels]
     program = refined(whole, latencies, clock, None, method)
     fits: list[tuple[int, Counts, CpiAndBlocking]] = []
@@ -139,7 +153,7 @@ def kernel_models(
                 fits.append((number, counts, from_stalls(counts, latencies, clock)))
             else:
                 fits.append((number, counts, refined([counts], latencies, clock, together, method)))
-    parts = _with_growth(experiment, variables, fits, method)
+    parts = _with_growth(experiment, variables, fits, method, costs)
     return tuple(
         KernelModel(kernel, counts, tuple(part for at, part in parts if at == number), clock, latencies)
         for number, (kernel, counts) in enumerate(zip(kernels, whole, strict=True))
@@ -147,7 +161,11 @@ def kernel_models(
 
 
 def _with_growth(
-    experiment: Experiment, variables: Variables, fits: Sequence[tuple[int, Counts, CpiAndBlocking]], method: Method
+    experiment: Experiment,
+    variables: Variables,
+    fits: Sequence[tuple[int, Counts, CpiAndBlocking]],
+    method: Method,
+    costs: Costs | None,
 ) -> list[tuple[int, Part]]:
     """Return parts, with the number of their kernel; the growth of all counters of one kind is found together."""
     wanted: dict[bool, list[tuple[int, str, FloatArray]]] = {True: [], False: []}
@@ -160,6 +178,8 @@ def _with_growth(
             wanted[True].append((number, "further", counts.further[fitted.unit]))
         if method == "paper" or not variables.has_amount:
             wanted[False] += [(number, level, values) for level, values in counts.levels.items() if values.any()]
+        elif counts.reuse is not None:
+            wanted[True].append((number, "accesses", counts.reuse.accesses))
         elif counts.levels:
             wanted[True].append((number, "accesses", counts.accesses))
     found: dict[tuple[int, str], Growth] = {}
@@ -175,17 +195,16 @@ def _with_growth(
         total, growth = counts.accesses, found[number, "accesses"]
         return {level: served(growth, amounts, total, values) for level, values in counts.levels.items()}
 
-    return [
-        (
-            at,
-            Part(
-                counts,
-                fitted,
-                found.get((number, "instructions")),
-                found.get((number, "further")),
-                levels_of(number, counts),
-                found.get((number, "time")),
-            ),
-        )
-        for number, (at, counts, fitted) in enumerate(fits)
-    ]
+    def part_of(number: int, counts: Counts, fitted: CpiAndBlocking) -> Part:
+        time = found.get((number, "time"))
+        if method == "quipu" and amounts is not None and counts.seconds_per_instruction > _NOT_ITS_OWN:
+            line = fit_line(amounts, counts.time)
+            if line.residual < _BETTER * fitted.residual:
+                return Part(counts, fitted, None, None, {}, Growth(line, "few functions", variables))
+        instructions, further = found.get((number, "instructions")), found.get((number, "further"))
+        if counts.reuse is None or costs is None or amounts is None:
+            return Part(counts, fitted, instructions, further, levels_of(number, counts), time)
+        reuse = reuse_time(counts.reuse, costs, found[number, "accesses"], amounts)
+        return Part(counts, fitted, instructions, further, {}, time, reuse)
+
+    return [(at, part_of(number, counts, fitted)) for number, (at, counts, fitted) in enumerate(fits)]

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..counters import LEVELS
+from ..counters import LEVELS, MISSES, SCATTERED
 from ..experiment import Experiment, FloatArray
 from ..rate_fit import METRICS, typical
+from .reuse import Costs, Reuse, reuse_of
 
 THRESHOLD_E = 1e-4
 """Last-level misses per memory access from which on memory contention shows ("E", section 4.2 of the paper)."""
@@ -21,7 +22,8 @@ class Counts:
 
     instructions: None if none are known. exact: they are effort. levels: accesses that each level served; empty if not
     known. stalls: seconds that waited for memory, None if not counted. further: other effort that time may follow:
-    calls, and what the pass counted besides instructions.
+    calls, and what the pass counted besides instructions. reuse: distances of reuse, and waits: T_mem that follows from
+    them, seconds; None if they were not counted, or the machine's costs are not known.
     """
 
     time: FloatArray
@@ -30,11 +32,25 @@ class Counts:
     levels: dict[str, FloatArray]
     stalls: FloatArray | None
     further: dict[str, FloatArray]
+    reuse: Reuse | None = None
+    waits: FloatArray | None = None
 
     def memory_time(self, latencies: Mapping[str, float]) -> FloatArray:
-        """Return T_mem: accesses that each level served times its latency (Table 2), seconds, (C,)."""
+        """Return T_mem: accesses that each level served times its latency (Table 2), or by distances of reuse what they
+        take beyond those of the first level, seconds, (C,).
+        """
+        if self.waits is not None:
+            return self.waits
         parts = [values * latencies[level] for level, values in self.levels.items()]
         return np.asarray(sum(parts, np.zeros_like(self.time)))
+
+    @property
+    def seconds_per_instruction(self) -> float:
+        """The median over the configurations; 0 without instructions."""
+        if self.instructions is None or not (self.instructions > 0).any():
+            return 0.0
+        use = self.instructions > 0
+        return float(np.median(self.time[use] / self.instructions[use]))
 
     @property
     def accesses(self) -> FloatArray:
@@ -43,7 +59,12 @@ class Counts:
 
     @property
     def criterion(self) -> float:
-        """E = |N_LLCmiss / N_totalmem| (section 4.2), the largest of all configurations; NaN if not known."""
+        """E = |N_LLCmiss / N_totalmem| (section 4.2), the largest of all configurations; NaN if not known.
+
+        By distances of reuse, misses of the largest simulated cache.
+        """
+        if self.reuse is not None:
+            return float(np.max(self.reuse.misses[-1] / np.maximum(self.reuse.accesses, 1.0)))
         if not self.levels:
             return float("nan")
         total = self.accesses
@@ -54,13 +75,20 @@ class Counts:
 class Counters:
     """The counters of all call paths of an experiment, one typical value of the repetitions each."""
 
-    def __init__(self, experiment: Experiment, times: FloatArray, clock: float, memory: bool) -> None:
-        """times: seconds per rank (call paths, C). clock: Hz. memory: whether latencies of the levels are known."""
+    def __init__(
+        self, experiment: Experiment, times: FloatArray, clock: float, memory: bool, costs: Costs | None = None
+    ) -> None:
+        """times: seconds per rank (call paths, C). clock: Hz. memory: whether latencies of the levels are known.
+
+        costs: of distances of reuse, if they are known; where distances were counted, they take the place of levels.
+        """
         self._experiment = experiment
         self._times = times
         self._clock = clock
         names = ["instructions", "cpu_instructions", "cpu_cycles", "stall_cycles", "visits", *METRICS]
         names += LEVELS.values() if memory else ()
+        names += ("accesses", *MISSES.values(), *SCATTERED.values()) if costs is not None else ()
+        self._costs = costs
         self._values = {name: found for name in dict.fromkeys(names) if (found := self._typical(name)) is not None}
 
     def _typical(self, name: str) -> FloatArray | None:
@@ -78,11 +106,17 @@ class Counters:
         instructions = found.get("instructions")
         exact = instructions is not None
         cycles, stalls = found.get("cpu_cycles"), found.get("stall_cycles")
+        reuse, waits = (reuse_of(found), None) if self._costs is not None else (None, None)
+        if reuse is not None and self._costs is not None:
+            one = np.ones(len(reuse.misses))
+            waits = np.array([reuse.seconds(self._costs, at, one) for at in range(self._experiment.configurations)])
         return Counts(
             time=self._times[chosen].sum(axis=0) if cycles is None else cycles / self._clock,
             instructions=instructions if exact else found.get("cpu_instructions"),
             exact=exact,
-            levels={level: found[name] for level, name in LEVELS.items() if name in found},
+            levels={level: found[name] for level, name in LEVELS.items() if name in found and reuse is None},
             stalls=None if stalls is None else stalls / self._clock,
             further={name: found[name] for name in ("visits", *METRICS[1:]) if exact and name in found},
+            reuse=reuse,
+            waits=waits,
         )

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
+from scipy.optimize import nnls
 from scipy.stats import t as student
 
 from ..experiment import FloatArray
@@ -90,6 +91,20 @@ def fit_few(amounts: FloatArray, processes: FloatArray, values: FloatArray) -> F
                 names, tuple((found / scale).tolist()), residual * (values.size / max(freedom, 1)) ** 0.5, freedom
             )
     return best
+
+
+def fit_line(amounts: FloatArray, values: FloatArray) -> Few:
+    """Return a + b · D / P with a, b >= 0 by least squares of relative errors: what the system does for so much memory.
+
+    amounts: D / P (C,); values: (C,), some above 0.
+    """
+    weight = 1 / np.where(values > 0, values, float(values.max()))
+    columns = np.stack([np.ones_like(amounts), amounts], axis=1) * weight[:, None]
+    scale = columns.max(axis=0)
+    found, left = nnls(columns / scale, values * weight)
+    freedom = max(values.size - 2, 0)
+    coefficients = tuple((found / scale).tolist())
+    return Few(("1", "x"), coefficients, float(left) / max(freedom, 1) ** 0.5, freedom)
 
 
 def _sound(names: tuple[str, ...], coefficients: FloatArray) -> bool:

@@ -32,6 +32,12 @@ def limit_of_kernel(model: ProgramModel, prediction: KernelPrediction, point: Ma
     total = prediction.total.value
     if total > 0 and prediction.memory.value > _MOST * total:
         misses = kernel.counts.criterion
+        if kernel.counts.reuse is not None:
+            return Limit(
+                "memory",
+                "it waits for data that it used too long ago for near caches to hold them: work on blocks that fit, "
+                "fuse loops over the same arrays, use smaller types, and visit data in the order in which they lie",
+            )
         if misses > THRESHOLD_E:
             return Limit(
                 "memory",

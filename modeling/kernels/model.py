@@ -222,14 +222,14 @@ def _notes(
     notes = list(experiment.notes)
     if variables.processes is None:
         notes.append("no parameter is the number of processes: name it with --processes if one is")
-    counted = [model for model in models if model.counts.levels]
+    counted = [model for model in models if model.counts.levels or model.counts.waits is not None]
     if machine is None:
         notes.append(
             "no machine is given, so memory is part of computation: quipu machine -o FILE, then --machine FILE"
         )
     elif not counted:
         notes.append(
-            "accesses to caches were not counted, so memory is part of computation: quipu run --counters cachegrind"
+            "accesses to caches were not counted, so memory is part of computation: quipu run --counters reuse"
         )
     for model in models:
         if model.counts.criterion > THRESHOLD_E:

@@ -1,10 +1,9 @@
 """A program on another machine, from measurements on one and the descriptions of both.
 
 Computation takes the same instructions and, by assumption, the same CPI: its time goes with the core frequencies.
-Memory takes the latencies of the other machine for the accesses of every level. Messages take the α and β of the other
-network. Where it was not counted which level of memory served a
-kernel, any of them may set its pace: its interval reaches from the smallest to the largest of the ratios of clocks and
-latencies.
+Memory takes the latencies of the other machine for the accesses of every level, or its times by distance of reuse.
+Messages take the α and β of the other network. Where it was not counted which level of memory served a kernel, any of
+them may set its pace: its interval reaches from the smallest to the largest of the ratios of clocks and latencies.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from ..machine import Machine, Network
 from .communication import Column, GroupModel, Kind
 from .computation import KernelModel, Part
 from .model import ProgramModel
+from .reuse import Costs
 
 
 def moved(model: ProgramModel, here: Machine, there: Machine) -> ProgramModel:
@@ -41,17 +41,19 @@ def _kernel(model: KernelModel, here: Machine, there: Machine) -> KernelModel:
     ratio = here.frequency / there.frequency
     ratios = [there.latency(level) / here.latency(level) for level in LEVELS if here.latency(level) > 0]
     doubt = max((abs(other / ratio - 1) for other in ratios), default=0.0)
-    parts = tuple(_part(part, ratio, 0.0 if part.levels else doubt) for part in model.parts)
+    costs = Costs.of(there.reach)
+    parts = tuple(_part(part, ratio, doubt, costs) for part in model.parts)
     latencies = {level: there.latency(level) for level in LEVELS} if model.latencies else {}
     return replace(model, parts=parts, latencies=latencies)
 
 
-def _part(part: Part, ratio: float, doubt: float) -> Part:
-    fitted = part.fitted
-    wider = (fitted.uncertainty**2 + doubt**2) ** 0.5
-    return replace(
-        part, fitted=replace(fitted, cpi=fitted.cpi * ratio, per_unit=fitted.per_unit * ratio, uncertainty=wider)
-    )
+def _part(part: Part, ratio: float, doubt: float, costs: Costs | None) -> Part:
+    """Scale the time of instructions; what lies further back takes what it takes there, if that was measured."""
+    fitted, reuse = part.fitted, part.reuse
+    known = bool(part.levels) or (reuse is not None and costs is not None)
+    wider = (fitted.uncertainty**2 + (0.0 if known else doubt) ** 2) ** 0.5
+    fitted = replace(fitted, cpi=fitted.cpi * ratio, per_unit=fitted.per_unit * ratio, uncertainty=wider)
+    return replace(part, fitted=fitted, reuse=replace(reuse, costs=costs) if reuse and costs else reuse)
 
 
 def _group(model: GroupModel, here: Machine, there: Machine) -> GroupModel:

@@ -8,7 +8,7 @@ not below 0. Both sides are multiplied by instructions / f: time = instructions 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,10 @@ _NORMAL_90 = 1.645  # half of a 90 % interval, in standard deviations
 # What the kernel, or the program, says weighs so much beside a part's own configurations: it decides what these leave
 # open.
 _PULL = 1e-2
+# Times by distance of reuse are those of loads that do not wait for each other, beside nothing else: BF_mem is about 1,
+# give or take as much, before it is measured. Times differ by this part for other reasons (repetitions on machines that
+# are shared, docs/kernels.md).
+_UNHIDDEN, _SCATTER = 1.0, 0.03
 # Something besides instructions must make the residual that much smaller, and that must be noticeable without it.
 _BETTER, _NOTICEABLE = 0.5, 0.01
 # Configurations from which on two kinds of effort can be separated.
@@ -35,7 +39,7 @@ class CpiAndBlocking:
 
     per_unit: seconds per unit of further effort, unit: which that is; 0 and "" if there is none. residual: root mean
     square of the relative differences from measured time; uncertainty: half of the 90 % interval of times, as part of
-    them.
+    them. doubt: the same of BF_mem, where distances of reuse say more than was measured.
     """
 
     cpi: float
@@ -44,6 +48,7 @@ class CpiAndBlocking:
     unit: str
     residual: float
     uncertainty: float
+    doubt: float = 0.0
 
 
 UNKNOWN = CpiAndBlocking(0.0, 0.0, 0.0, "", 0.0, 0.0)
@@ -95,7 +100,8 @@ def refined(
     if not use.any():
         return UNKNOWN
     instructions, memory, time = instructions[use], memory[use], time[use]
-    if not memory.any():
+    by_distance = all(one.waits is not None for one in rows)
+    if not memory.any() and not by_distance:
         # The median: a configuration that other programs disturbed says nothing of the others.
         mean = float((np.mean if method == "paper" else np.median)(time * clock / instructions))
         plain = _with_errors(mean, 0.0, 0.0, "", instructions * mean / clock, time, 1)
@@ -104,13 +110,20 @@ def refined(
         return _with_further(rows[0], use, plain, clock)
     columns = np.stack([instructions / clock, memory], axis=1) / time[:, None]
     wanted = np.ones(time.size)
-    if drawn_to is not None:
+    if by_distance:
+        columns = np.concatenate([columns, [[0.0, _SCATTER]]])
+        wanted = np.append(wanted, _SCATTER * _UNHIDDEN)
+    elif drawn_to is not None:
         pull = _PULL * np.sqrt(np.mean(columns**2, axis=0))
         columns = np.concatenate([columns, np.diag(pull)])
         wanted = np.concatenate([wanted, pull * [drawn_to.cpi, drawn_to.blocking]])
     scale = np.maximum(np.abs(columns).max(axis=0), 1e-300)
     core, blocking = (nnls(columns / scale, wanted)[0] / scale).tolist()
-    return _with_errors(core, blocking, 0.0, "", instructions * core / clock + blocking * memory, time, 2)
+    fitted = _with_errors(core, blocking, 0.0, "", instructions * core / clock + blocking * memory, time, 2)
+    if not by_distance or blocking <= 0:
+        return fitted
+    known = float(np.sum((columns[: time.size, 1] / _SCATTER) ** 2))
+    return replace(fitted, doubt=_NORMAL_90 / (1 + known) ** 0.5 / blocking)
 
 
 def _with_further(counts: Counts, use: NDArray[np.bool_], plain: CpiAndBlocking, clock: float) -> CpiAndBlocking:

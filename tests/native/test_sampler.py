@@ -60,6 +60,23 @@ def test_samples_and_counters_go_to_the_call_path_that_runs(workshop: Workshop, 
     assert faults >= 4096 * 0.9 or faults >= 8  # 8: where pages are huge ones
 
 
+def test_time_in_the_kernel_stays_where_it_was_spent(workshop: Workshop, tmp_path: Path) -> None:
+    body = """enum { SIZE = 1 << 25 };
+    __attribute__((noinline)) void asks(void) {
+        const double begin = seconds();
+        work(0.02);
+        for (int i = 0; i < 8; i++)
+            munmap(mmap(0, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0), SIZE);
+        printf("%.9f\\n", seconds() - begin);
+    }
+    __attribute__((noinline)) void after(void) { work(0.02); }
+    int main(void) { asks(); after(); return 0; }
+    """
+    run = workshop.run(built(workshop, tmp_path, body), QUIPU_SAMPLE="1000")
+    found = sum(values["task_clock"] for path, values in run.tree.items() if path[:2] == ("main", "asks"))
+    assert 0.8 < found * 1e-9 / float(run.stdout) < 1.1
+
+
 def test_nothing_happens_unless_asked(workshop: Workshop, tmp_path: Path) -> None:
     body = """int main(void) {
         struct sigaction now;

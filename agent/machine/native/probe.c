@@ -4,6 +4,8 @@
  *   quipu-probe bandwidth BYTES CORES   bytes per second that so many threads read, each of BYTES (4 MiB or more) of
  * its own; the lower quartile of chunks quipu-probe tsc                     ticks of the time stamp counter per second;
  * 0 without one quipu-probe frequency               cycles of the core per second, while it computes
+ *   quipu-probe in-order BYTES LINE     seconds per line of loads from one line after the other, over and over
+ *   quipu-probe scattered BYTES LINE    seconds of a load from any line that depends on no other load
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -17,7 +19,7 @@
 
 /* Many short passes, of which the fastest counts: shorter than a time slice, so that some are undisturbed. */
 enum { PASSES = 200, MOST_CORES = 4096, CHUNK = 1 << 22 };
-static const double least_seconds = 0.001;
+static const double least_seconds = 0.001, most_seconds = 1.0;
 
 static double now(void) {
     struct timespec time;
@@ -43,6 +45,17 @@ static void *memory_of(size_t bytes) {
     }
     madvise(memory, whole, MADV_HUGEPAGE);
     memset(memory, 0, whole);
+    return memory;
+}
+
+/* In pages as programs get them. */
+static char *ordinary_memory_of(size_t bytes) {
+    char *memory = aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+    if (memory == NULL) {
+        fprintf(stderr, "quipu-probe: no memory for %zu bytes\n", bytes);
+        exit(EXIT_FAILURE);
+    }
+    memset(memory, 1, bytes);
     return memory;
 }
 
@@ -99,6 +112,47 @@ static double latency(size_t bytes, size_t line) {
         if (seconds / (double)loads < best)
             best = seconds / (double)loads;
         pass++;
+    }
+    return best;
+}
+
+/* So many loads, from as many lines as there are. */
+typedef uint64_t loads_of(const char *memory, size_t line, size_t lines, size_t loads);
+
+static uint64_t load_in_order(const char *memory, size_t line, size_t lines, size_t loads) {
+    uint64_t sum = 0;
+    for (size_t done = 0; done < loads;) {
+        const size_t part = loads - done < lines ? loads - done : lines;
+        for (size_t i = 0; i < part; i++)
+            sum += *(const uint64_t *)(memory + i * line);
+        done += part;
+    }
+    return sum;
+}
+
+static uint64_t load_scattered(const char *memory, size_t line, size_t lines, size_t loads) {
+    uint64_t sum = 0, state = 1;
+    for (size_t i = 0; i < loads; i++) {
+        state = state * 6364136223846793005U + 1442695040888963407U; /* Knuth, MMIX */
+        sum += *(const uint64_t *)(memory + ((state >> 32) * lines >> 32) * line);
+    }
+    return sum;
+}
+
+/* Every pass goes over the memory once at least, so that none of it is nearer than it was. */
+static double seconds_of(loads_of *load, size_t bytes, size_t line) {
+    const size_t lines = bytes / line < 2 ? 2 : bytes / line;
+    const char *memory = ordinary_memory_of(lines * line);
+    static volatile uint64_t sum;
+    double best = 1e9;
+    size_t loads = lines < 1 << 15 ? 1 << 15 : lines;
+    const double end = now() + most_seconds;
+    for (int pass = 0; pass < PASSES && now() < end; pass++) {
+        const double begin = now();
+        sum += load(memory, line, lines, loads);
+        const double seconds = (now() - begin) / (double)loads;
+        if (pass && seconds < best)
+            best = seconds;
     }
     return best;
 }
@@ -226,12 +280,17 @@ int main(int argc, char **argv) {
         printf("%.6e\n", latency(number(argv[2], most), number(argv[3], 4096)));
     else if (argc == 4 && strcmp(argv[1], "bandwidth") == 0)
         printf("%.6e\n", bandwidth(number(argv[2], most) + CHUNK, (int)number(argv[3], MOST_CORES)));
+    else if (argc == 4 && strcmp(argv[1], "in-order") == 0)
+        printf("%.6e\n", seconds_of(load_in_order, number(argv[2], most), number(argv[3], 4096)));
+    else if (argc == 4 && strcmp(argv[1], "scattered") == 0)
+        printf("%.6e\n", seconds_of(load_scattered, number(argv[2], most), number(argv[3], 4096)));
     else if (argc == 2 && strcmp(argv[1], "tsc") == 0)
         printf("%.6e\n", tsc());
     else if (argc == 2 && strcmp(argv[1], "frequency") == 0)
         printf("%.6e\n", frequency());
     else {
-        fprintf(stderr, "usage: quipu-probe latency BYTES LINE | bandwidth BYTES CORES | tsc | frequency\n");
+        fprintf(stderr, "usage: quipu-probe latency BYTES LINE | bandwidth BYTES CORES | in-order BYTES LINE | "
+                        "scattered BYTES LINE | tsc | frequency\n");
         return 2;
     }
     return EXIT_SUCCESS;

@@ -7,10 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from quipu.agent.counters.attribution import CallPaths, attributed, levels_of
-from quipu.agent.counters.cachegrind import Cachegrind
+from quipu.agent.counters.cachegrind import Cachegrind, cache_option
 from quipu.agent.counters.callgrind import read_callgrind
 from quipu.agent.counters.choose import choose
 from quipu.agent.counters.effort import Effort
+from quipu.agent.counters.reuse import Reuse
 from quipu.agent.counters.source import Wanted
 from quipu.modeling.errors import EnvironmentProblem, FormatError, UsageError
 from quipu.modeling.experiment import CallTree, Region, RegionKind
@@ -114,6 +115,30 @@ def test_ranks_are_collected_from_their_files(tmp_path: Path) -> None:
     assert counted.facts["source"] == "cachegrind" and len(counted.problems) == 1
     assert counted.facts["with_callers"] == ["inlined"]
     assert Cachegrind().collect(tmp_path / "nothing", TREE, Wanted()).problems
+
+
+def test_misses_of_many_sizes_are_collected_from_their_runs(tmp_path: Path) -> None:
+    scripts = Reuse().shims(tmp_path)
+    for number in range(len(scripts)):
+        written(
+            tmp_path, f"reuse{number}-0-10", FILE.replace("100 40 10 0 8 2 0 4 1", f"100 40 10 0 {8 + number} 2 0 4")
+        )
+    assert "--D1=16384,16,64 --LL=65536,16,64 --simulate-hwpref=yes" in scripts[0]
+    assert sum("hwpref" in script for script in scripts) == 4
+    counted = Reuse().collect(tmp_path, TREE, Wanted())
+    assert counted.ranks == (0,) and not counted.problems
+    assert {metric.name for metric in counted.metrics} == set(counted.values)
+    found = {name: int(values[0, 1]) for name, values in counted.values.items()}
+    assert found["accesses"] == 59
+    assert (found["misses_16k"], found["misses_32k"], found["misses_64k"]) == (11, 12, 15)
+    assert (found["misses_2048k"], found["scattered_64k"]) == (4, 4)
+    assert Reuse().collect(tmp_path / "nothing", TREE, Wanted()).problems
+
+
+def test_simulated_caches_have_a_power_of_two_of_sets() -> None:
+    assert cache_option("D1", 48 << 10, 12, 64) == "--D1=49152,12,64"
+    assert cache_option("LL", 36 << 20, 12, 64) == f"--LL={36 << 20},18,64"
+    assert cache_option("LL", 1 << 25, 16, 64) == "--LL=33554432,16,64"
 
 
 def test_a_source_is_chosen_by_what_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:

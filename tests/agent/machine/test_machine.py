@@ -9,7 +9,7 @@ import pytest
 from quipu.agent.machine.describe import describe, known_caches, probe
 from quipu.agent.machine.network import measure, networks_of
 from quipu.modeling.errors import EnvironmentProblem, FormatError, MeasurementError
-from quipu.modeling.machine import Network, from_document, to_document
+from quipu.modeling.machine import Network, Reach, from_document, to_document
 
 
 def write_cache(folder: Path, number: int, **entries: str) -> None:
@@ -41,6 +41,8 @@ def test_a_machine_is_what_its_probes_measure(tmp_path: Path) -> None:
         asked.append(tuple(words))
         if words[0] == "latency":
             return {16384: 1e-9, 262144: 5e-9}.get(int(words[1]), 9e-8)
+        if words[0] in ("in-order", "scattered"):
+            return int(words[1]) * (1e-15 if words[0] == "in-order" else 1e-14)
         return {"bandwidth": 1e10 * int(words[-1]) if words[0] == "bandwidth" else 0, "tsc": 2e9, "frequency": 3e9}[
             words[0]
         ]
@@ -53,12 +55,16 @@ def test_a_machine_is_what_its_probes_measure(tmp_path: Path) -> None:
     assert machine.clock == 2e9 and machine.ping_pong() == network[0]
     assert machine.bandwidth_of(1) == 1e10
     assert asked[0] == ("latency", "16384", "64")
+    assert [entry.bytes for entry in machine.reach] == [1 << power for power in range(14, 24)]
+    assert machine.reach[-1] == Reach(1 << 23, (1 << 23) * 1e-15, (1 << 23) * 1e-14)
     assert from_document(to_document(machine), "m.json") == machine
 
 
 def test_the_probe_measures_here() -> None:
     near, far = probe(("latency", "8192", "64")), probe(("latency", str(1 << 26), "64"))
     assert 1e-10 < near <= far < 1e-5
+    for order in ("in-order", "scattered"):
+        assert 1e-12 < probe((order, "8192", "64")) < probe((order, str(1 << 26), "64")) < 1e-5
     assert probe(("frequency",)) > 1e8
     assert probe(("bandwidth", str(1 << 23), "1")) > 1e7
     with pytest.raises(MeasurementError, match="is no number"):

@@ -1,0 +1,81 @@
+"""How far back accesses reach: misses of simulated caches of many sizes, from which the distance of a reuse follows.
+
+An access misses a cache with least-recently-used replacement if more other bytes than it holds were used since its line
+was (Mattson et al. 1970): misses at many sizes are the distribution of that distance, from which models predict misses
+at problem sizes that were not run (modeling/kernels/reuse.py).
+
+Every run simulates two caches: a first one, and a last one that only sees what the first one misses. With valgrind's
+prefetcher for streams the misses of the last one are those that no such prefetcher foresees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from quipu.modeling.counters import COUNTERS, MISSES, SCATTERED
+from quipu.modeling.experiment import CallTree, Metric
+
+from .cachegrind import EVENTS, Cachegrind, cache_option, facts_of, found_in, shim_of
+from .source import Counted, Wanted
+
+_WAYS, _LINE = 16, 64
+# Sizes of the first and the last cache of a run in KiB, and whether it prefetches.
+_RUNS = (
+    (16, 64, True),
+    (32, 512, True),
+    (128, 4096, True),
+    (1024, 32768, True),
+    (64, 2048, False),
+    (256, 8192, False),
+    (512, 4096, False),
+    (16384, 32768, False),
+)
+
+
+class Reuse(Cachegrind):
+    """Loads and stores that miss caches of many sizes, and those of them that no prefetcher foresees."""
+
+    name = "reuse"
+
+    def metrics(self) -> tuple[Metric, ...]:
+        """Return them."""
+        return tuple(COUNTERS[name] for name in ("accesses", *MISSES.values(), *SCATTERED.values()))
+
+    def shims(self, raw: Path) -> tuple[str, ...]:
+        """Return the scripts that run a rank under callgrind, one per pair of caches."""
+        scripts = []
+        for number, (first, last, prefetches) in enumerate(_RUNS):
+            caches = (("D1", first), ("LL", last))
+            options = [cache_option(name, size * 1024, _WAYS, _LINE) for name, size in caches]
+            options += ["--simulate-hwpref=yes"] if prefetches else []
+            scripts.append(shim_of(raw, _prefix(number), options))
+        return tuple(scripts)
+
+    def collect(
+        self, raw: Path, tree: CallTree, wanted: Wanted, attributes: Sequence[Mapping[str, str]] = ()
+    ) -> Counted:
+        """Return what the ranks counted; several processes of a rank add up."""
+        runs = [found_in(raw, _prefix(number), tree) for number in range(len(_RUNS))]
+        numbers = tuple(sorted({rank for found in runs for rank in found.ranks}))
+        values: dict[str, NDArray[np.int64]] = {}
+        for (first, last, prefetches), found in zip(_RUNS, runs, strict=True):
+            counts = found.of(numbers, len(tree))
+            column = {name: counts[..., place] for place, name in enumerate(EVENTS)}
+            values.setdefault("accesses", column["Dr"] + column["Dw"])
+            values.setdefault(MISSES[first * 1024], column["D1mr"] + column["D1mw"])
+            of_last = column["DLmr"] + column["DLmw"]
+            if prefetches:
+                values[SCATTERED[last * 1024]] = of_last
+            else:
+                values.setdefault(MISSES[last * 1024], of_last)
+        metrics = wanted.chosen(self.metrics())
+        problems = tuple(dict.fromkeys(problem for found in runs for problem in found.problems))
+        facts = {**facts_of(self.name, runs[0], tree), "caches": {}}
+        return Counted(metrics, numbers, {m.name: values[m.name] for m in metrics}, facts, problems)
+
+
+def _prefix(number: int) -> str:
+    return f"reuse{number}-"

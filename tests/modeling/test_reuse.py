@@ -1,0 +1,89 @@
+"""Distances of reuse: how they grow, and what memory costs at a size that was not run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from quipu.modeling.counters import COUNTERS, MISSES, SCATTERED
+from quipu.modeling.experiment import CallTree, Experiment, FloatArray, Region
+from quipu.modeling.kernels import model_program
+from quipu.modeling.kernels.other_machine import moved
+from quipu.modeling.kernels.reuse import SIZES, Costs, reuse_of
+from quipu.modeling.machine import Cache, Machine, Reach
+
+GHZ = 2e9
+REACH = tuple(
+    Reach(float(1 << power), in_order, scattered)
+    for power, in_order, scattered in ((14, 1e-10, 1e-9), (20, 1e-10, 1e-9), (22, 6e-10, 4e-9), (27, 2.1e-9, 2.1e-8))
+)
+MACHINE = Machine("here", "one", 1, GHZ, GHZ, (Cache(1, 32768, 64, 8, 1, 1e-9),), 1e-7, reach=REACH)
+
+
+def counted(sizes: FloatArray) -> dict[str, FloatArray]:
+    """D elements of 8 bytes are swept over again and again, 3 accesses each; one in 8 is of a new line, of these one
+    in 4 out of order. A table of 100 kB is read once per element.
+    """
+    beyond = {size: np.where(sizes * 8 > size, sizes / 8, 0.0) + np.where(size < 1e5, sizes, 0.0) for size in MISSES}
+    scattered = {size: np.where(sizes * 8 > size, sizes / 32, 0.0) for size in SCATTERED}
+    return {
+        "accesses": 4 * sizes,
+        **{MISSES[size]: values for size, values in beyond.items()},
+        **{SCATTERED[size]: values for size, values in scattered.items()},
+    }
+
+
+def experiment(sizes: FloatArray) -> Experiment:
+    found = counted(sizes)
+    costs = Costs.of(REACH)
+    assert costs is not None
+    in_order, scattered = costs.at(sizes * 8)
+    values = {
+        "instructions": 10 * sizes,
+        "time": 10 * sizes * 0.5 / GHZ + sizes / 8 * (0.75 * in_order + 0.25 * scattered),
+        **found,
+    }
+    metrics = {name: COUNTERS.get(name, COUNTERS["accesses"]) for name in values}
+    metrics["instructions"] = replace(COUNTERS["accesses"], name="instructions", kind="effort")
+    tree = CallTree((Region("sweep", "sweep"),), np.array([0]), np.array([-1]))
+    columns = {name: row[None, :, None] for name, row in values.items()}
+    return Experiment("planted", ("p", "D"), np.stack([np.ones_like(sizes), sizes], axis=1), tree, metrics, columns)
+
+
+def test_distances_grow_as_the_data_does_or_not_at_all() -> None:
+    sizes = np.array([1e5, 2e5, 4e5])
+    reuse = reuse_of(counted(sizes))
+    assert reuse is not None
+    powers = reuse.exponents(sizes, 2)
+    table, sweep = np.searchsorted(SIZES, 1e5) - 1, np.searchsorted(SIZES, 3.2e6) - 1
+    assert powers[table] == pytest.approx(0.0, abs=0.05)
+    assert powers[sweep] == pytest.approx(1.0, abs=0.3)
+    assert reuse_of({"accesses": np.zeros(3)}) is None and reuse_of({}) is None
+
+
+def test_costs_begin_at_the_nearest_cache_and_never_fall() -> None:
+    disturbed = Reach(float(1 << 18), 5e-9, 5e-9)
+    costs = Costs.of((*REACH, disturbed))
+    assert costs is not None and Costs.of(REACH[:1]) is None
+    in_order, scattered = costs.at(np.array([1.0, 2.0**20, 2.0**30]))
+    assert in_order == pytest.approx([0.0, 0.0, 2e-9])
+    assert scattered == pytest.approx([0.0, 0.0, 2e-8])
+
+
+def test_a_larger_problem_waits_for_memory_that_small_ones_never_saw() -> None:
+    small, large = experiment(np.array([2e4, 5e4, 1e5])), experiment(np.array([1.6e6]))
+    assert small.values["time"][0, :, 0] == pytest.approx(10 * small.points[:, 1] * 0.5 / GHZ)  # all in one cache
+    point = {"p": 1.0, "D": 1.6e6}
+    true = float(large.values["time"].sum())
+    by_effort = model_program(small, clock=GHZ).at(point).total.value
+    model = model_program(small, MACHINE)
+    found = model.at(point)
+    assert by_effort / true < 0.9
+    assert found.total.value == pytest.approx(true, rel=0.05)
+    assert found.memory.value == pytest.approx(true - by_effort, rel=0.5)
+    assert found.memory.lower <= true - by_effort <= found.memory.upper
+    slow = replace(MACHINE, reach=tuple(replace(entry, in_order=2 * entry.in_order) for entry in REACH))
+    assert moved(model, MACHINE, slow).at(point).memory.value > found.memory.value
+    unknown = replace(slow, reach=(), memory=2e-7)
+    assert moved(model, MACHINE, unknown).at(point).total.upper > found.total.upper
