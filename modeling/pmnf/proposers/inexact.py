@@ -16,6 +16,7 @@ from ..calibration import (
     INEXACT_PAIRS_KEPT,
     INEXACT_PURE_TERMS,
     INEXACT_TERMS,
+    INEXACT_TRIPLE_COMPLEXITY,
     SCATTERED,
 )
 from ..criterion.criterion import Candidates
@@ -23,7 +24,7 @@ from ..criterion.deviating import Deviating, small_sample
 from ..criterion.evidence import Evidence
 from ..data.lines import lines, same_places
 from ..fit.shortlist import lowest, pure_squares, set_squares
-from ..fit.subsets import all_subsets, extended, gram, solve_both
+from ..fit.subsets import all_subsets, extended, gram, solve_both, solve_shared
 from ..hypotheses.pool import Pool
 from ..hypotheses.tables import Specification
 from .cost import Search
@@ -47,7 +48,7 @@ class InexactSums:
         found = [own for own in terms if own is not None]
         if len(found) < len(terms):
             return [constant]
-        return [constant, *self._best_subsets(found), *self._pure_products()]
+        return [constant, *self._best_subsets(found), *self._sums_of_three(), *self._pure_products()]
 
     def scattered(self) -> Pool:
         """Return models where points are on no lines in some parameter: credible ones of the search in noisy values."""
@@ -93,6 +94,28 @@ class InexactSums:
         order_of_few = np.argsort(np.take_along_axis(everything, few, axis=1), axis=1, kind="stable")
         best = padded[np.take_along_axis(few, order_of_few, axis=1)]
         return _first_distinct(best.reshape(paths, -1), INEXACT_TERMS.get(self.parameters, 1))
+
+    def _sums_of_three(self) -> list[Candidates]:
+        """Return the best sums of three terms of one parameter that loops and trees have, without a constant.
+
+        The best sums of two need not have any two of them: n² + n·log2(n) - n is far from n² + n·log2(n).
+        """
+        if self.parameters > 1 or self.distinct[0] < 5:
+            return []
+        cost, order = self.tables.cost[0], self.tables.order_of(0)
+        simple = np.flatnonzero(cost[:-1] <= INEXACT_TRIPLE_COMPLEXITY)
+        subsets = simple[all_subsets(simple.size, 3) - 1]
+        table = self.tables.columns[0]
+        coefficients, explained = solve_shared(table, subsets, self.values, self.weights)
+        total = ((self.weights * self.values) ** 2).sum(axis=1, keepdims=True)
+        error = np.maximum(total - explained, 0.0) / self.values.shape[1]
+        penalty = INEXACT.coefficient * 3 + INEXACT.complexity * cost[subsets].sum(axis=1)
+        penalty = penalty + INEXACT.growth * order[subsets].max(axis=1) + small_sample(4, self.distinct[0])
+        penalty = penalty + INEXACT.negative * (coefficients < 0).sum(axis=2)
+        scores = self.criterion.posterior(error, self.criterion.observations[:, None], penalty)
+        best = lowest(scores, FINALISTS)
+        path = np.repeat(np.arange(len(best)), best.shape[1])
+        return [Candidates(path, subsets[best.ravel()][:, :, None].astype(np.int16), False)]
 
     def _pure_products(self) -> list[Candidates]:
         """Return products of one function of each of several parameters, alone.
