@@ -144,8 +144,8 @@ SHOWN_BELOW_LEAD = 10.0
 LEAST_WORK = 0.01
 # Terms up to this complexity take part in sums of two; sums of products choose from so many terms per parameter.
 INEXACT_PAIR_COMPLEXITY = 1.0
-# Terms of one parameter up to this complexity take part in sums of three whatever the best sums of two are.
-INEXACT_TRIPLE_COMPLEXITY = 0.95
+# Of one parameter, all sums of two and of three terms up to this complexity are tried.
+INEXACT_SIMPLE_COMPLEXITY = 0.95
 INEXACT_TERMS = {1: 6, 2: 3, 3: 2}
 # Products that stand alone choose from so many terms per parameter.
 INEXACT_PURE_TERMS = 2

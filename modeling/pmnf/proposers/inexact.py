@@ -15,8 +15,8 @@ from ..calibration import (
     INEXACT_PAIR_COMPLEXITY,
     INEXACT_PAIRS_KEPT,
     INEXACT_PURE_TERMS,
+    INEXACT_SIMPLE_COMPLEXITY,
     INEXACT_TERMS,
-    INEXACT_TRIPLE_COMPLEXITY,
     SCATTERED,
 )
 from ..criterion.criterion import Candidates
@@ -48,7 +48,7 @@ class InexactSums:
         found = [own for own in terms if own is not None]
         if len(found) < len(terms):
             return [constant]
-        return [constant, *self._best_subsets(found), *self._sums_of_three(), *self._pure_products()]
+        return [constant, *self._best_subsets(found), *self._simple_sums(), *self._pure_products()]
 
     def scattered(self) -> Pool:
         """Return models where points are on no lines in some parameter: credible ones of the search in noisy values."""
@@ -95,27 +95,32 @@ class InexactSums:
         best = padded[np.take_along_axis(few, order_of_few, axis=1)]
         return _first_distinct(best.reshape(paths, -1), INEXACT_TERMS.get(self.parameters, 1))
 
-    def _sums_of_three(self) -> list[Candidates]:
-        """Return the best sums of three terms of one parameter that loops and trees have, without a constant.
+    def _simple_sums(self) -> list[Candidates]:
+        """Return the best sums of two and of three terms of one parameter that loops and trees have.
 
-        The best sums of two need not have any two of them: n² + n·log2(n) - n is far from n² + n·log2(n).
+        The likeliest sums with a constant need not have any two of them: n² + n·log2(n) - n is far from n² + n·log2(n).
         """
         if self.parameters > 1 or self.distinct[0] < 5:
             return []
+        table = self.tables.columns[0]  # the last one is 1
         cost, order = self.tables.cost[0], self.tables.order_of(0)
-        simple = np.flatnonzero(cost[:-1] <= INEXACT_TRIPLE_COMPLEXITY)
-        subsets = simple[all_subsets(simple.size, 3) - 1]
-        table = self.tables.columns[0]
-        coefficients, explained = solve_shared(table, subsets, self.values, self.weights)
+        simple = np.flatnonzero(cost[:-1] <= INEXACT_SIMPLE_COMPLEXITY)
         total = ((self.weights * self.values) ** 2).sum(axis=1, keepdims=True)
-        error = np.maximum(total - explained, 0.0) / self.values.shape[1]
-        penalty = INEXACT.coefficient * 3 + INEXACT.complexity * cost[subsets].sum(axis=1)
-        penalty = penalty + INEXACT.growth * order[subsets].max(axis=1) + small_sample(4, self.distinct[0])
-        penalty = penalty + INEXACT.negative * (coefficients < 0).sum(axis=2)
-        scores = self.criterion.posterior(error, self.criterion.observations[:, None], penalty)
-        best = lowest(scores, FINALISTS)
-        path = np.repeat(np.arange(len(best)), best.shape[1])
-        return [Candidates(path, subsets[best.ravel()][:, :, None].astype(np.int16), False)]
+        result = []
+        for width, constant in ((2, False), (2, True), (3, False)):
+            subsets = simple[all_subsets(simple.size, width) - 1]
+            ones = np.full((len(subsets), int(constant)), len(table) - 1)
+            columns = np.concatenate([subsets, ones], axis=1)
+            coefficients, explained = solve_shared(table, columns, self.values, self.weights)
+            error = np.maximum(total - explained, 0.0) / self.values.shape[1]
+            penalty = INEXACT.coefficient * columns.shape[1] + INEXACT.complexity * cost[subsets].sum(axis=1)
+            penalty += INEXACT.growth * order[subsets].max(axis=1) + small_sample(width + 1, self.distinct[0])
+            scores = penalty + INEXACT.negative * (coefficients < 0).sum(axis=2)
+            scores = self.criterion.posterior(error, self.criterion.observations[:, None], scores)
+            best = lowest(scores, FINALISTS)
+            path = np.repeat(np.arange(len(best)), best.shape[1])
+            result.append(Candidates(path, subsets[best.ravel()][:, :, None].astype(np.int16), constant))
+        return result
 
     def _pure_products(self) -> list[Candidates]:
         """Return products of one function of each of several parameters, alone.
