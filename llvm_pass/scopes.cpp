@@ -3,10 +3,13 @@
 #include "llvm/ADT/PostOrderIterator.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/Analysis/CFG.h"
+#include "llvm/Analysis/LoopInfo.h"
 #include "llvm/IR/CFG.h"
 #include "llvm/IR/DebugInfoMetadata.h"
+#include "llvm/IR/Dominators.h"
 #include "llvm/IR/Function.h"
 #include "llvm/IR/Instructions.h"
+#include "llvm/Transforms/Utils/LoopUtils.h"
 
 using namespace llvm;
 
@@ -24,7 +27,7 @@ Scopes::Scopes(Function &F, const Identity &Self, const Marks &M, function_ref<b
     for (const BasicBlock &BB : F)
         if (!Work.count(&BB))
             readBlock(BB); // cannot be reached
-    countUnmarked();
+    countUnmarked(F);
 }
 
 unsigned Scopes::below(unsigned Parent, const Identity *Function) {
@@ -201,12 +204,46 @@ unsigned Scopes::scopeOf(const BasicBlock &BB) const {
     return 0;
 }
 
-/// Where the optimizer made a call unconditional it dropped the mark: the call is counted where its code begins.
-void Scopes::countUnmarked() {
+/// Whether what decides on further iterations of the loop came with this call.
+static bool isWithin(const Loop &L, const Scopes::Instance &Call) {
+    SmallVector<BasicBlock *, 4> Latches;
+    L.getLoopLatches(Latches);
+    return all_of(Latches, [&](const BasicBlock *Latch) {
+        const DILocation *At = Latch->getTerminator()->getDebugLoc();
+        for (; At && At->getInlinedAt(); At = At->getInlinedAt())
+            if (Scopes::Instance{At->getInlinedAt(), At->getScope()->getSubprogram()} == Call)
+                return true;
+        return false;
+    });
+}
+
+/// Where the optimizer made a call unconditional it dropped the mark: the call is counted where its code begins, before
+/// the loops that are its own.
+void Scopes::countUnmarked(Function &F) {
+    std::optional<DominatorTree> DT;
+    std::optional<LoopInfo> Loops;
     for (const auto &[Call, First] : Seen) {
         const Identity *Function = M.identityOf(Call.second);
-        if (Function && IsShown(*Function) && !Marked.count(Call) && !Hooked.count(Call) && !Merged.count(Function))
-            Work[First.second][First.first].Visits++;
+        if (!Function || !IsShown(*Function) || Marked.count(Call) || Hooked.count(Call) || Merged.count(Function))
+            continue;
+        if (!Loops) {
+            DT.emplace(F);
+            Loops.emplace(*DT);
+        }
+        const BasicBlock *Begin = First.second;
+        Loop *Own = nullptr;
+        for (Loop *L = Loops->getLoopFor(Begin); L && isWithin(*L, Call); L = L->getParentLoop())
+            Own = L;
+        if (Own) {
+            const BasicBlock *Before = Own->getLoopPreheader();
+            if (!Before) {
+                Before = InsertPreheaderForLoop(Own, &*DT, &*Loops, nullptr, /*PreserveLCSSA=*/false);
+                if (Before)
+                    Vanishing.insert(Before);
+            }
+            Begin = Before ? Before : Begin;
+        }
+        Work[Begin][First.first].Visits++;
     }
 }
 

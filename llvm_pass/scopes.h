@@ -25,7 +25,7 @@ struct Scope {
 /// function that was inlined into itself, or into what was, is the outer one.
 class Scopes {
   public:
-    /// Reads the function before the marks are removed. IsShown: which functions are call paths of their own; the work
+    /// Reads the function before the marks are removed, and may put blocks before loops. IsShown: which functions are call paths of their own; the work
     /// of others is their callers'.
     Scopes(llvm::Function &F, const Identity &Self, const Marks &M, llvm::function_ref<bool(const Identity &)> IsShown);
 
@@ -61,7 +61,7 @@ class Scopes {
     void findVanishing(const llvm::Function &F);
     void readBlock(const llvm::BasicBlock &BB);
     void countMark(const llvm::BasicBlock &BB, const llvm::Instruction &I, const Identity &Marked);
-    void countUnmarked();
+    void countUnmarked(llvm::Function &F);
 
     const Marks &M;
     llvm::function_ref<bool(const Identity &)> IsShown;

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .experiment import Experiment, FloatArray
+from .experiment import Experiment, FloatArray, Metric
 from .pmnf.build import qualities
 from .pmnf.calibration import EXACT, VISITS_AGREE, VISITS_LEAST_FREE, VISITS_MOST_POWER, VISITS_TERMS
 from .pmnf.criterion.exactness import exact_weights, rounding_of
@@ -121,6 +121,11 @@ def _explain(
             rest = [place for place in range(len(values)) if place not in found]
             if rest:
                 found |= {rest[place]: own for place, own in _sums_of_runs(experiment, values[rest], visits).items()}
+            for place in (place for place in rest if place not in found):
+                own = _sum_of_runs_apart(
+                    experiment, values[place], visits, experiment.metrics[one.metrics[place]], options
+                )
+                found |= {place: own} if own else {}
             found = {place: own for place, own in found.items() if _explains(own, models[one.metrics[place]][one.path])}
             for place, own in found.items():
                 before = models[one.metrics[place]][one.path]
@@ -216,6 +221,46 @@ def _sums_of_runs(experiment: Experiment, values: FloatArray, visits: FloatArray
                 values_of = fitted.coefficients[place, best] / scale[chosen, 0]
                 result[row] = _split(terms, chosen.tolist(), values_of.tolist())
     return result
+
+
+def _sum_of_runs_apart(
+    experiment: Experiment, values: FloatArray, visits: FloatArray, metric: Metric, options: Options
+) -> _Sum | None:
+    """Return the counts (C, R) as f + g·v where runs of one configuration that differ in `visits` v tell g, else None.
+
+    What they differ by for each visit must be the same in all runs of a configuration, and a function of the
+    parameters, and what is left of all counts then another one. So both may have more terms than can be tried together.
+    """
+    known = ~np.isnan(values) & ~np.isnan(visits)
+    with np.errstate(all="ignore"):
+        counted = np.where(known, visits, np.nan)
+        lowest = np.where(known, visits, np.inf).argmin(axis=1)[:, None]
+        more = counted - np.take_along_axis(counted, lowest, axis=1)
+        slopes = (values - np.take_along_axis(values, lowest, axis=1)) / np.where(more > 0, more, np.nan)
+        told = ~np.isnan(slopes).all(axis=1)
+        slope = np.nanmedian(np.where(told[:, None], slopes, 0.0), axis=1)
+        off = np.abs(
+            values - slope[:, None] * visits - np.nanmax(values - slope[:, None] * visits, axis=1, keepdims=True)
+        )
+    if (
+        told.sum() < 1 + VISITS_LEAST_FREE
+        or not (off[told][known[told]] <= VISITS_AGREE * values[told][known[told]]).all()
+    ):
+        return None
+    exactly = replace(options, exact_only=True)
+
+    def exact(counts: FloatArray) -> Model | None:
+        (model,) = fit_models(experiment.points, counts[None], metric, experiment.parameters, exactly)
+        return model if isinstance(model, Model) and reproduces(model) else None
+
+    of_visits = exact(np.where(told, slope, np.nan)[:, None])
+    if of_visits is None:
+        return None
+    rest = values - of_visits.evaluate(experiment.points)[:, None] * visits
+    plain = exact(np.where(np.abs(rest) <= VISITS_AGREE * np.abs(values), 0.0, rest))
+    if plain is None:
+        return None
+    return _Sum((plain.constant, plain.terms), (of_visits.constant, of_visits.terms))
 
 
 def _split(terms: tuple[Term, ...], chosen: list[int], coefficients: list[float]) -> _Sum:

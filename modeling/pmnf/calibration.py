@@ -149,10 +149,14 @@ LEAST_EFFECT = 0.01
 LEAST_SHARE, MOST_SHARE, LEAST_DEVIATIONS = 0.025, 0.3, 2.0
 # (or, where repetitions show that deviations are small, so many of them: MOST_SHARE where none are known)
 SHOWN_DEVIATIONS = 100.0
+# Below the term of the highest order, which alone decides on growth, so many deviations are enough.
+SHOWN_BELOW_LEAD = 10.0
 # ... among the values that are at least this part of the largest one.
 LEAST_WORK = 0.01
 # Terms up to this complexity take part in sums of two; sums of products choose from so many terms per parameter.
 INEXACT_PAIR_COMPLEXITY = 1.0
+# Of one parameter, all sums of two and of three terms up to this complexity are tried.
+INEXACT_SIMPLE_COMPLEXITY = 0.95
 INEXACT_TERMS = {1: 6, 2: 3, 3: 2}
 # Products that stand alone choose from so many terms per parameter.
 INEXACT_PURE_TERMS = 2

@@ -70,6 +70,22 @@ def test_what_a_visit_does_may_depend_on_two_parameters() -> None:
     assert at.at(n=512, p=64) == pytest.approx(steps.at(n=512, p=64) * 512**2 / 64, rel=1e-9)
 
 
+def test_runs_that_differ_in_visits_tell_sums_of_many_terms() -> None:
+    """Fields with borders that are copied once and passed through in each iteration: six terms."""
+    n = np.array([16.0, 24, 32, 40, 48, 64])
+    random = np.random.default_rng(6)
+    iterations = np.round(2.7 * n[:, None] * (1 + 0.01 * random.standard_normal((6, 5))))
+    iterations[2] = iterations[2, 0]  # a size at which nothing differs
+    experiment = solver(n[:, None], iterations, n**2)
+    border = (n[:, None] + 2) ** 2
+    experiment.values["blocks"][SOLVE] = iterations * (16 * border + 3) + 24 * border + 100
+    found = models(experiment)
+    steps, blocks = found["visits"][APPLY], found["blocks"][SOLVE]
+    assert isinstance(steps, Model) and isinstance(blocks, Model)
+    far = steps.at(n=512) * (16 * 514**2 + 3) + 24 * 514**2 + 100
+    assert blocks.at(n=512) == pytest.approx(far, rel=1e-9)
+
+
 def test_counts_that_are_exact_stay_exact() -> None:
     n = np.array([16.0, 24, 32, 40, 48, 64])
     found = models(solver(n[:, None], np.repeat(3 * n[:, None] + 5, 2, axis=1), n**2))

@@ -98,3 +98,21 @@ def test_growth_is_not_given_up_for_shares_of_few_processes() -> None:
     assert model.lead("n") == (2, 0), str(model)
     truth = shares[4.0] * (1.006 * 8192**2 + 40 * 8192)
     assert 0.6 < model.at(p=4.0, n=8192.0) / truth < 1.4, str(model)
+
+
+@pytest.mark.parametrize(
+    "count",
+    [
+        lambda n: 0.5 * n**2 + 100 * n * np.log2(n) - 82.5 * n,  # a heap, searches and all pairs
+        lambda n: 3 * n * np.log2(n) - 2.5 * n,  # searches that double their steps
+        lambda n: 210 * n * np.log2(n) + 107 * n,  # a sort of short parts and insertions
+    ],
+)
+def test_lower_terms_that_show_are_kept(count: Callable[[FloatArray], FloatArray]) -> None:
+    n = 125.0 * 2 ** np.arange(6)
+    random = np.random.default_rng(11)
+    noise = 0.002 * (n[0] / n[:, None]) ** 0.5 * random.standard_normal((6, 5))
+    values = np.round(count(n)[:, None] * (1 + noise))
+    (model,) = fit_models(n[:, None], values[None], BLOCKS, ("n",))
+    assert isinstance(model, Model)
+    assert model.at(n=8 * n[-1]) == pytest.approx(float(count(8 * n[-1:])[0]), rel=0.01), str(model)

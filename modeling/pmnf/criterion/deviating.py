@@ -10,7 +10,8 @@ What is chosen is the function of the highest posterior under these assumptions,
    penalty, a negative one more, and more again where a parameter has few values (the small-sample term of AICc,
    Hurvich and Tsai, Biometrika 76, 1989); the order of growth has a penalty, so that n² must explain more than n does.
 3. A term that is there shows: at some point it has a share of the value that grows with its order, and is well
-   above the deviations. So nothing is extrapolated that the measured points do not show.
+   above the deviations. So nothing is extrapolated that the measured points do not show. A term below the one of
+   the highest order need only be above the deviations: it decides on no growth, and without it that one is off.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from ..calibration import (
     LEAST_SHARE,
     LEAST_WORK,
     MOST_SHARE,
+    SHOWN_BELOW_LEAD,
     SHOWN_DEVIATIONS,
 )
 from ..data.lines import independent
@@ -119,17 +121,19 @@ class Deviating(Criterion):
         share = (part * weights[:, None, None, :]).max(axis=3)
         constant = np.abs(fitted.coefficients[:, :, 0]) * weights.max(axis=1)[:, None]
         deviation = np.minimum(fitted.residual, 1.0)[:, :, None]
-        shown = SHOWN_DEVIATIONS * np.maximum(deviation, self.expected[rows][:, None, None])
-        steepest = self.tables.steepest(fitted.specification)
-        least = np.minimum(LEAST_SHARE * (1.0 + steepest) ** 2, MOST_SHARE)
-        least = np.minimum(least, shown)
-        least = np.maximum(least, LEAST_DEVIATIONS * np.minimum(deviation, 0.1))
-        hidden = (share < least) & (fitted.coefficients[:, :, 1:] != 0)
+        known = np.maximum(deviation, self.expected[rows][:, None, None])
+        shown = SHOWN_DEVIATIONS * known
         order = self.tables.order(fitted.specification)
         order = np.concatenate([np.zeros((*order.shape[:-1], 1)), order], axis=-1)
         lead = np.broadcast_to(order, fitted.coefficients.shape).copy()
         lead[fitted.coefficients == 0] = -np.inf
         first = lead.argmax(axis=2)[:, :, None]
+        lower = lead[:, :, 1:] < np.take_along_axis(lead, first, axis=2)
+        steepest = self.tables.steepest(fitted.specification)
+        least = np.minimum(LEAST_SHARE * (1.0 + steepest) ** 2, MOST_SHARE)
+        least = np.minimum(least, np.where(lower, SHOWN_BELOW_LEAD * known, shown))
+        least = np.maximum(least, LEAST_DEVIATIONS * np.minimum(deviation, 0.1))
+        hidden = (share < least) & (fitted.coefficients[:, :, 1:] != 0)
         negative = np.take_along_axis(fitted.coefficients, first, axis=2)[:, :, 0] < 0
         least_constant = np.minimum(LEAST_SHARE, shown[:, :, 0])
         hidden_constant = (constant < least_constant) & (constant > 0)

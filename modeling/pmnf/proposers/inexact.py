@@ -14,13 +14,14 @@ from ..calibration import (
     INEXACT_PAIR_COMPLEXITY,
     INEXACT_PAIRS_KEPT,
     INEXACT_PURE_TERMS,
+    INEXACT_SIMPLE_COMPLEXITY,
     INEXACT_TERMS,
 )
 from ..criterion.criterion import Candidates
 from ..criterion.deviating import Deviating, small_sample
 from ..data.lines import lines, same_places
 from ..fit.shortlist import lowest, pure_squares, set_squares
-from ..fit.subsets import all_subsets, extended, gram, solve_both
+from ..fit.subsets import all_subsets, extended, gram, solve_both, solve_shared
 from ..hypotheses.tables import Specification
 
 _Flags = NDArray[np.bool_]
@@ -39,7 +40,7 @@ class InexactSums:
         paths = np.arange(len(self.values))
         constant = Candidates(paths, np.empty((paths.size, 0, self.parameters), dtype=np.int16), True)
         terms = [self._likely_terms(parameter) for parameter in range(self.parameters)]
-        return [constant, *self._best_subsets(terms), *self._pure_products()]
+        return [constant, *self._best_subsets(terms), *self._simple_sums(), *self._pure_products()]
 
     def _likely_terms(self, parameter: int) -> Specification:
         """Return the terms of the likeliest functions of one parameter, (N, terms), -1 for none.
@@ -76,6 +77,33 @@ class InexactSums:
         order_of_few = np.argsort(np.take_along_axis(everything, few, axis=1), axis=1, kind="stable")
         best = padded[np.take_along_axis(few, order_of_few, axis=1)]
         return _first_distinct(best.reshape(paths, -1), INEXACT_TERMS.get(self.parameters, 1))
+
+    def _simple_sums(self) -> list[Candidates]:
+        """Return the best sums of two and of three terms of one parameter that loops and trees have.
+
+        The likeliest sums with a constant need not have any two of them: n² + n·log2(n) - n is far from n² + n·log2(n).
+        """
+        if self.parameters > 1 or self.distinct[0] < 5:
+            return []
+        table = self.tables.columns[0]  # the last one is 1
+        cost, order = self.tables.cost[0], self.tables.order_of(0)
+        simple = np.flatnonzero(cost[:-1] <= INEXACT_SIMPLE_COMPLEXITY)
+        total = ((self.weights * self.values) ** 2).sum(axis=1, keepdims=True)
+        result = []
+        for width, constant in ((2, False), (2, True), (3, False)):
+            subsets = simple[all_subsets(simple.size, width) - 1]
+            ones = np.full((len(subsets), int(constant)), len(table) - 1)
+            columns = np.concatenate([subsets, ones], axis=1)
+            coefficients, explained = solve_shared(table, columns, self.values, self.weights)
+            error = np.maximum(total - explained, 0.0) / self.values.shape[1]
+            penalty = INEXACT.coefficient * columns.shape[1] + INEXACT.complexity * cost[subsets].sum(axis=1)
+            penalty += INEXACT.growth * order[subsets].max(axis=1) + small_sample(width + 1, self.distinct[0])
+            scores = penalty + INEXACT.negative * (coefficients < 0).sum(axis=2)
+            scores = self.criterion.posterior(error, self.criterion.observations[:, None], scores)
+            best = lowest(scores, FINALISTS)
+            path = np.repeat(np.arange(len(best)), best.shape[1])
+            result.append(Candidates(path, subsets[best.ravel()][:, :, None].astype(np.int16), constant))
+        return result
 
     def _pure_products(self) -> list[Candidates]:
         """Return products of one function of each of several parameters, alone.
