@@ -237,7 +237,7 @@ def _sum_of_runs_apart(
         lowest = np.where(known, visits, np.inf).argmin(axis=1)[:, None]
         more = counted - np.take_along_axis(counted, lowest, axis=1)
         slopes = (values - np.take_along_axis(values, lowest, axis=1)) / np.where(more > 0, more, np.nan)
-        told = ~np.isnan(slopes).all(axis=1)
+        told = np.asarray(~np.isnan(slopes).all(axis=1), dtype=bool)
         slope = np.nanmedian(np.where(told[:, None], slopes, 0.0), axis=1)
         off = np.abs(
             values - slope[:, None] * visits - np.nanmax(values - slope[:, None] * visits, axis=1, keepdims=True)
