@@ -98,3 +98,19 @@ def test_growth_is_not_given_up_for_shares_of_few_processes() -> None:
     assert model.lead("n") == (2, 0), str(model)
     truth = shares[4.0] * (1.006 * 8192**2 + 40 * 8192)
     assert 0.6 < model.at(p=4.0, n=8192.0) / truth < 1.4, str(model)
+
+
+def test_counts_at_scattered_points() -> None:
+    """On no lines one criterion chooses: growth where it shows, and the constant where there is none."""
+    random = np.random.default_rng(11)
+    points = np.stack([2.0 ** random.uniform(1, 6, 24), 2.0 ** random.uniform(6, 13, 24)], axis=1)
+    p, n = points.T
+    exact = np.stack([7.0 * n * np.log2(n), 40.0 * n + 900.0 * p, 5.0 * n * p, np.full(24, 5000.0)])
+    counts = np.round(exact * (1 + 0.01 * random.standard_normal(exact.shape)))
+    models = fit_models(points, counts[:, :, None], BLOCKS, ("p", "n"))
+    far = {"p": 256.0, "n": 65536.0}
+    truth = [7.0 * 65536 * 16, 40.0 * 65536 + 900.0 * 256, 5.0 * 65536 * 256, 5000.0]
+    for model, value in zip(models, truth, strict=True):
+        assert isinstance(model, Model)
+        assert model.at(**far) == pytest.approx(value, rel=0.05)
+    assert models[3].is_constant
