@@ -11,7 +11,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -21,7 +20,7 @@ from typing import Any
 import numpy as np
 from launching import LAUNCH
 from numpy.typing import NDArray
-from quipu.agent.merge.experiment import find_runs, load_experiment
+from quipu.agent.merge.experiment import load_experiment
 from quipu.modeling.experiment import CallTree, Experiment, Metric, Region, RegionKind
 from quipu.modeling.pmnf.model import Exponents
 
@@ -135,31 +134,29 @@ def measure(plan: Plan, folder: Path, only: str = "") -> None:
     only: "native" or "simulated", to measure one part (both can be measured at the same time on two machines).
     """
     native, simulated = build(plan, folder)
-    choices: dict[str, tuple[str, ...]] = {"runs": (), "test": (), **plan.parts}
-    done = Counter(
-        (where, name, tuple(run.metadata.parameters[x] for x in ("p", "n")))
-        for where in (native, simulated)
-        for name in choices
-        if (where / name).is_dir()
-        for run in find_runs(where / name)
-        if not run.metadata.partial
-    )
-    jobs: list[tuple[Path, str, Point, int]] = []
-    for where, repetitions, tests in ((simulated, 1, [*plan.parts]), (native, plan.repetitions, ["test"])):
-        for number in range(1, repetitions + 1):
-            jobs += [
-                (where, name, point, number)
-                for name, points in (("runs", plan.points), *((test, [plan.test]) for test in tests))
-                for point in points
-                if only in ("", where.name) and done[where, name, point] < number
-            ]
-    for number, (where, name, (p, n), repetition) in enumerate(jobs, 1):
-        print(f"[{number}/{len(jobs)}] {where.name} {name} p={p} n={n} repetition {repetition}", flush=True)
-        if where == native:
-            command: tuple[object, ...] = ("./benchmark", n, "--as-ranks", p)
-        else:
-            command = ("smpirun", "-np", p, *SMPI_OPTIONS, "./benchmark", n, "--only", "communication", *choices[name])
-        call(("quipu", "run", "--param", f"p={p},n={n}", "-o", name, "--", *command), where)
+    choices: dict[str, tuple[str, ...]] = {"runs": (), **plan.parts}
+    smpi = ("smpirun", "-np", "{p}", *SMPI_OPTIONS, "./benchmark", "{n}", "--only", "communication")
+    alone = ("./benchmark", "{n}", "--as-ranks", "{p}")
+    jobs = [(simulated, name, (*smpi, *functions), 1) for name, functions in choices.items()]
+    jobs += [(native, name, alone, plan.repetitions) for name in ("runs", "test")]
+    for where, name, command, repetitions in jobs:
+        if only in ("", where.name):
+            campaign(where, name, command, plan.points if name == "runs" else [plan.test], repetitions)
+
+
+def campaign(where: Path, name: str, command: Sequence[str], points: Sequence[Point], repetitions: int) -> None:
+    """Measure the points P(p, n) in the folder `name` below `where`, all of them before any again."""
+    print(f"{where.name} {name}: {len(points)} points, {repetitions} repetitions", flush=True)
+    values = {
+        "directory": name,
+        "command": " ".join(command),
+        "repetitions": repetitions,
+        "points": [*map(list, points)],
+    }
+    text = "".join(f"{key} = {json.dumps(value)}\n" for key, value in values.items())
+    file = where / f"{name}.toml"
+    file.write_text(f'parameters = ["p", "n"]\n[experiment]\n{text}', encoding="utf-8")
+    call(("quipu", "campaign", file.name), where)
 
 
 def load(plan: Plan, folder: Path) -> list[Measured]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..experiment import FloatArray
-from .calibration import LEAST_WEIGHT, SELECTION_VARIANCE
+from .calibration import LEAST_WEIGHT, SELECTION_VARIANCE, WHOLE_COEFFICIENT
 from .criterion.evidence import posterior_weights
 from .data.noise import Repetitions
 from .data.preparation import ranges
@@ -139,7 +139,7 @@ def _one_step_out(tables: Tables, pool: Pool) -> FloatArray:
 def _whole(coefficients: FloatArray) -> FloatArray:
     """Return coefficients of exact counts with the rounding errors of whole numbers taken off."""
     rounded = np.round(coefficients)
-    near = np.abs(coefficients - rounded) <= 1e-7 * np.abs(rounded)
+    near = np.abs(coefficients - rounded) <= WHOLE_COEFFICIENT * np.abs(rounded)
     return np.where(near, rounded, coefficients)
 
 

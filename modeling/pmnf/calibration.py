@@ -64,6 +64,16 @@ EXACT_RESIDUAL, EXACT_RESIDUAL_OF_SIZE = 1e-9, 2e-13
 # Residuals without weights, in parts of the largest value, above which the weighted ones are no rounding.
 NEARLY_EXACT = 1e-8
 EXACT_LINES = 6
+# Counts weigh relatively, but at least as this part of the largest one; more where squares of weights rank sets.
+EXACT_LEAST_WEIGHED, RANKED_LEAST_WEIGHED = 1e-4, 1e-2
+# Sets whose squares are more than this part of those of the values are not fitted precisely.
+EXACT_NEAR = 1e-6
+# Values that are no whole numbers are known to this part of the largest one.
+EXACT_RESOLUTION = 1e-9
+# Coefficients of loops are whole if they are so near to whole numbers, and to this part of that if they are larger.
+WHOLE, WHOLE_OF_SIZE = 1e-6, 1e-3
+# Coefficients of exact models lose the digits that rounding leaves of whole numbers.
+WHOLE_COEFFICIENT = 1e-7
 # Terms up to this complexity take part in sums of two and of three.
 EXACT_PAIR_COMPLEXITY, EXACT_TRIPLE_COMPLEXITY = 1.5, 1.0
 # Products whose parts in all values are below one of these are left out, from the largest, where the rest reproduces
@@ -139,6 +149,9 @@ ROUNDED_PRODUCTS = 3
 
 # --- counts that deviate: benchmarks/effort_sums.py, tests/modeling/test_pmnf_inexact.py, benchmarks/modeling_speed.py
 INEXACT = Penalties(coefficient=5.0, complexity=3.0, negative=5.0, growth=2.0)
+# Whole numbers below the first weigh as that many, or as the second part of the largest one if that is less; and all
+# values at least as the third part of it.
+SMALL_COUNT, SMALL_COUNT_PART, LEAST_WEIGHED = 60.0, 0.05, 1e-3
 # What is known of the relative deviations beforehand, as certain as so many observations.
 EXPECTED_DEVIATION, DEVIATION_CERTAINTY = 0.003, 2.0
 # The least that repetitions with other data make of it.

@@ -116,3 +116,19 @@ def test_lower_terms_that_show_are_kept(count: Callable[[FloatArray], FloatArray
     (model,) = fit_models(n[:, None], values[None], BLOCKS, ("n",))
     assert isinstance(model, Model)
     assert model.at(n=8 * n[-1]) == pytest.approx(float(count(8 * n[-1:])[0]), rel=0.01), str(model)
+
+
+def test_counts_at_scattered_points() -> None:
+    """On no lines one criterion chooses: growth where it shows, and the constant where there is none."""
+    random = np.random.default_rng(11)
+    points = np.stack([2.0 ** random.uniform(1, 6, 24), 2.0 ** random.uniform(6, 13, 24)], axis=1)
+    p, n = points.T
+    exact = np.stack([7.0 * n * np.log2(n), 40.0 * n + 900.0 * p, 5.0 * n * p, np.full(24, 5000.0)])
+    counts = np.round(exact * (1 + 0.01 * random.standard_normal(exact.shape)))
+    models = fit_models(points, counts[:, :, None], BLOCKS, ("p", "n"))
+    far = {"p": 256.0, "n": 65536.0}
+    truth = [7.0 * 65536 * 16, 40.0 * 65536 + 900.0 * 256, 5.0 * 65536 * 256, 5000.0]
+    for model, value in zip(models, truth, strict=True):
+        assert isinstance(model, Model)
+        assert model.at(**far) == pytest.approx(value, rel=0.05)
+    assert models[3].is_constant

@@ -28,10 +28,13 @@ from ..calibration import (
     LEAST_EFFECT,
     LEAST_EXPECTED_DEVIATION,
     LEAST_SHARE,
+    LEAST_WEIGHED,
     LEAST_WORK,
     MOST_SHARE,
     SHOWN_BELOW_LEAD,
     SHOWN_DEVIATIONS,
+    SMALL_COUNT,
+    SMALL_COUNT_PART,
 )
 from ..data.lines import independent
 from ..data.noise import Repetitions
@@ -50,7 +53,8 @@ def effort_weights(values: FloatArray, falls: FloatArray) -> FloatArray:
     size = np.abs(values)
     top = size.max(axis=1, keepdims=True)
     whole = (values == np.round(values)).all(axis=1, keepdims=True)
-    floor = np.where(whole, np.maximum(np.minimum(60.0, 0.05 * top), 1e-3 * top), 1e-3 * top)
+    least = LEAST_WEIGHED * top
+    floor = np.where(whole, np.maximum(np.minimum(SMALL_COUNT, SMALL_COUNT_PART * top), least), least)
     top = np.where(top > 0, top, 1.0)
     part: FloatArray = (np.maximum(size, LEAST_WORK * top) / top) ** falls[:, None]
     return part / np.hypot(size, np.where(size.any(axis=1, keepdims=True), floor, 1.0))

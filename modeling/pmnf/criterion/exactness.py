@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...experiment import FloatArray
-from ..calibration import EXACT, EXACT_RESIDUAL, EXACT_RESIDUAL_OF_SIZE
+from ..calibration import EXACT, EXACT_LEAST_WEIGHED, EXACT_RESIDUAL, EXACT_RESIDUAL_OF_SIZE
 from ..hypotheses.pool import Fitted
 from ..hypotheses.tables import Specification, Tables
 from .criterion import ALL, Criterion, Rows
@@ -49,7 +49,7 @@ def rounding_of(values: FloatArray, weights: FloatArray) -> FloatArray:
     return result
 
 
-def exact_weights(values: FloatArray, part: float = 1e-4) -> FloatArray:
+def exact_weights(values: FloatArray, part: float = EXACT_LEAST_WEIGHED) -> FloatArray:
     """Return weights of relative errors (N, C); values below this part of the largest one count as that."""
     top = np.abs(values).max(axis=1, keepdims=True)
     weights: FloatArray = 1.0 / np.maximum(np.abs(values), np.where(top > 1e-240, part * top, 1.0))

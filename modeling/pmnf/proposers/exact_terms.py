@@ -18,11 +18,16 @@ from ..calibration import (
     BATCH_SETS,
     EXACT_LEAST_LEAD,
     EXACT_LINES,
+    EXACT_NEAR,
     EXACT_PAIR_COMPLEXITY,
     EXACT_RESIDUAL_OF_SIZE,
+    EXACT_RESOLUTION,
     EXACT_TRIPLE_COMPLEXITY,
     LOOP_DENOMINATOR,
     NEARLY_EXACT,
+    RANKED_LEAST_WEIGHED,
+    WHOLE,
+    WHOLE_OF_SIZE,
 )
 from ..criterion.exactness import exact_weights, rounding_of
 from ..data.lines import lines
@@ -123,7 +128,7 @@ class ExactLines:
             values = self.values[:, line]
             whole = (values == np.round(values)).all(axis=1)
             top = np.abs(values).max(axis=1)
-            resolution = np.where(whole, 1.0, 1e-9 * np.where(top > 0, top, 1.0))
+            resolution = np.where(whole, 1.0, EXACT_RESOLUTION * np.where(top > 0, top, 1.0))
             variation = values.max(axis=1) - values.min(axis=1)
             ratio = np.log(np.maximum(variation, 1e-300)) - np.log(np.maximum(resolution, 1e-300))
             finest = np.where(ratio > best, resolution, finest)
@@ -227,16 +232,16 @@ class ExactLines:
 
 def _whole(coefficients: FloatArray) -> _Flags:
     """Return which rows of coefficients (N, K) are whole numbers."""
-    limit = 1e-6 * np.maximum(1.0, np.abs(coefficients) * 1e-3)
+    limit = WHOLE * np.maximum(1.0, np.abs(coefficients) * WHOLE_OF_SIZE)
     return np.asarray((np.abs(coefficients - np.round(coefficients)) <= limit).all(axis=1), dtype=bool)
 
 
 def _near(table: FloatArray, sets: Specification, values: FloatArray) -> _Flags:
-    """Return which sets (S, K) of the rows of `table` are within a thousandth of values (N, C), (N, S).
+    """Return which sets (S, K) of the rows of `table` are near the values (N, C), (N, S).
 
     Normal equations square the weights, so that a single zero among the values must not weigh too much.
     """
-    weights = exact_weights(values, 1e-2)
+    weights = exact_weights(values, RANKED_LEAST_WEIGHED)
     total = ((weights * values) ** 2).sum(axis=1)
     subsets = _with_constant(sets).astype(np.int64) % len(table)
     result = np.empty((len(values), len(sets)), dtype=bool)
@@ -244,7 +249,7 @@ def _near(table: FloatArray, sets: Specification, values: FloatArray) -> _Flags:
     for start in range(0, len(values), step):
         part = slice(start, start + step)
         _, explained = solve_shared(table, subsets, values[part], weights[part])
-        result[part] = total[part, None] - explained <= 1e-6 * total[part, None]
+        result[part] = total[part, None] - explained <= EXACT_NEAR * total[part, None]
     return result
 
 

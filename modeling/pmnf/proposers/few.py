@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...experiment import FloatArray
-from ..calibration import EXACT_PAIR_COMPLEXITY, FEW_NOTHING, FEW_TOLERANCE, FEW_VALUES
+from ..calibration import EXACT_PAIR_COMPLEXITY, EXACT_RESOLUTION, FEW_NOTHING, FEW_TOLERANCE, FEW_VALUES
 from ..criterion.criterion import Candidates
 from ..fit.fitter import fit, with_constant
 from ..hypotheses.library import SimpleTerm
@@ -112,7 +112,7 @@ class FewValues:
     def _evidence(self, values: FloatArray, coefficients: FloatArray, columns: FloatArray) -> FloatArray:
         """Return the evidence of one value, (N, Q): the logarithm of its variation over the resolution."""
         whole = (values == np.round(values)).all(axis=1)
-        resolution = np.where(whole, 1.0, 1e-9 * np.abs(values).max(axis=1))
+        resolution = np.where(whole, 1.0, EXACT_RESOLUTION * np.abs(values).max(axis=1))
         variation = np.ptp(coefficients, axis=2) * np.abs(columns).max(axis=2)
         result: FloatArray = np.log(np.maximum(variation / resolution[:, None], 1.0))
         return result
