@@ -39,6 +39,9 @@ _LEAST_SHARE = 0.05
 _PIPELINES = ((Fraction(1, 2), 0), (Fraction(1, 3), 0))
 # Waiting has models with more freedom than Table I: each growth with ranks must explain more than a coefficient does.
 _GROWTH_PENALTY = NOISY.coefficient
+# Computation takes longer per unit of effort until no cache holds any of its data, or memory is as shared as it gets:
+# what it has beyond effort is bounded, however steep it is where caches overflow. benchmarks/priors_applications.py
+_SATURATING = (Fraction(0), 1)
 _MPI = RegionKind.MPI
 # Terms of the program's computation that are nowhere this part of it have no effect on how waiting grows.
 _LEAST_PART = 0.01
@@ -259,12 +262,12 @@ def _growth_priors(experiment: Experiment, entry: PathModel, slow: Sequence[Slow
     found = [Prior((unit,), entry.basis, "")]
     products = [unit]
     for one in slow:
-        name = experiment.parameters[one.parameter]
-        growth = growth_model(name, one.power, one.log)
+        name, is_mpi = experiment.parameters[one.parameter], experiment.tree.region_of(one.path).kind is _MPI
+        growth = growth_model(name, one.power, one.log) if is_mpi else growth_model(name, *_SATURATING)
         grown = unit.times(growth)
         found += [Prior((grown,), entry.basis, "", needed=(0,)), Prior((unit, grown), entry.basis, "", needed=(1,))]
         products += [product.times(growth) for product in products]
-        ring = _ring(unit, name) if experiment.tree.region_of(one.path).kind is _MPI else None
+        ring = _ring(unit, name) if is_mpi else None
         if ring is not None:
             found.append(Prior((unit, ring), entry.basis, "", needed=(1,)))
     if len(slow) > 1:

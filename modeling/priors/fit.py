@@ -27,6 +27,8 @@ _Flags = NDArray[np.bool_]
 # Non-negative least squares tries all subsets of the columns; priors have few.
 MOST_COLUMNS = 6
 _ROUNDS, _TRUST_ROUNDS = 4, 15
+# What all repetitions share is hardly noise if they are so many.
+_LEAST_REPETITIONS = 5
 # Trust that changes by less is settled.
 _SETTLED = 0.01
 # Errors are relative to at least this part of the mean; below it a fit says nothing about the noise.
@@ -87,8 +89,12 @@ def fit_priors(
     """
     built, each = repetitions, 1 if singles is None else singles.shape[2]
     usable = np.ones_like(repetitions.centre)
+    lowest = None
     if singles is not None and each > 1:
         repetitions, usable = _apart(singles, repetitions)
+        if each >= _LEAST_REPETITIONS:
+            least = repetitions.centre.reshape(len(choices), -1, each).min(axis=2)
+            lowest = np.repeat(least, each, axis=1)
     owner = np.array([path for path, several in enumerate(choices) for _ in several], dtype=np.int64)
     priors = [prior for several in choices for prior in several]
     known: dict[int, FloatArray] = {}  # several priors, and priors of several call paths, have columns in common
@@ -101,7 +107,10 @@ def fit_priors(
         before = trusted.copy()
         paths = np.array(list(best), dtype=np.int64)
         fitted = np.array([fits[number].coefficients @ columns[number] for number in best.values()])
-        trusted[paths] = trust(repetitions.centre[paths], fitted.reshape(len(paths), -1), round_ < FIRST_ROUNDS)
+        known_least = None if lowest is None else lowest[paths]
+        trusted[paths] = trust(
+            repetitions.centre[paths], fitted.reshape(len(paths), -1), round_ < FIRST_ROUNDS, known_least
+        )
         trusted[paths] *= usable[paths]
         changed = np.abs(trusted - before).max(axis=1) > _SETTLED
         again = np.array([number for path, number in best.items() if changed[path]], dtype=np.int64)

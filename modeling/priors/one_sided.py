@@ -17,18 +17,29 @@ _LEAST = 0.01
 # The median distance of a normal distribution from its mean in standard deviations, inverted.
 _NORMAL = 1.4826
 
-
 # What values above the fit count in the first rounds, which look for the lower edge of the values.
 _ABOVE = 0.3
 FIRST_ROUNDS = 5
 
 
-def trust(values: FloatArray, fitted: FloatArray, first: bool = False) -> FloatArray:
+# What all repetitions of a configuration share is noise only if it is so many deviations above the fit: noise that hits
+# half of the values hits all of five in a thirtieth of the configurations (all of three in an eighth: too many).
+_SHARED = 3.0
+
+
+def trust(values: FloatArray, fitted: FloatArray, first: bool = False, lowest: FloatArray | None = None) -> FloatArray:
     """Return factors (N, C) in (0, 1] for the weights of values (N, C), given a fit to them.
 
     first: the factors of an expectile below the mean (Newey and Powell, Econometrica 55, 1987), from which the rounds
     start: if half of the values are too long by the same part, those and the others look alike from the middle.
+    lowest: the least repetition of the configuration of each value, where there are enough of them. Up to there a value
+    above the fit is no noise but something that the fit does not have, unless few configurations are like that.
     """
+    if lowest is not None:
+        above = lowest / np.where(fitted > 0, fitted, np.inf) - np.where(fitted > 0, 1.0, 0.0)
+        usual = _SHARED * np.maximum(_NORMAL * np.median(np.abs(above), axis=1), _LEAST)[:, None]
+        shared = np.where(above > usual, usual / np.maximum(above, usual), 1.0)
+        return np.asarray(shared * trust(values, np.maximum(fitted, lowest), first), dtype=np.float64)
     relative = values / np.where(fitted > 0, fitted, np.inf) - np.where(fitted > 0, 1.0, 0.0)
     if first:
         return np.where(relative > 0, _ABOVE, 1.0)

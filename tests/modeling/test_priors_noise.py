@@ -13,6 +13,7 @@ from quipu.modeling.errors import ModelingError
 from quipu.modeling.experiment import CallTree, Experiment, Metric, Region
 from quipu.modeling.pmnf import Factor, Model, Term
 from quipu.modeling.priors import PathModel
+from quipu.modeling.priors.one_sided import trust
 
 # Mean and standard deviation of each pattern: the densities integrated over [0, 1], with what is clipped at 1.
 MOMENTS = {
@@ -87,3 +88,21 @@ def test_noise_on_half_of_the_values_does_not_pull_models_up(pattern: Pattern) -
         truth = 2e-9 * (7 + 3 * 600**2 * 6)
         errors.append(abs(float(entry.model.evaluate([[64, 600]])[0]) - truth) / truth)
     assert np.mean(errors) < 0.1
+
+
+def test_what_all_repetitions_share_is_no_noise() -> None:
+    """Two of five sizes take 2.5 times as long, each time: they count in full; one of ten would be noise all the same."""
+    random = np.random.default_rng(2)
+    clean = np.array([[1.0, 1.0, 1.0, 2.5, 2.5] * 2])
+    values = (clean[:, :, None] * (1 + 0.02 * random.uniform(size=(1, 10, 5)))).reshape(1, -1)
+    lowest = np.repeat(values.reshape(1, 10, 5).min(axis=2), 5, axis=1)
+    fitted = np.full_like(values, 1.5)
+    many = clean.repeat(5, axis=1) > 2
+    assert trust(values, fitted, lowest=lowest)[many].min() > 0.95
+    assert trust(values, fitted)[many].max() < 0.75
+    few = np.ones((1, 50))
+    few[:, :5] = 2.5
+    assert trust(few, np.ones_like(few), lowest=few)[0, :5].max() < 0.1
+    late = values.copy()
+    late[:, 1::5] *= 1.6  # one repetition of each configuration
+    assert trust(late, np.where(many, 2.5, 1.0), lowest=lowest)[:, 1::5].max() < 0.3
