@@ -8,7 +8,9 @@ SOURCES = ("effort", "cachegrind", "reuse", "perf", "papi")
 """Who counts: the compiler pass, a simulated cache, simulated caches of many sizes, the kernel's perf events, PAPI."""
 
 KIB = 1024
-MISSES = {size * KIB: f"misses_{size}k" for size in (16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768)}
+MISSES = {
+    size * KIB: f"misses_{size}k" for size in (4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768)
+}
 SCATTERED = {size * KIB: f"scattered_{size}k" for size in (64, 512, 4096, 32768)}
 """Metrics by the bytes of the cache that is missed: all misses, and those that no prefetcher foresees."""
 

@@ -38,7 +38,7 @@ program=$(command -v -- "$1") || program=$1
 shift
 copy={raw}/program-$rank
 objcopy --strip-debug -- "$program" "$copy" 2>/dev/null || copy=$program
-exec valgrind --quiet --tool=callgrind --cache-sim=yes --separate-callers={depth} {options}\\
+exec valgrind --quiet --demangle=no --tool=callgrind --cache-sim=yes --separate-callers={depth} {options}\\
     --callgrind-out-file={raw}/{prefix}$rank-%p "$copy" "$@" >/dev/null
 """
 

@@ -24,6 +24,10 @@ from .growth import Growth, product
 SIZES = np.array(sorted(MISSES), dtype=float)
 """Bytes of the simulated caches, ascending."""
 _STEPS = 5  # into which the distances between two sizes are divided
+# Valgrind's prefetcher follows 8 streams and needs a few lines of each page, so loops over several arrays in order seem
+# to be out of order in up to this part of their misses.
+_SEEMING = 0.5
+_MANY = 0.05  # of the misses of the smallest cache: fewer say nothing of the order of the others
 _LEAST_PART = 1e-6  # of the accesses: fewer say nothing of how their distances grow
 
 
@@ -117,8 +121,15 @@ def reuse_of(found: Mapping[str, FloatArray]) -> Reuse | None:
     out_of_order = np.stack([found.get(SCATTERED[int(size)], nothing) for size in known])
     at_known = misses[np.searchsorted(SIZES, known)]
     part = np.clip(out_of_order / np.where(at_known > 0, at_known, 1.0), 0.0, 1.0)
-    parts = np.stack([np.interp(np.log(SIZES), np.log(known), column) for column in part.T], axis=1)
+    part = np.maximum(part - _SEEMING, 0.0) / (1 - _SEEMING)
+    parts = np.stack([_interpolated(known, *columns) for columns in zip(part.T, at_known.T, strict=True)], axis=1)
     return Reuse(found["accesses"], misses, parts * misses)
+
+
+def _interpolated(known: FloatArray, part: FloatArray, misses: FloatArray) -> FloatArray:
+    """Return the part of misses that is out of order at SIZES, from those sizes that still miss much."""
+    use = misses > _MANY * misses[0]
+    return np.interp(np.log(SIZES), np.log(known[use]), part[use]) if use.any() else np.zeros(SIZES.size)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from .tables import elastic
 
 
 def machine_tables(machine: Machine, layout: Layout) -> list[RenderableType]:
-    """Return clocks, caches, bandwidth and network of a machine."""
+    """Return clocks, caches, loads over more and more bytes, bandwidth and network of a machine."""
     facts = [
         ("processor", machine.processor),
         ("cores", str(machine.cores)),
@@ -21,6 +21,12 @@ def machine_tables(machine: Machine, layout: Layout) -> list[RenderableType]:
         ("time stamp counter", quantity(machine.tsc, "Hz") if machine.tsc else "none"),
     ]
     shown: list[RenderableType] = [head(machine.host, facts, (), layout), _levels(machine, layout)]
+    if machine.reach:
+        reaches = [
+            (f"{one.bytes / 1024:.0f} KiB", quantity(one.in_order, "s"), quantity(one.scattered, "s"))
+            for one in machine.reach
+        ]
+        shown.append(elastic(("loads over", "a line in order", "scattered"), reaches, (), (0, 1, 2), layout))
     if machine.bandwidth:
         rows = [(str(one.cores), f"{quantity(one.bytes_per_second, 'B')}/s") for one in machine.bandwidth]
         shown.append(elastic(("cores", "bandwidth"), rows, (), (0, 1), layout))
