@@ -20,6 +20,7 @@ from .modes import IntArray, Mode, modes_of
 from .positive import PositiveFactors, fit_positive
 from .selection import FINAL_SWEEPS, RANKS, RATE, START, SWEEPS, Budget, Candidate, Search, Step
 from .support import Support, support_of
+from .threads import on_one_thread
 from .trend import FORMS, choose_trend
 
 SEARCH_ROWS, BUDGET_ROWS = 24_000, 12_000
@@ -105,6 +106,7 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.max_bytes = max_bytes
         self.random_state = random_state
 
+    @on_one_thread
     def fit(self, X: Any, y: Any) -> TensorModel:
         """Fit to rows X (N, d) with times y > 0 (N,). Raises ValueError for what is no number or no positive time."""
         x, times = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
@@ -133,6 +135,7 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self._remember(x, logs, random)
         return self
 
+    @on_one_thread
     def partial_fit(self, X: Any, y: Any) -> TensorModel:
         """Take more rows: factors, grids and categories are updated from where they are, not fitted anew."""
         if not hasattr(self, "modes_"):

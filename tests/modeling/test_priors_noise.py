@@ -91,7 +91,7 @@ def test_noise_on_half_of_the_values_does_not_pull_models_up(pattern: Pattern) -
 
 
 def test_what_all_repetitions_share_is_no_noise() -> None:
-    """Two of five sizes take 2.5 times as long, each time: they count in full; one of ten would be noise all the same."""
+    """Two of five sizes take 2.5 times as long, each time: they count in full; one of ten would be noise anyway."""
     random = np.random.default_rng(2)
     clean = np.array([[1.0, 1.0, 1.0, 2.5, 2.5] * 2])
     values = (clean[:, :, None] * (1 + 0.02 * random.uniform(size=(1, 10, 5)))).reshape(1, -1)
