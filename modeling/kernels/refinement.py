@@ -120,7 +120,15 @@ def refined(
     scale = np.maximum(np.abs(columns).max(axis=0), 1e-300)
     core, blocking = (nnls(columns / scale, wanted)[0] / scale).tolist()
     fitted = _with_errors(core, blocking, 0.0, "", instructions * core / clock + blocking * memory, time, 2)
-    if not by_distance or blocking <= 0:
+    if not by_distance:
+        return fitted
+    if len(rows) == 1:
+        # What computation is left for instructions and something else to explain.
+        rest = replace(rows[0], time=np.maximum(rows[0].time - _UNHIDDEN * rows[0].memory_time(latencies), 0.0))
+        other = _with_further(rest, use & (rest.time > 0), fitted, clock)
+        if other is not fitted:
+            return replace(other, blocking=_UNHIDDEN, doubt=_NORMAL_90)
+    if blocking <= 0:
         return fitted
     known = float(np.sum((columns[: time.size, 1] / _SCATTER) ** 2))
     return replace(fitted, doubt=_NORMAL_90 / (1 + known) ** 0.5 / blocking)

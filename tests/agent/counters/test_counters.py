@@ -125,6 +125,7 @@ def test_misses_of_many_sizes_are_collected_from_their_runs(tmp_path: Path) -> N
         )
     assert "--D1=16384,16,64 --LL=65536,16,64 --simulate-hwpref=yes" in scripts[0]
     assert sum("hwpref" in script for script in scripts) == 4
+    assert all("--demangle=no" in script for script in scripts)  # regions of C++ have the names of the linker
     counted = Reuse().collect(tmp_path, TREE, Wanted())
     assert counted.ranks == (0,) and not counted.problems
     assert {metric.name for metric in counted.metrics} == set(counted.values)
