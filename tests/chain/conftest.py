@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from complexity import Complexity, read_complexity
 from example_programs import ALL, EXAMPLES, copy_sources
 from quipu.agent.installation import native_file
 from quipu.agent.merge.experiment import OverRanks, load_experiment
+from quipu.modeling.analysis import Analysis, analyze
 from quipu.modeling.experiment import Experiment
 
 
@@ -35,7 +37,7 @@ def quipu(*words: object, cwd: Path, check: bool = True, **environment: str) -> 
     return done
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Campaign:
     """One example after its campaign: folder of the sources, folder of the runs, what is documented about it."""
 
@@ -47,8 +49,13 @@ class Campaign:
     def runs(self) -> Path:
         return self.folder / f"{self.name}.runs"
 
+    @functools.cache  # noqa: B019 - there are five
     def experiment(self, over_ranks: OverRanks = "mean") -> Experiment:
         return load_experiment(self.runs, over_ranks)
+
+    @functools.cache  # noqa: B019
+    def analysis(self) -> Analysis:
+        return analyze(self.experiment())
 
 
 class Campaigns:

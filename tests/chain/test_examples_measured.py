@@ -12,7 +12,6 @@ from example_programs import COMPILED, Program, campaign_arguments, make
 from quipu.agent.archive.read import read_archive
 from quipu.agent.archive.run import RunArchive
 from quipu.agent.merge.experiment import find_runs
-from quipu.modeling.analysis import analyze
 from quipu.modeling.experiment import Experiment
 from quipu.modeling.pmnf.model import Model, Term
 from quipu.modeling.pmnf.model.term import sort_key
@@ -92,8 +91,7 @@ def largest_term(model: Model, experiment: Experiment) -> Term | None:
 @pytest.mark.parametrize("name", COMPILED)
 def test_leading_exponents_are_those_documented(campaigns: Campaigns, name: str) -> None:
     campaign = campaigns[name]
-    experiment = campaign.experiment()
-    analysis = analyze(experiment)
+    experiment, analysis = campaign.experiment(), campaign.analysis()
     for region in campaign.complexity.regions:
         if not region.dominant:
             continue
@@ -113,7 +111,7 @@ def test_leading_exponents_are_those_documented(campaigns: Campaigns, name: str)
 
 def test_halo_bytes_grow_with_the_face(campaigns: Campaigns) -> None:
     experiment = campaigns["heat"].experiment()
-    models = analyze(experiment).models("bytes_sent")
+    models = campaigns["heat"].analysis().models("bytes_sent")
     (path,) = [i for i in range(len(experiment.tree)) if experiment.tree.label(i).endswith("halo_exchange->MPI_Isend")]
     model = models[path].model
     assert isinstance(model, Model)
@@ -122,7 +120,7 @@ def test_halo_bytes_grow_with_the_face(campaigns: Campaigns) -> None:
 
 def test_bytes_of_a_chain_of_ranks_grow_with_the_row(campaigns: Campaigns) -> None:
     experiment = campaigns["jacobi_py"].experiment()
-    models = analyze(experiment).models("bytes_sent")
+    models = campaigns["jacobi_py"].analysis().models("bytes_sent")
     (path,) = [i for i in range(len(experiment.tree)) if experiment.tree.name(i) == "MPI_Sendrecv"]
     assert str(models[path].model) == "800·n - 800·n/p"
 
