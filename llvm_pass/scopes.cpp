@@ -15,19 +15,35 @@ using namespace llvm;
 
 namespace quipu {
 
+/// The loops of a function, if somebody asks for them.
+struct Scopes::LoopsOf {
+    explicit LoopsOf(Function &F) : F(F) {}
+    const LoopsOf &find() {
+        if (!Loops) {
+            DT.emplace(F);
+            Loops.emplace(*DT);
+        }
+        return *this;
+    }
+    Function &F;
+    std::optional<DominatorTree> DT;
+    std::optional<LoopInfo> Loops;
+};
+
 /// Scopes of one function; what would be more is part of its caller.
 constexpr size_t MostScopes = 4096;
 
 Scopes::Scopes(Function &F, const Identity &Self, const Marks &M, function_ref<bool(const Identity &)> IsShown)
     : M(M), IsShown(IsShown), All{{&Self, 0}} {
     readHooks(F);
-    findVanishing(F);
+    LoopsOf Loops(F);
+    findVanishing(F, Loops);
     for (const BasicBlock *BB : ReversePostOrderTraversal<Function *>(&F))
         readBlock(*BB);
     for (const BasicBlock &BB : F)
         if (!Work.count(&BB))
             readBlock(BB); // cannot be reached
-    countUnmarked(F);
+    countUnmarked(Loops);
 }
 
 unsigned Scopes::below(unsigned Parent, const Identity *Function) {
@@ -134,14 +150,35 @@ static bool isNeeded(const BasicBlock &BB, const SmallPtrSetImpl<const BasicBloc
     return false;
 }
 
-void Scopes::findVanishing(const Function &F) {
+/// Whether something that a loop left here computed is needed further on. While loops are optimized a PHI node of this
+/// block has it (LCSSA), which SimplifyCFG keeps and the last InstCombine removes.
+static bool passesOn(const BasicBlock &BB, const LoopInfo &Loops, const DominatorTree &DT) {
+    SmallPtrSet<const Loop *, 4> Left;
+    for (const BasicBlock *Before : predecessors(&BB))
+        for (const Loop *L = Loops.getLoopFor(Before); L && !L->contains(&BB); L = L->getParentLoop())
+            Left.insert(L);
+    for (const Loop *L : Left)
+        for (const BasicBlock *Inside : L->blocks())
+            for (const Instruction &I : *Inside)
+                for (const Use &U : I.uses()) {
+                    const auto *Phi = dyn_cast<PHINode>(U.getUser());
+                    const BasicBlock *There =
+                        Phi ? Phi->getIncomingBlock(U) : cast<Instruction>(U.getUser())->getParent();
+                    const bool Foldable = Phi && There == &BB && Phi->getParent() == BB.getSingleSuccessor();
+                    if (!L->contains(There) && !Foldable && DT.dominates(&BB, There))
+                        return true;
+                }
+    return false;
+}
+
+void Scopes::findVanishing(const Function &F, LoopsOf &Found) {
     SmallVector<std::pair<const BasicBlock *, const BasicBlock *>, 16> Back;
     FindFunctionBackedges(F, Back);
     SmallPtrSet<const BasicBlock *, 16> Headers;
     for (const auto &Edge : Back)
         Headers.insert(Edge.second);
     for (const BasicBlock &BB : F)
-        if (Marks::hasOnlyPlaces(BB) && !isNeeded(BB, Headers))
+        if (Marks::hasOnlyPlaces(BB) && !isNeeded(BB, Headers) && !passesOn(BB, *Found.find().Loops, *Found.DT))
             Vanishing.insert(&BB);
 }
 
@@ -219,25 +256,19 @@ static bool isWithin(const Loop &L, const Scopes::Instance &Call) {
 
 /// Where the optimizer made a call unconditional it dropped the mark: the call is counted where its code begins, before
 /// the loops that are its own.
-void Scopes::countUnmarked(Function &F) {
-    std::optional<DominatorTree> DT;
-    std::optional<LoopInfo> Loops;
+void Scopes::countUnmarked(LoopsOf &Found) {
     for (const auto &[Call, First] : Seen) {
         const Identity *Function = M.identityOf(Call.second);
         if (!Function || !IsShown(*Function) || Marked.count(Call) || Hooked.count(Call) || Merged.count(Function))
             continue;
-        if (!Loops) {
-            DT.emplace(F);
-            Loops.emplace(*DT);
-        }
         const BasicBlock *Begin = First.second;
         Loop *Own = nullptr;
-        for (Loop *L = Loops->getLoopFor(Begin); L && isWithin(*L, Call); L = L->getParentLoop())
+        for (Loop *L = Found.find().Loops->getLoopFor(Begin); L && isWithin(*L, Call); L = L->getParentLoop())
             Own = L;
         if (Own) {
             const BasicBlock *Before = Own->getLoopPreheader();
             if (!Before) {
-                Before = InsertPreheaderForLoop(Own, &*DT, &*Loops, nullptr, /*PreserveLCSSA=*/false);
+                Before = InsertPreheaderForLoop(Own, &*Found.DT, &*Found.Loops, nullptr, /*PreserveLCSSA=*/false);
                 if (Before)
                     Vanishing.insert(Before);
             }

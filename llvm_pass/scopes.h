@@ -25,8 +25,8 @@ struct Scope {
 /// function that was inlined into itself, or into what was, is the outer one.
 class Scopes {
   public:
-    /// Reads the function before the marks are removed, and may put blocks before loops. IsShown: which functions are call paths of their own; the work
-    /// of others is their callers'.
+    /// Reads the function before the marks are removed, and may put blocks before loops. IsShown: which functions are
+    /// call paths of their own; the work of others is their callers'.
     Scopes(llvm::Function &F, const Identity &Self, const Marks &M, llvm::function_ref<bool(const Identity &)> IsShown);
 
     /// The first is the function itself; parents come before children.
@@ -55,13 +55,14 @@ class Scopes {
     bool vanishes(const llvm::BasicBlock &BB) const { return Vanishing.contains(&BB); }
 
   private:
+    struct LoopsOf;
     unsigned scopeAt(const llvm::DILocation *Place);
     unsigned below(unsigned Parent, const Identity *Function);
     void readHooks(llvm::Function &F);
-    void findVanishing(const llvm::Function &F);
+    void findVanishing(const llvm::Function &F, LoopsOf &Found);
     void readBlock(const llvm::BasicBlock &BB);
     void countMark(const llvm::BasicBlock &BB, const llvm::Instruction &I, const Identity &Marked);
-    void countUnmarked(llvm::Function &F);
+    void countUnmarked(LoopsOf &Found);
 
     const Marks &M;
     llvm::function_ref<bool(const Identity &)> IsShown;

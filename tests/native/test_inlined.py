@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -46,6 +47,20 @@ def test_scopes_split_what_is_counted_and_change_nothing(workshop, llvm: str, le
     for metric in METRICS[1:]:
         with_scopes, without = (sum(values[metric] for values in tree.values()) for tree in trees)
         assert with_scopes == without, metric
+
+
+def test_places_of_hooks_change_no_count_of_loops_one_after_the_other(workshop) -> None:
+    """Sums that loops left are needed further on, guards are known from the loop before, and marks are dropped."""
+    source = Path(__file__).parents[2] / "benchmarks/programs/ten_functions.c"
+    timed, counted, off = (
+        workshop.run(workshop.build(source, "-O2", f"--quipu-inlined={kept}", "-lm", name=kept), "100", "3").tree
+        for kept in ("time", "counts", "off")
+    )
+    assert called(timed) == called(counted)
+    assert timed[(*MAIN, "forces")]["visits"] == 3
+    for metric in METRICS[1:]:
+        sums = {sum(values[metric] for values in tree.values()) for tree in (timed, counted, off)}
+        assert len(sums) == 1, (metric, sums)
 
 
 @pytest.mark.parametrize("linker", ["-flto", "-flto=thin"])
