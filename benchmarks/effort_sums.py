@@ -10,8 +10,8 @@ are more; `within_1_percent`: without the standard errors; `counts`: the share o
 effort metric) as in `within`; `covered`: the share of counts whose mean is in the interval of 90 %, likewise.
 Call paths with a count that is random, whose runs at the target have a standard deviation of more than 1 %, are in
 these shares, and apart: `random`: their share of all; `random_covered`: the share of their counts whose mean is in the
-interval; `within_others`: `within_1_percent` of the other call paths. The programs named others were written when the
-modelers were done. The last line is one JSON object.
+interval; `within_others`: `within_1_percent` of the other call paths. The programs named others were written after the
+modelers, but for sums of simple terms, which one of them asked for. The last line is one JSON object.
 """
 
 from __future__ import annotations

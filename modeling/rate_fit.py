@@ -22,6 +22,9 @@ METRICS = ("instructions", "flops", "loads", "stores", "bytes_loaded", "bytes_st
 # What a call path of this share of the program's time is drawn to weighs as much as one measurement of it: in smaller
 # ones clock and caches scatter more than they say about rates.
 _SHARE = 1e-3
+# Rates this many times those at which one metric alone would take the program's time are drawn back as much as the
+# whole time of a call path says about them. benchmarks/simulated_time.py: samplesort on two ranks, 220 times too long
+_PLAUSIBLE = 10.0
 # Metrics that are rarer than this beside instructions say nothing: a few flops would get the time of much else.
 _RARE = 1e-2
 _PLACES = 9  # of a rate: what the runtime counts in, 1e-15 s, is far below
@@ -60,17 +63,20 @@ def fit_rates(experiment: Experiment, alone: NDArray[np.bool_]) -> Rates:
             "will have, such as: quipu run --param n=64 -- ./app 64"
         )
     tree = experiment.tree
-    program = _fit(rows, (), "the program", np.zeros(len(metrics)), 0.0)
+    nothing = np.zeros(len(metrics))
+    program = _fit(rows, (), "the program", nothing, nothing, 0.0)
+    usual = rows.effort.sum(axis=0) / rows.time.sum()
     functions, callpaths = list[PathRates](), list[PathRates]()
     region = tree.region[rows.path]
     for number in np.unique(region).tolist():
         of_function = _chosen(rows, region == number)
         of = tree.regions[number]
-        function = _fit(of_function, (of.name,), of.display, np.array(program.rates), _SHARE)
+        function = _fit(of_function, (of.name,), of.display, np.array(program.rates), usual, _SHARE)
         functions.append(function)
         for path in np.unique(of_function.path).tolist():
             of_path = _chosen(of_function, of_function.path == path)
-            callpaths.append(_fit(of_path, tree.key(path), tree.label(path), np.array(function.rates), _SHARE))
+            key, label, drawn_to = tree.key(path), tree.label(path), np.array(function.rates)
+            callpaths.append(_fit(of_path, key, label, drawn_to, usual, _SHARE))
     return Rates(
         metrics=metrics,
         program=program,
@@ -119,8 +125,15 @@ def _chosen(rows: _Rows, which: NDArray[np.bool_]) -> _Rows:
     return _Rows(rows.path[which], rows.effort[which], rows.time[which], rows.share[which])
 
 
-def _fit(rows: _Rows, names: tuple[str, ...], label: str, drawn_to: FloatArray, at_share: float) -> PathRates:
-    """Return the rates of some measurements: relative errors count, in proportion to the shares of the time."""
+def _fit(
+    rows: _Rows, names: tuple[str, ...], label: str, drawn_to: FloatArray, usual: FloatArray, at_share: float
+) -> PathRates:
+    """Return the rates of some measurements: relative errors count, in proportion to the shares of the time.
+
+    usual: (metrics,) effort per second of the program. Rates of a metric that is rare beside time here are drawn as
+    much as those of the program: a hundred instructions beside a copy of megabytes must not get what is left of its
+    time, which millions of them would take as well where there is something to compute.
+    """
     weight = np.sqrt(rows.share / rows.share.sum() * rows.time.size)
     relative = rows.effort / rows.time[:, None] * weight[:, None]
     frequent = relative.mean(axis=0) > _RARE * relative[:, 0].mean()
@@ -128,7 +141,7 @@ def _fit(rows: _Rows, names: tuple[str, ...], label: str, drawn_to: FloatArray, 
     scale = np.sqrt(np.mean(relative**2, axis=0))
     configurations = max(1, int(np.unique(rows.path, return_counts=True)[1].max()))
     share = float(rows.share.sum()) / configurations
-    pull = np.sqrt(at_share / share) * scale
+    pull = np.sqrt(at_share / share) * np.maximum(scale, usual / _PLAUSIBLE)
     system = np.concatenate((relative, np.diag(pull)))
     # Columns of about one size: rates of bytes and of flops differ by orders.
     columns = np.where(scale > 0, scale, 1.0)

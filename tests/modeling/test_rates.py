@@ -62,6 +62,25 @@ def test_what_takes_little_time_has_the_rates_of_its_function() -> None:
     assert little.share < 1e-2 < work.share
 
 
+def test_few_instructions_do_not_get_what_is_left_of_the_time_of_a_copy() -> None:
+    """Beside a copy of all bytes, whose time is a little off, are 100 instructions; elsewhere they are millions."""
+    whole = _experiment()
+    tree = CallTree(
+        (Region("main", "main"), Region("work", "work()"), Region("copy", "copy")), np.arange(3), np.array([-1, 0, 0])
+    )
+    copied = 2000.0 * N**2
+    off = np.array([1.0, 1.03, 0.98, 1.02, 0.99])
+    values = {name: np.repeat(whole.values[name][:3], 1, axis=2) for name in ("instructions", "bytes_loaded", "time")}
+    values["instructions"][2], values["bytes_loaded"][2] = 100.0, copied[:, None]
+    values["time"][2] = (0.2e-9 * copied * off + 2e-6)[:, None]
+    metrics = {name: whole.metrics[name] for name in values}
+    rates = fit_rates(Experiment("copies", ("n",), N[:, None], tree, metrics, values), EVERYWHERE)
+    copy = next(entry for entry in rates.callpaths if entry.names == ("main", "copy"))
+    assert copy.share > 0.02
+    assert copy.rates[1] == pytest.approx(0.2e-9, rel=0.2)
+    assert copy.rates[0] < 1e-8
+
+
 def test_disturbed_repetitions_change_nothing() -> None:
     noise = np.ones((1, 1, 5))
     noise[..., 1:4] = (1.5, 3.0, 20.0)
