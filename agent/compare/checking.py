@@ -48,7 +48,9 @@ class _Checker:
         self.analysis: Analysis | None = None
         if modeled:
             needed = {name: data.values[name] for name in data.values if name in modeled or name == "visits"}
-            self.analysis = analyze(replace(data, values=needed, metrics={name: data.metrics[name] for name in needed}))
+            metrics = {name: data.metrics[name] for name in needed}
+            excess = {name: values for name, values in data.excess.items() if name in needed}
+            self.analysis = analyze(replace(data, values=needed, metrics=metrics, excess=excess))
 
     def results(self, one: Expectation) -> Iterator[CheckResult]:
         """Return the outcome for each call path that fits; one failure if none does."""

@@ -161,13 +161,23 @@ def _onto(
     experiment: Experiment, tree: CallTree, paths: IntArray, places: list[int], like: Experiment, points: FloatArray
 ) -> Experiment:
     """Return an experiment over the call paths of another tree; those that it does not have were not reached: 0."""
-    values = {}
-    for name, old in experiment.values.items():
-        column = np.full((len(tree), len(places), old.shape[2]), np.nan)
-        column[:, ~np.isnan(old[:, places]).all(axis=0)] = 0.0
-        column[paths] = old[:, places]
-        values[name] = column
+
+    def moved(measured: dict[str, FloatArray]) -> dict[str, FloatArray]:
+        found = {}
+        for name, old in measured.items():
+            column = np.full((len(tree), len(places), old.shape[2]), np.nan)
+            column[:, ~np.isnan(old[:, places]).all(axis=0)] = 0.0
+            column[paths] = old[:, places]
+            found[name] = column
+        return found
+
     flags = None if experiment.oversubscribed is None else experiment.oversubscribed[places]
     return replace(
-        experiment, parameters=like.parameters, points=points, tree=tree, values=values, oversubscribed=flags
+        experiment,
+        parameters=like.parameters,
+        points=points,
+        tree=tree,
+        values=moved(experiment.values),
+        oversubscribed=flags,
+        excess=moved(experiment.excess),
     )

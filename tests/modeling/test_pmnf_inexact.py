@@ -109,7 +109,7 @@ def test_growth_is_not_given_up_for_shares_of_few_processes() -> None:
     ],
 )
 def test_lower_terms_that_show_are_kept(count: Callable[[FloatArray], FloatArray]) -> None:
-    n = 125.0 * 2 ** np.arange(6)
+    n = 125.0 * np.array([1.0, 2, 4, 8, 16, 32])
     random = np.random.default_rng(11)
     noise = 0.002 * (n[0] / n[:, None]) ** 0.5 * random.standard_normal((6, 5))
     values = np.round(count(n)[:, None] * (1 + noise))

@@ -41,6 +41,7 @@ class Quipu(PythonPackage):
         depends_on("py-pyelftools@0.29:")
         depends_on("py-msgspec@0.18:")
         depends_on("py-scikit-learn@1.6:")
+        depends_on("py-threadpoolctl@3.1:")
         depends_on("py-pandas@2.0:", when="+notebook")
         depends_on("py-matplotlib@3.8:", when="+plots")
         depends_on("py-plotly@5.20:", when="+plots")
