@@ -11,23 +11,27 @@
 #include "llvm/IR/Instructions.h"
 #include "llvm/Transforms/Utils/LoopUtils.h"
 
+#include <memory>
+
 using namespace llvm;
 
 namespace quipu {
 
 /// The loops of a function, if somebody asks for them.
 struct Scopes::LoopsOf {
+    struct Nest {
+        explicit Nest(Function &F) : DT(F), Loops(DT) {}
+        DominatorTree DT;
+        LoopInfo Loops;
+    };
     explicit LoopsOf(Function &F) : F(F) {}
-    const LoopsOf &find() {
-        if (!Loops) {
-            DT.emplace(F);
-            Loops.emplace(*DT);
-        }
-        return *this;
+    Nest &find() {
+        if (!Known)
+            Known = std::make_unique<Nest>(F);
+        return *Known;
     }
     Function &F;
-    std::optional<DominatorTree> DT;
-    std::optional<LoopInfo> Loops;
+    std::unique_ptr<Nest> Known;
 };
 
 /// Scopes of one function; what would be more is part of its caller.
@@ -178,7 +182,7 @@ void Scopes::findVanishing(const Function &F, LoopsOf &Found) {
     for (const auto &Edge : Back)
         Headers.insert(Edge.second);
     for (const BasicBlock &BB : F)
-        if (Marks::hasOnlyPlaces(BB) && !isNeeded(BB, Headers) && !passesOn(BB, *Found.find().Loops, *Found.DT))
+        if (Marks::hasOnlyPlaces(BB) && !isNeeded(BB, Headers) && !passesOn(BB, Found.find().Loops, Found.find().DT))
             Vanishing.insert(&BB);
 }
 
@@ -263,12 +267,13 @@ void Scopes::countUnmarked(LoopsOf &Found) {
             continue;
         const BasicBlock *Begin = First.second;
         Loop *Own = nullptr;
-        for (Loop *L = Found.find().Loops->getLoopFor(Begin); L && isWithin(*L, Call); L = L->getParentLoop())
+        for (Loop *L = Found.find().Loops.getLoopFor(Begin); L && isWithin(*L, Call); L = L->getParentLoop())
             Own = L;
         if (Own) {
             const BasicBlock *Before = Own->getLoopPreheader();
             if (!Before) {
-                Before = InsertPreheaderForLoop(Own, &*Found.DT, &*Found.Loops, nullptr, /*PreserveLCSSA=*/false);
+                LoopsOf::Nest &Nest = Found.find();
+                Before = InsertPreheaderForLoop(Own, &Nest.DT, &Nest.Loops, nullptr, /*PreserveLCSSA=*/false);
                 if (Before)
                     Vanishing.insert(Before);
             }
