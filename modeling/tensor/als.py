@@ -265,3 +265,19 @@ def _loss(residual: Single, scale: float) -> float:
     squared = np.square(residual, where=small, out=np.zeros_like(residual)).sum(dtype=np.float64)
     linear = np.where(small, 0.0, 2.0 * scale * residual - scale * scale).sum() if np.isfinite(scale) else 0.0
     return float(squared + linear) / len(residual)
+
+
+def factor_at(mode: Mode, factor: Single, x: FloatArray) -> Single:
+    """Return the factor function of a mode at rows, (N, R); a category that was not measured has the mean of all."""
+    first, weights = mode.basis(x)
+    values: Single = factor[first]
+    if mode.kind == "categorical":
+        if not weights[:, 0].all():
+            values[weights[:, 0] == 0.0] = factor.mean(axis=0)
+        return values
+    right = weights[:, 1:].astype(np.float32)
+    if mode.size > 1 and right.any():
+        if mode.indexed and np.all((right == 0.0) | (right == 1.0)):
+            return np.asarray(factor[first + (right[:, 0] == 1.0)])
+        values += right * (factor[first + 1] - values)
+    return values

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ..experiment import FloatArray
 from ..progress import steps
 from .additive import PENALTIES, additive_factors, choose_additive
-from .als import Decomposition, Penalty, Rows, Single, averaged, started
+from .als import Decomposition, Penalty, Rows, Single, averaged, factor_at, started
 from .folds import FINE_FOLDS, held_out_folds, independent
 from .intervals import spread_of
 from .modes import IntArray, Mode, modes_of
@@ -232,7 +232,7 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             return np.full(len(x), self.center_)
         product: Single | None = None
         for mode, factor in zip(self.modes_, self.factors_, strict=True):
-            values = _at(mode, factor.astype(np.float32), x)
+            values = factor_at(mode, factor.astype(np.float32), x)
             product = values if product is None else np.multiply(product, values, out=product)
         assert product is not None
         return np.asarray(self.center_ + self.scale_ * product.sum(axis=1).astype(np.float64))
@@ -374,22 +374,6 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.target_tags.positive_only = True
         return tags
-
-
-def _at(mode: Mode, factor: Single, x: FloatArray) -> Single:
-    """Return the factor function of a mode at rows, (N, R); a category that was not measured has the mean of all."""
-    first, weights = mode.basis(x)
-    values: Single = factor[first]
-    if mode.kind == "categorical":
-        if not weights[:, 0].all():
-            values[weights[:, 0] == 0.0] = factor.mean(axis=0)
-        return values
-    right = weights[:, 1:].astype(np.float32)
-    if mode.size > 1 and right.any():
-        if mode.indexed and np.all((right == 0.0) | (right == 1.0)):
-            return np.asarray(factor[first + (right[:, 0] == 1.0)])
-        values += right * (factor[first + 1] - values)
-    return values
 
 
 def _check_places(x: FloatArray) -> None:
