@@ -25,6 +25,8 @@ _SHARE = 1e-3
 # Rates this many times those at which one metric alone would take the program's time are drawn back as much as the
 # whole time of a call path says about them. benchmarks/simulated_time.py: samplesort on two ranks, 220 times too long
 _PLAUSIBLE = 10.0
+# Unless the time of a call path has no other explanation: the residual beyond which that is so.
+_EXPLAINED = 0.3
 # Metrics that are rarer than this beside instructions say nothing: a few flops would get the time of much else.
 _RARE = 1e-2
 _PLACES = 9  # of a rate: what the runtime counts in, 1e-15 s, is far below
@@ -132,7 +134,8 @@ def _fit(
 
     usual: (metrics,) effort per second of the program. Rates of a metric that is rare beside time here are drawn as
     much as those of the program: a hundred instructions beside a copy of megabytes must not get what is left of its
-    time, which millions of them would take as well where there is something to compute.
+    time, which millions of them would take as well where there is something to compute. If time has no explanation
+    then (memory that is touched first, the start of a program), it is that of the few instructions.
     """
     weight = np.sqrt(rows.share / rows.share.sum() * rows.time.size)
     relative = rows.effort / rows.time[:, None] * weight[:, None]
@@ -141,15 +144,17 @@ def _fit(
     scale = np.sqrt(np.mean(relative**2, axis=0))
     configurations = max(1, int(np.unique(rows.path, return_counts=True)[1].max()))
     share = float(rows.share.sum()) / configurations
-    pull = np.sqrt(at_share / share) * np.maximum(scale, usual / _PLAUSIBLE)
-    system = np.concatenate((relative, np.diag(pull)))
     # Columns of about one size: rates of bytes and of flops differ by orders.
     columns = np.where(scale > 0, scale, 1.0)
-    found, _ = nnls(system / columns, np.concatenate((weight, pull * drawn_to)))
-    rates = found / columns
-    rates = np.where(frequent, rates, 0.0)
-    errors = (rows.effort @ rates - rows.time) / rows.time
-    residual = float(np.sqrt(np.average(errors**2, weights=rows.share)))
+    for least in (usual / _PLAUSIBLE, np.zeros_like(usual)):
+        pull = np.sqrt(at_share / share) * np.maximum(scale, least)
+        system = np.concatenate((relative, np.diag(pull)))
+        found, _ = nnls(system / columns, np.concatenate((weight, pull * drawn_to)))
+        rates = np.where(frequent, found / columns, 0.0)
+        errors = (rows.effort @ rates - rows.time) / rows.time
+        residual = float(np.sqrt(np.average(errors**2, weights=rows.share)))
+        if residual <= _EXPLAINED:
+            break
     return PathRates(
         names=names,
         rates=tuple(min(1.0, float(f"{rate:.{_PLACES}g}")) for rate in rates.tolist()),
