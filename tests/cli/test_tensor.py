@@ -61,6 +61,10 @@ def test_from_a_table_to_the_best_configuration(quipu_here: Quipu, table: Path, 
     assert "<b>lay out</b>" in page
     far = quipu_here("tensor", "predict", "m.json", "--at", "n=1e5", "--at", "ppn=4", "--at", "lay out=zdg", "--json")
     assert json.loads(far.out)["rows"][0]["extrapolated"] == ["n"]
+    together = quipu_here("tensor", "predict", "m.json", "--at", "n=1e5,ppn=4, lay out=zdg", "--json")
+    assert json.loads(together.out) == json.loads(far.out)
+    some = quipu_here("tensor", "tune", "m.json", "--at", "n=500", "--values", "ppn=2,4,lay out=dgz", "--json")
+    assert {one["values"]["ppn"] for one in json.loads(some.out)["configurations"]} == {2.0, 4.0}
 
 
 def test_parquet_and_an_experiment(quipu_here: Quipu, heat: Path, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -174,12 +175,13 @@ def read_model(path: Path) -> ColumnModel:
 
 
 def codes_of(model: ColumnModel, option: str, texts: list[str]) -> dict[str, list[float]]:
-    """Return values by parameter, codes where it is categorical, from texts such as n=1,2 and layout=dgz.
+    """Return values by parameter, codes where it is categorical, from texts such as n=1,2 and layout=dgz,ppn=4.
 
     Raises UsageError, naming the option and the text.
     """
     result: dict[str, list[float]] = {}
-    for text in texts:
+    next_one = re.compile(rf",(?=\s*(?:{'|'.join(map(re.escape, model.parameters))})\s*=)")
+    for text in (part for given in texts for part in next_one.split(given)):
         name, equals, values = text.rpartition("=") if text.count("=") > 1 else text.partition("=")
         name = name.strip()
         if not equals or name not in model.parameters:

@@ -18,7 +18,7 @@ def command(
     *,
     model: Path = typer.Argument(..., metavar="MODEL", help="A model that quipu tensor fit wrote."),
     data: Path = typer.Argument(None, metavar="[DATA]", help="A CSV or Parquet file with the parameters."),
-    at: list[str] = typer.Option([], "--at", metavar="NAME=VALUE", help="One configuration instead; repeat."),
+    at: list[str] = typer.Option([], "--at", metavar="NAME=VALUE,...", help="One configuration instead."),
     confidence: float = typer.Option(0.9, "--confidence", metavar="SHARE", help="Confidence of the intervals."),
     output: Path = typer.Option(None, "--output", "-o", metavar="FILE", help="Write CSV to a file."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),

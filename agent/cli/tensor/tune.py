@@ -14,7 +14,7 @@ from .files import codes_of, read_model
 def command(
     *,
     model: Path = typer.Argument(..., metavar="MODEL", help="A model that quipu tensor fit wrote."),
-    at: list[str] = typer.Option([], "--at", metavar="NAME=VALUE", help="A parameter that is given; repeat."),
+    at: list[str] = typer.Option([], "--at", metavar="NAME=VALUE,...", help="Parameters that are given."),
     values: list[str] = typer.Option(
         [], "--values", metavar="NAME=VALUE,...", help="Values that a parameter can take. [default: those measured]"
     ),
