@@ -62,13 +62,12 @@ def model_counts(
         sums = few.propose(values, criterion.weights, criterion.rounding, list(terms), others)
         pools.append(choose(sums, criterion, 1))
         exact |= np.isfinite(pools[-1].score[:, 0])
-    if scattered(points) and not exact.all():
-        proposer = ScatteredSums(points, tables)
-        usual = proposer.propose(values[~exact])
-        pools.append(spread(choose(usual, criterion.part(~exact), 1), ~exact))
+    alike = ~repetitions.differ  # else they are no exact functions
+    if scattered(points) and (alike & ~exact).any():
+        proposer, rows = ScatteredSums(points, tables), alike & ~exact
+        pools.append(spread(choose(proposer.propose(values[rows]), criterion.part(rows), 1), rows))
         exact |= np.isfinite(pools[-1].score[:, 0])
-        alike = ~repetitions.differ  # else they are no exact functions
-        pools.append(choose(proposer.propose_thoroughly(values, ~exact & alike), criterion, 1))
+        pools.append(choose(proposer.propose_thoroughly(values, alike & ~exact), criterion, 1))
         exact |= np.isfinite(pools[-1].score[:, 0])
     if not exact_only:
         rounded = RoundedSums(points, tables)

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...experiment import FloatArray
 from ..calibration import LARGEST_FIRST
-from ..hypotheses.pool import Pool
+from ..hypotheses.pool import Pool, of_each_form
 from ..hypotheses.tables import Tables
 from .fitter import fit, with_constant
 
@@ -38,11 +38,7 @@ def refitted(pool: Pool, tables: Tables, values: FloatArray, weights: FloatArray
     Errors and scores stay those of the fits to all points, which chose the hypotheses.
     """
     coefficients = pool.coefficients.copy()
-    widths = (pool.specification >= 0).any(axis=3).sum(axis=2)
-    keys = np.where(np.isfinite(pool.score), 2 * widths + (coefficients[:, :, 0] != 0), 0)
-    for key in np.unique(keys[keys > 0]).tolist():
-        width, constant = divmod(key, 2)
-        path, rank = np.nonzero(keys == key)
+    for width, constant, path, rank in of_each_form(pool):
         columns = tables.design(pool.specification[path, rank, :width])[:, None]
         columns = with_constant(columns) if constant else columns
         places = np.arange(1 - constant, 1 + width)

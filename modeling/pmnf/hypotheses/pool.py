@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -51,6 +51,19 @@ class Pool:
     def fitted(self) -> Fitted:
         """The hypotheses as they were fitted, but for their largest residuals."""
         return Fitted(self.specification, self.coefficients, self.residual, self.left_out, self.residual)
+
+
+def of_each_form(pool: Pool) -> Iterator[tuple[int, bool, NDArray[np.int64], NDArray[np.int64]]]:
+    """Generate the hypotheses of a pool that are alike, small ones first.
+
+    These are their number of products, whether they have a constant, and their call paths and ranks (M,).
+    """
+    widths = (pool.specification >= 0).any(axis=3).sum(axis=2)
+    keys = np.where(np.isfinite(pool.score), 2 * widths + (pool.coefficients[:, :, 0] != 0.0), 0)
+    for key in np.unique(keys[keys > 0]).tolist():
+        width, constant = divmod(key, 2)
+        path, rank = np.nonzero(keys == key)
+        yield width, bool(constant), path, rank
 
 
 def _empty(paths: int, size: int, width: int, parameters: int) -> Pool:

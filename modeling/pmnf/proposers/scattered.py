@@ -19,7 +19,7 @@ from ..criterion.criterion import ALL, Candidates, choose
 from ..criterion.evidence import Evidence
 from ..criterion.scattered import ScatteredCounts
 from ..data.lines import lines
-from ..hypotheses.pool import Pool
+from ..hypotheses.pool import Pool, of_each_form
 from ..hypotheses.tables import Tables
 from .cost import Search
 from .richer import RicherSums
@@ -107,11 +107,7 @@ def parts_of(pool: Pool, paths: NDArray[np.int64]) -> list[Candidates]:
 
 def candidates_of(pool: Pool, paths: NDArray[np.int64]) -> list[Candidates]:
     """Return the hypotheses of a pool of the call paths `paths` (N,), to be fitted and weighed anew."""
-    widths = (pool.specification >= 0).any(axis=3).sum(axis=2)
-    keys = np.where(np.isfinite(pool.score), 2 * widths + (pool.coefficients[:, :, 0] != 0.0), 0)
-    result = []
-    for key in np.unique(keys[keys > 0]).tolist():
-        width, constant = divmod(key, 2)
-        row, rank = np.nonzero(keys == key)
-        result.append(Candidates(paths[row], pool.specification[row, rank, :width], bool(constant)))
-    return result
+    return [
+        Candidates(paths[row], pool.specification[row, rank, :width], constant)
+        for width, constant, row, rank in of_each_form(pool)
+    ]
