@@ -29,6 +29,7 @@ from ..process_grid import ProcessGrid
 from .dedicated import dedicated_times
 from .fit import Prior, fit_where, one_by_one, take
 from .imbalance import Imbalance, imbalance
+from .messages import message_sizes
 from .path_model import PathModel
 from .slowdown import GROWTHS, LEAST_VALUES, Slowdown, growth_model, rank_parameters, slowdowns
 
@@ -90,7 +91,11 @@ def with_waiting(
     known_grids = [grid for grid in experiment.grids if grid.source]
     uneven = imbalance(experiment, models, options)
     priors = {names: waiting_priors(computation, names, known_grids, uneven) for names in set(by_growth.values())}
-    chosen = {path: priors[names] for path, names in by_growth.items()}
+    sizes = message_sizes(experiment, list(transfers), options) if computation is not None else {}
+    chosen = {
+        path: priors[names] + _stages(computation, sizes.get(path), _growths(names, known_grids))
+        for path, names in by_growth.items()
+    }
     waiting = _fitted(experiment, _centred(waits, options), chosen, one_by_one(waits, options))
     centre = _centred(times, options).centre
     result = {}
@@ -159,15 +164,7 @@ def waiting_priors(
         ]
     if growing is not None:
         found.append(Prior((constant, growing), WAITING, "c0 + c1·growing"))
-    growths = [_steps(grid) for grid in grids if grid.parameter in ranks]
-    exact = {grid.parameter for grid in grids}
-    for name in ranks:
-        for power, log in GROWTHS:
-            if name in exact and (power, log) in _PIPELINES:
-                continue
-            growth = growth_model(name, power, log)
-            growths.append(replace(growth, constant=-1.0) if len(ranks) == 1 and not log else growth)
-    for growth in growths:
+    for growth in _growths(ranks, grids):
         sums: list[tuple[tuple[Model, ...], str]] = []
         for column, text in columns:
             grown = column.times(growth)
@@ -178,6 +175,37 @@ def waiting_priors(
             sums.append(((growth, grown), f"(c0 + c1·growing)·({growth})"))
         for own, text in sums:
             found.append(Prior(own, WAITING, text, needed=(len(own) - 1,), penalty=_GROWTH_PENALTY))
+    return found
+
+
+def _growths(ranks: Sequence[str], grids: Sequence[ProcessGrid]) -> list[Model]:
+    """Return how waiting may grow with numbers of ranks, of which these `grids` are known."""
+    growths = [_steps(grid) for grid in grids if grid.parameter in ranks]
+    exact = {grid.parameter for grid in grids}
+    for name in ranks:
+        for power, log in GROWTHS:
+            if name in exact and (power, log) in _PIPELINES:
+                continue
+            growth = growth_model(name, power, log)
+            growths.append(replace(growth, constant=-1.0) if len(ranks) == 1 and not log else growth)
+    return growths
+
+
+def _stages(work: Model | None, size: Model | None, growths: Sequence[Model]) -> list[Prior]:
+    """Return the priors of a pipeline whose stages compute and then pass a message of `size` on, by the `growths`.
+
+    A stage takes the latency of the message, its transfer, and the computation (Hoisie, Lubeck and Wasserman,
+    Performance and scalability analysis of teraflop-scale parallel architectures using multidimensional wavefront
+    applications, International Journal of High Performance Computing Applications 14(4), 2000).
+    """
+    if work is None or not work.terms or size is None:
+        return []
+    growing, message = replace(_unit(work), constant=0.0), _unit(size)
+    found = []
+    for growth in growths:
+        own = (growth, message.times(growth), growing.times(growth))
+        text = f"(c0 + c1·message + c2·growing)·({growth})"
+        found.append(Prior(own, WAITING, text, needed=(2,), penalty=_GROWTH_PENALTY))
     return found
 
 

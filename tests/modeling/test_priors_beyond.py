@@ -62,6 +62,17 @@ def test_ranks_wait_along_the_process_grid_for_the_computation_of_each_step(seed
     assert model_at(analysis, 2, 1000, 1000) == pytest.approx(truth, rel=0.05)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_each_stage_of_a_pipeline_passes_a_message_on(seed: int) -> None:
+    """Per stage: latency, transfer of the message, and computation; as large as each other in the measured range."""
+    stage = 2e-4 + 1e-6 * N + 0.5 * WORK
+    wait = stage * (P ** (1 / 3) - 1)
+    analysis = analyze(experiment(WORK, RECEIVE + wait, wait, normal_noise(seed)))
+    assert analysis.models("time")[2].basis == "table I: MPI_Recv + waiting"
+    truth = 1e-5 + 8e-9 * 1000 + (2e-4 + 1e-6 * 1000 + 0.5 * 3e-9 * 1000**2) * 9
+    assert model_at(analysis, 2, 1000, 1000) == pytest.approx(truth, rel=0.1)  # without messages: 0.25 to 0.34
+
+
 def test_the_steps_through_the_process_grid_of_a_program_are_a_growth_of_waiting() -> None:
     grid = ProcessGrid("p", "balanced", 3, "MPI_Cart_create")
     (prior,) = (own for own in waiting_priors(None, ["p"], [grid]) if own.text == "c·(pz + py + px - 3)")
