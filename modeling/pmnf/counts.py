@@ -87,7 +87,7 @@ def _near_exact(points: FloatArray, tables: Tables, repetitions: Repetitions, ro
     values = repetitions.centre
     rounding = Rounding(points, tables, values)
     pool = _relative(choose(rounded.propose(values), rounding, COUNT_POOL), tables, values)
-    known = np.isfinite(pool.score[:, 0])
+    known = np.isfinite(pool.score[:, 0]) & ~repetitions.differ  # what chance changes is not rounded
     rest = ~known | (_sizes(pool)[:, 0] > 1)
     if rest.any():
         part = take(repetitions, np.flatnonzero(rest), np.ones(len(points), dtype=bool))

@@ -132,3 +132,25 @@ def test_counts_at_scattered_points() -> None:
         assert isinstance(model, Model)
         assert model.at(**far) == pytest.approx(value, rel=0.05)
         assert model.is_constant == (value == 5000.0)
+
+
+# Iterations of conjugate gradients to a tolerance on n × n cells with five random right sides, and at n = 512.
+ITERATIONS = {
+    16: [51, 51, 51, 51, 51],
+    24: [76, 75, 75, 76, 76],
+    32: [100, 100, 100, 101, 99],
+    40: [124, 123, 123, 124, 125],
+    48: [148, 147, 147, 147, 149],
+    64: [194, 194, 193, 192, 196],
+}
+ITERATIONS_AT_512 = 1500
+
+
+def test_counts_that_chance_changes_do_not_follow_a_function_within_rounding() -> None:
+    """n^(2/3)·log2(n) is within one or two of the means of twice as many, and 23 % off there."""
+    sizes = np.array([list(map(float, ITERATIONS))]).T
+    runs = np.array(list(ITERATIONS.values()), dtype=np.float64)
+    for times in (1, 2):
+        (model,) = fit_models(sizes, (times * runs)[None], BLOCKS, ("n",))
+        assert isinstance(model, Model)
+        assert model.predict([512.0]).value == pytest.approx(times * ITERATIONS_AT_512, rel=0.03)
