@@ -8,8 +8,8 @@ programs/stream.c sweeps over an array in order and by lines in no order.
 different: functions that have one call path and call nothing but regions, whose self cost of any event differs from
 what callgrind_annotate prints of the same file; compared: how many such functions there are.
 quipu, effort: mean relative error of the time predicted for arrays of 4 and 16 times the last-level cache, from runs on
-smaller ones (1/4096 to 2 times), with and without the misses that the cache source counted and the latencies of
-`quipu machine`; per function in "functions".
+smaller ones (1/4096 to 2 times), with and without the misses that the cache source counted in caches as large as
+`quipu machine` found them, and its latencies; per function in "functions".
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def beyond(machine: Machine, program: Path, folder: Path, repetitions: int) -> d
                 lines *= 2
             command: Sequence[str] = [*before.split(), str(program), str(size)]
             if runs == few:
-                options = ["--counters", "cachegrind"]
+                options = ["--counters", "cachegrind", "--machine", str(folder / "machine.json")]
                 measure(few, {"D": lines}, [str(program), str(size)], folder, 1, options, **variables)
             measure(runs, {"D": lines}, command, folder, repetitions, (), **variables)
     small, large = load_experiment(few), load_experiment(many)

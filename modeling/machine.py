@@ -22,7 +22,8 @@ class Cache:
     """One level of data cache, as one core sees it.
 
     bytes: its size. line: bytes of a line. ways: associativity, 0 if unknown. cores: how many share it. latency:
-    seconds of a load that hits it and depends on the one before.
+    seconds of a load that hits it and depends on the one before. effective: bytes of which loads were measured to hit
+    it, which is less where others share it; 0 if that was not measured.
     """
 
     level: Positive
@@ -31,6 +32,7 @@ class Cache:
     ways: Annotated[int, msgspec.Meta(ge=0, lt=1 << 20)]
     cores: Positive
     latency: Seconds
+    effective: Annotated[float, msgspec.Meta(ge=0, le=1e18)] = 0.0
 
 
 @dataclass(frozen=True)

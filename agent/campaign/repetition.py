@@ -14,6 +14,7 @@ from pathlib import Path
 
 import psutil
 from quipu.modeling.errors import MeasurementError, UsageError
+from quipu.modeling.machine import Machine
 from quipu.modeling.rates import Rates, runtime_text
 
 from ..archive.metadata import RunMetadata, configuration_name
@@ -44,7 +45,8 @@ class LaunchOptions:
     mpi_wait: one of `WAITS`, how waiting in MPI is separated from transfer (None: $QUIPU_MPI_WAIT, else "local":
     barriers that nobody asked for could hang a program of which only a part is wrapped).
     rates: a file of rates, by which simulated ranks compute (None: as long as it takes on this machine).
-    counters: a source of counters, or names of some (`counters.choose`); None: effort alone. sampling_rate: samples per
+    counters: a source of counters, or names of some (`counters.choose`); None: effort alone. machine: whose caches a
+    source simulates (None: this one's). sampling_rate: samples per
     second of processor time, for sources that sample. functions: sample functions that were not instrumented, too.
     python: functions of Python programs become regions. mpi_reduce: the ranks reduce their profiles in MPI_Finalize
     (None: $QUIPU_MPI_REDUCE, else if all ranks run the same program). rank_columns: up to so many ranks the archive has
@@ -62,6 +64,7 @@ class LaunchOptions:
     mpi_wait: str | None = None
     rates: Path | None = None
     counters: str | None = None
+    machine: Machine | None = None
     sampling_rate: int = RATE
     functions: bool = False
     python: bool = False
@@ -117,6 +120,10 @@ def run(
     raw = experiment / f"{PREFIX}{configuration_name(parameters)}-{uuid.uuid4().hex[:12]}"
     counters = "samples" if options.functions and options.counters is None else options.counters
     source, wanted = choose(counters) if counters is not None else (None, Wanted())
+    if options.machine is not None:
+        if source is None:
+            raise UsageError("--machine: belongs to --counters cachegrind")
+        source = source.of_machine(options.machine)
     plan, again = _plan(tuple(command), raw, options, rates, source, wanted)
     metadata = RunMetadata(
         parameters=dict(parameters),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 from quipu.modeling.errors import UsageError
 
+from .measurements import read_machine
 from .options import RANK_COLUMNS, parse_assignments
 from .output import say, show_json, stdout_for_json
 
@@ -68,6 +69,13 @@ def command(
         help="Count what the processor does: perf, papi, cachegrind (a run of its own in a simulated cache), effort, "
         "auto, names such as instructions,L1,LLC,mem, or events of the processor by their own names.",
     ),
+    machine: Path = typer.Option(
+        None,
+        "--machine",
+        metavar="FILE",
+        help="Whose caches --counters cachegrind simulates, as quipu machine wrote it. [default: this machine, as the "
+        "system describes it]",
+    ),
     sampling_rate: int = typer.Option(
         1000, "--sampling-rate", metavar="HZ", help="Samples per second of processor time, where counters are sampled."
     ),
@@ -114,6 +122,7 @@ def command(
         mpi_wait=mpi_wait,
         rates=rates,
         counters=counters,
+        machine=None if machine is None else read_machine(machine),
         sampling_rate=sampling_rate,
         functions=functions,
         mpi_reduce=reduce,

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from quipu.modeling.counters import COUNTERS
-from quipu.modeling.errors import FormatError
+from quipu.modeling.errors import FormatError, UsageError
 from quipu.modeling.experiment import CallTree, Metric
-from quipu.modeling.machine import Cache
+from quipu.modeling.machine import Cache, Machine
 
 from ..machine.describe import known_caches
 from .attribution import attributed, inlined, levels_of
@@ -57,15 +57,15 @@ def cache_option(name: str, bytes_of_it: int, ways: int, line: int) -> str:
     )
 
 
-def _of_this_machine(caches: Sequence[Cache]) -> list[str]:
-    """Return the options for the caches that the kernel describes. Valgrind asks the processor, which in a virtual
-    machine may speak of the caches of the whole host.
-    """
+def _options_of(caches: Sequence[Cache]) -> list[str]:
+    """Return the options for caches, of the size that loads were measured to hit where that is known."""
     if len(caches) < 2:
         return []
-    first, last = caches[0], caches[-1]
-    named = (("D1", first), ("LL", last))
-    return [cache_option(name, int(cache.bytes), int(cache.ways) or 8, int(cache.line)) for name, cache in named]
+    named = (("D1", caches[0]), ("LL", caches[-1]))
+    return [
+        cache_option(name, int(cache.effective or cache.bytes), int(cache.ways) or 8, int(cache.line))
+        for name, cache in named
+    ]
 
 
 @dataclass
@@ -118,9 +118,22 @@ def facts_of(name: str, found: Found, tree: CallTree) -> Mapping[str, Any]:
 
 
 class Cachegrind(CounterSource):
-    """Instructions, and loads and stores by the level that serves them, of a simulated cache."""
+    """Instructions, and loads and stores by the level that serves them, of a simulated cache.
+
+    caches: to simulate; without any, those that the kernel describes (valgrind asks the processor, which in a virtual
+    machine may speak of the caches of the whole host).
+    """
 
     name = "cachegrind"
+
+    def __init__(self, caches: Sequence[Cache] = ()) -> None:
+        self.caches = tuple(caches)
+
+    def of_machine(self, machine: Machine) -> Cachegrind:
+        """Return the source that simulates the caches of a machine. Raises UsageError if it has less than two."""
+        if len(machine.caches) < 2:
+            raise UsageError(f"--machine: {machine.host} is described without caches, there is nothing to simulate")
+        return Cachegrind(machine.caches)
 
     def metrics(self) -> tuple[Metric, ...]:
         """Return them; simulated caches have two levels."""
@@ -132,7 +145,7 @@ class Cachegrind(CounterSource):
 
     def shims(self, raw: Path) -> tuple[str, ...]:
         """Return the script that runs a rank under callgrind."""
-        return (shim_of(raw, PREFIX, _of_this_machine(known_caches())),)
+        return (shim_of(raw, PREFIX, _options_of(self.caches or known_caches())),)
 
     def collect(
         self, raw: Path, tree: CallTree, wanted: Wanted, attributes: Sequence[Mapping[str, str]] = ()

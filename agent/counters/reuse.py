@@ -16,7 +16,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 from quipu.modeling.counters import COUNTERS, MISSES, SCATTERED
+from quipu.modeling.errors import UsageError
 from quipu.modeling.experiment import CallTree, Metric
+from quipu.modeling.machine import Machine
 
 from .cachegrind import EVENTS, Cachegrind, cache_option, facts_of, found_in, shim_of
 from .source import Counted, Wanted
@@ -40,6 +42,10 @@ class Reuse(Cachegrind):
     """Loads and stores that miss caches of many sizes, and those of them that no prefetcher foresees."""
 
     name = "reuse"
+
+    def of_machine(self, machine: Machine) -> Cachegrind:
+        """Raise UsageError: its caches have the sizes that it needs."""
+        raise UsageError("--machine: belongs to --counters cachegrind; reuse simulates caches of many sizes")
 
     def metrics(self) -> tuple[Metric, ...]:
         """Return them."""

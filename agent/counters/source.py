@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from quipu.modeling.errors import UsageError
 from quipu.modeling.experiment import CallTree, Metric
+from quipu.modeling.machine import Machine
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,10 @@ class CounterSource(ABC):
     def knows(self, event: str) -> bool:
         """Return whether this is the name of an event of its own."""
         return False
+
+    def of_machine(self, machine: Machine) -> CounterSource:
+        """Return the source with the caches of a described machine. Raises UsageError if it has none to simulate."""
+        raise UsageError(f"--machine: belongs to --counters cachegrind, {self.name} does not simulate its caches")
 
     def variables(self, wanted: Wanted) -> Mapping[str, str]:
         """Return what the runtime must be given in the environment, so that it counts as the program runs."""

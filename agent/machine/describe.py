@@ -8,6 +8,7 @@ import platform
 import re
 import subprocess
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -103,21 +104,24 @@ def describe(
     of the one before it, so that they hit this cache and miss the one before. Raises MeasurementError.
     """
     known = known_caches() if caches is None else list(caches)
-    measured = []
-    before = 0.0
-    for cache in known:
-        inside = int((before * cache.bytes) ** 0.5) if before else int(cache.bytes) // 2
-        say(f"latency of level {cache.level}")
-        seconds = run(("latency", str(inside), str(cache.line)))
-        measured.append(Cache(cache.level, cache.bytes, cache.line, cache.ways, cache.cores, seconds))
-        before = cache.bytes
+    last = known[-1].bytes if known else 0.0
     free = _OF_FREE * psutil.virtual_memory().available
-    large = int(min(_BEYOND * before if before else _NO_CACHE, free))
+    large = int(min(_BEYOND * last if last else _NO_CACHE, free))
     notes = []
-    if large < 2 * before:
+    if large < 2 * last:
         notes.append("too little memory is free for loads that all miss the last-level cache")
     say("latency of memory")
-    memory = run(("latency", str(large), str(known[-1].line if known else 64)))
+    memory = run(("latency", str(large), str(known[-1].line if known else _LINE)))
+    measured = []
+    before = 0.0
+    for number, cache in enumerate(known, 1):
+        say(f"latency of level {cache.level}")
+        shared = number == len(known) > 1
+        size = _effective(cache, before, memory, run) if shared else cache.bytes
+        inside = int((before * size) ** 0.5) if before else int(size) // 2
+        seconds = run(("latency", str(inside), str(cache.line)))
+        measured.append(replace(cache, latency=seconds, effective=size))
+        before = cache.bytes
     reach = _reach(known, large, run, say)
     cores = len(os.sched_getaffinity(0))
     bandwidth = []
@@ -139,6 +143,20 @@ def describe(
         date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         notes=tuple(notes),
     )
+
+
+def _effective(cache: Cache, before: float, memory: float, run: Probe) -> float:
+    """Return the bytes of a last-level cache that loads hit here: others, on a shared host, may use the rest.
+
+    The largest of its size, half of it and so on of which loads take less than the geometric mean of what they take in
+    memory and just beyond the cache before it, which has `before` bytes. Nothing smaller than that is tried.
+    """
+    near = 2.0 * before
+    size = cache.bytes
+    limit = (run(("latency", str(int(near)), str(cache.line))) * memory) ** 0.5 if size > near else 0.0
+    while size > near and run(("latency", str(int(size)), str(cache.line))) > limit:
+        size /= 2.0
+    return max(size, min(near, cache.bytes))
 
 
 def _reach(known: Sequence[Cache], largest: int, run: Probe, say: Callable[[str], None]) -> tuple[Reach, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from quipu.agent.counters.reuse import Reuse
 from quipu.agent.counters.source import Wanted
 from quipu.modeling.errors import EnvironmentProblem, FormatError, UsageError
 from quipu.modeling.experiment import CallTree, Region, RegionKind
+from quipu.modeling.machine import Cache, Machine
 
 FILE = """# callgrind format
 version: 1
@@ -140,6 +142,20 @@ def test_simulated_caches_have_a_power_of_two_of_sets() -> None:
     assert cache_option("D1", 48 << 10, 12, 64) == "--D1=49152,12,64"
     assert cache_option("LL", 36 << 20, 12, 64) == f"--LL={36 << 20},18,64"
     assert cache_option("LL", 1 << 25, 16, 64) == "--LL=33554432,16,64"
+
+
+def test_the_caches_of_a_described_machine_are_simulated(tmp_path: Path) -> None:
+    near, far = Cache(1, 32768, 64, 8, 1, 1e-9, 32768), Cache(3, 1 << 25, 64, 16, 2, 1e-8, 1 << 23)
+    machine = Machine("here", "a processor", 2, 3e9, 3e9, (near, far), 1e-7)
+    (script,) = Cachegrind().of_machine(machine).shims(tmp_path)
+    assert "--D1=32768,8,64" in script and f"--LL={1 << 23},16,64" in script
+    (script,) = Cachegrind().of_machine(replace(machine, caches=(near, replace(far, effective=0.0)))).shims(tmp_path)
+    assert f"--LL={1 << 25},16,64" in script
+    with pytest.raises(UsageError, match="described without caches"):
+        Cachegrind().of_machine(replace(machine, caches=()))
+    for source in (Effort(), Reuse()):
+        with pytest.raises(UsageError, match="--machine: belongs to --counters cachegrind"):
+            source.of_machine(machine)
 
 
 def test_a_source_is_chosen_by_what_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import pytest
 from quipu.agent.machine.describe import describe, known_caches, probe
 from quipu.agent.machine.network import measure, networks_of
 from quipu.modeling.errors import EnvironmentProblem, FormatError, MeasurementError
-from quipu.modeling.machine import Network, Reach, from_document, to_document
+from quipu.modeling.machine import Cache, Network, Reach, from_document, to_document
 
 
 def write_cache(folder: Path, number: int, **entries: str) -> None:
@@ -40,7 +40,7 @@ def test_a_machine_is_what_its_probes_measure(tmp_path: Path) -> None:
     def run(words: Sequence[str]) -> float:
         asked.append(tuple(words))
         if words[0] == "latency":
-            return {16384: 1e-9, 262144: 5e-9}.get(int(words[1]), 9e-8)
+            return {16384: 1e-9, 65536: 4e-9, 262144: 5e-9, 2 << 20: 6e-9}.get(int(words[1]), 9e-8)
         if words[0] in ("in-order", "scattered"):
             return int(words[1]) * (1e-15 if words[0] == "in-order" else 1e-14)
         return {"bandwidth": 1e10 * int(words[-1]) if words[0] == "bandwidth" else 0, "tsc": 2e9, "frequency": 3e9}[
@@ -54,10 +54,25 @@ def test_a_machine_is_what_its_probes_measure(tmp_path: Path) -> None:
     assert machine.memory == machine.latency("memory") == 9e-8
     assert machine.clock == 2e9 and machine.ping_pong() == network[0]
     assert machine.bandwidth_of(1) == 1e10
-    assert asked[0] == ("latency", "16384", "64")
+    assert [cache.effective for cache in machine.caches] == [32768, 2 << 20]
+    assert asked[:2] == [("latency", str(8 << 20), "64"), ("latency", "16384", "64")]
     assert [entry.bytes for entry in machine.reach] == [1 << power for power in range(14, 24)]
     assert machine.reach[-1] == Reach(1 << 23, (1 << 23) * 1e-15, (1 << 23) * 1e-14)
     assert from_document(to_document(machine), "m.json") == machine
+
+
+@pytest.mark.parametrize(("hit", "effective"), [(16, 16), (8, 8), (3, 2), (0, 16)])
+def test_a_last_cache_that_others_use_is_as_large_as_what_loads_hit(hit: float, effective: float) -> None:
+    """A guest of a shared host gets a part of its last-level cache. Where all loads are alike nothing says so."""
+
+    def run(words: Sequence[str]) -> float:
+        return (9e-8 if int(words[1]) > hit * 2**20 else 1.4e-8) if words[0] == "latency" else 1e9
+
+    caches = [Cache(1, 32768, 64, 8, 1, 0.0), Cache(2, 1 << 19, 64, 8, 1, 0.0), Cache(3, 16 << 20, 64, 16, 2, 0.0)]
+    machine = describe((), caches, run)
+    assert [cache.effective for cache in machine.caches] == [32768, 1 << 19, effective * 2**20]
+    assert machine.latency("LLC") == (1.4e-8 if hit else 9e-8)
+    assert machine.caches[-1].bytes == 16 << 20
 
 
 def test_the_probe_measures_here() -> None:
