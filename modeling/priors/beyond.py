@@ -21,13 +21,13 @@ import numpy as np
 from ..experiment import Experiment, FloatArray, RegionKind
 from ..pmnf.build import qualities
 from ..pmnf.calibration import NOISY
-from ..pmnf.data.noise import Repetitions, combine
+from ..pmnf.data.noise import Repetitions
 from ..pmnf.model import Factor, Model, Term, add
 from ..pmnf.model.term import sort_key
 from ..pmnf.modeler import DEFAULT, Options
 from ..process_grid import ProcessGrid
 from .dedicated import dedicated_times
-from .fit import Prior, fit_where, one_by_one, take
+from .fit import Prior, centred, fit_where, one_by_one, take
 from .imbalance import Imbalance, imbalance
 from .messages import message_sizes
 from .path_model import PathModel
@@ -96,8 +96,8 @@ def with_waiting(
         path: priors[names] + _stages(computation, sizes.get(path), _growths(names, known_grids))
         for path, names in by_growth.items()
     }
-    waiting = _fitted(experiment, _centred(waits, options), chosen, one_by_one(waits, options))
-    centre = _centred(times, options).centre
+    waiting = _fitted(experiment, centred(waits, options), chosen, one_by_one(waits, options))
+    centre = centred(times, options).centre
     result = {}
     for path, wait in waiting.items():
         entry, transfer = models[path], transfers[path]
@@ -234,7 +234,7 @@ def with_growth(
     if not slow:
         return {}
     times = dedicated_times(experiment, "time")[0]
-    repetitions, singles = _centred(times, options), one_by_one(times, options)
+    repetitions, singles = centred(times, options), one_by_one(times, options)
     slow = _predicting(experiment, repetitions, singles, entries, slow)
     choices = {path: _growth_priors(experiment, entries[path], several) for path, several in slow.items()}
     found = _fitted(experiment, repetitions, choices, singles)
@@ -330,12 +330,6 @@ def _better(model: Model, other: Model) -> bool:
 
 def _shapes(model: Model) -> set[object]:
     return {term.shape for term in model.terms}
-
-
-def _centred(values: FloatArray, options: Options) -> Repetitions:
-    """Return values (N, C, R) over repetitions; 0 where nothing was measured."""
-    repetitions = combine(np.where(np.isinf(values), np.nan, values), options.aggregation)
-    return replace(repetitions, centre=np.nan_to_num(repetitions.centre))
 
 
 def _fitted(

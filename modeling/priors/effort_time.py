@@ -20,6 +20,7 @@ from .beyond import transfer_times, with_growth, with_waiting
 from .dedicated import dedicated_times
 from .fit import Prior, fit_where, one_by_one
 from .path_model import TIME_ONLY, PathModel
+from .whole_grids import whole_grids
 
 
 def model_time(
@@ -31,6 +32,9 @@ def model_time(
     regions, code without instrumented blocks) gets a model from time alone. Waiting that was measured, and growth
     beyond effort that the diagnosis finds, are part of the models (`beyond`).
     """
+    whole = whole_grids(transfer_times(experiment)[0], choices, options)
+    if whole is not None:
+        experiment = whole.only(experiment)
     found = fit_time(experiment, choices, options)
     rest = [path for path in range(len(experiment.tree)) if path not in found]
     found |= _time_only(experiment, rest, options)
@@ -40,6 +44,7 @@ def model_time(
         apart |= with_growth(transfer, {**found, **apart}, options, apart.keys())
         found |= with_waiting(experiment, found, apart, choices, options)
     found |= with_growth(experiment, found, options)
+    found = found if whole is None else whole.noted(found)
     return tuple(found[path] for path in range(len(experiment.tree)))
 
 

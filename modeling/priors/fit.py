@@ -14,7 +14,7 @@ from ..parallel import batches
 from ..pmnf.build import qualities
 from ..pmnf.calibration import BEYOND_EFFORT, NOISY
 from ..pmnf.criterion.evidence import score
-from ..pmnf.data.noise import Repetitions
+from ..pmnf.data.noise import Repetitions, combine
 from ..pmnf.fit.fitter import fit
 from ..pmnf.fit.weights import relative_weights
 from ..pmnf.model import Model, collect
@@ -126,6 +126,12 @@ def fit_priors(
         found = fits[number] if each == 1 else _of_means(fits[number], columns[number][:, ::each], own)
         result[path] = _build(priors[number], found, parameters, points, own, notes)
     return result
+
+
+def centred(values: FloatArray, options: Options) -> Repetitions:
+    """Return values (N, C, R) over repetitions; 0 where nothing was measured."""
+    repetitions = combine(np.where(np.isinf(values), np.nan, values), options.aggregation)
+    return replace(repetitions, centre=np.nan_to_num(repetitions.centre))
 
 
 def one_by_one(values: FloatArray, options: Options) -> FloatArray | None:

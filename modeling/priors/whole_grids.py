@@ -1,0 +1,106 @@
+"""Which times of messages models rest on: those of process grids that extend in all of their dimensions.
+
+Where a dimension has a single process there is nobody to exchange messages with, and so no latency in that direction.
+With two processes in each, all directions have their latency, and further neighbours take no longer, although the bytes
+of a rank go on growing. So where a grid has an extent of 1, times of messages may follow another formula.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..experiment import Experiment, FloatArray, RegionKind
+from ..pmnf.calibration import NOISY
+from ..pmnf.model import Model
+from ..pmnf.modeler import DEFAULT, Options
+from .fit import Prior, centred, fit_where, one_by_one
+from .path_model import PathModel
+from .slowdown import LEAST_VALUES
+from .table import Scale, row_of
+
+_Flags = NDArray[np.bool_]
+# Residuals below this are no evidence: clocks scatter so much.
+_LEAST = 0.01
+
+
+@dataclass(frozen=True, eq=False)
+class WholeGrids:
+    """Call paths whose times rest on whole grids, and the configurations (C,) that these are."""
+
+    paths: tuple[int, ...]
+    whole: _Flags
+    note: str
+
+    def only(self, experiment: Experiment) -> Experiment:
+        """Return the experiment without the times of these call paths at other configurations."""
+        values = dict(experiment.values)
+        for name in ("time", "wait_time"):
+            if name in values:
+                values[name] = values[name].copy()
+                values[name][np.array(self.paths)[:, None], np.flatnonzero(~self.whole)] = np.nan
+        return replace(experiment, values=values)
+
+    def noted(self, models: Mapping[int, PathModel]) -> dict[int, PathModel]:
+        """Return the models of call paths, with a note on these."""
+        return {
+            path: replace(entry, model=replace(entry.model, notes=(*entry.model.notes, self.note)))
+            if path in self.paths and isinstance(entry.model, Model)
+            else entry
+            for path, entry in models.items()
+        }
+
+
+def whole_grids(
+    experiment: Experiment, choices: Sequence[Sequence[Prior]], options: Options = DEFAULT
+) -> WholeGrids | None:
+    """Return the call paths whose times at whole grids are explained better without the others; None if there is none.
+
+    experiment: waiting taken out of its times. choices: the priors of all call paths, those of Table I. There must be
+    whole grids at four numbers of ranks at least, and their times fit better by more than a coefficient's penalty for
+    each coefficient of the prior and one more.
+    """
+    known_grids = [grid for grid in experiment.grids if grid.source and grid.dimensions > 1]
+    paths = [path for path, priors in enumerate(choices) if priors and _exchanges(experiment, path)]
+    if len(known_grids) != 1 or not paths:
+        return None
+    (grid,) = known_grids
+    ranks = experiment.points[:, experiment.parameters.index(grid.parameter)]
+    whole = np.asarray((grid.extents(ranks) > 1).all(axis=1), dtype=bool)
+    if whole.all() or np.unique(ranks[whole]).size < LEAST_VALUES:
+        return None
+    times = np.where(np.isinf(experiment.values["time"]), np.nan, experiment.values["time"])
+    repetitions = centred(times, options)
+    known = repetitions.centre > 0
+    singles = one_by_one(times, options)
+    priors = {path: choices[path] for path in paths}
+    given = priors, experiment.parameters, experiment.points, repetitions
+    everywhere = fit_where(*given, known, singles=singles)
+    apart = fit_where(*given, known & whole, singles=singles)
+    better = []
+    for path in paths:
+        there = known[path] & whole
+        if path in everywhere and path in apart and np.unique(ranks[there]).size >= LEAST_VALUES:
+            place, centre = experiment.points[there], repetitions.centre[path, there]
+            before, after = (_squares(found[path].model, place, centre) for found in (everywhere, apart))
+            coefficients = 1 + max(len(prior.columns) for prior in choices[path])
+            if there.sum() * np.log(before / after) > NOISY.coefficient * coefficients:
+                better.append(path)
+    left = ", ".join(f"{grid.parameter}={value:g}" for value in np.unique(ranks[~whole]))
+    note = f"without {left}, where the process grid has an extent of 1"
+    return WholeGrids(tuple(better), whole, note) if better else None
+
+
+def _exchanges(experiment: Experiment, path: int) -> bool:
+    """Whether a call path exchanges messages with single other ranks, or completes that."""
+    region = experiment.tree.region_of(path)
+    row = row_of(region.name) if region.kind is RegionKind.MPI else None
+    return row is not None and row.latency is Scale.ONE and row.transfer is not None
+
+
+def _squares(model: Model, points: FloatArray, values: FloatArray) -> float:
+    """Return the mean squared relative error, at least that of clocks."""
+    return float(((model.evaluate(points) / values - 1.0) ** 2).mean()) + _LEAST**2
