@@ -11,7 +11,8 @@ spent; once more with effort known at all points before. What was run is kept (-
 The last line is one JSON object, by application: `full`, `b10` (10 % of the core hours of all runs) and `effort_b2`
 (2 % with effort known), means over the draws: `error` of the predicted time at the held-back point in %, `largest` of
 these errors, `kernels` mean of the errors of the stated regions and operations, `hours` spent, and `saved` in % of
-those of the full matrix.
+those of the full matrix. `forms_known`: the error if nothing but coefficients were unknown: the forms of models of the
+full matrix without noise, fitted to what the campaign measured. No model can be expected to do better.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ from quipu.modeling.design.baseline import baseline
 from quipu.modeling.design.program import Budget, expected_costs, search
 from quipu.modeling.experiment import Experiment
 from quipu.modeling.pmnf.model import Model
+from quipu.modeling.pmnf.modeler import DEFAULT
+from quipu.modeling.priors.fit import MOST_COLUMNS, Prior, centred, fit_where
 
 Counts = NDArray[np.int64]
 BATCH = 4
@@ -101,16 +104,22 @@ def campaign(runs: Runs, share: float, effort_known: bool) -> tuple[Experiment, 
             counts[suggestion.candidate] += 1
 
 
-def outcome(runs: Runs, measured: Experiment, counts: Counts) -> dict[str, float]:
-    """Return errors at the held-back point in %, core hours, and what was saved of those of the full matrix in %."""
+def outcome(runs: Runs, forms: Analysis, measured: Experiment, counts: Counts) -> dict[str, float]:
+    """Return errors at the held-back point in %, core hours, and what was saved of those of the full matrix in %.
+
+    forms: the models of the full matrix without noise.
+    """
     analysis = analyze(measured)
     place = [float(x) for x in runs.application.tests[0]]
     predicted = np.array([sum(_predicted(analysis, path, place) for path in own.paths) for own in runs.kernels])
+    known = _coefficients(measured, forms, place)
+    known_total = sum(known.get(path, 0.0) for own in runs.kernels for path in own.paths)
     there = np.nanmean(runs.tests[:, 0], axis=1)
     hours = np.nansum(runs.experiment.values["time"], axis=0) * runs.experiment.points[:, :1] / 3600.0
     spent = float(hours[np.arange(hours.shape[1]) < counts[:, None]].sum())
     return {
         "error": 100.0 * abs(float(predicted.sum() / there.sum()) - 1.0),
+        "forms_known": 100.0 * abs(float(known_total / there.sum()) - 1.0),
         "kernels": 100.0 * float(np.mean(np.abs(predicted / there - 1.0))),
         "hours": spent,
         "saved": 100.0 * (1.0 - spent / float(hours.sum())),
@@ -122,14 +131,33 @@ def _predicted(analysis: Analysis, path: int, place: list[float]) -> float:
     return model.predict(place).value if isinstance(model, Model) else 0.0
 
 
-def results(runs: Runs) -> dict[str, dict[str, float]]:
+def _coefficients(measured: Experiment, forms: Analysis, place: list[float]) -> dict[int, float]:
+    """Return what models of these forms, fitted to what was measured, predict at a place, by call path.
+
+    A form with more columns than can be fitted, or with a negative coefficient, has a single one: its size.
+    """
+    choices = {}
+    for path, entry in enumerate(forms.models("time")):
+        if isinstance(model := entry.model, Model) and (model.terms or model.constant):
+            parts = [Model(model.parameters, 0.0, (term,)) for term in model.terms]
+            parts += [Model(model.parameters, model.constant)] if model.constant else []
+            negative = model.constant < 0 or any(term.coefficient < 0 for term in model.terms)
+            columns = tuple(parts) if len(parts) <= MOST_COLUMNS and not negative else (replace(model, quality=None),)
+            choices[path] = [Prior(columns, "", "", least=(0.0,) * len(columns))]
+    repetitions = centred(measured.values["time"], DEFAULT)
+    where = repetitions.centre > 0
+    fits = fit_where(choices, measured.parameters, measured.points, repetitions, where)
+    return {path: float(found.model.evaluate(np.array([place]))[0]) for path, found in fits.items()}
+
+
+def results(runs: Runs, forms: Analysis) -> dict[str, dict[str, float]]:
     """Return the outcomes of the full matrix and of both campaigns."""
     times: Floats = runs.experiment.values["time"]
     everything = np.full(len(runs.experiment.points), times.shape[2], dtype=np.int64)
     return {
-        "full": outcome(runs, runs.experiment, everything),
-        "b10": outcome(runs, *campaign(runs, 10.0, False)),
-        "effort_b2": outcome(runs, *campaign(runs, 2.0, True)),
+        "full": outcome(runs, forms, runs.experiment, everything),
+        "b10": outcome(runs, forms, *campaign(runs, 10.0, False)),
+        "effort_b2": outcome(runs, forms, *campaign(runs, 2.0, True)),
     }
 
 
@@ -155,7 +183,8 @@ def main() -> None:
     result = {}
     for application in applications:
         runs = load(application, options.folder)
-        draws = [results(with_noise(runs, seed)) for seed in range(1, 1 + options.seeds)]
+        forms = analyze(runs.experiment)
+        draws = [results(with_noise(runs, seed), forms) for seed in range(1, 1 + options.seeds)]
         found = {name: summary([draw[name] for draw in draws]) for name in draws[0]}
         result[application.name] = found
         for name, own in found.items():

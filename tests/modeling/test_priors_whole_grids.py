@@ -12,7 +12,9 @@ from quipu.modeling.process_grid import ProcessGrid
 GRID = ProcessGrid("p", "balanced", 3, "MPI_Cart_create")
 P = np.array([1.0, 2, 4, 8, 16, 32, 64])
 TREE = CallTree(
-    (Region("main", "main"), Region("MPI_Sendrecv", "MPI_Sendrecv", RegionKind.MPI)), np.array([0, 1]), np.array([-1, 0])
+    (Region("main", "main"), Region("MPI_Sendrecv", "MPI_Sendrecv", RegionKind.MPI)),
+    np.array([0, 1]),
+    np.array([-1, 0]),
 )
 LATENCY = 6e-5
 
@@ -36,17 +38,21 @@ def exchanges(time: FloatArray, seed: int = 0, noise: float = 0.0, grid: Process
     return Experiment("halo", ("p",), P[:, None], TREE, metrics, repeated, grids=(grid,))
 
 
-def predicted(analysis: Analysis, p: float) -> float:
+def model_of(analysis: Analysis) -> Model:
     model = analysis.models("time")[1].model
     assert isinstance(model, Model)
-    return model.predict([p]).value
+    return model
+
+
+def predicted(analysis: Analysis, p: float) -> float:
+    return model_of(analysis).predict([p]).value
 
 
 @pytest.mark.parametrize(("seed", "noise"), [(0, 0.0), (1, 0.02), (2, 0.02)])
 def test_directions_without_a_neighbour_have_no_latency(seed: int, noise: float) -> None:
     directions = (GRID.extents(P) > 1).sum(axis=1)
     analysis = analyze(exchanges(2e-5 + LATENCY * directions, seed, noise))
-    (note,) = (note for note in analysis.models("time")[1].model.notes if note.startswith("without"))
+    (note,) = (note for note in model_of(analysis).notes if note.startswith("without"))
     assert note == "without p=1, p=2, p=4, where the process grid has an extent of 1"
     assert predicted(analysis, 1024) == pytest.approx(2e-5 + 3 * LATENCY, rel=0.05)
 
@@ -54,7 +60,7 @@ def test_directions_without_a_neighbour_have_no_latency(seed: int, noise: float)
 def test_times_that_one_formula_explains_are_all_used() -> None:
     shares = ((GRID.extents(P) - 1) / GRID.extents(P)).sum(axis=1)
     analysis = analyze(exchanges(1e-5 + 1e-8 * 2304 * shares, 3, 0.02))
-    assert not any(note.startswith("without") for note in analysis.models("time")[1].model.notes)
+    assert not any(note.startswith("without") for note in model_of(analysis).notes)
     far = ((GRID.extents(np.array([1024.0])) - 1) / GRID.extents(np.array([1024.0]))).sum()
     assert predicted(analysis, 1024) == pytest.approx(1e-5 + 1e-8 * 2304 * far, rel=0.1)
 
@@ -62,4 +68,4 @@ def test_times_that_one_formula_explains_are_all_used() -> None:
 def test_grids_that_are_only_assumed_leave_nothing_out() -> None:
     directions = (GRID.extents(P) > 1).sum(axis=1)
     analysis = analyze(exchanges(2e-5 + LATENCY * directions, grid=ProcessGrid("p", "balanced", 3)))
-    assert not any(note.startswith("without") for note in analysis.models("time")[1].model.notes)
+    assert not any(note.startswith("without") for note in model_of(analysis).notes)
