@@ -63,8 +63,14 @@ class Few:
         )
 
 
-def fit_few(amounts: FloatArray, processes: FloatArray, values: FloatArray) -> Few:
-    """Return the sum that explains values (C,) at amounts D / P and processes P (C,); all above 0."""
+def fit_few(
+    amounts: FloatArray, processes: FloatArray, values: FloatArray, counts: bool = True, scatter: float = 0.0
+) -> Few:
+    """Return the sum that explains values (C,) at amounts D / P and processes P (C,); all above 0.
+
+    counts: the values are counts, not times. scatter: relative, of values that should be alike; what leaves less is not
+    made any better.
+    """
     weight = 1 / np.where(values > 0, values, max(float(values.max(initial=0.0)), 1e-300))
     columns = {name: function(amounts, processes) * weight for name, function in FUNCTIONS.items()}
     best = Few(("1",), (0.0,), float("inf"), 0)
@@ -82,10 +88,10 @@ def fit_few(amounts: FloatArray, processes: FloatArray, values: FloatArray) -> F
         if np.linalg.cond(matrix / scale) > 1e8:
             continue
         found = np.linalg.lstsq(matrix / scale, wanted, rcond=None)[0]
-        if not _sound(names, found):
+        if not _sound(names, found / scale, float(values.min()) if counts else 0.0):
             continue
         residual = float(np.sqrt(np.mean((matrix / scale @ found - wanted) ** 2)))
-        if residual < _BETTER * best.residual and best.residual > _ALIKE:
+        if residual < _BETTER * best.residual and best.residual > max(_ALIKE, scatter):
             freedom = values.size - len(names)
             best = Few(
                 names, tuple((found / scale).tolist()), residual * (values.size / max(freedom, 1)) ** 0.5, freedom
@@ -107,7 +113,11 @@ def fit_line(amounts: FloatArray, values: FloatArray) -> Few:
     return Few(("1", "x"), coefficients, float(left) / max(freedom, 1) ** 0.5, freedom)
 
 
-def _sound(names: tuple[str, ...], coefficients: FloatArray) -> bool:
-    """Whether a sum stays positive: counts are sums of parts; only a constant may be taken away, as from (n - 1)."""
+def _sound(names: tuple[str, ...], coefficients: FloatArray, least: float) -> bool:
+    """Whether a sum stays positive: counts are sums of parts; only a constant may be taken away, as from (n - 1).
+
+    least: how much. More than the least of the values would make the sum a difference of two that are larger, and no
+    part of a time is below 0.
+    """
     signs = dict(zip(names, coefficients.tolist(), strict=True))
-    return all(value >= 0 for name, value in signs.items() if name != "1")
+    return all(value >= (-least if name == "1" else 0.0) for name, value in signs.items())

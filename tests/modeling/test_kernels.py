@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from quipu.modeling.errors import FormatError, ModelingError
@@ -149,6 +151,21 @@ def test_fitting_functions_are_chosen_by_their_r2() -> None:
         assert found.form.text == text and found.r2 == pytest.approx(1)
         assert found.at(3.0).value == pytest.approx(np.interp(3.0, x, y), rel=0.2)
     assert str(best_fit(x, np.full(4, 2.5))) == "2.5"
+
+
+def test_times_of_what_was_not_counted_grow_without_a_part_below_zero() -> None:
+    """Functions of Python have no instructions; of three noisy times a·√x - b would fit better than a·x."""
+    p, size = np.ones(3), np.array([65536.0, 102400.0, 160000.0])
+    experiment = planted(p, size)
+    times = np.tile(np.zeros((7, 3))[:, :, None], 5)
+    scatter = np.array([0.0, 0.01, 0.02, 0.03, 0.05])
+    times[1] = np.array([0.01261, 0.02176, 0.03278])[:, None] * (1 + scatter)
+    times[2] = np.array([0.00491, 0.00504, 0.00489])[:, None] * (1 + scatter)
+    effort = {name: np.zeros_like(times) for name in experiment.values if name != "instructions"}
+    found = model_program(replace(experiment, values={**effort, "time": times})).at({"p": 1.0, "D": 1279161.0})
+    seconds = {kernel.kernel.name: kernel.total.value for kernel in found.kernels}
+    assert seconds["sweep"] == pytest.approx(0.26, rel=0.05)
+    assert seconds["setup"] == pytest.approx(0.00495, rel=0.05)
 
 
 def test_the_published_method_is_there_for_comparison() -> None:
