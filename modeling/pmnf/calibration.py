@@ -183,9 +183,9 @@ LARGE_ERROR = 0.04
 UNUSUAL_COMPLEXITY = 0.5
 
 # --- noisy values: benchmarks/modeling_accuracy.py; Extra-P's least part from Extra-P 4.2.5
-# A coefficient costs 3 where the Bayesian information criterion has log(points). With 5, 6, 6.5 for a parameter 1.5, .9,
-# .6 % of constants are more than 20 % off at 16 times the range, and 53.5, 53.2, 53.0 % of all functions within 5 % one
-# step out at noise of 2 to 25 % (modeling_layouts.py, constants and cells).
+# A coefficient costs 3 where the Bayesian information criterion has log(points). With 5, 6, 6.5 for a parameter 1.5,
+# .9, .6 % of constants are more than 20 % off at 16 times the range, and 53.5, 53.2, 53.0 % of all functions within 5 %
+# one step out at noise of 2 to 25 % (modeling_layouts.py, constants and cells).
 NOISY = Penalties(coefficient=3.0, complexity=0.5, negative=5.0, parameter=6.0)
 # Penalty of each term and of each two units of its exponent (Options.growth_penalty) where nothing checks growth: times
 # of operations of which nothing else is known, parameters with two values, through which every power goes.
