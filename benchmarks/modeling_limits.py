@@ -1,4 +1,4 @@
-"""What no modeler can do better on the planted functions of one parameter: the predictor that knows how they are drawn.
+"""What no modeler can do better on planted functions: with one parameter the predictor that knows how they are drawn.
 
     make bench-modeling_limits
 
@@ -10,6 +10,12 @@ knows its standard deviation alone. No predictor that knows as much is right mor
 forms (`bound` of `modeling_layouts.py`) are known to nobody. Prints a line per cell, and as the last line one JSON
 object: `within5` {cell: {quipu, extrap, normal, uniform}} (% within 5 % one step out; for the last two what they expect
 of themselves, and `normal_hit`, `uniform_hit`, how often they are right).
+
+`scattered`, of several parameters, noise of 5 %: of how many functions the prediction is within 5 % (`right`), and
+what the others miss by. `true_form`: the true form, fitted to the values, is more than 5 % off, too. `alike`: the form
+of the model explains the measured values as well as the true one does (residuals and coefficients by the penalty of
+models of noisy values), so that nothing in the values is against it. `unlikely`: the true form explains them better.
+`reach`: right and unlikely, which is what a search that misses no form would have at most, did it choose by the values.
 """
 
 from __future__ import annotations
@@ -22,9 +28,14 @@ import numpy as np
 from modeling_extrap import interpreter, model_with_extrap
 from modeling_layout_sets import COMMON_POWERS, FALLING, LEAST_SHARE, POWERS, Floats, factor, planted_set, started
 from modeling_layouts import STEP, model_with_quipu, percent
+from quipu.modeling.experiment import Metric
+from quipu.modeling.pmnf.calibration import NOISY
+from quipu.modeling.pmnf.model import Model
+from quipu.modeling.pmnf.modeler import fit_models
 from scipy.special import ndtr
 
 LAYOUTS = ("grid", "scattered")
+TIME = Metric("time", "s", "cost")
 NOISE = (0.01, 0.02, 0.05, 0.1)
 TOLERANCE = 0.05
 SHARE_STEPS, VALUES, PART = 2000, 1200, 4000
@@ -117,6 +128,32 @@ def _uniform(curves: tuple[Floats, Floats, Floats], values: Floats, noise: float
     return float(places[best]), float(share[best])
 
 
+def scattered(parameters: int, noise: float, functions: int, seed: int) -> dict[str, float]:
+    """Return in % how many functions are right, and by what the others miss."""
+    own = planted_set("scattered", parameters, noise, functions, seed)
+    means, count = own.values.mean(axis=2), len(own.points)
+    true_forms = own.true_form_predictions()[:, STEP] / own.truth[:, STEP] - 1.0
+    found = dict.fromkeys(("right", "true_form", "alike", "unlikely"), 0)
+    models = fit_models(own.points, own.values, TIME, own.parameters)
+    for model, form, values, truth, other in zip(models, own.forms, means, own.truth[:, STEP], true_forms, strict=True):
+        assert isinstance(model, Model)
+        columns = form(own.points)
+        design = columns / np.abs(columns).max(axis=1, keepdims=True) / values
+        squares = np.linalg.lstsq(design.T, np.ones(count), rcond=None)[1].sum()
+        own_squares = ((model.evaluate(own.points) / values - 1.0) ** 2).sum()
+        more = len(model.terms) + (model.constant != 0.0) - len(columns)
+        if abs(model.predict(own.targets[STEP]).value / truth - 1.0) <= TOLERANCE:
+            found["right"] += 1
+        elif abs(other) > TOLERANCE:
+            found["true_form"] += 1
+        elif count * np.log(own_squares / squares) + NOISY.coefficient * more <= 0.0:
+            found["alike"] += 1
+        else:
+            found["unlikely"] += 1
+    shares = {name: round(100.0 * number / functions, 1) for name, number in found.items()}
+    return {**shares, "reach": round(shares["right"] + shares["unlikely"], 1)}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--functions", type=int, default=25, help="functions per set of values")
@@ -149,7 +186,13 @@ def main() -> None:
             cell = f"{layout} m=1 {100 * noise:g}%"
             result[cell] = {name: percent(np.array(found)) for name, found in right.items()}
             print(f"{cell:24} {result[cell]}", flush=True)
-    print(json.dumps({"within5": result, "functions": options.functions * options.sets}))
+    beyond = {}
+    for parameters in (2, 3, 4):
+        functions = options.functions * options.sets
+        cell = f"scattered m={parameters} 5%"
+        beyond[cell] = scattered(parameters, 0.05, functions, options.seed)
+        print(f"{cell:24} {beyond[cell]}", flush=True)
+    print(json.dumps({"within5": result, "scattered": beyond, "functions": options.functions * options.sets}))
 
 
 if __name__ == "__main__":
