@@ -77,25 +77,20 @@ def with_waiting(
     """
     if not transfers:
         return {}
-    tree = experiment.tree
-    work = [
-        entry.model
-        for path, entry in models.items()
-        if isinstance(entry.model, Model) and tree.region_of(path).kind is not _MPI and not tree.start_and_end[path]
-    ]
-    computation = _significant(add(work), experiment) if work else None
+    works = _computations(experiment, models)
     times, _ = dedicated_times(experiment, "time", choices)
     waits = np.where(np.isfinite(times), experiment.values["wait_time"], np.nan)  # of the runs that the time rests on
     ranks = rank_parameters(experiment)
     by_growth = {path: _grows_with(experiment, waits[path], ranks) for path in transfers}
     known_grids = [grid for grid in experiment.grids if grid.source]
     uneven = imbalance(experiment, models, options)
-    priors = {names: waiting_priors(computation, names, known_grids, uneven) for names in set(by_growth.values())}
-    sizes = message_sizes(experiment, list(transfers), options) if computation is not None else {}
-    chosen = {
-        path: priors[names] + _stages(computation, sizes.get(path), _growths(names, known_grids))
-        for path, names in by_growth.items()
-    }
+    sizes = message_sizes(experiment, list(transfers), options)
+    chosen: dict[int, list[Prior]] = {path: [] for path in by_growth}
+    for work, penalty in works:
+        priors = {names: waiting_priors(work, names, known_grids, uneven) for names in set(by_growth.values())}
+        for path, names in by_growth.items():
+            own = priors[names] + _stages(work, sizes.get(path), _growths(names, known_grids))
+            chosen[path] += [replace(prior, penalty=prior.penalty + penalty) for prior in own]
     waiting = _fitted(experiment, centred(waits, options), chosen, one_by_one(waits, options))
     centre = centred(times, options).centre
     result = {}
@@ -114,6 +109,26 @@ def with_waiting(
             whole = replace(whole, quality=quality, ranges=entry.model.ranges, notes=entry.model.notes)
             result[path] = replace(entry, model=whole, basis=f"{transfer.basis} + {WAITING}", lower=entry.model)
     return result
+
+
+def _computations(experiment: Experiment, models: Mapping[int, PathModel]) -> list[tuple[Model | None, float]]:
+    """Return what ranks may wait for, with the penalty of its priors: the computation of the program by its effort, and
+    as long as it takes, growth beyond effort included, which must explain more than a coefficient does. None where
+    nothing is known of it.
+    """
+    tree = experiment.tree
+    work = [
+        (entry.from_effort, entry.model)
+        for path, entry in models.items()
+        if isinstance(entry.from_effort, Model)
+        and isinstance(entry.model, Model)
+        and tree.region_of(path).kind is not _MPI
+        and not tree.start_and_end[path]
+    ]
+    if not work:
+        return [(None, 0.0)]
+    of_effort, grown = (_significant(add(list(own)), experiment) for own in zip(*work, strict=True))
+    return [(of_effort, 0.0), *([(grown, NOISY.coefficient)] if _shapes(grown) != _shapes(of_effort) else [])]
 
 
 def _significant(model: Model, experiment: Experiment) -> Model:

@@ -38,12 +38,15 @@ def model_time(
     found = fit_time(experiment, choices, options)
     rest = [path for path in range(len(experiment.tree)) if path not in found]
     found |= _time_only(experiment, rest, options)
+    # What ranks wait for is computation as long as it takes, with its growth beyond effort.
+    computing = {path for path in found if experiment.tree.region_of(path).kind is not RegionKind.MPI}
+    found |= with_growth(experiment, found, options, computing)
     transfer, waiting = transfer_times(experiment)
     if any(waiting):
         apart = fit_time(transfer, [one if waits else () for one, waits in zip(choices, waiting, strict=True)], options)
         apart |= with_growth(transfer, {**found, **apart}, options, apart.keys())
         found |= with_waiting(experiment, found, apart, choices, options)
-    found |= with_growth(experiment, found, options)
+    found |= with_growth(experiment, found, options, found.keys() - computing)
     found = found if whole is None else whole.noted(found)
     return tuple(found[path] for path in range(len(experiment.tree)))
 

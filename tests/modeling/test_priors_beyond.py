@@ -63,6 +63,17 @@ def test_ranks_wait_along_the_process_grid_for_the_computation_of_each_step(seed
 
 
 @pytest.mark.parametrize("seed", range(3))
+def test_ranks_wait_for_computation_as_long_as_it_takes(seed: int) -> None:
+    """Where computation slows down with the ranks, those that wait for it do so, too."""
+    work = WORK * (0.5 + 0.2 * np.log2(P))
+    wait = 0.5 * work * (P ** (1 / 3) - 1)
+    analysis = analyze(experiment(work, RECEIVE + wait, wait, normal_noise(seed)))
+    truth = 1e-5 + 8e-9 * 1000 + 0.5 * 3e-9 * 1000**2 * (0.5 + 0.2 * np.log2(1000)) * 9
+    assert analysis.models("time")[1].basis == "effort × growth in p"
+    assert model_at(analysis, 2, 1000, 1000) == pytest.approx(truth, rel=0.1)  # by effort alone: 0.28 to 0.30
+
+
+@pytest.mark.parametrize("seed", range(3))
 def test_each_stage_of_a_pipeline_passes_a_message_on(seed: int) -> None:
     """Per stage: latency, transfer of the message, and computation; as large as each other in the measured range."""
     stage = 2e-4 + 1e-6 * N + 0.5 * WORK
