@@ -32,16 +32,16 @@ def model_time(
     regions, code without instrumented blocks) gets a model from time alone. Waiting that was measured, and growth
     beyond effort that the diagnosis finds, are part of the models (`beyond`).
     """
-    whole = whole_grids(transfer_times(experiment)[0], choices, options)
+    transfer, waiting = transfer_times(experiment)
+    whole = whole_grids(transfer, choices, options)
     if whole is not None:
-        experiment = whole.only(experiment)
+        experiment, transfer = whole.only(experiment), whole.only(transfer)
     found = fit_time(experiment, choices, options)
     rest = [path for path in range(len(experiment.tree)) if path not in found]
     found |= _time_only(experiment, rest, options)
     # What ranks wait for is computation as long as it takes, with its growth beyond effort.
     computing = {path for path in found if experiment.tree.region_of(path).kind is not RegionKind.MPI}
     found |= with_growth(experiment, found, options, computing)
-    transfer, waiting = transfer_times(experiment)
     if any(waiting):
         apart = fit_time(transfer, [one if waits else () for one, waits in zip(choices, waiting, strict=True)], options)
         apart |= with_growth(transfer, {**found, **apart}, options, apart.keys())

@@ -17,6 +17,7 @@ from ..experiment import Experiment, FloatArray, RegionKind
 from ..pmnf.calibration import NOISY
 from ..pmnf.model import Model
 from ..pmnf.modeler import DEFAULT, Options
+from .dedicated import dedicated_times
 from .fit import Prior, centred, fit_where, one_by_one
 from .path_model import PathModel
 from .slowdown import LEAST_VALUES
@@ -72,16 +73,17 @@ def whole_grids(
     whole = np.asarray((grid.extents(ranks) > 1).all(axis=1), dtype=bool)
     if whole.all() or np.unique(ranks[whole]).size < LEAST_VALUES:
         return None
-    times = np.where(np.isinf(experiment.values["time"]), np.nan, experiment.values["time"])
+    times, oversubscribed = dedicated_times(experiment, "time", choices)
     repetitions = centred(times, options)
     known = repetitions.centre > 0
     singles = one_by_one(times, options)
-    priors = {path: choices[path] for path in paths}
+    # of oversubscribed runs, few ranks are those that waited least for a processor
+    priors = {path: choices[path] for path in paths if not oversubscribed[path]}
     given = priors, experiment.parameters, experiment.points, repetitions
     everywhere = fit_where(*given, known, singles=singles)
     apart = fit_where(*given, known & whole, singles=singles)
     better = []
-    for path in paths:
+    for path in priors:
         there = known[path] & whole
         if path in everywhere and path in apart and np.unique(ranks[there]).size >= LEAST_VALUES:
             place, centre = experiment.points[there], repetitions.centre[path, there]

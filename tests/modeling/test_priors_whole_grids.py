@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from quipu.modeling.analysis import Analysis, analyze
@@ -69,3 +71,10 @@ def test_grids_that_are_only_assumed_leave_nothing_out() -> None:
     directions = (GRID.extents(P) > 1).sum(axis=1)
     analysis = analyze(exchanges(2e-5 + LATENCY * directions, grid=ProcessGrid("p", "balanced", 3)))
     assert not any(note.startswith("without") for note in model_of(analysis).notes)
+
+
+def test_runs_with_a_processor_for_each_rank_are_not_left_out_for_others() -> None:
+    """Where all whole grids are oversubscribed their times contain waiting for a processor."""
+    directions = (GRID.extents(P) > 1).sum(axis=1)
+    experiment = replace(exchanges(2e-5 + LATENCY * directions), oversubscribed=P > 4)
+    assert not any(note.startswith("without") for note in model_of(analyze(experiment)).notes)
