@@ -85,12 +85,18 @@ def with_waiting(
     known_grids = [grid for grid in experiment.grids if grid.source]
     uneven = imbalance(experiment, models, options)
     sizes = message_sizes(experiment, list(transfers), options)
-    chosen: dict[int, list[Prior]] = {path: [] for path in by_growth}
-    for work, penalty in works:
-        priors = {names: waiting_priors(work, names, known_grids, uneven) for names in set(by_growth.values())}
-        for path, names in by_growth.items():
-            own = priors[names] + _stages(work, sizes.get(path), _growths(names, known_grids))
-            chosen[path] += [replace(prior, penalty=prior.penalty + penalty) for prior in own]
+    kinds = {path: (names, _unit(sizes[path]) if path in sizes else None) for path, names in by_growth.items()}
+    priors: dict[tuple[tuple[str, ...], Model | None], list[Prior]] = {}  # call paths share them, and their columns
+    for names, size in set(kinds.values()):
+        priors[names, size] = [
+            replace(prior, penalty=prior.penalty + penalty)
+            for work, penalty in works
+            for prior in (
+                *waiting_priors(work, names, known_grids, uneven),
+                *_stages(work, size, _growths(names, known_grids)),
+            )
+        ]
+    chosen = {path: priors[kind] for path, kind in kinds.items()}
     waiting = _fitted(experiment, centred(waits, options), chosen, one_by_one(waits, options))
     centre = centred(times, options).centre
     result = {}
@@ -215,10 +221,10 @@ def _stages(work: Model | None, size: Model | None, growths: Sequence[Model]) ->
     """
     if work is None or not work.terms or size is None:
         return []
-    growing, message = replace(_unit(work), constant=0.0), _unit(size)
+    growing = replace(_unit(work), constant=0.0)
     found = []
     for growth in growths:
-        own = (growth, message.times(growth), growing.times(growth))
+        own = (growth, size.times(growth), growing.times(growth))
         text = f"(c0 + c1·message + c2·growing)·({growth})"
         found.append(Prior(own, WAITING, text, needed=(2,), penalty=_GROWTH_PENALTY))
     return found
