@@ -280,6 +280,21 @@ class Experiment:
             return np.ones(self.configurations, dtype=bool)
         return np.asarray(~self.oversubscribed, dtype=bool)
 
+    @cached_property
+    def scatter(self) -> float:
+        """How far times of repetitions lie apart: the median of the relative distances of their quartiles, 0 without.
+
+        The typical time of repetitions is the lower quartile (`rate_fit.typical`).
+        """
+        times = self.values.get("time")
+        if times is None or times.shape[2] < 2:
+            return 0.0
+        known = times[(np.isfinite(times).sum(axis=2) > 1) & (np.nan_to_num(times).min(axis=2) > 0)]
+        if not len(known):
+            return 0.0
+        low, high = np.nanquantile(known, (0.25, 0.75), axis=1)
+        return float(np.median(high / low - 1.0))
+
     def metric(self, name: str) -> Metric:
         """Return the metric of this name, or raise ModelingError that lists the names there are."""
         try:

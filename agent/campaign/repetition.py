@@ -46,8 +46,8 @@ class LaunchOptions:
     barriers that nobody asked for could hang a program of which only a part is wrapped).
     rates: a file of rates, by which simulated ranks compute (None: as long as it takes on this machine).
     counters: a source of counters, or names of some (`counters.choose`); None: effort alone. machine: whose caches a
-    source simulates (None: this one's). sampling_rate: samples per
-    second of processor time, for sources that sample. functions: sample functions that were not instrumented, too.
+    source simulates (None: this one's). sampling_rate: samples per second of processor time, for sources that sample.
+    functions: sample functions that were not instrumented, too.
     python: functions of Python programs become regions. mpi_reduce: the ranks reduce their profiles in MPI_Finalize
     (None: $QUIPU_MPI_REDUCE, else if all ranks run the same program). rank_columns: up to so many ranks the archive has
     the values of each, above statistics (None: `merge.column_ranks_wanted`).

@@ -24,8 +24,6 @@ _EFFORT = Metric("counter", "1", "effort")
 _COST = Metric("counter", "1", "cost")
 # A residual of few functions from which on a model in normal form with a smaller one is better.
 _WORSE = 0.02
-# Quantiles of repetitions that should be alike; the typical time is the lower one (rate_fit.typical).
-_LOW, _HIGH = 0.25, 0.75
 
 
 @dataclass(frozen=True)
@@ -75,7 +73,7 @@ def growths(
     metric = _EFFORT if effort else _COST
     options = Options(grids=tuple(grid for grid in experiment.grids if grid.source))
     models = fit_models(experiment.points, values[:, :, None], metric, experiment.parameters, options)
-    scatter = 0.0 if effort else _scatter(experiment)
+    scatter = 0.0 if effort else experiment.scatter
     return [
         _better(experiment, variables, row, model if isinstance(model, Model) else None, effort, scatter)
         for row, model in zip(values, models, strict=True)
@@ -106,18 +104,6 @@ def _better(
         return few
     worse = few.model.residual > max(_WORSE, scatter, model.quality.rms_relative) and _freedom(model) > 0
     return Growth(model, "normal form", variables) if worse else few
-
-
-def _scatter(experiment: Experiment) -> float:
-    """Return how far repetitions lie apart: the median of the relative distances of their quartiles, 0 without any."""
-    times = experiment.values.get("time")
-    if times is None or times.shape[2] < 2:
-        return 0.0
-    known = times[(np.isfinite(times).sum(axis=2) > 1) & (np.nan_to_num(times).min(axis=2) > 0)]
-    if not len(known):
-        return 0.0
-    low, high = np.nanquantile(known, (_LOW, _HIGH), axis=1)
-    return float(np.median(high / low - 1.0))
 
 
 def _freedom(model: Model) -> int:

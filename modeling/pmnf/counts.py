@@ -86,8 +86,10 @@ def _near_exact(points: FloatArray, tables: Tables, repetitions: Repetitions, ro
     """Return models of counts that no sum reproduces: within rounding where possible, else the likeliest."""
     values = repetitions.centre
     rounding = Rounding(points, tables, values)
-    pool = _relative(choose(rounded.propose(values), rounding, COUNT_POOL), tables, values)
-    known = np.isfinite(pool.score[:, 0]) & ~repetitions.differ  # what chance changes is not rounded
+    alike = ~repetitions.differ  # what chance changes is not rounded
+    found = choose(rounded.propose(values[alike]), Rounding(points, tables, values[alike]), COUNT_POOL)
+    pool = _relative(spread(found, alike), tables, values)
+    known = np.isfinite(pool.score[:, 0])
     rest = ~known | (_sizes(pool)[:, 0] > 1)
     if rest.any():
         part = take(repetitions, np.flatnonzero(rest), np.ones(len(points), dtype=bool))
