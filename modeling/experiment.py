@@ -264,14 +264,19 @@ class Experiment:
 
     @cached_property
     def executed(self) -> NDArray[np.bool_] | None:
-        """Where visits say that a call path was executed, shape (call paths, configurations); None without visits.
+        """Where a call path was executed, shape (call paths, configurations); None without visits.
 
-        A call path that has no visits but other measurements there counts as executed.
+        Visits say so, or other effort: of a function that is expanded in its caller the compiler may leave out the
+        entry and keep the rest. A call path that has no visits but other measurements there counts as executed.
         """
         visits = self.values.get("visits")
         if visits is None:
             return None
-        return np.asarray(np.isnan(visits).all(axis=2) | (np.nan_to_num(visits) > 0).any(axis=2), dtype=bool)
+        result = np.isnan(visits).all(axis=2)
+        for name, values in self.values.items():
+            if self.metrics[name].is_effort:
+                result |= (np.nan_to_num(values) > 0).any(axis=2)
+        return np.asarray(result, dtype=bool)
 
     @cached_property
     def dedicated(self) -> NDArray[np.bool_]:

@@ -214,3 +214,23 @@ def test_few_processes(make_program: MakeProgram) -> None:
     small = analyze(make_program(p=(1, 2, 4, 8), n=(100, 200), noise=0.02))
     assert all(isinstance(entry.model, Model) for entries in small.exclusive.values() for entry in entries)
     assert evaluate(small, {"p": 16, "n": 400}).total.value > 0
+
+
+def test_effort_without_visits_is_executed(make_program: MakeProgram) -> None:
+    """Of an expanded function the compiler leaves out the entry where it knows that the first branch is taken."""
+    measured = make_program()
+    leaf = NAMES.index("tiny")
+    measured.values["visits"][leaf] = 0
+    model = analyze(measured).models("blocks")[leaf].model
+    assert isinstance(model, Model)
+    assert model.evaluate(measured.points) == pytest.approx(measured.values["blocks"][leaf].mean(axis=1))
+
+
+def test_what_was_never_entered_and_did_nothing_has_no_model(make_program: MakeProgram) -> None:
+    measured = make_program()
+    leaf = NAMES.index("tiny")
+    for metric in measured.metrics:
+        if measured.metrics[metric].is_effort:
+            measured.values[metric][leaf] = 0
+    assert measured.executed is not None
+    assert not measured.executed[leaf].any()
