@@ -71,7 +71,7 @@ def exchanges(
         factors = [[factor for factor in term.factors if factor.parameter == name] for term in terms]
         used = {factor for own in factors for factor in own}
         values = columns.of(name)
-        if len(used) == 1 and not any(f.axis or f.shares for f in used) and values.min() > 0.0:
+        if len(used) == 1 and all(f.is_plain for f in used) and values.min() > 0.0:
             has = np.array([False, *(bool(own) for own in factors)])
             found.append(_exchange(values, columns.basis(terms, name), has, known))
     return found

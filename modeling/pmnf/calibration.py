@@ -129,6 +129,12 @@ GRID_MOST_OTHERS, GRID_MOST_POWER, GRID_FREE_POINTS = 2, 3, 2
 # Alternatives of a model that are kept, and their weight together at most, so that the median is the shortest.
 GRID_ALTERNATIVES, GRID_MOST_DOUBT = 6, 0.45
 
+# --- counts that rise in steps: tests/modeling/test_pmnf_steps.py, benchmarks/effort_sums.py
+# Units of steps that are tried: runs that are sorted before they are merged, blocks, leaves of trees.
+STEPS_MOST_UNIT = 64
+# Steps that the values must show, functions in a sum, and sums of near-zero residuals that are tried for exactness.
+STEPS_LEAST, STEPS_MOST_TERMS, STEPS_TRIED = 2, 3, 32
+
 # --- counts that are rounded: tests/modeling/test_pmnf_rounded.py, benchmarks/priors_evaluation.py
 # The magnitude of a coefficient may be anything between 1e-10 and 1e10.
 ROUNDED = Penalties(coefficient=7.5, complexity=1.0, negative=5.0)

@@ -42,6 +42,7 @@ from .proposers.cost import Search
 from .proposers.extra_p import ExtraPForms
 from .proposers.richer import RicherSums, further
 from .proposers.scattered import ScatteredSums, scattered
+from .stepped import by_steps
 from .uncertainty import joint_covariance, value_variance
 
 _Flags = NDArray[np.bool_]
@@ -160,8 +161,12 @@ def _fit_task(task: _Task) -> list[Model | NoModel]:
         models = _Batch(points[where], part, metric, names, options, nonnegative, notes, options.exact_only).models()
         for path, model in zip(paths.tolist(), models, strict=True):
             result[path] = model.scaled(float(np.ldexp(1.0, exponent[path]))) if exponent[path] else model
+    counts = np.ldexp(centre, exponent[:, None])
+    if metric.is_effort and not options.exact_only:
+        known = [model if isinstance(model, Model) else None for model in result]
+        for path, model in by_steps(known, points, counts, pattern, repetitions.differ, names).items():
+            result[path] = model
     if metric.is_effort and options.grids:
-        counts = np.ldexp(centre, exponent[:, None])
         known = [model if isinstance(model, Model) else None for model in result]
         grids = Grids(options.grids, options.ranked, options.library)
         for path, model in by_grid(known, grids, points, counts, measured, names).items():

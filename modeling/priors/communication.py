@@ -64,7 +64,7 @@ def scale_model(scale: Scale, processes: Model) -> Model | None:
     if len(term.factors) != 1 or abs(term.coefficient - 1.0) > 1e-9:
         return None
     factor = term.factors[0]
-    if factor.exponent != 1 or factor.log or factor.shares or factor.axis is not None:
+    if factor.exponent != 1 or factor.log or not factor.is_plain:
         return None
     name = factor.parameter
     if scale is Scale.LOG:

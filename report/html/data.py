@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -247,12 +248,17 @@ class _Products:
         if factors not in self._numbers:
             self._numbers[factors] = len(self.lists)
             self.lists.append(
-                [[self.places[f.parameter], str(f.exponent), f.log, f.shares, *_axis(f)] for f in factors]
+                [[self.places[f.parameter], str(f.exponent), f.log, f.shares, *_variable(f)] for f in factors]
             )
         return self._numbers[factors]
 
 
-def _axis(factor: Factor) -> list[Any]:
-    """Return the dimension of the process grid that a factor is about: [rule, dimensions, index, name]; or nothing."""
+def _variable(factor: Factor) -> list[Any]:
+    """Return what a factor is about, or nothing if it is about the parameter itself.
+
+    Of a dimension of the process grid [rule, dimensions, index, name]; of steps these are an object.
+    """
+    if factor.steps is not None:
+        return [asdict(factor.steps)]
     axis = factor.axis
     return [] if axis is None else [[axis.rule, axis.dimensions, axis.index, factor.name]]

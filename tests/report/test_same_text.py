@@ -6,9 +6,12 @@ import html
 import json
 import math
 import re
+from dataclasses import asdict
 from itertools import product
 from pathlib import Path
 
+import numpy as np
+from quipu.modeling.pmnf.model.steps import BASES, Steps
 from quipu.modeling.pmnf.model.text import plain
 from quipu.modeling.process_grid import RULES, extents
 from quipu.report.html.page import read_template
@@ -27,6 +30,7 @@ const texts = rows.map(([kind, text, detail]) => {
   if (kind === "factor") return factorText(value);
   if (kind === "number") return numberText(value);
   if (kind === "extent") return numberText(extentOf(detail, value));
+  if (kind === "steps") return numberText(stepsTo(detail, value));
   if (kind === "point") return pointText(["p", "n"], [value, 3]);
   const [mantissa, exponent] = coefficient(value);
   return mantissa + (exponent || "");
@@ -81,6 +85,9 @@ def test_the_same_digits_in_python_and_in_the_page(tmp_path: Path) -> None:
     for rule, dimensions, processes in product(RULES, (2, 3), (*range(1, 40), 72, 97, 360, 1024, 4096, 10.5)):
         for index, extent in enumerate(extents(rule, processes, dimensions)):
             rows.append(("extent", float(processes), [rule, dimensions, index], number(extent)))
+    for base, unit, down, value in product(BASES, (1, 3, 7, 32), (False, True), (1, 3, 7, 8, 28, 29, 56, 64, 1000.5)):
+        steps = Steps(base, unit, down)
+        rows.append(("steps", float(value), asdict(steps), number(float(steps.number(np.array([value]))[0]))))
     script = "".join(map(read_template, ("text.js", "model.js", "formula.js"))) + _SCRIPT
     data = html.escape(json.dumps([(kind, repr(value), detail) for kind, value, detail, _ in rows]))
     page = tmp_path / "values.html"

@@ -6,6 +6,7 @@ from .comparison import Comparison, compare
 from .model import Alternative, Model, Prediction, Quality, add, collect, evaluate
 from .parse import parse_product, parse_sum
 from .serialize import from_json, to_json
+from .steps import Steps
 from .term import Exponents, Factor, Term, lead_exponents, sort_key
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "Model",
     "Prediction",
     "Quality",
+    "Steps",
     "Term",
     "add",
     "collect",

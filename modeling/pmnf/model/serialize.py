@@ -10,6 +10,7 @@ from ...documents import typed
 from ...errors import FormatError
 from ...process_grid import MOST_DIMENSIONS, RULES
 from .model import Model
+from .steps import BASES
 from .term import Term
 
 _QUALITY = ("smape", "rms_relative", "r2", "adjusted_r2", "cross_validated")
@@ -63,14 +64,7 @@ def from_json(data: object, source: object = "model") -> Model:
         whole = f"or of {size * (1 + parameters) + parameters}, with exponents and curvatures"
         raise FormatError(source, f"covariance must be a square of {size} rows, one per coefficient, {whole}")
     for term in (*model.terms, *(term for other in model.alternatives for term in other.terms)):
-        names = [factor.variable for factor in term.factors]
-        if len(set(names)) != len(names):
-            raise FormatError(source, "a term has two factors of one parameter")
-        for axis in (factor.axis for factor in term.factors if factor.axis is not None):
-            if axis.rule not in RULES or not 0 <= axis.index < axis.dimensions <= MOST_DIMENSIONS:
-                raise FormatError(source, f"a term has an extent of an unknown process grid: {axis}")
-        if unknown := {name for name, _ in names}.difference(model.parameters):
-            raise FormatError(source, f"a term uses parameter {min(unknown)!r}, which the model does not declare")
+        _check_term(term, model.parameters, source)
     return model
 
 
@@ -82,5 +76,22 @@ def _term_to_json(term: Term) -> dict[str, Any]:
             data["shares"] = factor.shares
         if factor.axis is not None:
             data["axis"] = asdict(factor.axis)
+        if factor.steps is not None:
+            data["steps"] = asdict(factor.steps)
         factors.append(data)
     return {"coefficient": term.coefficient, "factors": factors}
+
+
+def _check_term(term: Term, parameters: tuple[str, ...], source: object) -> None:
+    """Raise FormatError if the factors of a term are not those of a model with these parameters."""
+    names = [factor.variable for factor in term.factors]
+    if len(set(names)) != len(names):
+        raise FormatError(source, "a term has two factors of one parameter")
+    for axis in (factor.axis for factor in term.factors if factor.axis is not None):
+        if axis.rule not in RULES or not 0 <= axis.index < axis.dimensions <= MOST_DIMENSIONS:
+            raise FormatError(source, f"a term has an extent of an unknown process grid: {axis}")
+    for steps in (factor.steps for factor in term.factors if factor.steps is not None):
+        if steps.base not in BASES or steps.unit < 1:
+            raise FormatError(source, f"a term has steps of an unknown kind: {steps}")
+    if unknown := {name for name, _ in names}.difference(parameters):
+        raise FormatError(source, f"a term uses parameter {min(unknown)!r}, which the model does not declare")

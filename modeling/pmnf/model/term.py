@@ -11,6 +11,7 @@ import numpy as np
 from ...documents import Real
 from ...experiment import FloatArray
 from ...process_grid import Axis
+from .steps import Steps
 
 Exponents = tuple[Fraction, int]
 SortKey = tuple[Fraction, int, tuple[tuple[str, Fraction, int], ...]]
@@ -19,6 +20,8 @@ SortKey = tuple[Fraction, int, tuple[tuple[str, Fraction, int], ...]]
 @dataclass(frozen=True, slots=True)
 class Factor:
     """x^exponent · log2(x)^log · ((x-1)/x)^shares of one parameter x, or of an extent of the grid of x processes.
+
+    Of `steps` it is (base^k)^exponent · k^log, where k is the number of steps up to x.
 
     `shares` counts factors (x-1)/x, the part of the data that leaves a process in a collective operation of x
     processes (Chan et al., Collective communication, 2007), or of the ranks with a neighbour on one side. It tends to 1
@@ -30,6 +33,7 @@ class Factor:
     log: int = 0
     shares: int = 0
     axis: Axis | None = None
+    steps: Steps | None = None
 
     @property
     def exponents(self) -> Exponents:
@@ -38,8 +42,15 @@ class Factor:
 
     @property
     def variable(self) -> tuple[str, int]:
-        """What the factor is a function of: the parameter with -1, or with the number of the extent."""
+        """What the factor is a function of: the parameter with -1, its steps with -2, or the number of the extent."""
+        if self.steps is not None:
+            return self.parameter, -2
         return self.parameter, -1 if self.axis is None else self.axis.index
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is a power and a logarithm of the parameter itself."""
+        return not self.shares and self.axis is None and self.steps is None
 
     @property
     def name(self) -> str:
@@ -51,6 +62,9 @@ class Factor:
         result = np.ones_like(x)
         if self.axis is not None:
             x = self.axis.extent(x)
+        if self.steps is not None:
+            number = self.steps.number(x)
+            return float(self.steps.base) ** (number * float(self.exponent)) * number**self.log
         if self.exponent:
             result = result * x ** float(self.exponent)
         if self.log:
@@ -62,7 +76,7 @@ class Factor:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A coefficient times a product of factors, at most one per parameter and per extent of its process grid."""
+    """A coefficient times a product of factors, at most one per parameter, extent of its grid, and steps."""
 
     coefficient: Real
     factors: tuple[Factor, ...]
@@ -79,15 +93,17 @@ class Term:
 
     def times(self, other: Term) -> Term:
         """Return the product of two terms."""
-        merged = {(factor.parameter, factor.axis): factor for factor in self.factors}
+        merged = {(factor.parameter, factor.axis, factor.steps): factor for factor in self.factors}
         for factor in other.factors:
-            mine = merged.get((factor.parameter, factor.axis), Factor(factor.parameter))
-            merged[factor.parameter, factor.axis] = Factor(
+            variable = factor.parameter, factor.axis, factor.steps
+            mine = merged.get(variable, Factor(factor.parameter))
+            merged[variable] = Factor(
                 factor.parameter,
                 mine.exponent + factor.exponent,
                 mine.log + factor.log,
                 mine.shares + factor.shares,
                 factor.axis,
+                factor.steps,
             )
         kept = tuple(f for f in merged.values() if f.exponent or f.log or f.shares)
         return Term(self.coefficient * other.coefficient, kept)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
+from .steps import Steps
 from .term import Factor, Term, sort_key
 
 _SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -18,7 +19,7 @@ def plain(constant: float, terms: Sequence[Term]) -> str:
 def python(constant: float, terms: Sequence[Term]) -> str:
     """Return a Python expression; it needs `log2` (of math or numpy) and the parameters as variables.
 
-    Extents of process grids are variables too: px, py, pz of p.
+    Extents of process grids are variables too: px, py, pz of p. Steps need `ceil` and `floor` as well.
     """
     products = [(term.coefficient, "*".join(_python_factor(f) for f in term.factors)) for term in _ordered(terms)]
     return _sum(constant, products, repr, "*")
@@ -75,10 +76,20 @@ def _plain_power(name: str, exponent: Fraction) -> str:
     return f"{name}^({exponent})"
 
 
+def _plain_steps(factor: Factor, steps: Steps) -> list[str]:
+    number = steps.text(factor.parameter)
+    parts = [number if factor.exponent == 1 else f"({factor.exponent}·{number})"] if factor.exponent else []
+    parts = [f"{steps.base}^{part}" for part in parts]
+    return [*parts, _plain_power(number, Fraction(factor.log))] if factor.log else parts
+
+
 def _plain_product(term: Term) -> str:
     above: list[str] = []
     below: list[str] = []
     for factor in term.factors:
+        if factor.steps is not None:
+            above.extend(_plain_steps(factor, factor.steps))
+            continue
         others = factor.shares == 1 and bool(factor.exponent)  # x²·(x-1)/x is x·(x-1)
         exponent = factor.exponent - others
         if others:
@@ -98,7 +109,19 @@ def _plain_product(term: Term) -> str:
     return f"{product}/{below[0]}" if len(below) == 1 else f"{product}/({'·'.join(below)})"
 
 
+def _python_steps(factor: Factor, steps: Steps) -> str:
+    bits = f"/{steps.bits}" if steps.bits > 1 else ""
+    number = f"max({'floor' if steps.down else 'ceil'}(log2({steps.quotient(factor.parameter)}){bits}), 0)"
+    power = number if factor.exponent == 1 else f"(({factor.exponent})*{number})"
+    parts = [f"{steps.base}**{power}"] if factor.exponent else []
+    if factor.log:
+        parts.append(number + (f"**{factor.log}" if factor.log > 1 else ""))
+    return "*".join(parts)
+
+
 def _python_factor(factor: Factor) -> str:
+    if factor.steps is not None:
+        return _python_steps(factor, factor.steps)
     name = factor.name
     parts: list[str] = []
     if factor.exponent == 1:
@@ -114,9 +137,23 @@ def _python_factor(factor: Factor) -> str:
     return "*".join(parts)
 
 
+def _latex_steps(factor: Factor, steps: Steps, name: str) -> list[str]:
+    side = "floor" if steps.down else "ceil"
+    number = rf"\l{side} \log_{{{steps.base}}}({steps.quotient(name)}) \r{side}"
+    parts = []
+    if factor.exponent:
+        power = number if factor.exponent == 1 else rf"{factor.exponent} {number}"
+        parts.append(rf"{steps.base}^{{{power}}}")
+    if factor.log:
+        parts.append(rf"{number}^{{{factor.log}}}" if factor.log > 1 else number)
+    return parts
+
+
 def _latex_factor(factor: Factor) -> str:
     escaped = factor.name.replace("_", r"\_")
     name = escaped if len(escaped) == 1 else rf"\mathrm{{{escaped}}}"
+    if factor.steps is not None:
+        return r" \, ".join(_latex_steps(factor, factor.steps, name))
     parts: list[str] = []
     if factor.exponent == 1:
         parts.append(name)

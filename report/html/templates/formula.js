@@ -68,8 +68,18 @@ function join(out, parts, started) {
   }
 }
 
+function stepParts({ p, i, text, j, steps: { base, unit, down } }) {
+  const [left, right] = down ? "⌊⌋" : "⌈⌉";
+  const number = `${left}log${base}(${DATA.parameters[p]}${unit > 1 ? `/${unit}` : ""})${right}`;
+  const parts = [];
+  if (i) parts.push([String(base), element("sup", {}, i === 1 ? number : `${text}·${number}`)]);
+  if (j) parts.push([number, ...(j === 1 ? [] : [element("sup", {}, String(j))])]);
+  return parts;
+}
+
 // The parts of one factor, each a list of text and elements.
 function factorParts(f) {
+  if (f.steps) return stepParts(f);
   const name = f.axis ? f.axis[3] : DATA.parameters[f.p];
   const parts = [];
   if (f.i) parts.push([name, ...(f.i === 1 ? [] : [element("sup", {}, f.text)])]);

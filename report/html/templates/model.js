@@ -1,18 +1,20 @@
 // Models: evaluation, predictions of call paths, sums over subtrees.
 // A model is {constant, terms}; a term is {c, factors}; a factor is {p, i, text, j, s}:
 // x^i log2^j(x) ((x-1)/x)^s of parameter number p, with i also as text such as "2/3"; or of an extent of the grid of x
-// processes, [rule, dimensions, index, name] (modeling/process_grid.py).
+// processes, [rule, dimensions, index, name] (modeling/process_grid.py); or of steps, {base, unit, down}, base^(i k) k^j
+// of their number k (modeling/pmnf/model/steps.py).
 
 // Every factor that occurs has a number, so that all models of a page share its values at a point.
 const allFactors = [];
 const factorNumbers = new Map();
 
-function factorOf([p, text, j, s, axis]) {
-  const key = [p, text, j, s, axis].join(":");
+function factorOf([p, text, j, s, variable]) {
+  const key = JSON.stringify([p, text, j, s, variable]);
   if (!factorNumbers.has(key)) {
     const [above, below] = text.split("/").map(Number);
     factorNumbers.set(key, allFactors.length);
-    allFactors.push({ p, i: below ? above / below : above, text, j, s, axis, number: allFactors.length });
+    const kind = Array.isArray(variable) ? { axis: variable } : { steps: variable };
+    allFactors.push({ p, i: below ? above / below : above, text, j, s, ...kind, number: allFactors.length });
   }
   return allFactors[factorNumbers.get(key)];
 }
@@ -91,6 +93,11 @@ function extentOf([rule, dimensions, index], processes) {
   return extents[rule.endsWith("smallest first") ? dimensions - 1 - index : index];
 }
 
+function stepsTo({ base, unit, down }, x) {
+  const ratio = Math.log2(x / unit) / Math.log2(base);
+  return Math.max(down ? Math.floor(ratio) : Math.ceil(ratio), 0);
+}
+
 let lastPoint = null;
 let lastValues = new Float64Array(0);
 
@@ -100,6 +107,10 @@ function factorsAt(point) {
   if (same) return lastValues;
   lastPoint = point.slice();
   lastValues = Float64Array.from(allFactors, (f) => {
+    if (f.steps) {
+      const number = stepsTo(f.steps, point[f.p]);
+      return f.steps.base ** (number * f.i) * number ** f.j;
+    }
     const x = f.axis ? extentOf(f.axis, point[f.p]) : point[f.p];
     let value = f.i ? x ** f.i : 1;
     if (f.j) value *= Math.log2(x) ** f.j;

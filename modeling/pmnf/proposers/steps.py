@@ -1,0 +1,200 @@
+"""Proposer of exact sums with functions of one parameter that rise in steps, such as 3·n·⌈log2(n/7)⌉ + 2·n.
+
+Where a step is cannot be seen, only between which of the measured values. So units and bases that have their steps
+between the same values are one class, and of each class all small sets of functions are tried: n, n², and products of
+these with the number of steps k and with base^k. A sum is taken that reproduces whole counts exactly, with coefficients
+as loops have, if the counts say more than how many sums were tried.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from itertools import combinations
+from math import log
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...experiment import FloatArray
+from ..calibration import (
+    BATCH_SETS,
+    EXACT,
+    LOOP_DENOMINATOR,
+    NEARLY_EXACT,
+    STEPS_LEAST,
+    STEPS_MOST_TERMS,
+    STEPS_MOST_UNIT,
+    STEPS_TRIED,
+    WHOLE,
+)
+from ..fit.projection import residual_bases, squares_left
+from ..model import Factor, Term
+from ..model.steps import BASES, Steps
+
+# Powers of x, of base^k, and of k in the functions that are tried.
+_PLAIN = ((1, 0, 0), (2, 0, 0))
+_STEPPED = ((1, 0, 1), (0, 0, 1), (0, 1, 0), (2, 0, 1), (1, 1, 0), (0, 1, 1), (0, 0, 2), (1, 0, 2), (0, 2, 0))
+Powers = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class SteppedSum:
+    """A sum that reproduces counts: steps, the constant, and coefficients with the powers of their functions."""
+
+    steps: Steps
+    constant: float
+    parts: tuple[tuple[float, Powers], ...]
+
+    @property
+    def score(self) -> float:
+        """Return -2 log of the probability beforehand: few functions, none below 0, and steps that programs have.
+
+        Units are powers of two more often than not, others the less likely the larger they are; so are bases.
+        """
+        shift = (self.steps.unit & -self.steps.unit).bit_length() - 1
+        odd = self.steps.unit >> shift
+        coefficients = [self.constant, *(coefficient for coefficient, _ in self.parts)]
+        return (
+            EXACT.coefficient * sum(value != 0 for value in coefficients)
+            + EXACT.negative * sum(value < 0 for value in coefficients)
+            + 2.0 * log(odd**2 * (1 + shift) * self.steps.base * (1 + self.steps.down))
+        )
+
+    def terms(self, parameter: str) -> tuple[Term, ...]:
+        """Return the terms of a model."""
+        return tuple(Term(value, _factors(parameter, self.steps, powers)) for value, powers in self.parts)
+
+
+class SteppedSums:
+    """Sums of counts that are measured at the values `x` (C,) of one parameter, from 1 on."""
+
+    def __init__(self, x: FloatArray) -> None:
+        self.x = x
+        self.classes = _classes(tuple(x.tolist()))
+
+    def propose(self, values: FloatArray) -> list[list[SteppedSum]]:
+        """Return all sums that reproduce each of the whole numbers `values` (N, C), with the fewest functions.
+
+        They are in the order of their scores; none where there are no such sums.
+        """
+        result: list[list[SteppedSum]] = [[] for _ in values]
+        variation = np.log(np.maximum(np.ptp(values, axis=1), 1.0))
+        table, scale = self._table()
+        tried = 0
+        for width in range(1, STEPS_MOST_TERMS + 1):
+            sets = _sets(len(self.classes), width)
+            tried += len(sets)
+            free = self.x.size - width - 1
+            enough = free * variation >= np.log(max(tried, 1)) + 1.0
+            rows = np.flatnonzero(enough & np.array([not found for found in result], dtype=bool))
+            if free < 1 or not rows.size or not len(sets):
+                continue
+            bases = residual_bases(table, sets)
+            step = max(1, BATCH_SETS // len(sets))
+            for part in np.split(rows, range(step, rows.size, step)):
+                own = values[part]
+                limit = self.x.size * (NEARLY_EXACT * np.abs(own).max(axis=1, keepdims=True)) ** 2
+                left = squares_left(bases, own)
+                for row, squares, most in zip(part.tolist(), left, limit[:, 0].tolist(), strict=True):
+                    near = np.flatnonzero(squares <= most)
+                    near = near[np.argsort(squares[near], kind="stable")][:STEPS_TRIED]
+                    result[row] = self._exact(values[row], sets[near], table, scale)
+        return result
+
+    def _exact(
+        self, values: FloatArray, sets: NDArray[np.int64], table: FloatArray, scale: FloatArray
+    ) -> list[SteppedSum]:
+        """Return the sums of `sets` (S, K) that reproduce the values (C,), of all steps of their classes."""
+        found = {}
+        for chosen in sets.tolist():
+            if _solved(table[chosen], scale[chosen], values) is None:
+                continue
+            number = max((row - len(_PLAIN)) // len(_STEPPED) for row in chosen)
+            powers = [_powers(row) for row in chosen]
+            for steps in self.classes[number]:
+                columns = np.array([_column(self.x, steps, own) for own in powers])
+                coefficients = _solved(columns, np.ones(len(columns)), values)
+                if coefficients is not None:
+                    parts = tuple((value, own) for value, own in zip(coefficients[1:], powers, strict=True) if value)
+                    found[steps, parts] = SteppedSum(steps, coefficients[0], parts)
+        return sorted(found.values(), key=lambda own: own.score)
+
+    def _table(self) -> tuple[FloatArray, FloatArray]:
+        """Return the functions (A, C), each divided by its largest value, and these values (A,)."""
+        rows = [_column(self.x, None, powers) for powers in _PLAIN]
+        rows += [_column(self.x, alike[0], powers) for alike in self.classes for powers in _STEPPED]
+        table = np.array(rows)
+        scale = np.maximum(np.abs(table).max(axis=1), 1.0)
+        return table / scale[:, None], scale
+
+
+def _column(x: FloatArray, steps: Steps | None, powers: Powers) -> FloatArray:
+    result: FloatArray = x ** float(powers[0])
+    if steps is not None:
+        number = steps.number(x)
+        result = result * float(steps.base) ** (number * powers[1]) * number ** powers[2]
+    return result
+
+
+def _powers(row: int) -> Powers:
+    """Return the powers of a row of the table."""
+    return _PLAIN[row] if row < len(_PLAIN) else _STEPPED[(row - len(_PLAIN)) % len(_STEPPED)]
+
+
+def _factors(parameter: str, steps: Steps, powers: Powers) -> tuple[Factor, ...]:
+    plain, padded, number = powers
+    factors = (Factor(parameter, Fraction(plain)),) if plain else ()
+    return (*factors, Factor(parameter, Fraction(padded), number, steps=steps)) if padded or number else factors
+
+
+@lru_cache(maxsize=64)
+def _classes(x: tuple[float, ...]) -> list[tuple[Steps, ...]]:
+    """Return the steps with their rises between the same of the values `x`, those of the smallest unit first.
+
+    Without those of which the values show fewer than STEPS_LEAST, and those that are as log(x) at these values.
+    """
+    values = np.array(x)
+    known: dict[tuple[int, bytes], list[Steps]] = {}
+    for base in BASES:
+        logs = np.log2(values) / (base.bit_length() - 1)
+        for unit in range(1, STEPS_MOST_UNIT + 1):
+            for down in (False, True):
+                steps = Steps(base, unit, down)
+                number = steps.number(values)
+                rises = number - number[0]
+                if np.unique(number).size <= STEPS_LEAST or np.ptp(number - logs) < WHOLE:
+                    continue
+                known.setdefault((base, rises.tobytes()), []).append(steps)
+    return [tuple(alike) for alike in known.values()]
+
+
+@lru_cache(maxsize=64)
+def _sets(classes: int, width: int) -> NDArray[np.int64]:
+    """Return all sets (S, width) of functions, each of one class of steps, and at least one that has steps."""
+    own = range(len(_PLAIN), len(_PLAIN) + len(_STEPPED))
+    sets = [chosen for chosen in combinations((*range(len(_PLAIN)), *own), width) if chosen[-1] >= len(_PLAIN)]
+    of_first = np.array(sets, dtype=np.int64).reshape(-1, width)
+    moved = [np.where(of_first < len(_PLAIN), of_first, of_first + k * len(_STEPPED)) for k in range(classes)]
+    return np.concatenate(moved) if moved else of_first[:0]
+
+
+def _solved(columns: FloatArray, scale: FloatArray, values: FloatArray) -> list[float] | None:
+    """Return the constant and coefficients that reproduce the values (C,) exactly, None if loops have no such ones.
+
+    columns: (K, C), divided by `scale`.
+    """
+    design = np.concatenate([np.ones((1, values.size)), columns]).T
+    top = np.abs(design).max(axis=0)
+    found, _, rank, _ = np.linalg.lstsq(design / top, values, rcond=None)
+    if rank < design.shape[1]:
+        return None
+    whole = LOOP_DENOMINATOR * found / top / np.concatenate([[1.0], scale])
+    rounded = np.round(whole)
+    if np.abs(whole - rounded).max() > WHOLE * max(1.0, np.abs(whole).max()):
+        return None
+    fitted = design @ (rounded * np.concatenate([[1.0], scale]) / LOOP_DENOMINATOR)
+    exact = np.abs(fitted - values).max() <= WHOLE + 1e-13 * np.abs(values).max()
+    coefficients: list[float] = (rounded / LOOP_DENOMINATOR).tolist()
+    return coefficients if exact else None

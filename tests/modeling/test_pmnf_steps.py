@@ -1,0 +1,125 @@
+"""Counts that rise in steps are found exactly: passes of merges, levels of trees, sizes that are doubled."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from fractions import Fraction
+from math import ceil, floor, log2
+
+import numpy as np
+import pytest
+from quipu.modeling.errors import FormatError
+from quipu.modeling.experiment import FloatArray, Metric
+from quipu.modeling.pmnf import Model, fit_models
+from quipu.modeling.pmnf.model import Factor, Steps, Term
+from quipu.modeling.pmnf.model.serialize import from_json, to_json
+
+BLOCKS = Metric("blocks", "1", "effort")
+FREE = np.array([100.0, 170, 300, 520, 900, 1600])
+DOUBLED = 250.0 * 2.0 ** np.arange(6)
+
+
+def _model(n: FloatArray, counts: FloatArray) -> Model:
+    (model,) = fit_models(n[:, None], counts[None, :, None], BLOCKS, ("n",))
+    assert isinstance(model, Model)
+    return model
+
+
+def _passes(n: FloatArray, base: int, run: int) -> FloatArray:
+    """Return how often runs are merged, counted as a loop does."""
+    result = np.zeros_like(n)
+    for place, size in enumerate(n.tolist()):
+        length = float(run)
+        while length < size:
+            length *= base
+            result[place] += 1
+    return result
+
+
+@pytest.mark.parametrize("run", [1, 5, 6, 7, 12, 16, 32, 48])
+@pytest.mark.parametrize("base", [2, 4])
+def test_passes_over_runs_of_any_length(run: int, base: int) -> None:
+    """Other runs with their steps between the same sizes are alternatives, so that the interval has the truth."""
+    counts = 3 * FREE * _passes(FREE, base, run) + 2 * FREE + 11
+    model = _model(FREE, counts)
+    assert model.evaluate(FREE[:, None]) == pytest.approx(counts, rel=1e-12)
+    for far in (2100.0, 3300.0, 12800.0, 100000.0):
+        there = np.array([far])
+        truth = float((3 * there * _passes(there, base, run) + 2 * there + 11)[0])
+        prediction = model.predict((far,))
+        assert prediction.lower - 1e-6 <= truth <= prediction.upper + 1e-6
+
+
+@pytest.mark.parametrize(
+    ("function", "text"),
+    [
+        (lambda n: n * _passes(n, 2, 7), "n·⌈log2(n/7)⌉"),
+        (lambda n: 4 * n * _passes(n, 2, 32) + 9, "4·n·⌈log2(n/32)⌉ + 9"),
+        (lambda n: 7 * n * _passes(n, 4, 16) + n, "7·n·⌈log4(n/16)⌉ + n"),
+        (lambda n: n * _passes(n, 2, 1) - 2 ** _passes(n, 2, 1) + 1, "n·⌈log2(n)⌉ - 2^⌈log2(n)⌉ + 1"),
+        (lambda n: 4 * n + 3 * 2 ** _passes(n, 2, 1) + 9, "4·n + 3·2^⌈log2(n)⌉ + 9"),
+        (lambda n: 5 * 2 ** _passes(n, 2, 1) * _passes(n, 2, 1) + n, "5·2^⌈log2(n)⌉·⌈log2(n)⌉ + n"),
+    ],
+)
+def test_forms(function: Callable[[FloatArray], FloatArray], text: str) -> None:
+    """Merges of runs, insertion with binary search, vectors that double, transforms of padded length."""
+    assert str(_model(FREE, function(FREE))) == text
+
+
+def test_steps_at_powers_of_the_base_belong_to_the_level_above() -> None:
+    n = np.array([128.0, 200, 256, 400, 700, 1024])
+    assert str(_model(n, 6 * np.floor(np.log2(n)) * n + 4)) == "6·n·⌊log2(n)⌋ + 4"
+
+
+def test_steps_of_four_times_the_size_at_sizes_that_double() -> None:
+    counts = 5 * DOUBLED * _passes(DOUBLED, 4, 16)
+    for far in (64000.0, 128000.0):
+        assert _model(DOUBLED, counts).predict((far,)).value == 5 * far * _passes(np.array([far]), 4, 16)[0]
+
+
+def test_what_follows_a_logarithm_has_no_steps() -> None:
+    """At sizes that double nothing tells steps of two from log2(n)."""
+    assert "⌈" not in str(_model(DOUBLED, 3 * DOUBLED * _passes(DOUBLED, 2, 7)))
+
+
+def test_counts_that_depend_on_data_have_no_steps() -> None:
+    random = np.random.default_rng(3)
+    for _ in range(50):
+        counts = np.round(9 * FREE * np.log2(FREE) * (1 + 0.01 * random.normal(size=FREE.size)))
+        assert not any(symbol in str(_model(FREE, counts)) for symbol in "⌈⌊")
+
+
+def test_small_numbers_have_no_steps_by_chance() -> None:
+    random = np.random.default_rng(4)
+    for _ in range(50):
+        assert not any(symbol in str(_model(FREE, random.integers(1, 9, 6).astype(float))) for symbol in "⌈⌊")
+
+
+STEPS = Model(
+    ("n",),
+    1.0,
+    (
+        Term(2.0, (Factor("n", Fraction(1)), Factor("n", log=1, steps=Steps(4, 7)))),
+        Term(3.0, (Factor("n", Fraction(1), steps=Steps(2, 1, True)),)),
+    ),
+)
+
+
+def test_text_of_steps() -> None:
+    assert str(STEPS) == "2·n·⌈log4(n/7)⌉ + 3·2^⌊log2(n)⌋ + 1"
+    assert r"\lceil \log_{4}(n/7) \rceil" in STEPS.latex
+    names = {"log2": log2, "ceil": ceil, "floor": floor, "n": 1000}
+    assert eval(STEPS.python, {"__builtins__": {"max": max}}, names) == STEPS.at(n=1000) == 2 * 1000 * 4 + 3 * 512 + 1
+
+
+def test_steps_are_written_and_read() -> None:
+    assert from_json(json.loads(json.dumps(to_json(STEPS)))) == STEPS
+    assert STEPS.times(STEPS).at(n=50) == pytest.approx(STEPS.at(n=50) ** 2)
+
+
+def test_steps_of_no_base_are_refused() -> None:
+    document = to_json(STEPS)
+    document["terms"][0]["factors"][1]["steps"]["base"] = 1
+    with pytest.raises(FormatError, match="steps of an unknown kind"):
+        from_json(document)
