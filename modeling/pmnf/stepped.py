@@ -36,13 +36,15 @@ def by_steps(
     where repetitions do, so that counts are no exact function. Nothing where several parameters vary.
     """
     result: dict[int, Model] = {}
+    varying = [index for index in range(points.shape[1]) if np.unique(points[:, index]).size > 1]
+    if len(varying) != 1 or points[:, varying[0]].min() < 1.0:
+        return result
     open_paths = [
         path
         for path, model in enumerate(models)
         if model is not None and not differ[path] and not reproduces(model) and not model.is_constant
     ]
-    varying = [index for index in range(points.shape[1]) if np.unique(points[:, index]).size > 1]
-    if len(varying) != 1 or not open_paths or points[:, varying[0]].min() < 1.0:
+    if not open_paths:
         return result
     patterns, group = np.unique(used[open_paths], axis=0, return_inverse=True)
     for index, at in enumerate(patterns):

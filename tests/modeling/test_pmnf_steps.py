@@ -90,6 +90,22 @@ def test_counts_that_depend_on_data_have_no_steps() -> None:
         assert not any(symbol in str(_model(FREE, counts)) for symbol in "⌈⌊")
 
 
+@pytest.mark.parametrize("run", [3, 5, 24, 32])
+def test_visits_of_passes(run: int) -> None:
+    """Few digits, but the number of steps is the simplest function there is."""
+    n = np.array([300.0, 500, 900, 1500, 2600, 4500])
+    assert _model(n, _passes(n, 2, run)).predict((36000.0,)).value == _passes(np.array([36000.0]), 2, run)[0]
+
+
+def test_few_levels_of_steps_are_no_evidence() -> None:
+    """Three functions of k go through any numbers at three levels: only whole ones, none below 0, are believed."""
+    n = np.array([300.0, 500, 900, 1500, 2600, 4500])
+    four = _passes(n, 4, 48)
+    assert str(_model(n, 2 * n + 16 * 4**four + 6 * four + 4)) == "2·n + 16·4^⌈log4(n/48)⌉ + 6·⌈log4(n/48)⌉ + 4"
+    once = 2 * n * np.ceil(np.log2(n) / 4) + 90 * np.ceil(np.log2(n) / 4)
+    assert not any(symbol in str(_model(n, once)) for symbol in "⌈⌊")
+
+
 def test_small_numbers_have_no_steps_by_chance() -> None:
     random = np.random.default_rng(4)
     for _ in range(50):

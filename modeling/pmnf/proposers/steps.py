@@ -8,6 +8,7 @@ as loops have, if the counts say more than how many sums were tried.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -83,10 +84,10 @@ class SteppedSums:
         variation = np.log(np.maximum(np.ptp(values, axis=1), 1.0))
         table, scale = self._table()
         tried = 0
-        for width in range(1, STEPS_MOST_TERMS + 1):
-            sets = _sets(len(self.classes), width)
+        for family in _families():
+            sets = _of_classes(family, len(self.classes))
             tried += len(sets)
-            free = self.x.size - width - 1
+            free = self.x.size - family.shape[1] - 1
             enough = free * variation >= np.log(max(tried, 1)) + 1.0
             rows = np.flatnonzero(enough & np.array([not found for found in result], dtype=bool))
             if free < 1 or not rows.size or not len(sets):
@@ -116,7 +117,8 @@ class SteppedSums:
             for steps in self.classes[number]:
                 columns = np.array([_column(self.x, steps, own) for own in powers])
                 coefficients = _solved(columns, np.ones(len(columns)), values)
-                if coefficients is not None:
+                levels = np.unique(steps.number(self.x)).size
+                if coefficients is not None and (_is_open(powers, levels) or min(coefficients) >= 0.0):
                     parts = tuple((value, own) for value, own in zip(coefficients[1:], powers, strict=True) if value)
                     found[steps, parts] = SteppedSum(steps, coefficients[0], parts)
         return sorted(found.values(), key=lambda own: own.score)
@@ -170,14 +172,34 @@ def _classes(x: tuple[float, ...]) -> list[tuple[Steps, ...]]:
     return [tuple(alike) for alike in known.values()]
 
 
-@lru_cache(maxsize=64)
-def _sets(classes: int, width: int) -> NDArray[np.int64]:
-    """Return all sets (S, width) of functions, each of one class of steps, and at least one that has steps."""
-    own = range(len(_PLAIN), len(_PLAIN) + len(_STEPPED))
-    sets = [chosen for chosen in combinations((*range(len(_PLAIN)), *own), width) if chosen[-1] >= len(_PLAIN)]
-    of_first = np.array(sets, dtype=np.int64).reshape(-1, width)
-    moved = [np.where(of_first < len(_PLAIN), of_first, of_first + k * len(_STEPPED)) for k in range(classes)]
-    return np.concatenate(moved) if moved else of_first[:0]
+@lru_cache(maxsize=1)
+def _families() -> tuple[NDArray[np.int64], ...]:
+    """Return sets of functions of the first class, each an array (S, width): the number of steps alone, then all.
+
+    Each set has at least one function with steps, which are after the others.
+    """
+    families = [np.array([[len(_PLAIN) + _STEPPED.index((0, 0, 1))]])]
+    for width in range(1, STEPS_MOST_TERMS + 1):
+        sets = [own for own in combinations(range(len(_PLAIN) + len(_STEPPED)), width) if own[-1] >= len(_PLAIN)]
+        families.append(np.array(sets))
+    return tuple(families)
+
+
+def _of_classes(family: NDArray[np.int64], classes: int) -> NDArray[np.int64]:
+    """Return the sets (S, width) of the first class for each of so many classes, (classes · S, width)."""
+    moved = family[None] + np.arange(classes)[:, None, None] * len(_STEPPED)
+    result: NDArray[np.int64] = np.where(family < len(_PLAIN), family, moved).reshape(-1, family.shape[1])
+    return result
+
+
+def _is_open(powers: list[Powers], levels: int) -> bool:
+    """Whether functions with these powers, and the constant, do not go through all values at so many levels of steps.
+
+    As many functions of k as there are values of k do, times any power of x. Then coefficients that are whole and none
+    below 0 are the evidence, as for polynomials (proposers/exact_terms.py).
+    """
+    of_power = Counter([0, *(plain for plain, _, _ in powers)])
+    return max(of_power.values()) < levels
 
 
 def _solved(columns: FloatArray, scale: FloatArray, values: FloatArray) -> list[float] | None:
