@@ -135,6 +135,10 @@ STEPS_MOST_UNIT = 64
 # Steps that the values must show, functions in a sum, and sums of near-zero residuals that are tried for exactness.
 STEPS_LEAST, STEPS_MOST_TERMS, STEPS_TRIED = 2, 3, 32
 
+# Of counts that deviate, sums with steps of these bases must have so much evidence beyond how many were tried. With 0,
+# 4 and 8 at deviations of 1 %, which fall with n, 2, .4 and 0 % of sums of powers and logarithms are taken for such.
+STEPS_DEVIATING_BASES, STEPS_LEAST_GAIN = (2, 4), 8.0
+
 # --- counts that are rounded: tests/modeling/test_pmnf_rounded.py, benchmarks/priors_evaluation.py
 # The magnitude of a coefficient may be anything between 1e-10 and 1e10.
 ROUNDED = Penalties(coefficient=7.5, complexity=1.0, negative=5.0)

@@ -164,7 +164,7 @@ def _fit_task(task: _Task) -> list[Model | NoModel]:
     counts = np.ldexp(centre, exponent[:, None])
     if metric.is_effort and not options.exact_only:
         known = [model if isinstance(model, Model) else None for model in result]
-        for path, model in by_steps(known, points, counts, pattern, repetitions.differ, names).items():
+        for path, model in by_steps(known, points, counts, pattern, repetitions, names).items():
             result[path] = model
     if metric.is_effort and options.grids:
         known = [model if isinstance(model, Model) else None for model in result]

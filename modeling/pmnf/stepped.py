@@ -1,4 +1,4 @@
-"""Exact models of counts that rise in steps, of call paths that no sum of powers and logarithms reproduces.
+"""Models of counts that rise in steps, of call paths that no sum of powers and logarithms reproduces.
 
 Steps of several units may be at the same measured values, and at others beyond: these are alternatives of the model.
 """
@@ -15,7 +15,9 @@ from ..experiment import FloatArray
 from .build import qualities
 from .calibration import LEAST_WEIGHT
 from .criterion.one_process import reproduces
-from .data.preparation import ranges
+from .data.noise import Repetitions
+from .data.preparation import ranges, take
+from .deviating_steps import DeviatingSteps
 from .model import Alternative, Model
 from .proposers.steps import SteppedSum, SteppedSums
 
@@ -27,35 +29,41 @@ def by_steps(
     points: FloatArray,
     values: FloatArray,
     used: _Flags,
-    differ: _Flags,
+    repetitions: Repetitions,
     names: tuple[str, ...],
 ) -> dict[int, Model]:
-    """Return models of counts with steps, of those call paths whose `models` do not reproduce them.
+    """Return models of counts with steps, of those call paths whose `models` these explain far better.
 
-    values: (N, C) of one configuration each; used: (N, C), where a call path was measured and executed. differ: (N,)
-    where repetitions do, so that counts are no exact function. Nothing where several parameters vary.
+    values: (N, C) of one configuration each; used: (N, C), where a call path was measured and executed. repetitions:
+    of the values; where they differ counts are no exact function. Nothing where several parameters vary.
     """
     result: dict[int, Model] = {}
     varying = [index for index in range(points.shape[1]) if np.unique(points[:, index]).size > 1]
     if len(varying) != 1 or points[:, varying[0]].min() < 1.0:
         return result
-    open_paths = [
-        path
+    name = names[varying[0]]
+    former = {
+        path: model
         for path, model in enumerate(models)
-        if model is not None and not differ[path] and not reproduces(model) and not model.is_constant
-    ]
-    if not open_paths:
+        if model is not None and not reproduces(model) and not model.is_constant
+    }
+    if not former:
         return result
+    open_paths = np.array(list(former))
     patterns, group = np.unique(used[open_paths], axis=0, return_inverse=True)
     for index, at in enumerate(patterns):
-        paths = np.array(open_paths)[group.reshape(-1) == index]
+        paths = open_paths[group.reshape(-1) == index]
         counts = values[paths][:, at]
-        whole = (counts == np.round(counts)).all(axis=1)
+        whole = (counts == np.round(counts)).all(axis=1) & ~repetitions.differ[paths]
         proposer = SteppedSums(points[at, varying[0]])
         for path, sums in zip(paths[whole].tolist(), proposer.propose(counts[whole]), strict=True):
-            former = models[path]
-            if sums and former is not None:
-                result[path] = _model(sums, points[at], values[path][at], names, names[varying[0]], former.notes)
+            if sums:
+                result[path] = _model(sums, points[at], values[path][at], names, name, former[path].notes)
+        rest = np.array([path not in result for path in paths.tolist()]) & (counts > 0).all(axis=1)
+        if rest.any():
+            part = take(repetitions, paths[rest], at)
+            found = DeviatingSteps(points[at], names, name, counts[rest], part).models([former[p] for p in paths[rest]])
+            result |= {path: own for path, own in zip(paths[rest].tolist(), found, strict=True) if own is not None}
     return result
 
 

@@ -112,6 +112,34 @@ def test_small_numbers_have_no_steps_by_chance() -> None:
         assert not any(symbol in str(_model(FREE, random.integers(1, 9, 6).astype(float))) for symbol in "⌈⌊")
 
 
+def _deviating(counts: FloatArray, part: float, seed: int) -> FloatArray:
+    """Return counts (C, 5) of runs with other data: each event depends on chance, so that relative deviations fall."""
+    random = np.random.default_rng(seed)
+    size = np.sqrt(counts[-1] / counts)[:, None]
+    return np.round(counts[:, None] * (1 + part * size * random.normal(size=(counts.size, 5))))
+
+
+@pytest.mark.parametrize(("base", "run"), [(2, 5), (2, 12), (2, 24), (4, 6)])
+def test_passes_of_work_that_depends_on_data(base: int, run: int) -> None:
+    """Merges take as many comparisons as the data say, in passes whose number is exact."""
+    there = np.array([12800.0])
+    counts, truth = (20 * n * _passes(n, base, run) + 30 * n for n in (FREE, there))
+    (model,) = fit_models(FREE[:, None], _deviating(counts, 0.002, 1)[None], BLOCKS, ("n",))
+    assert isinstance(model, Model)
+    prediction = model.predict((12800.0,))
+    assert prediction.value == pytest.approx(truth[0], rel=0.01)
+    assert prediction.lower <= truth[0] <= prediction.upper
+    assert len(model.covariance) == 2 * (len(model.terms) + 1) + 1
+
+
+@pytest.mark.parametrize("part", [0.001, 0.01])
+def test_logarithms_of_work_that_depends_on_data_have_no_steps(part: float) -> None:
+    counts = [9 * FREE * np.log2(FREE) + 40 * FREE, 70 * FREE, 3 * FREE**1.5 + 20 * FREE]
+    values = np.array([_deviating(own, part, seed) for own in counts for seed in range(20)])
+    models = fit_models(FREE[:, None], values, BLOCKS, ("n",))
+    assert sum(any(symbol in str(model) for symbol in "⌈⌊") for model in models) <= 1
+
+
 STEPS = Model(
     ("n",),
     1.0,

@@ -50,17 +50,12 @@ class SteppedSum:
 
     @property
     def score(self) -> float:
-        """Return -2 log of the probability beforehand: few functions, none below 0, and steps that programs have.
-
-        Units are powers of two more often than not, others the less likely the larger they are; so are bases.
-        """
-        shift = (self.steps.unit & -self.steps.unit).bit_length() - 1
-        odd = self.steps.unit >> shift
+        """Return -2 log of the probability beforehand: few functions, none below 0, and steps that programs have."""
         coefficients = [self.constant, *(coefficient for coefficient, _ in self.parts)]
         return (
             EXACT.coefficient * sum(value != 0 for value in coefficients)
             + EXACT.negative * sum(value < 0 for value in coefficients)
-            + 2.0 * log(odd**2 * (1 + shift) * self.steps.base * (1 + self.steps.down))
+            + unlikeliness(self.steps)
         )
 
     def terms(self, parameter: str) -> tuple[Term, ...]:
@@ -68,12 +63,21 @@ class SteppedSum:
         return tuple(Term(value, _factors(parameter, self.steps, powers)) for value, powers in self.parts)
 
 
+def unlikeliness(steps: Steps) -> float:
+    """Return -2 log of the probability of steps beforehand, up to a constant.
+
+    Units are powers of two more often than not, others the less likely the larger they are; so are bases.
+    """
+    shift = (steps.unit & -steps.unit).bit_length() - 1
+    return 2.0 * log((steps.unit >> shift) ** 2 * (1 + shift) * steps.base * (1 + steps.down))
+
+
 class SteppedSums:
     """Sums of counts that are measured at the values `x` (C,) of one parameter, from 1 on."""
 
     def __init__(self, x: FloatArray) -> None:
         self.x = x
-        self.classes = _classes(tuple(x.tolist()))
+        self.classes = classes_of_steps(tuple(x.tolist()))
 
     def propose(self, values: FloatArray) -> list[list[SteppedSum]]:
         """Return all sums that reproduce each of the whole numbers `values` (N, C), with the fewest functions.
@@ -152,7 +156,7 @@ def _factors(parameter: str, steps: Steps, powers: Powers) -> tuple[Factor, ...]
 
 
 @lru_cache(maxsize=64)
-def _classes(x: tuple[float, ...]) -> list[tuple[Steps, ...]]:
+def classes_of_steps(x: tuple[float, ...]) -> list[tuple[Steps, ...]]:
     """Return the steps with their rises between the same of the values `x`, those of the smallest unit first.
 
     Without those of which the values show fewer than STEPS_LEAST, and those that are as log(x) at these values.
