@@ -10,8 +10,11 @@ are more; `within_1_percent`: without the standard errors; `counts`: the share o
 effort metric) as in `within`; `covered`: the share of counts whose mean is in the interval of 90 %, likewise.
 Call paths with a count that is random, whose runs at the target have a standard deviation of more than 1 %, are in
 these shares, and apart: `random`: their share of all; `random_covered`: the share of their counts whose mean is in the
-interval; `within_others`: `within_1_percent` of the other call paths. The programs named others were written after the
-modelers, but for sums of simple terms, which one of them asked for. The last line is one JSON object.
+interval; `within_others`: `within_1_percent` of the other call paths; `undecided`: the share of these others that miss
+because of a number, of theirs or of a caller, that the runs do not decide: two functions, each exact at all measured
+sizes, are so far apart at the target that nothing is within 1 % of both (undecided_counts.py; `--verbose` prints them).
+The programs named others were written after the modelers, but for sums of simple terms, which one of them asked for,
+and passes, which was written with sums that rise in steps. The last line is one JSON object.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ import subprocess
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +36,7 @@ from quipu.modeling.analysis import fit_metrics
 from quipu.modeling.experiment import CallTree, Experiment, FloatArray, Region
 from quipu.modeling.metrics import METRICS
 from quipu.modeling.pmnf import Model
+from undecided_counts import undecided
 
 SOURCES = Path(__file__).resolve().parent / "programs/effort_sums"
 TOLERANCE, TIMES_FURTHER = 0.01, 8
@@ -63,6 +67,7 @@ PROGRAMS = (
     Program("other trees", "others", (1000, 2000, 4000, 8000, 16000, 32000), ("trees",)),
     Program("other tables", "others", (1000, 2000, 4000, 8000, 16000, 32000), ("tables",)),
     Program("other iterations", "others", (32, 48, 64, 96, 128, 192), ("iterations",)),
+    Program("passes", "passes", (300, 500, 900, 1500, 2600, 4500)),
 )
 
 
@@ -130,7 +135,8 @@ def measure(own: Program, program: Path, repetitions: int) -> Measured:
 class Judged:
     """Whether a count is predicted within 1 %, within that or what is random, and its mean in the interval.
 
-    random: whether its own standard deviation at the target is more than 1 %.
+    random: whether its own standard deviation at the target is more than 1 %. undecided: whether the runs do not decide
+    what it becomes, by itself or by a caller.
     """
 
     program: str
@@ -139,11 +145,35 @@ class Judged:
     possible: bool
     covered: bool
     random: bool
+    undecided: bool = False
+
+
+def undecided_paths(found: Measured, missed: set[tuple[int, str]], verbose: bool) -> set[int]:
+    """Return the call paths with a missed number that the runs do not decide, and all call paths below these.
+
+    Numbers are counts that are the same in all runs of a size, without what they have in common as a factor.
+    """
+    experiment, result = found.experiment, set[int]()
+    sizes = experiment.points[:, 0]
+    for path, parent in enumerate(experiment.tree.parent.tolist()):
+        if parent in result:
+            result.add(path)
+        for metric, values in experiment.values.items():
+            if path in result or (path, metric) not in missed or np.ptp(values[path], axis=1).any():
+                continue
+            counts = values[path, :, 0]
+            common = np.gcd.reduce(counts.astype(np.int64))
+            two = undecided(sizes, counts / common, float(found.target))
+            if two is not None:
+                result.add(path)
+                if verbose:
+                    print(f"undecided {experiment.tree.label(path)[-70:]} {metric} / {common}: {two}")
+    return result
 
 
 def judge(found: Measured, verbose: bool) -> list[Judged]:
     """Model all counts that are there at the largest size, and compare what the models predict with the target."""
-    experiment, result = found.experiment, []
+    experiment, result, missed = found.experiment, [], set()
     for metric, models in fit_metrics(experiment, experiment.metrics).items():
         for path, model in enumerate(models):
             truth = found.far[metric][path]
@@ -161,7 +191,9 @@ def judge(found: Measured, verbose: bool) -> list[Judged]:
                     print(f"{off / max(mean, 1):8.2%} (±{random / max(mean, 1):.2%}) {where} {metric}: {model}")
             spread = bool(truth.std(ddof=1) > TOLERANCE * mean)
             result.append(Judged(experiment.name, path, near, possible, bool(covered), spread))
-    return result
+            missed |= set() if near else {(path, metric)}
+    openly = undecided_paths(found, missed, verbose)
+    return [replace(own, undecided=own.path in openly) for own in result]
 
 
 def summary(found: Sequence[Judged]) -> dict[str, float]:
@@ -184,7 +216,11 @@ def summary(found: Sequence[Judged]) -> dict[str, float]:
     }
     apart = list(zip(paths.values(), random, strict=True))
     if not all(random):
-        result["within_others"] = share(all(own.near for own in counts) for counts, other in apart if not other)
+        others = [counts for counts, other in apart if not other]
+        result["within_others"] = share(all(own.near for own in counts) for counts in others)
+        result["undecided"] = share(
+            any(own.undecided for own in counts) and not all(own.near for own in counts) for counts in others
+        )
     if any(random):
         result["random_covered"] = share(own.covered for counts, other in apart if other for own in counts)
     return result

@@ -17,7 +17,7 @@ from quipu.modeling.pmnf.model.serialize import from_json, to_json
 
 BLOCKS = Metric("blocks", "1", "effort")
 FREE = np.array([100.0, 170, 300, 520, 900, 1600])
-DOUBLED = 250.0 * 2.0 ** np.arange(6)
+DOUBLED = np.array([250.0, 500, 1000, 2000, 4000, 8000])
 
 
 def _model(n: FloatArray, counts: FloatArray) -> Model:
