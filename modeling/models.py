@@ -1,0 +1,82 @@
+"""All models of one experiment, as a value: per metric, exclusive and inclusive."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from .errors import ModelingError
+from .experiment import CallTree, Metric
+from .pmnf.model import Model, add
+from .pmnf.modeler import NoModel
+from .priors.path_model import PathModel
+
+MEASURED, SUM = "measured", "sum"
+
+
+@dataclass(frozen=True, eq=False)
+class Analysis:
+    """The models of an experiment.
+
+    exclusive: per metric one entry per call path, as in `tree`. ranges: per parameter the measured range.
+    oversubscribed: the measured points with more ranks than processors.
+    """
+
+    name: str
+    parameters: tuple[str, ...]
+    ranges: tuple[tuple[float, float], ...]
+    tree: CallTree
+    metrics: dict[str, Metric]
+    exclusive: dict[str, tuple[PathModel, ...]]
+    over_ranks: str = "mean"
+    notes: tuple[str, ...] = ()
+    oversubscribed: tuple[tuple[float, ...], ...] = ()
+
+    def models(self, metric: str, inclusive: bool = False) -> tuple[PathModel, ...]:
+        """Return the models of a metric for all call paths; ModelingError that lists the metrics if unknown."""
+        if metric not in self.exclusive:
+            known = ", ".join(sorted(self.exclusive)) or "none"
+            raise ModelingError(f"{self.name}: no models of metric {metric!r}; there are models of: {known}")
+        return self._inclusive[metric] if inclusive else self.exclusive[metric]
+
+    @cached_property
+    def from_effort(self) -> Analysis:
+        """The same without what time has beyond effort: what it takes if nothing waits or slows down."""
+        time = tuple(replace(entry, model=entry.from_effort, lower=None) for entry in self.exclusive.get("time", ()))
+        return replace(self, exclusive={**self.exclusive, "time": time})
+
+    @cached_property
+    def _inclusive(self) -> dict[str, tuple[PathModel, ...]]:
+        return {name: self._sum_up(name) for name in self.exclusive}
+
+    def _sum_up(self, metric: str) -> tuple[PathModel, ...]:
+        exclusive = self.exclusive[metric]
+        if self.metrics[metric].over_locations == "max":
+            return exclusive
+        result = []
+        for path in range(len(self.tree)):
+            below = self.subtree(path)
+            parts = [model for number in below if isinstance(model := exclusive[number].model, Model)]
+            if len(below) == 1:
+                result.append(exclusive[path])
+            elif not parts:
+                result.append(PathModel(NoModel("no call path below has a model"), SUM))
+            else:
+                total = add(parts)
+                missing = len(below) - len(parts)
+                notes = (f"{missing} of {len(below)} call paths have no model",) if missing else ()
+                model = Model(
+                    self.parameters, total.constant, total.terms, None, self.ranges, total.covariance, (), notes
+                )
+                shared = any(exclusive[number].oversubscribed for number in below)
+                result.append(PathModel(model, SUM, oversubscribed=shared))
+        return tuple(result)
+
+    def subtree(self, path: int) -> tuple[int, ...]:
+        """Return the call path and all below it, without the start and the end of MPI unless it is part of them."""
+        found, stack, outside = [], [path], self.tree.start_and_end
+        while stack:
+            node = stack.pop()
+            found.append(node)
+            stack.extend(child for child in self.tree.children[node] if outside[child] == outside[path])
+        return tuple(sorted(found))
