@@ -140,7 +140,7 @@ def first() -> list[str]:
     Where the kernel groups processes by session (sched(7), "The autogroup feature"), a nice value only counts within
     its session, so the program gets a session of its own that goes first.
     """
-    own = "[ ! -w /proc/self/autogroup ] || echo -20 >/proc/self/autogroup; exec nice -n -20 \"$@\""
+    own = '[ ! -w /proc/self/autogroup ] || echo -20 >/proc/self/autogroup; exec nice -n -20 "$@"'
     before = ["setsid", "--wait", "sh", "-c", own, "sh"]
     return before if subprocess.run([*before, "true"], capture_output=True, check=False).returncode == 0 else []
 
