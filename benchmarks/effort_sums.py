@@ -1,6 +1,6 @@
 """How well counts that depend on data are predicted: sorts, searches, refinement, iterations to a tolerance.
 
-    make bench-effort_sums
+    make bench-effort_sums [ARGS="--seed 1000"]
 
 The programs of benchmarks/programs/effort_sums are built with Quipu and run in one process at six sizes, five times
 each with other random numbers. Every effort metric of every call path is modelled and predicted at eight times the
@@ -99,15 +99,15 @@ class Measured:
     far: dict[str, FloatArray]
 
 
-def measure(own: Program, program: Path, repetitions: int) -> Measured:
-    """Run at all sizes and at the target."""
+def measure(own: Program, program: Path, repetitions: int, first: int = 0) -> Measured:
+    """Run at all sizes and at the target, with random numbers of the seeds from `first` on."""
 
     def runs(size: int, seeds: range) -> list[Counts]:
         return [counts_of(program, (str(size), str(seed), *own.options)) for seed in seeds]
 
-    near = [runs(size, range(repetitions)) for size in own.sizes]
+    near = [runs(size, range(first, first + repetitions)) for size in own.sizes]
     target = TIMES_FURTHER * own.sizes[-1]
-    beyond = runs(target, range(repetitions, 2 * repetitions))
+    beyond = runs(target, range(first + repetitions, first + 2 * repetitions))
     paths = sorted({path for some in (*near, beyond) for run in some for path, _ in run})
     names = sorted({path[-1] for path in paths})
     tree = CallTree(
@@ -229,6 +229,7 @@ def summary(found: Sequence[Judged]) -> dict[str, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repetitions", type=int, default=5, help="runs at each size (default 5)")
+    parser.add_argument("--seed", type=int, default=0, help="the first seed of the random numbers (default 0)")
     parser.add_argument("--verbose", action="store_true", help="print the models that miss")
     options = parser.parse_args()
     everything: list[Judged] = []
@@ -240,7 +241,7 @@ def main() -> None:
                 command: list[str | Path] = [native_file("quipu-c++"), "-O2", "-std=c++17"]
                 command += [SOURCES / f"{own.source}.cpp", "-o", program]
                 subprocess.run(command, check=True)
-            found = judge(measure(own, program, options.repetitions), options.verbose)
+            found = judge(measure(own, program, options.repetitions, options.seed), options.verbose)
             everything += found
             rows[own.name] = summary(found)
             print(f"{own.name:22} {rows[own.name]}", flush=True)
