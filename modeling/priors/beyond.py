@@ -22,7 +22,7 @@ from ..experiment import Experiment, FloatArray, RegionKind
 from ..pmnf.build import qualities
 from ..pmnf.calibration import NOISY
 from ..pmnf.data.noise import Repetitions
-from ..pmnf.model import Factor, Model, Term, add
+from ..pmnf.model import Factor, Model, Term, add, alternatives_with
 from ..pmnf.model.term import sort_key
 from ..pmnf.modeler import DEFAULT, Options
 from ..process_grid import ProcessGrid
@@ -112,7 +112,10 @@ def with_waiting(
         (quality,) = qualities(values, fitted, np.array([np.nan]), count)
         (alone,) = qualities(values, entry.model.evaluate(points)[None], np.array([np.nan]), count)
         if quality.smape < alone.smape:
-            whole = replace(whole, quality=quality, ranges=entry.model.ranges, notes=entry.model.notes)
+            doubts = alternatives_with(wait, transfer.model)
+            whole = replace(
+                whole, quality=quality, ranges=entry.model.ranges, alternatives=doubts, notes=entry.model.notes
+            )
             result[path] = replace(entry, model=whole, basis=f"{transfer.basis} + {WAITING}", lower=entry.model)
     return result
 
@@ -178,7 +181,7 @@ def waiting_priors(
     growing = None if work is None or not work.terms else replace(_unit(work), constant=0.0)
     found = [Prior((column,), WAITING, text) for column, text in columns]
     if uneven is not None:
-        known, counted = _unit(uneven.model), uneven.counted
+        known, counted = uneven.model, uneven.counted
         found += [
             Prior((known,), WAITING, "c·imbalance", counted={0: counted}),
             Prior((constant, known), WAITING, "c0 + c1·imbalance", needed=(1,), counted={1: counted}),

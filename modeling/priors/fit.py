@@ -17,7 +17,7 @@ from ..pmnf.criterion.evidence import score
 from ..pmnf.data.noise import Repetitions, combine
 from ..pmnf.fit.fitter import fit
 from ..pmnf.fit.weights import relative_weights
-from ..pmnf.model import Model, collect
+from ..pmnf.model import Alternative, Model, add, alternatives_with, collect, covariance_in
 from ..pmnf.modeler import DEFAULT, Options
 from ..pmnf.uncertainty import joint_covariance, lack_of_fit, value_variance
 from ..progress import steps
@@ -45,7 +45,7 @@ class Prior:
     than their penalty.
     penalty: what is added to the score, because the prior is less trusted than others.
     counted: by column what was counted of it at the configurations, shape (C,). Coefficients are fitted to that, and
-    the models say how it goes on.
+    the models say how it goes on: what these leave open, no time tells.
     """
 
     columns: tuple[Model, ...]
@@ -351,9 +351,22 @@ def _build(
     whole = np.zeros((len(coefficients_of) + len(parameters), len(covariance)))
     whole[: len(coefficients_of), : coefficients_of.shape[1]] = coefficients_of
     whole[len(coefficients_of) :, coefficients_of.shape[1] :] = np.eye(len(parameters))  # deviating exponents
-    matrix = (whole @ covariance @ whole.T).tolist()
     fitted = np.einsum("kc,k->c", design[0], coefficients)[None]
+    matrix = whole @ covariance @ whole.T
+    alternatives: tuple[Alternative, ...] = ()
+    for number in prior.counted:
+        if coefficients[number] > 0:
+            column, rest = _apart_from(number, prior, coefficients)
+            share = float((column.evaluate(points) / np.maximum(fitted[0], 1e-300)).max())
+            matrix += covariance_in(column, parameters, {(): 0, **place}, share)
+            alternatives = alternatives_with(column, rest)
     quality = qualities(repetitions.centre, fitted, np.array([left_out]), (coefficients > 0).sum()[None])[0]
     ranges = tuple((float(a), float(b)) for a, b in zip(points.min(axis=0), points.max(axis=0), strict=True))
-    model = Model(parameters, constant, terms, quality, ranges, tuple(tuple(row) for row in matrix), notes=notes)
-    return PriorFit(prior, model)
+    rows = tuple(tuple(row) for row in matrix.tolist())
+    return PriorFit(prior, Model(parameters, constant, terms, quality, ranges, rows, alternatives, notes))
+
+
+def _apart_from(number: int, prior: Prior, coefficients: FloatArray) -> tuple[Model, Model]:
+    """Return a column times its coefficient, and the sum of all others times theirs."""
+    parts = [column.scaled(c) for c, column in zip(coefficients.tolist(), prior.columns, strict=True)]
+    return parts.pop(number), add(parts)

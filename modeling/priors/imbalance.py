@@ -9,12 +9,12 @@ others, with their number.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..experiment import IMBALANCE, Experiment, FloatArray, RegionKind
-from ..pmnf.model import Model, add
+from ..pmnf.model import Model, add, alternatives_with
 from ..pmnf.modeler import DEFAULT, Options, fit_models
 from .path_model import PathModel
 
@@ -53,21 +53,45 @@ def imbalance(experiment: Experiment, models: Mapping[int, PathModel], options: 
             rates.append(times[counts[path] > 0].sum() / counts[path].sum())
     if not paths:
         return None
-    parts = most[paths] * np.array(rates)[:, None]
-    wanted = [row for row, part in enumerate(parts) if (part > _LEAST_PART * whole).any()]
-    if not wanted:
+    seconds = np.array(rates)[:, None]
+    parts = most[paths] * seconds
+    wanted = np.flatnonzero((parts > _LEAST_PART * whole).any(axis=1))
+    if not wanted.size:
         return None
-    metric, points = experiment.metric(IMBALANCE), experiment.points
-    chosen = excess[[paths[row] for row in wanted]]
-    found = fit_models(points, chosen, metric, experiment.parameters, options)
-    scaled = [
-        (row, model.scaled(float(rates[row])))
-        for row, model in zip(wanted, found, strict=True)
-        if isinstance(model, Model) and (model.terms or model.constant > 0.0)
+    return _summed(experiment, excess[paths][wanted], parts[wanted], seconds[wanted, 0], options)
+
+
+def _summed(
+    experiment: Experiment, excess: FloatArray, parts: FloatArray, seconds: FloatArray, options: Options
+) -> Imbalance | None:
+    """Return the sum of the imbalance of call paths: excess (N, C, R) counted, parts (N, C) and seconds (N,) for each.
+
+    Where no exact function gives it, it is by chance: that of the data, which call paths have in common. So these have
+    one model together, and the doubt about that.
+    """
+    found = list(enumerate(_models(experiment, excess, options)))
+    exact = [model.scaled(float(seconds[row])) for row, model in found if model and not model.covariance]
+    by_chance = [row for row, model in found if model and model.covariance]
+    used = parts[[row for row, model in found if model]].sum(axis=0)
+    if not by_chance:
+        return Imbalance(add(exact), used) if exact else None
+    together = parts[by_chance].sum(axis=0)
+    rate = float(together.sum() / (parts[by_chance] / seconds[by_chance, None]).sum())
+    (model,) = _models(experiment, together[None, :, None] / rate, options)
+    if model is None:
+        return None
+    model = model.scaled(rate)
+    doubts = alternatives_with(model, add(exact))
+    return Imbalance(replace(add([*exact, model]), alternatives=doubts), used)
+
+
+def _models(experiment: Experiment, counts: FloatArray, options: Options) -> list[Model | None]:
+    """Return the models of counts (N, C, R), None where there is none, or a constant that is not above 0."""
+    metric, points, parameters = experiment.metric(IMBALANCE), experiment.points, experiment.parameters
+    return [
+        model if isinstance(model, Model) and (model.terms or model.constant > 0.0) else None
+        for model in fit_models(points, counts, metric, parameters, options)
     ]
-    if not scaled:
-        return None
-    return Imbalance(add([model for _, model in scaled]), parts[[row for row, _ in scaled]].sum(axis=0))
 
 
 def _first(values: FloatArray) -> FloatArray:

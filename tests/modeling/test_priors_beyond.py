@@ -114,6 +114,54 @@ def test_ranks_wait_for_the_one_that_has_the_most_to_do(seed: int) -> None:
     assert shares == pytest.approx([1, 1], rel=0.2)
 
 
+def uneven_program(excess: FloatArray, noise: FloatArray | float = 1.0) -> Experiment:
+    """Return the program whose busiest rank counts so many blocks (C,) beyond the mean, which the others wait for."""
+    wait = 1e-9 * excess
+    runs = experiment(WORK, RECEIVE + wait, wait, noise, setup=0.0)
+    nothing = np.zeros_like(excess)
+    return replace(runs, excess={"blocks": np.stack([nothing, excess, nothing])[:, :, None]})
+
+
+def test_doubt_about_how_imbalance_goes_on_is_doubt_about_waiting() -> None:
+    """Times follow what was counted at the measured points, whatever the function is that goes on from there."""
+    errors, held, widths = [], [], []
+    for seed in range(8):
+        excess = 0.02 * P * 3 * N**2 * (1 + 0.3 * np.random.default_rng(seed + 20).uniform(-1, 1, len(P)))
+        model = analyze(uneven_program(excess, normal_noise(seed))).models("time")[2].model
+        assert isinstance(model, Model)
+        assert model.alternatives
+        found = model.predict((1000.0, 1000.0))
+        truth = 0.02 * 1000 * 3e-9 * 1000**2 + 1.8e-5
+        errors.append(abs(found.value / truth - 1))
+        held.append(found.lower <= truth <= found.upper)
+        widths.append(found.upper / found.lower)
+    assert np.mean(held) >= 0.75
+    assert np.median(widths) > 1.2  # without that doubt: 1.05
+    assert np.median(errors) < 0.2
+
+
+def test_imbalance_that_is_an_exact_function_is_no_doubt() -> None:
+    runs = uneven_program(3 * N * P)
+    (found,) = (own for own in [imbalance(runs, dict(enumerate(analyze(runs).models("time"))))] if own)
+    assert str(found.model) == "3e-09·n·p"
+    assert not found.model.alternatives
+    assert not found.model.covariance
+
+
+def test_call_paths_that_are_uneven_by_the_same_chance_have_one_doubt() -> None:
+    """A copy of a call path doubles imbalance and its doubt; as independent ones their relative doubt were smaller."""
+    excess = 0.02 * P * 3 * N**2 * (1 + 0.3 * np.random.default_rng(1).uniform(-1, 1, len(P)))
+    single = uneven_program(excess)
+    tree = CallTree((*single.tree.regions, Region("again", "again")), np.array([0, 1, 2, 3]), np.array([-1, 0, 1, 0]))
+    values = {name: np.concatenate([own, own[1:2]]) for name, own in single.values.items()}
+    copied = np.concatenate([single.excess["blocks"], single.excess["blocks"][1:2]])
+    double = replace(single, tree=tree, values=values, excess={"blocks": copied})
+    found = [imbalance(runs, dict(enumerate(analyze(runs).models("time")))) for runs in (single, double)]
+    alone, both = (own.model.predict((1000.0, 1000.0)) for own in found if own is not None)
+    assert both.value == pytest.approx(2 * alone.value, rel=1e-6)
+    assert both.upper / both.lower == pytest.approx(alone.upper / alone.lower, rel=1e-3)
+
+
 def test_effort_that_is_alike_on_all_ranks_has_no_imbalance() -> None:
     runs = experiment(WORK, RECEIVE)
     models = dict(enumerate(analyze(runs).models("time")))

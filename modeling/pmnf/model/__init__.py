@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .comparison import Comparison, compare
-from .model import Alternative, Model, Prediction, Quality, add, collect, evaluate
+from .model import Alternative, Model, Prediction, Quality, add, alternatives_with, collect, covariance_in, evaluate
 from .parse import parse_product, parse_sum
 from .serialize import from_json, to_json
 from .steps import Steps
@@ -20,8 +20,10 @@ __all__ = [
     "Steps",
     "Term",
     "add",
+    "alternatives_with",
     "collect",
     "compare",
+    "covariance_in",
     "evaluate",
     "from_json",
     "lead_exponents",

@@ -223,22 +223,45 @@ def add(models: Sequence[Model]) -> Model:
     total = size * (1 + parameters) + parameters
     covariance = np.zeros((total, total))
     for model, part in zip(models, _parts(models), strict=True):
-        if not model.covariance:
-            continue
-        places = [0, *(place.get(term.shape, -1) for term in model.terms)]
-        blocks = [1 + names.index(name) for name in model.parameters]
-        rows = [block * size + row if row >= 0 else -1 for block in (0, *blocks) for row in places]
-        rows += [total - parameters - 1 + block for block in blocks]
-        known = [index for index, row in enumerate(rows[: len(model.covariance)]) if row >= 0]
-        target = [rows[index] for index in known]
-        matrix = np.asarray(model.covariance)[np.ix_(known, known)]
-        weight = np.where(np.array(target) >= total - parameters, part, 1.0)
-        covariance[np.ix_(target, target)] += matrix * weight * weight[:, None]
+        covariance += covariance_in(model, names, place, part)
     if not covariance[size:].any():
         covariance = covariance[:size, :size]
     notes = tuple(dict.fromkeys(note for m in models for note in m.notes))
     rows_of_sum = tuple(tuple(row) for row in covariance.tolist()) if covariance.any() else ()
     return Model(names, constant, terms, ranges=_merge_ranges(names, models), covariance=rows_of_sum, notes=notes)
+
+
+def covariance_in(
+    model: Model, names: Sequence[str], place: Mapping[tuple[Factor, ...], int], part: float
+) -> FloatArray:
+    """Return the covariance of a model in the rows of a sum that it is a `part` of (the covariance of `Model`).
+
+    names: the parameters of the sum. place: the rows of its coefficients by the shapes of its terms, () the constant.
+    """
+    size, parameters = len(place), len(names)
+    total = size * (1 + parameters) + parameters
+    result = np.zeros((total, total))
+    if not model.covariance:
+        return result
+    places = [0, *(place.get(term.shape, -1) for term in model.terms)]
+    blocks = [1 + names.index(name) for name in model.parameters]
+    rows = [block * size + row if row >= 0 else -1 for block in (0, *blocks) for row in places]
+    rows += [total - parameters - 1 + block for block in blocks]
+    known = [index for index, row in enumerate(rows[: len(model.covariance)]) if row >= 0]
+    target = [rows[index] for index in known]
+    matrix = np.asarray(model.covariance)[np.ix_(known, known)]
+    weight = np.where(np.array(target) >= total - parameters, part, 1.0)
+    result[np.ix_(target, target)] = matrix * weight * weight[:, None]
+    return result
+
+
+def alternatives_with(model: Model, rest: Model) -> tuple[Alternative, ...]:
+    """Return the alternatives of a model as those of its sum with another one, of whose form there is no doubt."""
+    sums = [collect(a.constant + rest.constant, [*a.terms, *rest.terms]) for a in model.alternatives]
+    return tuple(
+        replace(a, constant=constant, terms=terms)
+        for a, (constant, terms) in zip(model.alternatives, sums, strict=True)
+    )
 
 
 def _parts(models: Sequence[Model]) -> list[float]:
