@@ -22,24 +22,19 @@ from ..experiment import Experiment, FloatArray, RegionKind
 from ..pmnf.build import qualities
 from ..pmnf.calibration import NOISY
 from ..pmnf.data.noise import Repetitions
-from ..pmnf.model import Factor, Model, Term, add, alternatives_with
+from ..pmnf.model import Factor, Model, add, alternatives_with
 from ..pmnf.model.term import sort_key
 from ..pmnf.modeler import DEFAULT, Options
-from ..process_grid import ProcessGrid
 from .dedicated import dedicated_times
 from .fit import Prior, centred, fit_where, one_by_one, take
 from .imbalance import Imbalance, imbalance
 from .messages import message_sizes
 from .path_model import PathModel
-from .slowdown import GROWTHS, LEAST_VALUES, Slowdown, growth_model, rank_parameters, slowdowns
+from .pipelines import WAITING, Growth, stages, told_apart, waiting_growths
+from .slowdown import LEAST_VALUES, Slowdown, growth_model, rank_parameters, slowdowns
 
-WAITING = "waiting"
 # Below this part of a call path's time, waiting is noise of the transfer.
 _LEAST_SHARE = 0.05
-# How the length of a pipeline through a process grid of two and three dimensions grows.
-_PIPELINES = ((Fraction(1, 2), 0), (Fraction(1, 3), 0))
-# Waiting has models with more freedom than Table I: each growth with ranks must explain more than a coefficient does.
-_GROWTH_PENALTY = NOISY.coefficient
 # Computation takes longer per unit of effort until no cache holds any of its data, or memory is as shared as it gets:
 # what it has beyond effort is bounded, however steep it is where caches overflow. benchmarks/priors_applications.py
 _SATURATING = (Fraction(0), 1)
@@ -86,14 +81,18 @@ def with_waiting(
     uneven = imbalance(experiment, models, options)
     sizes = message_sizes(experiment, list(transfers), options)
     kinds = {path: (names, _unit(sizes[path]) if path in sizes else None) for path, names in by_growth.items()}
+    growths = {
+        names: told_apart(waiting_growths(names, known_grids), experiment.parameters, experiment.points)
+        for names in set(by_growth.values())
+    }
     priors: dict[tuple[tuple[str, ...], Model | None], list[Prior]] = {}  # call paths share them, and their columns
     for names, size in set(kinds.values()):
         priors[names, size] = [
             replace(prior, penalty=prior.penalty + penalty)
             for work, penalty in works
             for prior in (
-                *waiting_priors(work, names, known_grids, uneven),
-                *_stages(work, size, _growths(names, known_grids)),
+                *waiting_priors(work, growths[names], uneven),
+                *stages(work, size, growths[names]),
             )
         ]
     chosen = {path: priors[kind] for path, kind in kinds.items()}
@@ -166,14 +165,10 @@ def _grows_with(experiment: Experiment, waits: FloatArray, ranks: Set[str]) -> t
     )
 
 
-def waiting_priors(
-    work: Model | None, ranks: Sequence[str], grids: Sequence[ProcessGrid] = (), uneven: Imbalance | None = None
-) -> list[Prior]:
+def waiting_priors(work: Model | None, growths: Sequence[Growth], uneven: Imbalance | None = None) -> list[Prior]:
     """Return the priors of waiting: a constant, the computation of the program, and both times growth with ranks.
 
-    One process waits for nobody: growth with the only number of ranks is that of g(p) - g(1), which is the length of a
-    pipeline through a process grid for p^(1/3) and p^(1/2), and exactly that, in place of these two, for the `grids` of
-    the program. What the program computes once, whatever its parameters are, need not be what ranks wait for:
+    What the program computes once, whatever its parameters are, need not be what ranks wait for:
     "growing" is the computation without its constant, which stands beside it.
     """
     constant = Model((), 1.0)
@@ -188,55 +183,18 @@ def waiting_priors(
         ]
     if growing is not None:
         found.append(Prior((constant, growing), WAITING, "c0 + c1·growing"))
-    for growth in _growths(ranks, grids):
+    for growth in growths:
         sums: list[tuple[tuple[Model, ...], str]] = []
         for column, text in columns:
-            grown = column.times(growth)
+            grown = column.times(growth.model)
             sums += [((grown,), f"{text}·({growth})"), ((column, grown), f"{text} + {text}·({growth})")]
         if growing is not None:
-            grown = growing.times(growth)
+            grown = growing.times(growth.model)
             sums.append(((constant, grown), f"c0 + c1·growing·({growth})"))
-            sums.append(((growth, grown), f"(c0 + c1·growing)·({growth})"))
+            sums.append(((growth.model, grown), f"(c0 + c1·growing)·({growth})"))
         for own, text in sums:
-            found.append(Prior(own, WAITING, text, needed=(len(own) - 1,), penalty=_GROWTH_PENALTY))
+            found.append(Prior(own, WAITING, text, needed=(len(own) - 1,), penalty=growth.penalty))
     return found
-
-
-def _growths(ranks: Sequence[str], grids: Sequence[ProcessGrid]) -> list[Model]:
-    """Return how waiting may grow with numbers of ranks, of which these `grids` are known."""
-    growths = [_steps(grid) for grid in grids if grid.parameter in ranks]
-    exact = {grid.parameter for grid in grids}
-    for name in ranks:
-        for power, log in GROWTHS:
-            if name in exact and (power, log) in _PIPELINES:
-                continue
-            growth = growth_model(name, power, log)
-            growths.append(replace(growth, constant=-1.0) if len(ranks) == 1 and not log else growth)
-    return growths
-
-
-def _stages(work: Model | None, size: Model | None, growths: Sequence[Model]) -> list[Prior]:
-    """Return the priors of a pipeline whose stages compute and then pass a message of `size` on, by the `growths`.
-
-    A stage takes the latency of the message, its transfer, and the computation (Hoisie, Lubeck and Wasserman,
-    Performance and scalability analysis of teraflop-scale parallel architectures using multidimensional wavefront
-    applications, International Journal of High Performance Computing Applications 14(4), 2000).
-    """
-    if work is None or not work.terms or size is None:
-        return []
-    growing = replace(_unit(work), constant=0.0)
-    found = []
-    for growth in growths:
-        own = (growth, size.times(growth), growing.times(growth))
-        text = f"(c0 + c1·message + c2·growing)·({growth})"
-        found.append(Prior(own, WAITING, text, needed=(2,), penalty=_GROWTH_PENALTY))
-    return found
-
-
-def _steps(grid: ProcessGrid) -> Model:
-    """Return the steps from corner to corner of a process grid: the sum of its extents less one each."""
-    extents = tuple(Term(1.0, (Factor(grid.parameter, Fraction(1), axis=axis),)) for axis in grid.axes)
-    return Model((grid.parameter,), -float(grid.dimensions), extents)
 
 
 def with_growth(

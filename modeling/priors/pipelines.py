@@ -1,0 +1,118 @@
+"""How waiting grows with the ranks: along trees, rings, and pipelines through process grids.
+
+A wave through a process grid takes a stage for each step: a rank receives, computes, and passes on. Programs sweep from
+all corners, one after the other, and the next wave begins where a corner is done, so that each dimension has its own
+number of steps (Mudalige, Vernon and Jarvis, A plug-and-play model for evaluating wavefront computations on parallel
+architectures, IEEE International Symposium on Parallel and Distributed Processing, 2008).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from ..experiment import FloatArray
+from ..pmnf.calibration import NOISY
+from ..pmnf.model import Factor, Model, Term
+from ..process_grid import ProcessGrid
+from .fit import Prior
+from .slowdown import GROWTHS, growth_model
+
+WAITING = "waiting"
+# Waiting has models with more freedom than Table I: each growth with ranks must explain more than a coefficient does,
+# and waves from all corners, which few programs have, more than one wave by as much again.
+# benchmarks/simulated_time.py, benchmarks/priors_applications.py
+_PENALTY, _SWEEPS_PENALTY = NOISY.coefficient, 2.0 * NOISY.coefficient
+# How the length of a pipeline through a process grid of two and three dimensions grows.
+_PIPELINES = ((Fraction(1, 2), 0), (Fraction(1, 3), 0))
+# Functions whose ratio changes by less, relatively, are the same but for a factor.
+_ALIKE = 1e-9
+
+
+@dataclass(frozen=True)
+class Growth:
+    """A function of numbers of ranks that waiting may grow by; its penalty is that of priors that have it."""
+
+    model: Model
+    penalty: float = _PENALTY
+
+    def __str__(self) -> str:
+        """Return the function."""
+        return str(self.model)
+
+
+def waiting_growths(ranks: Sequence[str], grids: Sequence[ProcessGrid] = ()) -> list[Growth]:
+    """Return how waiting may grow with numbers of ranks, of which these `grids` are known, the likeliest first.
+
+    One process waits for nobody: growth with the only number of ranks is that of g(p) - g(1), which is the length of a
+    pipeline through a process grid for p^(1/3) and p^(1/2), and exactly that, in place of these two, for the `grids` of
+    the program.
+    """
+    known = [grid for grid in grids if grid.parameter in ranks]
+    growths = [Growth(_steps(grid, [1] * grid.dimensions)) for grid in known]
+    growths += [Growth(_steps(grid, steps), _SWEEPS_PENALTY) for grid in known for steps in _sweeps(grid.dimensions)]
+    exact = {grid.parameter for grid in grids}
+    for name in ranks:
+        for power, log in GROWTHS:
+            if name in exact and (power, log) in _PIPELINES:
+                continue
+            growth = growth_model(name, power, log)
+            growths.append(Growth(replace(growth, constant=-1.0) if len(ranks) == 1 and not log else growth))
+    return growths
+
+
+def told_apart(growths: Sequence[Growth], parameters: tuple[str, ...], points: FloatArray) -> list[Growth]:
+    """Return the growths without those that are another one before them times a factor at all points (C, m)."""
+    kept: list[Growth] = []
+    seen: list[FloatArray] = []
+    for growth in growths:
+        values = replace(growth.model, parameters=parameters).evaluate(points)
+        size = float(np.abs(values).max(initial=0.0))
+        unit = values / size if size else values
+        if all(np.abs(unit - other).max(initial=0.0) > _ALIKE for other in seen):
+            kept.append(growth)
+            seen.append(unit)
+    return kept
+
+
+def stages(work: Model | None, size: Model | None, growths: Sequence[Growth]) -> list[Prior]:
+    """Return the priors of a pipeline whose stages compute and then pass a message of `size` on, by the `growths`.
+
+    A stage takes the latency of the message, its transfer, and the computation (Hoisie, Lubeck and Wasserman,
+    Performance and scalability analysis of teraflop-scale parallel architectures using multidimensional wavefront
+    applications, International Journal of High Performance Computing Applications 14(4), 2000).
+    """
+    if work is None or not work.terms or size is None:
+        return []
+    growing = Model(work.parameters, 0.0, work.terms)
+    found = []
+    for growth in growths:
+        own = (growth.model, size.times(growth.model), growing.times(growth.model))
+        text = f"(c0 + c1·message + c2·growing)·({growth})"
+        found.append(Prior(own, WAITING, text, needed=(2,), penalty=growth.penalty))
+    return found
+
+
+def _sweeps(dimensions: int) -> list[list[int]]:
+    """Return the steps in each dimension of waves from all corners, one after the other, the fewest as 1.
+
+    Loops over the two directions of each dimension are nested: the wave turns in the innermost one after each sweep,
+    in the next one after each second sweep, and so on. So it passes each extent as often as the directions of that
+    dimension and of those inside it go through all their cases, 2, 4, 8 times from the outermost loop.
+    """
+    if dimensions == 1:
+        return []
+    powers = [1 << dimension for dimension in range(dimensions)]
+    return [powers[::-1], powers]
+
+
+def _steps(grid: ProcessGrid, steps: Sequence[int]) -> Model:
+    """Return the sum of the extents of a process grid less one each, times the steps in each dimension."""
+    extents = tuple(
+        Term(float(times), (Factor(grid.parameter, Fraction(1), axis=axis),))
+        for times, axis in zip(steps, grid.axes, strict=True)
+    )
+    return Model((grid.parameter,), -float(sum(steps)), extents)

@@ -1,0 +1,100 @@
+"""Waiting in pipelines through process grids: what waves from all corners take is recovered, and goes on far out."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from quipu.modeling.analysis import analyze
+from quipu.modeling.experiment import Experiment, FloatArray, Metric
+from quipu.modeling.pmnf.model import Model
+from quipu.modeling.priors.pipelines import Growth, told_apart, waiting_growths
+from quipu.modeling.process_grid import ProcessGrid, extents
+
+from .waiting_program import TREE
+
+RANKS = (2.0, 4, 8, 16, 32, 64)
+POINTS = np.array([(p, n) for p in RANKS for n in (100.0, 200, 300, 400, 500)])
+
+
+def waves(shape: tuple[int, ...], innermost_first: bool) -> FloatArray:
+    """Return after how many stages each rank is done when waves have passed from all corners, one after the other.
+
+    innermost_first: the direction of the first dimension changes after each wave, else that of the last one.
+    """
+    done = np.zeros(shape)
+    for turn in product((1, -1), repeat=len(shape)):
+        view = done[tuple(slice(None, None, step) for step in (turn[::-1] if innermost_first else turn))]
+        for place in np.ndindex(view.shape):
+            upwind = [
+                view[(*place[:axis], place[axis] - 1, *place[axis + 1 :])] for axis in range(len(shape)) if place[axis]
+            ]
+            view[place] = max(view[place], *upwind, 0.0) + 1.0
+    return done
+
+
+def stages(p: float, dimensions: int, innermost_first: bool) -> float:
+    """Return for how many stages a rank waits on average."""
+    shape = tuple(map(int, extents("balanced", p, dimensions)))
+    return float(waves(shape, innermost_first).mean()) - 2.0**dimensions
+
+
+def sweeping(dimensions: int, innermost_first: bool, seed: int) -> Experiment:
+    """Return a program whose ranks wait in each wave for computation and a message of 8 n bytes per step."""
+    p, n = POINTS.T
+    work, receive = 3e-9 * n**2, 1e-5 + 8e-9 * n
+    steps = np.array([stages(ranks, dimensions, innermost_first) for ranks in p])
+    wait = steps * _stage(n)
+    ones, nothing = np.ones_like(p), np.zeros_like(p)
+    values: dict[str, FloatArray] = {
+        "visits": np.stack([ones, ones, 10 * ones]),
+        "blocks": np.stack([ones, 3 * n**2, nothing]),
+        "bytes_received": np.stack([nothing, nothing, 80 * n]),
+        "comm_size": np.stack([nothing, nothing, p]),
+        "time": np.stack([1e-6 * ones, work, receive + wait]),
+        "wait_time": np.stack([nothing, nothing, wait]),
+    }
+    metrics = {
+        name: Metric(name, "s" if "time" in name else "1", "cost" if "time" in name else "effort") for name in values
+    }
+    noise = 1 + 0.02 * np.random.default_rng(seed).normal(size=(3, len(p)))
+    for name in ("time", "wait_time"):
+        values[name] = values[name] * noise
+    grid = ProcessGrid("p", "balanced", dimensions, "MPI_Cart_create")
+    stacked = {name: own[:, :, None] for name, own in values.items()}
+    return Experiment("waves", ("p", "n"), POINTS, TREE, metrics, stacked, grids=(grid,))
+
+
+def _stage(n: FloatArray | float) -> FloatArray | float:
+    return 0.1 * 3e-9 * n**2 + 2e-6 + 1e-9 * n
+
+
+def test_the_last_rank_has_waited_for_the_steps_of_each_dimension() -> None:
+    """8, 4 and 2 times the extent of the dimension in which a wave turns after each sweep, of the next, of the last."""
+    for shape, steps in (((16, 8, 8), 162), ((4, 2, 1), 28), ((3, 5), 16), ((7,), 12)):
+        turns = 2 ** len(shape)
+        assert waves(shape, True).max() == turns + steps
+        assert waves(shape[::-1], False).max() == turns + steps
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("innermost_first", [True, False])
+@pytest.mark.parametrize("dimensions", [2, 3])
+def test_waves_from_all_corners_are_predicted_far_out(dimensions: int, innermost_first: bool, seed: int) -> None:
+    model = analyze(sweeping(dimensions, innermost_first, seed)).models("time")[2].model
+    assert isinstance(model, Model)
+    for p in (512.0, 1024.0):  # 8 x 8 x 8, 16 x 8 x 8; 32 x 16, 32 x 32
+        truth = 1e-5 + 8e-9 * 400 + stages(p, dimensions, innermost_first) * _stage(400.0)
+        assert float(model.evaluate([[p, 400.0]])[0]) == pytest.approx(truth, rel=0.06)
+
+
+def test_growths_that_measurements_cannot_tell_apart_are_one() -> None:
+    grid = ProcessGrid("p", "balanced", 3, "MPI_Cart_create")
+    growths = waiting_growths(["p"], [grid])
+    cubes = np.array([[8.0], [27], [64], [125]])
+    assert [str(own) for own in growths[:3]] == ["pz + py + px - 3", "pz + 2·py + 4·px - 7", "4·pz + 2·py + px - 7"]
+    assert [str(own) for own in told_apart(growths, ("p",), cubes)] == [str(growths[0]), *map(str, growths[3:])]
+    assert told_apart(growths, ("p",), np.array(RANKS)[:, None]) == growths
+    constant = Growth(Model((), 1.0))
+    assert told_apart([constant, constant], ("p",), cubes) == [constant]
