@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +15,7 @@ from .data.preparation import ranges
 from .doubt import scatter_notes, split_notes
 from .fit.fitter import with_constant
 from .fit.weights import relative_weights
-from .hidden import with_hidden_terms
+from .hidden import hidden_terms
 from .hypotheses.pool import Pool, replaced
 from .hypotheses.tables import Specification, Tables
 from .model import Alternative, Factor, Model, Quality, Term
@@ -67,38 +65,36 @@ def build_models(
     path, rank = np.nonzero(kept)
     found = _terms(tables, varying, pool.specification[path, rank], unscaled[path, rank])
     numbers = zip(rank.tolist(), shares[path, rank].tolist(), unscaled[path, rank, 0].tolist(), strict=True)
-    first: list[tuple[float, tuple[Term, ...]]] = []
+    constants: list[float] = []
+    first: list[tuple[Term, ...]] = []
     others: list[list[Alternative]] = []
     for (place, weight, constant), terms in zip(numbers, found, strict=True):
         if place:
             others[-1].append(Alternative(weight, constant, terms))
         else:
-            first.append((constant, terms))
+            constants.append(constant)
+            first.append(terms)
             others.append([])
     certain = exact & (len(open_parameters(points)) == 0)
     matrices = _matrices(covariance, pool, certain, len(names))
-    own_notes = scatter_notes(repetitions, pool.residual[:, 0], effort)
-    models = [
-        Model(
-            names,
-            *first[number],
-            quality[number],
-            own_ranges,
-            matrices[number],
-            tuple(others[number]),
-            (*notes, *own_notes[number]),
-        )
-        for number in range(len(values))
+    scattered = scatter_notes(repetitions, pool.residual[:, 0], effort)
+    split = split_notes(others, shares, _one_step_out(tables, pool))
+    alternatives, hiding = [tuple(known) for known in others], [""] * len(values)
+    if not effort:
+        parts = design * best[:, :, None]
+        level = np.sqrt(np.where(np.isfinite(variance), variance, 0.0))
+        hidden = hidden_terms(names, points, parts, fitted, values, level, weighed)
+        alternatives = hidden.alternatives(constants, first, others)
+        hiding = [hidden.note if noisy else "" for noisy in (level > 0.0).tolist()]
+    all_notes = [
+        (*notes, *own, *more, *((hides,) if hides else ()))
+        for own, more, hides in zip(scattered, split, hiding, strict=True)
     ]
-    far = _one_step_out(tables, pool)
-    for number, more in enumerate(split_notes(models, shares, far)):
-        if more:
-            models[number] = replace(models[number], notes=(*models[number].notes, *more))
-    if effort:
-        return models
-    parts = design * best[:, :, None]
-    level = np.sqrt(np.where(np.isfinite(variance), variance, 0.0))
-    return with_hidden_terms(models, points, parts, fitted, values, level, weighed)
+    rows = zip(constants, first, quality, matrices, alternatives, all_notes, strict=True)
+    return [
+        Model(names, constant, terms, fit, own_ranges, matrix, known, said)
+        for constant, terms, fit, matrix, known, said in rows
+    ]
 
 
 def median_first(pool: Pool, tables: Tables) -> Pool:
@@ -159,16 +155,20 @@ def _terms(
     keys[~_real(specification, coefficients)] = 0
     distinct, where = np.unique(keys, return_index=True)
     factors: dict[int, tuple[Factor, ...]] = {}
-    factor_of = [[term.factor(name) for term in terms] for name, terms in zip(names, tables.terms, strict=True)]
+    factor_of: list[dict[int, Factor]] = [
+        {number: terms[number].factor(name) for number in np.unique(specification[..., index]).tolist() if number >= 0}
+        for index, (name, terms) in enumerate(zip(names, tables.terms, strict=True))
+    ]
     chosen: list[list[int]] = specification.reshape(-1, len(names))[where].tolist()
     known: list[int] = distinct.tolist()
     for key, numbers in zip(known, chosen, strict=True):
         factors[key] = tuple([factor_of[index][term] for index, term in enumerate(numbers) if term >= 0])
-    products_of: Any = keys.tolist()
-    return [
-        tuple([Term(value, factors[key]) for key, value in zip(products, values, strict=True) if key])
-        for products, values in zip(products_of, coefficients[:, 1:].tolist(), strict=True)
-    ]
+    result: list[list[Term]] = [[] for _ in specification]
+    path, place = np.nonzero(keys)
+    rows = path.tolist(), keys[path, place].tolist(), coefficients[path, place + 1].tolist()
+    for number, key, value in zip(*rows, strict=True):
+        result[number].append(Term(value, factors[key]))
+    return [tuple(terms) for terms in result]
 
 
 def _matrices(

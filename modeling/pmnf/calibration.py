@@ -311,6 +311,8 @@ CHANGE_EXACT = 1e-6
 # --- double precision, and sizes of batches: benchmarks/modeling_speed.py
 # A column whose part orthogonal to the others is smaller than this carries no information of its own.
 DEPENDENT = 1e-10
+# A product whose part of the largest noisy value is less than this is none.
+NO_PART = 1e-13
 # Logarithms up to this have a number that is finite.
 LARGEST_LOGARITHM = 700.0
 # Added to the diagonal of Gram matrices of columns of length one, and to squared sines between columns.

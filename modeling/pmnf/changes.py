@@ -24,13 +24,13 @@ from .calibration import (
     NOISY,
 )
 from .criterion.divided import RangeFit, divided_score
-from .data.noise import combine
+from .data.noise import Repetitions, combine
 from .fit.fitter import fit
 from .fit.subsets import gram, solve
 from .fit.weights import relative_weights
 from .hypotheses.library import term_columns
 from .model import Model, Term, evaluate
-from .modeler import DEFAULT, NoModel, Options
+from .modeler import DEFAULT, NoModel, Options, fit_with_noise
 from .modeler import fit_models as fit_whole
 
 
@@ -77,14 +77,16 @@ def fit_models(
     CHANGE_FOLLOWED_VALUES is followed if its model is exact. A note says where the model begins to hold. What is no
     change that can be followed is fitted to the largest values of the parameters (Options.at_largest).
     """
-    found = fit_whole(points, values, metric, parameters, options, executed)
+    found, noise = fit_with_noise(points, values, metric, parameters, options, executed)
     if metric.is_effort or options.selector != "evidence" or not found:
         return found
     points, values = np.asarray(points, dtype=np.float64), np.asarray(values, dtype=np.float64)
-    known = values if executed is None else np.where(executed[:, :, None], values, np.nan)
-    repetitions = combine(np.where(np.isinf(known), np.nan, known), options.aggregation)
-    noise = repetitions.scatter / np.sqrt(np.maximum(repetitions.count, 1.0))
-    least = np.where(repetitions.freedom > 0, np.maximum(MISFIT * noise, MISFIT_SAID), np.inf)
+    known = values
+    if executed is not None and not executed.all():
+        known = np.where(executed[:, :, None], values, np.nan)
+        repetitions = _combined(known, options)
+        noise = np.where(repetitions.freedom > 0, repetitions.uncertainty, np.nan)
+    least = np.where(np.isnan(noise), np.inf, np.maximum(MISFIT * noise, MISFIT_SAID)).tolist()
     paths = [
         path
         for path, model in enumerate(found)
@@ -97,7 +99,7 @@ def fit_models(
         changes = _changes(points, known[paths], metric, parameters, options, [found[path] for path in paths])
     unexplained = []
     for path, change in zip(paths, changes, strict=True):
-        if change is not None and _is_followed(change, points[~np.isnan(repetitions.centre[path])], parameters):
+        if change is not None and _is_followed(change, points[~np.isnan(known[path]).all(axis=1)], parameters):
             note = (
                 f"holds from {change.parameter}={change.first:g} on, where the behaviour changes: {change.below} before"
             )
@@ -112,6 +114,11 @@ def fit_models(
             if isinstance(model, Model):
                 found[path] = replace(model, notes=(*model.notes, "coefficients are those of the largest values"))
     return found
+
+
+def _combined(values: FloatArray, options: Options) -> Repetitions:
+    """Return repetitions (N, C, R) combined; infinite ones are none."""
+    return combine(np.where(np.isinf(values), np.nan, values), options.aggregation)
 
 
 def _is_followed(change: Change, points: FloatArray, parameters: Sequence[str]) -> bool:
@@ -153,8 +160,8 @@ def _changes(
     whole: Sequence[Model | NoModel],
 ) -> list[Change | None]:
     """Return the changes, given the models of all points."""
-    repetitions = combine(np.where(np.isinf(values), np.nan, values), options.aggregation)
-    noise = repetitions.scatter / np.sqrt(np.maximum(repetitions.count, 1.0))
+    repetitions = _combined(values, options)
+    noise = repetitions.uncertainty
     freedom = np.minimum(repetitions.freedom, points.shape[0])
     best: list[Change | None] = [None] * len(whole)
     for column, name in enumerate(parameters):

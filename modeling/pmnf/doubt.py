@@ -9,7 +9,7 @@ import numpy as np
 from ..experiment import FloatArray
 from .calibration import LARGE_SCATTER, MISFIT, MISFIT_SAID, SPLIT_APART, SPLIT_LEAST
 from .data.noise import Repetitions
-from .model import Alternative, Model, text
+from .model import Alternative, text
 from .uncertainty import open_parameters
 
 Notes = list[tuple[str, ...]]
@@ -36,7 +36,7 @@ def scatter_notes(repetitions: Repetitions, residual: FloatArray, effort: bool) 
             notes[path] = (f"repetitions of this effort metric differ ({many:.2g} %): the work depends on chance",)
         else:
             notes[path] = (f"repetitions scatter by {many:.0f} %: measure more of them before you rely on this model",)
-    noise = repetitions.scatter / np.sqrt(np.maximum(repetitions.count, 1.0))
+    noise = repetitions.uncertainty
     known = repetitions.freedom > 0
     missed = known & np.isfinite(residual) & (residual > np.maximum(MISFIT * noise, MISFIT_SAID)) & (not effort)
     for path in np.flatnonzero(missed).tolist():
@@ -47,12 +47,13 @@ def scatter_notes(repetitions: Repetitions, residual: FloatArray, effort: bool) 
     return notes
 
 
-def split_notes(models: Sequence[Model], shares: FloatArray, far: FloatArray) -> Notes:
+def split_notes(others: Sequence[Sequence[Alternative]], shares: FloatArray, far: FloatArray) -> Notes:
     """Return for each model the form that is nearly as likely and predicts otherwise, if there is one.
 
-    shares: (N, P) posterior weights, the model first; far: (N, P) what these hypotheses predict one step out.
+    others: the alternatives of the models; shares: (N, P) posterior weights, the model first; far: (N, P) what these
+    hypotheses predict one step out.
     """
-    notes: Notes = [()] * len(models)
+    notes: Notes = [()] * len(others)
     if shares.shape[1] < 2:
         return notes
     ratio = np.abs(far[:, 1:] - far[:, :1]) > SPLIT_APART * np.abs(far[:, :1])
@@ -62,9 +63,9 @@ def split_notes(models: Sequence[Model], shares: FloatArray, far: FloatArray) ->
     split = (most > 0) & (most >= SPLIT_LEAST * shares[:, 0])
     for path in np.flatnonzero(split).tolist():
         number = int((shares[path, 1 : place[path] + 2] > 0).sum()) - 1
-        other: Alternative = models[path].alternatives[number]
+        other = others[path][number]
         form = text.plain(other.constant, other.terms)
-        weight = 1.0 - sum(alternative.weight for alternative in models[path].alternatives)
+        weight = 1.0 - sum(alternative.weight for alternative in others[path])
         notes[path] = (
             f"weight {100 * weight:.0f} %, and {100 * other.weight:.0f} % for {form}: predictions follow the first",
         )

@@ -12,7 +12,7 @@ expected then. They widen intervals upwards and change no model.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 
@@ -35,7 +35,7 @@ from .calibration import (
     UNSEEN_SLOWEST,
     UNSEEN_STEPS,
 )
-from .model import Alternative, Factor, Model, Term
+from .model import Alternative, Factor, Term
 
 
 def never_together(points: FloatArray) -> list[tuple[int, ...]]:
@@ -58,16 +58,43 @@ def never_together(points: FloatArray) -> list[tuple[int, ...]]:
     return list(pairs)
 
 
-def with_hidden_terms(
-    models: list[Model],
+@dataclass(frozen=True, eq=False)
+class Hidden:
+    """Terms that may hide beside models: T products of factors, with weights and coefficients (N, T); a note, or ""."""
+
+    products: list[tuple[Factor, ...]]
+    weights: FloatArray
+    coefficients: FloatArray
+    note: str
+
+    def alternatives(
+        self, constants: list[float], terms: list[tuple[Term, ...]], others: list[list[Alternative]]
+    ) -> list[tuple[Alternative, ...]]:
+        """Return the alternatives of models with constants and terms: `others`, of less weight now, and these."""
+        result = [list(known) for known in others]
+        left = (1.0 - self.weights.sum(axis=1)).tolist()
+        for number, known in enumerate(result):
+            if left[number] < 1.0:
+                known[:] = [Alternative(one.weight * left[number], one.constant, one.terms) for one in known]
+        path, place = np.nonzero(self.weights)
+        values = self.weights[path, place].tolist(), self.coefficients[path, place].tolist()
+        rows = path.tolist(), place.tolist(), *values
+        for number, product, weight, size in zip(*rows, strict=True):
+            more = (*terms[number], Term(size, self.products[product]))
+            result[number].append(Alternative(weight, constants[number], more, True))
+        return [tuple(known) for known in result]
+
+
+def hidden_terms(
+    names: Sequence[str],
     points: FloatArray,
     design: FloatArray,
     fitted: FloatArray,
     values: FloatArray,
     noise: FloatArray,
     weighed: bool,
-) -> list[Model]:
-    """Return the models with hypotheses of hidden terms; models of exact values stay as they are.
+) -> Hidden:
+    """Return the terms that may hide beside models; none where values are exact.
 
     points: (C, m); design: (N, K, C) the parts of the models at them, those that have none all zero, fitted: (N, C)
     their sums, values: (N, C) what was measured; noise: (N,) relative standard error of a value. A product of
@@ -78,15 +105,15 @@ def with_hidden_terms(
     several = [index for index in positive if np.unique(points[:, index]).size > 1]
     sizes = {1, 2, len(several)} if several else set()
     anywhere = [together for size in sorted(sizes) for together in combinations(several, size)]
+    weights, sizes_of = np.empty((len(values), 0)), np.empty((len(values), 0))
     if not anywhere or not (noise > 0.0).any():
-        return models
+        return Hidden([], weights, sizes_of, "")
     apart = never_together(points)
     products = [(together, exponent) for together in apart for exponent in HIDDEN_EXPONENTS]
     exponents = {
         together: UNSEEN_EXPONENTS if len(together) == 1 else HIDDEN_EXPONENTS for together in anywhere if weighed
     }
     terms = [(together, exponent) for together, powers in exponents.items() for exponent in powers]
-    weights, sizes_of = np.empty((len(models), 0)), np.empty((len(models), 0))
     if products:
         share = HIDDEN_WEIGHT / len(products) * noise / (noise + HIDDEN_NOISE)
         weights = np.repeat(share[:, None], len(products), axis=1)
@@ -94,28 +121,14 @@ def with_hidden_terms(
     if terms:
         unseen = _unseen(_logs(points, terms), design, fitted, values, noise)
         weights, sizes_of = (np.concatenate(both, axis=1) for both in zip((weights, sizes_of), unseen, strict=True))
-    names = models[0].parameters
+    weights = np.where(noise[:, None] > 0.0, weights, 0.0)
     factors = [
         tuple(Factor(names[index], Fraction(exponent)) for index in together)
         for together, exponent in (*products, *terms)
     ]
     every = ", ".join(names[index] for index in sorted(set().union(*apart)))
-    note = f"{every} never change together: a product of them may hide beneath the noise"
-    result = []
-    rows = zip(models, weights.tolist(), sizes_of.tolist(), noise.tolist(), strict=True)
-    for model, own_weights, coefficients, level in rows:
-        if level <= 0.0:
-            result.append(model)
-            continue
-        known = tuple(replace(other, weight=other.weight * (1.0 - sum(own_weights))) for other in model.alternatives)
-        hidden = tuple(
-            Alternative(weight, model.constant, (*model.terms, Term(size, product)), hidden=True)
-            for weight, size, product in zip(own_weights, coefficients, factors, strict=True)
-            if weight
-        )
-        notes = (*model.notes, note) if apart else model.notes
-        result.append(replace(model, alternatives=(*known, *hidden), notes=notes))
-    return result
+    note = f"{every} never change together: a product of them may hide beneath the noise" if apart else ""
+    return Hidden(factors, weights, sizes_of, note)
 
 
 def _logs(points: FloatArray, terms: Sequence[tuple[tuple[int, ...], int]]) -> FloatArray:

@@ -105,6 +105,21 @@ def fit_models(
     Effort is modeled exactly where possible, cost by relative least squares. Raises ModelingError if the shapes
     do not fit each other or parameter values cannot be used.
     """
+    return fit_with_noise(points, values, metric, parameters, options, executed)[0]
+
+
+def fit_with_noise(
+    points: FloatArray,
+    values: FloatArray,
+    metric: Metric,
+    parameters: Sequence[str],
+    options: Options = DEFAULT,
+    executed: _Flags | None = None,
+) -> tuple[list[Model | NoModel], FloatArray]:
+    """Return the same as `fit_models`, and how uncertain (N,) repetitions leave central values; NaN if there are none.
+
+    That is their relative standard deviation.
+    """
     points, values = np.asarray(points, dtype=np.float64), np.asarray(values, dtype=np.float64)
     names = tuple(parameters)
     check(points, values, names, executed)
@@ -113,23 +128,38 @@ def fit_models(
         (points, values[part], metric, names, options, None if executed is None else executed[part])
         for part in batches(values.shape[0], workers.count, values[:1].size)
     )
-    return [model for found in workers.map(_fit_task, tasks) for model in found]
+    parts = list(workers.map(_fit_task, tasks))
+    return [model for models, _ in parts for model in models], np.concatenate([np.empty(0), *(own for _, own in parts)])
 
 
 _Task = tuple[FloatArray, FloatArray, Metric, tuple[str, ...], Options, _Flags | None]
 
 
-def _fit_task(task: _Task) -> list[Model | NoModel]:
+def _fit_task(task: _Task) -> tuple[list[Model | NoModel], FloatArray]:
     points, values, metric, names, options, executed = task
-    result: list[Model | NoModel] = [NoModel("not measured")] * values.shape[0]
-    if not points.shape[0] or not result:
-        return result
+    if not points.shape[0] or not values.shape[0]:
+        return [NoModel("not measured")] * values.shape[0], np.full(values.shape[0], np.nan)
     points, values, executed = join_duplicates(points, values, executed)
-    size = np.where(np.isnan(values), 0.0, np.abs(values))
+    size = np.abs(values)
     infinite = np.asarray((size > LARGEST_VALUE).any(axis=(1, 2)), dtype=bool)
-    usable = np.where((size < 1.0 / LARGEST_VALUE) & ~np.isnan(values), 0.0, values)
+    usable = np.where(size < 1.0 / LARGEST_VALUE, 0.0, values)
     usable[infinite] = np.nan
     repetitions = combine(usable, options.aggregation, metric.is_effort)
+    models = _fit_combined(points, repetitions, infinite, metric, names, options, executed)
+    return models, np.where(repetitions.freedom > 0, repetitions.uncertainty, np.nan)
+
+
+def _fit_combined(
+    points: FloatArray,
+    repetitions: Repetitions,
+    infinite: _Flags,
+    metric: Metric,
+    names: tuple[str, ...],
+    options: Options,
+    executed: _Flags | None,
+) -> list[Model | NoModel]:
+    """Return the models of call paths from what repetitions say; infinite: (N,) which have values beyond all use."""
+    result: list[Model | NoModel] = [NoModel("not measured")] * len(infinite)
     exponent = extreme_exponents(repetitions.centre)
     repetitions = replace(repetitions, centre=np.ldexp(repetitions.centre, -exponent[:, None]))
     measured = ~np.isnan(repetitions.centre)
@@ -146,10 +176,8 @@ def _fit_task(task: _Task) -> list[Model | NoModel]:
         return result
     kinds = np.asarray((centre < 0.0).any(axis=1), dtype=bool)
     keys = np.concatenate([pattern, kinds[:, None]], axis=1)[open_paths]
-    patterns, group = np.unique(keys, axis=0, return_inverse=True)
-    group = group.reshape(-1)
-    for index, key in enumerate(patterns):
-        paths = open_paths[group == index]
+    for key, alike in _same_rows(keys):
+        paths = open_paths[alike]
         where = key[:-1]
         if not where.any():
             for path in paths.tolist():
@@ -174,6 +202,14 @@ def _fit_task(task: _Task) -> list[Model | NoModel]:
     return result
 
 
+def _same_rows(flags: _Flags) -> list[tuple[_Flags, NDArray[np.int64]]]:
+    """Return the distinct rows of `flags` (N, F), each with the numbers of the rows that are like it."""
+    found: dict[bytes, list[int]] = {}
+    for number, row in enumerate(np.packbits(flags, axis=1)):
+        found.setdefault(row.tobytes(), []).append(number)
+    return [(flags[alike[0]], np.array(alike)) for alike in found.values()]
+
+
 @dataclass(frozen=True, eq=False)
 class _Batch:
     """Call paths that were measured at the same points; exact_only: counts that are not exact stay constants."""
@@ -192,7 +228,6 @@ class _Batch:
         points, repetitions, names, notes = self.points, self.repetitions, self.names, self.notes
         notes = (*notes, *open_notes(names, points)) if len(points) > 1 else notes
         varying = [index for index in range(len(names)) if np.unique(points[:, index]).size > 1]
-        noise = repetitions.scatter / np.sqrt(np.maximum(repetitions.count, 1.0))
         if points.shape[0] < 2 or not varying:
             return self._constants()
         few = [names[i] for i in varying if np.unique(points[:, i]).size < 3]
@@ -204,7 +239,7 @@ class _Batch:
         if effort:
             pool, exact = model_counts(used, tables, repetitions, self.exact_only)
         else:
-            pool, exact = self._noisy(used, tables, noise), np.zeros(len(noise), dtype=bool)
+            pool, exact = self._noisy(used, tables), np.zeros(len(repetitions.scatter), dtype=bool)
         own_names = [names[i] for i in varying]
         weighed = self.options.selector == "evidence"
         models = build_models(names, own_names, points, tables, pool, repetitions, exact, effort, notes, weighed)
@@ -253,13 +288,13 @@ class _Batch:
                 if reproduces(model) or (not only and explains_more(model, models[path], name)):
                     models[path] = model
 
-    def _noisy(self, points: FloatArray, tables: Tables, noise: FloatArray) -> Pool:
+    def _noisy(self, points: FloatArray, tables: Tables) -> Pool:
         """Return the hypotheses of a cost, by the criterion that the options name."""
         values, options = self.repetitions.centre, self.options
         if options.selector == "extra-p":
             rule = SampleSmape(tables, values)
             return rule.relative(choose(ExtraPForms(points, tables, values).propose(), rule, 1))
-        known = values, noise, self.repetitions.freedom, self.nonnegative
+        known = values, self.repetitions.uncertainty, self.repetitions.freedom, self.nonnegative
         few = min(np.unique(column).size for column in points.T) < 3
         growth = max(options.growth_penalty, UNCHECKED_GROWTH if few else 0.0)
         criterion = Evidence(tables, *known, growth_penalty=growth, counts=self.repetitions.counts)

@@ -286,7 +286,7 @@ def _weighted(
     scale = np.abs(columns).max(axis=2)
     scale = np.where(scale > 0, scale, 1.0)
     scaled = columns / scale[:, :, None]
-    noise = repetitions.scatter / np.sqrt(np.maximum(repetitions.count, 1.0))
+    noise = repetitions.uncertainty
     freedom = np.minimum(repetitions.freedom, points)
     best = np.zeros((paths, width))
     residual, left_out, best_score, fair = (np.full(paths, np.inf) for _ in range(4))

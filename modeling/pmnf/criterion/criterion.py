@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,13 +29,7 @@ ALL = slice(None)
 
 
 class Criterion(ABC):
-    """What is chosen among hypotheses of call paths with `values` (N, C), fitted by least squares with `weights`.
-
-    nonnegative: whether coefficients must not be negative; precise: as in fitter.fit.
-    """
-
-    nonnegative = False
-    precise = True
+    """What is chosen among hypotheses of call paths with `values` (N, C), fitted by least squares with `weights`."""
 
     def __init__(self, tables: Tables, values: FloatArray, weights: FloatArray) -> None:
         self.tables, self.values, self.weights = tables, values, weights
@@ -46,20 +40,24 @@ class Criterion(ABC):
 
     def fit(self, specification: Specification, rows: Rows = ALL, constant: bool = True) -> Fitted:
         """Return hypotheses (H, K, m) or (M, H, K, m) fitted to the call paths `rows` (M,)."""
-        data = self.values[rows], self.weights[rows], self.nonnegative
-        return fit_hypotheses(self.tables, specification, *data, constant, self.precise)
+        return fit_hypotheses(self.tables, specification, self.values[rows], self.weights[rows], constant)
+
+    def fit_all(self, candidates: Iterable[Candidates]) -> Iterator[tuple[NDArray[np.int64], Fitted]]:
+        """Generate candidates fitted, many at once, and their call paths (M,)."""
+        alike: dict[tuple[int, bool], list[Candidates]] = {}
+        for each in candidates:
+            if each.path.size:
+                alike.setdefault((each.specification.shape[1], each.constant), []).append(each)
+        for (_, constant), some in alike.items():
+            path = np.concatenate([each.path for each in some])
+            yield path, self.fit(np.concatenate([each.specification for each in some])[:, None], path, constant)
 
 
 def choose(candidates: Iterable[Candidates], criterion: Criterion, size: int) -> Pool:
     """Return the `size` best candidates of each call path."""
     paths = len(criterion.values)
-    alike: dict[tuple[int, bool], list[Candidates]] = {}
-    for each in candidates:
-        if each.path.size:
-            alike.setdefault((each.specification.shape[1], each.constant), []).append(each)
-    pools = []
-    for (_, constant), some in alike.items():
-        path = np.concatenate([each.path for each in some])
-        fitted = criterion.fit(np.concatenate([each.specification for each in some])[:, None], path, constant)
-        pools.append(ranked(path, fitted, criterion.scores(fitted, path)[:, 0], paths, size))
+    pools = [
+        ranked(path, fitted, criterion.scores(fitted, path)[:, 0], paths, size)
+        for path, fitted in criterion.fit_all(candidates)
+    ]
     return merge(pools or [nothing(paths, len(criterion.tables.terms))], size)

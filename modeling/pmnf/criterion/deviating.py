@@ -65,7 +65,7 @@ class Deviating(Criterion):
 
     def __init__(self, points: FloatArray, tables: Tables, values: FloatArray, repetitions: Repetitions) -> None:
         super().__init__(tables, values, effort_weights(values, repetitions.falls))
-        of_means = repetitions.scatter / np.sqrt(np.maximum(repetitions.count, 1.0))
+        of_means = repetitions.uncertainty
         known = np.clip(of_means, LEAST_EXPECTED_DEVIATION, EXPECTED_DEVIATION)
         self.expected = np.where(of_means > 0.0, known, EXPECTED_DEVIATION)
         self.distinct = [np.unique(points[:, parameter]).size for parameter in range(points.shape[1])]

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 import numpy as np
+from numpy.typing import NDArray
 
 from ...experiment import FloatArray
 from ..calibration import LEAST_LEFT_OUT, NOISY, NOISY_LEAST_VARIANCE, NOISY_ROUNDING, Penalties
 from ..fit.subsets import Solution
+from ..fit.together import fit_together
 from ..fit.weights import count_weights, relative_weights
-from ..hypotheses.pool import Fitted
+from ..hypotheses.pool import Fitted, widened
 from ..hypotheses.tables import Specification, Tables
-from .criterion import ALL, Criterion, Rows
+from .criterion import ALL, Candidates, Criterion, Rows
 
 
 class Evidence(Criterion):
@@ -18,10 +22,8 @@ class Evidence(Criterion):
 
     weights: of the values, by default relative ones for means of `counts` (N, C) repetitions each. `freedom` of the
     criterion is no more than there are points: what repetitions say of the noise counts as much as all residuals,
-    `repeated` is all they say.
+    `repeated` is all they say. nonnegative: whether coefficients must not be negative.
     """
-
-    precise = False
 
     def __init__(
         self,
@@ -47,6 +49,22 @@ class Evidence(Criterion):
         """Return the same for some call paths."""
         data = self.values[rows], self.noise[rows], self.repeated[rows], self.nonnegative
         return Evidence(self.tables, *data, self.penalties, self.growth_penalty, self.weights[rows], self.counts[rows])
+
+    def fit_all(self, candidates: Iterable[Candidates]) -> Iterator[tuple[NDArray[np.int64], Fitted]]:
+        """Generate all candidates fitted at once, and their call paths (M,)."""
+        some = [each for each in candidates if each.path.size]
+        if some:
+            path = np.concatenate([each.path for each in some])
+            constant = np.repeat([each.constant for each in some], [each.path.size for each in some])
+            yield path, self.fit_together(widened([each.specification for each in some], 1), path, constant)
+
+    def fit_together(
+        self, specification: Specification, path: NDArray[np.int64], constant: NDArray[np.bool_]
+    ) -> Fitted:
+        """Return hypotheses (M, K, m) fitted to the call paths `path` (M,), as fit.together does."""
+        return fit_together(
+            self.tables, specification, self.values[path], self.weights[path], constant, self.nonnegative
+        )
 
     def scores(self, fitted: Fitted, rows: Rows = ALL) -> FloatArray:
         """Return scores (M, H) of hypotheses fitted to the call paths `rows`, the lowest best."""

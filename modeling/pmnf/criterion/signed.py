@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ...experiment import FloatArray
 from ..calibration import NOISY_ROUNDING, RICHER_EVIDENCE, RICHER_GROWTH, RICHER_ORDER, SIGNIFICANT_MISFIT
-from ..fit.fitter import fit_hypotheses
+from ..fit.together import fit_together
 from ..hypotheses.pool import Fitted, Pool, best_first
 from ..hypotheses.tables import Specification, Tables
 from .criterion import ALL, Rows
@@ -52,11 +52,13 @@ class Signed(Evidence):
         """Return scores (M, H): richer hypotheses need more evidence, as there are many more of them."""
         return super().scores(fitted, rows) + RICHER_EVIDENCE
 
-    def fit(self, specification: Specification, rows: Rows = ALL, constant: bool = True) -> Fitted:
+    def fit_together(
+        self, specification: Specification, path: NDArray[np.int64], constant: NDArray[np.bool_]
+    ) -> Fitted:
         """Return hypotheses fitted without bounds; those that are negative somewhere, or in the end, are refused."""
-        values, weights = self.values[rows], self.weights[rows]
-        found = fit_hypotheses(self.tables, specification, values, weights, False, constant, self.precise)
+        found = fit_together(self.tables, specification, self.values[path], self.weights[path], constant, False)
         if self.nonnegative:
+            specification = specification[:, None]
             scale = self.beyond.divisor(specification) / self.tables.divisor(specification)
             coefficients = np.nan_to_num(found.coefficients)
             whole = np.einsum("nhk,nhkc->nhc", coefficients[:, :, 1:] * scale, self.beyond.design(specification))

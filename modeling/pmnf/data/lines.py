@@ -20,9 +20,9 @@ def lines(points: FloatArray, parameter: int, least: int = 3, most: int = MOST_L
         everything = np.argsort(points[:, parameter], kind="stable")
         return [everything] if points.shape[0] >= least else []
     _, group = np.unique(others[:, 0] if others.shape[1] == 1 else others, axis=0, return_inverse=True)
-    group = group.reshape(-1)
-    found = [np.flatnonzero(group == number) for number in range(int(group.max()) + 1)]
-    found = [line[np.argsort(points[line, parameter], kind="stable")] for line in found if line.size >= least]
+    order = np.lexsort((points[:, parameter], group.reshape(-1)))
+    found = np.split(order, np.cumsum(np.bincount(group.reshape(-1)))[:-1])
+    found = [line for line in found if line.size >= least]
     longest = max((line.size for line in found), default=0)
     found = [line for line in found if line.size > longest // 2]
     if len(found) > most:

@@ -6,12 +6,15 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...errors import ModelingError
 from ...experiment import FloatArray
 from ..calibration import OUTLIER, SCATTER_SLOPE
 
 Aggregation = Literal["robust", "median", "mean", "minimum"]
+_Flags = NDArray[np.bool_]
+_Counts = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,8 +37,14 @@ class Repetitions:
     freedom: FloatArray
     count: FloatArray
     counts: FloatArray
-    differ: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
+    differ: _Flags
     falls: FloatArray
+
+    @property
+    def uncertainty(self) -> FloatArray:
+        """The relative standard deviation (N,) of central values, 0 where nothing is repeated."""
+        result: FloatArray = self.scatter / np.sqrt(np.maximum(self.count, 1.0))
+        return result
 
 
 def combine(values: FloatArray, how: Aggregation = "robust", of_counts: bool = False) -> Repetitions:
@@ -48,50 +57,43 @@ def combine(values: FloatArray, how: Aggregation = "robust", of_counts: bool = F
     """
     if values.ndim != 3:
         raise ModelingError(f"values must have shape (call paths, configurations, repetitions), not {values.shape}")
+    values = np.ascontiguousarray(values.transpose(2, 0, 1))  # sums over the first axis are sums of whole arrays
     known = ~np.isnan(values)
-    count = known.sum(axis=2)
-    filled = np.where(known, values, np.inf)
-    ordered = np.sort(filled, axis=2)
-    high = np.clip(count // 2, 0, None)
-    low = np.clip((count - 1) // 2, 0, None)
-    last = values.shape[2] - 1
-    pick_high = np.take_along_axis(ordered, np.minimum(high, last)[:, :, None], axis=2)[:, :, 0]
-    pick_low = np.take_along_axis(ordered, np.minimum(low, last)[:, :, None], axis=2)[:, :, 0]
+    complete = bool(known.all())
+    count = known.sum(axis=0)
     measured = count > 0
-    median = np.where(measured, 0.5 * np.where(measured, pick_low, 0.0) + 0.5 * np.where(measured, pick_high, 0.0), 0.0)
+    median = np.where(measured, _medians(values, known, count), 0.0)
     size = np.where(np.abs(median) > 0, np.abs(median), 1.0)
     with np.errstate(over="ignore"):
-        distance = np.abs(np.where(known, values, 0.0) - median[:, :, None]) / size[:, :, None]
-    distance = np.where(known, np.minimum(distance, 1e300), np.nan)
+        distance = np.minimum(np.abs((values if complete else np.where(known, values, median)) - median) / size, 1e300)
+    kept = known
     if how == "robust":
-        kept = known & (np.nan_to_num(distance) <= OUTLIER * _scale(distance, count)[:, None, None])
-        kept |= known & ~kept.any(axis=2, keepdims=True)  # half of them far on either side: none is the outlier
-    else:
-        kept = known
-    total = np.maximum(kept.sum(axis=2), 1)
+        kept = known & (distance <= OUTLIER * _scale(distance, known, count)[:, None])
+        kept |= known & ~kept.any(axis=0)  # half of them far on either side: none is the outlier
+    number = kept.sum(axis=0)
     with np.errstate(over="ignore"):
-        clean = np.clip(np.where(kept, values / size[:, :, None], 0.0), -1e150, 1e150)
-    relative_mean = clean.sum(axis=2) / total
+        clean = np.clip(np.where(kept, values / size, 0.0), -1e150, 1e150)
+    relative_mean = clean.sum(axis=0) / np.maximum(number, 1)
     mean = relative_mean * size
-    centre = {"robust": mean, "mean": mean, "median": median, "minimum": np.where(measured, ordered[:, :, 0], 0.0)}[how]
-    squares = np.where(kept, (clean - relative_mean[:, :, None]) ** 2, 0.0).sum(axis=(1, 2))
-    squares = squares / np.maximum(_mean_square(relative_mean, measured), 1e-300)
-    freedom = np.where(measured, kept.sum(axis=2) - 1, 0).clip(0).sum(axis=1).astype(np.float64)
+    if how == "minimum":
+        centre = np.where(known, values, np.inf).min(axis=0, initial=np.inf)
+    else:
+        centre = median if how == "median" else mean
+    each = np.where(kept, (clean - relative_mean) ** 2, 0.0).sum(axis=0)
+    squares = each.sum(axis=1) / np.maximum(_mean_square(relative_mean, measured), 1e-300)
+    freedom = np.where(measured, number - 1, 0).clip(0).sum(axis=1).astype(np.float64)
     scatter = np.minimum(np.sqrt(squares / np.maximum(freedom, 1.0)), 1e6)
     configurations = np.maximum(measured.sum(axis=1), 1)
-    differ = np.any(np.nan_to_num(distance) > 0, axis=(1, 2))
-    falls = np.zeros(len(values))
-    if of_counts and values.shape[2] > 1:
-        each = np.where(kept, (clean - relative_mean[:, :, None]) ** 2, 0.0).sum(axis=2)
-        falls = _falls(np.abs(mean), each, kept.sum(axis=2) - 1)
+    differ = (distance.max(axis=0, initial=0.0) > 0).any(axis=1)
+    falls = np.zeros(len(mean))
+    if of_counts and len(values) > 1:
+        falls = _falls(np.abs(mean), each, number - 1)
     mean_count = count.sum(axis=1) / configurations
     counts = count.astype(np.float64)
     return Repetitions(np.where(measured, centre, np.nan), scatter, freedom, mean_count, counts, differ, falls)
 
 
-def _falls(
-    sizes: FloatArray, squares: FloatArray, freedom: np.ndarray[tuple[int, ...], np.dtype[np.int64]]
-) -> FloatArray:
+def _falls(sizes: FloatArray, squares: FloatArray, freedom: _Counts) -> FloatArray:
     """Return by which power (N,) relative deviations fall with `sizes` (N, C), from 0 to 1/2.
 
     squares: (N, C) of relative deviations, with their degrees of freedom. It is the slope of the logarithm of their
@@ -109,26 +111,41 @@ def _falls(
     return result
 
 
-def _mean_square(values: FloatArray, measured: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> FloatArray:
+def _mean_square(values: FloatArray, measured: _Flags) -> FloatArray:
     number = np.maximum(measured.sum(axis=1), 1)
     result: FloatArray = np.where(measured, values, 0.0).__pow__(2).sum(axis=1) / number
     return np.where(result > 0, result, 1.0)
 
 
-def _scale(distance: FloatArray, count: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> FloatArray:
-    """Robust relative deviation per call path: median distance from the median, over all repetitions.
+def _medians(values: FloatArray, known: _Flags, count: _Counts) -> FloatArray:
+    """Return the medians (N, C) of `count` (N, C) of the values (R, N, C), those that are `known`."""
+    last = len(values) - 1
+    if bool((count == len(values)).all()):
+        ordered = np.sort(values, axis=0)
+        both: FloatArray = 0.5 * ordered[last // 2] + 0.5 * ordered[(last + 1) // 2]
+        return both
+    ordered = np.sort(np.where(known, values, np.inf), axis=0)
+    places = np.clip(np.stack([(count - 1) // 2, count // 2]), 0, last)
+    low, high = np.where(count > 0, np.take_along_axis(ordered, places, axis=0), 0.0)
+    result: FloatArray = 0.5 * low + 0.5 * high
+    return result
+
+
+def _scale(distance: FloatArray, known: _Flags, count: _Counts) -> FloatArray:
+    """Robust relative deviation per call path: median distance (R, N, C) from the median, over all repetitions.
 
     The median of few repetitions is one of them, or between two of them, which makes distances too small; the
     factor 1 + 1/R makes up for most of it.
     """
-    paths = distance.shape[0]
-    useful = np.where(np.isnan(distance) | (count < 3)[:, :, None], np.inf, distance).reshape(paths, -1)
-    number = np.isfinite(useful).sum(axis=1)
-    index = np.clip(number // 2, 0, useful.shape[1] - 1)
+    useful = known & (count >= 3)
+    number = useful.sum(axis=(0, 2))
+    each = distance.transpose(1, 0, 2) if bool(useful.all()) else np.where(useful, distance, np.inf).transpose(1, 0, 2)
+    each = each.reshape(len(number), -1)
+    index = np.clip(number // 2, 0, each.shape[1] - 1)
     if (index == index[0]).all():
-        middle = np.partition(useful, index[0], axis=1)[:, index[0]]
+        middle = np.partition(each, index[0], axis=1)[:, index[0]]
     else:
-        middle = np.take_along_axis(np.sort(useful, axis=1), index[:, None], axis=1)[:, 0]
+        middle = np.take_along_axis(np.sort(each, axis=1), index[:, None], axis=1)[:, 0]
     repetitions = np.maximum(count.mean(axis=1), 1.0)
     result: FloatArray = np.where(number > 0, 1.4826 * middle * (1.0 + 1.0 / repetitions), np.inf)
     return result

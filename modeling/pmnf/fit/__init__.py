@@ -1,1 +1,1 @@
-"""Batched least squares: precise over hypotheses and call paths, and in closed form for short lists."""
+"""Batched least squares: to the last digits for counts, of all sizes together for noise, closed form for lists."""

@@ -34,11 +34,10 @@ class Fits:
     worst: FloatArray
 
 
-def fit(columns: FloatArray, values: FloatArray, weights: FloatArray, precise: bool = True) -> Fits:
+def fit(columns: FloatArray, values: FloatArray, weights: FloatArray) -> Fits:
     """Fit values ≈ columns @ coefficients, minimizing Σ (weights·(values - model))².
 
     columns: (H, K, C), the same for all call paths, or (N, H, K, C). values, weights: (N, C).
-    precise: to the last digits, for data without noise; half as fast.
     """
     paths, points = values.shape
     hypotheses, width = columns.shape[-3], columns.shape[-2]
@@ -47,17 +46,16 @@ def fit(columns: FloatArray, values: FloatArray, weights: FloatArray, precise: b
     for start in range(0, paths, step):
         part = slice(start, start + step)
         batch = columns[part] if columns.ndim == 4 else columns[None]
-        found = _fit_batch(batch, values[part], weights[part], precise)
+        found = _fit_batch(batch, values[part], weights[part])
         for target, found_part in zip(vars(result).values(), found, strict=True):
             target[part] = found_part
     return result
 
 
 def _fit_batch(
-    columns: FloatArray, values: FloatArray, weights: FloatArray, precise: bool
+    columns: FloatArray, values: FloatArray, weights: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     width, points = columns.shape[-2], columns.shape[-1]
-    passes = 2 if precise else 1
     rest = np.broadcast_to((values * weights)[:, None, :], (values.shape[0], columns.shape[1], points)).copy()
     leverage = np.zeros_like(rest)
     basis: list[FloatArray] = []
@@ -67,13 +65,12 @@ def _fit_batch(
     dependent = np.zeros(rest.shape[:2], dtype=bool)
     for k in range(width):
         column = columns[:, :, k, :] * weights[:, None, :]
-        if precise:
-            peak = np.abs(column).max(axis=2)
-            peak = np.where(peak > 0, peak, 1.0)
-            peaks[:, :, k] = peak
-            column = column / peak[:, :, None]
+        peak = np.abs(column).max(axis=2)
+        peak = np.where(peak > 0, peak, 1.0)
+        peaks[:, :, k] = peak
+        column = column / peak[:, :, None]
         before = np.sqrt(np.einsum("nhc,nhc->nh", column, column))
-        for _ in range(passes if k else 0):
+        for _ in range(2 if k else 0):
             for j, known in enumerate(basis):
                 share = np.einsum("nhc,nhc->nh", known, column)
                 triangle[:, :, j, k] += share
@@ -89,7 +86,7 @@ def _fit_batch(
         basis.append(column)
         leverage += column * column
         # two passes here as well: the residual of exact data is pure rounding
-        for _ in range(passes):
+        for _ in range(2):
             part = np.einsum("nhc,nhc->nh", column, rest)
             projection[:, :, k] += part
             rest = rest - part[:, :, None] * column
@@ -123,39 +120,12 @@ def with_constant(products: FloatArray) -> FloatArray:
 
 
 def fit_hypotheses(
-    tables: Tables,
-    specification: Specification,
-    values: FloatArray,
-    weights: FloatArray,
-    nonnegative: bool,
-    constant: bool = True,
-    precise: bool = True,
+    tables: Tables, specification: Specification, values: FloatArray, weights: FloatArray, constant: bool = True
 ) -> Fitted:
-    """Fit constant + products to `values` (N, C) with `weights`; specification (H, K, m) or (N, H, K, m).
-
-    nonnegative: where the constant comes out negative the hypothesis is fitted without it, and hypotheses whose
-    other coefficients are negative are refused. As smaller hypotheses are in the library too, the best one left
-    is the best non-negative one. constant: whether there is one at all. precise: see fitter.fit.
-    """
+    """Fit products to `values` (N, C) with `weights`, and a `constant`; specification (H, K, m) or (N, H, K, m)."""
     products = tables.design(specification)
-    result = fit(with_constant(products) if constant else products, values, weights, precise)
+    result = fit(with_constant(products) if constant else products, values, weights)
     coefficients = result.coefficients
     if not constant:
         coefficients = np.concatenate([np.zeros((*coefficients.shape[:2], 1)), coefficients], axis=2)
-    fitted = Fitted(specification, coefficients, result.residual, result.left_out, result.worst)
-    if nonnegative:
-        errors = fitted.residual, fitted.left_out, fitted.worst
-        path, hypothesis = np.nonzero(coefficients[:, :, 0] < 0)
-        if specification.shape[-2] and path.size:
-            rows = products[path, hypothesis] if products.ndim == 4 else products[hypothesis]
-            again = fit(rows[:, None], values[path], weights[path], precise)
-            coefficients[path, hypothesis, 0] = 0.0
-            coefficients[path, hypothesis, 1:] = again.coefficients[:, 0]
-            for array, own in zip(errors, (again.residual, again.left_out, again.worst), strict=True):
-                array[path, hypothesis] = own[:, 0]
-        # a product without any part in the sum makes this the smaller hypothesis, which is there already
-        least = 1e-13 * np.abs(values).max(axis=1)[:, None, None]
-        refused = ~((coefficients[:, :, 1:] > least).all(axis=2) & (coefficients[:, :, 0] >= 0))
-        for array in errors:
-            array[refused] = np.inf
-    return fitted
+    return Fitted(specification, coefficients, result.residual, result.left_out, result.worst)

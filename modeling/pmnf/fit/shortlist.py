@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ...experiment import FloatArray
 from ..calibration import RIDGE
 from ..hypotheses.library import forms
-from .subsets import Solution, Subsets, cholesky, of_size_one
+from .subsets import Solution, Subsets, cholesky_both, of_size_one
 from .weights import relative_weights
 
 
@@ -37,14 +37,13 @@ def sweep_errors(
         return result
 
     width = fixed.shape[1]
-    degree = [0, *present.astype(int).tolist()]
-    columns = [squares, *(squares * fixed[:, k] for k in range(width))]
-    plain = [np.ones_like(squares), *(fixed[:, k] for k in range(width))]
-    diagonal = [total(columns[i] * plain[i], 2 * degree[i]) for i in range(width + 1)]
+    degree = [*present.astype(int).tolist(), 0]
+    columns = [*(squares * fixed[:, k] for k in range(width)), squares]
+    plain = [fixed[:, k] for k in range(width)]
+    diagonal = [*(total(columns[i] * plain[i], 2 * degree[i]) for i in range(width)), total(squares, 0)]
     cross = [[total(columns[i] * plain[j], degree[i] + degree[j]) for j in range(i)] for i in range(width + 1)]
     right = [total(columns[i] * values, degree[i]) for i in range(width + 1)]
-    bare = [row[1:] for row in cross[1:]]
-    return cholesky(diagonal, cross, right), cholesky(diagonal[1:], bare, right[1:])
+    return cholesky_both(diagonal, cross, right)
 
 
 def line_squares(terms: FloatArray, values: FloatArray, nonnegative: bool) -> tuple[FloatArray, FloatArray]:
@@ -58,30 +57,29 @@ def line_squares(terms: FloatArray, values: FloatArray, nonnegative: bool) -> tu
     values = values / np.where(size > 0, size, 1.0)
     weights = relative_weights(np.abs(values).mean(axis=1))
     values = values * weights[:, None]
-    scatter = values.transpose(0, 2, 1) @ values
-    everything = values.sum(axis=1)
     constant = weights / np.sqrt((weights**2).sum(axis=1, keepdims=True))
-    columns = terms * weights[:, None]
-    slope = columns - (columns @ constant[:, :, None]) * constant[:, None]
-    whole = np.maximum(np.sqrt(np.einsum("nac,nac->na", columns, columns)), 1e-300)
-    length = np.sqrt(np.einsum("nac,nac->na", slope, slope))
-    slope /= np.maximum(length, 1e-8 * whole)[:, :, None]
+    height = values @ constant[:, :, None]
+    everything, level = values.sum(axis=1), height[:, :, 0].sum(axis=1, keepdims=True)
+    # squares along columns terms·weights are sums over products of two terms
+    products = (terms[:, :, None] * terms[:, None]).reshape(len(terms), -1).T
 
-    def explained(directions: FloatArray) -> FloatArray:
-        result: FloatArray = np.einsum("nac,nac->na", directions @ scatter, directions)
-        return result
+    def along(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+        scatter = values.transpose(0, 2, 1) @ values * weights[:, :, None] * weights[:, None]
+        return np.einsum("nlc,nlc->n", values, values)[:, None], scatter.reshape(len(values), -1) @ products
 
-    flat = explained(constant[:, None])
-    known, pure = flat + explained(slope), explained(columns / whole[:, :, None])
+    whole = np.maximum((weights**2) @ (terms**2).T, 1e-300)
+    share = (weights * constant) @ terms.T
+    length = np.maximum(whole - share * share, RIDGE * whole)
+    total, explained = along(values)
+    pure = np.maximum(total - explained / whole, 1e-24 * total)
+    flat, explained = along(values - height * constant[:, None])
+    found = np.maximum(flat - explained / length, 1e-24 * total)
     if nonnegative:
-        up = (slope @ everything[:, :, None])[:, :, 0]
+        up = (weights * everything) @ terms.T - share * level
         # the constant of everything ≈ c0·constant + c1·column, in units of the length of the constant
-        along = (columns @ constant[:, :, None])[:, :, 0] / np.maximum(length, 1e-8 * whole)
-        below = (constant * everything).sum(axis=1, keepdims=True) < up * along
-        known = np.where(below, pure, known)
-        known = np.where(up < 0, flat, known)
-    total = np.einsum("ncc->n", scatter)[:, None]
-    return np.maximum(total - known, 1e-24 * total), np.maximum(total - pure, 1e-24 * total)
+        found = np.where(level * length < up * share, pure, found)
+        found = np.where(up < 0, np.maximum(flat, 1e-24 * total), found)
+    return found, pure
 
 
 def set_squares(

@@ -49,9 +49,8 @@ def solve(matrix: FloatArray, right: FloatArray, subsets: Subsets) -> tuple[Floa
 
 def solve_both(matrix: FloatArray, right: FloatArray, subsets: Subsets) -> tuple[Solution, Solution]:
     """Solve for subsets (1, S, k) or (N, S, k) of columns, with the first one (a constant) besides and without it."""
-    with_first = np.concatenate([np.zeros((*subsets.shape[:2], 1), dtype=np.int64), subsets], axis=2)
-    diagonal, cross, known = _systems(matrix, right, with_first)
-    return cholesky(diagonal, cross, known), cholesky(diagonal[1:], [row[1:] for row in cross[1:]], known[1:])
+    with_last = np.concatenate([subsets, np.zeros((*subsets.shape[:2], 1), dtype=np.int64)], axis=2)
+    return cholesky_both(*_systems(matrix, right, with_last))
 
 
 def _systems(matrix: FloatArray, right: FloatArray, subsets: Subsets) -> _Systems:
@@ -94,12 +93,32 @@ def _stacked(solution: Solution) -> tuple[FloatArray, FloatArray]:
 
 def cholesky(diagonal: list[FloatArray], cross: list[list[FloatArray]], right: list[FloatArray]) -> Solution:
     """Solve many small systems at once: one array (N, S) or (N, 1) per entry of the matrices."""
-    width = len(diagonal)
+    norm, lower, forward = _forward(diagonal, cross, right)
+    return _backward(norm, lower, forward), _squares(forward)
+
+
+def cholesky_both(
+    diagonal: list[FloatArray], cross: list[list[FloatArray]], right: list[FloatArray]
+) -> tuple[Solution, Solution]:
+    """Solve many small systems with their last column, a constant, and without it: one factorization does for both.
+
+    The coefficient of the constant is the first one in the solution with it.
+    """
+    norm, lower, forward = _forward(diagonal, cross, right)
+    *others, constant = _backward(norm, lower, forward)
+    explained = _squares(forward[:-1])
+    without = _backward(norm[:-1], lower[:-1], forward[:-1])
+    return ([constant, *others], explained + forward[-1] * forward[-1]), (without, explained)
+
+
+def _forward(
+    diagonal: list[FloatArray], cross: list[list[FloatArray]], right: list[FloatArray]
+) -> tuple[list[FloatArray], list[list[FloatArray]], list[FloatArray]]:
+    """Return factors that make diagonals 1, rows of lower triangles with inverse diagonals, and what they solve."""
     norm = [1.0 / np.sqrt(np.maximum(entry, 1e-300)) for entry in diagonal]
     lower: list[list[FloatArray]] = []
     forward: list[FloatArray] = []
-    explained = np.zeros(np.broadcast_shapes(*(entry.shape for entry in right)))
-    for i in range(width):
+    for i in range(len(diagonal)):
         line: list[FloatArray] = []
         pivot: FloatArray | None = None
         value = right[i] * norm[i]
@@ -112,17 +131,29 @@ def cholesky(diagonal: list[FloatArray], cross: list[list[FloatArray]], right: l
             pivot = entry * entry if pivot is None else pivot + entry * entry
             value = value - entry * forward[j]
         inverse = np.ones_like(value) if pivot is None else 1.0 / np.sqrt(np.maximum(1.0 + RIDGE - pivot, RIDGE))
-        line.append(inverse)  # inverse diagonal
+        line.append(inverse)
         lower.append(line)
-        forward.append(value * inverse)
-        explained = explained + forward[i] * forward[i]
+        forward.append(value if pivot is None else value * inverse)
+    return norm, lower, forward
+
+
+def _backward(norm: list[FloatArray], lower: list[list[FloatArray]], forward: list[FloatArray]) -> list[FloatArray]:
+    """Return the coefficients of what `_forward` left."""
     solution = list(forward)
-    for i in range(width - 1, -1, -1):
+    for i in range(len(forward) - 1, -1, -1):
         value = forward[i]
-        for k in range(i + 1, width):
+        for k in range(i + 1, len(forward)):
             value = value - lower[k][i] * solution[k]
-        solution[i] = value * lower[i][i]
-    return [part * size for part, size in zip(solution, norm, strict=True)], explained
+        solution[i] = value * lower[i][i] if i else value
+    return [part * size for part, size in zip(solution, norm, strict=True)]
+
+
+def _squares(parts: list[FloatArray]) -> FloatArray:
+    """Return the sum of the squares of parts."""
+    total = np.zeros(np.broadcast_shapes(*(part.shape for part in parts)))
+    for part in parts:
+        total = total + part * part
+    return total
 
 
 def extended(pairs: Subsets, number: int) -> Subsets:

@@ -132,8 +132,8 @@ def merge(pools: Sequence[Pool], size: int) -> Pool:
     if len(pools) == 1:
         return pools[0].rows((slice(None), slice(0, size)))
     width = max(pool.specification.shape[2] for pool in pools)
-    specification = np.concatenate([_pad(p.specification, width, -1) for p in pools], axis=1)
-    coefficients = np.concatenate([_pad(p.coefficients, width + 1, 0) for p in pools], axis=1)
+    specification = widened([p.specification for p in pools], 2)
+    coefficients = np.concatenate([_pad(p.coefficients, 2, width + 1, 0) for p in pools], axis=1)
     errors = (np.concatenate([getattr(p, name) for p in pools], axis=1) for name in ("residual", "left_out", "score"))
     both = Pool(specification, coefficients, *errors)
     return best_first(both, size)
@@ -145,10 +145,19 @@ def best_first(pool: Pool, size: int) -> Pool:
     return pool.rows((np.arange(order.shape[0])[:, None], order))
 
 
-def _pad(array: NDArray[_Number], width: int, value: int) -> NDArray[_Number]:
-    missing = width - array.shape[2]
+def widened(specifications: Sequence[Specification], products: int) -> Specification:
+    """Return hypotheses together whose number of products, the length of the axis `products`, may be different.
+
+    They are put behind each other along the axis before that one, and padded with products that are none.
+    """
+    width = max(own.shape[products] for own in specifications)
+    return np.concatenate([_pad(own, products, width, -1) for own in specifications], axis=products - 1)
+
+
+def _pad(array: NDArray[_Number], axis: int, width: int, value: int) -> NDArray[_Number]:
+    """Return the array with `value` behind its entries along an axis, up to a width."""
+    missing = width - array.shape[axis]
     if not missing:
         return array
-    result = np.full((*array.shape[:2], width, *array.shape[3:]), value, dtype=array.dtype)
-    result[:, :, : array.shape[2]] = array
-    return result
+    more = np.full((*array.shape[:axis], missing, *array.shape[axis + 1 :]), value, dtype=array.dtype)
+    return np.concatenate([array, more], axis=axis)

@@ -31,7 +31,7 @@ from ..fit.scattered import varying_errors
 from ..fit.shortlist import combinations_of, line_squares, lowest, product_grid, sweep_errors
 from ..fit.subsets import gram, solve_both
 from ..fit.weights import count_weights, model_weights
-from ..hypotheses.pool import Pool, merge, replaced, spread
+from ..hypotheses.pool import Pool, merge, replaced, spread, widened
 from ..hypotheses.tables import Specification
 
 
@@ -44,15 +44,12 @@ class _Likely:
     best: NDArray[np.bool_]
 
 
-def _likely(lists: list[tuple[Specification, FloatArray]]) -> list[_Likely]:
-    """Return short lists of the same call paths with their rough scores (N, H), compared with each other."""
-    if not lists:
-        return []
-    least = np.minimum.reduce([rough.min(axis=1, keepdims=True) for _, rough in lists])
-    return [
-        _Likely(specification, rough <= least + NEAR, (rough == least) & np.isfinite(rough))
-        for specification, rough in lists
-    ]
+def _likely(lists: list[tuple[Specification, FloatArray]]) -> _Likely:
+    """Return short lists of the same call paths with their rough scores (N, H) as one."""
+    rough = np.concatenate([scores for _, scores in lists], axis=1)
+    least = rough.min(axis=1, keepdims=True, initial=np.inf)
+    near, best = rough <= least + NEAR, (rough == least) & np.isfinite(rough)
+    return _Likely(widened([specification for specification, _ in lists], 2), near, best)
 
 
 class Search:
@@ -81,9 +78,9 @@ class Search:
         self._reweight(likely)
         paths = np.arange(len(self.values))
         constant = Candidates(paths, np.empty((paths.size, 0, self.parameters), dtype=np.int16), True)
-        pools = [choose([constant], self.criterion, 1)]
-        pools += [self._precise(short.specification, short.near) for short in likely]
-        best = merge(pools, NOISY_POOL)
+        path, number = np.nonzero(likely.near)
+        near = Candidates(path, likely.specification[path, number], True)
+        best = choose([constant, near], self.criterion, NOISY_POOL)
         if self.parameters == 1:
             return self._without_constant(merge([best, self._alone()], NOISY_POOL) if len(self.points) < 3 else best)
         if starts.shape[1]:
@@ -131,14 +128,11 @@ class Search:
         united = np.where(present, factors, -1).astype(np.int16)[:, None, None]
         return self._precise(united, np.ones(united.shape[:2], dtype=bool))
 
-    def _reweight(self, likely: list[_Likely]) -> None:
+    def _reweight(self, likely: _Likely) -> None:
         """Take the weights from the likeliest model of each call path."""
-        if not self.reweights:
+        if not (self.reweights and likely.best.any()):
             return
-        pools = [self._precise(short.specification, short.best) for short in likely if short.best.any()]
-        if not pools:
-            return
-        first = merge(pools, 1)
+        first = self._precise(likely.specification, likely.best, 1)
         values = np.einsum("nkc,nk->nc", self.tables.design(first.specification[:, 0]), first.coefficients[:, 0, 1:])
         values += first.coefficients[:, 0, :1]
         found = np.isfinite(first.score[:, 0])
@@ -161,7 +155,7 @@ class Search:
         between = np.maximum(squares / np.maximum(counts.shape[1] - chosen, 1) - explained, 0.0)
         return count_weights(counts, single, between)
 
-    def _functions(self) -> list[_Likely]:
+    def _functions(self) -> _Likely:
         """Return the likeliest functions of the only parameter."""
         paths, points = self.values.shape
         number = len(self.tables.terms[0])
@@ -185,14 +179,9 @@ class Search:
 
     def _without_constant(self, pool: Pool) -> Pool:
         """Add the best hypotheses without their constant where they have one that is above zero by chance."""
-        widths = (pool.specification[:, 0] >= 0).any(axis=2).sum(axis=1)
-        widths[pool.coefficients[:, 0, 0] == 0] = 0
-        candidates = [
-            Candidates(rows, pool.specification[rows, 0, :width], False)
-            for width in np.unique(widths[widths > 0]).tolist()
-            for rows in [np.flatnonzero(widths == width)]
-        ]
-        return merge([pool, choose(candidates, self.criterion, 1)], NOISY_POOL)
+        rows = np.flatnonzero((pool.specification[:, 0] >= 0).any(axis=(1, 2)) & (pool.coefficients[:, 0, 0] != 0))
+        alone = choose([Candidates(rows, pool.specification[rows, 0], False)], self.criterion, 1)
+        return merge([pool, alone], NOISY_POOL)
 
     def _candidates(self) -> tuple[list[Specification], Specification]:
         """Return per parameter the most likely terms, best first, shape (N, k), and those of pure products (N, m)."""
@@ -210,8 +199,8 @@ class Search:
             factors.append(pure.argmin(axis=1).astype(np.int16))
         return found, np.stack(factors, axis=1)
 
-    def _combine(self, candidates: list[Specification]) -> tuple[list[_Likely], Specification]:
-        """Return the likeliest hypotheses of the first candidates of each parameter, a list per number of products.
+    def _combine(self, candidates: list[Specification]) -> tuple[_Likely, Specification]:
+        """Return the likeliest hypotheses of the first candidates of each parameter, some of each number of products.
 
         Also returned: the best hypotheses of different forms (N, F, K, m) where points are on no lines, else none.
         """
@@ -221,11 +210,11 @@ class Search:
         specification = np.full((paths, len(grid), self.parameters), -1, dtype=np.int16)
         for parameter, terms in enumerate(candidates):
             specification[:, :, parameter] = np.where(grid[:, parameter] < 0, -1, terms[:, grid[:, parameter]])
-        matrix, right, total = self._gram(specification)
+        matrix, right, total = self._gram(candidates, depth)
         own_penalty = self.penalties.complexity * self.tables.complexity(specification[:, :, None])
         if self.growth_penalty:
             own_penalty += self.growth_penalty * self.criterion.growth(specification)
-        found, by_form = [], []
+        found, by_form = [(specification[:, :0, None], total[:, None][:, :0])], []
         for width in range(1, self.parameters + 1):
             subsets = combinations_of(self.parameters, depth, width)
             if width + 1 >= self.values.shape[1] or not len(subsets):
@@ -250,26 +239,25 @@ class Search:
                     )
         return _likely(found), _of_forms(by_form, self.depth.forms) if by_form else specification[:, :0, None]
 
-    def _gram(self, specification: Specification) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return what subsets.gram says of products (N, Q, m), a few call paths at a time to stay in the cache."""
-        paths, number = specification.shape[:2]
+    def _gram(self, candidates: list[Specification], depth: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return what subsets.gram says of the products of product_grid, a few call paths at a time for the cache."""
+        paths, number = len(self.values), (depth + 1) ** self.parameters
         matrix, right, total = np.empty((paths, number, number)), np.empty((paths, number)), np.empty(paths)
         step = max(1, BATCH_NUMBERS // (number * self.values.shape[1]))
         for start in range(0, paths, step):
             part = slice(start, start + step)
-            columns = self.tables.design(specification[part])
+            columns = np.ones((len(self.values[part]), 1, self.values.shape[1]))
+            for table, terms in zip(self.tables.columns, candidates, strict=True):
+                own = table[np.pad(terms[part, :depth], ((0, 0), (1, 0)), constant_values=-1)]
+                columns = (columns[:, :, None] * own[:, None]).reshape(len(columns), -1, columns.shape[2])
             matrix[part], right[part], total[part] = gram(columns, self.values[part], self.criterion.weights[part])
         return matrix, right, total
 
-    def _precise(self, specification: Specification, wanted: NDArray[np.bool_]) -> Pool:
-        """Return the best of those of the hypotheses (N, H, K, m) that are `wanted` (N, H)."""
-        widths = (specification >= 0).any(axis=3).sum(axis=2)
-        candidates = [
-            Candidates(path, specification[path, number, :width], True)
-            for width in np.unique(widths[wanted]).tolist()
-            for path, number in [np.nonzero(wanted & (widths == width))]
-        ]
-        return choose(candidates, self.criterion, min(NOISY_POOL, specification.shape[1]))
+    def _precise(self, specification: Specification, wanted: NDArray[np.bool_], size: int = NOISY_POOL) -> Pool:
+        """Return the `size` best of those of the hypotheses (N, H, K, m) that are `wanted` (N, H)."""
+        path, number = np.nonzero(wanted)
+        candidates = Candidates(path, specification[path, number], True)
+        return choose([candidates], self.criterion, min(size, specification.shape[1]))
 
     def _part(self, rows: Rows) -> Search:
         return Search(self.points, self.criterion.part(rows), False, self.depth)
@@ -278,32 +266,32 @@ class Search:
         """Try all terms of one parameter in the best hypothesis of each call path, the rest kept."""
         best = pool.specification[:, 0]
         present = best[:, :, parameter] >= 0
-        widths = (best >= 0).any(axis=2).sum(axis=1)
+        with_it, widths = present.sum(axis=1), (best >= 0).any(axis=2).sum(axis=1)
+        ordered = np.take_along_axis(best, np.argsort(~present, axis=1, kind="stable")[:, :, None], axis=1)
+        ordered[:, :, parameter] = -1
         terms = self.tables.columns[parameter][:-1]
         number = min(self.depth.finalists, len(terms))
         trial = np.repeat(best[:, None], number, axis=1)
         wanted = np.zeros(trial.shape[:2], dtype=bool)
-        keys = (present << np.arange(present.shape[1])).sum(axis=1) * (present.shape[1] + 1) + widths
-        for key in np.unique(keys).tolist():
+        keys = with_it * (present.shape[1] + 1) + widths
+        for key in np.unique(keys[with_it > 0]).tolist():
             rows = np.flatnonzero(keys == key)
-            pattern, width = present[rows[0]], int(widths[rows[0]])
-            if not pattern.any():
-                continue
-            base = best[rows, :width].copy()
-            base[:, :, parameter] = -1
-            has = pattern[:width]
-            part = self._part(rows)
-            both = sweep_errors(self.tables.design(base), has, terms, part.values, part.criterion.weights)
-            total = ((part.criterion.weights * part.values) ** 2).sum(axis=1)
-            penalty = self.penalties.complexity * has.sum() * self.tables.cost[parameter][:-1]
+            many, width = divmod(key, present.shape[1] + 1)
+            part = self.criterion.part(rows)
+            base = self.tables.design(ordered[rows, :width])
+            both = sweep_errors(base, np.arange(width) < many, terms, part.values, part.weights)
+            total = ((part.weights * part.values) ** 2).sum(axis=1)
+            penalty = self.penalties.complexity * many * self.tables.cost[parameter][:-1]
             if self.growth_penalty:
-                penalty = penalty + 0.5 * self.growth_penalty * has.sum() * np.abs(self.tables.order_of(parameter))
-            rough = part.criterion.rough(*both, total, penalty)
+                penalty = penalty + 0.5 * self.growth_penalty * many * np.abs(self.tables.order_of(parameter))
+            rough = part.rough(*both, total, penalty)
             chosen = lowest(rough, number)
             rough = np.take_along_axis(rough, chosen, axis=1)
-            trial[rows, :, :, parameter] = np.where(pattern, chosen[:, :, None], -1)
+            trial[rows, :, :, parameter] = np.where(present[rows, None], chosen[:, :, None], -1)
             wanted[rows] = rough <= rough.min(axis=1, keepdims=True) + NEAR
         wanted &= ~_known(trial, pool.specification)
+        if not wanted.any():
+            return pool
         return merge([pool, self._precise(trial, wanted)], NOISY_POOL)
 
 

@@ -1,0 +1,103 @@
+"""Least squares for noisy values: hypotheses of different sizes together, with their constant and without it.
+
+As in fitter.fit columns are made orthogonal by the modified Gram-Schmidt process, once, which is enough for values with
+noise: what a column leaves of all later ones is taken off them at once. Products that a hypothesis does not have are
+columns of zeros. The constant comes last, so that the hypothesis without it has been fitted on the way.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...experiment import FloatArray
+from ..calibration import BATCH_NUMBERS, DEPENDENT, NO_PART
+from ..hypotheses.pool import Fitted
+from ..hypotheses.tables import Specification, Tables
+
+_Flags = NDArray[np.bool_]
+
+
+def fit_together(
+    tables: Tables,
+    specification: Specification,
+    values: FloatArray,
+    weights: FloatArray,
+    constant: _Flags,
+    nonnegative: bool,
+) -> Fitted:
+    """Fit a constant, where `constant` (M,), and products to `values` (M, C), minimizing Σ (weights·(values - model))².
+
+    specification: (M, K, m), where products that are -1 throughout do not exist. nonnegative: where the constant comes
+    out negative the hypothesis is fitted without it, and hypotheses whose other coefficients are negative are refused.
+    As smaller hypotheses are candidates too, the best one left is the best non-negative one. Returned are M hypotheses
+    of which each is the only one of its call path, with the errors of fitter.Fits but for the largest residuals.
+    """
+    number, width = specification.shape[:2]
+    points = values.shape[1]
+    used = np.asarray((specification >= 0).any(axis=2), dtype=bool)
+    widths = (used * np.arange(1, 1 + width)).max(axis=1, initial=0)
+    order = np.argsort(widths, kind="stable")  # few columns of zeros in each batch
+    coefficients, errors = np.zeros((number, 1 + width)), np.empty((2, number))
+    step = max(1, BATCH_NUMBERS // ((2 + width) * points))
+    for start in range(0, number, step):
+        part = order[start : start + step]
+        most = int(widths[part[-1]])
+        columns = np.empty((2 + most, len(part), points))
+        columns[:most] = tables.design(specification[part, :most].transpose(1, 0, 2))
+        columns[:most] *= used[part, :most].T[:, :, None]
+        columns[most] = constant[part, None]
+        columns[most + 1] = values[part]
+        columns *= weights[part]
+        present = np.concatenate([used[part, :most].T, constant[None, part]])
+        coefficients[part, : 1 + most], errors[:, part] = _solve(columns, present, nonnegative)
+    if nonnegative:
+        least = NO_PART * np.abs(values).max(axis=1, keepdims=True)
+        small = (coefficients[:, 1:] <= least) & used
+        errors[:, small.any(axis=1)] = np.inf
+    residual, left_out = errors[:, :, None]
+    return Fitted(specification[:, None], coefficients[:, None], residual, left_out, residual)
+
+
+def _solve(columns: FloatArray, present: _Flags, nonnegative: bool) -> tuple[FloatArray, FloatArray]:
+    """Return coefficients (M, 1 + K), NaN of dependent columns, and errors (2, M) as in fitter.Fits, inf there.
+
+    columns: (K + 2, M, C) times the weights: products, constant, values; they are overwritten. present: (K + 1, M).
+    """
+    last, points = len(present) - 1, columns.shape[2]
+    least = DEPENDENT * np.sqrt(np.einsum("jmc,jmc->jm", columns[:-1], columns[:-1]))
+    triangle = np.empty((last + 2, last + 2, columns.shape[1]))  # of rows: what each column has of those before it
+    leverage = np.zeros(columns.shape[1:])
+    dependent = np.zeros(columns.shape[1], dtype=bool)
+    for k in range(last + 1):
+        column = columns[k]
+        size = np.sqrt(np.einsum("mc,mc->m", column, column))
+        nothing = ~(size > least[k])
+        if bool(nothing.any()):
+            dependent |= nothing & present[k]
+            column[nothing] = 0.0
+            size[nothing] = 1.0
+        column /= size[:, None]
+        share = np.einsum("jmc,mc->jm", columns[k + 1 :], column)
+        if k == last and nonnegative:
+            negative = share[0] < 0.0
+            column[negative] = 0.0
+            share[0, negative] = 0.0
+        triangle[k, k], triangle[k, k + 1 :] = size, share
+        columns[k + 1 :] -= share[:, :, None] * column
+        leverage += column * column
+    found = np.empty((columns.shape[1], last + 1))
+    for k in range(last, -1, -1):
+        value = triangle[k, last + 1]
+        for j in range(k + 1, last + 1):
+            value = value - triangle[k, j] * found[:, (1 + j) % (last + 1)]
+        found[:, (1 + k) % (last + 1)] = value / triangle[k, k]
+    found[dependent] = np.nan
+    rest = columns[last + 1]
+    remaining = 1.0 - leverage
+    open_points = remaining > 1e-9
+    left = np.where(open_points, rest / np.where(open_points, remaining, 1.0), np.inf)
+    with np.errstate(over="ignore"):
+        errors = np.sqrt(np.stack([np.einsum("mc,mc->m", own, own) for own in (rest, left)]) / points)
+    errors[:, dependent] = np.inf
+    return found, errors
