@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...experiment import FloatArray
-from ..calibration import LEAST_LEFT_OUT, NOISY, NOISY_LEAST_VARIANCE, NOISY_ROUNDING, Penalties
+from ..calibration import LEAST_LEFT_OUT, NOISY, NOISY_FACTOR, NOISY_LEAST_VARIANCE, NOISY_ROUNDING, Penalties
 from ..fit.subsets import Solution
 from ..fit.together import fit_together
 from ..fit.weights import count_weights, relative_weights
@@ -70,6 +70,7 @@ class Evidence(Criterion):
         """Return scores (M, H) of hypotheses fitted to the call paths `rows`, the lowest best."""
         width = (fitted.coefficients != 0).sum(axis=2)
         complexity = self.penalties.complexity * self.tables.complexity(fitted.specification)
+        complexity = complexity + NOISY_FACTOR * (fitted.specification >= 0).sum(axis=(-2, -1))
         complexity = complexity + self.penalties.coefficient * width + self.effects(fitted.specification)
         if self.nonnegative:
             complexity = complexity + self.penalties.negative * (fitted.coefficients < 0).sum(axis=2)

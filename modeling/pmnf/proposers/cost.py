@@ -17,6 +17,7 @@ from ...experiment import FloatArray, IntArray
 from ..calibration import (
     BATCH_NUMBERS,
     NEAR,
+    NOISY_FACTOR,
     NOISY_LINES,
     NOISY_POOL,
     NOISY_SWEEPS,
@@ -212,6 +213,7 @@ class Search:
             specification[:, :, parameter] = np.where(grid[:, parameter] < 0, -1, terms[:, grid[:, parameter]])
         matrix, right, total = self._gram(candidates, depth)
         own_penalty = self.penalties.complexity * self.tables.complexity(specification[:, :, None])
+        own_penalty += NOISY_FACTOR * (specification >= 0).sum(axis=2)
         if self.growth_penalty:
             own_penalty += self.growth_penalty * self.criterion.growth(specification)
         found, by_form = [(specification[:, :0, None], total[:, None][:, :0])], []
