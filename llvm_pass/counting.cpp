@@ -130,6 +130,7 @@ void Counting::planTransfers(ArrayRef<Instruction *> Transfers) {
         ScopedWork Row;
         Row[Scope].Code[QUIPU_COLUMN_BYTES_LOADED] = Found.Loads;
         Row[Scope].Code[QUIPU_COLUMN_BYTES_STORED] = 1;
+        Row[Scope].Code[QUIPU_COLUMN_BYTES_IN_ORDER] = Found.Loads ? 2 : 1;
         Plan.Weights.push_back(std::move(Row));
     }
 }

@@ -20,7 +20,7 @@ class Value;
 namespace quipu {
 
 /// One number for each metric that the pass counts: blocks, instructions, flops (all, single, double precision), loads,
-/// stores, bytes loaded, bytes stored.
+/// stores, bytes loaded, bytes stored, bytes in order.
 using Effort = std::array<int64_t, QUIPU_WEIGHTED>;
 
 /// What happens in one function: how often it is entered, and what it does.

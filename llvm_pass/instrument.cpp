@@ -227,7 +227,7 @@ PreservedAnalyses InstrumentPass::run(Module &M, ModuleAnalysisManager &AM) {
     std::vector<Scopes> Within;
     for (Function *F : Functions) {
         Selves.push_back(Marked.identityOf(*F));
-        Within.emplace_back(*F, Selves.back(), Marked,
+        Within.emplace_back(*F, FAM, Selves.back(), Marked,
                             [&](const Identity &Function) { return isShown(Function, Selection); });
     }
     Marked.remove(M);

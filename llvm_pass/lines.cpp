@@ -29,8 +29,7 @@ LineTable::LineTable(const Function &F, const Scopes &Within, ArrayRef<SmallVect
             continue;
         bool Counted = false;
         for (const Instruction &I : BB) {
-            Effort E{};
-            addEffort(E, I);
+            Effort E = Within.effortOf(I);
             if (E == Effort{})
                 continue;
             if (!Counted && Within.scopeOf(I) == Within.scopeOf(BB)) {

@@ -37,8 +37,9 @@ struct Scopes::LoopsOf {
 /// Scopes of one function; what would be more is part of its caller.
 constexpr size_t MostScopes = 4096;
 
-Scopes::Scopes(Function &F, const Identity &Self, const Marks &M, function_ref<bool(const Identity &)> IsShown)
-    : M(M), IsShown(IsShown), All{{&Self, 0}} {
+Scopes::Scopes(Function &F, FunctionAnalysisManager &FAM, const Identity &Self, const Marks &M,
+               function_ref<bool(const Identity &)> IsShown)
+    : M(M), Walking(streamsOf(F, FAM)), IsShown(IsShown), All{{&Self, 0}} {
     readHooks(F);
     LoopsOf Loops(F);
     findVanishing(F, Loops);
@@ -193,9 +194,7 @@ void Scopes::readBlock(const BasicBlock &BB) {
     std::optional<unsigned> Latest;
     const bool Vanishes = vanishes(BB);
     auto Add = [&](const Instruction &I, unsigned At) {
-        Effort E{};
-        if (!Vanishes)
-            addEffort(E, I);
+        const Effort E = Vanishes ? Effort{} : effortOf(I);
         quipu::accumulate(Here[At].Code, E, 1);
         Instructions[At] += static_cast<unsigned>(E[QUIPU_COLUMN_INSTRUCTIONS]);
         if (At != 0)
@@ -234,6 +233,13 @@ void Scopes::readBlock(const BasicBlock &BB) {
     }
     if (!Vanishes)
         Work[&BB][Most].Code[QUIPU_COLUMN_BLOCKS]++;
+}
+
+Effort Scopes::effortOf(const Instruction &I) const {
+    Effort E{};
+    addEffort(E, I);
+    E[QUIPU_COLUMN_BYTES_IN_ORDER] += Walking.lookup(&I);
+    return E;
 }
 
 unsigned Scopes::scopeOf(const BasicBlock &BB) const {

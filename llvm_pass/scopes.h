@@ -4,6 +4,7 @@
 
 #include "effort.h"
 #include "marks.h"
+#include "streams.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
@@ -27,7 +28,8 @@ class Scopes {
   public:
     /// Reads the function before the marks are removed, and may put blocks before loops. IsShown: which functions are
     /// call paths of their own; the work of others is their callers'.
-    Scopes(llvm::Function &F, const Identity &Self, const Marks &M, llvm::function_ref<bool(const Identity &)> IsShown);
+    Scopes(llvm::Function &F, llvm::FunctionAnalysisManager &FAM, const Identity &Self, const Marks &M,
+           llvm::function_ref<bool(const Identity &)> IsShown);
 
     /// The first is the function itself; parents come before children.
     llvm::ArrayRef<Scope> scopes() const { return All; }
@@ -48,6 +50,8 @@ class Scopes {
 
     /// One execution of each block.
     const BlockWork &work() const { return Work; }
+    /// One execution of an instruction.
+    Effort effortOf(const llvm::Instruction &I) const;
     unsigned scopeOf(const llvm::Instruction &I) const { return Placed.lookup(&I); }
     /// The scope that the execution of a block counts for.
     unsigned scopeOf(const llvm::BasicBlock &BB) const;
@@ -65,6 +69,7 @@ class Scopes {
     void countUnmarked(LoopsOf &Found);
 
     const Marks &M;
+    Streams Walking;
     llvm::function_ref<bool(const Identity &)> IsShown;
     std::vector<Scope> All;
     BlockWork Work;

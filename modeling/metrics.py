@@ -17,8 +17,9 @@ METRICS = {
 }
 """By name, in the order of the table. visits, time, bytes_sent and bytes_received are called so in Score-P, too."""
 
-WEIGHTED = sum(bool(row[0]) for row in _ROWS)
-"""How many metrics the pass counts, from blocks on: the columns of the weights of a region."""
+BY_PASS = tuple(name for weighted, name, *_ in _ROWS if weighted)
+WEIGHTED = len(BY_PASS)
+"""The metrics that the pass counts, from blocks on: the columns of the weights of a region."""
 
 
 def metric_named(name: str) -> Metric:

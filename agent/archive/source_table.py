@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 from quipu.modeling.experiment import CallTree, Metric
-from quipu.modeling.metrics import WEIGHTED
+from quipu.modeling.metrics import BY_PASS, METRICS, WEIGHTED
 
 from .checksums import check_files
 from .metadata import RunMetadata
@@ -51,7 +52,8 @@ def read_source(archive: Path, metadata: RunMetadata, tree: CallTree) -> SourceE
 
 
 def source_metrics(metrics: Iterable[Metric]) -> list[str]:
-    """Return the names of the metrics that source lines have, of those of a run."""
+    """Return the names of the metrics that source lines have, of those of a run: fewer in one of an older version."""
     names = [metric.name for metric in metrics]
     first = names.index("blocks") if "blocks" in names else len(names)
-    return names[first : first + WEIGHTED]
+    others = METRICS.keys() - set(BY_PASS)
+    return list(itertools.takewhile(lambda name: name not in others, names[first : first + WEIGHTED]))

@@ -148,9 +148,10 @@ void quipu_effort(struct quipu_region *function, uint64_t scope, const int64_t *
 
 void quipu_moved(struct quipu_region *function, uint64_t scope, uint64_t bytes_loaded, uint64_t bytes_stored) {
     if (quipu_thread *thread = this_thread()) {
-        Node *inner = find_scope(thread, function, scope);
-        quipu_add_alone(inner ? inner : counted(thread->here), QUIPU_BYTES_LOADED, bytes_loaded);
-        quipu_add_alone(inner ? inner : counted(thread->here), QUIPU_BYTES_STORED, bytes_stored);
+        Node *inner = find_scope(thread, function, scope), *node = inner ? inner : counted(thread->here);
+        quipu_add_alone(node, QUIPU_BYTES_LOADED, bytes_loaded);
+        quipu_add_alone(node, QUIPU_BYTES_STORED, bytes_stored);
+        quipu_add_alone(node, QUIPU_BYTES_IN_ORDER, bytes_loaded + bytes_stored);
     }
 }
 

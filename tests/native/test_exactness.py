@@ -18,6 +18,7 @@ METRICS = [
     "stores",
     "bytes_loaded",
     "bytes_stored",
+    "bytes_in_order",
 ]
 
 

@@ -21,9 +21,9 @@ from quipu.modeling.errors import FormatError
 
 EFFORT = ("blocks", "instructions", "flops", "flops_single", "flops_double", "loads", "stores")
 METRICS = ["visits\t1\teffort\tsum\t", "time\ts\tcost\tsum\t"] + [
-    f"{name}\t1\teffort\tsum\t" for name in (*EFFORT, "bytes_loaded", "bytes_stored")
+    f"{name}\t1\teffort\tsum\t" for name in (*EFFORT, "bytes_loaded", "bytes_stored", "bytes_in_order")
 ]
-WIDTH = 9
+WIDTH = 10
 NODE = 64 + 8 * len(METRICS)
 
 
