@@ -9,9 +9,10 @@ SOURCES = ("effort", "cachegrind", "reuse", "perf", "papi")
 
 KIB = 1024
 MISSES = {
-    size * KIB: f"misses_{size}k" for size in (4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768)
+    size * KIB: f"misses_{size}k"
+    for size in (8, 16, 32, *(part << power for power in range(5, 14) for part in (2, 3)), 32768)
 }
-SCATTERED = {size * KIB: f"scattered_{size}k" for size in (64, 512, 4096, 32768)}
+SCATTERED = {size * KIB: f"scattered_{size}k" for size in (64, 512)}
 """Metrics by the bytes of the cache that is missed: all misses, and those that no prefetcher foresees."""
 
 COUNTERS = {

@@ -26,15 +26,18 @@ from .source import Counted, Wanted
 _WAYS, _LINE = 16, 64
 # Sizes of the first and the last cache of a run in KiB, and whether it prefetches.
 _RUNS = (
-    (16, 64, True),
-    (32, 512, True),
-    (128, 4096, True),
-    (1024, 32768, True),
+    (8, 64, True),
+    (16, 512, True),
+    (32, 1536, False),
     (64, 2048, False),
+    (96, 3072, False),
+    (128, 4096, False),
+    (192, 6144, False),
     (256, 8192, False),
-    (512, 4096, False),
-    (4, 32768, False),
-    (8, 16384, False),
+    (384, 12288, False),
+    (512, 16384, False),
+    (768, 24576, False),
+    (1024, 32768, False),
 )
 
 

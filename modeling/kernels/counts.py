@@ -87,7 +87,7 @@ class Counters:
         self._clock = clock
         names = ["instructions", "cpu_instructions", "cpu_cycles", "stall_cycles", "visits", *METRICS]
         names += LEVELS.values() if memory else ()
-        names += ("accesses", *MISSES.values(), *SCATTERED.values()) if costs is not None else ()
+        names += ("accesses", "bytes_in_order", *MISSES.values(), *SCATTERED.values()) if costs is not None else ()
         self._costs = costs
         self._values = {name: found for name in dict.fromkeys(names) if (found := self._typical(name)) is not None}
 
@@ -102,7 +102,8 @@ class Counters:
         """Return what was counted of call paths together."""
         chosen = list(paths)
         found = {name: values[chosen].sum(axis=0) for name, values in self._values.items()}
-        found = {name: values for name, values in found.items() if values.any()}
+        counted = set(MISSES.values()) if "accesses" in found and found["accesses"].any() else set()
+        found = {name: values for name, values in found.items() if values.any() or name in counted}
         instructions = found.get("instructions")
         exact = instructions is not None
         cycles, stalls = found.get("cpu_cycles"), found.get("stall_cycles")

@@ -111,14 +111,14 @@ def refined(
     columns = np.stack([instructions / clock, memory], axis=1) / time[:, None]
     wanted = np.ones(time.size)
     if by_distance:
-        columns = np.concatenate([columns, [[0.0, _SCATTER]]])
-        wanted = np.append(wanted, _SCATTER * _UNHIDDEN)
+        scatter = _scatter_of(columns)
+        columns = np.concatenate([columns, [[0.0, scatter]]])
+        wanted = np.append(wanted, scatter * _UNHIDDEN)
     elif drawn_to is not None:
         pull = _PULL * np.sqrt(np.mean(columns**2, axis=0))
         columns = np.concatenate([columns, np.diag(pull)])
         wanted = np.concatenate([wanted, pull * [drawn_to.cpi, drawn_to.blocking]])
-    scale = np.maximum(np.abs(columns).max(axis=0), 1e-300)
-    core, blocking = (nnls(columns / scale, wanted)[0] / scale).tolist()
+    core, blocking = _least_squares(columns, wanted).tolist()
     fitted = _with_errors(core, blocking, 0.0, "", instructions * core / clock + blocking * memory, time, 2)
     if not by_distance:
         return fitted
@@ -130,8 +130,26 @@ def refined(
             return replace(other, blocking=_UNHIDDEN, doubt=_NORMAL_90)
     if blocking <= 0:
         return fitted
-    known = float(np.sum((columns[: time.size, 1] / _SCATTER) ** 2))
+    known = float(np.sum((columns[: time.size, 1] / scatter) ** 2))
     return replace(fitted, doubt=_NORMAL_90 / (1 + known) ** 0.5 / blocking)
+
+
+def _least_squares(columns: FloatArray, wanted: FloatArray) -> FloatArray:
+    scale = np.maximum(np.abs(columns).max(axis=0), 1e-300)
+    return np.asarray(nnls(columns / scale, wanted)[0] / scale)
+
+
+def _scatter_of(columns: FloatArray) -> float:
+    """Return by which part times differ for reasons that no coefficient explains: as they do usually, or more.
+
+    If the best fit leaves more, so much is not known of each time (Birge 1932, "The calculation of errors by the method
+    of least squares"). columns: instructions and memory, per time, (C, 2).
+    """
+    freedom = len(columns) - columns.shape[1]
+    if freedom < 1:
+        return _SCATTER
+    errors = columns @ _least_squares(columns, np.ones(len(columns))) - 1
+    return max(_SCATTER, float(np.sqrt(np.sum(errors**2) / freedom)))
 
 
 def _with_further(counts: Counts, use: NDArray[np.bool_], plain: CpiAndBlocking, clock: float) -> CpiAndBlocking:

@@ -24,8 +24,9 @@ from .growth import Growth, product
 SIZES = np.array(sorted(MISSES), dtype=float)
 """Bytes of the simulated caches, ascending."""
 _STEPS = 5  # into which the distances between two sizes are divided
+_LINE = 64  # bytes, as simulated (agent/counters/reuse.py)
 # Valgrind's prefetcher follows 8 streams and needs a few lines of each page, so loops over several arrays in order seem
-# to be out of order in up to this part of their misses.
+# to be out of order in up to this part of their misses. What the pass saw walk in order is none of these.
 _SEEMING = 0.5
 _MANY = 0.05  # of the misses of the smallest cache: fewer say nothing of the order of the others
 _LEAST_PART = 1e-6  # of the accesses: fewer say nothing of how their distances grow
@@ -111,19 +112,33 @@ class Reuse:
 
 
 def reuse_of(found: Mapping[str, FloatArray]) -> Reuse | None:
-    """Return the reuse that was counted; None if it was not. found: counts by metric, (C,) each."""
+    """Return the reuse that was counted; None if it was not. found: counts by metric, (C,) each.
+
+    Loads and stores that walk through memory in order reach `bytes_in_order` / 64 lines at most, so what misses besides
+    is out of order, as far as valgrind's prefetcher did not foresee it. Where none of them is known to walk, that
+    prefetcher alone tells.
+    """
     if "accesses" not in found or not found["accesses"].any():
         return None
-    nothing = np.zeros_like(found["accesses"])
-    misses = np.stack([found.get(MISSES[int(size)], nothing) for size in SIZES])
-    misses = np.minimum.accumulate(misses, axis=0)
+    misses = np.minimum.accumulate(_at_all_sizes(found), axis=0)
     known = np.array(sorted(SCATTERED), dtype=float)
-    out_of_order = np.stack([found.get(SCATTERED[int(size)], nothing) for size in known])
+    out_of_order = np.stack([found.get(SCATTERED[int(size)], np.zeros_like(found["accesses"])) for size in known])
     at_known = misses[np.searchsorted(SIZES, known)]
     part = np.clip(out_of_order / np.where(at_known > 0, at_known, 1.0), 0.0, 1.0)
-    part = np.maximum(part - _SEEMING, 0.0) / (1 - _SEEMING)
+    lines = found.get("bytes_in_order", np.zeros_like(found["accesses"])) / _LINE
+    part = np.where(lines > 0, part, np.maximum(part - _SEEMING, 0.0) / (1 - _SEEMING))
     parts = np.stack([_interpolated(known, *columns) for columns in zip(part.T, at_known.T, strict=True)], axis=1)
-    return Reuse(found["accesses"], misses, parts * misses)
+    return Reuse(found["accesses"], misses, np.minimum(parts * misses, np.maximum(misses - lines, 0.0)))
+
+
+def _at_all_sizes(found: Mapping[str, FloatArray]) -> FloatArray:
+    """Return misses at SIZES, (S, C), between those that were counted evenly in the logarithm of the size."""
+    counted = np.array([size for size in SIZES if MISSES[int(size)] in found])
+    if not counted.size:
+        return np.zeros((SIZES.size, found["accesses"].size))
+    known = np.stack([found[MISSES[int(size)]] for size in counted])
+    columns = [np.interp(np.log(SIZES), np.log(counted), column, right=0.0) for column in known.T]
+    return np.stack(columns, axis=1)
 
 
 def _interpolated(known: FloatArray, part: FloatArray, misses: FloatArray) -> FloatArray:

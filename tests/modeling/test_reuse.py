@@ -9,7 +9,9 @@ import pytest
 from quipu.modeling.counters import COUNTERS, MISSES, SCATTERED
 from quipu.modeling.experiment import CallTree, Experiment, FloatArray, Region
 from quipu.modeling.kernels import model_program
+from quipu.modeling.kernels.counts import Counts
 from quipu.modeling.kernels.other_machine import moved
+from quipu.modeling.kernels.refinement import refined
 from quipu.modeling.kernels.reuse import SIZES, Costs, reuse_of
 from quipu.modeling.machine import Cache, Machine, Reach
 
@@ -62,6 +64,31 @@ def test_distances_grow_as_the_data_does_or_not_at_all() -> None:
     assert reuse_of({"accesses": np.zeros(3)}) is None and reuse_of({}) is None
 
 
+def test_what_the_pass_saw_walk_is_in_order() -> None:
+    sizes = np.array([1e5, 2e5, 4e5])
+    swept = SIZES > 1e5  # where the table does not count
+    seeming = counted(sizes) | {name: counted(sizes)[MISSES[size]] for size, name in SCATTERED.items()}
+    for walks in (0.75, 1.0, 3.0):
+        reuse = reuse_of(seeming | {"bytes_in_order": walks * 8 * sizes})
+        assert reuse is not None
+        assert reuse.scattered[swept] == pytest.approx(max(1 - walks, 0.0) * reuse.misses[swept])
+    # No more than valgrind's prefetcher did not foresee, and where nothing is known to walk, that alone.
+    for walks, part in ((0.25, 0.625), (0.0, 0.25)):
+        reuse = reuse_of(counted(sizes) | {"bytes_in_order": walks * 8 * sizes})
+        assert reuse is not None
+        assert reuse.scattered[-4:] == pytest.approx(part * reuse.misses[-4:], rel=0.01)
+
+
+def test_sizes_that_were_not_counted_are_between_the_others() -> None:
+    sizes = np.array([1e5, 2e5, 4e5])
+    few = {name: row for name, row in counted(sizes).items() if name not in ("misses_768k", "misses_1536k")}
+    reuse, full = reuse_of(few), reuse_of(counted(sizes))
+    assert reuse is not None and full is not None
+    at = int(np.searchsorted(SIZES, 768 * 1024))
+    assert reuse.misses[at, 0] == pytest.approx(sizes[0] / 8 * (1 - np.log2(1.5)))  # 800 kB: from 512 KiB to 1 MiB
+    assert np.delete(reuse.misses, [at, at + 2], 0) == pytest.approx(np.delete(full.misses, [at, at + 2], 0))
+
+
 def test_costs_begin_at_the_nearest_cache_and_never_fall() -> None:
     disturbed = Reach(float(1 << 18), 5e-9, 5e-9)
     costs = Costs.of((*REACH, disturbed))
@@ -69,6 +96,19 @@ def test_costs_begin_at_the_nearest_cache_and_never_fall() -> None:
     in_order, scattered = costs.at(np.array([1.0, 2.0**20, 2.0**30]))
     assert in_order == pytest.approx([0.0, 0.0, 2e-9])
     assert scattered == pytest.approx([0.0, 0.0, 2e-8])
+
+
+def test_times_that_scatter_say_little_of_the_memory_factor() -> None:
+    instructions, waits = np.array([1e6, 2e6, 4e6]), np.array([1.0e-4, 2.4e-4, 4.4e-4])
+    exact = instructions / GHZ + 2.0 * waits
+    nothing = Counts(exact, instructions, True, {}, None, {}, None, np.zeros(3))
+    assert refined([nothing], {}, GHZ, None, "quipu").blocking == 1.0  # as is expected before anything is known
+    found = refined([replace(nothing, waits=waits)], {}, GHZ, None, "quipu")
+    assert 1.0 < found.blocking < 2.0
+    scattered = exact * np.array([1.08, 0.92, 1.08])
+    doubted = refined([replace(nothing, time=scattered, waits=waits)], {}, GHZ, None, "quipu")
+    assert abs(doubted.blocking - 1) < abs(found.blocking - 1)
+    assert doubted.blocking * doubted.doubt > found.blocking * found.doubt
 
 
 def test_a_larger_problem_waits_for_memory_that_small_ones_never_saw() -> None:

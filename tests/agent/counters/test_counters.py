@@ -125,15 +125,15 @@ def test_misses_of_many_sizes_are_collected_from_their_runs(tmp_path: Path) -> N
         written(
             tmp_path, f"reuse{number}-0-10", FILE.replace("100 40 10 0 8 2 0 4 1", f"100 40 10 0 {8 + number} 2 0 4")
         )
-    assert "--D1=16384,16,64 --LL=65536,16,64 --simulate-hwpref=yes" in scripts[0]
-    assert sum("hwpref" in script for script in scripts) == 4
+    assert "--D1=8192,16,64 --LL=65536,16,64 --simulate-hwpref=yes" in scripts[0]
+    assert sum("hwpref" in script for script in scripts) == 2
     assert all("--demangle=no" in script for script in scripts)  # regions of C++ have the names of the linker
     counted = Reuse().collect(tmp_path, TREE, Wanted())
     assert counted.ranks == (0,) and not counted.problems
     assert {metric.name for metric in counted.metrics} == set(counted.values)
     found = {name: int(values[0, 1]) for name, values in counted.values.items()}
     assert found["accesses"] == 59
-    assert (found["misses_16k"], found["misses_32k"], found["misses_64k"]) == (11, 12, 15)
+    assert (found["misses_8k"], found["misses_16k"], found["misses_64k"]) == (11, 12, 14)
     assert (found["misses_2048k"], found["scattered_64k"]) == (4, 4)
     assert Reuse().collect(tmp_path / "nothing", TREE, Wanted()).problems
 
