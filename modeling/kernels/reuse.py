@@ -29,6 +29,9 @@ _LINE = 64  # bytes, as simulated (agent/counters/reuse.py)
 # to be out of order in up to this part of their misses. What the pass saw walk in order is none of these.
 _SEEMING = 0.5
 _MANY = 0.05  # of the misses of the smallest cache: fewer say nothing of the order of the others
+# With which distances grow: a table, a line of a cube, a row of a matrix, a plane, an array (Ding and Zhong 2003,
+# "Predicting whole-program locality through reuse distance analysis").
+_POWERS = (0.0, 1 / 3, 1 / 2, 2 / 3, 1.0)
 _LEAST_PART = 1e-6  # of the accesses: fewer say nothing of how their distances grow
 
 
@@ -87,7 +90,7 @@ class Reuse:
         return total
 
     def exponents(self, amounts: FloatArray, at: int) -> FloatArray:
-        """Return with which power of the amount of work D / P the distances beyond each size grow, (S,), 0 to 1.
+        """Return with which power of the amount of work D / P the distances beyond each size grow, (S,): of _POWERS.
 
         Where no other configuration tells, with the first power. amounts: (C,). at: the configuration whose accesses
         they are.
@@ -107,7 +110,7 @@ class Reuse:
             ]
             if pairs:
                 slope = sum(x * y for x, y in pairs) / sum(x * x for x, _ in pairs)
-                result[place] = min(max(slope, 0.0), 1.0)
+                result[place] = min(_POWERS, key=lambda power: abs(power - slope))
         return result
 
 

@@ -12,7 +12,7 @@ from quipu.modeling.kernels import model_program
 from quipu.modeling.kernels.counts import Counts
 from quipu.modeling.kernels.other_machine import moved
 from quipu.modeling.kernels.refinement import refined
-from quipu.modeling.kernels.reuse import SIZES, Costs, reuse_of
+from quipu.modeling.kernels.reuse import SIZES, Costs, Reuse, reuse_of
 from quipu.modeling.machine import Cache, Machine, Reach
 
 GHZ = 2e9
@@ -59,9 +59,22 @@ def test_distances_grow_as_the_data_does_or_not_at_all() -> None:
     assert reuse is not None
     powers = reuse.exponents(sizes, 2)
     table, sweep = np.searchsorted(SIZES, 1e5) - 1, np.searchsorted(SIZES, 3.2e6) - 1
-    assert powers[table] == pytest.approx(0.0, abs=0.05)
-    assert powers[sweep] == pytest.approx(1.0, abs=0.3)
+    assert powers[table] == 0.0
+    assert powers[sweep] == 1.0
     assert reuse_of({"accesses": np.zeros(3)}) is None and reuse_of({}) is None
+
+
+@pytest.mark.parametrize("power", [0.0, 1 / 3, 1 / 2, 2 / 3, 1.0])
+def test_planted_powers_are_found(power: float) -> None:
+    random = np.random.default_rng(int(1000 * power))
+    for _ in range(20):
+        amounts = np.array([1.0, random.uniform(1.5, 2.5), random.uniform(3.0, 5.0)])
+        largest = np.exp(random.uniform(np.log(2e5), np.log(3e6)))
+        distances = largest * (amounts / amounts[2]) ** power * np.exp(0.2 * random.standard_normal((500, 1)))
+        beyond = np.array([(distances > size).mean(axis=0) for size in SIZES])
+        powers = Reuse(np.ones(3), beyond, np.zeros_like(beyond)).exponents(amounts, 2)
+        near = np.argmax(beyond[:-1, 2] - beyond[1:, 2])
+        assert powers[near] == pytest.approx(power, abs=0.17)  # the next one, at most
 
 
 def test_what_the_pass_saw_walk_is_in_order() -> None:
