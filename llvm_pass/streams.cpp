@@ -36,7 +36,7 @@ class Walks {
 
     Streams find() {
         if (Loops.empty())
-            return {};
+            return Streams();
         for (BasicBlock *BB : ReversePostOrderTraversal<Function *>(&F))
             if (const Loop *L = Loops.getLoopFor(BB))
                 for (Instruction &I : *BB)
