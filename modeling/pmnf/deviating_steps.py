@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import exp, log
+from math import log
 
 import numpy as np
 
 from ..experiment import FloatArray
 from .build import qualities
-from .calibration import FINALISTS, INEXACT, LEAST_SHARE, LEAST_WEIGHT, STEPS_DEVIATING_BASES, STEPS_LEAST_GAIN
+from .calibration import FINALISTS, INEXACT, LEAST_SHARE, STEPS_DEVIATING_BASES, STEPS_LEAST_GAIN
 from .criterion.deviating import Deviating
 from .data.noise import Repetitions
 from .data.preparation import ranges
@@ -25,7 +25,7 @@ from .fit.subsets import solve_shared
 from .hypotheses.library import SLOW_GROWTH, make_term
 from .hypotheses.tables import make_tables
 from .model import Alternative, Factor, Model, Steps, Term, evaluate
-from .proposers.steps import classes_of_steps, unlikeliness
+from .proposers.steps import classes_of_steps, likeliest_of_alike, unlikeliness
 from .uncertainty import joint_covariance, value_variance
 
 _Factors = tuple[Factor, ...]
@@ -130,18 +130,11 @@ class DeviatingSteps:
     def _model(self, path: int, found: Sequence[_Candidate], notes: tuple[str, ...]) -> Model:
         """Return the likeliest of the sums as a model, and as alternatives what differs from it beyond the values."""
         values, points = self.values[path][None], self.points
-        ordered = sorted(found, key=lambda own: own.score)
         far = self.points[[-1]].repeat(31, axis=0)
         far[:, self.names.index(self.name)] = self.x.max() * np.arange(2.0, 33.0)
-        apart: dict[bytes, tuple[float, _Candidate]] = {}
-        for own in ordered:
-            ahead = evaluate(self.names, own.constant, own.terms, far)
-            key = np.round(np.log(np.maximum(ahead, 1e-300)), 4).tobytes()
-            weight, likeliest = apart.get(key, (0.0, own))
-            apart[key] = weight + exp(0.5 * (ordered[0].score - own.score)), likeliest
-        kept = sorted(apart.values(), key=lambda own: -own[0])
-        kept = [own for own in kept if own[0] >= LEAST_WEIGHT * kept[0][0]]
-        best, total = kept[0][1], sum(weight for weight, _ in kept)
+        ahead = [np.log(np.maximum(evaluate(self.names, own.constant, own.terms, far), 1e-300)) for own in found]
+        keys = [np.round(logs, 4).tobytes() for logs in ahead]
+        (_, best), *rest = likeliest_of_alike([(own.score, key, own) for key, own in zip(keys, found, strict=True)])
         columns = [_column(self.name, term.factors, self.x) for term in best.terms]
         design = np.array([np.ones_like(self.x), *columns])[None]
         coefficients = np.array([[best.constant, *(term.coefficient for term in best.terms)]])
@@ -151,7 +144,7 @@ class DeviatingSteps:
         residual, repetitions = np.array([quality.rms_relative]), _row(self.repetitions, path)
         variance = value_variance(residual, repetitions, self.x.size, width + len(best.terms))
         covariance = joint_covariance(design, coefficients, points, variance, values)[0]
-        others = tuple(Alternative(weight / total, own.constant, own.terms) for weight, own in kept[1:])
+        others = tuple(Alternative(weight, own.constant, own.terms) for weight, own in rest)
         rows = tuple(map(tuple, covariance.tolist()))
         return Model(self.names, best.constant, best.terms, quality, ranges(points), rows, others, notes)
 

@@ -6,20 +6,18 @@ Steps of several units may be at the same measured values, and at others beyond:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import exp
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..experiment import FloatArray
 from .build import qualities
-from .calibration import LEAST_WEIGHT
 from .criterion.one_process import reproduces
 from .data.noise import Repetitions
 from .data.preparation import ranges, take
 from .deviating_steps import DeviatingSteps
 from .model import Alternative, Model
-from .proposers.steps import SteppedSum, SteppedSums
+from .proposers.steps import SteppedSum, SteppedSums, likeliest_of_alike
 
 _Flags = NDArray[np.bool_]
 
@@ -77,15 +75,9 @@ def _model(
 ) -> Model:
     """Return one of the `sums` as a model: the likeliest, and as alternatives others that differ beyond the values."""
     far = (points[:, names.index(parameter)].max() * np.arange(2.0, 33.0))[:, None]
-    apart: dict[bytes, tuple[float, SteppedSum]] = {}
-    for own in sums:
-        ahead = np.round(Model((parameter,), own.constant, own.terms(parameter)).evaluate(far))
-        weight, likeliest = apart.get(ahead.tobytes(), (0.0, own))
-        apart[ahead.tobytes()] = weight + exp(0.5 * (sums[0].score - own.score)), likeliest
-    kept = sorted(apart.values(), key=lambda found: -found[0])
-    kept = [found for found in kept if found[0] >= LEAST_WEIGHT * kept[0][0]]
-    first, total = kept[0][1], sum(weight for weight, _ in kept)
-    others = tuple(Alternative(weight / total, own.constant, own.terms(parameter)) for weight, own in kept[1:])
+    ahead = [np.round(Model((parameter,), own.constant, own.terms(parameter)).evaluate(far)).tobytes() for own in sums]
+    (_, first), *rest = likeliest_of_alike([(own.score, key, own) for key, own in zip(ahead, sums, strict=True)])
+    others = tuple(Alternative(weight, own.constant, own.terms(parameter)) for weight, own in rest)
     model = Model(names, first.constant, first.terms(parameter), None, ranges(points), (), others, notes)
     width = np.array([len(first.parts) + bool(first.constant)])
     fitted = model.evaluate(points)[None]

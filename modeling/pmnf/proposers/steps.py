@@ -9,11 +9,13 @@ as loops have, if the counts say more than how many sums were tried.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import combinations
-from math import log
+from math import exp, log
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +24,7 @@ from ...experiment import FloatArray
 from ..calibration import (
     BATCH_SETS,
     EXACT,
+    LEAST_WEIGHT,
     LOOP_DENOMINATOR,
     NEARLY_EXACT,
     STEPS_LEAST,
@@ -38,6 +41,7 @@ from ..model.steps import BASES, Steps
 _PLAIN = ((1, 0, 0), (2, 0, 0))
 _STEPPED = ((1, 0, 1), (0, 0, 1), (0, 1, 0), (2, 0, 1), (1, 1, 0), (0, 1, 1), (0, 0, 2), (1, 0, 2), (0, 2, 0))
 Powers = tuple[int, int, int]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,22 @@ class SteppedSum:
     def terms(self, parameter: str) -> tuple[Term, ...]:
         """Return the terms of a model."""
         return tuple(Term(value, _factors(parameter, self.steps, powers)) for value, powers in self.parts)
+
+
+def likeliest_of_alike(found: Iterable[tuple[float, bytes, T]]) -> list[tuple[float, T]]:
+    """Return one of all that have the same key, with the weight of these together; weights of all of them sum to 1.
+
+    found: scores (-2 log of the posterior), keys, what has them. Unlikely ones are left out; the likeliest is first.
+    """
+    ordered = sorted(found, key=lambda own: own[0])
+    alike: dict[bytes, tuple[float, T]] = {}
+    for score, key, own in ordered:
+        weight, likeliest = alike.get(key, (0.0, own))
+        alike[key] = weight + exp(0.5 * (ordered[0][0] - score)), likeliest
+    first = max(weight for weight, _ in alike.values())
+    kept = sorted((own for own in alike.values() if own[0] >= LEAST_WEIGHT * first), key=lambda own: -own[0])
+    total = sum(weight for weight, _ in kept)
+    return [(weight / total, own) for weight, own in kept]
 
 
 def unlikeliness(steps: Steps) -> float:
