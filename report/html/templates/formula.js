@@ -70,7 +70,8 @@ function join(out, parts, started) {
 
 function stepParts({ p, i, text, j, steps: { base, unit, down } }) {
   const [left, right] = down ? "⌊⌋" : "⌈⌉";
-  const number = `${left}log${base}(${DATA.parameters[p]}${unit > 1 ? `/${unit}` : ""})${right}`;
+  const log = "log" + [...String(base)].map((digit) => "₀₁₂₃₄₅₆₇₈₉"[digit]).join("");
+  const number = `${left}${log}(${DATA.parameters[p]}${unit > 1 ? `/${unit}` : ""})${right}`;
   const parts = [];
   if (i) parts.push([String(base), element("sup", {}, i === 1 ? number : `${text}·${number}`)]);
   if (j) parts.push([number, ...(j === 1 ? [] : [element("sup", {}, String(j))])]);
