@@ -12,7 +12,8 @@ The last line is one JSON object, by application: `full`, `b10` (10 % of the cor
 (2 % with effort known), means over the draws: `error` of the predicted time at the held-back point in %, `largest` of
 these errors, `kernels` mean of the errors of the stated regions and operations, `hours` spent, and `saved` in % of
 those of the full matrix. `forms_known`: the error if nothing but coefficients were unknown: the forms of models of the
-full matrix without noise, fitted to what the campaign measured. No model can be expected to do better.
+full matrix without noise, fitted to what the campaign measured; of forms with many terms or with negative ones, their
+size alone. What is measured hardly decides more.
 """
 
 from __future__ import annotations
