@@ -151,7 +151,7 @@ class Writer:
     def _written(self, functions: Functions, forms: Sequence[Form]) -> tuple[float, tuple[Term, ...]]:
         sums: dict[int, float] = {}
         for function, form in zip(functions, forms, strict=True):
-            for number, coefficient in zip(form.atoms, form.coefficients, strict=True):
+            for number, coefficient in zip(form.grid_functions, form.coefficients, strict=True):
                 for shape, weight in self._shapes_of(function, number):
                     sums[shape] = sums.get(shape, 0.0) + weight * coefficient
         constant = sums.pop(self._numbers.get((), -1), 0.0)
@@ -159,27 +159,29 @@ class Writer:
         kept.sort(key=lambda own: own[0][1])
         return constant, tuple(Term(coefficient, term.factors) for (term, _), coefficient in kept)
 
-    def _shapes_of(self, function: tuple[SimpleTerm | None, ...], atom: int) -> list[tuple[int, float]]:
-        """Return the numbers of the shapes of the terms that an atom makes of a function, and their coefficients."""
-        if (function, atom) not in self._made:
+    def _shapes_of(self, function: tuple[SimpleTerm | None, ...], grid_function: int) -> list[tuple[int, float]]:
+        """Return the numbers of the shapes of the terms that a function of the grid makes, and their coefficients."""
+        if (function, grid_function) not in self._made:
             own = tuple(term.factor(name) for name, term in zip(self.names, function, strict=True) if term is not None)
-            products = self._products(atom)
+            products = self._products(grid_function)
             found = [Term(1.0, Term(1.0, (*self._factors(factors), *own)).shape) for factors, _ in products]
             numbers = [self._numbers.setdefault(term.factors, len(self._numbers)) for term in found]
             for number, term in zip(numbers, found, strict=True):
                 if number == len(self._shapes):
                     self._shapes.append((term, sort_key(term)))
-            self._made[function, atom] = [(number, by) for number, (_, by) in zip(numbers, products, strict=True)]
-        return self._made[function, atom]
+            self._made[function, grid_function] = [
+                (number, by) for number, (_, by) in zip(numbers, products, strict=True)
+            ]
+        return self._made[function, grid_function]
 
     def _products(self, number: int) -> list[tuple[tuple[Factor, ...], float]]:
-        """Return the products of an atom as factors, and their coefficients."""
-        atom = self.forms.atoms[number]
-        if atom.processes is not None:
-            exponent, log = atom.processes
-            return [((Factor(self.grid.parameter, Fraction(exponent), log, int(atom.others)),), 1.0)]
+        """Return the products of a function of the grid as factors, and their coefficients."""
+        grid_function = self.forms.grid_functions[number]
+        if grid_function.processes is not None:
+            exponent, log = grid_function.processes
+            return [((Factor(self.grid.parameter, Fraction(exponent), log, int(grid_function.others)),), 1.0)]
         found = []
-        for own in atom.products:
+        for own in grid_function.products:
             kinds = [(kind, axis) for kind, axis in zip(own, self.grid.axes, strict=True) if kind != EVERY]
             factors = tuple(
                 Factor(self.grid.parameter, Fraction(-1), axis=axis)
@@ -187,7 +189,7 @@ class Writer:
                 else Factor(self.grid.parameter, shares=1, axis=axis)
                 for kind, axis in kinds
             )
-            found.append((factors, atom.weight(own)))
+            found.append((factors, grid_function.weight(own)))
         return found
 
     def _factors(self, factors: tuple[Factor, ...]) -> tuple[Factor, ...]:

@@ -24,7 +24,7 @@ from .grid_terms import Writer, has_extents, limited
 from .hypotheses.library import Library
 from .model import Alternative, Model
 from .proposers.grid_coefficients import Coefficients, OtherParameters
-from .proposers.grid_forms import EVERY, SHARE, Atom, Domain, GridForms
+from .proposers.grid_forms import EVERY, SHARE, Domain, GridForms, GridFunction
 from .proposers.grid_polynomials import GridPolynomials
 
 _Flags = NDArray[np.bool_]
@@ -305,13 +305,13 @@ def _domain(known: Sequence[Coefficients], forms: GridForms) -> Domain | None:
     if not highest:
         return None
     dimensions = forms.grids.shape[1]
-    share, every = Atom(((SHARE,) * dimensions,), 0.0), Atom(((EVERY,) * dimensions,), 0.0)
+    share, every = GridFunction(((SHARE,) * dimensions,), 0.0), GridFunction(((EVERY,) * dimensions,), 0.0)
     votes = {True: 0, False: 0}
     for own in known:
         for order, values, tolerance in zip(own.orders, own.values, own.tolerance, strict=True):
             if order == highest:
-                for strong, atom in ((True, share), (False, every)):
-                    column = atom.evaluate(forms.grids)
+                for strong, grid_function in ((True, share), (False, every)):
+                    column = grid_function.evaluate(forms.grids)
                     factor = float(column @ values / (column @ column))
                     votes[strong] += bool(np.abs(values - factor * column).max() <= max(tolerance, 1e-9 * abs(factor)))
     if votes[True] == votes[False]:

@@ -43,7 +43,7 @@ Product = tuple[int, ...]  # one of these per dimension
 
 
 @dataclass(frozen=True)
-class Atom:
+class GridFunction:
     """A function of the grid: a sum of products, or a power and logarithm of the number of processes.
 
     length: of its description. processes: exponent and logarithm of p, if it is a function of p; others: that is
@@ -95,25 +95,25 @@ class Domain:
     dimensions: int
     strong: bool
 
-    def length(self, atom: Atom, order: int, highest: bool) -> float:
+    def length(self, grid_function: GridFunction, order: int, highest: bool) -> float:
         """Return what a function in the coefficient of n^order, the highest of a call path or not, adds to the length.
 
         That is for each dimension that is not as in such a domain, and for what only edges of the domain have.
         """
-        if atom.processes is not None:
-            return GRID_VIOLATION * (order > 0 and atom.processes[0] >= 0)
+        if grid_function.processes is not None:
+            return GRID_VIOLATION * (order > 0 and grid_function.processes[0] >= 0)
         wrong = SHARE if self.strong else EVERY
-        most = max(sum(kind != wrong for kind in own) for own in atom.products)
+        most = max(sum(kind != wrong for kind in own) for own in grid_function.products)
         # what has no n at all is also what one rank does for all: it reads input, it prints
-        edge = highest and self.strong and 0 < order < self.dimensions and atom.is_share
+        edge = highest and self.strong and 0 < order < self.dimensions and grid_function.is_share
         return GRID_VIOLATION * max(0, most - (self.dimensions - order)) + GRID_EDGE_OF_DOMAIN * edge
 
 
 @dataclass(frozen=True)
 class Form:
-    """A sum of functions of the grid: numbers of atoms, and their coefficients."""
+    """A sum of functions of the grid: numbers of functions, and their coefficients."""
 
-    atoms: tuple[int, ...]
+    grid_functions: tuple[int, ...]
     coefficients: tuple[float, ...]
 
 
@@ -121,7 +121,7 @@ class Form:
 class Forms:
     """F sums that have the same values, the shortest first.
 
-    lengths: (F,) of their descriptions. beyond: (F, B), what they are at larger grids. rows: atoms and coefficients of
+    lengths: (F,) of their descriptions. beyond: (F, B), what they are at larger grids. rows: functions, coefficients of
     each; there are hundreds, of which few are looked at.
     """
 
@@ -131,8 +131,8 @@ class Forms:
 
     def form(self, number: int) -> Form:
         """Return one of the sums."""
-        atoms, coefficients = self.rows[number]
-        return Form(tuple(atoms.tolist()), tuple(coefficients.tolist()))
+        grid_functions, coefficients = self.rows[number]
+        return Form(tuple(grid_functions.tolist()), tuple(coefficients.tolist()))
 
 
 class GridForms:
@@ -143,16 +143,18 @@ class GridForms:
 
     def __init__(self, grids: FloatArray, beyond: FloatArray, others: bool = False) -> None:
         self.grids = grids
-        self.atoms = _atoms(grids.shape[1], others)
-        self.columns, self.beyond = (np.stack([atom.evaluate(own) for atom in self.atoms]) for own in (grids, beyond))
+        self.grid_functions = _grid_functions(grids.shape[1], others)
+        self.columns, self.beyond = (
+            np.stack([grid_function.evaluate(own) for grid_function in self.grid_functions]) for own in (grids, beyond)
+        )
 
     @cached_property
     def _families(self) -> list[tuple[NDArray[np.int64], FloatArray, FloatArray]]:
-        """Sets of 1, 2, … atoms with independent columns (S, k), their columns (S, G, k), least squares (S, k, G)."""
+        """Sets of 1, 2, … functions with independent columns (S, k), these (S, G, k), least squares (S, k, G)."""
         result = []
         for width in range(1, min(len(self.grids), GRID_MOST_FUNCTIONS) + 1):
-            sets = np.array(list(combinations(range(len(self.atoms)), width)), dtype=np.int64)
-            lengths = np.array([atom.length for atom in self.atoms])[sets].sum(axis=1)
+            sets = np.array(list(combinations(range(len(self.grid_functions)), width)), dtype=np.int64)
+            lengths = np.array([grid_function.length for grid_function in self.grid_functions])[sets].sum(axis=1)
             sets = sets[np.argsort(lengths, kind="stable")[:GRID_MOST_SETS]]
             design = self.columns[sets].transpose(0, 2, 1)
             gram = design.transpose(0, 2, 1) @ design
@@ -200,18 +202,20 @@ class GridForms:
         return Forms(every[kept], np.concatenate(beyond)[kept], [rows[i] for i in kept.tolist()])
 
     def _lengths(self, order: int | None, highest: bool, domain: Domain | None) -> FloatArray:
-        """Return the lengths of the descriptions of the atoms, in a coefficient of n^order."""
-        single = np.array([atom.length for atom in self.atoms])
+        """Return the lengths of the descriptions of the functions, in a coefficient of n^order."""
+        single = np.array([grid_function.length for grid_function in self.grid_functions])
         if domain is None or order is None:
             return single
-        added: FloatArray = single + np.array([domain.length(atom, order, highest) for atom in self.atoms])
+        added: FloatArray = single + np.array(
+            [domain.length(grid_function, order, highest) for grid_function in self.grid_functions]
+        )
         return added
 
     def _of_coefficients(self, parts: FloatArray, sets: NDArray[np.int64]) -> FloatArray:
         """Return the lengths of the descriptions of coefficients, parts (S, k) of LOOP_DENOMINATOR, of sets, (S,)."""
         size = np.abs(parts).astype(np.int64)
         odd = size // np.maximum(size & -size, 1)
-        share = np.array([atom.is_share for atom in self.atoms])
+        share = np.array([grid_function.is_share for grid_function in self.grid_functions])
         length = GRID_FRACTION * (size % int(LOOP_DENOMINATOR) != 0) + GRID_BITS * np.ceil(np.log2(odd + 1.0))
         result: FloatArray = (length + GRID_NEGATIVE * ((parts < 0) & ~share[sets])).sum(axis=1)
         return result
@@ -246,20 +250,20 @@ def _loops(coefficients: FloatArray, tolerance: float) -> tuple[FloatArray, NDAr
     return parts, np.asarray(good.all(axis=1), dtype=bool)
 
 
-def _atoms(dimensions: int, others: bool) -> tuple[Atom, ...]:
+def _grid_functions(dimensions: int, others: bool) -> tuple[GridFunction, ...]:
     """Return all functions of grids of so many dimensions."""
     result = []
     for own in product((EVERY, SHARE, NEIGHBOUR), repeat=dimensions):
         length = GRID_FUNCTION + GRID_EDGE * own.count(NEIGHBOUR)
-        result.append(Atom((own,), length + GRID_ONE_SIDED * (len(set(own)) > 1)))
+        result.append(GridFunction((own,), length + GRID_ONE_SIDED * (len(set(own)) > 1)))
         alike = tuple(sorted(set(permutations(own))))
         if len(alike) > 1 and own == alike[0]:
-            result.append(Atom(alike, length))
+            result.append(GridFunction(alike, length))
     if dimensions > 1:
         around = tuple(own for own in product((EVERY, NEIGHBOUR), repeat=dimensions) if NEIGHBOUR in own)
-        result.append(Atom(around, GRID_FUNCTION + GRID_EDGE, both_sides=True))
+        result.append(GridFunction(around, GRID_FUNCTION + GRID_EDGE, both_sides=True))
     if dimensions == 1 and others:
         # something for each other rank, and for each of them its part of what a rank has
-        result += [Atom((), GRID_ALL_OTHERS, (exponent, 0), others=True) for exponent in (1, -1)]
-    result += [Atom((), GRID_OF_PROCESSES, (1, 0)), Atom((), GRID_OF_PROCESSES, (0, 1))]
+        result += [GridFunction((), GRID_ALL_OTHERS, (exponent, 0), others=True) for exponent in (1, -1)]
+    result += [GridFunction((), GRID_OF_PROCESSES, (1, 0)), GridFunction((), GRID_OF_PROCESSES, (0, 1))]
     return tuple(result)

@@ -52,11 +52,11 @@ class GridPolynomials:
         """The numbers of the sums of all products of so many shares, by their number."""
         dimensions = self.forms.grids.shape[1]
         return {
-            atom.products[0].count(SHARE): number
-            for number, atom in enumerate(self.forms.atoms)
-            if atom.processes is None
-            and all(set(own) <= {EVERY, SHARE} for own in atom.products)
-            and len(atom.products) == comb(dimensions, atom.products[0].count(SHARE))
+            grid_function.products[0].count(SHARE): number
+            for number, grid_function in enumerate(self.forms.grid_functions)
+            if grid_function.processes is None
+            and all(set(own) <= {EVERY, SHARE} for own in grid_function.products)
+            and len(grid_function.products) == comb(dimensions, grid_function.products[0].count(SHARE))
         }
 
     @cached_property
@@ -174,7 +174,9 @@ class GridPolynomials:
             parts.setdefault(power, []).append((self._shares[many], coefficient))
         functions = tuple((make_term(Fraction(power), 0) if power else None,) for power in parts)
         forms = tuple(Form(tuple(a for a, _ in own), tuple(c for _, c in own)) for own in parts.values())
-        return Polynomial(functions, forms, sum(self.forms.atoms[a].length for own in parts.values() for a, _ in own))
+        return Polynomial(
+            functions, forms, sum(self.forms.grid_functions[a].length for own in parts.values() for a, _ in own)
+        )
 
 
 def _near(orthogonal: FloatArray, unit: FloatArray) -> Iterator[NDArray[np.bool_]]:
