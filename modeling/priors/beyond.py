@@ -28,6 +28,7 @@ from ..pmnf.modeler import DEFAULT, Options
 from .dedicated import dedicated_times
 from .fit import Prior, centred, fit_where, one_by_one, take
 from .imbalance import Imbalance, imbalance
+from .latencies import undisturbed
 from .messages import message_sizes
 from .path_model import PathModel
 from .pipelines import WAITING, Growth, stages, told_apart, waiting_growths
@@ -218,7 +219,8 @@ def with_growth(
     times = dedicated_times(experiment, "time")[0]
     repetitions, singles = centred(times, options), one_by_one(times, options)
     slow = _predicting(experiment, repetitions, singles, entries, slow)
-    choices = {path: _growth_priors(experiment, entries[path], several) for path, several in slow.items()}
+    bare = undisturbed(experiment, models, slow)
+    choices = {path: _growth_priors(experiment, entries[path], own, bare.get(path)) for path, own in slow.items()}
     found = _fitted(experiment, repetitions, choices, singles)
     result = {}
     for path, model in found.items():
@@ -266,7 +268,10 @@ def _predicting(
     return better
 
 
-def _growth_priors(experiment: Experiment, entry: PathModel, slow: Sequence[Slowdown]) -> list[Prior]:
+def _growth_priors(
+    experiment: Experiment, entry: PathModel, slow: Sequence[Slowdown], bare: Model | None = None
+) -> list[Prior]:
+    """Return effort alone, and effort with the growths of its parameters. bare: what it takes without any, if known."""
     assert isinstance(entry.model, Model)
     unit = _unit(entry.model)
     found = [Prior((unit,), entry.basis, "")]
@@ -280,6 +285,10 @@ def _growth_priors(experiment: Experiment, entry: PathModel, slow: Sequence[Slow
         ring = _ring(unit, name) if is_mpi else None
         if ring is not None:
             found.append(Prior((unit, ring), entry.basis, "", needed=(1,)))
+        if bare is not None:
+            found[1:] = [replace(prior, penalty=NOISY.coefficient) for prior in found[1:]]
+            beyond = [grown] if ring is None else [grown, ring]
+            found += [Prior((bare, column), entry.basis, "", needed=(1,), known=(0,)) for column in beyond]
     if len(slow) > 1:
         found.append(Prior(tuple(products), entry.basis, "", needed=tuple(range(1, len(products)))))
     return found

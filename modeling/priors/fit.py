@@ -22,6 +22,7 @@ from ..pmnf.modeler import DEFAULT, Options
 from ..pmnf.uncertainty import joint_covariance, lack_of_fit, value_variance
 from ..progress import steps
 from .one_sided import FIRST_ROUNDS, trust
+from .variances import NOTHING_KNOWN, CommonVariance, common_variance
 
 _Flags = NDArray[np.bool_]
 # Non-negative least squares tries all subsets of the columns; priors have few.
@@ -46,6 +47,7 @@ class Prior:
     penalty: what is added to the score, because the prior is less trusted than others.
     counted: by column what was counted of it at the configurations, shape (C,). Coefficients are fitted to that, and
     the models say how it goes on: what these leave open, no time tells.
+    known: the columns that are known as they are: their coefficients are 1, and only the others are fitted.
     """
 
     columns: tuple[Model, ...]
@@ -55,6 +57,7 @@ class Prior:
     least: tuple[float, ...] = ()
     penalty: float = 0.0
     counted: Mapping[int, FloatArray] = field(default_factory=dict, compare=False)
+    known: tuple[int, ...] = ()
 
     def at(self, where: _Flags) -> Prior:
         """Return the prior at some of the configurations."""
@@ -78,6 +81,7 @@ def fit_priors(
     repetitions: Repetitions,
     notes: tuple[str, ...] = (),
     singles: FloatArray | None = None,
+    noise: CommonVariance = NOTHING_KNOWN,
 ) -> list[PriorFit | None]:
     """Fit the priors of N call paths and return for each path the best one; None if none can be fitted.
 
@@ -86,12 +90,13 @@ def fit_priors(
     `notes` go into every model. All priors with the same number of columns are fitted in one batch.
     singles: (N, C, R), the repetitions one by one. Coefficients and the choice rest on them then: where noise makes
     half of them longer, the others are among them, and in no mean.
+    noise: what the call paths have in common of the relative variance of repetitions.
     """
     built, each = repetitions, 1 if singles is None else singles.shape[2]
     usable = np.ones_like(repetitions.centre)
     lowest = None
     if singles is not None and each > 1:
-        repetitions, usable = _apart(singles, repetitions)
+        repetitions, usable = _apart(singles, repetitions, noise)
         if each >= _LEAST_REPETITIONS:
             least = repetitions.centre.reshape(len(choices), -1, each).min(axis=2)
             lowest = np.repeat(least, each, axis=1)
@@ -139,17 +144,23 @@ def one_by_one(values: FloatArray, options: Options) -> FloatArray | None:
     return np.where(np.isinf(values), np.nan, values) if options.aggregation == DEFAULT.aggregation else None
 
 
-def _apart(singles: FloatArray, repetitions: Repetitions) -> tuple[Repetitions, FloatArray]:
+def _apart(singles: FloatArray, repetitions: Repetitions, noise: CommonVariance) -> tuple[Repetitions, FloatArray]:
     """Return values (N, C, R) as values of N call paths at C·R configurations, and which of them were measured (0, 1).
 
-    What was not, or is 0 where other repetitions are not, has the value of its configuration.
+    What was not, or is 0 where other repetitions are not, has the value of its configuration. Their noise is that of
+    the call path and what all have in common.
     """
     measured = np.isfinite(singles) & (singles > 0.0)
     values = np.where(measured, singles, repetitions.centre[:, :, None]).reshape(len(singles), -1)
     nothing = np.zeros(len(values))
     flags = nothing.astype(np.bool_)
-    known = Repetitions(values, nothing, nothing, nothing + 1.0, np.ones_like(values), flags, nothing)
-    return known, measured.reshape(values.shape).astype(np.float64)
+    counts = measured.reshape(values.shape).astype(np.float64)
+    scatter, freedom = nothing, nothing
+    if noise.freedom:
+        own = repetitions.scatter**2, repetitions.freedom
+        variance, freedom = noise.moderated(*own)
+        scatter = np.sqrt(variance)
+    return Repetitions(values, scatter, freedom, nothing + 1.0, counts, flags, nothing), counts
 
 
 def _of_means(found: _Fit, columns: FloatArray, repetitions: Repetitions) -> _Fit:
@@ -177,6 +188,7 @@ def fit_where(
     """
     rows = np.array([row for row, priors in choices.items() if priors and where[row].any()], dtype=np.int64)
     patterns, group = np.unique(where[rows], axis=0, return_inverse=True)
+    noise = common_variance(repetitions.scatter**2, repetitions.freedom)
     result: dict[int, PriorFit] = {}
     for number, pattern in steps("modeling time", list(enumerate(patterns))):
         alike = rows[group.reshape(-1) == number]
@@ -185,10 +197,10 @@ def fit_where(
         for place in batches(len(alike), 1, values * most):
             members = alike[place]
             part = take(repetitions, members)
-            part = replace(part, centre=part.centre[:, pattern])
+            part = replace(part, centre=part.centre[:, pattern], counts=part.counts[:, pattern])
             several = [[prior.at(pattern) for prior in choices[row]] for row in members.tolist()]
             own = None if singles is None else singles[members][:, pattern]
-            fits = fit_priors(several, parameters, points[pattern], part, notes(int(members[0]), pattern), own)
+            fits = fit_priors(several, parameters, points[pattern], part, notes(int(members[0]), pattern), own, noise)
             result |= {row: found for row, found in zip(members.tolist(), fits, strict=True) if found is not None}
     return result
 
@@ -217,11 +229,14 @@ def _fit_all(
     for width in np.unique(widths).tolist():
         members = numbers[widths == width].tolist()
         paths = owner[members]
-        needed = np.array([[k in priors[number].needed for k in range(width)] for number in members])
+        needed, known = (
+            np.array([[k in getattr(priors[number], name) for k in range(width)] for number in members])
+            for name in ("needed", "known")
+        )
         bounded = np.array([bool(priors[number].least) for number in members])
         design = np.stack([columns[number] for number in members])
         part = take(repetitions, paths)
-        found = _nonnegative(design, part, needed.reshape(-1, width), bounded, trusted[paths])
+        found = _nonnegative(design, part, needed, known, bounded, trusted[paths])
         least = np.array([priors[number].least or (0.0,) * width for number in members]).reshape(-1, width)
         coefficients = np.maximum(found[0], least)
         for index, number in enumerate(members):
@@ -259,35 +274,37 @@ def _counted(prior: Prior, columns: FloatArray) -> FloatArray:
 
 
 def _nonnegative(
-    columns: FloatArray, repetitions: Repetitions, needed: _Flags, bounded: _Flags, trusted: FloatArray
+    columns: FloatArray, repetitions: Repetitions, needed: _Flags, known: _Flags, bounded: _Flags, trusted: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Return coefficients (N, K), residuals, left-out errors and scores (N,) of the best non-negative fits.
 
     The non-negative optimum is the best among the subsets of columns whose unconstrained fit is positive. Errors
     relative to the values draw a fit towards values that are small by chance; they are relative to the fit itself
     from the second round on (iteratively reweighted least squares for noise in proportion to the mean).
-    trusted: (N, C) factors of the weights, see `one_sided`.
+    known: (N, K) columns whose coefficients are 1. trusted: (N, C) factors of the weights, see `one_sided`.
     """
     weights = trusted * relative_weights(repetitions.centre)
-    result = _weighted(columns, repetitions, needed, bounded, weights)
+    result = _weighted(columns, repetitions, needed, known, bounded, weights)
     for _ in range(_ROUNDS):
         fitted = np.einsum("nkc,nk->nc", columns, result[0])
         weights = trusted / np.maximum(fitted, _LEAST_FIT * repetitions.centre.mean(axis=1, keepdims=True))
-        result = _weighted(columns, repetitions, needed, bounded, weights)
+        result = _weighted(columns, repetitions, needed, known, bounded, weights)
     return result
 
 
 def _weighted(
-    columns: FloatArray, repetitions: Repetitions, needed: _Flags, bounded: _Flags, weights: FloatArray
+    columns: FloatArray, repetitions: Repetitions, needed: _Flags, known: _Flags, bounded: _Flags, weights: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Return the same for given weights (N, C)."""
     paths, width, points = columns.shape
-    values = repetitions.centre
+    values = repetitions.centre - np.einsum("nkc,nk->nc", columns, known)
     scale = np.abs(columns).max(axis=2)
     scale = np.where(scale > 0, scale, 1.0)
     scaled = columns / scale[:, :, None]
     noise = repetitions.uncertainty
-    freedom = np.minimum(repetitions.freedom, points)
+    measured = (repetitions.counts > 0).sum(axis=1)
+    freedom = np.minimum(repetitions.freedom, measured)
+    by = np.sqrt(points / np.maximum(measured, 1))[:, None]  # errors are means of the values that were measured
     best = np.zeros((paths, width))
     residual, left_out, best_score, fair = (np.full(paths, np.inf) for _ in range(4))
     demand = np.asarray(needed.any(axis=1), dtype=bool)
@@ -295,12 +312,12 @@ def _weighted(
     for size in range(1, min(width, points) + 1):
         subsets = np.array(list(combinations(range(width), size)))
         fits = fit(scaled[:, subsets], values, weights)
-        good = (fits.coefficients >= 0).all(axis=2) & np.isfinite(fits.residual)
+        good = (fits.coefficients >= 0).all(axis=2) & np.isfinite(fits.residual) & ~known[:, subsets].any(axis=2)
         has_lead = needed[:, subsets].any(axis=2) | ~demand[:, None]
         crossed = np.where(np.isfinite(fits.left_out), fits.left_out, fits.residual)
         # a penalty below zero makes the largest subset that is positive win, which is the non-negative optimum
         penalty = np.repeat(np.where(bounded, -1e6, NOISY.coefficient)[:, None] * size, len(subsets), axis=1)
-        scores = score(fits.residual, crossed, points, noise, freedom, penalty)
+        scores = score(by * fits.residual, by * crossed, measured, noise, freedom, penalty)
         scores = np.where(good & has_lead, scores, np.inf)
         first = scores.argmin(axis=1)
         better = np.asarray(scores[rows, first] < best_score, dtype=bool)
@@ -312,7 +329,7 @@ def _weighted(
         fair[chosen] = scores[chosen, index] + (NOISY.coefficient * size - penalty[chosen, 0])
         left_out[chosen] = fits.left_out[chosen, index]
         best_score[chosen] = scores[chosen, index]
-    return best / scale, residual, left_out, fair
+    return np.where(known, 1.0, best / scale), residual, left_out, fair
 
 
 def take(repetitions: Repetitions, paths: NDArray[np.int64]) -> Repetitions:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import overload
 
 import numpy as np
 from scipy import optimize, special
@@ -31,10 +32,19 @@ class CommonVariance:
     variance: float
     freedom: float
 
-    def moderated(self, variance: float, freedom: float) -> tuple[float, float]:
-        """Return the posterior mean of one variance with its degrees of freedom (section 3, equation for s̃²)."""
+    @overload
+    def moderated(self, variance: float, freedom: float) -> tuple[float, float]: ...
+    @overload
+    def moderated(self, variance: FloatArray, freedom: FloatArray) -> tuple[FloatArray, FloatArray]: ...
+    def moderated(
+        self, variance: float | FloatArray, freedom: float | FloatArray
+    ) -> tuple[float | FloatArray, float | FloatArray]:
+        """Return the posterior mean of variances with its degrees of freedom (section 3, equation for s̃²)."""
         total = self.freedom + freedom
         return (self.freedom * self.variance + freedom * variance) / total, total
+
+
+NOTHING_KNOWN = CommonVariance(0.0, 0.0)
 
 
 def common_variance(variances: FloatArray, freedom: FloatArray) -> CommonVariance:
@@ -45,7 +55,7 @@ def common_variance(variances: FloatArray, freedom: FloatArray) -> CommonVarianc
     known = (variances > 0.0) & (freedom > 0.0) & np.isfinite(variances)
     variances, freedom = variances[known], freedom[known]
     if len(variances) < _LEAST_COUNT:
-        return CommonVariance(0.0, 0.0)
+        return NOTHING_KNOWN
     half = freedom / 2.0
     logs = np.log(variances) - special.digamma(half) + np.log(half)
     mean = float(logs.mean())
@@ -53,7 +63,7 @@ def common_variance(variances: FloatArray, freedom: FloatArray) -> CommonVarianc
     if spread <= float(special.polygamma(1, MOST_FREEDOM / 2.0)):
         own = MOST_FREEDOM / 2.0
     elif spread >= float(special.polygamma(1, _LEAST_FREEDOM / 2.0)):
-        return CommonVariance(0.0, 0.0)
+        return NOTHING_KNOWN
     else:
         own = math.exp(
             optimize.brentq(

@@ -116,30 +116,36 @@ class Evidence(Criterion):
 def score(
     residual: FloatArray,
     left_out: FloatArray,
-    points: int,
+    points: int | NDArray[np.int64],
     noise: FloatArray,
     freedom: FloatArray,
     complexity: FloatArray,
 ) -> FloatArray:
     """Return scores (N, H), lower is better: -2 log of a marginal likelihood, plus the penalty of complexity.
 
-    residual, left_out: (N, H) root mean square relative errors in sample and left out. Their geometric mean counts
-    where nothing else is known of the noise: left-out errors punish hypotheses that bend to a single point. The more
-    repetitions say of it the more errors in sample count, which order hypotheses with less scatter.
+    residual, left_out: (N, H) root mean square relative errors in sample and left out, of so many points, one number or
+    (N,). Their geometric mean counts where nothing else is known of the noise: left-out errors punish hypotheses that
+    bend to a single point. The more repetitions say of it the more errors in sample count, which order hypotheses with
+    less scatter.
     noise: (N,) relative standard deviation of the central values as the repetitions have it, known with `freedom`
     (N,) degrees of freedom; with few points this keeps a hypothesis that fits by luck from taking all weight
     (Student's t in place of a normal distribution whose deviation comes from the residuals alone).
     """
     unknown = np.maximum(1.0 - freedom / points, LEAST_LEFT_OUT)[:, None]
+    number = np.broadcast_to(points, noise.shape)[:, None]
     with np.errstate(invalid="ignore", divide="ignore"):
         ratio = np.where(residual > 0, np.minimum(left_out, 1e150) / np.maximum(residual, 1e-150), 1.0)
         ratio = np.where(np.isinf(left_out) & np.isfinite(residual), 1.0, ratio)  # nothing is left out of so few points
-        squares = points * residual**2 * ratio**unknown
-    return minus_log_likelihood(squares, points, noise[:, None], freedom[:, None]) + complexity
+        squares = number * residual**2 * ratio**unknown
+    return minus_log_likelihood(squares, number, noise[:, None], freedom[:, None]) + complexity
 
 
 def minus_log_likelihood(
-    squares: FloatArray, points: int, noise: FloatArray, freedom: FloatArray, least: float = NOISY_LEAST_VARIANCE
+    squares: FloatArray,
+    points: int | NDArray[np.int64],
+    noise: FloatArray,
+    freedom: FloatArray,
+    least: float = NOISY_LEAST_VARIANCE,
 ) -> FloatArray:
     """Return -2 log of the likelihood of `squares` of relative errors at so many points; `least` variance that counts.
 
