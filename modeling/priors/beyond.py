@@ -271,24 +271,29 @@ def _predicting(
 def _growth_priors(
     experiment: Experiment, entry: PathModel, slow: Sequence[Slowdown], bare: Model | None = None
 ) -> list[Prior]:
-    """Return effort alone, and effort with the growths of its parameters. bare: what it takes without any, if known."""
+    """Return effort alone, and effort with the growths of its parameters. bare: what it takes without any, if known.
+
+    That a call takes something else here, and another growth than that of an algorithm, must each explain more than a
+    coefficient does.
+    """
     assert isinstance(entry.model, Model)
     unit = _unit(entry.model)
     found = [Prior((unit,), entry.basis, "")]
     products = [unit]
+    free = 0.0 if bare is None else NOISY.coefficient
     for one in slow:
         name, is_mpi = experiment.parameters[one.parameter], experiment.tree.region_of(one.path).kind is _MPI
         growth = growth_model(name, one.power, one.log) if is_mpi else growth_model(name, *_SATURATING)
         grown = unit.times(growth)
-        found += [Prior((grown,), entry.basis, "", needed=(0,)), Prior((unit, grown), entry.basis, "", needed=(1,))]
         products += [product.times(growth) for product in products]
         ring = _ring(unit, name) if is_mpi else None
-        if ring is not None:
-            found.append(Prior((unit, ring), entry.basis, "", needed=(1,)))
-        if bare is not None:
-            found[1:] = [replace(prior, penalty=NOISY.coefficient) for prior in found[1:]]
-            beyond = [grown] if ring is None else [grown, ring]
-            found += [Prior((bare, column), entry.basis, "", needed=(1,), known=(0,)) for column in beyond]
+        unusual = 0.0 if ring is None else NOISY.coefficient
+        found.append(Prior((grown,), entry.basis, "", needed=(0,), penalty=free + unusual))
+        for column, penalty in ((grown, unusual), (ring, 0.0)):
+            if column is not None:
+                found.append(Prior((unit, column), entry.basis, "", needed=(1,), penalty=penalty + free))
+                if bare is not None:
+                    found.append(Prior((bare, column), entry.basis, "", needed=(1,), penalty=penalty, known=(0,)))
     if len(slow) > 1:
         found.append(Prior(tuple(products), entry.basis, "", needed=tuple(range(1, len(products)))))
     return found
