@@ -73,10 +73,13 @@ def judge(
 ) -> Judgement:
     """Return what is doubtful: ranks that were ended early, that left no profile, or whose profile is damaged.
 
-    foreign: profiles that were left out, which is doubtful, too.
+    foreign: profiles that were left out, which is doubtful, too. What a rank forks is not to end MPI, and often ends
+    with _exit or becomes another program, as POSIX advises: that is told, and no numbers of the rank are missing.
     """
+    children = _beside_mpi(processes)
     early: dict[str, list[int]] = defaultdict(list)
     ranks_by_text: dict[str, list[int]] = defaultdict(list)
+    left: list[int] = []
     partial = False
     expected = 0
     for process in processes:
@@ -84,9 +87,12 @@ def judge(
         announced = profile.attributes.get("ranks", "")
         if announced.isascii() and announced.isdigit():
             expected = max(expected, int(announced[:9]))
-        end = _early_end(profile)
+        child = id(profile) in children
+        end = "" if child else _early_end(profile)
         if end:
             early[end].append(process.rank)
+        if child and profile.state is ProfileState.RUNNING:
+            left.append(process.rank)
         for text in profile.problems:
             ranks_by_text[f": {text}"].append(process.rank)
         mpi_problem = profile.attributes.get("mpi_problem", "")
@@ -105,6 +111,11 @@ def judge(
         ranks_by_text[text].extend(missing)
     problems = [f"{_ranks(ranks)}{text}: {_until_then(ranks)}" for text, ranks in early.items()]
     problems += [f"{_ranks(ranks)}{text}" for text, ranks in ranks_by_text.items()]
+    if left:
+        problems.append(
+            f"{len(left)} {'process' if len(left) == 1 else 'processes'} that {_ranks(left)} forked ended with _exit, "
+            "exec or a signal: what was counted until then is in the numbers of the rank"
+        )
     pids = sorted(profile.pid for profile in foreign)
     if pids:
         problems.append(
@@ -115,6 +126,18 @@ def judge(
     if unseen > 0:
         problems.append(f"{unseen} of {expected} ranks left nothing at all")
     return Judgement(tuple(problems), tuple(missing.values()), partial or bool(missing) or unseen > 0 or bool(pids))
+
+
+def _beside_mpi(processes: Iterable[RankedProcess]) -> set[int]:
+    """Return the profiles, by id, of processes that were forked by one in which MPI had begun: that is not theirs."""
+    ranks = {(process.host, process.profile.pid): process.profile for process in processes}
+    found = set()
+    for process in processes:
+        parent = process.profile.attributes.get("forked_from", "")
+        of = ranks.get((process.host, int(parent[:20]))) if parent.isascii() and parent.isdigit() else None
+        if of is not None and of is not process.profile and "mpi_library" in of.attributes:
+            found.add(id(process.profile))
+    return found
 
 
 def _early_end(profile: ProcessProfile) -> str:

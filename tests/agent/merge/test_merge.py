@@ -16,6 +16,7 @@ from quipu.agent.archive.run import RunArchive
 from quipu.agent.launch.raw_folder import read_launch, write_launch
 from quipu.agent.merge.run import merge_run
 from quipu.agent.merge.unify import Forest, RegionTable, unify
+from quipu.agent.profile.reader import ProfileState
 from quipu.modeling.errors import FormatError, MeasurementError
 from quipu.modeling.experiment import Region
 
@@ -125,6 +126,29 @@ def test_a_killed_rank_is_told(raw: Path, tmp_path: Path) -> None:
         "rank 1 ended before MPI_Finalize: its numbers are what it had counted until then",
     )
     assert [record.state for record in archive.ranks] == ["ended", "running"]
+
+
+@pytest.mark.parametrize("state", [ProfileState.RUNNING, ProfileState.ENDED], ids=["by _exit", "by exit"])
+def test_a_child_of_a_rank_is_not_to_end_mpi(raw: Path, tmp_path: Path, state: ProfileState) -> None:
+    """The child has the attributes of its parent, which go on being those of the rank."""
+    of_rank = {"host": "n1", "rank": "1", "ranks": "2", "mpi_library": "Open MPI"}
+    rank_profile(1, attributes={**of_rank, "mpi_finalized": "1"}).write(raw)
+    child = rank_profile(1, state=state, attributes={**of_rank, "forked_from": "101"})
+    replace(child, pid=190).write(raw)
+    archive = merge_run(raw, tmp_path / "runs", METADATA)
+    assert not archive.metadata.partial
+    told = "1 process that rank 1 forked ended with _exit, exec or a signal: "
+    expected = (told + "what was counted until then is in the numbers of the rank",)
+    assert archive.metadata.problems == (expected if state is ProfileState.RUNNING else ())
+
+
+def test_a_child_that_begins_mpi_is_to_end_it(raw: Path, tmp_path: Path) -> None:
+    rank_profile(1, attributes={"host": "n1", "rank": "1", "ranks": "2"}).write(raw)
+    of_child = {"host": "n1", "rank": "1", "ranks": "2", "mpi_library": "Open MPI", "forked_from": "101"}
+    replace(rank_profile(1, attributes=of_child), pid=190).write(raw)
+    archive = merge_run(raw, tmp_path / "runs", METADATA)
+    assert archive.metadata.partial
+    assert archive.metadata.problems[0].startswith("rank 1 ended before MPI_Finalize")
 
 
 def test_a_rank_without_profile_is_told(raw: Path, tmp_path: Path) -> None:
