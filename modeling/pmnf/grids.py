@@ -300,7 +300,12 @@ def _is_doubted(model: Model | None, parameter: str, unseen: bool) -> bool:
 
 
 def _domain(known: Sequence[Coefficients], forms: GridForms) -> Domain | None:
-    """Return the domain that the program works on, from the terms of the highest order; None if it is unclear."""
+    """Return the domain that the program works on, from the terms of the highest order; None if it is unclear.
+
+    A polynomial through all points of a line has a highest order whatever the counts are. So those whose coefficients
+    may be whole by chance tell of the domain only where no others do.
+    """
+    known = [own for own in known if own.free > 0 or own.by_luck() >= GRID_LEAST_LUCK] or known
     highest = max((order for own in known for order in own.orders if order is not None), default=0)
     if not highest:
         return None

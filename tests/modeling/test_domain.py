@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -55,3 +56,33 @@ def test_all_counts_of_a_program_follow_one_grid(dimensions: int) -> None:
     assert not isinstance(found, NoModel)
     x = grid.extents(np.array([16.0]))[0]
     assert found.predict([16, 48]).value == pytest.approx(64 * 48 * (x - 1).sum() / 16)
+
+
+def test_what_depends_on_data_says_nothing_of_the_domain() -> None:
+    """A cubic goes through any counts at four sizes: cells n²/p with them are no faces n²/(px·py) of a volume."""
+    sizes, processes = (60, 120, 180, 240), (1, 2, 4, 6)
+    points = np.array(list(product(processes, sizes)), dtype=np.float64)
+    p, n = points.T
+    grids = tuple(replace(grid, source="of messages") for grid in assumed("p") if grid.dimensions > 1)
+    random = np.random.default_rng(5)
+    steps = np.array([random.integers(2000, 9000) * size for size in sizes for _ in range(6)]).reshape(len(sizes), 6)
+    places = np.array([sizes.index(int(size)) for size in n])
+    blocks = np.stack(
+        [
+            np.full(n.size, 12.0),
+            6 * n**2 / p,
+            2 * n / grids[0].extents(p)[:, 1],
+            *(steps[places, i] / p for i in range(6)),
+        ]
+    )
+    tree = CallTree(
+        tuple(Region(name, name) for name in ("main", "cells", "rows", *(f"search{i}" for i in range(6)))),
+        np.arange(9),
+        np.array([-1, *[0] * 8]),
+    )
+    values = dict.fromkeys(("blocks", "visits", "instructions"), blocks[:, :, None])
+    metrics = {name: METRICS[name] for name in values}
+    models = analyze(Experiment("made", ("p", "n"), points, tree, metrics, values, grids=grids)).models("blocks")
+    found = models[1].model
+    assert not isinstance(found, NoModel)
+    assert found.predict([8, 360]).value == pytest.approx(6 * 360**2 / 8)
