@@ -155,6 +155,8 @@ CommandLine parseArguments(const std::vector<std::string> &arguments) {
             line.links = false;
         if (argument == "-static" || argument == "-static-pie")
             line.isStatic = true;
+        if (argument == "-fopenmp" || startsWith(argument, "-fopenmp="))
+            line.openMp = true;
         if (startsWith(argument, "-g") && !startsWith(argument, "-gcc") && !startsWith(argument, "-gnu"))
             line.hasDebugOption = true;
         if (argument == "-x" && i + 1 < arguments.size())

@@ -79,8 +79,12 @@ std::vector<std::string> plainCommand(const quipu::Wrapper &wrapper, const Comma
     }
     if (line.links)
         command.insert(command.end(), mpi.link.begin(), mpi.link.end());
-    if (line.compiles && wrapper.language == quipu::Language::Fortran)
+    if (line.compiles && wrapper.language == quipu::Language::Fortran) {
         quipu::addMpiModule(command);
+        std::string openMp = line.openMp ? quipu::openMpIncludesOf(compiler) : "";
+        if (!openMp.empty()) // after the folders of the program
+            command.push_back("-I" + openMp);
+    }
     if (line.links)
         quipu::linkMpiModules(command);
     return command;

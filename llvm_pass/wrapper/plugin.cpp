@@ -129,4 +129,14 @@ std::string pluginFor(const std::string &compiler, const std::string &library, s
     return "";
 }
 
+std::string openMpIncludesOf(const std::string &flang) {
+    char target[PATH_MAX];
+    std::string program = findProgram(flang);
+    if (program.empty() || !realpath(program.c_str(), target))
+        return "";
+    std::string folder = target;
+    folder = folder.substr(0, folder.rfind('/')) + "/../include/flang";
+    return access((folder + "/omp_lib.h").c_str(), R_OK) == 0 ? folder : "";
+}
+
 } // namespace quipu

@@ -262,6 +262,28 @@ def test_fortran(tmp_path: Path, workshop) -> None:
     assert b"accumulate" in next(raw.iterdir()).read_bytes()
 
 
+INCLUDES_OPENMP = """subroutine locked(threads)
+  use, intrinsic :: iso_fortran_env, only: int32
+  include 'omp_lib.h'
+  integer(int32) :: threads
+  integer(omp_lock_kind) :: lock
+  call omp_init_lock(lock)
+  threads = omp_get_max_threads()
+end subroutine
+"""
+
+
+@pytest.mark.parametrize("option", ["-fopenmp", "-fopenmp=libomp"])
+def test_openmp_in_an_included_file(tmp_path: Path, option: str) -> None:
+    """Flang looks for modules in its own folder, but not for omp_lib.h."""
+    source = tmp_path / "locked.f90"
+    source.write_text(INCLUDES_OPENMP)
+    build(native_file("quipu-fc"), option, "-c", source, "-o", tmp_path / "locked.o")
+    (tmp_path / "omp_lib.h").write_text("      integer, parameter :: omp_lock_kind = 8\n")
+    own = run(native_file("quipu-fc"), option, "-I", tmp_path, "-c", source, "-o", tmp_path / "own.o")
+    assert (own.returncode, own.stderr) == (0, "")  # the program's own file comes first
+
+
 def test_module_mpi_of_another_compiler(tmp_path: Path) -> None:
     """Modules of gfortran cannot be read by flang: the first of several compilations makes one, and the others wait."""
     source, own = tmp_path / "solve.f90", tmp_path / "own"
