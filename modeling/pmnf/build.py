@@ -83,7 +83,8 @@ def build_models(
     if not effort:
         parts = design * best[:, :, None]
         level = np.sqrt(np.where(np.isfinite(variance), variance, 0.0))
-        hidden = hidden_terms(names, points, parts, fitted, values, level, weighed)
+        effects = _effects(names, varying, pool)
+        hidden = hidden_terms(names, points, parts, fitted, values, level, effects, weighed)
         alternatives = hidden.alternatives(constants, first, others)
         hiding = [hidden.note if noisy else "" for noisy in (level > 0.0).tolist()]
     all_notes = [
@@ -142,6 +143,15 @@ def _whole(coefficients: FloatArray) -> FloatArray:
 def _real(specification: Specification, coefficients: FloatArray) -> NDArray[np.bool_]:
     """Return which products (M, K) are terms: they have a factor and a coefficient (M, 1 + K) other than 0."""
     result: NDArray[np.bool_] = (specification >= 0).any(axis=2) & (coefficients[:, 1:] != 0.0)
+    return result
+
+
+def _effects(names: Sequence[str], varying: Sequence[str], pool: Pool) -> NDArray[np.bool_]:
+    """Return which parameters (N, m) the best hypotheses depend on."""
+    first = pool.specification[:, 0]
+    terms = _real(first, pool.coefficients[:, 0])
+    result = np.zeros((len(first), len(names)), dtype=bool)
+    result[:, [names.index(name) for name in varying]] = ((first >= 0) & terms[:, :, None]).any(axis=1)
     return result
 
 

@@ -5,8 +5,9 @@ the noise nothing shows it; with both it may be a thousand times as large. No fi
 what measurements leave open: hypotheses beside the model, as large as the noise lets them be, with a weight that says
 how often there is such a product (calibration.py). Where points are, a term that grows faster than the model may be so
 small a part of it that the criterion does not ask for it: such hypotheses have the weight that the values give them
-beside the model (Bayes factors, the part at the largest value uniform in its logarithm), and the part that is to be
-expected then. They widen intervals upwards and change no model.
+beside the model (Bayes factors, the part at the largest value uniform in its logarithm), and the parts that are to be
+expected then. Where a parameter has an effect at all another one is likelier than where it has none. They widen
+intervals upwards and change no model.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..experiment import FloatArray
 from .calibration import (
@@ -32,10 +34,14 @@ from .calibration import (
     UNSEEN_EXPONENTS,
     UNSEEN_LEAST,
     UNSEEN_ODDS,
+    UNSEEN_ODDS_WITHOUT,
+    UNSEEN_PARTS,
     UNSEEN_SLOWEST,
     UNSEEN_STEPS,
 )
 from .model import Alternative, Factor, Term
+
+_ODDS = (UNSEEN_ODDS, UNSEEN_ODDS_WITHOUT)
 
 
 def never_together(points: FloatArray) -> list[tuple[int, ...]]:
@@ -92,6 +98,7 @@ def hidden_terms(
     fitted: FloatArray,
     values: FloatArray,
     noise: FloatArray,
+    effects: NDArray[np.bool_],
     weighed: bool,
 ) -> Hidden:
     """Return the terms that may hide beside models; none where values are exact.
@@ -99,6 +106,7 @@ def hidden_terms(
     points: (C, m); design: (N, K, C) the parts of the models at them, those that have none all zero, fitted: (N, C)
     their sums, values: (N, C) what was measured; noise: (N,) relative standard error of a value. A product of
     parameters that never change together is so large that the measurements would see it with one standard deviation.
+    effects: (N, m) which parameters the models depend on: there another term is likelier than where there is none.
     weighed: whether hypotheses have posterior weights, as terms beside them have then.
     """
     positive = np.flatnonzero((points > 0.0).all(axis=0)).tolist()
@@ -119,13 +127,12 @@ def hidden_terms(
         weights = np.repeat(share[:, None], len(products), axis=1)
         sizes_of = _largest(_logs(points, products), fitted, noise)
     if terms:
-        unseen = _unseen(_logs(points, terms), design, fitted, values, noise)
+        odds = np.array([np.where(effects[:, together].all(axis=1), *_ODDS) for together, _ in terms]).T
+        unseen = _unseen(_logs(points, terms), odds, design, fitted, values, noise)
         weights, sizes_of = (np.concatenate(both, axis=1) for both in zip((weights, sizes_of), unseen, strict=True))
     weights = np.where(noise[:, None] > 0.0, weights, 0.0)
-    factors = [
-        tuple(Factor(names[index], Fraction(exponent)) for index in together)
-        for together, exponent in (*products, *terms)
-    ]
+    each = [*products, *(term for term in terms for _ in range(UNSEEN_PARTS))]
+    factors = [tuple(Factor(names[index], Fraction(exponent)) for index in together) for together, exponent in each]
     every = ", ".join(names[index] for index in sorted(set().union(*apart)))
     note = f"{every} never change together: a product of them may hide beneath the noise" if apart else ""
     return Hidden(factors, weights, sizes_of, note)
@@ -147,13 +154,20 @@ def _largest(logs: FloatArray, fitted: FloatArray, noise: FloatArray) -> FloatAr
 
 
 def _unseen(
-    logs: FloatArray, design: FloatArray, fitted: FloatArray, values: FloatArray, noise: FloatArray
+    logs: FloatArray,
+    odds: FloatArray,
+    design: FloatArray,
+    fitted: FloatArray,
+    values: FloatArray,
+    noise: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return weights and coefficients (N, T) of terms that grow faster than the models, as the values have them.
+    """Return weights and coefficients of terms that grow faster than the models, as the values have them.
 
     Of a term beside the model, whose part at its largest is c, the values say ĉ ± s (least squares beside the parts
-    of the model), so that its likelihood over that of the model alone is exp(c·ĉ/s² - c²/2s²). Only the MOST_UNSEEN
-    likeliest terms are kept, with the weight of all.
+    of the model), so that its likelihood over that of the model alone is exp(c·ĉ/s² - c²/2s²). odds: (N, T) beforehand
+    that there is one, shared by all that grow faster. Only the MOST_UNSEEN
+    likeliest terms are kept, with the weight of all. Both arrays are (N, T · UNSEEN_PARTS): each term as large as is to
+    be expected in each of that many equally likely parts of the posterior of c.
     """
     size = np.maximum(np.abs(fitted), np.maximum(LEAST_SIZE * np.abs(fitted).max(axis=1, keepdims=True), 1e-300))
     with np.errstate(over="ignore"):
@@ -180,12 +194,25 @@ def _unseen(
         powers = np.nan_to_num(powers, nan=-700.0)
     likelihoods = np.exp(np.clip(powers, -700.0, 50.0))
     factors = np.where(growing, likelihoods.mean(axis=2), 0.0)
-    expected = (likelihoods @ size_of) / np.maximum(likelihoods.sum(axis=2), 1e-300)
-    factors *= UNSEEN_ODDS / np.maximum(growing.sum(axis=1, keepdims=True), 1)
+    expected = _means(likelihoods, size_of)
+    factors *= odds / np.maximum(growing.sum(axis=1, keepdims=True), 1)
     every = np.minimum(factors.sum(axis=1, keepdims=True), 1.0)  # the model stays the median
     limit = -np.sort(-factors, axis=1)[:, :MOST_UNSEEN][:, -1:]
     kept = np.where(factors >= np.maximum(limit, LEAST_HIDDEN * every), factors, 0.0)
     kept *= every / np.maximum(kept.sum(axis=1, keepdims=True), 1e-300) / (1.0 + every)
     weights = np.where(every >= LEAST_HIDDEN, kept, 0.0)
-    coefficients: FloatArray = expected / top[:, :, 0] * np.exp(-logs.max(axis=1))
-    return weights, coefficients
+    coefficients = expected / top * np.exp(-logs.max(axis=1))[:, None]
+    return np.repeat(weights / UNSEEN_PARTS, UNSEEN_PARTS, axis=1), coefficients.reshape(len(values), -1)
+
+
+def _means(likelihoods: FloatArray, size_of: FloatArray) -> FloatArray:
+    """Return the means (N, T, UNSEEN_PARTS) of equally likely parts of a posterior, the smallest values first.
+
+    likelihoods: (N, T, S) of the values `size_of` (S,), which rise.
+    """
+    below = likelihoods.cumsum(axis=2)
+    below = np.pad(below / np.maximum(below[:, :, -1:], 1e-300), ((0, 0), (0, 0), (1, 0)))
+    bounds = np.linspace(0.0, 1.0, UNSEEN_PARTS + 1)
+    inside = np.clip(below[:, :, None], bounds[:-1, None], bounds[1:, None])
+    result: FloatArray = np.diff(inside, axis=3) @ size_of * UNSEEN_PARTS
+    return result

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from quipu.modeling.experiment import Metric
-from quipu.modeling.pmnf import Model, fit_models
-from quipu.modeling.pmnf.hidden import never_together
+from quipu.modeling.pmnf import Model, NoModel, fit_models
+from quipu.modeling.pmnf.hidden import _means, never_together
 from quipu.modeling.pmnf.model.serialize import from_json, to_json
 
 TIME = Metric("time", "s", "cost")
@@ -119,3 +119,40 @@ def test_what_the_values_exclude_does_not_hide() -> None:
     assert isinstance(model, Model)
     predicted = model.predict((128.0,))
     assert predicted.upper / predicted.lower < 1.05
+
+
+def test_intervals_hold_a_cubic_term_beside_a_linear_one() -> None:
+    """A p³ that is 2 to 20 % at p = 64, mostly beneath the noise of 5 %, is nearly all at p = 1024."""
+    p = np.array([2.0, 4, 8, 16, 32, 64])
+    shares = np.geomspace(0.02, 0.2, 60)[:, None]
+    noise = 1 + 0.05 * np.random.default_rng(4).uniform(-1, 1, (60, 6, 5))
+    values = ((1 - shares) * p / 64 + shares * (p / 64) ** 3)[:, :, None] * noise
+    truths = ((1 - shares) * 16 + shares * 16**3)[:, 0].tolist()
+    held = 0
+    for model, truth in zip(fit_models(p[:, None], values, TIME, ("p",)), truths, strict=True):
+        assert isinstance(model, Model)
+        predicted = model.predict((1024.0,))
+        held += predicted.lower <= truth <= predicted.upper
+    assert held >= 42
+
+
+def test_where_nothing_has_an_effect_less_hides() -> None:
+    p = np.array([2.0, 4, 8, 16, 32, 64])
+    noise = 1 + 0.05 * np.random.default_rng(5).uniform(-1, 1, (40, 6, 5))
+    constants, lines = (fit_models(p[:, None], form[None, :, None] * noise, TIME, ("p",)) for form in (np.ones(6), p))
+
+    def hiding(models: list[Model | NoModel], depends: bool) -> float:
+        """Return the mean weight of hidden terms of the models that depend on p, or of the others."""
+        found = [model for model in models if isinstance(model, Model) and model.depends_on("p") == depends]
+        assert len(found) > 20
+        return float(np.mean([sum(other.weight for other in model.alternatives if other.hidden) for model in found]))
+
+    assert 0.0 < hiding(constants, False) < 0.6 * hiding(lines, True)
+
+
+@pytest.mark.parametrize("likelihoods", [[1.0, 1, 1, 1], [0.0, 0, 0, 1], [1.0, 0.5, 0.25, 0]])
+def test_parts_of_a_posterior_have_its_mean(likelihoods: list[float]) -> None:
+    sizes = np.array([0.01, 0.1, 0.5, 1.0])
+    (parts,) = _means(np.array([[likelihoods]]), sizes)[0]
+    assert (np.diff(parts) >= 0).all()
+    assert parts.mean() == pytest.approx(np.average(sizes, weights=likelihoods))
