@@ -137,16 +137,17 @@ def larger(program: Program, folder: Path, before: Sequence[str], variables: dic
     """Run small problems and one that is 8 times larger natively on one rank; return the folders of both.
 
     Sizes take turns, so that all of them meet the machine in the same states. Distances of reuse are counted of the
-    small ones, once; the functions of Python are measured, but valgrind does not see them.
+    small ones, once.
     """
     place = prepared(program, folder, simulated=False)
     small, large = folder / f"{program.name}.small", folder / f"{program.name}.large"
     sizes = [(small, size) for size in program.small] + [(large, program.large)]
     options = ["--python"] if program.name == "jacobi_py" else []
     for runs, size in sizes:
-        if runs == small and program.compiler:
+        if runs == small:
             command = ["mpirun", "-n", "1", *program.native(size)]
-            measure(runs, {"p": 1, "D": program.elements(size, 1)}, command, place, 1, ["--counters", "reuse"])
+            counting = ["--counters", "reuse", *options]
+            measure(runs, {"p": 1, "D": program.elements(size, 1)}, command, place, 1, counting)
     for done in range(program.repetitions):
         for runs, size in sizes:
             command = ["mpirun", "-n", "1", *before, *program.native(size)]

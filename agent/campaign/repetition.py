@@ -226,7 +226,7 @@ def _plan(
     request = LaunchRequest(command, shim, environment, variables, cores, folder, rates=text)
     plan = plan_launch(request)
     again: tuple[LaunchPlan, ...] = ()
-    scripts = source.shims(raw) if source is not None else ()
+    scripts = source.shims(raw, options.python) if source is not None else ()
     if source is not None and (scripts or sampled) and not plan.rank_processes:
         raise UsageError(f"--counters {source.name}: simulated ranks share a process; count those of a real launch")
     if scripts:

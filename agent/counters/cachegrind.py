@@ -20,7 +20,9 @@ from quipu.modeling.errors import FormatError, UsageError
 from quipu.modeling.experiment import CallTree, Metric
 from quipu.modeling.machine import Cache, Machine
 
+from ..installation import native_file
 from ..machine.describe import known_caches
+from . import python_paths
 from .attribution import attributed, inlined, levels_of
 from .callgrind import Costs, read_callgrind
 from .source import Counted, CounterSource, Wanted
@@ -38,15 +40,31 @@ program=$(command -v -- "$1") || program=$1
 shift
 copy={raw}/program-$rank
 objcopy --strip-debug -- "$program" "$copy" 2>/dev/null || copy=$program
-exec valgrind --quiet --demangle=no --tool=callgrind --cache-sim=yes --separate-callers={depth} {options}\\
+exec valgrind --quiet --demangle=no --tool=callgrind --cache-sim=yes {options}\\
     --callgrind-out-file={raw}/{prefix}$rank-%p "$copy" "$@" >/dev/null
+"""
+# An interpreter looks for its modules where its program is, so that is no copy.
+_PYTHON = """#!/bin/sh
+rank={rank}
+export {variable}={raw}/{paths}$rank- PYTHONPATH={hook}"${{PYTHONPATH:+:$PYTHONPATH}}"
+exec valgrind --quiet --demangle=no --tool=callgrind --cache-sim=yes {options}\\
+    --callgrind-out-file={raw}/{prefix}$rank-%p "$@" >/dev/null
 """
 
 
-def shim_of(raw: Path, prefix: str, options: Sequence[str]) -> str:
-    """Return the script that runs a rank under callgrind with these options and writes files of this prefix."""
-    words = "".join(f"{shlex.quote(option)} " for option in options)
-    return _SHIM.format(rank=_RANK, raw=shlex.quote(str(raw)), depth=DEPTH, prefix=prefix, options=words)
+def shim_of(raw: Path, prefix: str, options: Sequence[str], python: bool = False) -> str:
+    """Return the script that runs a rank under callgrind with these options and writes files of this prefix.
+
+    python: functions of Python are regions, and what compiled functions cost belongs to those that called them.
+    """
+    kept = python_paths.OPTIONS if python else (f"--separate-callers={DEPTH}",)
+    words = "".join(f"{shlex.quote(option)} " for option in (*kept, *options))
+    common = {"rank": _RANK, "raw": shlex.quote(str(raw)), "prefix": prefix, "options": words}
+    if not python:
+        return _SHIM.format(**common)
+    hook = shlex.quote(str(native_file("python")))
+    names = {"variable": python_paths.VARIABLE, "paths": python_paths.prefix_of(prefix), "hook": hook}
+    return _PYTHON.format(**common, **names)
 
 
 def cache_option(name: str, bytes_of_it: int, ways: int, line: int) -> str:
@@ -93,12 +111,18 @@ def found_in(raw: Path, prefix: str, tree: CallTree) -> Found:
         rank = file.name.removeprefix(prefix).split("-")[0]
         if not rank.isascii() or not rank.isdigit():
             continue
+        paths = raw / python_paths.prefix_of(file.name)
         try:
             costs = read_callgrind(file)
+            known = python_paths.read_paths(paths) if paths.exists() else None
         except FormatError as error:
             found.problems.append(str(error))
             continue
-        values, _ = attributed(tree, costs.of.items(), len(costs.events))
+        if known is None:
+            values, _ = attributed(tree, costs.of.items(), len(costs.events))
+        else:
+            values, unknown = python_paths.costs_of_python(tree, costs, known)
+            found.problems.extend(unknown)
         found.ranks[int(rank)] = found.ranks.get(int(rank), 0) + _in_order(values, costs.events)
         found.costs = costs
         found.seen.update(function for chain in costs.of for function in chain)
@@ -143,9 +167,9 @@ class Cachegrind(CounterSource):
         """Valgrind has to be installed."""
         return "" if shutil.which("valgrind") else "valgrind is not installed: apt-get install valgrind"
 
-    def shims(self, raw: Path) -> tuple[str, ...]:
+    def shims(self, raw: Path, python: bool = False) -> tuple[str, ...]:
         """Return the script that runs a rank under callgrind."""
-        return (shim_of(raw, PREFIX, _options_of(self.caches or known_caches())),)
+        return (shim_of(raw, PREFIX, _options_of(self.caches or known_caches()), python),)
 
     def collect(
         self, raw: Path, tree: CallTree, wanted: Wanted, attributes: Sequence[Mapping[str, str]] = ()

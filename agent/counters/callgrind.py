@@ -1,4 +1,4 @@
-"""Reader of the files of valgrind's callgrind: self cost of every function, per chain of callers.
+"""Reader of the files of valgrind's callgrind: the cost of every function, per chain of callers.
 
 Callgrind format specification, version 1: https://valgrind.org/docs/manual/cl-format.html
 """
@@ -6,6 +6,7 @@ Callgrind format specification, version 1: https://valgrind.org/docs/manual/cl-f
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,14 +21,15 @@ _SEPARATOR = "'"
 
 @dataclass
 class Costs:
-    """events: names of the columns. of: chain of functions, innermost first → self cost per event. calls:
-    which chains a chain calls.
+    """events: names of the columns. of: chain of functions, innermost first → self cost per event; inclusive: with all
+    that it calls (of a chain that calls itself, too much). calls: which chains a chain calls.
 
     caches: the descriptions of the simulated caches, by name (D1, LL). version: of valgrind.
     """
 
     events: tuple[str, ...] = ()
     of: dict[tuple[str, ...], list[int]] = field(default_factory=dict)
+    inclusive: dict[tuple[str, ...], list[int]] = field(default_factory=dict)
     calls: dict[tuple[str, ...], set[tuple[str, ...]]] = field(default_factory=dict)
     caches: dict[str, str] = field(default_factory=dict)
     version: str = ""
@@ -45,18 +47,19 @@ def read_callgrind(path: Path) -> Costs:
         if line.startswith("fn="):
             current = _chain(path, number, line[3:], names)
             costs.of.setdefault(current, [0] * len(costs.events))
+            costs.inclusive.setdefault(current, [0] * len(costs.events))
         elif line.startswith("cfn=") and current is not None:
             costs.calls.setdefault(current, set()).add(_chain(path, number, line[4:], names))
         elif line.startswith("calls="):
             inclusive = True  # the next line is the cost of what is called
         elif not _COST.match(line + " "):
             _head(costs, line)
-        elif inclusive:
-            inclusive = False
         elif current is None:
             raise FormatError(path, "has a cost of no function", number)
         else:
-            _add(path, number, costs, current, line)
+            totals = [costs.inclusive[current]] if inclusive else [costs.of[current], costs.inclusive[current]]
+            _add(path, number, totals, line)
+            inclusive = False
     if not costs.events:
         raise FormatError(path, "is no output of callgrind: it names no events (was the program killed?)")
     return costs
@@ -74,16 +77,16 @@ def _head(costs: Costs, line: str) -> None:
         costs.caches[name] = cache
 
 
-def _add(path: Path, number: int, costs: Costs, current: tuple[str, ...], line: str) -> None:
+def _add(path: Path, number: int, totals: Sequence[list[int]], line: str) -> None:
     try:
         values = [int(text) for text in line.split()[1:]]
     except ValueError:
         raise FormatError(path, f"has a cost that is no number: {line[:60]!r}", number) from None
-    if len(values) > len(costs.events):
-        raise FormatError(path, f"has {len(values)} costs for {len(costs.events)} events", number)
-    total = costs.of[current]
-    for place, value in enumerate(values):
-        total[place] += value
+    if len(values) > len(totals[0]):
+        raise FormatError(path, f"has {len(values)} costs for {len(totals[0])} events", number)
+    for total in totals:
+        for place, value in enumerate(values):
+            total[place] += value
 
 
 def _chain(path: Path, number: int, text: str, names: dict[int, str]) -> tuple[str, ...]:

@@ -52,16 +52,16 @@ class Reuse(Cachegrind):
 
     def metrics(self) -> tuple[Metric, ...]:
         """Return them."""
-        return tuple(COUNTERS[name] for name in ("accesses", *MISSES.values(), *SCATTERED.values()))
+        return tuple(COUNTERS[name] for name in ("cpu_instructions", "accesses", *MISSES.values(), *SCATTERED.values()))
 
-    def shims(self, raw: Path) -> tuple[str, ...]:
+    def shims(self, raw: Path, python: bool = False) -> tuple[str, ...]:
         """Return the scripts that run a rank under callgrind, one per pair of caches."""
         scripts = []
         for number, (first, last, prefetches) in enumerate(_RUNS):
             caches = (("D1", first), ("LL", last))
             options = [cache_option(name, size * 1024, _WAYS, _LINE) for name, size in caches]
             options += ["--simulate-hwpref=yes"] if prefetches else []
-            scripts.append(shim_of(raw, _prefix(number), options))
+            scripts.append(shim_of(raw, _prefix(number), options, python))
         return tuple(scripts)
 
     def collect(
@@ -74,6 +74,7 @@ class Reuse(Cachegrind):
         for (first, last, prefetches), found in zip(_RUNS, runs, strict=True):
             counts = found.of(numbers, len(tree))
             column = {name: counts[..., place] for place, name in enumerate(EVENTS)}
+            values.setdefault("cpu_instructions", column["Ir"])
             values.setdefault("accesses", column["Dr"] + column["Dw"])
             values.setdefault(MISSES[first * 1024], column["D1mr"] + column["D1mw"])
             of_last = column["DLmr"] + column["DLmw"]

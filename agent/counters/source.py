@@ -72,11 +72,11 @@ class CounterSource(ABC):
         """Return what the runtime must be given in the environment, so that it counts as the program runs."""
         return {}
 
-    def shims(self, raw: Path) -> tuple[str, ...]:
+    def shims(self, raw: Path, python: bool = False) -> tuple[str, ...]:
         """Return the scripts that a launcher starts instead of the program, each in a run of its own; none if the
         source needs none.
 
-        raw: the folder of the run, for what the scripts count.
+        raw: the folder of the run, for what the scripts count. python: functions of Python are regions.
         """
         return ()
 

@@ -20,11 +20,17 @@ def _start() -> None:
     import sys
     import threading
 
+    folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    files = os.environ.pop("QUIPU_PYTHON_PATHS", "")
+    if files:
+        counted = ctypes.PyDLL(os.path.join(folder, "libquipu_python_paths.so"))
+        if not counted.quipu_python_paths_start(os.fsencode(files), sys.version_info.minor):
+            sys.stderr.write("quipu: this Python cannot be counted: nothing belongs to its functions\n")
+        return
     if not os.environ.get("QUIPU_DIR") or os.environ.get("QUIPU_PYTHON", "0") in ("", "0"):
         return
     os.environ["QUIPU_PYTHON"] = "0"  # interpreters that the program starts are no ranks
-    library = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "libquipu_python.so")
-    native = ctypes.PyDLL(library)
+    native = ctypes.PyDLL(os.path.join(folder, "libquipu_python.so"))
     if sys.version_info >= (3, 12):
         _monitor(native)
         return

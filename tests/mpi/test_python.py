@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from measured import LAUNCH, PROGRAMS
+from quipu.agent.counters.python_paths import VARIABLE, read_paths
 from quipu.agent.installation import native_file
 from quipu.agent.profile.reader import ProcessProfile, read_profile
 
@@ -121,3 +122,28 @@ def test_mpi_calls_are_below_the_functions_that_make_them(library: Path, tmp_pat
         assert visits["<module>", "main", "exchange"] == 5
         assert visits["<module>", "main", "MPI_Barrier"] == 1
         assert any(path[:3] == ("<module>", "main", "exchange") and "MPI_" in path[3] for path in visits if path[3:])
+
+
+@pytest.mark.parametrize("minor", [sys.version_info.minor, *OTHERS])
+def test_call_paths_have_functions_of_their_own_for_valgrind(minor: int, tmp_path: Path) -> None:
+    python = sys.executable if minor == sys.version_info.minor else interpreter(minor)
+    if python is None:
+        pytest.skip(f"Python 3.{minor} is not installed: its call paths were not counted")
+    environment = {**os.environ, VARIABLE: f"{tmp_path}/paths-", "PYTHONPATH": str(native_file("python"))}
+    subprocess.run([python, str(FUNCTIONS)], env=environment, check=True, timeout=300)
+    (file,) = (path for path in tmp_path.glob("paths-*") if "after_all" in path.read_text())
+    paths = read_paths(file)
+    names: list[tuple[str, ...]] = []
+    for path in paths.values():
+        above = names[path.parent] if path.parent >= 0 else ()
+        names.append((*above, path.name) if path.file == str(FUNCTIONS) else above)
+    above = ("<module>", "main")
+    method = "Body.method" if "Body.method" in file.read_text() else "method"  # names of Python 3.10 and older
+    key = "Body.key" if "Body.key" in file.read_text() else "key"
+    expected = {(*above, method, key, "leaf"), (*above, "produce", "leaf"), (*above, "catches", "fails")}
+    expected |= {(*above, "leaves_generator", "produce", "leaf"), (method, key, "leaf"), (*above, "after_all", "leaf")}
+    assert expected <= set(names)
+    assert (*above, "catches", "fails", "fails") not in names  # as in profiles
+    assert not any(name[-1] == "child" for name in names if name)  # no call paths of what the program starts
+    leaf = FUNCTIONS.read_text().splitlines().index("def leaf(x):") + 1
+    assert {path.line for path in paths.values() if path.name == "leaf"} == {leaf}

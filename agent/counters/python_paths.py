@@ -1,0 +1,143 @@
+"""What each Python function cost in a run under valgrind, per call path.
+
+Valgrind sees functions of the interpreter and of extension modules. So the interpreter evaluates each Python call path
+through a function of its own (agent/interpreter/paths.c): what that costs with all that it calls is what the path costs
+with all that it calls, in whatever library. Less what the paths below it cost, it is the path's own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from quipu.modeling.errors import FormatError
+from quipu.modeling.experiment import CallTree, RegionKind
+from quipu.modeling.limits import reading_file
+
+from .callgrind import Costs
+
+OPTIONS = ("--separate-callers12=MPI_*", "--separate-callers12=PMPI_*")
+"""Of callgrind: of operations of MPI alone it keeps the callers, up to the Python function."""
+VARIABLE = "QUIPU_PYTHON_PATHS"
+"""How the files begin that name the call paths; read by sitecustomize.py of agent/interpreter."""
+_FUNCTION = re.compile(r"quipu_python_path_([0-9a-f]+)\Z")
+_COLUMNS = 5
+
+
+@dataclass(frozen=True)
+class PythonPath:
+    """A Python function below another call path. parent: its number, -1: none. name: qualified, without the module."""
+
+    parent: int
+    line: int
+    name: str
+    file: str
+
+
+def prefix_of(prefix: str) -> str:
+    """Return how files of call paths begin, for costs whose files begin with `prefix`."""
+    return f"paths-{prefix}"
+
+
+def read_paths(path: Path) -> dict[int, PythonPath]:
+    """Return the call paths of a process by number. Raises FormatError that names the line at fault."""
+    with reading_file(path) as content:
+        lines = content.decode("utf-8", "replace").splitlines()
+    found: dict[int, PythonPath] = {}
+    for number, line in enumerate(lines, start=1):
+        words = line.split("\t", _COLUMNS - 1)
+        try:
+            parent, first = int(words[1]), int(words[2])
+            found[int(words[0], 16)] = PythonPath(parent, first, words[3], words[4])
+        except (ValueError, IndexError):
+            raise FormatError(path, f"is no line of a call path: {line[:60]!r}", number) from None
+        if parent != -1 and parent not in found:
+            raise FormatError(path, f"names call path {parent} before it is known", number)
+    return found
+
+
+def costs_of_python(
+    tree: CallTree, costs: Costs, paths: Mapping[int, PythonPath]
+) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """Return the costs of each call path alone, (call paths, events), and what could not be counted, for people.
+
+    A path that the tree does not have belongs to its caller. Operations of MPI are paths of their own. Compiled
+    functions below Python functions that are regions themselves cannot be told from these: neither is counted.
+    """
+    nodes = _Nodes(tree, paths)
+    result = np.zeros((len(tree), len(costs.events)), dtype=np.int64)
+    for chain, inclusive in costs.inclusive.items():
+        values = np.array(inclusive, dtype=np.int64)
+        own = _number(chain[0])
+        if own is not None and own in paths:
+            below, above = nodes.of[own], nodes.of.get(paths[own].parent, -1)
+        else:
+            below, above = nodes.operation(chain)
+        if below >= 0:
+            result[below] += values
+        if above >= 0:
+            result[above] -= values
+    mixed = nodes.with_compiled()
+    result[sorted(mixed)] = 0
+    problems = [f"{tree.name(path)} calls compiled functions that are regions: not counted" for path in sorted(mixed)]
+    return result, tuple(dict.fromkeys(problems))
+
+
+class _Nodes:
+    """Which call path of a tree each number is: the nearest one above it that the tree has; -1 without any."""
+
+    def __init__(self, tree: CallTree, paths: Mapping[int, PythonPath]) -> None:
+        self._tree = tree
+        self._below: dict[tuple[int, str], list[int]] = {}
+        self._caller = np.full(len(tree), -1, dtype=np.int64)  # the nearest Python function above
+        for node, parent in enumerate(tree.parent.tolist()):
+            if parent >= 0:
+                is_python = tree.region_of(parent).kind is RegionKind.PYTHON
+                self._caller[node] = parent if is_python else self._caller[parent]
+            region = tree.region_of(node)
+            name = f"{region.file}:{region.line}" if region.kind is RegionKind.PYTHON else region.name
+            self._below.setdefault((int(self._caller[node]), name), []).append(node)
+        self.of: dict[int, int] = {}
+        for number, path in paths.items():
+            caller = self.of.get(path.parent, -1)
+            self.of[number] = self._child(caller, path)
+
+    def _child(self, caller: int, path: PythonPath) -> int:
+        for node in self._below.get((caller, f"{path.file}:{path.line}"), ()):
+            name = self._tree.region_of(node).name
+            if name == path.name or name.endswith(f".{path.name}"):
+                return node
+        return caller
+
+    def operation(self, chain: Sequence[str]) -> tuple[int, int]:
+        """Return the call path of an operation of MPI and that of the Python function above it; -1, -1 if a chain is
+        none of these, or within another operation.
+        """
+        name = chain[0].removeprefix("P") if chain[0].startswith("PMPI_") else chain[0]
+        for function in chain[1:]:
+            number = _number(function)
+            if number is not None:
+                above = self.of.get(number, -1)
+                below = self._below.get((above, name), ())
+                return (below[0], above) if below and above >= 0 else (-1, -1)
+            if function.startswith(("MPI_", "PMPI_")):
+                break
+        return -1, -1
+
+    def with_compiled(self) -> set[int]:
+        """Return the Python functions that call compiled regions."""
+        compiled = [node for node in range(len(self._tree)) if self._tree.region_of(node).kind is not RegionKind.PYTHON]
+        return {
+            int(self._caller[node])
+            for node in compiled
+            if self._caller[node] >= 0 and self._tree.region_of(node).kind is not RegionKind.MPI
+        }
+
+
+def _number(function: str) -> int | None:
+    found = _FUNCTION.match(function)
+    return int(found[1], 16) if found is not None else None

@@ -1,0 +1,218 @@
+/* Call paths of Python functions for valgrind, which sees the functions of the interpreter only.
+ *
+ * Every Python call path is evaluated through a function of its own, quipu_python_path_0 and so on (PEP 523 lets a
+ * library evaluate frames). They do nothing but to call the interpreter; their names are in the chains of callers that
+ * callgrind keeps. A file says which call path each one is: a line of its number, the number of the path that called
+ * it (-1: none), and of its code the first line, the qualified name and the file, divided by tabs.
+ */
+#define _GNU_SOURCE
+#include "python_api.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define QUIPU_EXPORT __attribute__((visibility("default")))
+
+typedef PyObject *(*evaluation)(void *thread, void *frame, int throws);
+
+struct python_api python;
+
+static evaluation evaluate;
+static PyObject *(*code_of_frame)(void *frame);
+
+/* 4 · 16³ functions, by hexadecimal number. A macro cannot stand in itself, so each digit has its own. */
+/* clang-format off */
+#define QUIPU_DIGIT_1(X, n) \
+    X(n##0) X(n##1) X(n##2) X(n##3) X(n##4) X(n##5) X(n##6) X(n##7) \
+    X(n##8) X(n##9) X(n##a) X(n##b) X(n##c) X(n##d) X(n##e) X(n##f)
+#define QUIPU_DIGIT_2(X, n) \
+    X(n##0) X(n##1) X(n##2) X(n##3) X(n##4) X(n##5) X(n##6) X(n##7) \
+    X(n##8) X(n##9) X(n##a) X(n##b) X(n##c) X(n##d) X(n##e) X(n##f)
+#define QUIPU_DIGIT_3(X, n) \
+    X(n##0) X(n##1) X(n##2) X(n##3) X(n##4) X(n##5) X(n##6) X(n##7) \
+    X(n##8) X(n##9) X(n##a) X(n##b) X(n##c) X(n##d) X(n##e) X(n##f)
+
+#define QUIPU_FUNCTION(n) \
+    QUIPU_EXPORT PyObject *quipu_python_path_##n(void *thread, void *frame, int throws) { \
+        return evaluate(thread, frame, throws); \
+    }
+#define QUIPU_FUNCTIONS_16(n) QUIPU_DIGIT_1(QUIPU_FUNCTION, n)
+#define QUIPU_FUNCTIONS_256(n) QUIPU_DIGIT_2(QUIPU_FUNCTIONS_16, n)
+#define QUIPU_FUNCTIONS_4096(n) QUIPU_DIGIT_3(QUIPU_FUNCTIONS_256, n)
+
+QUIPU_FUNCTIONS_4096(0)
+QUIPU_FUNCTIONS_4096(1)
+QUIPU_FUNCTIONS_4096(2)
+QUIPU_FUNCTIONS_4096(3)
+
+#define QUIPU_NAME(n) quipu_python_path_##n,
+#define QUIPU_NAMES_16(n) QUIPU_DIGIT_1(QUIPU_NAME, n)
+#define QUIPU_NAMES_256(n) QUIPU_DIGIT_2(QUIPU_NAMES_16, n)
+#define QUIPU_NAMES_4096(n) QUIPU_DIGIT_3(QUIPU_NAMES_256, n)
+
+static const evaluation through[] = {
+    QUIPU_NAMES_4096(0) QUIPU_NAMES_4096(1) QUIPU_NAMES_4096(2) QUIPU_NAMES_4096(3)
+};
+/* clang-format on */
+
+enum { PATHS = sizeof through / sizeof *through, SLOTS = 4 * PATHS, NONE = -1, NO_REGION = -2 };
+
+/* A code object below a call path. number: of the path; NO_REGION: it belongs to the caller. text: its line. */
+struct path {
+    PyObject *code;
+    int parent, number;
+    char *text;
+};
+
+static struct path paths[SLOTS];
+static PyObject *codes[PATHS]; /* of the paths by number */
+static int numbered;
+static unsigned filled;
+static _Thread_local int here = NONE;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static char *prefix;
+static FILE *file;
+
+static void open_file(void) {
+    char name[4200];
+    snprintf(name, sizeof name, "%s%ld", prefix, (long)getpid());
+    file = fopen(name, "we");
+    if (file != NULL)
+        setlinebuf(file); /* a process may end in any way */
+}
+
+static void before_fork(void) { pthread_mutex_lock(&lock); }
+
+static void after_fork(void) { pthread_mutex_unlock(&lock); }
+
+/* Valgrind writes a file of the child's own, with the numbers that the paths had before. */
+static void in_child(void) {
+    open_file();
+    for (size_t at = 0; at < SLOTS && file != NULL; at++)
+        if (paths[at].text != NULL)
+            fputs(paths[at].text, file);
+    pthread_mutex_unlock(&lock);
+}
+
+/* A copy of a text attribute without characters that divide lines; empty if there is none. */
+static char *text_of(PyObject *object, const char *attribute) {
+    PyObject *value = python.PyObject_GetAttrString(object, attribute);
+    const char *text = value != NULL ? python.PyUnicode_AsUTF8(value) : NULL;
+    char *copy = strdup(text != NULL ? text : "");
+    for (char *c = copy; c != NULL && *c; c++)
+        if (*c == '\t' || *c == '\n')
+            *c = '?';
+    if (value != NULL)
+        python.Py_DecRef(value);
+    python.PyErr_Clear();
+    return copy;
+}
+
+/* Gives a path its number and its line, if its code is of a file: importlib works for the importing module. */
+static void describe(struct path *path) {
+    PyObject *type, *value, *trace; /* an exception may be thrown into the frame */
+    python.PyErr_Fetch(&type, &value, &trace);
+    char *source = text_of(path->code, "co_filename"), *name = text_of(path->code, "co_qualname");
+    if (name != NULL && *name == '\0') { /* Python 3.10 and older */
+        free(name);
+        name = text_of(path->code, "co_name");
+    }
+    PyObject *first = python.PyObject_GetAttrString(path->code, "co_firstlineno");
+    const long line = first != NULL ? python.PyLong_AsLong(first) : 0;
+    if (first != NULL)
+        python.Py_DecRef(first);
+    if (source != NULL && name != NULL && strncmp(source, "<frozen ", 8) != 0 && numbered < PATHS &&
+        asprintf(&path->text, "%x\t%d\t%ld\t%s\t%s\n", numbered, path->parent, line, name, source) >= 0) {
+        codes[numbered] = path->code;
+        path->number = numbered++;
+        if (file != NULL)
+            fputs(path->text, file);
+    }
+    free(source);
+    free(name);
+    python.PyErr_Clear();
+    python.PyErr_Restore(type, value, trace);
+}
+
+/* The number of the path that code has below another one; NO_REGION if it has none. */
+static int number_of(int parent, PyObject *code) {
+    size_t at = (size_t)((((uintptr_t)code >> 4) ^ ((uintptr_t)parent << 32)) * UINT64_C(0x9E3779B97F4A7C15) >> 48);
+    pthread_mutex_lock(&lock);
+    for (at %= SLOTS; paths[at].code != NULL; at = (at + 1) % SLOTS)
+        if (paths[at].code == code && paths[at].parent == parent)
+            break;
+    int number = paths[at].code != NULL ? paths[at].number : NO_REGION;
+    if (paths[at].code == NULL && filled < SLOTS / 2) {
+        filled++;
+        python.Py_IncRef(code); /* its address must not become that of another one */
+        paths[at] = (struct path){code, parent, NO_REGION, NULL};
+        describe(&paths[at]);
+        number = paths[at].number;
+    }
+    pthread_mutex_unlock(&lock);
+    return number;
+}
+
+static PyObject *on_frame(void *thread, void *frame, int throws) {
+    PyObject *code = code_of_frame(frame);
+    const int outer = here;
+    /* A function that calls itself is one call path, as in profiles. */
+    const int number = outer != NONE && codes[outer] == code ? NO_REGION : number_of(outer, code);
+    if (number == NO_REGION)
+        return evaluate(thread, frame, throws);
+    here = number;
+    PyObject *result = through[number](thread, frame, throws);
+    here = outer;
+    return result;
+}
+
+/* A frame is an object up to Python 3.10. The frame holds the code. */
+static PyObject *code_of_object(void *frame) {
+    PyObject *code = python.PyFrame_GetCode(frame);
+    python.Py_DecRef(code);
+    return code;
+}
+
+/* The only version without a function for it: after f_func, f_globals, f_builtins and f_locals (pycore_frame.h). */
+static PyObject *code_of_3_11(void *frame) { return ((PyObject **)frame)[4]; }
+
+static PyObject *(*code_of_newer)(void *frame); /* PyUnstable_InterpreterFrame_GetCode */
+
+static PyObject *code_of_3_12(void *frame) {
+    PyObject *code = code_of_newer(frame);
+    python.Py_DecRef(code);
+    return code;
+}
+
+/* Evaluates frames through functions of their call paths from now on, and writes to files that begin with `files`.
+ * minor: of the version of Python 3. The caller holds the interpreter's lock. Returns whether it does. */
+QUIPU_EXPORT int quipu_python_paths_start(const char *files, int minor) {
+    bool found = true;
+#define QUIPU_FIND(result, name, parameters)                                                                           \
+    *(void **)&python.name = dlsym(RTLD_DEFAULT, #name);                                                               \
+    found = found && python.name != NULL;
+    QUIPU_PYTHON_API(QUIPU_FIND)
+#undef QUIPU_FIND
+    void *(*interpreter)(void);
+    evaluation (*get)(void *);
+    void (*set)(void *, evaluation);
+    *(void **)&interpreter = dlsym(RTLD_DEFAULT, "PyInterpreterState_Get");
+    *(void **)&get = dlsym(RTLD_DEFAULT, "_PyInterpreterState_GetEvalFrameFunc");
+    *(void **)&set = dlsym(RTLD_DEFAULT, "_PyInterpreterState_SetEvalFrameFunc");
+    *(void **)&code_of_newer = dlsym(RTLD_DEFAULT, "PyUnstable_InterpreterFrame_GetCode");
+    code_of_frame = minor < 11 ? code_of_object : minor == 11 ? code_of_3_11 : code_of_3_12;
+    if (!found || interpreter == NULL || get == NULL || set == NULL || (minor > 11 && code_of_newer == NULL))
+        return 0;
+    prefix = strdup(files);
+    if (prefix == NULL || pthread_atfork(before_fork, after_fork, in_child) != 0)
+        return 0;
+    open_file();
+    evaluate = get(interpreter());
+    set(interpreter(), on_frame);
+    return file != NULL;
+}
