@@ -23,7 +23,7 @@ from .counts import Counters, Counts
 from .few import fit_line
 from .growth import Growth, Method, growths, product, summed
 from .identify import Kernel
-from .refinement import CpiAndBlocking, deviation, from_stalls, refined
+from .refinement import DOUBT, UNHIDDEN, CpiAndBlocking, deviation, from_stalls, refined
 from .reuse import Costs, ReuseTime, reuse_time
 from .served import Served, served
 from .variables import Variables
@@ -78,17 +78,22 @@ class KernelModel:
         return summed(found)
 
     def memory(self, point: Mapping[str, float]) -> Prediction:
-        """Return BF_mem · T_mem, T_mem = T_L1 + T_L2 + T_LLC + T_mm (Table 2), per rank, in seconds."""
+        """Return BF_mem · T_mem, T_mem = T_L1 + T_L2 + T_LLC + T_mm (Table 2), per rank, in seconds.
+
+        By distances of reuse BF_mem is that of the waits that were measured; what accesses take longer at the point,
+        because they reach further, is not hidden as far as is known.
+        """
         found = [
             product(growth.at(point), part.fitted.blocking * self.latencies[level], part.fitted.uncertainty)
             for part in self.parts
             for level, growth in part.levels.items()
         ]
-        found += [
-            product(part.reuse.at(point), part.fitted.blocking, math.hypot(part.fitted.uncertainty, part.fitted.doubt))
-            for part in self.parts
-            if part.reuse is not None
-        ]
+        for part in self.parts:
+            if part.reuse is not None:
+                as_measured, further = part.reuse.at(point)
+                doubt = math.hypot(part.fitted.uncertainty, part.fitted.doubt)
+                found.append(product(as_measured, part.fitted.blocking, doubt))
+                found.append(product(further, UNHIDDEN, math.hypot(part.fitted.uncertainty, DOUBT)))
         return summed(found)
 
     @property
@@ -197,7 +202,9 @@ def _with_growth(
 
     def part_of(number: int, counts: Counts, fitted: CpiAndBlocking) -> Part:
         time = found.get((number, "time"))
-        if method == "quipu" and amounts is not None and counts.seconds_per_instruction > _NOT_ITS_OWN:
+        # Instructions that no compiler counted were counted in another run, which may have done other work.
+        unsure = counts.seconds_per_instruction > _NOT_ITS_OWN or (counts.waits is not None and not counts.exact)
+        if method == "quipu" and amounts is not None and counts.instructions is not None and unsure:
             line = fit_line(amounts, counts.time)
             if line.residual < _BETTER * fitted.residual:
                 return Part(counts, fitted, None, None, {}, Growth(line, "few functions", variables))

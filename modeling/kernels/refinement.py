@@ -26,7 +26,8 @@ _PULL = 1e-2
 # Times by distance of reuse are those of loads that do not wait for each other, beside nothing else: BF_mem is about 1,
 # give or take as much, before it is measured. Times differ by this part for other reasons (repetitions on machines that
 # are shared, docs/kernels.md).
-_UNHIDDEN, _SCATTER = 1.0, 0.03
+UNHIDDEN, _SCATTER = 1.0, 0.03
+DOUBT = _NORMAL_90 * 1.0  # half of its 90 % interval, as part of it
 # Something besides instructions must make the residual that much smaller, and that must be noticeable without it.
 _BETTER, _NOTICEABLE = 0.5, 0.01
 # Configurations from which on two kinds of effort can be separated.
@@ -113,7 +114,7 @@ def refined(
     if by_distance:
         scatter = _scatter_of(columns)
         columns = np.concatenate([columns, [[0.0, scatter]]])
-        wanted = np.append(wanted, scatter * _UNHIDDEN)
+        wanted = np.append(wanted, scatter * UNHIDDEN)
     elif drawn_to is not None:
         pull = _PULL * np.sqrt(np.mean(columns**2, axis=0))
         columns = np.concatenate([columns, np.diag(pull)])
@@ -124,10 +125,10 @@ def refined(
         return fitted
     if len(rows) == 1:
         # What computation is left for instructions and something else to explain.
-        rest = replace(rows[0], time=np.maximum(rows[0].time - _UNHIDDEN * rows[0].memory_time(latencies), 0.0))
+        rest = replace(rows[0], time=np.maximum(rows[0].time - UNHIDDEN * rows[0].memory_time(latencies), 0.0))
         other = _with_further(rest, use & (rest.time > 0), fitted, clock)
         if other is not fitted:
-            return replace(other, blocking=_UNHIDDEN, doubt=_NORMAL_90)
+            return replace(other, blocking=UNHIDDEN, doubt=_NORMAL_90)
     if blocking <= 0:
         return fitted
     known = float(np.sum((columns[: time.size, 1] / scatter) ** 2))

@@ -160,12 +160,18 @@ class ReuseTime:
     amounts: FloatArray
     powers: FloatArray
 
-    def at(self, point: Mapping[str, float]) -> Prediction:
-        """Return T_mem at a point, per rank in seconds, from the configuration that is nearest."""
+    def at(self, point: Mapping[str, float]) -> tuple[Prediction, Prediction]:
+        """Return T_mem at a point, per rank in seconds, from the configuration that is nearest: what its accesses would
+        take from where they were served there, and what they take longer because they reach further.
+        """
         amount = self.growth.variables.amount(point)
         near = int(np.argmin(np.abs(np.log(self.amounts / amount)) - 1e-9 * np.log(self.amounts)))
+        accesses = max(float(self.reuse.accesses[near]), 1.0)
+        as_there = self.reuse.seconds(self.costs, near, np.ones(SIZES.size))
         seconds = self.reuse.seconds(self.costs, near, (amount / self.amounts[near]) ** self.powers[near])
-        return product(self.growth.at(point), seconds / max(float(self.reuse.accesses[near]), 1.0))
+        further = max(seconds - as_there, 0.0)
+        growth = self.growth.at(point)
+        return product(growth, (seconds - further) / accesses), product(growth, further / accesses)
 
     def __str__(self) -> str:
         """Return whose time it is."""

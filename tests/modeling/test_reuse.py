@@ -140,3 +140,36 @@ def test_a_larger_problem_waits_for_memory_that_small_ones_never_saw() -> None:
     assert moved(model, MACHINE, slow).at(point).memory.value > found.memory.value
     unknown = replace(slow, reach=(), memory=2e-7)
     assert moved(model, MACHINE, unknown).at(point).total.upper > found.total.upper
+
+
+def test_what_near_caches_hide_says_nothing_of_those_further_away() -> None:
+    """Half of what the second cache takes is hidden behind computation at the measured sizes, nothing of the memory."""
+    costs = Costs.of(REACH)
+    assert costs is not None
+    sizes = np.array([1e5, 3e5, 5e5])
+    small = experiment(sizes)
+    in_order, scattered = costs.at(sizes * 8)
+    waits = sizes / 8 * (0.75 * in_order + 0.25 * scattered)
+    small.values["time"][0, :, 0] -= 0.5 * waits
+    (kernel,) = model_program(small, MACHINE).kernels
+    assert 0.0 < kernel.blocking < 1.0
+    (part,) = kernel.parts
+    assert part.reuse is not None
+    here, point = {"p": 1.0, "D": 5e5}, {"p": 1.0, "D": 4e6}
+    as_measured, further = part.reuse.at(here)
+    assert further.value == 0.0 and kernel.memory(here).value == pytest.approx(kernel.blocking * as_measured.value)
+    as_measured, further = part.reuse.at(point)
+    assert as_measured.value == pytest.approx(8 * part.reuse.at(here)[0].value) and further.value > 0.0
+    assert kernel.memory(point).value == pytest.approx(kernel.blocking * as_measured.value + further.value)
+
+
+def test_instructions_of_another_run_that_times_do_not_follow_are_left() -> None:
+    small = experiment(np.array([2e4, 5e4, 1e5]))
+    values = {name: row for name, row in small.values.items() if name != "instructions"}
+    values["cpu_instructions"] = np.array([2e5, 2.5e5, 4e5])[None, :, None]
+    metrics = {name: COUNTERS.get(name, COUNTERS["accesses"]) for name in values}
+    others = replace(small, values=values, metrics=metrics)
+    others.values["time"][0, :, 0] = 1e-4, 1.01e-4, 0.99e-4
+    assert model_program(others, MACHINE).at({"p": 1.0, "D": 8e5}).total.value == pytest.approx(1e-4, rel=0.05)
+    small.values["time"][0, :, 0] = 1e-4, 1.01e-4, 0.99e-4  # effort is that of the program, whatever time it took
+    assert model_program(small, MACHINE).at({"p": 1.0, "D": 8e5}).total.value > 2e-4
