@@ -36,7 +36,8 @@ MEASURED_8, TARGETS_32 = (1, 2, 4, 8), (16, 32)
 class Kind:
     """A kind of program: dimensions of the domain and of the grid, and what is drawn.
 
-    strong: n is the size of the domain. periodic: every rank has all neighbours. sizes, far: n measured, predicted.
+    strong: n is the size of the domain. periodic: every rank has all neighbours. ring: the same, where it is not alone
+    in that dimension, and known to be so where the grid is known. sizes, far: n measured, predicted.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Kind:
     sizes: tuple[int, ...]
     far: tuple[int, ...]
     rule: str = "balanced"
+    ring: bool = False
 
 
 KINDS = (
@@ -60,6 +62,8 @@ KINDS = (
     Kind("3D, strong, uneven", 3, 3, True, False, (11, 17, 23, 33, 41), (65, 99)),
     Kind("3D, weak", 3, 3, False, False, (4, 6, 8, 12, 16), (24, 32)),
     Kind("3D, weak, periodic", 3, 3, False, True, (4, 6, 8, 12, 16), (24, 32)),
+    Kind("2D, strong, ring", 2, 2, True, False, (16, 24, 32, 48, 64), (128, 256), ring=True),
+    Kind("3D, weak, ring", 3, 3, False, False, (4, 6, 8, 12, 16), (24, 32), ring=True),
 )
 
 
@@ -83,8 +87,9 @@ def _of_ranks(what: str, kind: Kind, n: int, ranks: int) -> FloatArray:
     """Return the trip count of one dimension on the ranks of a row."""
     size = (n // ranks + (np.arange(ranks) < n % ranks)) if kind.strong else np.full(ranks, n)
     own = size.astype(float)
-    before = np.ones(ranks) if kind.periodic else (np.arange(ranks) > 0).astype(float)
-    after = np.ones(ranks) if kind.periodic else (np.arange(ranks) < ranks - 1).astype(float)
+    everywhere = kind.periodic or (kind.ring and ranks > 1)
+    before = np.ones(ranks) if everywhere else (np.arange(ranks) > 0).astype(float)
+    after = np.ones(ranks) if everywhere else (np.arange(ranks) < ranks - 1).astype(float)
     trips: dict[str, FloatArray] = {
         "cells": own,
         "with ghosts": own + 2.0,
@@ -176,7 +181,8 @@ Grids = Callable[[Kind], tuple[ProcessGrid, ...]]
 
 def known(kind: Kind) -> tuple[ProcessGrid, ...]:
     """Return the grid as a run that creates a Cartesian communicator shows it."""
-    return (ProcessGrid("p", kind.rule, kind.grid, "MPI_Cart_create"),)
+    periodic = (kind.periodic or kind.ring,) * kind.grid
+    return (ProcessGrid("p", kind.rule, kind.grid, "MPI_Cart_create", periodic),)
 
 
 def assumed(_kind: Kind) -> tuple[ProcessGrid, ...]:

@@ -123,13 +123,15 @@ def _extent_of_few(axis: Axis, processes: bytes) -> _Floats:
 class ProcessGrid:
     """The grids of a program: the parameter that is the number of processes, and the rule.
 
-    source: how it is known: "MPI_Cart_create", "declared"; empty if it is assumed.
+    source: how it is known: "MPI_Cart_create", "declared"; empty if it is assumed. periodic: for each dimension whether
+    the first rank and the last are neighbours; empty if that is not known.
     """
 
     parameter: str
     rule: str
     dimensions: int
     source: str = ""
+    periodic: tuple[bool, ...] = ()
 
     @property
     def axes(self) -> tuple[Axis, ...]:

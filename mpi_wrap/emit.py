@@ -31,7 +31,8 @@ WORLD_RANK_IN = {"comm": "quipu_mpi_world_rank_in_comm", "win": "quipu_mpi_world
 # Functions after which a handle may come again and mean others.
 ENDS_OF_HANDLES = ("MPI_Comm_free", "MPI_Comm_disconnect", "MPI_Win_free")
 # Functions whose second and third argument say how the program arranges its ranks.
-GRIDS = ("MPI_Cart_create", "MPI_Dims_create")
+# with the number of the argument that says in which dimensions the first rank and the last are neighbours
+GRIDS = {"MPI_Cart_create": 3, "MPI_Dims_create": None}
 # The bytes of an argument `count` of elements of an argument `datatype`.
 ELEMENTS = "quipu_mpi_bytes(count, datatype)"
 
@@ -147,7 +148,9 @@ def begin_and_end(function: str, arguments: Sequence[str]) -> Statements:
     `after` is outside of the region.
     """
     if function in GRIDS:
-        return Statements(success=["quipu_mpi_process_grid({1}, {2});".format(*arguments)])
+        periods = GRIDS[function]
+        last = "NULL" if periods is None else arguments[periods]
+        return Statements(success=[f"quipu_mpi_process_grid({arguments[1]}, {arguments[2]}, {last});"])
     operation = operation_of(function)
     if operation is None:
         return Statements()

@@ -64,7 +64,7 @@ def fortran_wrapper(function: Function, operation: Operation | None, binding: Fo
     procedure = f"{function.name.lower()}{binding.suffix}"
     parts = _accounting(function, operation)
     if function.name in GRIDS:
-        arguments = [names[0], f"*(const int *)f_{names[1]}", f"(const int *)f_{names[2]}"]
+        arguments = [names[0], f"*(const int *)f_{names[1]}", *(f"(const int *)f_{name}" for name in names[2:])]
     else:  # the only argument that is asked for there is a session
         arguments = [f"&(MPI_Session){{PMPI_Session_f2c(*(const MPI_Fint *)f_{name})}}" for name in names]
     around = begin_and_end(function.name, arguments)

@@ -49,7 +49,8 @@ class RunMetadata:
     exit_code is negative if a signal ended the launched process, as in `subprocess`.
     overhead: what measuring cost, see overhead.totals. rank_columns: the archive has the
     values of every rank, and not their statistics alone. grid: the extents of the process grid, as declared, or as
-    the program made it. counters: which source counted what the processor did ("source"), and how; "clock_hz": what
+    the program made it. periodic: in which of its dimensions the first rank and the last are neighbours; empty if the
+    program does not say. counters: which source counted what the processor did ("source"), and how; "clock_hz": what
     time was counted in, if that was the time stamp counter.
     """
 
@@ -71,6 +72,7 @@ class RunMetadata:
     quipu_version: str = ""
     rank_columns: bool = True
     grid: tuple[Positive, ...] = ()
+    periodic: tuple[bool, ...] = ()
     counters: Mapping[str, Any] = field(default_factory=dict)
 
     @property

@@ -42,7 +42,9 @@ def process_grids(
         return (), []
     found = infer(parameter, [ranks for ranks, _ in made], extents, "of MPI_Cart_create")
     if found is not None:
-        return (found,), []
+        periodic = {run.periodic for run in runs if run.grid}
+        same = len(periodic) == 1 and len(max(periodic)) == found.dimensions
+        return (replace(found, periodic=max(periodic)) if same else found,), []
     texts = ", ".join("x".join(map(str, own)) for _, own in made)
     return (), [f"the process grids {texts} follow no rule that is known: their counts are modeled by {parameter}"]
 

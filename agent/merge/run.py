@@ -148,15 +148,16 @@ def combine(
         nodes=thinned(raw.nodes),
         rank_columns=found.values is not None,
         overhead=totals(costs, raw.nodes),
-        grid=metadata.grid or _grid(processes),
+        grid=metadata.grid or _numbers_of(processes, "process_grid"),
+        periodic=tuple(map(bool, _numbers_of(processes, "process_grid_periodic"))),
     )
     tables = found.tree, found.values, found.statistics
     return RunArchive(complete, *tables, tuple(records), communication=communication)
 
 
-def _grid(processes: Iterable[RankedProcess]) -> tuple[int, ...]:
-    """Return the extents of the process grid that the program made, as the first rank says it; () without one."""
-    texts = (process.profile.attributes.get("process_grid", "") for process in processes)
+def _numbers_of(processes: Iterable[RankedProcess], attribute: str) -> tuple[int, ...]:
+    """Return the numbers of the process grid that the program made, as the first rank says it; () without one."""
+    texts = (process.profile.attributes.get(attribute, "") for process in processes)
     parts = next((text.split("x") for text in texts if text), [])
     whole = all(part.isascii() and part.isdigit() and 0 < len(part) < 10 for part in parts)
     return tuple(map(int, parts)) if whole else ()

@@ -105,6 +105,9 @@ VISITS_TERMS = {1: 4, 2: 2}
 # dimensions are alike; of p and log2(p), which grids make unlikely; of a coefficient that is no whole number, for each
 # bit of its odd part, and if it is negative; for each dimension that is not as the domain has it.
 GRID_FUNCTION, GRID_EDGE, GRID_ONE_SIDED, GRID_OF_PROCESSES = 1.0, 0.25, 0.5, 2.5
+# Neighbours of all ranks, the first and the last of a dimension included: less usual than a domain with edges, unless
+# the program says that it is so; then an edge is unusual.
+GRID_PERIODIC = 0.5
 # Of p - 1, all other ranks, where there are no dimensions that are divided.
 GRID_ALL_OTHERS = 2.0
 GRID_FRACTION, GRID_BITS, GRID_NEGATIVE, GRID_VIOLATION = 1.5, 0.2, 1.0, 6.0

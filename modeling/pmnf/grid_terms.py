@@ -16,7 +16,7 @@ from .hypotheses.library import SimpleTerm
 from .model import Alternative, Factor, Model, Term, collect
 from .model.term import SortKey, sort_key
 from .proposers.grid_coefficients import Coefficients, Functions
-from .proposers.grid_forms import EVERY, SHARE, Domain, Form, Forms, GridForms
+from .proposers.grid_forms import EVERY, NEIGHBOUR, SEVERAL, SHARE, Domain, Form, Forms, GridForms
 from .proposers.grid_polynomials import Polynomial
 
 
@@ -186,7 +186,7 @@ class Writer:
             factors = tuple(
                 Factor(self.grid.parameter, Fraction(-1), axis=axis)
                 if kind == SHARE
-                else Factor(self.grid.parameter, shares=1, axis=axis)
+                else Factor(self.grid.parameter, shares=int(kind == NEIGHBOUR), axis=axis, several=kind == SEVERAL)
                 for kind, axis in kinds
             )
             found.append((factors, grid_function.weight(own)))

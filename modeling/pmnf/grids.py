@@ -149,7 +149,7 @@ def _says_more(known: Coefficients, length: float, values: FloatArray) -> bool:
 def _forms(grid: ProcessGrid, processes: tuple[float, ...]) -> GridForms:
     """Return the functions of a grid at these numbers of processes."""
     at = np.array(processes)
-    return GridForms(grid.extents(at), grid.extents(at.max() * _FURTHER), others=bool(grid.source))
+    return GridForms(grid.extents(at), grid.extents(at.max() * _FURTHER), bool(grid.source), grid.periodic)
 
 
 @lru_cache(maxsize=64)

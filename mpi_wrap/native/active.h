@@ -17,8 +17,8 @@ void quipu_mpi_session_ended(void);
 /* After MPI_Finalize: the profile is complete as far as MPI goes. */
 void quipu_mpi_finalized(void);
 
-/* After MPI_Cart_create and MPI_Dims_create. */
-void quipu_mpi_process_grid(int dimensions, const int *extents);
+/* After MPI_Cart_create and MPI_Dims_create, which has no periods. */
+void quipu_mpi_process_grid(int dimensions, const int *extents, const int *periods);
 
 /* Before MPI_Finalize: the ranks reduce their profiles to one file, if that is wanted. */
 void quipu_mpi_reduce_at_end(void);

@@ -1,4 +1,5 @@
-/* How the program arranges its ranks: the extents of the first grid of all ranks become an attribute of the profile. */
+/* How the program arranges its ranks: the extents of the first grid of all ranks become an attribute of the profile, and
+ * in which of its dimensions the first rank and the last are neighbours, if the program says so. */
 #include "active.h"
 
 #include "group.h"
@@ -6,26 +7,44 @@
 #include "quipu_runtime.h"
 
 #include <stdio.h>
+#include <string.h>
 
-enum { MOST_DIMENSIONS = 8 };
+enum { MOST_DIMENSIONS = 8, MOST_TEXT = MOST_DIMENSIONS * 12 };
 
-void quipu_mpi_process_grid(int dimensions, const int *extents) {
-    static bool known;
-    const struct quipu_mpi_group world = quipu_mpi_group_of(MPI_COMM_WORLD);
-    if (known || world.rank != 0 || dimensions < 1 || dimensions > MOST_DIMENSIONS)
-        return;
-    char text[MOST_DIMENSIONS * 12] = "";
+static void write_numbers(char text[MOST_TEXT], int dimensions, const int *numbers) {
     size_t length = 0;
+    text[0] = '\0';
+    for (int dimension = 0; dimension < dimensions; ++dimension)
+        length +=
+            (size_t)snprintf(text + length, MOST_TEXT - length, "%s%d", dimension > 0 ? "x" : "", numbers[dimension]);
+}
+
+void quipu_mpi_process_grid(int dimensions, const int *extents, const int *periods) {
+    static char known[MOST_TEXT];
+    static bool periodic;
+    const struct quipu_mpi_group world = quipu_mpi_group_of(MPI_COMM_WORLD);
+    if (periodic || world.rank != 0 || dimensions < 1 || dimensions > MOST_DIMENSIONS)
+        return;
     long long ranks = 1;
     for (int dimension = 0; dimension < dimensions; ++dimension) {
         if (extents[dimension] < 1 || extents[dimension] > world.all)
             return;
         ranks *= extents[dimension];
-        length +=
-            (size_t)snprintf(text + length, sizeof text - length, "%s%d", dimension > 0 ? "x" : "", extents[dimension]);
     }
     if (ranks != world.all)
         return;
-    known = true;
-    quipu_attribute("process_grid", text);
+    char text[MOST_TEXT];
+    write_numbers(text, dimensions, extents);
+    if (known[0] == '\0') {
+        memcpy(known, text, sizeof known);
+        quipu_attribute("process_grid", text);
+    }
+    if (periods == NULL || strcmp(known, text) != 0)
+        return;
+    int flags[MOST_DIMENSIONS];
+    for (int dimension = 0; dimension < dimensions; ++dimension)
+        flags[dimension] = periods[dimension] != 0;
+    write_numbers(text, dimensions, flags);
+    periodic = true;
+    quipu_attribute("process_grid_periodic", text);
 }

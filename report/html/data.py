@@ -248,7 +248,10 @@ class _Products:
         if factors not in self._numbers:
             self._numbers[factors] = len(self.lists)
             self.lists.append(
-                [[self.places[f.parameter], str(f.exponent), f.log, f.shares, *_variable(f)] for f in factors]
+                [
+                    [self.places[f.parameter], str(f.exponent), f.log, -1 if f.several else f.shares, *_variable(f)]
+                    for f in factors
+                ]
             )
         return self._numbers[factors]
 

@@ -32,6 +32,12 @@ def test_text_forms() -> None:
     share = Model(("p",), 0.0, (Term(2.0, (Factor("p", shares=1),)),))
     assert str(share) == "2·(p-1)/p"
     assert share.at(p=4) == 1.5
+    several = Model(("p",), 0.0, (Term(2.0, (Factor("p", several=True),)),))
+    assert (str(several), several.python, several.latex) == ("2·[p>1]", "2.0*(p>1)", r"2 \, [p > 1]")
+    assert (several.at(p=1), several.at(p=2), several.at(p=9)) == (0.0, 2.0, 2.0)
+    assert str(several.times(several)) == "4·[p>1]"
+    assert str(several.times(share)) == "4·(p-1)/p"
+    assert from_json(to_json(several)) == several
 
 
 def test_python_form_evaluates_to_the_model() -> None:

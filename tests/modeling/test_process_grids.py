@@ -63,6 +63,34 @@ def test_a_grid_that_is_known_predicts_larger_ones(name: str) -> None:
         assert prediction.value == pytest.approx(counts(64.0, np.array(grid.at(p))), rel=1e-6)
 
 
+@pytest.mark.parametrize("periodic", [(True, True), (True, False)])
+def test_neighbours_of_periodic_dimensions(periodic: tuple[bool, ...]) -> None:
+    """Two ranks of a ring have as many neighbours as ten, where two of a row have half as many."""
+    grid = ProcessGrid("p", "balanced", 2, "of MPI_Cart_create", periodic)
+
+    def neighbours(x: FloatArray) -> FloatArray:
+        return np.where(periodic, 2.0 * (x > 1), 2.0 * (x - 1) / x)
+
+    counts: list[Counts] = [lambda n, x: 10 * neighbours(x).sum() + 0 * n, lambda n, x: 5 * n**2 / x.prod()]
+    counts.append(lambda n, x: 80 * n * (neighbours(x) * x).sum() / x.prod())
+    for model, own in zip(_models(2, counts, (1, 2, 4), (grid,)), counts, strict=True):
+        assert isinstance(model, Model)
+        for p in (3, 6, 12, 16):
+            assert model.predict((p, 64.0)).value == pytest.approx(own(64.0, np.array(grid.at(p))), rel=1e-6)
+
+
+@pytest.mark.parametrize("source", ["declared", "of MPI_Cart_create"])
+def test_where_periods_are_not_known_both_are_possible(source: str) -> None:
+    grid = ProcessGrid("p", "balanced", 2, source)
+    counts: Counts = lambda n, x: 20.0 * (x > 1).sum() + 0 * n  # noqa: E731
+    whole: Counts = lambda n, x: 5 * n**2 / x.prod()  # noqa: E731
+    model, _ = _models(2, [counts, whole], (1, 2, 4), (grid,))
+    assert isinstance(model, Model)
+    prediction = model.predict((16.0, 64.0))
+    assert prediction.lower <= 40.0 <= prediction.upper
+    assert any("measure p" in note for note in model.notes)
+
+
 def test_ranks_in_a_chain_are_no_faces_of_a_grid() -> None:
     """Slabs: 2·(p-1)/p neighbours, at 1, 2, 4 ranks as many as mean faces of a 3D grid, which get fewer with p."""
     messages: Counts = lambda n, x: 300 * (x[0] - 1) / x[0] + 0 * n  # noqa: E731

@@ -89,6 +89,7 @@ def test_every_rank_counts_what_the_program_expects(name: str, way: Way, ranks: 
 def test_the_process_grid_is_an_attribute_of_the_first_rank(run_once: RunOnce) -> None:
     profiles = run_once("neighbours", PLAIN, 4).profiles
     assert [profiles[rank].attributes.get("process_grid") for rank in range(4)] == ["4", None, None, None]
+    assert profiles[0].attributes.get("process_grid_periodic") == "0"
 
 
 @pytest.mark.parametrize("ways", [[PLAIN], [ON_MPICH, LARGE_COUNTS]], ids=["default", "mpich"])

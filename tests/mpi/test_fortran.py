@@ -97,3 +97,5 @@ def test_mpi_f08_of_flang_for_an_mpi_of_gfortran(
     run = run_preloaded([str(fortran_program("handles_f08", QUIPU, mpi))], 3, tmp_path, libraries(mpi), mpi)
     for rank in range(3):  # 5 numbers, and 3 structures of 32 bytes
         assert run.counted(rank)["MPI_Sendrecv"][:4] == (136, 136, 2, 2)
+    assert run.profiles[0].attributes["process_grid"] == "3x1"
+    assert run.profiles[0].attributes["process_grid_periodic"] == "1x1"

@@ -7,10 +7,12 @@ import json
 import math
 import re
 from dataclasses import asdict
+from fractions import Fraction
 from itertools import product
 from pathlib import Path
 
 import numpy as np
+from quipu.modeling.pmnf.model import Factor
 from quipu.modeling.pmnf.model.steps import BASES, Steps
 from quipu.modeling.pmnf.model.text import plain
 from quipu.modeling.process_grid import RULES, extents
@@ -30,6 +32,7 @@ const texts = rows.map(([kind, text, detail]) => {
   if (kind === "factor") return factorText(value);
   if (kind === "number") return numberText(value);
   if (kind === "extent") return numberText(extentOf(detail, value));
+  if (kind === "product") return numberText(productOf(unpackProduct(detail), factorsAt([value])));
   if (kind === "steps") return numberText(stepsTo(detail, value));
   if (kind === "point") return pointText(["p", "n"], [value, 3]);
   const [mantissa, exponent] = coefficient(value);
@@ -88,6 +91,10 @@ def test_the_same_digits_in_python_and_in_the_page(tmp_path: Path) -> None:
     for base, unit, down, value in product(BASES, (1, 3, 7, 32), (False, True), (1, 3, 7, 8, 28, 29, 56, 64, 1000.5)):
         steps = Steps(base, unit, down)
         rows.append(("steps", float(value), asdict(steps), number(float(steps.number(np.array([value]))[0]))))
+    for (exponent, log, shares), value in product(((1, 0, 0), (0, 0, 2), (0, 0, -1), (2, 1, -1)), (1.0, 2.0, 7.0)):
+        own = Factor("p", Fraction(exponent), log, max(shares, 0), several=shares < 0)
+        packed = [[0, str(exponent), log, shares]]
+        rows.append(("product", value, packed, number(float(own.evaluate(np.array([value]))[0]))))
     script = "".join(map(read_template, ("text.js", "model.js", "formula.js"))) + _SCRIPT
     data = html.escape(json.dumps([(kind, repr(value), detail) for kind, value, detail, _ in rows]))
     page = tmp_path / "values.html"

@@ -74,6 +74,8 @@ def _term_to_json(term: Term) -> dict[str, Any]:
         data: dict[str, Any] = {"parameter": factor.parameter, "exponent": str(factor.exponent), "log": factor.log}
         if factor.shares:
             data["shares"] = factor.shares
+        if factor.several:
+            data["several"] = True
         if factor.axis is not None:
             data["axis"] = asdict(factor.axis)
         if factor.steps is not None:

@@ -21,6 +21,9 @@ SortKey = tuple[Fraction, int, tuple[tuple[str, Fraction, int], ...]]
 class Factor:
     """x^exponent · log2(x)^log · ((x-1)/x)^shares of one parameter x, or of an extent of the grid of x processes.
 
+    If `several`, times [x > 1], which is 1 where x > 1 and else 0: what all ranks do that have a neighbour, where the
+    first rank and the last are neighbours.
+
     Of `steps` it is (base^k)^exponent · k^log, where k is the number of steps up to x.
 
     `shares` counts factors (x-1)/x, the part of the data that leaves a process in a collective operation of x
@@ -34,6 +37,7 @@ class Factor:
     shares: int = 0
     axis: Axis | None = None
     steps: Steps | None = None
+    several: bool = False
 
     @property
     def exponents(self) -> Exponents:
@@ -50,7 +54,7 @@ class Factor:
     @property
     def is_plain(self) -> bool:
         """Whether it is a power and a logarithm of the parameter itself."""
-        return not self.shares and self.axis is None and self.steps is None
+        return not self.shares and not self.several and self.axis is None and self.steps is None
 
     @property
     def name(self) -> str:
@@ -71,6 +75,8 @@ class Factor:
             result = result * np.log2(x) ** self.log
         if self.shares:
             result = result * ((x - 1.0) / x) ** self.shares
+        if self.several:
+            result = result * (x > 1.0)
         return result
 
 
@@ -97,15 +103,17 @@ class Term:
         for factor in other.factors:
             variable = factor.parameter, factor.axis, factor.steps
             mine = merged.get(variable, Factor(factor.parameter))
+            shares = mine.shares + factor.shares
             merged[variable] = Factor(
                 factor.parameter,
                 mine.exponent + factor.exponent,
                 mine.log + factor.log,
-                mine.shares + factor.shares,
+                shares,
                 factor.axis,
                 factor.steps,
+                (mine.several or factor.several) and not shares,  # x - 1 is nothing, too
             )
-        kept = tuple(f for f in merged.values() if f.exponent or f.log or f.shares)
+        kept = tuple(f for f in merged.values() if f.exponent or f.log or f.shares or f.several)
         return Term(self.coefficient * other.coefficient, kept)
 
     def scaled(self, by: float) -> Term:

@@ -19,7 +19,8 @@ def plain(constant: float, terms: Sequence[Term]) -> str:
 def python(constant: float, terms: Sequence[Term]) -> str:
     """Return a Python expression; it needs `log2` (of math or numpy) and the parameters as variables.
 
-    Extents of process grids are variables too: px, py, pz of p. Steps need `ceil` and `floor` as well.
+    Extents of process grids are variables too: px, py, pz of p. Steps need `ceil` and `floor` as well. A condition,
+    (px>1), counts as 1 or 0.
     """
     products = [(term.coefficient, "*".join(_python_factor(f) for f in term.factors)) for term in _ordered(terms)]
     return _sum(constant, products, repr, "*")
@@ -103,6 +104,8 @@ def _plain_product(term: Term) -> str:
             above.append(log if factor.log == 1 else log + str(factor.log).translate(_SUPERSCRIPT))
         if not others:
             above.extend([f"({factor.name}-1)/{factor.name}"] * factor.shares)
+        if factor.several:
+            above.append(f"[{factor.name}>1]")
     product = "·".join(above) or ("1" if below else "")
     if not below:
         return product
@@ -134,6 +137,7 @@ def _python_factor(factor: Factor) -> str:
     if factor.log:
         parts.append(f"log2({name})" + (f"**{factor.log}" if factor.log > 1 else ""))
     parts.extend([f"(({name}-1)/{name})"] * factor.shares)
+    parts.extend([f"({name}>1)"] * factor.several)
     return "*".join(parts)
 
 
@@ -165,4 +169,5 @@ def _latex_factor(factor: Factor) -> str:
     if factor.log:
         parts.append((rf"\log_2^{{{factor.log}}}" if factor.log > 1 else r"\log_2") + f"({name})")
     parts.extend([rf"\frac{{{name}-1}}{{{name}}}"] * factor.shares)
+    parts.extend([f"[{name} > 1]"] * factor.several)  # Iverson's bracket
     return r" \, ".join(parts)

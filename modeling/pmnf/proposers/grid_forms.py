@@ -1,9 +1,10 @@
 """Proposer of functions of a process grid that have given values: sums of what domain decomposition makes.
 
 In each dimension of the grid, the mean over the ranks of what a rank does is 1 (every rank does it), 1/x (a share of
-the domain, or one rank of a row) or (x-1)/x (ranks with a neighbour on one side). Products of one of these per
-dimension, sums of them over all dimensions alike, all neighbours, those at edges and corners included, p and log2(p)
-are the functions that are combined.
+the domain, or one rank of a row), (x-1)/x (ranks with a neighbour on one side) or [x > 1], 1 where there are several
+(neighbours where the first rank and the last are such, too). Products of one of these per dimension, sums of them over
+all dimensions alike, all neighbours, those at edges and corners included, p and log2(p) are the functions that are
+combined.
 
 A few grids leave freedom: (1,1), (2,1), (2,2) have three values for the four products of 1/px and 1/py. So sums are
 ranked by the length of their description (Rissanen, Modeling by shortest data description, 1978): functions,
@@ -12,7 +13,7 @@ coefficients, and what domains of so many dimensions do not have. Those that are
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations, permutations, product
 
@@ -33,12 +34,13 @@ from ..calibration import (
     GRID_NEGATIVE,
     GRID_OF_PROCESSES,
     GRID_ONE_SIDED,
+    GRID_PERIODIC,
     GRID_VIOLATION,
     LOOP_DENOMINATOR,
 )
 
 # What the mean over the ranks may be in one dimension of x ranks.
-EVERY, SHARE, NEIGHBOUR = range(3)
+EVERY, SHARE, NEIGHBOUR, SEVERAL = range(4)
 Product = tuple[int, ...]  # one of these per dimension
 
 
@@ -72,7 +74,14 @@ class GridFunction:
 
     def weight(self, own: Product) -> float:
         """Return what one of its products is multiplied with."""
-        return 2.0 ** own.count(NEIGHBOUR) if self.both_sides else 1.0
+        return 2.0 ** (own.count(NEIGHBOUR) + own.count(SEVERAL)) if self.both_sides else 1.0
+
+    def is_unusual(self, periodic: tuple[bool, ...]) -> bool:
+        """Whether it has neighbours on one side in a periodic dimension, or on both in another one, or unknown."""
+        ends = [NEIGHBOUR if around else SEVERAL for around in periodic] or [SEVERAL] * len(
+            next(iter(self.products), ())
+        )
+        return any(kind == end for own in self.products for kind, end in zip(own, ends, strict=True))
 
     @property
     def is_share(self) -> bool:
@@ -81,6 +90,8 @@ class GridFunction:
 
 
 def _of_dimension(kind: int, x: FloatArray) -> FloatArray:
+    if kind == SEVERAL:
+        return np.asarray(x > 1.0, dtype=np.float64)
     return np.ones_like(x) if kind == EVERY else 1.0 / x if kind == SHARE else (x - 1.0) / x
 
 
@@ -138,12 +149,18 @@ class Forms:
 class GridForms:
     """Sums of functions of the grids (G, d); beyond: larger grids, where sums are compared.
 
-    others: in one dimension also of what is done for each other rank, which many wrong sums have.
+    known: also of neighbours of all ranks, and in one dimension of what is done for each other rank, which many wrong
+    sums have. periodic: for each dimension whether the first rank and the last are neighbours, if that is known.
     """
 
-    def __init__(self, grids: FloatArray, beyond: FloatArray, others: bool = False) -> None:
+    def __init__(
+        self, grids: FloatArray, beyond: FloatArray, known: bool = False, periodic: tuple[bool, ...] = ()
+    ) -> None:
         self.grids = grids
-        self.grid_functions = _grid_functions(grids.shape[1], others)
+        self.grid_functions = tuple(
+            replace(own, length=own.length + GRID_PERIODIC * own.is_unusual(periodic))
+            for own in _grid_functions(grids.shape[1], known, periodic)
+        )
         self.columns, self.beyond = (
             np.stack([grid_function.evaluate(own) for grid_function in self.grid_functions]) for own in (grids, beyond)
         )
@@ -250,8 +267,12 @@ def _loops(coefficients: FloatArray, tolerance: float) -> tuple[FloatArray, NDAr
     return parts, np.asarray(good.all(axis=1), dtype=bool)
 
 
-def _grid_functions(dimensions: int, others: bool) -> tuple[GridFunction, ...]:
-    """Return all functions of grids of so many dimensions."""
+def _grid_functions(dimensions: int, known: bool, periodic: tuple[bool, ...]) -> tuple[GridFunction, ...]:
+    """Return all functions of grids of so many dimensions; of grids that are known those that others have by luck, too.
+
+    With (x-1)/x and [x > 1], any function of the extents 1, 2 and 4 is a sum. periodic: as in `GridForms`.
+    """
+    around = known and (not periodic or any(periodic))
     result = []
     for own in product((EVERY, SHARE, NEIGHBOUR), repeat=dimensions):
         length = GRID_FUNCTION + GRID_EDGE * own.count(NEIGHBOUR)
@@ -259,11 +280,35 @@ def _grid_functions(dimensions: int, others: bool) -> tuple[GridFunction, ...]:
         alike = tuple(sorted(set(permutations(own))))
         if len(alike) > 1 and own == alike[0]:
             result.append(GridFunction(alike, length))
+    if around:
+        result += _periodic(dimensions, periodic)
     if dimensions > 1:
-        around = tuple(own for own in product((EVERY, NEIGHBOUR), repeat=dimensions) if NEIGHBOUR in own)
-        result.append(GridFunction(around, GRID_FUNCTION + GRID_EDGE, both_sides=True))
-    if dimensions == 1 and others:
+        for kind in (NEIGHBOUR, SEVERAL) if around else (NEIGHBOUR,):
+            every_side = tuple(own for own in product((EVERY, kind), repeat=dimensions) if kind in own)
+            result.append(GridFunction(every_side, GRID_FUNCTION + GRID_EDGE, both_sides=True))
+    if dimensions == 1 and known:
         # something for each other rank, and for each of them its part of what a rank has
         result += [GridFunction((), GRID_ALL_OTHERS, (exponent, 0), others=True) for exponent in (1, -1)]
     result += [GridFunction((), GRID_OF_PROCESSES, (1, 0)), GridFunction((), GRID_OF_PROCESSES, (0, 1))]
     return tuple(result)
+
+
+def _periodic(dimensions: int, periodic: tuple[bool, ...]) -> list[GridFunction]:
+    """Return what ranks do with neighbours in dimensions whose first and last ranks are such: edges of their parts.
+
+    Both of the whole domain and of what a rank has; in one of the dimensions, in all alike, and in each as it is.
+    """
+    result = []
+    for other in (EVERY, SHARE) if dimensions > 1 else (EVERY,):
+        each = tuple(sorted({*permutations((SEVERAL, *(other,) * (dimensions - 1)))}))
+        length = GRID_FUNCTION + GRID_EDGE
+        result += [GridFunction((own,), length + GRID_ONE_SIDED * (dimensions > 1)) for own in each]
+        if dimensions > 1:
+            result.append(GridFunction(each, length))
+        if len(set(periodic)) > 1:
+            kinds = [SEVERAL if around else NEIGHBOUR for around in periodic]
+            mixed = [
+                tuple(kind if at == place else other for at in range(dimensions)) for place, kind in enumerate(kinds)
+            ]
+            result.append(GridFunction(tuple(mixed), length))
+    return result

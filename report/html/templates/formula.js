@@ -86,5 +86,6 @@ function factorParts(f) {
   if (f.i) parts.push([name, ...(f.i === 1 ? [] : [element("sup", {}, f.text)])]);
   if (f.j) parts.push(["log₂", ...(f.j === 1 ? [] : [element("sup", {}, String(f.j))]), `(${name})`]);
   for (let k = 0; k < f.s; k++) parts.push([`(${name}−1)/${name}`]);
+  if (f.s < 0) parts.push([`[${name}>1]`]);
   return parts;
 }

@@ -2,7 +2,7 @@
 // A model is {constant, terms}; a term is {c, factors}; a factor is {p, i, text, j, s}:
 // x^i log2^j(x) ((x-1)/x)^s of parameter number p, with i also as text such as "2/3"; or of an extent of the grid of x
 // processes, [rule, dimensions, index, name] (modeling/process_grid.py); or of steps, {base, unit, down}, base^(i k) k^j
-// of their number k (modeling/pmnf/model/steps.py).
+// of their number k (modeling/pmnf/model/steps.py). With s = -1 it is times 1 where x > 1, else 0.
 
 // Every factor that occurs has a number, so that all models of a page share its values at a point.
 const allFactors = [];
@@ -114,7 +114,8 @@ function factorsAt(point) {
     const x = f.axis ? extentOf(f.axis, point[f.p]) : point[f.p];
     let value = f.i ? x ** f.i : 1;
     if (f.j) value *= Math.log2(x) ** f.j;
-    if (f.s) value *= ((x - 1) / x) ** f.s;
+    if (f.s > 0) value *= ((x - 1) / x) ** f.s;
+    if (f.s < 0) value *= x > 1 ? 1 : 0;
     return value;
   });
   return lastValues;

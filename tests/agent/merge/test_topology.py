@@ -12,6 +12,7 @@ from profile_writer import rank_profile
 from quipu.agent.archive.metadata import RunMetadata
 from quipu.agent.archive.run import CommunicationMatrix
 from quipu.agent.merge.experiment import load_experiment
+from quipu.agent.merge.process_grids import process_grids
 from quipu.agent.merge.run import merge_run
 from quipu.agent.merge.topology import agreeing
 from quipu.modeling.process_grid import assumed
@@ -100,3 +101,16 @@ def test_an_experiment_has_the_grids_of_its_messages(tmp_path: Path) -> None:
         merge_run(raw, runs, RunMetadata({"p": ranks}, exit_code=0))
     (found,) = load_experiment(runs).grids
     assert (found.dimensions, found.source) == (1, "of messages")
+
+
+@pytest.mark.parametrize(
+    ("periods", "expected"), [([(True, False)] * 3, (True, False)), ([(True, False), (False, False), ()], ())]
+)
+def test_a_grid_is_periodic_where_all_runs_say_so(periods: list[tuple[bool, ...]], expected: tuple[bool, ...]) -> None:
+    extents = {2: (2, 1), 4: (2, 2), 8: (4, 2)}
+    runs = [
+        RunMetadata(ranks=ranks, grid=own, periodic=around)
+        for (ranks, own), around in zip(extents.items(), periods, strict=True)
+    ]
+    ((found,), notes) = process_grids(("p",), np.array([[2.0], [4.0], [8.0]]), runs, range(3))
+    assert (found.rule, found.periodic, notes) == ("balanced", expected, [])
