@@ -8,7 +8,7 @@ import typer
 from quipu.modeling.errors import UsageError
 from quipu.modeling.printable import printable_json
 
-from .output import say, write_whole
+from .output import require_no_source, say, write_whole
 
 
 def command(
@@ -40,6 +40,8 @@ def command(
 
     if metacg and dot:
         raise UsageError("--metacg and --dot are two formats: give one of them")
+    if output is not None:
+        require_no_source(output, [program, *library, runs])
     graph = call_graph(program, library)
     if runs is not None:
         from .measurements import load

@@ -10,7 +10,7 @@ from quipu.modeling.errors import UsageError
 
 from .measurements import load_side
 from .options import over_ranks_of
-from .output import json_text, layout, say, show, show_json, write_own, write_whole
+from .output import json_text, layout, say, show, show_json, write_own
 
 if TYPE_CHECKING:
     from quipu.report.check_views import CheckResult
@@ -65,10 +65,12 @@ def command(
         return
     results = _checked(file, side, baseline)
     title = f"{side.experiment.name}: {expectations}"
+    sources = (expectations, experiment or file.experiment, baseline or file.baseline)
     if junit is not None:
-        write_whole(junit, junit_xml(title, results))
+        write_own(junit, junit_xml(title, results), lambda old: "<testsuite" in old, "JUnit XML", None, sources)
     if sarif is not None:
-        write_whole(sarif, json_text(sarif_json(results, Path.cwd(), quipu_version(), expectations), indent=1) + "\n")
+        text = json_text(sarif_json(results, Path.cwd(), quipu_version(), expectations), indent=1) + "\n"
+        write_own(sarif, text, lambda old: '"version": "2.1.0"' in old, "SARIF", None, sources)
     if as_json:
         show_json(check_json(title, results))
     else:
@@ -123,5 +125,5 @@ def _write_baseline(file: ExpectationsFile, side: Side, baseline: Path | None) -
     # a line for each part: short, and yet a difference of two versions can be read
     parts = [f"{json_text(name)}: {json_text(part)}" for name, part in to_baseline(side).items()]
     text = "{" + ",\n ".join(parts) + "}\n"
-    write_own(place, text, is_text_of_baseline, "baseline", force=False)
+    write_own(place, text, is_text_of_baseline, "baseline", None, [file.path])
     say(f"wrote {place}")

@@ -50,7 +50,7 @@ def command(
     place = point_text(data.parameters, found.point.values())
     if output is not None:
         page = html_diagnosis(data.name, place, found, extrapolation_notes(analysis, found.point))
-        write_own(output, page, lambda old: "quipu-diagnosis" in old, "diagnosis", force)
+        write_own(output, page, lambda old: "quipu-diagnosis" in old, "diagnosis", force, [experiment])
         say(f"wrote {output}")
     if as_json:
         show_json(diagnosis_json(data.name, found))

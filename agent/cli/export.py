@@ -129,10 +129,12 @@ def _export_experiment(
         if inclusive:
             raise UsageError(f"--inclusive: a file of --format {chosen} has exclusive values, of which sums are made")
         content = (tables.csv if chosen == "csv" else tables.parquet)(data)
-        write_own(target, content, lambda old: _TABLES[chosen].match(old) is not None, f"export to {chosen}", force)
+        write_own(
+            target, content, lambda old: _TABLES[chosen].match(old) is not None, f"export to {chosen}", force, [source]
+        )
         return Exported(data.name, target)
     written = (format_json if chosen == "extrap-json" else format_json_lines)(data, inclusive)
-    write_own(target, written.text, lambda old: _OWN.match(old) is not None, "export of measurements", force)
+    write_own(target, written.text, lambda old: _OWN.match(old) is not None, "export of measurements", force, [source])
     notes = []
     if not data.dedicated.all():
         which = points_text(data.parameters, data.points[~data.dedicated].tolist())

@@ -10,7 +10,7 @@ from quipu.modeling.errors import UsageError
 from .exported import Exported
 from .measurements import load
 from .options import over_ranks_of
-from .output import write_own
+from .output import require_no_source, write_own
 
 
 def export_runs(source: Path, output: Path | None, over_ranks: str, force: bool) -> Exported:
@@ -25,6 +25,7 @@ def export_runs(source: Path, output: Path | None, over_ranks: str, force: bool)
     target = Path(f"{data.name}.thicket") if output is None else output
     if target.exists() and not target.is_dir():
         raise UsageError(f"{target} is a file, and what Thicket reads is a folder of files: give another name with -o")
+    require_no_source(target, [source])
     if target.is_dir() and not force:
         for path in target.iterdir():
             if not path.is_file() or not is_of_quipu(path.read_bytes().decode("utf-8", "replace")):

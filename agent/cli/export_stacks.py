@@ -72,7 +72,7 @@ def export_stacks(
     written = writers[chosen](weighted)
     target = Path(f"{name}{SUFFIXES[chosen]}") if output is None else output
     content = written if isinstance(written, str | bytes) else json_text(written) + "\n"
-    write_own(target, content, lambda old: _is_own(chosen, old), f"export to {chosen}", force)
+    write_own(target, content, lambda old: _is_own(chosen, old), f"export to {chosen}", force, [source])
     notes = ["oversubscribed (more ranks than processors), which the file cannot say"] if view.oversubscribed else []
     shown = dict(view.facts).get("shown") or dict(view.facts)["values"]
     listed = ", ".join(metric.name for metric in weighted.metrics)

@@ -116,7 +116,8 @@ def command(
         point = point_of("--at", at, analysis.parameters)
         names, comments, summary = _modeled(analysis, point, threshold, overhead, tool, experiment, as_json)
     text = _text(names, comments, compiler, format_name, program)
-    write_own(target, text, _is_filter if format_name == "scorep" else lambda old: False, "filter file", force)
+    is_own = is_filter if format_name == "scorep" else lambda old: False
+    write_own(target, text, is_own, "filter file", force, [experiment, program])
     for comment in comments[2:]:
         say(comment)
     say(f"wrote {target}: {summary}")
@@ -248,7 +249,7 @@ def _text(names: list[str], comments: list[str], compiler: str, format_name: str
     return "\n".join(found.options) + "\n"
 
 
-def _is_filter(text: str) -> bool:
+def is_filter(text: str) -> bool:
     """Whether a text is a filter file with at least one block; comments alone could be anything."""
     from quipu.report.formats import parse_filter
 

@@ -69,7 +69,7 @@ def command(
         from quipu.modeling.document import FORMAT, to_document
 
         text = json_text(to_document(analysis), indent=1) + "\n"
-        write_own(output, text, lambda old: f'"{FORMAT}"' in old[:400], "file of models", force)
+        write_own(output, text, lambda old: f'"{FORMAT}"' in old[:400], "file of models", force, [experiment_path])
         say(f"wrote {output}")
     places = {(row.path, row.metric): node for node, row in placed}
     changes = [] if inclusive else change_rows(places, observed)

@@ -75,16 +75,51 @@ def json_text(data: Any, indent: int | None = None, ascii_only: bool = False) ->
     return printable_json(text)
 
 
-def write_own(path: Path, content: str | bytes, is_own: Callable[[str], bool], kind: str, force: bool) -> None:
+def write_own(
+    path: Path,
+    content: str | bytes,
+    is_own: Callable[[str], bool],
+    kind: str,
+    force: bool | None,
+    sources: Iterable[Path | None] = (),
+) -> None:
     """Write a file whole, but over another file only if that is of the same kind, as `is_own` says, or with force.
 
-    Raises UsageError for what `kind` (for people) must not replace, and what `write_whole` raises.
+    force: None in a command that has no such option. Raises what `require_own` and `write_whole` raise.
     """
+    require_own(path, is_own, kind, force, sources)
+    write_whole(path, content)
+
+
+def require_own(
+    path: Path, is_own: Callable[[str], bool], kind: str, force: bool | None, sources: Iterable[Path | None] = ()
+) -> None:
+    """Raise UsageError if `write_own` would refuse to write there: before work that takes long.
+
+    kind: of the file, for people. sources: what the command reads, which it does not replace even with force.
+    """
+    require_no_source(path, sources)
+    _require_place(path)
     if path.is_file() and not force:
         old = path.read_bytes().decode("utf-8", "replace")
         if old.strip() and not is_own(old):
-            raise UsageError(f"{path} exists and is no {kind}: give another name with -o, or --force")
-    write_whole(path, content)
+            instead = "or remove it first" if force is None else "or --force"
+            name = "another name" if force is None else "another name with -o"
+            raise UsageError(f"{path} exists and is no {kind}: give {name}, {instead}")
+
+
+def require_no_source(path: Path, sources: Iterable[Path | None]) -> None:
+    """Raise UsageError if the path is one of the files and folders that a command reads (None: no file)."""
+    for source in sources:
+        if source is not None and path.exists() and source.exists() and path.samefile(source):
+            raise UsageError(f"{path} is what this command reads, and would be lost: give another name to write to")
+
+
+def _require_place(path: Path) -> None:
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder: give the name of a file")
+    if not path.parent.is_dir():
+        raise UsageError(f"{path}: the folder {path.parent} does not exist: make it first")
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
@@ -93,10 +128,7 @@ def write_whole(path: Path, content: str | bytes) -> None:
     Raises UsageError if the path is a folder or its folder does not exist, OSError (naming the path) if it cannot
     be written.
     """
-    if path.is_dir():
-        raise UsageError(f"{path} is a folder: give the name of a file")
-    if not path.parent.is_dir():
-        raise UsageError(f"{path}: the folder {path.parent} does not exist: make it first")
+    _require_place(path)
     data = content if isinstance(content, bytes) else content.encode("utf-8", "replace")
     if path.exists() and not path.is_file():  # a device or a pipe, such as /dev/stdout
         with _naming(path):

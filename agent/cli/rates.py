@@ -68,7 +68,7 @@ def command(
     if machine is not None and on is not None:
         rates = moved(rates, read_machine(machine), read_machine(on))
     document = to_document(rates)
-    write_own(output, json_text(document, indent=1) + "\n", _is_rates, "file of rates", force)
+    write_own(output, json_text(document, indent=1) + "\n", _is_rates, "file of rates", force, [machine, on])
     if as_json:
         show_json(document)
     else:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from .output import layout, say, show, show_json, stdout_for_json, write_whole
+from .output import layout, require_own, say, show, show_json, stdout_for_json, write_whole
 
 if TYPE_CHECKING:
     from ..campaign.refinement import Refinement
@@ -52,9 +52,12 @@ def command(
     from ..campaign.refinement import refine
     from ..campaign.task import Silent
     from .campaign import Lines
+    from .filter import is_filter
 
     if compiler not in COMPILERS:
         raise UsageError(f"--compiler {compiler!r}: choose one of {', '.join(COMPILERS)}")
+    if output is not None:  # before hours of runs
+        require_own(output, is_filter, "filter file", None, [file])
     campaign = read_campaign(file)
     with stdout_for_json(as_json):
         result = refine(campaign, Silent() if quiet or as_json else Lines())

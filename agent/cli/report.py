@@ -105,7 +105,7 @@ def command(
         subtitle=f"How {data.name} scales with {', '.join(data.parameters) or 'nothing: it has no parameters'}",
         footer=f"Quipu {quipu_version()}. Values of ranks: {over}.",
     )
-    write_own(output, page, lambda old: 'id="quipu-data"' in old, "report", force)
+    write_own(output, page, lambda old: 'id="quipu-data"' in old, "report", force, [experiment, against, machine])
     if as_json:
         show_json(document_json("report", data.name, file=str(output), bytes=len(page.encode())))
     else:

@@ -152,12 +152,18 @@ def test_one_message_for_every_mistake(
 
 def test_wrong_places_end_in_one_message(quipu_here: Quipu, heat: Path, baseline: Path, tmp_path: Path) -> None:
     (tmp_path / "e.toml").write_text('[[expect]]\npath = "main"\nbaseline = "same"\n')
+    (tmp_path / "n.txt").write_text("mine")
     for words, code, message in (
         (("check", "none.toml"), 1, "none.toml"),
         (("check", "e.toml"), 2, "EXPERIMENT is missing"),
         (("check", "e.toml", "nowhere"), 1, "nowhere: there is no such experiment"),
         (("check", "e.toml", heat, "--update-baseline"), 2, "names no baseline"),
-        (("check", "e.toml", heat, "--baseline", "e.toml", "--update-baseline"), 2, "e.toml exists and is no baseline"),
+        (
+            ("check", "e.toml", heat, "--baseline", "e.toml", "--update-baseline"),
+            2,
+            "e.toml is what this command reads",
+        ),
+        (("check", "e.toml", heat, "--baseline", "n.txt", "--update-baseline"), 2, "n.txt exists and is no baseline"),
         (
             ("check", "e.toml", heat, "--baseline", baseline, "--junit", "no/where.xml"),
             2,

@@ -10,8 +10,10 @@ from typing import Any
 import typer
 from quipu.modeling.errors import UsageError
 
-from ..output import show_json, write_whole
+from ..output import show_json, write_own
 from .files import codes_of, read_data, read_model
+
+_COLUMNS = ("predicted", "low", "high", "extrapolated")
 
 
 def command(
@@ -68,7 +70,7 @@ def command(
         return
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(["predicted", "low", "high", "extrapolated"])
+    writer.writerow(_COLUMNS)
     for one in rows:
         writer.writerow(
             [
@@ -79,4 +81,6 @@ def command(
     if output is None:
         typer.echo(file.getvalue(), nl=False)
     else:
-        write_whole(output, file.getvalue())
+        own = ",".join(_COLUMNS)
+        sources = [model, data]
+        write_own(output, file.getvalue(), lambda old: old.startswith(own), "file of predictions", None, sources)

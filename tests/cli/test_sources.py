@@ -1,0 +1,89 @@
+"""What a command reads is not written over, whatever the options say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from .conftest import Quipu
+
+READ = "is what this command reads, and would be lost"
+RULES = '[[expect]]\npath = "main"\nat_most = 1\n'
+
+
+def test_an_export_does_not_replace_what_it_is_made_of(quipu_here: Quipu, heat: Path, tmp_path: Path) -> None:
+    assert quipu_here("export", heat, "-o", "heat.json").code == 0
+    measured = (tmp_path / "heat.json").read_bytes()
+    for options in (
+        (),
+        ("-o", "heat.json"),
+        ("-o", tmp_path / "heat.json", "--force"),
+        ("-f", "csv", "-o", "heat.json"),
+    ):
+        answer = quipu_here("export", "heat.json", "--force", *options)
+        assert answer.code == 2, options
+        assert READ in answer.err and answer.err.count("\n") == 1
+    assert (tmp_path / "heat.json").read_bytes() == measured
+    before = sorted(path.name for path in heat.iterdir())
+    assert READ in quipu_here("export", heat, "-f", "thicket", "-o", heat, "--force").err
+    assert sorted(path.name for path in heat.iterdir()) == before
+
+
+@pytest.mark.parametrize("option", ["--junit", "--sarif"])
+def test_results_of_a_check_replace_only_their_like(quipu_here: Quipu, heat: Path, tmp_path: Path, option: str) -> None:
+    (tmp_path / "e.toml").write_text(RULES)
+    (tmp_path / "notes.txt").write_text("mine")
+    answer = quipu_here("check", "e.toml", heat, option, "e.toml")
+    assert (answer.code, (tmp_path / "e.toml").read_text()) == (2, RULES)
+    assert READ in answer.err
+    answer = quipu_here("check", "e.toml", heat, option, "notes.txt")
+    assert (answer.code, (tmp_path / "notes.txt").read_text()) == (2, "mine")
+    assert "notes.txt exists and is no" in answer.err and "--force" not in answer.err
+    for _ in range(2):
+        assert quipu_here("check", "e.toml", heat, option, "results").code == 3
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("filter", "heat.json", "--at", "p=64,n=64", "-o", "heat.json", "--force"),
+        ("diagnose", "heat.json", "-o", "heat.json", "--force"),
+        ("report", "heat.json", "-o", "heat.json", "--force"),
+        ("model", "heat.json", "-o", "heat.json", "--force"),
+    ],
+)
+def test_results_do_not_replace_measurements(
+    quipu_here: Quipu, heat: Path, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    assert quipu_here("export", heat, "-o", "heat.json").code == 0
+    measured = (tmp_path / "heat.json").read_bytes()
+    answer = quipu_here(*words)
+    assert (answer.code, (tmp_path / "heat.json").read_bytes()) == (2, measured)
+    assert READ in answer.err
+
+
+def test_predictions_do_not_replace_their_table(quipu_here: Quipu, tmp_path: Path) -> None:
+    rows = "".join(f"{n},{p},{n / p}\n" for n in (1, 2, 4, 8, 16, 32) for p in (1, 2, 4, 8))
+    (tmp_path / "data.csv").write_text("n,p,time\n" + rows)
+    assert quipu_here("tensor", "fit", "data.csv", "--target", "time", "--budget", "0.02", "-o", "m.json").code == 0
+    table = (tmp_path / "data.csv").read_text()
+    assert READ in quipu_here("tensor", "predict", "m.json", "data.csv", "-o", "data.csv").err
+    assert (tmp_path / "data.csv").read_text() == table
+    (tmp_path / "other.csv").write_text(table)
+    assert "is no file of predictions" in quipu_here("tensor", "predict", "m.json", "data.csv", "-o", "other.csv").err
+    for _ in range(2):
+        assert quipu_here("tensor", "predict", "m.json", "data.csv", "-o", "p.csv").code == 0
+
+
+def test_a_call_graph_does_not_replace_the_program(quipu_here: Quipu, tmp_path: Path) -> None:
+    (tmp_path / "program").write_bytes(b"\x7fELF")
+    assert READ in quipu_here("callgraph", "program", "-o", "program").err
+    assert (tmp_path / "program").read_bytes() == b"\x7fELF"
+
+
+def test_a_refinement_says_before_it_runs_that_its_file_is_taken(quipu_here: Quipu, tmp_path: Path) -> None:
+    (tmp_path / "heat.toml").write_text("[experiment]\n")
+    (tmp_path / "notes.txt").write_text("mine")
+    assert READ in quipu_here("refine", "heat.toml", "-o", "heat.toml").err
+    assert "notes.txt exists and is no filter file" in quipu_here("refine", "heat.toml", "-o", "notes.txt").err
