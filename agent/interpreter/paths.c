@@ -37,10 +37,12 @@ static PyObject *(*code_of_frame)(void *frame);
     X(n##0) X(n##1) X(n##2) X(n##3) X(n##4) X(n##5) X(n##6) X(n##7) \
     X(n##8) X(n##9) X(n##a) X(n##b) X(n##c) X(n##d) X(n##e) X(n##f)
 
+/* It is a definition, and no expression. NOLINTBEGIN(bugprone-macro-parentheses) */
 #define QUIPU_FUNCTION(n) \
     QUIPU_EXPORT PyObject *quipu_python_path_##n(void *thread, void *frame, int throws) { \
         return evaluate(thread, frame, throws); \
     }
+/* NOLINTEND(bugprone-macro-parentheses) */
 #define QUIPU_FUNCTIONS_16(n) QUIPU_DIGIT_1(QUIPU_FUNCTION, n)
 #define QUIPU_FUNCTIONS_256(n) QUIPU_DIGIT_2(QUIPU_FUNCTIONS_16, n)
 #define QUIPU_FUNCTIONS_4096(n) QUIPU_DIGIT_3(QUIPU_FUNCTIONS_256, n)

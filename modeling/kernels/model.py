@@ -220,6 +220,11 @@ def _notes(
     experiment: Experiment, variables: Variables, models: tuple[KernelModel, ...], machine: Machine | None
 ) -> tuple[str, ...]:
     notes = list(experiment.notes)
+    if not (usable := experiment.dedicated).all():
+        notes.append(
+            f"{np.count_nonzero(~usable)} of {len(usable)} configurations had more ranks than processors: their times, and "
+            "so communication and waiting here, contain waiting for a processor; quipu predict leaves them out if it can"
+        )
     if variables.processes is None:
         notes.append("no parameter is the number of processes: name it with --processes if one is")
     counted = [model for model in models if model.counts.levels or model.counts.waits is not None]

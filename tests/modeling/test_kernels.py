@@ -116,6 +116,14 @@ def test_strong_scaling_is_predicted_with_its_parts() -> None:
     assert {limit_of_group(group).cause for group in found.groups} == {"waiting", "latency"}
 
 
+def test_oversubscribed_configurations_are_named() -> None:
+    last = np.arange(STRONG.configurations) == STRONG.configurations - 1
+    model = model_program(replace(STRONG, oversubscribed=last), clock=GHZ)
+    (note,) = (note for note in model.notes if "more ranks than processors" in note)
+    assert note.startswith(f"1 of {STRONG.configurations} configurations")
+    assert not any("more ranks" in note for note in model_program(STRONG, clock=GHZ).notes)
+
+
 def test_memory_is_found_by_least_squares_over_problem_sizes() -> None:
     sizes = np.array([1e4, 2e4, 1e5, 4e5])
     experiment = planted(np.ones(4), sizes, memory=True)
