@@ -222,8 +222,8 @@ def _notes(
     notes = list(experiment.notes)
     if not (usable := experiment.dedicated).all():
         notes.append(
-            f"{np.count_nonzero(~usable)} of {len(usable)} configurations had more ranks than processors: their times, and "
-            "so communication and waiting here, contain waiting for a processor; quipu predict leaves them out if it can"
+            f"{np.count_nonzero(~usable)} of {len(usable)} configurations had more ranks than processors: their times, "
+            "communication most of all, contain waiting for a processor; quipu predict leaves them out if it can"
         )
     if variables.processes is None:
         notes.append("no parameter is the number of processes: name it with --processes if one is")
