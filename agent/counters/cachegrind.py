@@ -33,17 +33,19 @@ DEPTH = 12
 EVENTS = ("Ir", "Dr", "Dw", "D1mr", "D1mw", "DLmr", "DLmw")
 _RANK = "${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-${PMIX_RANK:-${SLURM_PROCID:-0}}}}"
 # Valgrind 3.19 gives up on the debug information of newer compilers (DWARF 5), so it gets a copy without; the names of
-# functions stay.
+# functions stay. An interpreter looks for its modules where its program is, so that is no copy.
 _SHIM = """#!/bin/sh
 rank={rank}
 program=$(command -v -- "$1") || program=$1
 shift
 copy={raw}/program-$rank
-objcopy --strip-debug -- "$program" "$copy" 2>/dev/null || copy=$program
+case ${{program##*/}} in
+    python*) copy=$program ;;
+    *) objcopy --strip-debug -- "$program" "$copy" 2>/dev/null || copy=$program ;;
+esac
 exec valgrind --quiet --demangle=no --tool=callgrind --cache-sim=yes {options}\\
     --callgrind-out-file={raw}/{prefix}$rank-%p "$copy" "$@" >/dev/null
 """
-# An interpreter looks for its modules where its program is, so that is no copy.
 _PYTHON = """#!/bin/sh
 rank={rank}
 export {variable}={raw}/{paths}$rank- PYTHONPATH={hook}"${{PYTHONPATH:+:$PYTHONPATH}}"

@@ -114,6 +114,8 @@ def test_damaged_files_are_named(tmp_path: Path, text: str) -> None:
 def test_a_run_is_collected_by_its_call_paths(tmp_path: Path) -> None:
     (script,) = Cachegrind().shims(tmp_path, python=True)
     assert "export QUIPU_PYTHON_PATHS=" in script and "objcopy" not in script
+    (compiled,) = Cachegrind().shims(tmp_path)
+    assert "python*) copy=$program ;;" in compiled  # a copy of an interpreter does not find its modules
     (tmp_path / "callgrind-0-10").write_text(FILE)
     (tmp_path / prefix_of("callgrind-0-10")).write_text(PATHS)
     assert Cachegrind().collect(tmp_path, TREE, Wanted()).values["cpu_instructions"].tolist() == [[100, 200, 640, 60]]
