@@ -139,6 +139,8 @@ def combine(
     records = [*(_record(process) for process in processes), *judgement.missing]
     records.sort(key=lambda record: (record.rank, record.pid))
     partial = metadata.partial or metadata.exit_code != 0 or raw.damaged or judgement.partial
+    made = _numbers_of(processes, "process_grid")
+    periodic = tuple(map(bool, _numbers_of(processes, "process_grid_periodic")))
     complete = replace(
         metadata,
         partial=partial,
@@ -148,8 +150,9 @@ def combine(
         nodes=thinned(raw.nodes),
         rank_columns=found.values is not None,
         overhead=totals(costs, raw.nodes),
-        grid=metadata.grid or _numbers_of(processes, "process_grid"),
-        periodic=tuple(map(bool, _numbers_of(processes, "process_grid_periodic"))),
+        grid=metadata.grid or made,
+        # periods are of the dimensions that the program has, which a declared grid may order otherwise
+        periodic=periodic if metadata.grid in ((), made) else (),
     )
     tables = found.tree, found.values, found.statistics
     return RunArchive(complete, *tables, tuple(records), communication=communication)

@@ -78,9 +78,9 @@ class GridFunction:
 
     def is_unusual(self, periodic: tuple[bool, ...]) -> bool:
         """Whether it has neighbours on one side in a periodic dimension, or on both in another one, or unknown."""
-        ends = [NEIGHBOUR if around else SEVERAL for around in periodic] or [SEVERAL] * len(
-            next(iter(self.products), ())
-        )
+        if not periodic:
+            return any(SEVERAL in own for own in self.products)
+        ends = [NEIGHBOUR if around else SEVERAL for around in periodic]
         return any(kind == end for own in self.products for kind, end in zip(own, ends, strict=True))
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -114,3 +115,19 @@ def test_a_grid_is_periodic_where_all_runs_say_so(periods: list[tuple[bool, ...]
     ]
     ((found,), notes) = process_grids(("p",), np.array([[2.0], [4.0], [8.0]]), runs, range(3))
     assert (found.rule, found.periodic, notes) == ("balanced", expected, [])
+
+
+@pytest.mark.parametrize(("declared", "expected"), [((), (True, False)), ((2, 1), (True, False)), ((1, 2), ())])
+def test_periods_are_those_of_the_dimensions_of_the_program(
+    tmp_path: Path, declared: tuple[int, ...], expected: tuple[bool, ...]
+) -> None:
+    raw = tmp_path / "raw"
+    raw.mkdir()
+    for rank in range(2):
+        profile = rank_profile(rank, 2)
+        grid = {"process_grid": "2x1", "process_grid_periodic": "1x0"} if rank == 0 else {}
+        replace(profile, attributes={**profile.attributes, **grid}).write(raw)
+    merge_run(raw, tmp_path / "runs", RunMetadata({"p": 2}, exit_code=0, grid=declared))
+    (file,) = (tmp_path / "runs").glob("*/run.json")
+    run = json.loads(file.read_text(encoding="utf-8"))
+    assert (tuple(run["grid"]), tuple(run["periodic"])) == (declared or (2, 1), expected)
