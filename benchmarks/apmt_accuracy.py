@@ -9,6 +9,7 @@ compute as fast as this machine does at the moment, which scatters.
 larger: three small problems predict one that is 8 times larger than the largest, natively, on one rank. Of the small
 ones distances of reuse were counted, and the machine is described (`quipu machine`): quipu has both. scatter: how far
 the quartiles of the repetitions of the large one are apart, as a part of the lower one, which is what is predicted.
+beyond: the same with a large problem whose data are twice the last-level cache.
 
 Per program and case the relative error of the whole time (without the start and the end of MPI), mean over its points:
 quipu (kernels), paper (kernels as APMT's paper has them), analytical, empirical (kernels/comparators.py), extrap
@@ -104,19 +105,23 @@ def cases(program: Program, folder: Path, parts: list[str], measured: bool, with
         how = SimulatedAs("measured" if measured else "effort")
         print(f"{program.name}, strong scaling", flush=True)
         result["strong"] = errors(*strong(program, folder, how), with_extrap)
-    if "larger" in parts:
-        variables, before = real_time(folder)
-        print(f"{program.name}, larger problem", flush=True)
-        few, many = larger(program, folder, before.split(), variables)
-        result["larger"] = errors(few, many, with_extrap, description(folder)) | {"scatter": scatter(many)}
+    for name, sizes in (("larger", program.larger), ("beyond", program.beyond)):
+        if name in parts:
+            variables, before = real_time(folder)
+            print(f"{program.name}, {name}", flush=True)
+            few, many = larger(program, sizes, name, folder, before.split(), variables)
+            result[name] = errors(few, many, with_extrap, description(folder)) | {"scatter": scatter(many)}
     return result
+
+
+PARTS = ("strong", "larger", "beyond")
 
 
 def main() -> None:
     """Measure, model, and print one line of JSON."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--folder", type=Path, help="keeps programs and runs; runs that are there are not repeated")
-    parser.add_argument("--part", action="append", choices=("strong", "larger"), help="only this case")
+    parser.add_argument("--part", action="append", choices=PARTS, help="only this case")
     parser.add_argument("--program", action="append", choices=[one.name for one in PROGRAMS], help="only this one")
     parser.add_argument("--measured", action="store_true", help="simulated ranks compute as fast as this machine")
     parser.add_argument("--no-extrap", action="store_true", help="without Extra-P, which is installed from PyPI")
@@ -125,7 +130,7 @@ def main() -> None:
         folder = (options.folder or Path(temporary)).absolute()
         folder.mkdir(parents=True, exist_ok=True)
         programs = {
-            one.name: cases(one, folder, options.part or ["strong", "larger"], options.measured, not options.no_extrap)
+            one.name: cases(one, folder, options.part or list(PARTS), options.measured, not options.no_extrap)
             for one in PROGRAMS
             if one.name in (options.program or [program.name for program in PROGRAMS])
         }

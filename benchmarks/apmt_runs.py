@@ -22,18 +22,30 @@ FEW, MANY = (4, 8, 16), (64, 128)
 
 
 @dataclass(frozen=True)
+class Sizes:
+    """Sizes of a rank that models are made from, one whose problem is 8 times that of the largest, and what follows
+    them on the command line.
+    """
+
+    small: tuple[int, ...]
+    large: int
+    further: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Program:
     """An example and its problem sizes; `compiler`: the variable of its makefile that has it.
 
-    total: the extents (or the number) of the problem that is strongly scaled. small, large: sizes of a rank that models
-    are made from, and 8 times the largest of them. repetitions: of native runs.
+    total: the extents (or the number) of the problem that is strongly scaled. larger: sizes on one rank whose data fit
+    into caches. beyond: a large one that has twice as many data as the last-level cache of current processors (32 MB).
+    repetitions: of native runs.
     """
 
     name: str
     compiler: str
     total: tuple[int, ...]
-    small: tuple[int, ...]
-    large: int
+    larger: Sizes
+    beyond: Sizes
     repetitions: int = 20
 
     def simulated(self, ranks: int) -> list[str]:
@@ -46,11 +58,10 @@ class Program:
             return ["./cg", str(self.total[1]), "20", "--planes", str(self.total[0] // ranks)]
         return ["./samplesort", str(self.total[0] // ranks)]
 
-    def native(self, size: int) -> list[str]:
+    def native(self, size: int, further: Sequence[str]) -> list[str]:
         """Return the command with a size per rank."""
-        further = {"heat": ("60", "5"), "wavefront": ("20",), "cg": ("60",), "jacobi_py": ("50", "10")}
         start = [sys.executable, "jacobi.py"] if self.name == "jacobi_py" else [f"./{self.name}"]
-        return [*start, str(size), *further.get(self.name, ())]
+        return [*start, str(size), *further]
 
     def elements(self, size: int, ranks: int) -> int:
         """Return the problem size D in elements: cells, rows, zones or keys of all ranks together."""
@@ -60,11 +71,29 @@ class Program:
 
 
 PROGRAMS = (
-    Program("heat", "MPICC", (128, 128, 128), (24, 32, 40), 80),
-    Program("cg", "MPICXX", (128, 32), (16, 20, 24), 48),
-    Program("samplesort", "MPICXX", (1 << 20,), (1 << 15, 1 << 16, 1 << 17), 1 << 20),
-    Program("wavefront", "MPICXX", (64, 64, 64), (8, 10, 12), 24),
-    Program("jacobi_py", "", (), (256, 320, 400), 1131),
+    Program(
+        "heat",
+        "MPICC",
+        (128, 128, 128),
+        Sizes((24, 32, 40), 80, ("60", "5")),
+        Sizes((48, 64, 80), 160, ("20", "5")),
+    ),
+    Program("cg", "MPICXX", (128, 32), Sizes((16, 20, 24), 48, ("60",)), Sizes((24, 32, 40), 80, ("30",))),
+    Program(
+        "samplesort",
+        "MPICXX",
+        (1 << 20,),
+        Sizes((1 << 15, 1 << 16, 1 << 17), 1 << 20),
+        Sizes((1 << 17, 1 << 18, 1 << 19), 1 << 22),
+    ),
+    Program("wavefront", "MPICXX", (64, 64, 64), Sizes((8, 10, 12), 24, ("20",)), Sizes((48, 64, 80), 160, ("2",))),
+    Program(
+        "jacobi_py",
+        "",
+        (),
+        Sizes((256, 320, 400), 1131, ("50", "10")),
+        Sizes((720, 880, 1024), 2896, ("20", "10")),
+    ),
 )
 
 
@@ -86,8 +115,9 @@ def rates(program: Program, folder: Path) -> Path:
     if not path.exists():
         runs = folder / f"{program.name}.one"
         place = prepared(program, folder, simulated=False)
-        for size in program.small:
-            measure(runs, {"n": size}, ["mpirun", "-n", "1", *program.native(size)], place, 5)
+        for size in program.larger.small:
+            command = ["mpirun", "-n", "1", *program.native(size, program.larger.further)]
+            measure(runs, {"n": size}, command, place, 5)
         run(["quipu", "rates", str(runs), "-o", str(path)], folder)
     return path
 
@@ -133,24 +163,24 @@ def strong(program: Program, folder: Path, how: SimulatedAs) -> tuple[Path, Path
     return found[0], found[1]
 
 
-def larger(program: Program, folder: Path, before: Sequence[str], variables: dict[str, str]) -> tuple[Path, Path]:
+def larger(
+    program: Program, sizes: Sizes, name: str, folder: Path, before: Sequence[str], variables: dict[str, str]
+) -> tuple[Path, Path]:
     """Run small problems and one that is 8 times larger natively on one rank; return the folders of both.
 
-    Sizes take turns, so that all of them meet the machine in the same states. Distances of reuse are counted of the
-    small ones, once.
+    name: of these runs. Sizes take turns, so that all of them meet the machine in the same states. Distances of reuse
+    are counted of the small ones, once.
     """
     place = prepared(program, folder, simulated=False)
-    small, large = folder / f"{program.name}.small", folder / f"{program.name}.large"
-    sizes = [(small, size) for size in program.small] + [(large, program.large)]
+    small, large = folder / f"{program.name}.{name}.small", folder / f"{program.name}.{name}.large"
     options = ["--python"] if program.name == "jacobi_py" else []
-    for runs, size in sizes:
-        if runs == small:
-            command = ["mpirun", "-n", "1", *program.native(size)]
-            counting = ["--counters", "reuse", *options]
-            measure(runs, {"p": 1, "D": program.elements(size, 1)}, command, place, 1, counting)
+    for size in sizes.small:
+        command = ["mpirun", "-n", "1", *program.native(size, sizes.further)]
+        counting = ["--counters", "reuse", *options]
+        measure(small, {"p": 1, "D": program.elements(size, 1)}, command, place, 1, counting)
     for done in range(program.repetitions):
-        for runs, size in sizes:
-            command = ["mpirun", "-n", "1", *before, *program.native(size)]
+        for runs, size in [*((small, size) for size in sizes.small), (large, sizes.large)]:
+            command = ["mpirun", "-n", "1", *before, *program.native(size, sizes.further)]
             measure(runs, {"p": 1, "D": program.elements(size, 1)}, command, place, done + 1, options, **variables)
     return small, large
 

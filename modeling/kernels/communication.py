@@ -37,7 +37,10 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class Volume:
-    """What a group of operations moves, per rank and configuration (C,). sizes: processes of the communicator."""
+    """What a group of operations moves, per rank and configuration (C,).
+
+    time: 0 where it does not count. sizes: processes of the communicator.
+    """
 
     time: FloatArray
     waiting: FloatArray

@@ -26,7 +26,7 @@ from .identify import Kernel
 from .refinement import DOUBT, UNHIDDEN, CpiAndBlocking, deviation, from_stalls, refined
 from .reuse import Costs, ReuseTime, reuse_time
 from .served import Served, served
-from .variables import Variables
+from .variables import Variables, timed
 
 # Seconds per instruction beyond which a part's time is not that of its instructions, because a load from memory takes
 # less: the system works for it (it clears memory, or takes it back), and that follows the memory. Which part of the
@@ -105,7 +105,8 @@ class KernelModel:
             (part.fitted.blocking * part.counts.memory_time(self.latencies) for part in self.parts),
             np.zeros_like(self.counts.time),
         )
-        many = np.where(self.counts.instructions > 0, self.counts.instructions, np.nan)
+        use = (self.counts.instructions > 0) & (self.counts.time > 0)
+        many = np.where(use, self.counts.instructions, np.nan)
         return np.asarray(np.maximum(self.counts.time - blocked, 0.0) * self.clock / many)
 
     @property
@@ -205,7 +206,8 @@ def _with_growth(
         # Instructions that no compiler counted were counted in another run, which may have done other work.
         unsure = counts.seconds_per_instruction > _NOT_ITS_OWN or (counts.waits is not None and not counts.exact)
         if method == "quipu" and amounts is not None and counts.instructions is not None and unsure:
-            line = fit_line(amounts, counts.time)
+            use = timed(experiment)
+            line = fit_line(amounts[use], counts.time[use])
             if line.residual < _BETTER * fitted.residual:
                 return Part(counts, fitted, None, None, {}, Growth(line, "few functions", variables))
         instructions, further = found.get((number, "instructions")), found.get((number, "further"))

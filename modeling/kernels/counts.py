@@ -20,10 +20,11 @@ THRESHOLD_E = 1e-4
 class Counts:
     """What was counted of some call paths together, per configuration (C,): per rank, in seconds or numbers.
 
-    instructions: None if none are known. exact: they are effort. levels: accesses that each level served; empty if not
-    known. stalls: seconds that waited for memory, None if not counted. further: other effort that time may follow:
-    calls, and what the pass counted besides instructions. reuse: distances of reuse, and waits: T_mem that follows from
-    them, seconds; None if they were not counted, or the machine's costs are not known.
+    time: 0 where it does not count (`identify.times_of`). instructions: None if none are known. exact: they are
+    effort. levels: accesses that each level served; empty if not known. stalls: seconds that waited for memory,
+    None if not counted. further: other effort that time may follow: calls, and what the pass counted besides
+    instructions. reuse: distances of reuse, and waits: T_mem that follows from them, seconds; None if they were not
+    counted, or the machine's costs are not known.
     """
 
     time: FloatArray
@@ -47,9 +48,11 @@ class Counts:
     @property
     def seconds_per_instruction(self) -> float:
         """The median over the configurations; 0 without instructions."""
-        if self.instructions is None or not (self.instructions > 0).any():
+        if self.instructions is None:
             return 0.0
-        use = self.instructions > 0
+        use = (self.instructions > 0) & (self.time > 0)
+        if not use.any():
+            return 0.0
         return float(np.median(self.time[use] / self.instructions[use]))
 
     @property

@@ -15,7 +15,7 @@ from ..pmnf.model import Model, Prediction
 from ..pmnf.modeler import Options, fit_models
 from .few import Few, fit_few
 from .functions import Fitted, best_fit
-from .variables import Variables
+from .variables import Variables, timed
 
 Method = Literal["quipu", "paper"]
 METHODS: tuple[Method, ...] = ("quipu", "paper")
@@ -72,10 +72,12 @@ def growths(
         return [Growth(best_fit(amounts, row), "fitting function", variables) for row in values]
     metric = _EFFORT if effort else _COST
     options = Options(grids=tuple(grid for grid in experiment.grids if grid.source))
-    models = fit_models(experiment.points, values[:, :, None], metric, experiment.parameters, options)
+    use = np.ones(experiment.configurations, dtype=bool) if effort else timed(experiment)
+    points, values = experiment.points[use], values[:, use]
+    models = fit_models(points, values[:, :, None], metric, experiment.parameters, options)
     scatter = 0.0 if effort else experiment.scatter
     return [
-        _better(experiment, variables, row, model if isinstance(model, Model) else None, effort, scatter)
+        _better(experiment, variables, points, row, model if isinstance(model, Model) else None, effort, scatter)
         for row, model in zip(values, models, strict=True)
     ]
 
@@ -83,6 +85,7 @@ def growths(
 def _better(
     experiment: Experiment,
     variables: Variables,
+    points: FloatArray,
     values: FloatArray,
     model: Model | None,
     effort: bool,
@@ -96,8 +99,8 @@ def _better(
         return Growth(model, "effort" if effort else "normal form", variables)
     if not variables.has_amount:
         return Growth(Model(experiment.parameters, float(np.nanmean(values))), "mean", variables)
-    amounts = variables.amounts(experiment.parameters, experiment.points)
-    processes = variables.numbers(experiment.parameters, experiment.points)
+    amounts = variables.amounts(experiment.parameters, points)
+    processes = variables.numbers(experiment.parameters, points)
     few = Growth(fit_few(amounts, processes, values, effort, scatter), "few functions", variables)
     assert isinstance(few.model, Few)
     if model is None or model.quality is None:

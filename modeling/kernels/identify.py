@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from ..errors import ModelingError
 from ..experiment import Experiment, FloatArray, RegionKind
 from ..rate_fit import typical
-from .variables import Variables
+from .growth import Method
+from .variables import Variables, timed
 
 SHARE = 0.05
 """Share of the time from which on a function is a kernel: the default of the paper."""
@@ -50,16 +51,21 @@ def computing(experiment: Experiment) -> NDArray[np.bool_]:
     return np.asarray(~is_mpi[tree.region] & ~tree.start_and_end, dtype=bool)
 
 
-def times_of(experiment: Experiment) -> FloatArray:
-    """Return the typical seconds per rank of every call path, shape (call paths, C); 0 where nothing was measured."""
+def times_of(experiment: Experiment, method: Method = "quipu") -> FloatArray:
+    """Return the typical seconds per rank of every call path, shape (call paths, C).
+
+    0 where nothing was measured, and where times do not count (`timed`) unless the method is that of the paper.
+    """
     if "time" not in experiment.values or not np.nansum(experiment.values["time"]) > 0:
         raise ModelingError(
             f"{experiment.name}: has no time, so it has no kernels: was it measured with --effort-only?"
         )
-    return typical(experiment.values["time"])
+    return np.where(timed(experiment) | (method == "paper"), typical(experiment.values["time"]), 0.0)
 
 
-def identify(experiment: Experiment, variables: Variables, share: float = SHARE) -> tuple[Kernel, ...]:
+def identify(
+    experiment: Experiment, variables: Variables, share: float = SHARE, method: Method = "quipu"
+) -> tuple[Kernel, ...]:
     """Return the kernels, those with the largest share first, the rest last.
 
     Functions with at least `share` of the time of a profile; those whose time does not decrease with the number of
@@ -71,7 +77,7 @@ def identify(experiment: Experiment, variables: Variables, share: float = SHARE)
             f"{experiment.name}: has {experiment.configurations} configurations; kernels are identified from at least "
             f"{LEAST_PROFILES}: measure other numbers of processes or problem sizes"
         )
-    times = times_of(experiment)
+    times = times_of(experiment, method)
     tree, computes = experiment.tree, computing(experiment)
     total = times[~tree.start_and_end].sum(axis=0)
     groups: dict[int, list[int]] = {}
@@ -83,7 +89,7 @@ def identify(experiment: Experiment, variables: Variables, share: float = SHARE)
         largest = float(np.max(own / np.where(total > 0, total, 1.0)))
         if largest >= share:
             kind = KernelKind.KEY
-        elif largest >= _NOTICEABLE and not _decreases(experiment, variables, own):
+        elif largest >= _NOTICEABLE and not _decreases(experiment, variables, own, total > 0):
             kind = KernelKind.NON_SCALABLE
         else:
             rest += paths
@@ -97,14 +103,17 @@ def identify(experiment: Experiment, variables: Variables, share: float = SHARE)
     return tuple(kernels)
 
 
-def _decreases(experiment: Experiment, variables: Variables, times: FloatArray) -> bool:
-    """Whether run time decreases with P wherever all else is the same; True where only one P was measured."""
+def _decreases(experiment: Experiment, variables: Variables, times: FloatArray, use: NDArray[np.bool_]) -> bool:
+    """Whether run time decreases with P wherever all else is the same; True where only one P was measured.
+
+    use: the configurations whose times count, (C,).
+    """
     if variables.processes is None:
         return True
     at = experiment.parameters.index(variables.processes)
     others = np.delete(experiment.points, at, axis=1)
     for other in np.unique(others, axis=0):
-        same = np.flatnonzero((others == other).all(axis=1))
+        same = np.flatnonzero((others == other).all(axis=1) & use)
         order = same[np.argsort(experiment.points[same, at])]
         if order.size > 1 and times[order[-1]] > (1 - _DECREASE) * times[order[0]] > 0:
             return False

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import ModelingError
 from ..experiment import Experiment
@@ -155,8 +156,8 @@ def model_program(
     Raises ModelingError if there are too few profiles, or no time was measured.
     """
     variables = variables_of(experiment, processes, size)
-    kernels = identify(experiment, variables, share)
-    times = times_of(experiment)
+    kernels = identify(experiment, variables, share, method)
+    times = times_of(experiment, method)
     cycles = clock or (machine.clock if machine is not None else None)
     models = kernel_models(experiment, variables, kernels, times, cycles or NANOSECONDS, machine, method)
     groups = group_models(experiment, variables, times, method)
@@ -186,7 +187,7 @@ def model_program(
         _blocking(groups, machine),
         ranges,
         method,
-        _notes(experiment, variables, models, machine),
+        _notes(experiment, variables, models, machine, np.asarray(times.any(axis=0))),
     )
 
 
@@ -211,19 +212,26 @@ def _blocking(groups: tuple[GroupModel, ...], machine: Machine | None) -> float 
     spent = needed = 0.0
     for model in groups:
         if model.group.kind is Kind.POINT_TO_POINT:
-            spent += float(np.sum(model.volume.time - model.volume.waiting))
-            needed += float(np.sum(network.alpha * model.volume.messages + network.beta * model.volume.bytes))
+            volume, use = model.volume, model.volume.time > 0
+            spent += float(np.sum(volume.time - volume.waiting))
+            needed += float(np.sum((network.alpha * volume.messages + network.beta * volume.bytes)[use]))
     return spent / needed if needed > 0 else None
 
 
 def _notes(
-    experiment: Experiment, variables: Variables, models: tuple[KernelModel, ...], machine: Machine | None
+    experiment: Experiment,
+    variables: Variables,
+    models: tuple[KernelModel, ...],
+    machine: Machine | None,
+    used: NDArray[np.bool_],
 ) -> tuple[str, ...]:
+    """Return what a reader must know. used: the configurations whose times are in the models, (C,)."""
     notes = list(experiment.notes)
-    if not (usable := experiment.dedicated).all():
+    if not (dedicated := experiment.dedicated).all():
         notes.append(
-            f"{np.count_nonzero(~usable)} of {len(usable)} configurations had more ranks than processors: their times, "
-            "communication most of all, contain waiting for a processor; quipu predict leaves them out if it can"
+            f"{np.count_nonzero(~dedicated)} of {len(dedicated)} configurations had more ranks than processors, so "
+            "their times contain waiting for a processor: "
+            + ("they are in the models" if used.all() else "only their counts are in the models")
         )
     if variables.processes is None:
         notes.append("no parameter is the number of processes: name it with --processes if one is")

@@ -8,9 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import ModelingError
 from ..experiment import Experiment, FloatArray
+from ..priors.dedicated import enough_dedicated
 
 _PROCESSES = ("p", "P", "ranks", "processes", "np", "nprocs")
 _SIZES = ("D", "size", "problem")
@@ -78,3 +80,10 @@ def _processes(experiment: Experiment, names: list[str]) -> str | None:
             if np.array_equal(column, np.maximum(largest, 1.0)):
                 return name
     return next((name for name in _PROCESSES if name in names), None)
+
+
+def timed(experiment: Experiment) -> NDArray[np.bool_]:
+    """Return the configurations whose times count, (C,): those with a processor for each rank, if they are enough."""
+    dedicated = experiment.dedicated
+    every = np.ones_like(dedicated)
+    return dedicated if enough_dedicated(experiment, every) else every

@@ -42,7 +42,7 @@ def dedicated_times(
     for path in range(paths):
         is_mpi = experiment.tree.region_of(path).kind is RegionKind.MPI
         priors = choices[path] if choices is not None else ()
-        enough[path] = _enough(experiment, where[path] & several if is_mpi else where[path], priors, is_mpi)
+        enough[path] = enough_dedicated(experiment, where[path] & several if is_mpi else where[path], priors, is_mpi)
     remaining = values.copy()
     remaining[np.ix_(enough, ~dedicated)] = np.nan
     return remaining, np.asarray(~enough & (where & ~dedicated).any(axis=1), dtype=bool)
@@ -56,7 +56,7 @@ def _processes(experiment: Experiment) -> FloatArray:
     return np.asarray(np.nan_to_num(sizes).max(axis=(0, 2)))
 
 
-def _enough(experiment: Experiment, where: _Flags, priors: Sequence[Prior], is_mpi: bool) -> bool:
+def enough_dedicated(experiment: Experiment, where: _Flags, priors: Sequence[Prior] = (), is_mpi: bool = False) -> bool:
     """Whether the configurations with a processor for each rank make a model of a call path that counts at `where`.
 
     The growth of computation is that of its effort: so only parameters that its priors have need several values, and

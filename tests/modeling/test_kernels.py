@@ -116,11 +116,21 @@ def test_strong_scaling_is_predicted_with_its_parts() -> None:
     assert {limit_of_group(group).cause for group in found.groups} == {"waiting", "latency"}
 
 
-def test_oversubscribed_configurations_are_named() -> None:
-    last = np.arange(STRONG.configurations) == STRONG.configurations - 1
-    model = model_program(replace(STRONG, oversubscribed=last), clock=GHZ)
-    (note,) = (note for note in model.notes if "more ranks than processors" in note)
-    assert note.startswith(f"1 of {STRONG.configurations} configurations")
+def test_times_of_oversubscribed_configurations_are_left_out_where_the_others_are_enough() -> None:
+    wide = planted(np.array([1.0, 2, 4, 8, 16]), np.full(5, 1e6))
+    over = np.array([False, False, False, True, True])
+    waited = np.where(over, 9.0, 1.0)[:, None]
+    values = wide.values | {name: wide.values[name] * waited for name in ("time", "wait_time")}
+    model = model_program(replace(wide, values=values, oversubscribed=over), clock=GHZ)
+    point = {"p": 128.0, "D": 1e6}
+    true = planted(np.array([128.0]), np.array([1e6])).values["time"][:6, 0, 0].sum()
+    assert model.at(point).total.value == pytest.approx(true, rel=0.03)
+    assert any("only their counts are in the models" in note for note in model.notes)
+    # Of two configurations no growth could be learned: all are used, and the note says so.
+    few = model_program(
+        replace(wide, values=values, oversubscribed=np.array([False, False, True, True, True])), clock=GHZ
+    )
+    assert any("more ranks than processors" in note and "they are in the models" in note for note in few.notes)
     assert not any("more ranks" in note for note in model_program(STRONG, clock=GHZ).notes)
 
 
