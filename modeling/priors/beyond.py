@@ -27,7 +27,7 @@ from ..pmnf.model.term import sort_key
 from ..pmnf.modeler import DEFAULT, Options
 from .dedicated import dedicated_times
 from .fit import Prior, centred, fit_where, one_by_one, take
-from .imbalance import Imbalance, imbalance
+from .imbalance import Imbalance, imbalances
 from .latencies import undisturbed
 from .messages import message_sizes
 from .path_model import PathModel
@@ -40,6 +40,8 @@ _LEAST_SHARE = 0.05
 # what it has beyond effort is bounded, however steep it is where caches overflow. benchmarks/priors_applications.py
 _SATURATING = (Fraction(0), 1)
 _MPI = RegionKind.MPI
+# A caller that has a larger part of the computation of the program does what ranks wait for.
+_MOST = 0.5
 # Terms of the program's computation that are nowhere this part of it have no effect on how waiting grows.
 _LEAST_PART = 0.01
 
@@ -79,21 +81,29 @@ def with_waiting(
     ranks = rank_parameters(experiment)
     by_growth = {path: _grows_with(experiment, waits[path], ranks) for path in transfers}
     known_grids = [grid for grid in experiment.grids if grid.source]
-    uneven = imbalance(experiment, models, options)
+    uneven = imbalances(experiment, models, options)
     sizes = message_sizes(experiment, list(transfers), options)
-    kinds = {path: (names, _unit(sizes[path]) if path in sizes else None) for path, names in by_growth.items()}
-    growths = {
-        names: told_apart(waiting_growths(names, known_grids), experiment.parameters, experiment.points)
-        for names in set(by_growth.values())
+    unknown = None, None
+    kinds = {
+        path: (names, _unit(sizes[path]), *_stage(experiment, models, path))
+        if path in sizes
+        else (names, None, *unknown)
+        for path, names in by_growth.items()
     }
-    priors: dict[tuple[tuple[str, ...], Model | None], list[Prior]] = {}  # call paths share them, and their columns
-    for names, size in set(kinds.values()):
-        priors[names, size] = [
+    growths = {
+        (names, visits): told_apart(
+            waiting_growths(names, known_grids, visits), experiment.parameters, experiment.points
+        )
+        for names, _, _, visits in set(kinds.values())
+    }
+    priors: dict[object, list[Prior]] = {}  # call paths share them, and their columns
+    for names, size, computing, visits in set(kinds.values()):
+        priors[names, size, computing, visits] = [
             replace(prior, penalty=prior.penalty + penalty)
             for work, penalty in works
             for prior in (
-                *waiting_priors(work, growths[names], uneven),
-                *stages(work, size, growths[names]),
+                *waiting_priors(work, growths[names, visits], uneven),
+                *stages(work, size, growths[names, visits], computing),
             )
         ]
     chosen = {path: priors[kind] for path, kind in kinds.items()}
@@ -140,6 +150,29 @@ def _computations(experiment: Experiment, models: Mapping[int, PathModel]) -> li
     return [(of_effort, 0.0), *([(grown, NOISY.coefficient)] if _shapes(grown) != _shapes(of_effort) else [])]
 
 
+def _stage(experiment: Experiment, models: Mapping[int, PathModel], path: int) -> tuple[Model | None, float | None]:
+    """Return the time of the computation that is done between the messages of a call path, and how often it is done.
+
+    That below its nearest caller that does more than half of the computation of the program. None where it is not
+    known.
+    """
+    tree = experiment.tree
+    known = {
+        own: entry.model
+        for own, entry in models.items()
+        if isinstance(entry.model, Model) and tree.region_of(own).kind is not _MPI and not tree.start_and_end[own]
+    }
+    sizes = {own: float(model.evaluate(experiment.points).mean()) for own, model in known.items()}
+    for caller in reversed(tree.ancestry(path)[:-1]):
+        inside = [own for own in known if caller in tree.ancestry(own)]
+        if sum(sizes[own] for own in inside) > _MOST * sum(sizes.values()):
+            counts = experiment.values["visits"][max(inside, key=lambda own: sizes[own])]
+            times = set(counts[np.isfinite(counts)].tolist())
+            computing = _significant(add([_unit(known[own]) for own in inside]), experiment)
+            return computing, times.pop() if len(times) == 1 else None
+    return None, None
+
+
 def _significant(model: Model, experiment: Experiment) -> Model:
     """Return a sum without the terms that are nowhere a hundredth of it, but for that of the highest order."""
     parts = [Model(model.parameters, 0.0, (term,)).evaluate(experiment.points) for term in model.terms]
@@ -166,21 +199,22 @@ def _grows_with(experiment: Experiment, waits: FloatArray, ranks: Set[str]) -> t
     )
 
 
-def waiting_priors(work: Model | None, growths: Sequence[Growth], uneven: Imbalance | None = None) -> list[Prior]:
+def waiting_priors(work: Model | None, growths: Sequence[Growth], uneven: Sequence[Imbalance] = ()) -> list[Prior]:
     """Return the priors of waiting: a constant, the computation of the program, and both times growth with ranks.
 
     What the program computes once, whatever its parameters are, need not be what ranks wait for:
-    "growing" is the computation without its constant, which stands beside it.
+    "growing" is the computation without its constant, which stands beside it. uneven: sums of imbalance, the likeliest
+    first, beside which the others must explain more than a coefficient does.
     """
     constant = Model((), 1.0)
     columns = [(constant, "c")] if work is None else [(constant, "c"), (_unit(work), "c·computation")]
     growing = None if work is None or not work.terms else replace(_unit(work), constant=0.0)
     found = [Prior((column,), WAITING, text) for column, text in columns]
-    if uneven is not None:
-        known, counted = uneven.model, uneven.counted
+    for number, one in enumerate(uneven):
+        known, counted, penalty = one.model, one.counted, NOISY.coefficient if number else 0.0
         found += [
-            Prior((known,), WAITING, "c·imbalance", counted={0: counted}),
-            Prior((constant, known), WAITING, "c0 + c1·imbalance", needed=(1,), counted={1: counted}),
+            Prior((known,), WAITING, "c·imbalance", penalty=penalty, counted={0: counted}),
+            Prior((constant, known), WAITING, "c0 + c1·imbalance", (1,), penalty=penalty, counted={1: counted}),
         ]
     if growing is not None:
         found.append(Prior((constant, growing), WAITING, "c0 + c1·growing"))

@@ -10,6 +10,7 @@ import numpy as np
 from ..experiment import Experiment, FloatArray, Metric, RegionKind
 from ..pmnf.model import Model
 from ..pmnf.modeler import DEFAULT, NoModel, Options, fit_models
+from ..process_grid import ProcessGrid
 from . import communication, computation
 from .fit import Prior
 from .requests import requested_bytes
@@ -101,6 +102,7 @@ def _communication(
             products = model(values[places] * communication.scale_values(scale, processes[places]), places)
             for place, found_model in zip(places, products, strict=True):
                 measured[place][scale, amount] = found_model
+    partly = [grid for grid in experiment.grids if grid.source and _differs(grid, experiment)]
     for place, path in enumerate(paths):
         calls, volume = visit_models[place], byte_models[place]
         if isinstance(calls, Model):
@@ -113,6 +115,14 @@ def _communication(
                     prior = communication.prior(row, tree.name(path), {"α": calls}, details)
                 if prior.columns and prior.columns not in [known.columns for known in choices[path]]:
                     choices[path].append(prior)
+                    further = [communication.with_neighbours(prior, calls, grid) for grid in partly if row.exchanges]
+                    choices[path] += [one for one in further if one is not None]
+
+
+def _differs(grid: ProcessGrid, experiment: Experiment) -> bool:
+    """Whether the grid has dimensions of a single rank at some configurations and not at others."""
+    several = grid.extents(experiment.points[:, experiment.parameters.index(grid.parameter)]) > 1
+    return bool((several.any(axis=0) & ~several.all(axis=0)).any())
 
 
 def _columns(

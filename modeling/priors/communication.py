@@ -6,12 +6,14 @@ theirs is B(p, x) times the share of it that is transferred or reduced.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 
 from ..experiment import FloatArray
 from ..pmnf.model import Factor, Model, Term
+from ..process_grid import ProcessGrid
 from .fit import Prior
 from .table import Bytes, Row, Scale
 
@@ -77,6 +79,22 @@ def scale_model(scale: Scale, processes: Model) -> Model | None:
 # No network and no memory is faster than these. The bounds keep the order of growth of a prior where the noise hides
 # one of its terms: seconds per call, seconds per byte.
 LEAST = {"α": 1e-9, "β": 1e-12, "γ": 0.0}
+
+
+def with_neighbours(alone: Prior, calls: Model, grid: ProcessGrid) -> Prior | None:
+    """Return the prior of calls that take longer where messages leave the rank; None if the grid has no such places.
+
+    In a periodic dimension of a single rank, a rank is its own neighbour, and a message to it is a copy in its memory.
+    So latency is that of the calls, and once more for each dimension in which there are neighbours. alone: the prior
+    without that; calls: per rank.
+    """
+    around = [axis for axis, periodic in zip(grid.axes, grid.periodic, strict=False) if periodic]
+    if not around:
+        return None
+    terms = tuple(Term(1.0, (Factor(grid.parameter, several=True, axis=axis),)) for axis in around)
+    column = calls.times(Model((grid.parameter,), 0.0, terms))
+    text = f"{alone.text} + α'·visits·(dimensions with neighbours)"
+    return replace(alone, columns=(*alone.columns, column), text=text, least=(*alone.least, LEAST["α"]))
 
 
 def prior(row: Row, region: str, columns: dict[str, Model], details: str) -> Prior:

@@ -21,7 +21,7 @@ from ..pmnf.model import Alternative, Model, add, alternatives_with, collect, co
 from ..pmnf.modeler import DEFAULT, Options
 from ..pmnf.uncertainty import joint_covariance, lack_of_fit, value_variance
 from ..progress import steps
-from .one_sided import FIRST_ROUNDS, trust
+from .one_sided import FIRST_ROUNDS, is_noise, trust
 from .variances import NOTHING_KNOWN, CommonVariance, common_variance
 
 _Flags = NDArray[np.bool_]
@@ -108,17 +108,20 @@ def fit_priors(
     trusted = usable.copy()
     fits = _fit_all(everything, owner, priors, columns, repetitions, trusted)
     best = _best(owner, fits)
-    for round_ in range(FIRST_ROUNDS + _TRUST_ROUNDS):
+    paths = np.array(list(best), dtype=np.int64)
+
+    def fitted_by(members: NDArray[np.int64]) -> FloatArray:
+        several = [fits[best[path]].coefficients @ columns[best[path]] for path in members.tolist()]
+        return np.array(several).reshape(len(members), -1)
+
+    paths = paths[~is_noise(repetitions.centre[paths], fitted_by(paths), usable[paths], repetitions.scatter[paths])]
+    for round_ in range(FIRST_ROUNDS + _TRUST_ROUNDS if paths.size else 0):
         before = trusted.copy()
-        paths = np.array(list(best), dtype=np.int64)
-        fitted = np.array([fits[number].coefficients @ columns[number] for number in best.values()])
         known_least = None if lowest is None else lowest[paths]
-        trusted[paths] = trust(
-            repetitions.centre[paths], fitted.reshape(len(paths), -1), round_ < FIRST_ROUNDS, known_least
-        )
+        trusted[paths] = trust(repetitions.centre[paths], fitted_by(paths), round_ < FIRST_ROUNDS, known_least)
         trusted[paths] *= usable[paths]
         changed = np.abs(trusted - before).max(axis=1) > _SETTLED
-        again = np.array([number for path, number in best.items() if changed[path]], dtype=np.int64)
+        again = np.array([best[path] for path in paths.tolist() if changed[path]], dtype=np.int64)
         if not again.size and round_ >= FIRST_ROUNDS:
             break
         fits |= _fit_all(again, owner, priors, columns, repetitions, trusted)

@@ -20,6 +20,8 @@ from .path_model import PathModel
 
 # Below this part of all computation, somewhere, no rank has more to do than the others.
 _LEAST_PART = 0.01
+# A call path that is somewhere more than this part of the imbalance is worth a sum without it; no more than so many.
+_NOTICEABLE, _MOST = 0.2, 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,15 +32,18 @@ class Imbalance:
     counted: FloatArray
 
 
-def imbalance(experiment: Experiment, models: Mapping[int, PathModel], options: Options = DEFAULT) -> Imbalance | None:
-    """Return the imbalance of computation, summed over call paths.
+def imbalances(
+    experiment: Experiment, models: Mapping[int, PathModel], options: Options = DEFAULT
+) -> tuple[Imbalance, ...]:
+    """Return the imbalance of computation, summed over call paths, and sums without one of them each.
 
-    It is an upper bound where call paths have different busiest ranks. models: of time by call path. None if effort
-    of single ranks is not known at all configurations, or is the same on all of them.
+    It is an upper bound where call paths have different busiest ranks; and for what one of them computes longer, ranks
+    may have waited before, in another operation. models: of time by call path. Nothing if effort of single ranks is not
+    known at all configurations, or is the same on all of them.
     """
     excess = experiment.excess.get(IMBALANCE)
     if excess is None or IMBALANCE not in experiment.values or not np.isfinite(excess).any(axis=(0, 2)).all():
-        return None
+        return ()
     tree = experiment.tree
     most, counts = _first(excess), _first(experiment.values[IMBALANCE])
     paths, rates, whole = [], [], np.zeros(experiment.configurations)
@@ -52,13 +57,18 @@ def imbalance(experiment: Experiment, models: Mapping[int, PathModel], options: 
             paths.append(path)
             rates.append(times[counts[path] > 0].sum() / counts[path].sum())
     if not paths:
-        return None
+        return ()
     seconds = np.array(rates)[:, None]
     parts = most[paths] * seconds
     wanted = np.flatnonzero((parts > _LEAST_PART * whole).any(axis=1))
     if not wanted.size:
-        return None
-    return _summed(experiment, excess[paths][wanted], parts[wanted], seconds[wanted, 0], options)
+        return ()
+    excess, parts, seconds = excess[paths][wanted], parts[wanted], seconds[wanted, 0]
+    shares = (parts / np.maximum(parts.sum(axis=0), 1e-300)).max(axis=1)
+    apart = [row for row in np.argsort(-shares)[:_MOST].tolist() if shares[row] > _NOTICEABLE and wanted.size > 1]
+    chosen = [np.arange(wanted.size), *(np.delete(np.arange(wanted.size), row) for row in apart)]
+    found = [_summed(experiment, excess[rows], parts[rows], seconds[rows], options) for rows in chosen]
+    return tuple(one for one in found if one is not None)
 
 
 def _summed(

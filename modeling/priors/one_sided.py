@@ -9,6 +9,7 @@ deviation is that of the values below the fit.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..experiment import FloatArray
 
@@ -25,6 +26,22 @@ FIRST_ROUNDS = 5
 # What all repetitions of a configuration share is noise only if it is so many deviations above the fit: noise that hits
 # half of the values hits all of five in a thirtieth of the configurations (all of three in an eighth: too many).
 _SHARED = 3.0
+
+
+# Noise with this standard deviation makes half of the values longer by a tenth at most, so that their mean is hardly
+# above the others. What is left of a fit is that noise if it is no more than this many times larger.
+_SMALL, _LEFT = 0.05, 2.5
+
+
+def is_noise(values: FloatArray, fitted: FloatArray, measured: FloatArray, scatter: FloatArray) -> NDArray[np.bool_]:
+    """Return where a fit (N, C) that trusts all values alike leaves nothing but the small noise of repetitions, (N,).
+
+    Values above another fit, which trusts them less, would be lack of fit then. measured: (N, C), 1 where a value is, 0
+    where it stands for one that is not. scatter: relative standard deviation of repetitions (N,), 0 if it is not known.
+    """
+    errors = measured * (values / np.where(fitted > 0, fitted, np.inf) - 1.0)
+    left = np.sqrt((errors**2).sum(axis=1) / np.maximum(measured.sum(axis=1), 1.0))
+    return np.asarray((scatter > 0) & (scatter <= _SMALL) & (left <= _LEFT * scatter), dtype=bool)
 
 
 def trust(values: FloatArray, fitted: FloatArray, first: bool = False, lowest: FloatArray | None = None) -> FloatArray:

@@ -8,6 +8,7 @@ architectures, IEEE International Symposium on Parallel and Distributed Processi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -33,27 +34,52 @@ _ALIKE = 1e-9
 
 
 @dataclass(frozen=True)
+class Passes:
+    """How often a rank waits for the computation of another one: `factor` times the growth, per computation that it
+    does itself. penalty: of priors that know this.
+    """
+
+    factor: float
+    penalty: float
+
+
+@dataclass(frozen=True)
 class Growth:
-    """A function of numbers of ranks that waiting may grow by; its penalty is that of priors that have it."""
+    """A function of numbers of ranks that waiting may grow by; its penalty is that of priors that have it.
+
+    passes: of waves with as many stages as the function says, none where it is not known.
+    """
 
     model: Model
     penalty: float = _PENALTY
+    passes: tuple[Passes, ...] = ()
 
     def __str__(self) -> str:
         """Return the function."""
         return str(self.model)
 
 
-def waiting_growths(ranks: Sequence[str], grids: Sequence[ProcessGrid] = ()) -> list[Growth]:
+def waiting_growths(
+    ranks: Sequence[str], grids: Sequence[ProcessGrid] = (), visits: float | None = None
+) -> list[Growth]:
     """Return how waiting may grow with numbers of ranks, of which these `grids` are known, the likeliest first.
+
+    visits: how often a rank computes a stage, if that is always as often: of waves from all corners it says how many
+    there are, so that what a stage computes is known. Waves in one direction may follow each other or not.
 
     One process waits for nobody: growth with the only number of ranks is that of g(p) - g(1), which is the length of a
     pipeline through a process grid for p^(1/3) and p^(1/2), and exactly that, in place of these two, for the `grids` of
     the program.
     """
     known = [grid for grid in grids if grid.parameter in ranks]
-    growths = [Growth(_steps(grid, [1] * grid.dimensions)) for grid in known]
-    growths += [Growth(_steps(grid, steps), _SWEEPS_PENALTY) for grid in known for steps in _sweeps(grid.dimensions)]
+    growths = [Growth(_steps(grid, [1.0] * grid.dimensions)) for grid in known]
+    for grid in known:
+        corners = 2**grid.dimensions
+        sets = visits / corners if visits and visits % corners == 0 else math.inf
+        several = _sweeps(grid.dimensions, sets)
+        # Of a sweep from each corner, the fewest steps are two.
+        passes = (Passes(2.0 / corners, _SWEEPS_PENALTY),) if sets < math.inf else ()
+        growths += [Growth(_steps(grid, steps), _SWEEPS_PENALTY, passes) for steps in several]
     exact = {grid.parameter for grid in grids}
     for name in ranks:
         for power, log in GROWTHS:
@@ -65,21 +91,42 @@ def waiting_growths(ranks: Sequence[str], grids: Sequence[ProcessGrid] = ()) -> 
 
 
 def told_apart(growths: Sequence[Growth], parameters: tuple[str, ...], points: FloatArray) -> list[Growth]:
-    """Return the growths without those that are another one before them times a factor at all points (C, m)."""
+    """Return the growths without those that are another one before them times a factor at all points (C, m).
+
+    What is known of how often ranks wait is that of both then.
+    """
     kept: list[Growth] = []
-    seen: list[FloatArray] = []
+    seen: list[tuple[float, FloatArray]] = []
     for growth in growths:
         values = replace(growth.model, parameters=parameters).evaluate(points)
         size = float(np.abs(values).max(initial=0.0))
         unit = values / size if size else values
-        if all(np.abs(unit - other).max(initial=0.0) > _ALIKE for other in seen):
+        alike = [place for place, (_, own) in enumerate(seen) if np.abs(unit - own).max(initial=0.0) <= _ALIKE]
+        if not alike:
             kept.append(growth)
-            seen.append(unit)
+            seen.append((size, unit))
+        elif size:
+            by = size / seen[alike[0]][0]
+            passes = [replace(one, factor=by * one.factor) for one in growth.passes]
+            kept[alike[0]] = replace(kept[alike[0]], passes=_distinct([*kept[alike[0]].passes, *passes]))
     return kept
 
 
-def stages(work: Model | None, size: Model | None, growths: Sequence[Growth]) -> list[Prior]:
+def _distinct(passes: Sequence[Passes]) -> tuple[Passes, ...]:
+    return tuple(
+        one
+        for place, one in enumerate(passes)
+        if all(abs(one.factor - other.factor) > _ALIKE for other in passes[:place])
+    )
+
+
+def stages(
+    work: Model | None, size: Model | None, growths: Sequence[Growth], stage: Model | None = None
+) -> list[Prior]:
     """Return the priors of a pipeline whose stages compute and then pass a message of `size` on, by the `growths`.
+
+    stage: the seconds of the computation between the messages, if it is known: a rank waits for it as often as there
+    are stages, so that only what the messages take is left to be fitted.
 
     A stage takes the latency of the message, its transfer, and the computation (Hoisie, Lubeck and Wasserman,
     Performance and scalability analysis of teraflop-scale parallel architectures using multidimensional wavefront
@@ -93,11 +140,20 @@ def stages(work: Model | None, size: Model | None, growths: Sequence[Growth]) ->
         own = (growth.model, size.times(growth.model), growing.times(growth.model))
         text = f"(c0 + c1·message + c2·growing)·({growth})"
         found.append(Prior(own, WAITING, text, needed=(2,), penalty=growth.penalty))
+        if stage is not None and stage.terms:
+            computing = Model(stage.parameters, 0.0, stage.terms).times(growth.model)
+            text = f"(c0 + c1·message)·({growth}) + stages of computation"
+            found += [
+                Prior((*own[:2], computing.scaled(one.factor)), WAITING, text, penalty=one.penalty, known=(2,))
+                for one in growth.passes
+            ]
     return found
 
 
-def _sweeps(dimensions: int) -> list[list[int]]:
-    """Return the steps in each dimension of waves from all corners, one after the other, the fewest as 1.
+def _sweeps(dimensions: int, sets: float = math.inf) -> list[list[float]]:
+    """Return the mean steps in each dimension of waves from all corners, one after the other, the fewest as 1.
+
+    sets: of one wave from each corner. Ranks are done before the last wave is, on average by half of its steps.
 
     Loops over the two directions of each dimension are nested: the wave turns in the innermost one after each sweep,
     in the next one after each second sweep, and so on. So it passes each extent as often as the directions of that
@@ -105,14 +161,14 @@ def _sweeps(dimensions: int) -> list[list[int]]:
     """
     if dimensions == 1:
         return []
-    powers = [1 << dimension for dimension in range(dimensions)]
+    powers = [(1 << dimension) - 0.25 / sets for dimension in range(dimensions)]
     return [powers[::-1], powers]
 
 
-def _steps(grid: ProcessGrid, steps: Sequence[int]) -> Model:
+def _steps(grid: ProcessGrid, steps: Sequence[float]) -> Model:
     """Return the sum of the extents of a process grid less one each, times the steps in each dimension."""
     extents = tuple(
-        Term(float(times), (Factor(grid.parameter, Fraction(1), axis=axis),))
+        Term(times, (Factor(grid.parameter, Fraction(1), axis=axis),))
         for times, axis in zip(steps, grid.axes, strict=True)
     )
-    return Model((grid.parameter,), -float(sum(steps)), extents)
+    return Model((grid.parameter,), -sum(steps), extents)

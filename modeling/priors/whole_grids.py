@@ -21,7 +21,7 @@ from .dedicated import dedicated_times
 from .fit import Prior, centred, fit_where, one_by_one
 from .path_model import PathModel
 from .slowdown import LEAST_VALUES
-from .table import Scale, row_of
+from .table import row_of
 
 _Flags = NDArray[np.bool_]
 # Residuals below this are no evidence: clocks scatter so much.
@@ -100,7 +100,7 @@ def _exchanges(experiment: Experiment, path: int) -> bool:
     """Whether a call path exchanges messages with single other ranks, or completes that."""
     region = experiment.tree.region_of(path)
     row = row_of(region.name) if region.kind is RegionKind.MPI else None
-    return row is not None and row.latency is Scale.ONE and row.transfer is not None
+    return row is not None and row.exchanges
 
 
 def _squares(model: Model, points: FloatArray, values: FloatArray) -> float:

@@ -12,7 +12,7 @@ from quipu.modeling.evaluation import evaluate
 from quipu.modeling.experiment import CallTree, Experiment, FloatArray, Metric, Region, RegionKind
 from quipu.modeling.pmnf.model import Model
 from quipu.modeling.priors.beyond import waiting_priors
-from quipu.modeling.priors.imbalance import imbalance
+from quipu.modeling.priors.imbalance import imbalances
 from quipu.modeling.priors.pipelines import waiting_growths
 from quipu.modeling.process_grid import ProcessGrid
 
@@ -108,7 +108,7 @@ def test_ranks_wait_for_the_one_that_has_the_most_to_do(seed: int) -> None:
     nothing = np.zeros_like(excess)
     counted = replace(runs, excess={"blocks": np.stack([nothing, excess, nothing])[:, :, None]})
     analysis = analyze(counted)
-    (imbalanced,) = (own for own in [imbalance(counted, dict(enumerate(analysis.models("time"))))] if own)
+    (imbalanced,) = imbalances(counted, dict(enumerate(analysis.models("time"))))
     np.testing.assert_allclose(imbalanced.counted, wait, rtol=0.05)
     truth = 0.02 * 1000 * 3e-9 * 1000**2
     assert model_at(analysis, 2, 1000, 1000) == pytest.approx(truth, rel=0.3)
@@ -144,7 +144,7 @@ def test_doubt_about_how_imbalance_goes_on_is_doubt_about_waiting() -> None:
 
 def test_imbalance_that_is_an_exact_function_is_no_doubt() -> None:
     runs = uneven_program(3 * N * P)
-    (found,) = (own for own in [imbalance(runs, dict(enumerate(analyze(runs).models("time"))))] if own)
+    (found,) = imbalances(runs, dict(enumerate(analyze(runs).models("time"))))
     assert str(found.model) == "3e-09·n·p"
     assert not found.model.alternatives
     assert not found.model.covariance
@@ -158,20 +158,34 @@ def test_call_paths_that_are_uneven_by_the_same_chance_have_one_doubt() -> None:
     values = {name: np.concatenate([own, own[1:2]]) for name, own in single.values.items()}
     copied = np.concatenate([single.excess["blocks"], single.excess["blocks"][1:2]])
     double = replace(single, tree=tree, values=values, excess={"blocks": copied})
-    found = [imbalance(runs, dict(enumerate(analyze(runs).models("time")))) for runs in (single, double)]
-    alone, both = (own.model.predict((1000.0, 1000.0)) for own in found if own is not None)
+    found = [imbalances(runs, dict(enumerate(analyze(runs).models("time"))))[0] for runs in (single, double)]
+    alone, both = (own.model.predict((1000.0, 1000.0)) for own in found)
     assert both.value == pytest.approx(2 * alone.value, rel=1e-6)
     assert both.upper / both.lower == pytest.approx(alone.upper / alone.lower, rel=1e-3)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_ranks_may_have_waited_before_for_what_one_call_path_computes_longer(seed: int) -> None:
+    """The imbalance of `again` does not grow with the ranks, and nobody waits for it here."""
+    chance = 1 + 0.2 * np.random.default_rng(seed).uniform(-1, 1, len(P))
+    waited, before = 0.02 * P * 3 * N**2 * chance, 0.5 * 3 * N**2 * chance[::-1]
+    single = uneven_program(waited, normal_noise(seed))
+    tree = CallTree((*single.tree.regions, Region("again", "again")), np.array([0, 1, 2, 3]), np.array([-1, 0, 1, 0]))
+    values = {name: np.concatenate([own, own[1:2]]) for name, own in single.values.items()}
+    excess = np.concatenate([single.excess["blocks"], before[None, :, None]])
+    analysis = analyze(replace(single, tree=tree, values=values, excess={"blocks": excess}))
+    truth = 0.02 * 1000 * 3e-9 * 1000**2
+    assert model_at(analysis, 2, 1000, 1000) == pytest.approx(truth, rel=0.3)
 
 
 def test_effort_that_is_alike_on_all_ranks_has_no_imbalance() -> None:
     runs = experiment(WORK, RECEIVE)
     models = dict(enumerate(analyze(runs).models("time")))
-    assert imbalance(runs, models) is None
-    assert imbalance(replace(runs, excess={"blocks": np.zeros_like(runs.values["blocks"])}), models) is None
+    assert not imbalances(runs, models)
+    assert not imbalances(replace(runs, excess={"blocks": np.zeros_like(runs.values["blocks"])}), models)
     unknown = np.full_like(runs.values["blocks"], np.nan)
     unknown[:, 1:] = 5.0
-    assert imbalance(replace(runs, excess={"blocks": unknown}), models) is None
+    assert not imbalances(replace(runs, excess={"blocks": unknown}), models)
 
 
 def test_a_collective_operation_around_a_ring_grows_with_the_number_of_ranks() -> None:

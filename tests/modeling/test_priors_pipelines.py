@@ -40,15 +40,23 @@ def stages(p: float, dimensions: int, innermost_first: bool) -> float:
     return float(waves(shape, innermost_first).mean()) - 2.0**dimensions
 
 
-def sweeping(dimensions: int, innermost_first: bool, seed: int) -> Experiment:
-    """Return a program whose ranks wait in each wave for computation and a message of 8 n bytes per step."""
-    p, n = POINTS.T
+def sweeping(
+    dimensions: int, innermost_first: bool, seed: int, points: FloatArray = POINTS, work_of_stages: bool = False
+) -> Experiment:
+    """Return a program whose ranks wait in each wave for computation and a message of 8 n bytes per step.
+
+    work_of_stages: a rank computes nothing besides its own stage of each wave.
+    """
+    p, n = points.T
     work, receive = 3e-9 * n**2, 1e-5 + 8e-9 * n
     steps = np.array([stages(ranks, dimensions, innermost_first) for ranks in p])
     wait = steps * _stage(n)
+    visits = 1.0
+    if work_of_stages:
+        work, visits = 2**dimensions * 0.1 * work, 2.0**dimensions
     ones, nothing = np.ones_like(p), np.zeros_like(p)
     values: dict[str, FloatArray] = {
-        "visits": np.stack([ones, ones, 10 * ones]),
+        "visits": np.stack([ones, visits * ones, 10 * ones]),
         "blocks": np.stack([ones, 3 * n**2, nothing]),
         "bytes_received": np.stack([nothing, nothing, 80 * n]),
         "comm_size": np.stack([nothing, nothing, p]),
@@ -63,7 +71,7 @@ def sweeping(dimensions: int, innermost_first: bool, seed: int) -> Experiment:
         values[name] = values[name] * noise
     grid = ProcessGrid("p", "balanced", dimensions, "MPI_Cart_create")
     stacked = {name: own[:, :, None] for name, own in values.items()}
-    return Experiment("waves", ("p", "n"), POINTS, TREE, metrics, stacked, grids=(grid,))
+    return Experiment("waves", ("p", "n"), points, TREE, metrics, stacked, grids=(grid,))
 
 
 def _stage(n: FloatArray | float) -> FloatArray | float:
@@ -89,12 +97,27 @@ def test_waves_from_all_corners_are_predicted_far_out(dimensions: int, innermost
         assert float(model.evaluate([[p, 400.0]])[0]) == pytest.approx(truth, rel=0.06)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_the_computation_of_a_stage_is_known_from_the_rank_itself(seed: int) -> None:
+    """Few runs with noise say little of three coefficients; one of them is that of the computation, which is known."""
+    few = np.array([(8.0, 100), (8, 150), (8, 200), (8, 300), (27, 100), (27, 150), (64, 100), (125, 100)])
+    model = analyze(sweeping(3, True, seed, few, work_of_stages=True)).models("time")[2].model
+    assert isinstance(model, Model)
+    truth = 1e-5 + 8e-9 * 900 + stages(343.0, 3, True) * _stage(900.0)
+    assert float(model.evaluate([[343.0, 900.0]])[0]) == pytest.approx(truth, rel=0.05)
+
+
 def test_growths_that_measurements_cannot_tell_apart_are_one() -> None:
     grid = ProcessGrid("p", "balanced", 3, "MPI_Cart_create")
     growths = waiting_growths(["p"], [grid])
     cubes = np.array([[8.0], [27], [64], [125]])
     assert [str(own) for own in growths[:3]] == ["pz + py + px - 3", "pz + 2·py + 4·px - 7", "4·pz + 2·py + px - 7"]
     assert [str(own) for own in told_apart(growths, ("p",), cubes)] == [str(growths[0]), *map(str, growths[3:])]
+    # Through a cube waves from all 8 corners take 14 steps, 1.5 of them after the middle.
+    (wave, *_) = told_apart(waiting_growths(["p"], [grid], 8.0), ("p",), cubes)
+    assert [one.factor for one in wave.passes] == pytest.approx([12.5 / (8 * 3)])
+    (wave, *_) = told_apart(growths, ("p",), cubes)  # how often they pass is not known
+    assert not wave.passes
     assert told_apart(growths, ("p",), np.array(RANKS)[:, None]) == growths
     constant = Growth(Model((), 1.0))
     assert told_apart([constant, constant], ("p",), cubes) == [constant]

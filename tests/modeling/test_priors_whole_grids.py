@@ -73,6 +73,29 @@ def test_grids_that_are_only_assumed_leave_nothing_out() -> None:
     assert not any(note.startswith("without") for note in model_of(analysis).notes)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_few_runs_tell_what_neighbours_take_from_what_messages_of_a_rank_to_itself_take(seed: int) -> None:
+    """In a periodic grid of 2 x 2 x 1 ranks, a third of the messages are copies; too few runs are at whole grids."""
+    points = np.array([(4.0, n) for n in (8.0, 12, 16, 20, 24)] + [(8, 8), (16, 8), (32, 8)])
+    p, n = points.T
+    around = (GRID.extents(p) > 1).sum(axis=1)
+    ones, nothing = np.ones_like(p), np.zeros_like(p)
+    time = 3e-5 + 2e-5 * around + 1e-8 * n**2
+    values = {
+        "visits": np.stack([ones, 20 * ones]),
+        "blocks": np.stack([100 * ones, nothing]),
+        "bytes_received": np.stack([nothing, 960 * n**2]),
+        "comm_size": np.stack([nothing, p]),
+        "time": np.stack([1e-4 * ones, time * (1 + 0.02 * np.random.default_rng(seed).normal(size=len(p)))]),
+    }
+    metrics = {name: Metric(name, "1", "effort") for name in values} | {"time": Metric("time", "s", "cost")}
+    stacked = {name: own[:, :, None] for name, own in values.items()}
+    grid = replace(GRID, periodic=(True, True, True))
+    runs = Experiment("torus", ("p", "n"), points, TREE, metrics, stacked, grids=(grid,))
+    found = model_of(analyze(runs)).predict([512.0, 24.0]).value
+    assert found == pytest.approx(3e-5 + 2e-5 * 3 + 1e-8 * 24**2, rel=0.06)
+
+
 def test_runs_with_a_processor_for_each_rank_are_not_left_out_for_others() -> None:
     """Where all whole grids are oversubscribed their times contain waiting for a processor."""
     directions = (GRID.extents(P) > 1).sum(axis=1)
