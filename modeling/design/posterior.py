@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.stats import f as f_distribution
 
 from ..experiment import FloatArray
 from ..pmnf.model import Model
@@ -37,6 +38,8 @@ MOST_PATHS = 32
 """Call paths that are looked at: those with most variance at the target."""
 MOST_APART = 0.2
 """Relative distance from the mean at the target beyond which a hypothesis counts no more: it is as wrong."""
+_SIGNIFICANT = 0.99
+"""From which quantile of F on residuals are no noise of runs."""
 _ROUNDING = 1e-12
 """Part of a variance below which what is left of it is rounding."""
 
@@ -94,15 +97,36 @@ def doubts_of(state: State) -> list[Doubt]:
     return sorted(doubts, key=lambda doubt: -doubt.variance)[:MOST_PATHS]
 
 
+@dataclass(frozen=True)
+class Noise:
+    """Relative standard deviations: of one run, and of a configuration, which all of its runs have in common."""
+
+    run: float
+    configuration: float = 0.0
+
+    def variance(self, runs: FloatArray) -> FloatArray:
+        """Return the relative variance of the mean of so many runs of a configuration, 1 at least."""
+        return np.asarray(self.configuration**2 + self.run**2 / runs)
+
+    def of_next(self, runs: FloatArray) -> FloatArray:
+        """Return the relative variance of an observation that says as much as one run more than `runs`."""
+        after = self.variance(runs + 1.0)
+        before = self.variance(np.maximum(runs, 1.0))
+        said = np.maximum(1.0 / after - 1.0 / before, _ROUNDING / after)
+        return np.asarray(np.where(runs > 0, 1.0 / said, after))
+
+
 class Doubt:
     """The covariance of one call path between all candidates and the target, and what runs would leave of it.
 
-    factors: (r, N + 1), whose transpose times itself is the covariance, the target last. noise: (N,) variance of one
-    run at each candidate.
+    factors: (r, N + 1), whose transpose times itself is the covariance, the target last. size: (N,) what is expected at
+    each candidate, to which `scatter` is relative. runs: (N,) how often it was measured.
     """
 
-    def __init__(self, factors: FloatArray, noise: FloatArray) -> None:
-        self.factors, self.noise = factors, noise
+    def __init__(self, factors: FloatArray, size: FloatArray, scatter: Noise, runs: FloatArray) -> None:
+        self.factors, self._size, self._scatter = factors, size, scatter
+        self._runs = runs.astype(np.float64)
+        self.noise = scatter.of_next(self._runs) * size**2
         self._at_points = np.einsum("rn,rn->n", factors, factors)
         self._with_target = factors[:, -1] @ factors
         self._rounding = _ROUNDING * self._at_points[:-1]
@@ -122,10 +146,13 @@ class Doubt:
 
     def measure(self, candidate: int) -> None:
         """Take off what a run at a candidate reveals."""
+        noise = float(self.noise[candidate])
+        self._runs[candidate] += 1
+        self.noise[candidate] = self._scatter.of_next(self._runs[candidate]) * self._size[candidate] ** 2
         column = self.factors[:, candidate] @ self.factors
         for before in self._taken:
             column -= before * before[candidate]
-        scale = float(column[candidate] + self.noise[candidate])
+        scale = float(column[candidate]) + noise
         if scale <= self._rounding[candidate]:
             return
         column = column / np.sqrt(scale)
@@ -141,9 +168,9 @@ def _doubt(model: Model, values: FloatArray, state: State, columns: Columns, kno
         rows = np.flatnonzero(measured)
     means = np.nanmean(values[rows], axis=1)
     counts = (~np.isnan(values[rows])).sum(axis=1)
-    noise = relative_noise(model, values[rows], state.candidates[rows])
+    scatter = scatter_of(model, values[rows], state.candidates[rows])
     size = np.maximum(np.abs(means), max(LEAST_PART * float(np.abs(means).max()), 1e-300))
-    precise = np.sqrt(counts) / (noise * size)
+    precise = 1.0 / (np.sqrt(scatter.variance(counts)) * size)
     forms = _forms(model, known_form)
     predictions, factors = [], []
     for weight, constant, terms in forms:
@@ -165,13 +192,13 @@ def _doubt(model: Model, values: FloatArray, state: State, columns: Columns, kno
         if len(weights) > 1:
             factors.append(_spread(weights, exchanged)[1])
     within = np.concatenate(factors)
-    noises = (noise * mean[:-1]) ** 2
+    said = mean[:-1], scatter, (~np.isnan(values)).sum(axis=1)
     if len(forms) > 1 or len(factors) > 2:
-        return Doubt(within, noises)
+        return Doubt(within, *said)
     beyond = _of_exponents(model, columns.points)
     largest = float((within[:, -1] ** 2).sum()), float((beyond[:, -1] ** 2).sum())
     share = min(1.0, np.sqrt(largest[0] / largest[1])) if largest[1] > 0.0 else 0.0
-    return Doubt(np.concatenate([within, share * beyond]), noises)
+    return Doubt(np.concatenate([within, share * beyond]), *said)
 
 
 def _forms(model: Model, known_form: bool) -> list[tuple[float, float, Sequence[Term]]]:
@@ -215,9 +242,11 @@ def _of_exponents(model: Model, points: FloatArray) -> FloatArray:
     return result
 
 
-def relative_noise(model: Model, values: FloatArray, points: FloatArray) -> float:
-    """Return the relative standard deviation of one run, from repetitions and from what the model leaves.
+def scatter_of(model: Model, values: FloatArray, points: FloatArray) -> Noise:
+    """Return the noise of one run, from repetitions and from what the model leaves.
 
+    Where the model leaves significantly more than repetitions explain (an F test), the rest is of configurations: what
+    chance does to the data there, say, which more runs do not change.
     values: (C, R) of one call path, NaN where there are fewer repetitions; points: (C, m).
     """
     means = np.nanmean(values, axis=1)
@@ -227,5 +256,12 @@ def relative_noise(model: Model, values: FloatArray, points: FloatArray) -> floa
     size = np.abs(means)
     repeated = np.nansum(((values - means[:, None]) / size[:, None]) ** 2)
     residuals = (((means - model.evaluate(points)) / size) ** 2 * counts).sum()
-    freedom = float((counts - 1).sum()) + max(len(values) - len(model.terms) - 1, 0)
-    return max(float(np.sqrt((repeated + residuals) / max(freedom, 1.0))), LEAST_NOISE)
+    of_runs, of_points = float((counts - 1).sum()), float(max(len(values) - len(model.terms) - 1, 0))
+    together = max(float(np.sqrt((repeated + residuals) / max(of_runs + of_points, 1.0))), LEAST_NOISE)
+    if of_runs < 1 or of_points < 1:
+        return Noise(together)
+    run = max(float(repeated) / of_runs, LEAST_NOISE**2)
+    between = float(residuals) / of_points
+    if between < run * float(f_distribution.ppf(_SIGNIFICANT, of_points, of_runs)):
+        return Noise(together)
+    return Noise(run**0.5, ((between - run) / float(counts.mean())) ** 0.5)

@@ -11,7 +11,7 @@ import pytest
 from quipu.modeling.design import STRATEGIES, State
 from quipu.modeling.design.baseline import baseline
 from quipu.modeling.design.exchanges import Columns, Observations, exchanges
-from quipu.modeling.design.posterior import Doubt, Posterior, doubts_of
+from quipu.modeling.design.posterior import Doubt, Noise, Posterior, doubts_of, scatter_of
 from quipu.modeling.design.space import Constraint, search_space
 from quipu.modeling.errors import ModelingError
 from quipu.modeling.experiment import FloatArray, Metric
@@ -238,11 +238,34 @@ def test_states_that_do_not_fit_are_refused() -> None:
 def test_no_run_reduces_more_variance_than_there_is() -> None:
     """Where a model predicts nothing no noise is expected, either: what one run leaves there is rounding."""
     factors = np.array([[1e-7, 3e-8, 2.0, 5.0], [2e-7, 1e-8, 1.0, 7.0]])
-    doubt = Doubt(factors, np.array([0.0, 0.0, 0.1]))
+    doubt = Doubt(factors, np.array([0.0, 0.0, 1.0]), Noise(0.3), np.zeros(3, dtype=np.int64))
     everything = doubt.variance
     for candidate in (0, 0, 1, 2, 1, 0):
         assert (doubt.gains() <= everything * (1 + 1e-9)).all()
         doubt.measure(candidate)
+
+
+def test_more_runs_say_nothing_of_what_all_runs_of_a_point_share() -> None:
+    """An observation after k runs says what k + 1 say beyond k: nothing new where chance is that of the data."""
+    plain, shared = Noise(0.1), Noise(0.1, 0.3)
+    runs = np.array([0.0, 1.0, 3.0])
+    assert plain.of_next(runs) == pytest.approx([0.01, 0.01, 0.01])
+    assert shared.of_next(runs)[0] == pytest.approx(0.1)
+    assert shared.of_next(runs)[1] == pytest.approx(1 / (1 / 0.095 - 1 / 0.1))
+    assert (np.diff(shared.of_next(runs)) > 0).all()
+
+
+def test_noise_that_repetitions_do_not_explain_is_that_of_points() -> None:
+    rng = np.random.default_rng(3)
+    x = np.linspace(1.0, 12.0, 12)[:, None]
+    model = Model(("p",), 5.0)
+    own = 5.0 * (1 + 0.2 * np.array([1.0, -1.0] * 6)[:, None])
+    scatter = scatter_of(model, own * (1 + 0.02 * rng.normal(size=(12, 4))), x)
+    assert scatter.run == pytest.approx(0.02, rel=0.3)
+    assert scatter.configuration == pytest.approx(0.2, rel=0.15)
+    alike = scatter_of(model, 5.0 * (1 + 0.02 * rng.normal(size=(12, 4))), x)
+    assert alike.configuration == 0.0
+    assert alike.run == pytest.approx(0.02, rel=0.3)
 
 
 @pytest.mark.filterwarnings("error")
