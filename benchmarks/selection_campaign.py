@@ -36,7 +36,7 @@ from quipu.modeling.design.program import Budget, expected_costs, search
 from quipu.modeling.experiment import Experiment
 from quipu.modeling.pmnf.model import Model
 from quipu.modeling.pmnf.modeler import DEFAULT
-from quipu.modeling.priors.fit import MOST_COLUMNS, Prior, centred, fit_where
+from quipu.modeling.priors.fit import MOST_COLUMNS, Prior, centred, fit_where, one_by_one
 
 Counts = NDArray[np.int64]
 BATCH = 4
@@ -147,7 +147,8 @@ def _coefficients(measured: Experiment, forms: Analysis, place: list[float]) -> 
             choices[path] = [Prior(columns, "", "", least=(0.0,) * len(columns))]
     repetitions = centred(measured.values["time"], DEFAULT)
     where = repetitions.centre > 0
-    fits = fit_where(choices, measured.parameters, measured.points, repetitions, where)
+    singles = one_by_one(measured.values["time"], DEFAULT)
+    fits = fit_where(choices, measured.parameters, measured.points, repetitions, where, singles=singles)
     return {path: float(found.model.evaluate(np.array([place]))[0]) for path, found in fits.items()}
 
 
