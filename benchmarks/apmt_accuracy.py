@@ -13,7 +13,9 @@ beyond: the same with a large problem whose data are twice the last-level cache.
 
 Per program and case the relative error of the whole time (without the start and the end of MPI), mean over its points:
 quipu (kernels), paper (kernels as APMT's paper has them), analytical, empirical (kernels/comparators.py), extrap
-(Extra-P 4.2.5, sum over call paths). jacobi_py is not simulated: SMPI runs no Python.
+(Extra-P 4.2.5, sum over call paths). jacobi_py is not simulated: SMPI runs no Python. mean: of a program's cases.
+below_all: in how many cases quipu has the smallest error; programs_below_all: for how many programs it has the smallest
+mean.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -114,6 +117,18 @@ def cases(program: Program, folder: Path, parts: list[str], measured: bool, with
     return result
 
 
+def mean_errors(found: Sequence[dict[str, float]]) -> dict[str, float]:
+    """Return the mean over cases of each modeler that has an error in all of them."""
+    return {
+        name: float(np.mean([case[name] for case in found])) for name in MODELERS if all(name in case for case in found)
+    }
+
+
+def is_best(found: dict[str, float]) -> bool:
+    """Whether no other modeler has a smaller error."""
+    return found["quipu"] <= min(found[name] for name in MODELERS[1:] if name in found)
+
+
 PARTS = ("strong", "larger", "beyond")
 
 
@@ -135,11 +150,14 @@ def main() -> None:
             if one.name in (options.program or [program.name for program in PROGRAMS])
         }
     every = [case for found in programs.values() for case in found.values()]
-    result = {
-        name: float(np.mean([case[name] for case in every])) for name in MODELERS if all(name in case for case in every)
+    means = {name: mean_errors(list(found.values())) for name, found in programs.items()}
+    below = {
+        "below_all": sum(map(is_best, every)),
+        "cases": len(every),
+        "programs_below_all": sum(map(is_best, means.values())),
     }
-    best = sum(case["quipu"] <= min(case[name] for name in MODELERS[1:] if name in case) for case in every)
-    print(json.dumps({**result, "below_all": best, "cases": len(every), "programs": programs}))
+    whole = {name: found | {"mean": means[name]} for name, found in programs.items()}
+    print(json.dumps({**mean_errors(every), **below, "programs": whole}))
 
 
 if __name__ == "__main__":
