@@ -194,6 +194,7 @@ def _with_growth(
             models = growths(experiment, variables, np.stack([values for *_, values in entries]), exact, method)
             found |= {(number, what): model for (number, what, _), model in zip(entries, models, strict=True)}
     amounts = variables.amounts(experiment.parameters, experiment.points) if variables.has_amount else None
+    use = timed(experiment)
 
     def levels_of(number: int, counts: Counts) -> dict[str, Growth | Served]:
         if amounts is None or (number, "accesses") not in found:
@@ -206,7 +207,6 @@ def _with_growth(
         # Instructions that no compiler counted were counted in another run, which may have done other work.
         unsure = counts.seconds_per_instruction > _NOT_ITS_OWN or (counts.waits is not None and not counts.exact)
         if method == "quipu" and amounts is not None and counts.instructions is not None and unsure:
-            use = timed(experiment)
             line = fit_line(amounts[use], counts.time[use])
             if line.residual < _BETTER * fitted.residual:
                 return Part(counts, fitted, None, None, {}, Growth(line, "few functions", variables))

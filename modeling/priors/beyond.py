@@ -83,11 +83,9 @@ def with_waiting(
     known_grids = [grid for grid in experiment.grids if grid.source]
     uneven = imbalances(experiment, models, options)
     sizes = message_sizes(experiment, list(transfers), options)
-    unknown = None, None
+    stage_of = _stages(experiment, models, list(sizes) if known_grids else [])
     kinds = {
-        path: (names, _unit(sizes[path]), *_stage(experiment, models, path))
-        if path in sizes
-        else (names, None, *unknown)
+        path: (names, _unit(sizes[path]) if path in sizes else None, *stage_of.get(path, (None, None)))
         for path, names in by_growth.items()
     }
     growths = {
@@ -150,11 +148,13 @@ def _computations(experiment: Experiment, models: Mapping[int, PathModel]) -> li
     return [(of_effort, 0.0), *([(grown, NOISY.coefficient)] if _shapes(grown) != _shapes(of_effort) else [])]
 
 
-def _stage(experiment: Experiment, models: Mapping[int, PathModel], path: int) -> tuple[Model | None, float | None]:
-    """Return the time of the computation that is done between the messages of a call path, and how often it is done.
+def _stages(
+    experiment: Experiment, models: Mapping[int, PathModel], paths: Sequence[int]
+) -> dict[int, tuple[Model, float | None]]:
+    """Return the time of the computation that is done between the messages of call paths, and how often it is done.
 
-    That below its nearest caller that does more than half of the computation of the program. None where it is not
-    known.
+    That below the nearest caller that does more than half of the computation of the program. None where it is not
+    always done as often.
     """
     tree = experiment.tree
     known = {
@@ -162,15 +162,25 @@ def _stage(experiment: Experiment, models: Mapping[int, PathModel], path: int) -
         for own, entry in models.items()
         if isinstance(entry.model, Model) and tree.region_of(own).kind is not _MPI and not tree.start_and_end[own]
     }
-    sizes = {own: float(model.evaluate(experiment.points).mean()) for own, model in known.items()}
-    for caller in reversed(tree.ancestry(path)[:-1]):
-        inside = [own for own in known if caller in tree.ancestry(own)]
-        if sum(sizes[own] for own in inside) > _MOST * sum(sizes.values()):
-            counts = experiment.values["visits"][max(inside, key=lambda own: sizes[own])]
-            times = set(counts[np.isfinite(counts)].tolist())
-            computing = _significant(add([_unit(known[own]) for own in inside]), experiment)
-            return computing, times.pop() if len(times) == 1 else None
-    return None, None
+    sizes = np.zeros((len(tree), 1))
+    for own, model in known.items() if paths else ():
+        sizes[own] = max(float(model.evaluate(experiment.points).mean()), 0.0)
+    enough = tree.inclusive(sizes)[:, 0] > _MOST * sizes.sum()
+    found: dict[int, tuple[Model, float | None]] = {}
+    by_caller: dict[int, tuple[Model, float | None]] = {}
+    for path in paths:
+        caller = int(tree.parent[path])
+        while caller >= 0 and not enough[caller]:
+            caller = int(tree.parent[caller])
+        if caller >= 0:
+            if caller not in by_caller:
+                inside = [own for own in known if caller in tree.ancestry(own)]
+                counts = experiment.values["visits"][max(inside, key=lambda own: sizes[own, 0])]
+                times = set(counts[np.isfinite(counts)].tolist())
+                computing = _significant(add([_unit(known[own]) for own in inside]), experiment)
+                by_caller[caller] = computing, times.pop() if len(times) == 1 else None
+            found[path] = by_caller[caller]
+    return found
 
 
 def _significant(model: Model, experiment: Experiment) -> Model:
