@@ -8,7 +8,7 @@ others, with their number.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -67,19 +67,27 @@ def imbalances(
     shares = (parts / np.maximum(parts.sum(axis=0), 1e-300)).max(axis=1)
     apart = [row for row in np.argsort(-shares)[:_MOST].tolist() if shares[row] > _NOTICEABLE and wanted.size > 1]
     chosen = [np.arange(wanted.size), *(np.delete(np.arange(wanted.size), row) for row in apart)]
-    found = [_summed(experiment, excess[rows], parts[rows], seconds[rows], options) for rows in chosen]
+    models_of = _models(experiment, excess, options)
+    found = [
+        _summed(experiment, [models_of[row] for row in rows], parts[rows], seconds[rows], options)
+        for rows in map(np.ndarray.tolist, chosen)
+    ]
     return tuple(one for one in found if one is not None)
 
 
 def _summed(
-    experiment: Experiment, excess: FloatArray, parts: FloatArray, seconds: FloatArray, options: Options
+    experiment: Experiment,
+    counts: Sequence[Model | None],
+    parts: FloatArray,
+    seconds: FloatArray,
+    options: Options,
 ) -> Imbalance | None:
-    """Return the sum of the imbalance of call paths: excess (N, C, R) counted, parts (N, C) and seconds (N,) for each.
+    """Return the sum of the imbalance of N call paths: models of their counts, parts (N, C) and seconds (N,) for each.
 
     Where no exact function gives it, it is by chance: that of the data, which call paths have in common. So these have
     one model together, and the doubt about that.
     """
-    found = list(enumerate(_models(experiment, excess, options)))
+    found = list(enumerate(counts))
     exact = [model.scaled(float(seconds[row])) for row, model in found if model and not model.covariance]
     by_chance = [row for row, model in found if model and model.covariance]
     used = parts[[row for row, model in found if model]].sum(axis=0)
