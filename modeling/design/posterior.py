@@ -39,7 +39,7 @@ MOST_PATHS = 32
 MOST_APART = 0.2
 """Relative distance from the mean at the target beyond which a hypothesis counts no more: it is as wrong."""
 _SIGNIFICANT = 0.99
-"""From which quantile of F on residuals are no noise of runs."""
+"""From which quantile of F on residuals are no noise of runs: of one call path in a hundred by chance."""
 _ROUNDING = 1e-12
 """Part of a variance below which what is left of it is rounding."""
 

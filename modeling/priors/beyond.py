@@ -41,6 +41,7 @@ _LEAST_SHARE = 0.05
 _SATURATING = (Fraction(0), 1)
 _MPI = RegionKind.MPI
 # A caller that has a larger part of the computation of the program does what ranks wait for.
+# benchmarks/selection_campaign.py
 _MOST = 0.5
 # Terms of the program's computation that are nowhere this part of it have no effect on how waiting grows.
 _LEAST_PART = 0.01

@@ -21,6 +21,7 @@ from .path_model import PathModel
 # Below this part of all computation, somewhere, no rank has more to do than the others.
 _LEAST_PART = 0.01
 # A call path that is somewhere more than this part of the imbalance is worth a sum without it; no more than so many.
+# benchmarks/selection_campaign.py
 _NOTICEABLE, _MOST = 0.2, 4
 
 
