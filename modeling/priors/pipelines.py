@@ -17,7 +17,7 @@ import numpy as np
 
 from ..experiment import FloatArray
 from ..pmnf.calibration import NOISY
-from ..pmnf.model import Factor, Model, Term
+from ..pmnf.model import Factor, Model, Term, add
 from ..process_grid import ProcessGrid
 from .fit import Prior
 from .slowdown import GROWTHS, growth_model
@@ -47,12 +47,14 @@ class Passes:
 class Growth:
     """A function of numbers of ranks that waiting may grow by; its penalty is that of priors that have it.
 
-    passes: of waves with as many stages as the function says, none where it is not known.
+    passes: of waves with as many stages as the function says, none where it is not known. messages: how many of others
+    a rank waits for, in a process grid.
     """
 
     model: Model
     penalty: float = _PENALTY
     passes: tuple[Passes, ...] = ()
+    messages: Model | None = None
 
     def __str__(self) -> str:
         """Return the function."""
@@ -72,14 +74,18 @@ def waiting_growths(
     the program.
     """
     known = [grid for grid in grids if grid.parameter in ranks]
-    growths = [Growth(_steps(grid, [1.0] * grid.dimensions)) for grid in known]
+    growths = []
+    for grid in known:
+        steps = _steps(grid, [1.0] * grid.dimensions)
+        growths.append(Growth(steps, messages=_messages(grid, steps)))
     for grid in known:
         corners = 2**grid.dimensions
         sets = visits / corners if visits and visits % corners == 0 else math.inf
         several = _sweeps(grid.dimensions, sets)
         # Of a sweep from each corner, the fewest steps are two.
         passes = (Passes(2.0 / corners, _SWEEPS_PENALTY),) if sets < math.inf else ()
-        growths += [Growth(_steps(grid, steps), _SWEEPS_PENALTY, passes) for steps in several]
+        for steps in (_steps(grid, own) for own in several):
+            growths.append(Growth(steps, _SWEEPS_PENALTY, passes, _messages(grid, steps, corners / 2.0)))
     exact = {grid.parameter for grid in grids}
     for name in ranks:
         for power, log in GROWTHS:
@@ -132,11 +138,16 @@ def stages(
     Performance and scalability analysis of teraflop-scale parallel architectures using multidimensional wavefront
     applications, International Journal of High Performance Computing Applications 14(4), 2000).
     """
-    if work is None or not work.terms or size is None:
+    if size is None:
         return []
-    growing = Model(work.parameters, 0.0, work.terms)
     found = []
     for growth in growths:
+        if growth.messages is not None:
+            columns, text = (growth.model, growth.messages), f"c0·({growth}) + c1·messages"
+            found.append(Prior(columns, WAITING, text, needed=(1,), penalty=growth.penalty))
+        if work is None or not work.terms:
+            continue
+        growing = Model(work.parameters, 0.0, work.terms)
         own = (growth.model, size.times(growth.model), growing.times(growth.model))
         text = f"(c0 + c1·message + c2·growing)·({growth})"
         found.append(Prior(own, WAITING, text, needed=(2,), penalty=growth.penalty))
@@ -163,6 +174,18 @@ def _sweeps(dimensions: int, sets: float = math.inf) -> list[list[float]]:
         return []
     powers = [(1 << dimension) - 0.25 / sets for dimension in range(dimensions)]
     return [powers[::-1], powers]
+
+
+def _messages(grid: ProcessGrid, steps: Model, waves: float = 0.0) -> Model:
+    """Return how many messages others send on the way of waves through a process grid, for so many steps.
+
+    On that way a rank passes messages on in each dimension in which there are several ranks, other than at the border.
+    waves: how many there are; of the time of their messages a rank spends what it sends itself, which is no waiting.
+    """
+    sent = tuple(Term(1.0, (Factor(grid.parameter, several=True, axis=axis),)) for axis in grid.axes)
+    own = tuple(Term(-waves, (Factor(grid.parameter, shares=1, axis=axis),)) for axis in grid.axes if waves)
+    whole = Model((grid.parameter,), 0.0, sent).times(steps)
+    return add([whole, Model((grid.parameter,), 0.0, own)])
 
 
 def _steps(grid: ProcessGrid, steps: Sequence[float]) -> Model:

@@ -107,6 +107,35 @@ def test_the_computation_of_a_stage_is_known_from_the_rank_itself(seed: int) -> 
     assert float(model.evaluate([[343.0, 900.0]])[0]) == pytest.approx(truth, rel=0.05)
 
 
+def waits(shape: tuple[int, ...], sets: int, stage: float, message: float) -> float:
+    """Return how long a rank waits on average in so many sets of waves from all corners, step by step.
+
+    A stage takes its time and that of a message to each neighbour that the wave goes on to.
+    """
+    done, busy = np.zeros(shape), np.zeros(shape)
+    for turn in [turn for _ in range(sets) for turn in product((1, -1), repeat=len(shape))]:
+        ways = tuple(slice(None, None, step) for step in turn[::-1])
+        finished, worked = done[ways], busy[ways]
+        for place in np.ndindex(finished.shape):
+            before = [(*place[:axis], at - 1, *place[axis + 1 :]) for axis, at in enumerate(place) if at]
+            own = stage + message * sum(at + 1 < extent for at, extent in zip(place, finished.shape, strict=True))
+            finished[place] = max(finished[place], *(finished[other] for other in before), 0.0) + own
+            worked[place] += own
+    return float((done - busy).mean())
+
+
+@pytest.mark.parametrize("p", [2.0, 4.0, 8.0, 16.0, 32.0, 64.0])
+def test_messages_on_the_way_of_waves_are_those_of_all_dimensions(p: float) -> None:
+    grid = ProcessGrid("p", "balanced", 3, "MPI_Cart_create")
+    growth = next(own for own in waiting_growths(["p"], [grid]) if str(own) == "pz + 2·py + 4·px - 7")
+    assert growth.messages is not None
+    shape, message = tuple(map(int, extents("balanced", p, 3))), 1e-3
+    found = [waits(shape, 3, 1.0, own) - waits(shape, 2, 1.0, own) for own in (0.0, message)]
+    expected = 2.0 * float(growth.messages.evaluate(np.array([[p]]))[0])
+    # but for two of them where a wave begins
+    assert (found[1] - found[0]) / message == pytest.approx(expected, abs=2.01)
+
+
 def test_growths_that_measurements_cannot_tell_apart_are_one() -> None:
     grid = ProcessGrid("p", "balanced", 3, "MPI_Cart_create")
     growths = waiting_growths(["p"], [grid])
