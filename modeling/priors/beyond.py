@@ -84,7 +84,7 @@ def with_waiting(
     known_grids = [grid for grid in experiment.grids if grid.source]
     uneven = imbalances(experiment, models, options)
     sizes = message_sizes(experiment, list(transfers), options)
-    stage_of = _stages(experiment, models, list(sizes) if known_grids else [])
+    stage_of = _computed_between(experiment, models, list(sizes) if known_grids else [])
     kinds = {
         path: (names, _unit(sizes[path]) if path in sizes else None, *stage_of.get(path, (None, None)))
         for path, names in by_growth.items()
@@ -149,7 +149,7 @@ def _computations(experiment: Experiment, models: Mapping[int, PathModel]) -> li
     return [(of_effort, 0.0), *([(grown, NOISY.coefficient)] if _shapes(grown) != _shapes(of_effort) else [])]
 
 
-def _stages(
+def _computed_between(
     experiment: Experiment, models: Mapping[int, PathModel], paths: Sequence[int]
 ) -> dict[int, tuple[Model, float | None]]:
     """Return the time of the computation that is done between the messages of call paths, and how often it is done.

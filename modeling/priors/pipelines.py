@@ -34,26 +34,17 @@ _ALIKE = 1e-9
 
 
 @dataclass(frozen=True)
-class Passes:
-    """How often a rank waits for the computation of another one: `factor` times the growth, per computation that it
-    does itself. penalty: of priors that know this.
-    """
-
-    factor: float
-    penalty: float
-
-
-@dataclass(frozen=True)
 class Growth:
     """A function of numbers of ranks that waiting may grow by; its penalty is that of priors that have it.
 
-    passes: of waves with as many stages as the function says, none where it is not known. messages: how many of others
+    passes: how often a rank waits for what another one computes, so many times the function per computation that it
+    does itself: of waves from all corners, none where it is not known. messages: how many of others
     a rank waits for, in a process grid.
     """
 
     model: Model
     penalty: float = _PENALTY
-    passes: tuple[Passes, ...] = ()
+    passes: tuple[float, ...] = ()
     messages: Model | None = None
 
     def __str__(self) -> str:
@@ -83,7 +74,7 @@ def waiting_growths(
         sets = visits / corners if visits and visits % corners == 0 else math.inf
         several = _sweeps(grid.dimensions, sets)
         # Of a sweep from each corner, the fewest steps are two.
-        passes = (Passes(2.0 / corners, _SWEEPS_PENALTY),) if sets < math.inf else ()
+        passes = (2.0 / corners,) if sets < math.inf else ()
         for steps in (_steps(grid, own) for own in several):
             growths.append(Growth(steps, _SWEEPS_PENALTY, passes, _messages(grid, steps, corners / 2.0)))
     exact = {grid.parameter for grid in grids}
@@ -113,17 +104,10 @@ def told_apart(growths: Sequence[Growth], parameters: tuple[str, ...], points: F
             seen.append((size, unit))
         elif size:
             by = size / seen[alike[0]][0]
-            passes = [replace(one, factor=by * one.factor) for one in growth.passes]
-            kept[alike[0]] = replace(kept[alike[0]], passes=_distinct([*kept[alike[0]].passes, *passes]))
+            first = kept[alike[0]]
+            new = [by * own for own in growth.passes if all(abs(by * own - one) > _ALIKE for one in first.passes)]
+            kept[alike[0]] = replace(first, passes=(*first.passes, *new))
     return kept
-
-
-def _distinct(passes: Sequence[Passes]) -> tuple[Passes, ...]:
-    return tuple(
-        one
-        for place, one in enumerate(passes)
-        if all(abs(one.factor - other.factor) > _ALIKE for other in passes[:place])
-    )
 
 
 def stages(
@@ -155,8 +139,8 @@ def stages(
             computing = Model(stage.parameters, 0.0, stage.terms).times(growth.model)
             text = f"(c0 + c1·message)·({growth}) + stages of computation"
             found += [
-                Prior((*own[:2], computing.scaled(one.factor)), WAITING, text, penalty=one.penalty, known=(2,))
-                for one in growth.passes
+                Prior((*own[:2], computing.scaled(often)), WAITING, text, penalty=_SWEEPS_PENALTY, known=(2,))
+                for often in growth.passes
             ]
     return found
 
