@@ -6,6 +6,7 @@ theirs is B(p, x) times the share of it that is transferred or reduced.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -13,7 +14,7 @@ import numpy as np
 
 from ..experiment import FloatArray
 from ..pmnf.model import Factor, Model, Term
-from ..process_grid import ProcessGrid
+from ..process_grid import Axis, ProcessGrid
 from .fit import Prior
 from .table import Bytes, Row, Scale
 
@@ -81,6 +82,12 @@ def scale_model(scale: Scale, processes: Model) -> Model | None:
 LEAST = {"α": 1e-9, "β": 1e-12, "γ": 0.0}
 
 
+def neighbours(parameter: str, axes: Sequence[Axis]) -> Model:
+    """Return in how many of these dimensions of a process grid there are several ranks, [px>1] + [py>1] + ..."""
+    terms = tuple(Term(1.0, (Factor(parameter, several=True, axis=axis),)) for axis in axes)
+    return Model((parameter,), 0.0, terms)
+
+
 def with_neighbours(alone: Prior, calls: Model, grid: ProcessGrid) -> Prior | None:
     """Return the prior of calls that take longer where messages leave the rank; None if the grid has no such places.
 
@@ -91,8 +98,7 @@ def with_neighbours(alone: Prior, calls: Model, grid: ProcessGrid) -> Prior | No
     around = [axis for axis, periodic in zip(grid.axes, grid.periodic, strict=False) if periodic]
     if not around:
         return None
-    terms = tuple(Term(1.0, (Factor(grid.parameter, several=True, axis=axis),)) for axis in around)
-    column = calls.times(Model((grid.parameter,), 0.0, terms))
+    column = calls.times(neighbours(grid.parameter, around))
     text = f"{alone.text} + α'·visits·(dimensions with neighbours)"
     return replace(alone, columns=(*alone.columns, column), text=text, least=(*alone.least, LEAST["α"]))
 

@@ -19,6 +19,7 @@ from ..experiment import FloatArray
 from ..pmnf.calibration import NOISY
 from ..pmnf.model import Factor, Model, Term, add
 from ..process_grid import ProcessGrid
+from .communication import neighbours
 from .fit import Prior
 from .slowdown import GROWTHS, growth_model
 
@@ -166,9 +167,8 @@ def _messages(grid: ProcessGrid, steps: Model, waves: float = 0.0) -> Model:
     On that way a rank passes messages on in each dimension in which there are several ranks, other than at the border.
     waves: how many there are; of the time of their messages a rank spends what it sends itself, which is no waiting.
     """
-    sent = tuple(Term(1.0, (Factor(grid.parameter, several=True, axis=axis),)) for axis in grid.axes)
     own = tuple(Term(-waves, (Factor(grid.parameter, shares=1, axis=axis),)) for axis in grid.axes if waves)
-    whole = Model((grid.parameter,), 0.0, sent).times(steps)
+    whole = neighbours(grid.parameter, grid.axes).times(steps)
     return add([whole, Model((grid.parameter,), 0.0, own)])
 
 
