@@ -5,7 +5,8 @@
 
 strong: one problem on 4, 8 and 16 simulated ranks predicts it on 64 and 128. The simulation (SMPI) computes by effort
 times rates (`--compute effort`), so it is the same in every run and knows nothing of caches; --measured lets ranks
-compute as fast as this machine does at the moment, which scatters.
+compute as fast as this machine does at the moment, which scatters. quipu knows what the simulated network takes for a
+message between two ranks (`quipu machine --network`).
 larger: three small problems predict one that is 8 times larger than the largest, natively, on one rank. Of the small
 ones distances of reuse were counted, and the machine is described (`quipu machine`): quipu has both. scatter: how far
 the quartiles of the repetitions of the large one are apart, as a part of the lower one, which is what is predicted.
@@ -29,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from apmt_runs import PROGRAMS, Program, SimulatedAs, description, larger, strong
+from apmt_runs import PROGRAMS, Program, SimulatedAs, description, larger, simulated_description, strong
 from modeling_extrap import interpreter, model_with_extrap
 from modeling_sets import Floats
 from quipu.agent.merge.experiment import load_experiment
@@ -107,7 +108,7 @@ def cases(program: Program, folder: Path, parts: list[str], measured: bool, with
     if "strong" in parts and program.total:
         how = SimulatedAs("measured" if measured else "effort")
         print(f"{program.name}, strong scaling", flush=True)
-        result["strong"] = errors(*strong(program, folder, how), with_extrap)
+        result["strong"] = errors(*strong(program, folder, how), with_extrap, simulated_description(folder))
     for name, sizes in (("larger", program.larger), ("beyond", program.beyond)):
         if name in parts:
             variables, before = real_time(folder)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from priors_programs import EXAMPLES
 from quipu.agent.archive.run_json import read_json
+from quipu.agent.launch.launchers.simulated import default_platform
 from quipu.agent.merge.experiment import scan_runs
 from quipu.modeling.machine import Machine, from_document
 from quipu.modeling.process_grid import prime_factors_in_turn
@@ -92,7 +93,7 @@ PROGRAMS = (
         "",
         (),
         Sizes((256, 320, 400), 1131, ("50", "10")),
-        Sizes((720, 880, 1024), 2896, ("20", "10")),
+        Sizes((418, 512, 591), 1672, ("20", "10")),
     ),
 )
 
@@ -187,7 +188,19 @@ def larger(
 
 def description(folder: Path) -> Machine:
     """Return this machine, described once."""
-    path = folder / "machine.json"
+    return _described(folder / "machine.json")
+
+
+def simulated_description(folder: Path) -> Machine:
+    """Return this machine with the network of the simulation that `quipu run` sets up by itself, described once."""
+    platform, hosts = folder / "two.xml", folder / "two.hosts"
+    platform.write_text(default_platform(2), encoding="utf-8")
+    hosts.write_text("node-0\nnode-1\n", encoding="utf-8")
+    launch = f"smpirun -np 2 -platform {platform} -hostfile {hosts} --cfg=smpi/simulate-computation:no"
+    return _described(folder / "simulated.json", "--mpicc", "smpicc", "--network", launch)
+
+
+def _described(path: Path, *options: str) -> Machine:
     if not path.exists():
-        run(["quipu", "machine", "--quiet", "-o", str(path)], folder)
+        run(["quipu", "machine", "--quiet", "-o", str(path), *options], path.parent)
     return from_document(read_json(path), path)

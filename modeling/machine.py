@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from typing import Annotated, Any
 
 import msgspec
+import numpy as np
 
 from .documents import Positive, typed
 from .errors import FormatError
@@ -57,16 +59,39 @@ class Reach:
 
 
 @dataclass(frozen=True)
+class Timed:
+    """What an operation with so many bytes took, in seconds."""
+
+    bytes: Positive
+    seconds: Seconds
+
+
+@dataclass(frozen=True)
 class Network:
     """Time of an MPI operation of so many ranks: alpha + beta · bytes, in seconds and seconds per byte.
 
-    operation: "ping-pong" (one way; Hockney's model) or the name of a collective operation.
+    operation: "ping-pong" (one way; Hockney's model) or the name of a collective operation. times: what alpha and beta
+    are fitted to, smallest sizes first.
     """
 
     operation: str
     ranks: Positive
     alpha: Seconds
     beta: Seconds
+    times: tuple[Timed, ...] = ()
+
+    def seconds(self, size: float) -> float:
+        """Return what a message of so many bytes takes: between measured sizes, beyond them, or by alpha and beta.
+
+        MPI libraries treat messages of different sizes differently, so that a line through all sizes is off at most.
+        """
+        if len(self.times) < 2:
+            return self.alpha + self.beta * size
+        sizes, seconds = zip(*((entry.bytes, entry.seconds) for entry in self.times), strict=True)
+        if size <= sizes[-1]:
+            return float(np.interp(size, sizes, seconds))
+        rate = max((seconds[-1] - seconds[-2]) / (sizes[-1] - sizes[-2]), 0.0)
+        return float(seconds[-1] + rate * (size - sizes[-1]))
 
 
 @dataclass(frozen=True)
@@ -131,4 +156,7 @@ def from_document(content: Mapping[str, Any], source: object) -> Machine:
     levels = [cache.level for cache in machine.caches]
     if levels != sorted(set(levels)):
         raise FormatError(source, f"caches: levels must rise, not {', '.join(map(str, levels))}")
+    for entry in machine.network:
+        if any(next_one.bytes <= one.bytes for one, next_one in pairwise(entry.times)):
+            raise FormatError(source, f"network: sizes of {entry.operation} must rise")
     return machine

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 from quipu.modeling.errors import EnvironmentProblem, FormatError, MeasurementError
-from quipu.modeling.machine import Network
+from quipu.modeling.machine import Network, Timed
 from scipy.optimize import nnls
 
 from ..installation import native_file
@@ -61,5 +61,6 @@ def networks_of(printed: str) -> tuple[Network, ...]:
         columns = np.stack([np.ones_like(sizes), sizes], axis=1) / seconds[:, None]
         scale = columns.max(axis=0)
         alpha, beta = (nnls(columns / scale, np.ones(seconds.size))[0] / scale).tolist()
-        found.append(Network(operation, ranks, alpha, beta))
+        by_size = tuple(Timed(int(size), time) for size, time in sorted(times))
+        found.append(Network(operation, ranks, alpha, beta, by_size))
     return tuple(found)

@@ -9,21 +9,27 @@ that others compute longer, not that of the network.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
 from scipy.optimize import nnls
 
 from ..experiment import Experiment, FloatArray, RegionKind
+from ..machine import Network
 from ..mpi_operations import operation_of
 from ..pmnf.model import Prediction
 from ..priors.communication import scale_values
 from ..priors.table import Scale, row_of
 from ..rate_fit import typical
 from .growth import Growth, Method, growths, product, summed
+from .transfers import Transfers, seconds_of
 from .variables import Variables
 
+# Relative residual up to which BF_comm counts as constant, as the paper takes it: what a program hides of its messages
+# differs by this with their sizes, while a line through few sizes is off by several times beyond them. Waiting that is
+# less than this part of the time everywhere is no model of its own. Both by benchmarks/apmt_accuracy.py --part strong.
+_STEADY, _LITTLE = 0.25, 0.1
 _NORMAL_90 = 1.645  # half of a 90 % interval, in standard deviations
 
 
@@ -62,11 +68,14 @@ class Group:
 
 @dataclass(frozen=True)
 class Column:
-    """seconds: per unit; amount: how many units there are; symbol: what it is called in formulas."""
+    """seconds: per unit; amount: how many units there are; symbol: what it is called in formulas.
+
+    Of `Transfers` a unit is a second of the network, and seconds are BF_comm.
+    """
 
     symbol: str
     seconds: float
-    amount: Growth
+    amount: Growth | Transfers
 
 
 @dataclass(frozen=True)
@@ -133,6 +142,8 @@ def volume_of(experiment: Experiment, group: Group, times: FloatArray) -> Volume
     waiting = np.zeros((len(paths), experiment.configurations))
     if "wait_time" in experiment.values:
         waiting = np.minimum(typical(experiment.values["wait_time"])[paths], times[paths])
+        if np.all(waiting.sum(axis=0) <= _LITTLE * times[paths].sum(axis=0)):
+            waiting[:] = 0.0
     return Volume(
         time=times[paths].sum(axis=0),
         waiting=waiting.sum(axis=0),
@@ -144,19 +155,55 @@ def volume_of(experiment: Experiment, group: Group, times: FloatArray) -> Volume
 
 
 def group_models(
-    experiment: Experiment, variables: Variables, times: FloatArray, method: Method = "quipu"
+    experiment: Experiment,
+    variables: Variables,
+    times: FloatArray,
+    method: Method = "quipu",
+    network: Network | None = None,
 ) -> tuple[GroupModel, ...]:
     """Return the models of all groups that take time. times: seconds per rank, (call paths, C).
 
     method "paper": a·s_tot + b, and a·log(P) + b·s_tot + c, with waiting, b and c constants. "quipu": a per message,
-    and of collectives a and c per call, a times the steps that their algorithms take (Table I of the priors).
+    and of collectives a and c per call, a times the steps that their algorithms take (Table I of the priors). network:
+    of messages between two processes; messages take a part of what it was measured to take for their size, unless a
+    and b of their own fit better.
     """
     result = []
     for group in groups_of(experiment):
         volume = volume_of(experiment, group, times)
         if volume.time.any():
-            result.append(_fit(experiment, variables, group, volume, method))
+            fitted = _fit(experiment, variables, group, volume, method)
+            if method == "quipu" and network is not None and network.times and group.kind is Kind.POINT_TO_POINT:
+                fitted = _by_network(fitted, experiment, variables, network)
+            result.append(fitted)
     return tuple(result)
+
+
+def _by_network(fitted: GroupModel, experiment: Experiment, variables: Variables, network: Network) -> GroupModel:
+    """Return the model with BF_comm · T_comm of a network in place of a and b where that fits as well or better."""
+    volume = fitted.volume
+    amounts = seconds_of(network, volume.messages, volume.bytes)
+    time = volume.time - volume.waiting
+    use = (time > 0) & (amounts > 0)
+    if not use.any() or np.any((time > 0) & ~use):
+        return fitted
+    (seconds,), found = _least_squares([amounts], time)
+    errors = (found - time)[use] / time[use]
+    if float(np.sqrt(np.mean(errors**2))) > max(fitted.residual, _STEADY):
+        return fitted
+    messages, moved = growths(experiment, variables, np.stack([volume.messages, volume.bytes]), True)
+    column = Column("seconds of the network", seconds, Transfers(messages, moved, network))
+    residual, uncertainty = _deviations(errors, 1)
+    return replace(fitted, columns=(column,), residual=residual, uncertainty=uncertainty)
+
+
+def _deviations(errors: FloatArray, coefficients: int) -> tuple[float, float]:
+    """Return `residual` and `uncertainty` of a model that leaves these relative errors."""
+    if not errors.size:
+        return 0.0, 0.0
+    squares = float(errors @ errors)
+    freedom = max(errors.size - coefficients, 1)
+    return (squares / errors.size) ** 0.5, _NORMAL_90 * (squares / freedom) ** 0.5
 
 
 def _fit(experiment: Experiment, variables: Variables, group: Group, volume: Volume, method: Method) -> GroupModel:
@@ -187,13 +234,10 @@ def _fit(experiment: Experiment, variables: Variables, group: Group, volume: Vol
     amounts = growths(experiment, variables, np.stack(list(kept.values())), True, method) if kept else []
     (moved,) = growths(experiment, variables, volume.bytes[None], True, method)
     errors = (found - time)[time > 0] / time[time > 0]
-    residual = float(np.sqrt(np.mean(errors**2))) if errors.size else 0.0
-    freedom = max(errors.size - sum(value > 0 for value in seconds), 1)
-    uncertainty = _NORMAL_90 * float(np.sqrt(np.sum(errors**2) / freedom)) if errors.size else 0.0
     parts = tuple(
         Column(symbol, value, amount) for symbol, value, amount in zip(kept, seconds, amounts, strict=True) if value > 0
     )
-    return GroupModel(group, volume, parts, moved, residual, uncertainty)
+    return GroupModel(group, volume, parts, moved, *_deviations(errors, len(parts)))
 
 
 def _without_copies(columns: Mapping[str, FloatArray]) -> dict[str, FloatArray]:

@@ -160,7 +160,8 @@ def model_program(
     times = times_of(experiment, method)
     cycles = clock or (machine.clock if machine is not None else None)
     models = kernel_models(experiment, variables, kernels, times, cycles or NANOSECONDS, machine, method)
-    groups = group_models(experiment, variables, times, method)
+    network = machine.ping_pong() if machine is not None else None
+    groups = group_models(experiment, variables, times, method, network)
     computation = sum((model.counts.time for model in models), np.zeros(experiment.configurations))
     waits = {}
     if method == "quipu":

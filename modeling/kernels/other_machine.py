@@ -17,6 +17,7 @@ from .communication import Column, GroupModel, Kind
 from .computation import KernelModel, Part
 from .model import ProgramModel
 from .reuse import Costs
+from .transfers import Transfers
 
 
 def moved(model: ProgramModel, here: Machine, there: Machine) -> ProgramModel:
@@ -73,6 +74,8 @@ def _network(machine: Machine, operation: str) -> Network | None:
 
 
 def _column(column: Column, first: Network, second: Network) -> Column:
+    if isinstance(column.amount, Transfers):
+        return replace(column, amount=replace(column.amount, network=second))
     per_byte = column.symbol == "bytes"
     before, after = (first.beta, second.beta) if per_byte else (first.alpha, second.alpha)
     return replace(column, seconds=column.seconds * after / before) if before > 0 else column

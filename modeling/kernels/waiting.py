@@ -1,10 +1,11 @@
-"""Waiting in MPI: how long ranks wait for each other, as multiples of what they compute.
+"""Waiting in MPI: how long ranks wait for each other, as multiples of what they compute, or in seconds.
 
 A rank that waits does so while others compute: behind a wave the wait is the work of a rank times the steps between
 ranks, in a barrier it is the imbalance of their work. So the ratio of waiting to computation is a function of the
 number of processes: a·g(P) + b, with g of chains of ranks (the steps from corner to corner of the process grid, or
-P^(1/3), P^(1/2), P) and of trees (log2 P); by the least relative residual, against waiting that does not depend on
-computation.
+P^(1/3), P^(1/2), P) and of trees (log2 P); or waiting itself is, where it does not depend on computation. a or b is 0
+unless both together leave far less: few numbers of processes are measured, and computation that is divided between
+them makes a constant look like a ratio that grows with P.
 """
 
 from __future__ import annotations
@@ -23,6 +24,11 @@ _NORMAL_90 = 1.645  # half of a 90 % interval, in standard deviations
 
 
 _TREE = "log2(P)"
+# Relative residuals that are alike: repetitions of native runs differ by more. Which part of the residual of a simpler
+# form, per degree of freedom, another one may leave to be taken. Both by benchmarks/apmt_accuracy.py --part strong.
+_ALIKE, _BETTER = 0.05, 0.8
+# Whether a and whether b is used, in the order in which forms are tried.
+_FORMS = ((True, True), (True, False), (False, True))
 
 
 @dataclass(frozen=True)
@@ -43,7 +49,8 @@ class Waiting:
 
     def __str__(self) -> str:
         """Return the formula."""
-        whole = f"{self.a:.3g}·{self.text} + {self.b:.3g}"
+        parts = [f"{self.a:.3g}·{self.text}"] * (self.a != 0) + [f"{self.b:.3g}"] * (self.b != 0 or self.a == 0)
+        whole = " + ".join(parts)
         return f"({whole}) · computation" if self.of_computation else f"{whole} s"
 
 
@@ -69,21 +76,27 @@ def fit_waiting(
     use = (waiting > 0) & (computation > 0)
     if not use.any():
         return None
-    processes = _processes(experiment, variables)
+    processes = _processes(experiment, variables)[use]
+    count = processes.size
     best: tuple[float, Waiting] | None = None
     for of_computation in (True, False):
-        unit = computation if of_computation else np.ones_like(waiting)
+        constant = (computation if of_computation else np.ones_like(waiting))[use] / waiting[use]
         for text, steps in _ordered(steps_of(experiment), model.group.kind):
-            g = np.array([steps(p) for p in processes.tolist()])
-            columns = np.stack([g * unit, unit], axis=1)[use] / waiting[use][:, None]
-            a, b = np.linalg.lstsq(columns, np.ones(int(use.sum())), rcond=None)[0].tolist()
-            if a < 0:
-                a, b = 0.0, float(columns[:, 1].sum() / (columns[:, 1] ** 2).sum())
-            left = float(np.linalg.norm(columns @ [a, b] - 1))
-            freedom = max(int(use.sum()) - 2, 1)
-            uncertainty = _NORMAL_90 * left / freedom**0.5
-            if best is None or left < 0.9 * best[0]:
-                best = left, Waiting(a, b, text, steps, of_computation, uncertainty)
+            growing = constant * np.array([steps(p) for p in processes.tolist()])
+            for grows, rests in _FORMS:
+                columns = [values for values, used in ((growing, grows), (constant, rests)) if used]
+                if len(columns) > 1 and count <= len(columns):
+                    continue
+                matrix = np.stack(columns, axis=1)
+                found = np.linalg.lstsq(matrix, np.ones(count), rcond=None)[0].tolist()
+                if grows and found[0] < 0:
+                    continue
+                squares, freedom = float(np.sum((matrix @ found - 1) ** 2)), max(count - len(columns), 1)
+                score = (squares + count * _ALIKE**2) / freedom
+                if best is None or score < _BETTER * best[0]:
+                    a, b = (found[0] if grows else 0.0), (found[-1] if rests else 0.0)
+                    uncertainty = _NORMAL_90 * (squares / freedom) ** 0.5
+                    best = score, Waiting(a, b, text, steps, of_computation, uncertainty)
     return best[1] if best is not None else None
 
 

@@ -91,6 +91,8 @@ def test_the_network_is_a_line_through_its_times() -> None:
     (found,) = networks_of("\n".join(lines))
     assert found.operation == "ping-pong" and found.ranks == 2
     assert (found.alpha, found.beta) == pytest.approx((1e-6, 1e-10), rel=1e-3)
+    assert [entry.bytes for entry in found.times] == [8, 1024, 262144]
+    assert found.seconds(2048) == pytest.approx(1.2048e-6)
     with pytest.raises(FormatError, match="no line of a measurement"):
         networks_of("hello")
     with pytest.raises(EnvironmentProblem, match="--mpicc"):

@@ -1,0 +1,50 @@
+"""Time of messages by what the network was measured to take for their size.
+
+The paper measures T_comm of the network once and lets BF_comm say how much of it a program does not hide (Eq. 2, Table
+2 of the APMT paper). A line through all sizes is not enough of a measurement: MPI libraries change their protocol with
+the size, so that messages of few processes, which are large, say little of the small ones of many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..experiment import FloatArray
+from ..machine import Network
+from ..pmnf.model import Prediction
+from .growth import Growth
+
+
+@dataclass(frozen=True)
+class Transfers:
+    """The seconds that a network takes for messages, one after the other, of the mean size; per rank."""
+
+    messages: Growth
+    bytes: Growth
+    network: Network
+
+    def at(self, point: Mapping[str, float]) -> Prediction:
+        """Return the seconds at a point, with a 90 % interval from those of the numbers of messages and bytes."""
+        messages, moved = self.messages.at(point), self.bytes.at(point)
+        ends = [
+            self._seconds(m, b) for m in (messages.lower, messages.upper) for b in (moved.lower, moved.upper) if m > 0
+        ]
+        value = self._seconds(messages.value, moved.value)
+        extrapolates = messages.extrapolates or moved.extrapolates
+        return Prediction(value, min([value, *ends]), max([value, *ends]), extrapolates)
+
+    def _seconds(self, messages: float, moved: float) -> float:
+        return messages * self.network.seconds(moved / messages) if messages > 0 else 0.0
+
+    def __str__(self) -> str:
+        """Return what is counted, as a person writes it."""
+        return f"ping-pong of {self.bytes} bytes in {self.messages} messages"
+
+
+def seconds_of(network: Network, messages: FloatArray, moved: FloatArray) -> FloatArray:
+    """Return the seconds that a network takes for so many messages of so many bytes together, (C,)."""
+    sizes = np.where(messages > 0, moved / np.maximum(messages, 1e-300), 0.0)
+    return np.asarray(messages * np.array([network.seconds(size) for size in sizes.tolist()]))
