@@ -16,9 +16,11 @@ import psutil
 from quipu.modeling.errors import MeasurementError, UsageError
 from quipu.modeling.machine import Machine
 from quipu.modeling.rates import Rates, runtime_text
+from quipu.report.text import duration
 
 from ..archive.metadata import RunMetadata, configuration_name
 from ..archive.run import RunArchive
+from ..counters.cachegrind import SLOWER
 from ..counters.choose import choose
 from ..counters.sampling import HIGHEST_RATE, RATE
 from ..counters.source import CounterSource, Wanted
@@ -31,7 +33,7 @@ from .rates import read_rates, without_rates
 
 CLOCKS = ("tsc", "monotonic", "none")
 WAITS = ("off", "local", "sample", "all")
-_COUNTING = "count.sh"
+_COUNTING, _PROFILES = "count.sh", "profile-*.quipu"
 _NODE_WAIT = 2.0  # seconds that the node agents get to write what they saw last
 
 
@@ -156,8 +158,8 @@ def run(
     metadata = replace(metadata, started=_now())
     ending = _launch(plan, raw, options)
     wait_for_nodes(raw)
-    if again and source is not None and not ending.text:
-        metadata = replace(metadata, problems=_count_again(again, source, raw, options))
+    if again and source is not None and not ending.text and any(raw.glob(_PROFILES)):
+        metadata = replace(metadata, problems=_count_again(again, source, raw, options, ending.seconds))
     archive = _finish(raw, experiment, metadata, ending, options)
     if known := archive.metadata.counters.get("with_callers"):
         options.say(
@@ -244,14 +246,15 @@ def _plan(
 
 
 def _count_again(
-    plans: Sequence[LaunchPlan], source: CounterSource, raw: Path, options: LaunchOptions
+    plans: Sequence[LaunchPlan], source: CounterSource, raw: Path, options: LaunchOptions, seconds: float
 ) -> tuple[str, ...]:
-    """Run the program again, so that a source can count; return what went wrong.
+    """Run the program again, so that a source can count; return what went wrong. seconds: that it took without.
 
     What it writes to standard output, it has written before.
     """
     often = "once more" if len(plans) == 1 else f"{len(plans)} times more"
-    options.say(f"running {often} to count with {source.name}, which is much slower")
+    low, high = (duration(len(plans) * times * seconds) for times in SLOWER)
+    options.say(f"running {often} to count with {source.name}, which takes {low} to {high} in all")
     for plan in plans:
         for path, text in plan.files.items():
             path.write_text(text, encoding="utf-8")
@@ -339,8 +342,8 @@ def _finish(raw: Path, experiment: Path, metadata: RunMetadata, ending: Ending, 
             f"{raw}: {error.strerror or error}. The raw profiles stay there; make room and merge them with: "
             f"{merge_command(raw, experiment)}"
         ) from error
-    if not any(raw.glob("profile-*.quipu")):
-        raise _nothing_measured(raw, ending, trouble)
+    if not any(raw.glob(_PROFILES)):
+        raise _nothing_measured(raw, ending, trouble, _is_python(metadata.command) and not options.python)
     archive = merge_run(raw, experiment, metadata, column_ranks=options.rank_columns_wanted)
     if archive.metadata.complete:
         return archive
@@ -352,8 +355,15 @@ def _finish(raw: Path, experiment: Path, metadata: RunMetadata, ending: Ending, 
     raise kind(f"{trouble}; what was counted until then is in {archive.path}, marked partial", ending, archive)
 
 
-def _nothing_measured(raw: Path, ending: Ending, trouble: str) -> MeasurementError:
-    """Return the error for a run without any profile, and why that is likely."""
+def _is_python(command: Sequence[str]) -> bool:
+    """Whether a launch command names an interpreter or a script of Python."""
+    return any(Path(word).name.startswith("python") or word.endswith(".py") for word in command)
+
+
+def _nothing_measured(raw: Path, ending: Ending, trouble: str, of_python: bool) -> MeasurementError:
+    """Return the error for a run without any profile, and why that is likely. of_python: and its functions were not
+    asked for.
+    """
     started = len(read_raw_folder(raw).rank_files)
     if ending.stopped_by is not None:
         shutil.rmtree(raw, ignore_errors=True)
@@ -362,9 +372,14 @@ def _nothing_measured(raw: Path, ending: Ending, trouble: str) -> MeasurementErr
         shutil.rmtree(raw, ignore_errors=True)
         why = trouble or "the launcher ended"
         return RunFailed(f"{why} before any rank was started; its own messages above say why", ending)
+    likely = "Functions of Python are measured with --python"
+    if not of_python:
+        likely = (
+            "Likely it was not built with the Quipu compiler wrappers (quipu-cc, quipu-mpicc …) and makes no MPI calls "
+            "that could be counted (or its MPI is linked statically)"
+        )
     message = (
-        f"{trouble or 'the program ended well'}, but none of its {started} processes left a profile. Likely it was "
-        "not built with the Quipu compiler wrappers (quipu-cc, quipu-mpicc …) and makes no MPI calls that could be "
-        f"counted (or its MPI is linked statically). The raw folder is kept: {raw}"
+        f"{trouble or 'the program ended well'}, but none of its {started} processes left a profile. {likely}. "
+        f"The raw folder is kept: {raw}"
     )
     return RunFailed(message, ending) if trouble else MeasurementError(message)

@@ -6,6 +6,7 @@ slower; what is counted does not depend on it.
 
 from __future__ import annotations
 
+import re
 import shlex
 import shutil
 from collections.abc import Mapping, Sequence
@@ -30,10 +31,15 @@ from .source import Counted, CounterSource, Wanted
 PREFIX = "callgrind-"
 DEPTH = 12
 """Callers that are kept apart."""
+SLOWER = (20, 100)
+"""How many times longer a run takes under callgrind, from and to (the manual of cachegrind)."""
 EVENTS = ("Ir", "Dr", "Dw", "D1mr", "D1mw", "DLmr", "DLmw")
 _RANK = "${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-${PMIX_RANK:-${SLURM_PROCID:-0}}}}"
 # Valgrind 3.19 gives up on the debug information of newer compilers (DWARF 5), so it gets a copy without; the names of
 # functions stay. An interpreter looks for its modules where its program is, so that is no copy.
+_VALGRIND = "valgrind --quiet --demangle=no --tool=callgrind --cache-sim=yes --log-file={log}$rank-%p"
+# Names of files with what valgrind says; in a virtual machine it warns of caches that it is not told to simulate.
+_LOG, _WARNING = "valgrind-", "warning: "
 _SHIM = """#!/bin/sh
 rank={rank}
 program=$(command -v -- "$1") || program=$1
@@ -43,13 +49,13 @@ case ${{program##*/}} in
     python*) copy=$program ;;
     *) objcopy --strip-debug -- "$program" "$copy" 2>/dev/null || copy=$program ;;
 esac
-exec valgrind --quiet --demangle=no --tool=callgrind --cache-sim=yes {options}\\
+exec {valgrind} {options}\\
     --callgrind-out-file={raw}/{prefix}$rank-%p "$copy" "$@" >/dev/null
 """
 _PYTHON = """#!/bin/sh
 rank={rank}
 export {variable}={raw}/{paths}$rank- PYTHONPATH={hook}"${{PYTHONPATH:+:$PYTHONPATH}}"
-exec valgrind --quiet --demangle=no --tool=callgrind --cache-sim=yes {options}\\
+exec {valgrind} {options}\\
     --callgrind-out-file={raw}/{prefix}$rank-%p "$@" >/dev/null
 """
 
@@ -61,7 +67,9 @@ def shim_of(raw: Path, prefix: str, options: Sequence[str], python: bool = False
     """
     kept = python_paths.OPTIONS if python else (f"--separate-callers={DEPTH}",)
     words = "".join(f"{shlex.quote(option)} " for option in (*kept, *options))
-    common = {"rank": _RANK, "raw": shlex.quote(str(raw)), "prefix": prefix, "options": words}
+    quoted = shlex.quote(str(raw))
+    valgrind = _VALGRIND.format(log=f"{quoted}/{_LOG}{prefix}")
+    common = {"rank": _RANK, "raw": quoted, "prefix": prefix, "options": words, "valgrind": valgrind}
     if not python:
         return _SHIM.format(**common)
     hook = shlex.quote(str(native_file("python")))
@@ -129,8 +137,18 @@ def found_in(raw: Path, prefix: str, tree: CallTree) -> Found:
         found.costs = costs
         found.seen.update(function for chain in costs.of for function in chain)
     if found.costs is None:
-        found.problems.append("valgrind counted nothing: do its messages above say why?")
+        found.problems.append(f"valgrind counted nothing: {_said(raw, prefix) or 'it does not say why'}")
     return found
+
+
+def _said(raw: Path, prefix: str) -> str:
+    """Return the first line that valgrind said in a run and that is no warning."""
+    for file in sorted(raw.glob(f"{_LOG}{prefix}*")):
+        for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
+            text = re.sub(r"^(==|--)\d+(==|--) ?", "", line).strip()
+            if text and not text.startswith(_WARNING):
+                return text
+    return ""
 
 
 def facts_of(name: str, found: Found, tree: CallTree) -> Mapping[str, Any]:

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,8 @@ def test_repetitions_are_numbered_on(installed: Path) -> None:
 
 def test_added_settings_are_told_and_kept(installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.geteuid", lambda: 0)
+    for name in ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"):
+        monkeypatch.delenv(name, raising=False)
     told: list[str] = []
     options = LaunchOptions(mpi=False, node_agent=False, say=told.append, environment={"A": "1"})
     archive = run(["mpirun", "-n", "1", "true"], {}, None, "runs", options)
@@ -146,6 +149,19 @@ def test_no_profile_says_why_and_keeps_the_raw_folder(installed: Path) -> None:
     raw = next((installed / "runs").iterdir())
     assert str(raw) in str(error.value)
     assert (raw / "launch.json").exists()
+    with pytest.raises(MeasurementError, match="Functions of Python are measured with --python"):
+        run([sys.executable, "-c", ""], {}, None, "others", options)
+
+
+def test_what_leaves_no_profile_is_not_counted_in_further_runs(
+    installed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("quipu.agent.counters.cachegrind.Cachegrind.unavailable", lambda self, names: "")
+    said: list[str] = []
+    options = replace(PLAIN, counters="reuse", say=said.append, environment={"STAND_IN_PROFILE": "no"})
+    with pytest.raises(MeasurementError, match="left a profile"):
+        run(["true"], {}, None, "runs", options)
+    assert not any("12 times more" in line for line in said)
 
 
 def test_a_launcher_that_starts_nothing(installed: Path) -> None:

@@ -116,7 +116,14 @@ def test_ranks_are_collected_from_their_files(tmp_path: Path) -> None:
     assert counted.values["memory_accesses"][:, 1].tolist() == [5, 10]
     assert counted.facts["source"] == "cachegrind" and len(counted.problems) == 1
     assert counted.facts["with_callers"] == ["inlined"]
-    assert Cachegrind().collect(tmp_path / "nothing", TREE, Wanted()).problems
+    assert Cachegrind().collect(tmp_path / "nothing", TREE, Wanted()).problems == (
+        "valgrind counted nothing: it does not say why",
+    )
+    (tmp_path / "none").mkdir()
+    said = "--7-- warning: L3 cache found\n==7== \n==7== Valgrind has to exit now.\n"
+    (tmp_path / "none" / "valgrind-callgrind-0-7").write_text(said)
+    (problem,) = Cachegrind().collect(tmp_path / "none", TREE, Wanted()).problems
+    assert problem == "valgrind counted nothing: Valgrind has to exit now."
 
 
 def test_misses_of_many_sizes_are_collected_from_their_runs(tmp_path: Path) -> None:
