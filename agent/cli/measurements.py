@@ -95,6 +95,8 @@ def _measurements(source: Path, over_ranks: Over) -> Experiment:
 
     if not source.exists():
         raise FormatError(source, "there is no such experiment: give a folder of runs, or a file of Extra-P")
+    if (source.name == "run.json" or source.suffix == ".parquet") and is_run(source.parent):
+        raise FormatError(source, f"is a file of a run: give its folder, {source.parent}")
     return read_experiment(source, over_ranks) if is_of_others(source) else load_experiment(source, over_ranks)
 
 

@@ -223,6 +223,7 @@ def test_a_report(quipu_here: Quipu, heat: Path, tmp_path: Path) -> None:
     [
         (["model", "nowhere"], 1, "nowhere: there is no such experiment"),
         (["model", "{heat}", "--metric", "flops"], 1, "no models of metric 'flops'"),
+        (["model", "{heat}/p=4,n=32.r1/values.parquet"], 1, "is a file of a run: give its folder"),
         (["model", "precious.txt"], 1, "precious.txt"),
         (["model", "{heat}", "-o", "precious.txt"], 2, "precious.txt exists and is no file of models"),
         (["predict", "{heat}"], 2, "--at: no value for p, n; write --at p=NUMBER,n=NUMBER"),

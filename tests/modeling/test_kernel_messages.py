@@ -54,8 +54,10 @@ def halo(p: FloatArray, hidden: FloatArray | float = 0.6, wait: FloatArray | flo
         "messages_sent": np.stack([0 * one, 0 * one, 20 * one, one]),
         "comm_size": np.stack([0 * one, 0 * one, p, p]),
     }
-    kinds = {name: "cost" if "time" in name else "effort" for name in values}
-    metrics = {name: Metric(name, "1", kind, "max" if name == "comm_size" else "sum") for name, kind in kinds.items()}
+    metrics = {
+        name: Metric(name, "1", "cost" if "time" in name else "effort", "max" if name == "comm_size" else "sum")
+        for name in values
+    }
     columns = {name: rows[:, :, None] for name, rows in values.items()}
     return Experiment("halo", ("p",), p[:, None], TREE, metrics, columns)
 
