@@ -17,7 +17,7 @@ import numpy as np
 from .analysis import Analysis
 from .errors import ModelingError
 from .experiment import Experiment, FloatArray
-from .pmnf.model import Exponents, Model, Term, lead_exponents, parse_product, parse_sum
+from .pmnf.model import LARGEST_POWER, Exponents, Model, Term, lead_exponents, parse_product, parse_sum
 
 LEAST_VALUES = 4
 """Values of a parameter that decide how something grows: three fit n^(8/3)·log2(n) as well as n³ + 2n² + 3n + 3."""
@@ -149,9 +149,16 @@ def check_growth(expectation: Expectation, analysis: Analysis, points: FloatArra
 
 
 def order_text(leads: Mapping[str, Exponents]) -> str:
-    """Return leading exponents as text: `n^2·log2(n)`, `constant`."""
+    """Return leading exponents as text: `n^2·log2(n)`, `4^n`, `constant`."""
     parts = []
     for name, (power, log) in leads.items():
+        if power >= LARGEST_POWER:
+            parts.append(
+                f"{2.0 ** float(power / LARGEST_POWER):.4g}^{name}"
+                + (f"·{name}" if log else "")
+                + (f"^{log}" if log > 1 else "")
+            )
+            continue
         if power:
             exponent = "" if power == 1 else f"^{power}" if power.denominator == 1 else f"^({power})"
             parts.append(f"{name}{exponent}")

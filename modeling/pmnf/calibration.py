@@ -132,6 +132,17 @@ GRID_MOST_OTHERS, GRID_MOST_POWER, GRID_FREE_POINTS = 2, 3, 2
 # Alternatives of a model that are kept, and their weight together at most, so that the median is the shortest.
 GRID_ALTERNATIVES, GRID_MOST_DOUBT = 6, 0.45
 
+# --- counts that grow fast: tests/modeling/test_pmnf_steep.py
+# Growth between the last two values, as a power of the parameter, from which on it is looked for; the library ends at
+# n³, whose terms of lower order make it look slower. The largest power (tensors of coupled-cluster methods: n⁷).
+STEEP, STEEP_POWER = 2.25, 8
+# Values of a parameter, at least, and its largest one as a logarithm: sizes are below 2^60.
+STEEP_VALUES, STEEP_DOUBLINGS = 4, 60
+# Which part of the residual functions of 2^n must leave where no function reproduces the counts.
+STEEP_BETTER = 1 / 3
+# Residual, relative, of counts beyond which a model is said to be off: those that depend on data deviate by less.
+FAR_OFF = 0.25
+
 # --- counts that rise in steps: tests/modeling/test_pmnf_steps.py, benchmarks/effort_sums.py
 # Units of steps that are tried: runs that are sorted before they are merged, blocks, leaves of trees.
 STEPS_MOST_UNIT = 64

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from ..experiment import FloatArray
-from .calibration import LARGE_SCATTER, MISFIT, MISFIT_SAID, SPLIT_APART, SPLIT_LEAST
+from .calibration import FAR_OFF, LARGE_SCATTER, MISFIT, MISFIT_SAID, SPLIT_APART, SPLIT_LEAST
 from .data.noise import Repetitions
-from .model import Alternative, text
+from .model import Alternative, Model, text
 from .uncertainty import open_parameters
 
 Notes = list[tuple[str, ...]]
@@ -45,6 +46,14 @@ def scatter_notes(repetitions: Repetitions, residual: FloatArray, effort: bool) 
             f"{100 * noise[path]:.2g} %: the behaviour is of another form",
         )
     return notes
+
+
+def far_off(model: Model) -> Model:
+    """Return a model of counts with a note if it misses them by so much that it says nothing beyond them."""
+    if model.quality is None or not model.quality.rms_relative > FAR_OFF:
+        return model
+    note = f"misses the counts by {100 * model.quality.rms_relative:.2g} %: no function that is tried reproduces them"
+    return replace(model, notes=(*model.notes, note))
 
 
 def split_notes(others: Sequence[Sequence[Alternative]], shares: FloatArray, far: FloatArray) -> Notes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -31,7 +31,7 @@ from .data.preparation import (
     take,
     without_one,
 )
-from .doubt import open_notes
+from .doubt import far_off, open_notes
 from .fit.largest import nearness, refitted
 from .grids import Grids, by_grid
 from .hypotheses.library import Library
@@ -42,6 +42,7 @@ from .proposers.cost import Search
 from .proposers.extra_p import ExtraPForms
 from .proposers.richer import RicherSums, further
 from .proposers.scattered import ScatteredSums, scattered
+from .steep import Fit, by_steep
 from .stepped import by_steps
 from .uncertainty import joint_covariance, value_variance
 
@@ -189,16 +190,50 @@ def _fit_combined(
         models = _Batch(points[where], part, metric, names, options, nonnegative, notes, options.exact_only).models()
         for path, model in zip(paths.tolist(), models, strict=True):
             result[path] = model.scaled(float(np.ldexp(1.0, exponent[path]))) if exponent[path] else model
+    if not metric.is_effort:
+        return result
+
+    def again(
+        sizes: FloatArray, paths: NDArray[np.int64], at: _Flags, library: Library | None, exact: bool
+    ) -> list[Model]:
+        own = options if library is None else replace(options, library=library)
+        notes, part = not_executed(names, points, measured[paths[0]] & ~at), take(repetitions, paths, at)
+        batch = _Batch(sizes, part, metric, names, own, options.nonnegative, notes, exact)
+        scales = np.ldexp(1.0, exponent[paths]).tolist()
+        return [model.scaled(scale) for model, scale in zip(batch.models(), scales, strict=True)]
+
+    known = {path: model for path, model in enumerate(result) if isinstance(model, Model)}
     counts = np.ldexp(centre, exponent[:, None])
-    if metric.is_effort and not options.exact_only:
-        known = [model if isinstance(model, Model) else None for model in result]
-        for path, model in by_steps(known, points, counts, pattern, repetitions, names).items():
-            result[path] = model
-    if metric.is_effort and options.grids:
-        known = [model if isinstance(model, Model) else None for model in result]
+    for path, model in _other_forms(
+        known, points, counts, measured, pattern, repetitions, names, options, again
+    ).items():
+        result[path] = far_off(model)
+    return result
+
+
+def _other_forms(
+    models: Mapping[int, Model],
+    points: FloatArray,
+    counts: FloatArray,
+    measured: _Flags,
+    used: _Flags,
+    repetitions: Repetitions,
+    names: tuple[str, ...],
+    options: Options,
+    again: Fit,
+) -> dict[int, Model]:
+    """Return models of counts (N, C), with other forms than sums of powers and logarithms where these explain more."""
+    result = dict(models)
+
+    def known() -> list[Model | None]:
+        return [result.get(path) for path in range(len(counts))]
+
+    if not options.exact_only:
+        result |= by_steep(known(), points, counts, used, names, again)
+        result |= by_steps(known(), points, counts, used, repetitions, names)
+    if options.grids:
         grids = Grids(options.grids, options.ranked, options.library)
-        for path, model in by_grid(known, grids, points, counts, measured, names).items():
-            result[path] = model
+        result |= by_grid(known(), grids, points, counts, measured, names)
     return result
 
 

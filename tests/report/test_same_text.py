@@ -91,6 +91,9 @@ def test_the_same_digits_in_python_and_in_the_page(tmp_path: Path) -> None:
     for base, unit, down, value in product(BASES, (1, 3, 7, 32), (False, True), (1, 3, 7, 8, 28, 29, 56, 64, 1000.5)):
         steps = Steps(base, unit, down)
         rows.append(("steps", float(value), asdict(steps), number(float(steps.number(np.array([value]))[0]))))
+    for base, value in product(BASES, (0.0, 1.0, 7.5, 20.0)):
+        doublings = Steps(base, itself=True)
+        rows.append(("steps", value, asdict(doublings), number(float(doublings.number(np.array([value]))[0]))))
     for (exponent, log, shares), value in product(((1, 0, 0), (0, 0, 2), (0, 0, -1), (2, 1, -1)), (1.0, 2.0, 7.0)):
         own = Factor("p", Fraction(exponent), log, max(shares, 0), several=shares < 0)
         packed = [[0, str(exponent), log, shares]]

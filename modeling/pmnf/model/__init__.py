@@ -7,9 +7,10 @@ from .model import Alternative, Model, Prediction, Quality, add, alternatives_wi
 from .parse import parse_product, parse_sum
 from .serialize import from_json, to_json
 from .steps import Steps
-from .term import Exponents, Factor, Term, lead_exponents, sort_key
+from .term import LARGEST_POWER, Exponents, Factor, Term, lead_exponents, sort_key
 
 __all__ = [
+    "LARGEST_POWER",
     "Alternative",
     "Comparison",
     "Exponents",

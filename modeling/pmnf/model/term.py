@@ -14,6 +14,8 @@ from ...process_grid import Axis
 from .steps import Steps
 
 Exponents = tuple[Fraction, int]
+LARGEST_POWER = 16
+"""Greater than any power of a parameter in a model (`steep`)."""
 SortKey = tuple[Fraction, int, tuple[tuple[str, Fraction, int], ...]]
 
 
@@ -41,7 +43,12 @@ class Factor:
 
     @property
     def exponents(self) -> Exponents:
-        """The pair (i, j) of the normal form, in the parameter: an extent of d grows like its d-th root."""
+        """The pair (i, j) of the normal form, in the parameter: an extent of d grows like its d-th root.
+
+        A power of base^x counts as one of x that is larger than all others.
+        """
+        if self.steps is not None and self.steps.itself:
+            return self.exponent * self.steps.bits * LARGEST_POWER, self.log
         return (self.exponent if self.axis is None else self.exponent / self.axis.dimensions), self.log
 
     @property

@@ -115,6 +115,8 @@ def _plain_product(term: Term) -> str:
 def _python_steps(factor: Factor, steps: Steps) -> str:
     bits = f"/{steps.bits}" if steps.bits > 1 else ""
     number = f"max({'floor' if steps.down else 'ceil'}(log2({steps.quotient(factor.parameter)}){bits}), 0)"
+    if steps.itself:
+        number = factor.parameter
     power = number if factor.exponent == 1 else f"(({factor.exponent})*{number})"
     parts = [f"{steps.base}**{power}"] if factor.exponent else []
     if factor.log:
@@ -143,7 +145,7 @@ def _python_factor(factor: Factor) -> str:
 
 def _latex_steps(factor: Factor, steps: Steps, name: str) -> list[str]:
     side = "floor" if steps.down else "ceil"
-    number = rf"\l{side} \log_{{{steps.base}}}({steps.quotient(name)}) \r{side}"
+    number = name if steps.itself else rf"\l{side} \log_{{{steps.base}}}({steps.quotient(name)}) \r{side}"
     parts = []
     if factor.exponent:
         power = number if factor.exponent == 1 else rf"{factor.exponent} {number}"

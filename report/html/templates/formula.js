@@ -68,10 +68,10 @@ function join(out, parts, started) {
   }
 }
 
-function stepParts({ p, i, text, j, steps: { base, unit, down } }) {
+function stepParts({ p, i, text, j, steps: { base, unit, down, itself } }) {
   const [left, right] = down ? "⌊⌋" : "⌈⌉";
   const log = "log" + [...String(base)].map((digit) => "₀₁₂₃₄₅₆₇₈₉"[digit]).join("");
-  const number = `${left}${log}(${DATA.parameters[p]}${unit > 1 ? `/${unit}` : ""})${right}`;
+  const number = itself ? DATA.parameters[p] : `${left}${log}(${DATA.parameters[p]}${unit > 1 ? `/${unit}` : ""})${right}`;
   const parts = [];
   if (i) parts.push([String(base), element("sup", {}, i === 1 ? number : `${text}·${number}`)]);
   if (j) parts.push([number, ...(j === 1 ? [] : [element("sup", {}, String(j))])]);

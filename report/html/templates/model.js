@@ -1,7 +1,7 @@
 // Models: evaluation, predictions of call paths, sums over subtrees.
 // A model is {constant, terms}; a term is {c, factors}; a factor is {p, i, text, j, s}:
 // x^i log2^j(x) ((x-1)/x)^s of parameter number p, with i also as text such as "2/3"; or of an extent of the grid of x
-// processes, [rule, dimensions, index, name] (modeling/process_grid.py); or of steps, {base, unit, down}, base^(i k) k^j
+// processes, [rule, dimensions, index, name] (modeling/process_grid.py); or of steps, {base, unit, down, itself}, base^(i k) k^j
 // of their number k (modeling/pmnf/model/steps.py). With s = -1 it is times 1 where x > 1, else 0.
 
 // Every factor that occurs has a number, so that all models of a page share its values at a point.
@@ -93,7 +93,8 @@ function extentOf([rule, dimensions, index], processes) {
   return extents[rule.endsWith("smallest first") ? dimensions - 1 - index : index];
 }
 
-function stepsTo({ base, unit, down }, x) {
+function stepsTo({ base, unit, down, itself }, x) {
+  if (itself) return x;
   const ratio = Math.log2(x / unit) / Math.log2(base);
   return Math.max(down ? Math.floor(ratio) : Math.ceil(ratio), 0);
 }

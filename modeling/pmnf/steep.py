@@ -1,0 +1,138 @@
+"""Models of counts that grow faster than the library knows: n⁴ to n⁸, and powers of 2ⁿ.
+
+Lattices have four dimensions, tensors are contracted over more; and a parameter may be the logarithm of a size: levels
+of a grid that is refined, the scale of a graph, the length of a transform. Such functions are taken where they
+reproduce the counts as exactly as others must; of counts that deviate, functions of 2ⁿ that leave far less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..experiment import FloatArray
+from .calibration import STEEP, STEEP_BETTER, STEEP_DOUBLINGS, STEEP_POWER, STEEP_VALUES
+from .criterion.one_process import EXACT_FIT, reproduces
+from .data.lines import lines
+from .data.preparation import ranges
+from .hypotheses.library import LOGARITHMS, Library
+from .model import Factor, Model, Term
+from .model.steps import BASES, Steps
+
+_Flags = NDArray[np.bool_]
+Fit = Callable[[FloatArray, NDArray[np.int64], _Flags, Library | None, bool], list[Model]]
+"""Models of some paths at points (C', m), those of some configurations; the library, None for the usual one; whether
+exact ones alone are sought.
+"""
+
+POWERS = Library(tuple(map(Fraction, range(STEEP_POWER + 1))), LOGARITHMS[:2])
+
+
+def by_steep(
+    models: Sequence[Model | None], points: FloatArray, values: FloatArray, used: _Flags, names: Sequence[str], fit: Fit
+) -> dict[int, Model]:
+    """Return models of call paths whose `models` do not reproduce their counts, and that steep functions reproduce.
+
+    values: (N, C) of one configuration each; used: (N, C), where a call path was measured and executed.
+    """
+    open_paths = [path for path, model in enumerate(models) if model is not None and _missed(model) > EXACT_FIT]
+    found: dict[int, Model] = {}
+    if not open_paths:
+        return found
+    patterns, group = np.unique(used[open_paths], axis=0, return_inverse=True)
+    for index, at in enumerate(patterns):
+        paths = np.array(open_paths)[group.reshape(-1) == index]
+        paths = paths[_steep(points[at], values[paths][:, at])]
+        if paths.size:
+            _keep(found, paths, models, fit(points[at], paths, at, POWERS, True), reproduces)
+        for exact in (True, False):
+            for parameter in _logarithms(points[at]):
+                paths = paths[[path not in found for path in paths.tolist()]]
+                if paths.size:
+                    sizes = points[at].copy()
+                    sizes[:, parameter] = 2.0 ** sizes[:, parameter]
+                    name, measured = names[parameter], ranges(points[at])
+                    again = [_in_doublings(own, name, measured) for own in fit(sizes, paths, at, None, exact)]
+                    _keep(found, paths, models, again, reproduces if exact else _on(name))
+    return found
+
+
+def _keep(
+    found: dict[int, Model],
+    paths: NDArray[np.int64],
+    former: Sequence[Model | None],
+    models: Sequence[Model],
+    fits: Callable[[Model], bool],
+) -> None:
+    """Add the models that fit with fewer terms than values, and leave far less than those before."""
+    for path, model in zip(paths.tolist(), models, strict=True):
+        before = former[path]
+        free = model.quality is not None and model.quality.points > len(model.terms) + 1
+        if before is not None and free and fits(model) and _missed(model) < STEEP_BETTER * _missed(before):
+            found[path] = model
+
+
+def _on(name: str) -> Callable[[Model], bool]:
+    """Return whether a model depends on a parameter."""
+    return lambda model: model.depends_on(name)
+
+
+def _missed(model: Model) -> float:
+    """Return what a model misses its counts by, relative."""
+    return model.quality.rms_relative if model.quality is not None else np.inf
+
+
+def _steep(points: FloatArray, values: FloatArray) -> _Flags:
+    """Return which counts (N, C) grow, between the last two values of a parameter, by more than its power STEEP."""
+    steep = np.zeros(len(values), dtype=bool)
+    for parameter in range(points.shape[1]):
+        for line in lines(points, parameter, least=STEEP_VALUES):
+            last, before = (line[np.argsort(points[line, parameter])[-rank]] for rank in (1, 2))
+            high, low = points[last, parameter], points[before, parameter]
+            grows = (values[:, before] > 0) & (low > 0)
+            factor = values[:, last] / np.where(grows, values[:, before], 1.0)
+            steep |= grows & (factor > (high / max(low, 1e-300)) ** STEEP)
+    return steep
+
+
+def _logarithms(points: FloatArray) -> list[int]:
+    """Return the parameters that may be logarithms of sizes: whole numbers, most of them next to each other."""
+    found = []
+    for parameter, column in enumerate(points.T):
+        own = np.unique(column)
+        near = own.size >= STEEP_VALUES and own[-1] - own[0] <= 2 * (own.size - 1)
+        if near and own[0] >= 0 and own[-1] <= STEEP_DOUBLINGS and bool(np.all(own == np.round(own))):
+            found.append(parameter)
+    return found
+
+
+def _in_doublings(model: Model, name: str, measured: tuple[tuple[float, float], ...]) -> Model:
+    """Return a model of 2ⁿ as one of the parameter n that it was measured with.
+
+    What is known of deviations of its exponents is left out: they are those of 2ⁿ.
+    """
+    terms = _terms(model.terms, name)
+    size = len(model.terms) + 1
+    covariance = tuple(tuple(row[:size]) for row in model.covariance[:size])
+    others = tuple(replace(other, terms=_terms(other.terms, name)) for other in model.alternatives)
+    return replace(model, terms=terms, ranges=measured, covariance=covariance, alternatives=others)
+
+
+def _terms(terms: Sequence[Term], name: str) -> tuple[Term, ...]:
+    return tuple(Term(term.coefficient, tuple(f for o in term.factors for f in _factors(o, name))) for term in terms)
+
+
+def _factors(factor: Factor, name: str) -> tuple[Factor, ...]:
+    """Return a factor (2ⁿ)^i · log2(2ⁿ)^j as one of n; those of other parameters as they are."""
+    if factor.parameter != name:
+        return (factor,)
+    if not factor.exponent:
+        return (Factor(name, Fraction(factor.log)),)
+    base = 2**factor.exponent.numerator if factor.exponent.denominator == 1 and factor.exponent > 0 else 0
+    if base in BASES:
+        return (Factor(name, Fraction(1), factor.log, steps=Steps(base, itself=True)),)
+    return (Factor(name, factor.exponent, factor.log, steps=Steps(2, itself=True)),)
