@@ -32,6 +32,7 @@ from typing import Any
 
 import numpy as np
 from priors_programs import ENVIRONMENT, EXAMPLES
+from quipu.agent.launch.launchers.simulated import default_platform
 from quipu.agent.merge.experiment import load_experiment
 from quipu.modeling.analysis import analyze
 from quipu.modeling.evaluation import evaluate
@@ -47,7 +48,9 @@ class Example:
     """An example, and what is run of it.
 
     command: with p, n and perhaps m in braces. one: sizes of one rank that rates are fitted to. two: those of each of
-    two ranks. size: of a rank in simulations of many. compiler: the variable that the makefile has it in.
+    two ranks. size: of a rank in simulations of many. compiler: the variable that the makefile has it in. algorithms:
+    of collective operations in simulations of many ranks, by operation, where SMPI's own cannot be simulated: that
+    waits for all messages of a rank together, each time through all of them, hours at 1024 ranks.
     """
 
     name: str
@@ -57,6 +60,7 @@ class Example:
     size: Point
     ranks: tuple[int, ...] = (1, 2, 4, 8, 16, 32, 64)
     compiler: str = "MPICXX"
+    algorithms: tuple[tuple[str, str], ...] = ()
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -85,6 +89,7 @@ ALL = (
         one=((65536,), (131072,), (262144,)),
         two=((65536,), (131072,), (262144,)),
         size=(4096,),
+        algorithms=tuple((name, "pair") for name in ("allgather", "alltoall", "alltoallv")),
     ),
     Example("wavefront", "./wavefront {n} 10", one=((10,), (13,), (16,), (20,)), two=((13,), (16,), (20,)), size=(8,)),
 )
@@ -212,9 +217,15 @@ def against_native(example: Example, folder: Path, repetitions: int) -> tuple[Pa
 
 def simulate(example: Example, folder: Path, rates: Path, name: str, ranks: Sequence[int]) -> Path:
     """Simulate numbers of ranks of one size on the default platform; return the folder of the runs."""
-    command = (
-        f'compute = "effort"\nrates = "{rates}"\nlauncher = "smpi"\nranks = "{{p}}"\ncommand = "{example.command}"'
-    )
+    command = f'compute = "effort"\nrates = "{rates}"\n'
+    if example.algorithms:
+        platform = folder / "default.xml"
+        platform.write_text(default_platform(max(TARGETS)), encoding="utf-8")
+        chosen = " ".join(f"--cfg=smpi/{operation}:{name}" for operation, name in example.algorithms)
+        quiet = "--log=root.thres:error"
+        command += f'command = "smpirun -np {{p}} -platform {platform} {quiet} {chosen} {example.command}"'
+    else:
+        command += f'launcher = "smpi"\nranks = "{{p}}"\ncommand = "{example.command}"'
     points = [(number, *example.size) for number in ranks]
     return campaign(example, build(example, folder, simulated=True), name, points, command)
 

@@ -9,11 +9,15 @@ function coefficient(value) {
 // Sums over many call paths have dozens of terms: so many are shown, those of the highest orders.
 const SHOWN_TERMS = 8;
 
+// Powers of 2^n count as one of n that is larger than all others (modeling/pmnf/model/term.py).
+const LARGEST_POWER = 16;
+
 // A formula as an element: superscripts are elements, names are text. Terms after `shown` are behind a button.
 function formulaNode(model, shown = Infinity) {
   const whole = element("span", { class: "math" });
   let out = whole;
-  const order = (term) => term.factors.reduce((sum, f) => sum + f.i + 0.01 * f.j, 0);
+  const power = (f) => (f.steps?.itself ? LARGEST_POWER * f.i * Math.log2(f.steps.base) : f.i);
+  const order = (term) => term.factors.reduce((sum, f) => sum + power(f) + 0.01 * f.j, 0);
   const terms = [...model.terms].sort((a, b) => order(b) - order(a));
   let first = true;
   const add = (value, factors) => {
