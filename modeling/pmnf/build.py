@@ -15,10 +15,11 @@ from .data.preparation import ranges
 from .doubt import scatter_notes, split_notes
 from .fit.fitter import with_constant
 from .fit.weights import relative_weights
-from .hidden import hidden_terms
+from .hidden import hidden_terms, nothing_hidden
 from .hypotheses.pool import Pool, replaced
 from .hypotheses.tables import Specification, Tables
-from .model import Alternative, Factor, Model, Quality, Term
+from .model import Model, Quality
+from .posterior import Covariances, Posterior, Products
 from .uncertainty import joint_covariance, lack_of_fit, open_parameters, value_variance
 
 
@@ -60,41 +61,28 @@ def build_models(
     shares[exact, 0] = 1.0
     quality = qualities(values, fitted, pool.left_out[:, 0], (best != 0).sum(axis=1))
     own_ranges = ranges(points)
-    kept = shares > 0.0
-    kept[:, 0] = True
-    path, rank = np.nonzero(kept)
-    found = _terms(tables, varying, pool.specification[path, rank], unscaled[path, rank])
-    numbers = zip(rank.tolist(), shares[path, rank].tolist(), unscaled[path, rank, 0].tolist(), strict=True)
-    constants: list[float] = []
-    first: list[tuple[Term, ...]] = []
-    others: list[list[Alternative]] = []
-    for (place, weight, constant), terms in zip(numbers, found, strict=True):
-        if place:
-            others[-1].append(Alternative(weight, constant, terms))
-        else:
-            constants.append(constant)
-            first.append(terms)
-            others.append([])
-    certain = exact & (len(open_parameters(points)) == 0)
-    matrices = _matrices(covariance, pool, certain, len(names))
-    scattered = scatter_notes(repetitions, pool.residual[:, 0], effort)
-    split = split_notes(others, shares, _one_step_out(tables, pool))
-    alternatives, hiding = [tuple(known) for known in others], [""] * len(values)
+    real = _real(pool.specification, unscaled)
+    products = Products(varying, tables)
+    hidden, hiding = nothing_hidden(len(values)), [""] * len(values)
     if not effort:
         parts = design * best[:, :, None]
         level = np.sqrt(np.where(np.isfinite(variance), variance, 0.0))
-        effects = _effects(names, varying, pool)
+        effects = _effects(names, varying, pool.specification[:, 0], real[:, 0])
         hidden = hidden_terms(names, points, parts, fitted, values, level, effects, weighed)
-        alternatives = hidden.alternatives(constants, first, others)
         hiding = [hidden.note if noisy else "" for noisy in (level > 0.0).tolist()]
+    posterior = Posterior(products, products.numbers(pool.specification, real), unscaled, shares, hidden)
+    certain = exact & (len(open_parameters(points)) == 0)
+    matrices = Covariances(covariance, real[:, 0], certain, len(names))
+    scattered = scatter_notes(repetitions, pool.residual[:, 0], effort)
+    split = split_notes(posterior.others, shares, _one_step_out(tables, pool))
     all_notes = [
         (*notes, *own, *more, *((hides,) if hides else ()))
         for own, more, hides in zip(scattered, split, hiding, strict=True)
     ]
-    rows = zip(constants, first, quality, matrices, alternatives, all_notes, strict=True)
+    rows = zip(posterior.forms(), quality, matrices.deferred(), posterior.deferred(), all_notes, strict=True)
     return [
         Model(names, constant, terms, fit, own_ranges, matrix, known, said)
-        for constant, terms, fit, matrix, known, said in rows
+        for (constant, terms), fit, matrix, known, said in rows
     ]
 
 
@@ -141,62 +129,18 @@ def _whole(coefficients: FloatArray) -> FloatArray:
 
 
 def _real(specification: Specification, coefficients: FloatArray) -> NDArray[np.bool_]:
-    """Return which products (M, K) are terms: they have a factor and a coefficient (M, 1 + K) other than 0."""
-    result: NDArray[np.bool_] = (specification >= 0).any(axis=2) & (coefficients[:, 1:] != 0.0)
+    """Return which products (..., K) are terms: they have a factor and a coefficient (..., 1 + K) other than 0."""
+    result: NDArray[np.bool_] = (specification >= 0).any(axis=-1) & (coefficients[..., 1:] != 0.0)
     return result
 
 
-def _effects(names: Sequence[str], varying: Sequence[str], pool: Pool) -> NDArray[np.bool_]:
-    """Return which parameters (N, m) the best hypotheses depend on."""
-    first = pool.specification[:, 0]
-    terms = _real(first, pool.coefficients[:, 0])
-    result = np.zeros((len(first), len(names)), dtype=bool)
-    result[:, [names.index(name) for name in varying]] = ((first >= 0) & terms[:, :, None]).any(axis=1)
+def _effects(
+    names: Sequence[str], varying: Sequence[str], specification: Specification, real: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Return which parameters (N, m) hypotheses (N, K, m) depend on, whose products (N, K) are `real` or no terms."""
+    result = np.zeros((len(specification), len(names)), dtype=bool)
+    result[:, [names.index(name) for name in varying]] = ((specification >= 0) & real[:, :, None]).any(axis=1)
     return result
-
-
-def _terms(
-    tables: Tables, names: Sequence[str], specification: Specification, coefficients: FloatArray
-) -> list[tuple[Term, ...]]:
-    """Return the terms of M hypotheses (M, K, m) with coefficients (M, 1 + K)."""
-    keys = np.zeros(specification.shape[:2], dtype=np.int64)
-    for index, terms in enumerate(tables.terms):
-        keys = keys * (len(terms) + 1) + specification[..., index] + 1
-    keys[~_real(specification, coefficients)] = 0
-    distinct, where = np.unique(keys, return_index=True)
-    factors: dict[int, tuple[Factor, ...]] = {}
-    factor_of: list[dict[int, Factor]] = [
-        {number: terms[number].factor(name) for number in np.unique(specification[..., index]).tolist() if number >= 0}
-        for index, (name, terms) in enumerate(zip(names, tables.terms, strict=True))
-    ]
-    chosen: list[list[int]] = specification.reshape(-1, len(names))[where].tolist()
-    known: list[int] = distinct.tolist()
-    for key, numbers in zip(known, chosen, strict=True):
-        factors[key] = tuple([factor_of[index][term] for index, term in enumerate(numbers) if term >= 0])
-    result: list[list[Term]] = [[] for _ in specification]
-    path, place = np.nonzero(keys)
-    rows = path.tolist(), keys[path, place].tolist(), coefficients[path, place + 1].tolist()
-    for number, key, value in zip(*rows, strict=True):
-        result[number].append(Term(value, factors[key]))
-    return [tuple(terms) for terms in result]
-
-
-def _matrices(
-    covariance: FloatArray, pool: Pool, exact: NDArray[np.bool_], parameters: int
-) -> list[tuple[tuple[float, ...], ...]]:
-    """Return the covariance of the best hypotheses without the rows of what is no term; () of exact ones."""
-    real = _real(pool.specification[:, 0], pool.coefficients[:, 0])
-    keys = np.where(exact, -1, (real << np.arange(real.shape[1])).sum(axis=1))
-    blocks = (covariance.shape[1] - parameters) // (1 + real.shape[1])
-    rows: list[tuple[tuple[float, ...], ...]] = [()] * len(covariance)
-    for key in np.unique(keys[~exact]).tolist():
-        alike = np.flatnonzero(keys == key)
-        used = np.tile(np.concatenate([[True], real[alike[0]]]), blocks)
-        used = np.flatnonzero(np.concatenate([used, np.ones(parameters, dtype=bool)]))
-        part = covariance[alike] if used.size == covariance.shape[1] else covariance[alike][:, used][:, :, used]
-        for path, matrix in zip(alike.tolist(), part.tolist(), strict=True):
-            rows[path] = tuple(map(tuple, matrix))
-    return rows
 
 
 def qualities(values: FloatArray, fitted: FloatArray, left_out: FloatArray, width: NDArray[np.int64]) -> list[Quality]:

@@ -74,21 +74,27 @@ class Hidden:
     note: str
 
     def alternatives(
-        self, constants: list[float], terms: list[tuple[Term, ...]], others: list[list[Alternative]]
-    ) -> list[tuple[Alternative, ...]]:
-        """Return the alternatives of models with constants and terms: `others`, of less weight now, and these."""
-        result = [list(known) for known in others]
-        left = (1.0 - self.weights.sum(axis=1)).tolist()
-        for number, known in enumerate(result):
-            if left[number] < 1.0:
-                known[:] = [Alternative(one.weight * left[number], one.constant, one.terms) for one in known]
-        path, place = np.nonzero(self.weights)
-        values = self.weights[path, place].tolist(), self.coefficients[path, place].tolist()
-        rows = path.tolist(), place.tolist(), *values
-        for number, product, weight, size in zip(*rows, strict=True):
-            more = (*terms[number], Term(size, self.products[product]))
-            result[number].append(Alternative(weight, constants[number], more, True))
-        return [tuple(known) for known in result]
+        self, path: int, constant: float, terms: tuple[Term, ...], others: list[Alternative]
+    ) -> tuple[Alternative, ...]:
+        """Return the alternatives of a model with constant and terms: `others`, of less weight now, and these."""
+        weights = self.weights[path]
+        left = 1.0 - float(weights.sum())
+        if left < 1.0:
+            others = [Alternative(one.weight * left, one.constant, one.terms) for one in others]
+        places = np.flatnonzero(weights)
+        rows = zip(places.tolist(), weights[places].tolist(), self.coefficients[path, places].tolist(), strict=True)
+        return (
+            *others,
+            *(
+                Alternative(weight, constant, (*terms, Term(size, self.products[place])), True)
+                for place, weight, size in rows
+            ),
+        )
+
+
+def nothing_hidden(paths: int) -> Hidden:
+    """Return that nothing hides beside so many models."""
+    return Hidden([], np.empty((paths, 0)), np.empty((paths, 0)), "")
 
 
 def hidden_terms(
@@ -113,9 +119,9 @@ def hidden_terms(
     several = [index for index in positive if np.unique(points[:, index]).size > 1]
     sizes = {1, 2, len(several)} if several else set()
     anywhere = [together for size in sorted(sizes) for together in combinations(several, size)]
-    weights, sizes_of = np.empty((len(values), 0)), np.empty((len(values), 0))
     if not anywhere or not (noise > 0.0).any():
-        return Hidden([], weights, sizes_of, "")
+        return nothing_hidden(len(values))
+    weights, sizes_of = np.empty((len(values), 0)), np.empty((len(values), 0))
     apart = never_together(points)
     products = [(together, exponent) for together in apart for exponent in HIDDEN_EXPONENTS]
     exponents = {

@@ -46,6 +46,11 @@ class Repetitions:
         result: FloatArray = self.scatter / np.sqrt(np.maximum(self.count, 1.0))
         return result
 
+    @property
+    def known_noise(self) -> FloatArray:
+        """The relative standard deviation (N,) of central values, NaN where nothing is repeated."""
+        return np.where(self.freedom > 0, self.uncertainty, np.nan)
+
 
 def combine(values: FloatArray, how: Aggregation = "robust", of_counts: bool = False) -> Repetitions:
     """Combine repetitions: `values` has shape (N, C, R), NaN for repetitions that do not exist.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .comparison import Comparison, compare
+from .deferred import Deferred
 from .model import Alternative, Model, Prediction, Quality, add, alternatives_with, collect, covariance_in, evaluate
 from .parse import parse_product, parse_sum
 from .serialize import from_json, to_json
@@ -12,6 +13,7 @@ from .term import Exponents, Factor, Term, lead_exponents, sort_key
 __all__ = [
     "Alternative",
     "Comparison",
+    "Deferred",
     "Exponents",
     "Factor",
     "Model",
