@@ -148,7 +148,7 @@ def qualities(values: FloatArray, fitted: FloatArray, left_out: FloatArray, widt
     points = values.shape[1]
     size = np.abs(values) + np.abs(fitted)
     smape = 200.0 * (np.abs(values - fitted) / np.where(size > 0, size, 1.0)).mean(axis=1)
-    relative = np.sqrt((((values - fitted) * relative_weights(values)) ** 2).mean(axis=1))
+    relative = _rms_relative(values, fitted)
     top = np.maximum(np.abs(values).max(axis=1, keepdims=True), 1e-300)
     remaining = (((values - fitted) / top) ** 2).sum(axis=1)
     total = (((values - values.mean(axis=1, keepdims=True)) / top) ** 2).sum(axis=1)
@@ -158,3 +158,14 @@ def qualities(values: FloatArray, fitted: FloatArray, left_out: FloatArray, widt
     crossed = np.where(np.isfinite(left_out), left_out, np.nan)
     rows = zip(*(a.tolist() for a in (smape, relative, r2, adjusted, crossed)), strict=True)
     return [Quality(a, b, c, d, e, points) for a, b, c, d, e in rows]
+
+
+def relative_errors(tables: Tables, pool: Pool, repetitions: Repetitions) -> FloatArray:
+    """Return the root mean squares (N,) of relative errors of the best hypotheses, as their models have them."""
+    design = with_constant(tables.design(pool.specification[:, 0]))
+    return _rms_relative(repetitions.centre, np.einsum("nkc,nk->nc", design, pool.coefficients[:, 0]))
+
+
+def _rms_relative(values: FloatArray, fitted: FloatArray) -> FloatArray:
+    result: FloatArray = np.sqrt((((values - fitted) * relative_weights(values)) ** 2).mean(axis=1))
+    return result

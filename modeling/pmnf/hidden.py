@@ -180,7 +180,7 @@ def _unseen(
         rest = np.clip((values - fitted) / size, -MOST_REST, MOST_REST)
     shares = np.exp(logs - logs.max(axis=1, keepdims=True)) / size[:, None]
     top = shares.max(axis=2, keepdims=True)
-    shares = shares / top
+    shares /= top
     at_corner = shares[:, np.arange(len(logs)), logs.argmax(axis=1)]
     growing = (at_corner >= 1.0 - 1e-9) & (shares.min(axis=2) < UNSEEN_SLOWEST)
     parts = design / size[:, None]
@@ -189,10 +189,10 @@ def _unseen(
     gram = parts @ parts.transpose(0, 2, 1) + np.eye(parts.shape[1]) * np.where(lengths > 0.0, RIDGE, 1.0)
     across = parts @ shares.transpose(0, 2, 1)
     solved = np.linalg.solve(gram, across)
-    whole = (shares**2).sum(axis=2)
+    along = (shares @ rest[:, :, None] - solved.transpose(0, 2, 1) @ (parts @ rest[:, :, None]))[:, :, 0]
+    whole = np.square(shares, out=shares).sum(axis=2)
     squares = np.maximum(whole - (across * solved).sum(axis=1), 0.0)
     growing &= squares > DEPENDENT_SQUARES * whole  # else it is one of the parts, or made of them
-    along = (shares @ rest[:, :, None] - solved.transpose(0, 2, 1) @ (parts @ rest[:, :, None]))[:, :, 0]
     variance = np.maximum(noise, 1e-150)[:, None] ** 2
     size_of = np.exp(np.linspace(np.log(UNSEEN_LEAST), 0.0, UNSEEN_STEPS))
     with np.errstate(over="ignore", invalid="ignore"):
@@ -200,25 +200,28 @@ def _unseen(
         powers = np.nan_to_num(powers, nan=-700.0)
     likelihoods = np.exp(np.clip(powers, -700.0, 50.0))
     factors = np.where(growing, likelihoods.mean(axis=2), 0.0)
-    expected = _means(likelihoods, size_of)
     factors *= odds / np.maximum(growing.sum(axis=1, keepdims=True), 1)
     every = np.minimum(factors.sum(axis=1, keepdims=True), 1.0)  # the model stays the median
     limit = -np.sort(-factors, axis=1)[:, :MOST_UNSEEN][:, -1:]
     kept = np.where(factors >= np.maximum(limit, LEAST_HIDDEN * every), factors, 0.0)
     kept *= every / np.maximum(kept.sum(axis=1, keepdims=True), 1e-300) / (1.0 + every)
     weights = np.where(every >= LEAST_HIDDEN, kept, 0.0)
-    coefficients = expected / top * np.exp(-logs.max(axis=1))[:, None]
+    coefficients = np.zeros((*weights.shape, UNSEEN_PARTS))
+    kept_ones = weights > 0.0
+    coefficients[kept_ones] = _means(likelihoods[kept_ones], size_of) / top[kept_ones]
+    coefficients *= np.exp(-logs.max(axis=1))[:, None]
     return np.repeat(weights / UNSEEN_PARTS, UNSEEN_PARTS, axis=1), coefficients.reshape(len(values), -1)
 
 
 def _means(likelihoods: FloatArray, size_of: FloatArray) -> FloatArray:
-    """Return the means (N, T, UNSEEN_PARTS) of equally likely parts of a posterior, the smallest values first.
+    """Return the means (M, UNSEEN_PARTS) of equally likely parts of a posterior, the smallest values first.
 
-    likelihoods: (N, T, S) of the values `size_of` (S,), which rise.
+    likelihoods: (M, S) of the values `size_of` (S,), which rise.
     """
-    below = likelihoods.cumsum(axis=2)
-    below = np.pad(below / np.maximum(below[:, :, -1:], 1e-300), ((0, 0), (0, 0), (1, 0)))
-    bounds = np.linspace(0.0, 1.0, UNSEEN_PARTS + 1)
-    inside = np.clip(below[:, :, None], bounds[:-1, None], bounds[1:, None])
-    result: FloatArray = np.diff(inside, axis=3) @ size_of * UNSEEN_PARTS
+    below = np.zeros((len(likelihoods), 1, 1 + size_of.size))
+    np.cumsum(likelihoods, axis=1, out=below[:, 0, 1:])
+    below /= np.maximum(below[:, :, -1:], 1e-300)
+    bounds = np.linspace(0.0, 1.0, UNSEEN_PARTS + 1)[:, None]
+    inside = np.minimum(np.maximum(below, bounds[:-1]), bounds[1:])
+    result: FloatArray = (inside[:, :, 1:] - inside[:, :, :-1]) @ size_of * UNSEEN_PARTS
     return result

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from ..experiment import FloatArray, Metric
 from ..parallel import batches, workers_for
 from ..process_grid import ProcessGrid
-from .build import build_models, median_first
+from .build import build_models, median_first, relative_errors
 from .calibration import LARGEST_VALUE, NOISY_POOL, UNCHECKED_GROWTH
 from .counts import model_counts
 from .criterion.criterion import choose
@@ -37,6 +38,7 @@ from .grids import Grids, by_grid
 from .hypotheses.library import Library
 from .hypotheses.pool import Pool, merge, replaced, to_pool
 from .hypotheses.tables import Tables, make_tables
+from .memory import keep_freed_memory
 from .model import Model
 from .proposers.cost import Search
 from .proposers.extra_p import ExtraPForms
@@ -153,6 +155,7 @@ _Task = tuple[FloatArray, FloatArray, Metric, tuple[str, ...], Options, _Flags |
 
 
 def _fit_task(task: _Task) -> Fits:
+    keep_freed_memory()
     points, values, metric, names, options, executed = task
     if not points.shape[0] or not values.shape[0]:
         return Fits([NoModel("not measured")] * values.shape[0], np.full(values.shape[0], np.nan), {})
@@ -210,7 +213,7 @@ def _fit_combined(
         for path, model, by in zip(paths.tolist(), models, unit, strict=True):
             result[path] = model if by == 1.0 else model.scaled(by)
         for place, model in near.items():
-            nearest[int(paths[place])] = model.scaled(unit[place])
+            nearest[int(paths[place])] = model if unit[place] == 1.0 else model.scaled(unit[place])
     counts = np.ldexp(centre, exponent[:, None])
     if metric.is_effort and not options.exact_only:
         known = [model if isinstance(model, Model) else None for model in result]
@@ -262,29 +265,28 @@ class _Batch:
         used = points[:, varying]
         tables = make_tables(used, self.options.library)
         own_names = [names[i] for i in varying]
-        weighed = self.options.selector == "evidence"
-
-        def build(pool: Pool, exact: _Flags, repetitions: Repetitions = repetitions) -> list[Model]:
-            return build_models(names, own_names, points, tables, pool, repetitions, exact, effort, notes, weighed)
-
-        effort = self.metric.is_effort
+        weighed, effort = self.options.selector == "evidence", self.metric.is_effort
+        build = partial(build_models, names, own_names, points, tables, effort=effort, notes=notes, weighed=weighed)
         if effort:
-            models = build(*model_counts(used, tables, repetitions, self.exact_only))
+            pool, exact = model_counts(used, tables, repetitions, self.exact_only)
+            models = build(pool, repetitions, exact)
             for parameter in varying:
                 replace(self, notes=notes)._without_one(parameter, models)
             return models, {}
         pool, weights = self._noisy(used, tables)
-        exact = np.zeros(len(repetitions.scatter), dtype=bool)
-        models = build(pool, exact)
-        if not (weighed and self.options.also_at_largest) or self.options.at_largest:
-            return models, {}
-        rms = np.array([model.quality.rms_relative if model.quality else 0.0 for model in models])
-        missed = np.flatnonzero(rms > largest_misfit(repetitions.known_noise))
-        if not missed.size:
-            return models, {}
-        part = take(repetitions, missed, np.ones(len(points), dtype=bool))
-        again = refitted(pool.rows((missed, slice(None))), tables, part.centre, weights[missed] * nearness(used))
-        return models, dict(zip(missed.tolist(), build(again, exact[missed], part), strict=True))
+        paths, missed = len(pool.score), np.empty(0, dtype=np.int64)
+        if weighed and self.options.also_at_largest and not self.options.at_largest:
+            missed = np.flatnonzero(
+                relative_errors(tables, pool, repetitions) > largest_misfit(repetitions.known_noise)
+            )
+        if missed.size:
+            again = pool.rows((missed, slice(None)))
+            again = refitted(again, tables, repetitions.centre[missed], weights[missed] * nearness(used))
+            pool = pool.followed_by(again)
+            rows = np.concatenate([np.arange(paths), missed])
+            repetitions = take(repetitions, rows, np.ones(len(points), dtype=bool))
+        models = build(pool, repetitions, np.zeros(len(pool.score), dtype=bool))
+        return models[:paths], dict(zip(missed.tolist(), models[paths:], strict=True))
 
     def _constants(self) -> list[Model]:
         """Return constants: there is one configuration, or one value of each parameter."""
