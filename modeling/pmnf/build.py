@@ -62,7 +62,6 @@ def build_models(
     quality = qualities(values, fitted, pool.left_out[:, 0], (best != 0).sum(axis=1))
     own_ranges = ranges(points)
     real = _real(pool.specification, unscaled)
-    products = Products(varying, tables)
     hidden, hiding = nothing_hidden(len(values)), [""] * len(values)
     if not effort:
         parts = design * best[:, :, None]
@@ -70,7 +69,7 @@ def build_models(
         effects = _effects(names, varying, pool.specification[:, 0], real[:, 0])
         hidden = hidden_terms(names, points, parts, fitted, values, level, effects, weighed)
         hiding = [hidden.note if noisy else "" for noisy in (level > 0.0).tolist()]
-    posterior = Posterior(products, products.numbers(pool.specification, real), unscaled, shares, hidden)
+    posterior = Posterior(Products(varying, tables), pool.specification, unscaled, real, shares, hidden)
     certain = exact & (len(open_parameters(points)) == 0)
     matrices = Covariances(covariance, real[:, 0], certain, len(names))
     scattered = scatter_notes(repetitions, pool.residual[:, 0], effort)
@@ -79,7 +78,7 @@ def build_models(
         (*notes, *own, *more, *((hides,) if hides else ()))
         for own, more, hides in zip(scattered, split, hiding, strict=True)
     ]
-    rows = zip(posterior.forms(), quality, matrices.deferred(), posterior.deferred(), all_notes, strict=True)
+    rows = zip(posterior.forms, quality, matrices.deferred(), posterior.deferred(), all_notes, strict=True)
     return [
         Model(names, constant, terms, fit, own_ranges, matrix, known, said)
         for (constant, terms), fit, matrix, known, said in rows

@@ -13,7 +13,6 @@ intervals upwards and change no model.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 
@@ -64,32 +63,38 @@ def never_together(points: FloatArray) -> list[tuple[int, ...]]:
     return list(pairs)
 
 
-@dataclass(frozen=True, eq=False)
-class Hidden:
-    """Terms that may hide beside models: T products of factors, with weights and coefficients (N, T); a note, or ""."""
+def bounds(path: NDArray[np.int64], paths: int) -> list[int]:
+    """Return where the entries of each of so many call paths begin, and the end; path: (M,) of each entry, rising."""
+    found: list[int] = np.searchsorted(path, np.arange(paths + 1)).tolist()
+    return found
 
-    products: list[tuple[Factor, ...]]
-    weights: FloatArray
-    coefficients: FloatArray
-    note: str
+
+class Hidden:
+    """Terms that may hide beside the models of N call paths, and a note on them, or ""."""
+
+    def __init__(
+        self, products: list[tuple[Factor, ...]], weights: FloatArray, coefficients: FloatArray, note: str
+    ) -> None:
+        """Take products of factors with weights and coefficients (N, T); weights of 0 are of those that are none."""
+        self.products, self.note = products, note
+        self.left: list[float] = (1.0 - weights.sum(axis=1)).tolist()
+        path, self.places = np.nonzero(weights)
+        self.bounds = bounds(path, len(weights))
+        self.weights, self.coefficients = weights[path, self.places], coefficients[path, self.places]
 
     def alternatives(
         self, path: int, constant: float, terms: tuple[Term, ...], others: list[Alternative]
     ) -> tuple[Alternative, ...]:
         """Return the alternatives of a model with constant and terms: `others`, of less weight now, and these."""
-        weights = self.weights[path]
-        left = 1.0 - float(weights.sum())
+        left = self.left[path]
         if left < 1.0:
             others = [Alternative(one.weight * left, one.constant, one.terms) for one in others]
-        places = np.flatnonzero(weights)
-        rows = zip(places.tolist(), weights[places].tolist(), self.coefficients[path, places].tolist(), strict=True)
-        return (
-            *others,
-            *(
-                Alternative(weight, constant, (*terms, Term(size, self.products[place])), True)
-                for place, weight, size in rows
-            ),
-        )
+        own = slice(self.bounds[path], self.bounds[path + 1])
+        rows = self.places[own].tolist(), self.weights[own].tolist(), self.coefficients[own].tolist()
+        for place, weight, size in zip(*rows, strict=True):
+            more = (*terms, Term(size, self.products[place]))
+            others.append(Alternative(weight, constant, more, True))
+        return tuple(others)
 
 
 def nothing_hidden(paths: int) -> Hidden:

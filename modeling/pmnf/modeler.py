@@ -229,6 +229,8 @@ def _fit_combined(
 
 def _same_rows(flags: _Flags) -> list[tuple[_Flags, NDArray[np.int64]]]:
     """Return the distinct rows of `flags` (N, F), each with the numbers of the rows that are like it."""
+    if (flags == flags[:1]).all():
+        return [(flags[0], np.arange(len(flags)))]
     found: dict[bytes, list[int]] = {}
     for number, row in enumerate(np.packbits(flags, axis=1)):
         found.setdefault(row.tobytes(), []).append(number)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..experiment import FloatArray
-from .hidden import Hidden
+from .hidden import Hidden, bounds
 from .hypotheses.tables import Specification, Tables
 from .model import Alternative, Deferred, Factor, Term
 
@@ -19,22 +18,24 @@ class Products(dict[int, tuple[Factor, ...]]):
 
     def __init__(self, names: Sequence[str], tables: Tables) -> None:
         super().__init__({0: ()})
-        self.names, self.tables = names, tables
+        self.factors: list[list[Factor]] = [
+            [term.factor(name) for term in terms] for name, terms in zip(names, tables.terms, strict=True)
+        ]
 
     def numbers(self, specification: Specification, real: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Return the numbers of products (..., m), 0 for those that are not `real` (...)."""
         result = np.zeros(specification.shape[:-1], dtype=np.int64)
-        for index, terms in enumerate(self.tables.terms):
-            result = result * (len(terms) + 1) + specification[..., index] + 1
+        for index, factors in enumerate(self.factors):
+            result = result * (len(factors) + 1) + specification[..., index] + 1
         return np.where(real, result, 0)
 
     def __missing__(self, number: int) -> tuple[Factor, ...]:
-        """Make the factors of a product that nobody has asked for yet."""
+        """Make a product that nobody has asked for yet."""
         rest, found = number, []
-        for name, terms in zip(reversed(self.names), reversed(self.tables.terms), strict=True):
-            rest, place = divmod(rest, len(terms) + 1)
+        for factors in reversed(self.factors):
+            rest, place = divmod(rest, len(factors) + 1)
             if place:
-                found.append(terms[place - 1].factor(name))
+                found.append(factors[place - 1])
         self[number] = tuple(reversed(found))
         return self[number]
 
@@ -43,29 +44,36 @@ class Products(dict[int, tuple[Factor, ...]]):
         return tuple([Term(size, self[number]) for number, size in zip(numbers, coefficients, strict=True) if number])
 
 
-@dataclass(frozen=True, eq=False)
 class Posterior:
-    """The hypotheses of N call paths, that of the model first.
+    """The hypotheses of N call paths that are kept, that of the model first, and what may hide beside the models."""
 
-    numbers: (N, P, K) of `products`; coefficients: (N, P, 1 + K); shares: (N, P) posterior weights, 0 of those that are
-    not kept. hidden: what may hide beside the models.
-    """
+    def __init__(
+        self,
+        products: Products,
+        specification: Specification,
+        coefficients: FloatArray,
+        real: NDArray[np.bool_],
+        shares: FloatArray,
+        hidden: Hidden,
+    ) -> None:
+        """Take hypotheses (N, P, K, m) with coefficients (N, P, 1 + K), of which `real` (N, P, K) products are terms.
 
-    products: Products
-    numbers: NDArray[np.int64]
-    coefficients: FloatArray
-    shares: FloatArray
-    hidden: Hidden
-
-    def forms(self) -> list[tuple[float, tuple[Term, ...]]]:
-        """Return the constants and the terms of the models."""
-        rows = zip(self.numbers[:, 0].tolist(), self.coefficients[:, 0].tolist(), strict=True)
-        return [(constant, self.products.terms(numbers, sizes)) for numbers, (constant, *sizes) in rows]
+        shares: (N, P) posterior weights, 0 of those that are not kept.
+        """
+        self.products, self.hidden = products, hidden
+        path, rank = np.nonzero(shares[:, 1:])
+        rank += 1
+        self.bounds = bounds(path, len(shares))
+        self.numbers = products.numbers(specification[path, rank], real[path, rank])
+        self.coefficients, self.shares = coefficients[path, rank], shares[path, rank]
+        first = products.numbers(specification[:, 0], real[:, 0]).tolist(), coefficients[:, 0].tolist()
+        rows = zip(*first, strict=True)
+        self.forms = [(constant, products.terms(numbers, sizes)) for numbers, (constant, *sizes) in rows]
 
     def others(self, path: int) -> list[Alternative]:
         """Return the hypotheses of a call path beside that of the model, with their weights."""
-        kept = 1 + np.flatnonzero(self.shares[path, 1:])
-        rows = (array[path, kept].tolist() for array in (self.shares, self.numbers, self.coefficients))
+        own = slice(self.bounds[path], self.bounds[path + 1])
+        rows = self.shares[own].tolist(), self.numbers[own].tolist(), self.coefficients[own].tolist()
         return [
             Alternative(weight, constant, self.products.terms(numbers, sizes))
             for weight, numbers, (constant, *sizes) in zip(*rows, strict=True)
@@ -73,37 +81,40 @@ class Posterior:
 
     def alternatives(self, path: int) -> tuple[Alternative, ...]:
         """Return all alternatives of the model of a call path: other hypotheses, and terms that may hide beside it."""
-        constant, *sizes = self.coefficients[path, 0].tolist()
-        terms = self.products.terms(self.numbers[path, 0].tolist(), sizes)
-        return self.hidden.alternatives(path, constant, terms, self.others(path))
+        return self.hidden.alternatives(path, *self.forms[path], self.others(path))
 
     def deferred(self) -> list[Sequence[Alternative]]:
         """Return the alternatives of all models, to be made when they are asked for."""
-        none = (self.shares[:, 1:] == 0.0).all(axis=1) & (self.hidden.weights == 0.0).all(axis=1)
-        flags: list[bool] = np.asarray(none).tolist()
-        return [() if alone else Deferred(self.alternatives, path) for path, alone in enumerate(flags)]
+        some = np.diff(self.bounds) + np.diff(self.hidden.bounds) > 0
+        return [Deferred(self.alternatives, path) if any_ else () for path, any_ in enumerate(some.tolist())]
 
 
-@dataclass(frozen=True, eq=False)
 class Covariances:
     """The covariance (N, R, R) of the models of N call paths (`Model.covariance`).
 
     real: (N, K) which products are terms, the rows of the others are left out; exact: (N,) models that have none.
     """
 
-    matrices: FloatArray
-    real: NDArray[np.bool_]
-    exact: NDArray[np.bool_]
-    parameters: int
+    def __init__(
+        self, matrices: FloatArray, real: NDArray[np.bool_], exact: NDArray[np.bool_], parameters: int
+    ) -> None:
+        """Take the covariances of so many parameters."""
+        self.matrices, self.exact, self.parameters = matrices, exact, parameters
+        patterns, which = np.unique(real, axis=0, return_inverse=True)
+        self.which: list[int] = which.reshape(-1).tolist()
+        self.places = [self._places(pattern) for pattern in patterns]
+
+    def _places(self, real: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Return the places (R', R') of a matrix that stay, as numbers in it row by row."""
+        size = self.matrices.shape[1]
+        block = np.concatenate([[True], real])
+        blocks = np.tile(block, (size - self.parameters) // block.size)
+        used = np.flatnonzero(np.concatenate([blocks, np.ones(self.parameters, dtype=bool)]))
+        return size * used[:, None] + used
 
     def rows(self, path: int) -> tuple[tuple[float, ...], ...]:
         """Return the covariance of one model."""
-        width = 1 + self.real.shape[1]
-        block = np.concatenate([[True], self.real[path]])
-        used = np.concatenate(
-            [np.tile(block, (self.matrices.shape[1] - self.parameters) // width), [True] * self.parameters]
-        )
-        return tuple(map(tuple, self.matrices[path][used][:, used].tolist()))
+        return tuple(map(tuple, self.matrices[path].take(self.places[self.which[path]]).tolist()))
 
     def deferred(self) -> list[Sequence[tuple[float, ...]]]:
         """Return the covariances of all models, to be made when they are asked for."""
