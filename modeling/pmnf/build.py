@@ -48,13 +48,16 @@ def build_models(
     width = (best != 0).sum(axis=1) + chosen
     variance = value_variance(pool.residual[:, 0], repetitions, points.shape[0], width)
     variance = np.where(exact, 0.0, variance * (1.0 + SELECTION_VARIANCE * max(len(varying) - 2, 0)))
-    lacking = 0.0 if effort else lack_of_fit(pool.residual[:, 0], repetitions, points.shape[0], width)
-    covariance = joint_covariance(design, best, points, variance, values, lacking=lacking)
+    certain = exact & (not exact.any() or not open_parameters(points))
+    rows = np.flatnonzero(~certain)
+    known = points, variance[rows], values[rows]
+    lacking = np.zeros(len(values)) if effort else lack_of_fit(pool.residual[:, 0], repetitions, len(points), width)
+    covariance = joint_covariance(design[rows], best[rows], *known, lacking=lacking[rows])
     unscaled = pool.coefficients.copy()
     unscaled[:, :, 1:] /= tables.divisor(pool.specification)
     unscaled[exact] = _whole(unscaled[exact])
-    scale = np.concatenate([np.ones((len(best), 1)), tables.divisor(pool.specification[:, 0])], axis=1)
-    scale = np.concatenate([np.tile(scale, (1, 1 + len(names))), np.ones((len(best), len(names)))], axis=1)
+    scale = np.concatenate([np.ones((rows.size, 1)), tables.divisor(pool.specification[rows, 0])], axis=1)
+    scale = np.concatenate([np.tile(scale, (1, 1 + len(names))), np.ones((rows.size, len(names)))], axis=1)
     covariance = covariance / scale[:, :, None] / scale[:, None, :]
     shares = _kept_weights(pool)
     shares[exact, 1:] = 0.0
@@ -70,18 +73,19 @@ def build_models(
         hidden = hidden_terms(names, points, parts, fitted, values, level, effects, weighed)
         hiding = [hidden.note if noisy else "" for noisy in (level > 0.0).tolist()]
     posterior = Posterior(Products(varying, tables), pool.specification, unscaled, real, shares, hidden)
-    certain = exact & (len(open_parameters(points)) == 0)
-    matrices = Covariances(covariance, real[:, 0], certain, len(names))
+    matrices: list[Sequence[tuple[float, ...]]] = [()] * len(values)
+    for path, matrix in zip(rows.tolist(), Covariances(covariance, real[rows, 0], len(names)).deferred(), strict=True):
+        matrices[path] = matrix
     scattered = scatter_notes(repetitions, pool.residual[:, 0], effort)
     split = split_notes(posterior.others, shares, _one_step_out(tables, pool))
     all_notes = [
         (*notes, *own, *more, *((hides,) if hides else ()))
         for own, more, hides in zip(scattered, split, hiding, strict=True)
     ]
-    rows = zip(posterior.forms, quality, matrices.deferred(), posterior.deferred(), all_notes, strict=True)
+    parts_of_models = zip(posterior.forms, quality, matrices, posterior.deferred(), all_notes, strict=True)
     return [
-        Model(names, constant, terms, fit, own_ranges, matrix, known, said)
-        for (constant, terms), fit, matrix, known, said in rows
+        Model(names, constant, terms, fit, own_ranges, matrix, others, said)
+        for (constant, terms), fit, matrix, others, said in parts_of_models
     ]
 
 

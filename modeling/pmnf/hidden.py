@@ -219,14 +219,14 @@ def _unseen(
 
 
 def _means(likelihoods: FloatArray, size_of: FloatArray) -> FloatArray:
-    """Return the means (M, UNSEEN_PARTS) of equally likely parts of a posterior, the smallest values first.
+    """Return the means (..., UNSEEN_PARTS) of equally likely parts of a posterior, the smallest values first.
 
-    likelihoods: (M, S) of the values `size_of` (S,), which rise.
+    likelihoods: (..., S) of the values `size_of` (S,), which rise.
     """
-    below = np.zeros((len(likelihoods), 1, 1 + size_of.size))
-    np.cumsum(likelihoods, axis=1, out=below[:, 0, 1:])
-    below /= np.maximum(below[:, :, -1:], 1e-300)
-    bounds = np.linspace(0.0, 1.0, UNSEEN_PARTS + 1)[:, None]
-    inside = np.minimum(np.maximum(below, bounds[:-1]), bounds[1:])
-    result: FloatArray = (inside[:, :, 1:] - inside[:, :, :-1]) @ size_of * UNSEEN_PARTS
+    below = np.zeros((*likelihoods.shape[:-1], 1, 1 + size_of.size))
+    np.cumsum(likelihoods, axis=-1, out=below[..., 0, 1:])
+    below /= np.maximum(below[..., -1:], 1e-300)
+    edges = np.linspace(0.0, 1.0, UNSEEN_PARTS + 1)[:, None]
+    inside = np.minimum(np.maximum(below, edges[:-1]), edges[1:])
+    result: FloatArray = (inside[..., 1:] - inside[..., :-1]) @ size_of * UNSEEN_PARTS
     return result

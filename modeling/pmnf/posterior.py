@@ -90,16 +90,11 @@ class Posterior:
 
 
 class Covariances:
-    """The covariance (N, R, R) of the models of N call paths (`Model.covariance`).
+    """The covariances (N, R, R) of the models of N call paths (`Model.covariance`)."""
 
-    real: (N, K) which products are terms, the rows of the others are left out; exact: (N,) models that have none.
-    """
-
-    def __init__(
-        self, matrices: FloatArray, real: NDArray[np.bool_], exact: NDArray[np.bool_], parameters: int
-    ) -> None:
-        """Take the covariances of so many parameters."""
-        self.matrices, self.exact, self.parameters = matrices, exact, parameters
+    def __init__(self, matrices: FloatArray, real: NDArray[np.bool_], parameters: int) -> None:
+        """Take those of so many parameters; real: (N, K) which products are terms, others leave out their rows."""
+        self.matrices, self.parameters = matrices, parameters
         patterns, which = np.unique(real, axis=0, return_inverse=True)
         self.which: list[int] = which.reshape(-1).tolist()
         self.places = [self._places(pattern) for pattern in patterns]
@@ -110,7 +105,8 @@ class Covariances:
         block = np.concatenate([[True], real])
         blocks = np.tile(block, (size - self.parameters) // block.size)
         used = np.flatnonzero(np.concatenate([blocks, np.ones(self.parameters, dtype=bool)]))
-        return size * used[:, None] + used
+        places: NDArray[np.int64] = size * used[:, None] + used
+        return places
 
     def rows(self, path: int) -> tuple[tuple[float, ...], ...]:
         """Return the covariance of one model."""
@@ -118,4 +114,4 @@ class Covariances:
 
     def deferred(self) -> list[Sequence[tuple[float, ...]]]:
         """Return the covariances of all models, to be made when they are asked for."""
-        return [() if exact else Deferred(self.rows, path) for path, exact in enumerate(self.exact.tolist())]
+        return [Deferred(self.rows, path) for path in range(len(self.matrices))]
