@@ -351,7 +351,7 @@ class _Batch:
     def _thorough(self, points: FloatArray, criterion: Evidence, pool: Pool) -> Pool:
         """Return the pool with what a thorough search finds of what none of its hypotheses explains, without lines."""
         rows = misfit(pool, criterion)
-        if not (scattered(points) and rows.any()):
+        if not (rows.any() and scattered(points)):
             return pool
         sums = ScatteredSums(points, criterion.tables).propose_thoroughly(criterion.values, rows)
         return merge([pool, choose(sums, criterion, NOISY_POOL)], NOISY_POOL)
