@@ -212,8 +212,8 @@ def _unseen(
     kept *= every / np.maximum(kept.sum(axis=1, keepdims=True), 1e-300) / (1.0 + every)
     weights = np.where(every >= LEAST_HIDDEN, kept, 0.0)
     coefficients = np.zeros((*weights.shape, UNSEEN_PARTS))
-    kept_ones = weights > 0.0
-    coefficients[kept_ones] = _means(likelihoods[kept_ones], size_of) / top[kept_ones]
+    some = weights > 0.0
+    coefficients[some] = _means(likelihoods[some], size_of) / top[some]
     coefficients *= np.exp(-logs.max(axis=1))[:, None]
     return np.repeat(weights / UNSEEN_PARTS, UNSEEN_PARTS, axis=1), coefficients.reshape(len(values), -1)
 
