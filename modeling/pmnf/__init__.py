@@ -2,6 +2,7 @@
 
 data: preparation of values and points; hypotheses: which there are; fit: least squares over hypotheses × call paths;
 proposers: candidates; criterion: which of them to choose; uncertainty, doubt: what stays open, in numbers and words;
+posterior: that of a batch until somebody asks;
 calibration: all constants; counts, modeler: the pipeline.
 Models are plain values: evaluate, add, print, write as JSON.
 """

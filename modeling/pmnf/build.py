@@ -15,10 +15,11 @@ from .data.preparation import ranges
 from .doubt import scatter_notes, split_notes
 from .fit.fitter import with_constant
 from .fit.weights import relative_weights
-from .hidden import hidden_terms
+from .hidden import hidden_terms, nothing_hidden
 from .hypotheses.pool import Pool, replaced
 from .hypotheses.tables import Specification, Tables
-from .model import Alternative, Factor, Model, Quality, Term
+from .model import Model, Quality
+from .posterior import Covariances, Posterior, Products
 from .uncertainty import joint_covariance, lack_of_fit, open_parameters, value_variance
 
 
@@ -47,54 +48,44 @@ def build_models(
     width = (best != 0).sum(axis=1) + chosen
     variance = value_variance(pool.residual[:, 0], repetitions, points.shape[0], width)
     variance = np.where(exact, 0.0, variance * (1.0 + SELECTION_VARIANCE * max(len(varying) - 2, 0)))
-    lacking = 0.0 if effort else lack_of_fit(pool.residual[:, 0], repetitions, points.shape[0], width)
-    covariance = joint_covariance(design, best, points, variance, values, lacking=lacking)
+    certain = exact & (not exact.any() or not open_parameters(points))
+    rows = np.flatnonzero(~certain)
+    known = points, variance[rows], values[rows]
+    lacking = np.zeros(len(values)) if effort else lack_of_fit(pool.residual[:, 0], repetitions, len(points), width)
+    covariance = joint_covariance(design[rows], best[rows], *known, lacking=lacking[rows])
     unscaled = pool.coefficients.copy()
     unscaled[:, :, 1:] /= tables.divisor(pool.specification)
     unscaled[exact] = _whole(unscaled[exact])
-    scale = np.concatenate([np.ones((len(best), 1)), tables.divisor(pool.specification[:, 0])], axis=1)
-    scale = np.concatenate([np.tile(scale, (1, 1 + len(names))), np.ones((len(best), len(names)))], axis=1)
+    scale = np.concatenate([np.ones((rows.size, 1)), tables.divisor(pool.specification[rows, 0])], axis=1)
+    scale = np.concatenate([np.tile(scale, (1, 1 + len(names))), np.ones((rows.size, len(names)))], axis=1)
     covariance = covariance / scale[:, :, None] / scale[:, None, :]
     shares = _kept_weights(pool)
     shares[exact, 1:] = 0.0
     shares[exact, 0] = 1.0
     quality = qualities(values, fitted, pool.left_out[:, 0], (best != 0).sum(axis=1))
     own_ranges = ranges(points)
-    kept = shares > 0.0
-    kept[:, 0] = True
-    path, rank = np.nonzero(kept)
-    found = _terms(tables, varying, pool.specification[path, rank], unscaled[path, rank])
-    numbers = zip(rank.tolist(), shares[path, rank].tolist(), unscaled[path, rank, 0].tolist(), strict=True)
-    constants: list[float] = []
-    first: list[tuple[Term, ...]] = []
-    others: list[list[Alternative]] = []
-    for (place, weight, constant), terms in zip(numbers, found, strict=True):
-        if place:
-            others[-1].append(Alternative(weight, constant, terms))
-        else:
-            constants.append(constant)
-            first.append(terms)
-            others.append([])
-    certain = exact & (len(open_parameters(points)) == 0)
-    matrices = _matrices(covariance, pool, certain, len(names))
-    scattered = scatter_notes(repetitions, pool.residual[:, 0], effort)
-    split = split_notes(others, shares, _one_step_out(tables, pool))
-    alternatives, hiding = [tuple(known) for known in others], [""] * len(values)
+    real = _real(pool.specification, unscaled)
+    hidden, hiding = nothing_hidden(len(values)), [""] * len(values)
     if not effort:
         parts = design * best[:, :, None]
         level = np.sqrt(np.where(np.isfinite(variance), variance, 0.0))
-        effects = _effects(names, varying, pool)
+        effects = _effects(names, varying, pool.specification[:, 0], real[:, 0])
         hidden = hidden_terms(names, points, parts, fitted, values, level, effects, weighed)
-        alternatives = hidden.alternatives(constants, first, others)
         hiding = [hidden.note if noisy else "" for noisy in (level > 0.0).tolist()]
+    posterior = Posterior(Products(varying, tables), pool.specification, unscaled, real, shares, hidden)
+    matrices: list[Sequence[tuple[float, ...]]] = [()] * len(values)
+    for path, matrix in zip(rows.tolist(), Covariances(covariance, real[rows, 0], len(names)).deferred(), strict=True):
+        matrices[path] = matrix
+    scattered = scatter_notes(repetitions, pool.residual[:, 0], effort)
+    split = split_notes(posterior.others, shares, _one_step_out(tables, pool))
     all_notes = [
         (*notes, *own, *more, *((hides,) if hides else ()))
         for own, more, hides in zip(scattered, split, hiding, strict=True)
     ]
-    rows = zip(constants, first, quality, matrices, alternatives, all_notes, strict=True)
+    parts_of_models = zip(posterior.forms, quality, matrices, posterior.deferred(), all_notes, strict=True)
     return [
-        Model(names, constant, terms, fit, own_ranges, matrix, known, said)
-        for constant, terms, fit, matrix, known, said in rows
+        Model(names, constant, terms, fit, own_ranges, matrix, others, said)
+        for (constant, terms), fit, matrix, others, said in parts_of_models
     ]
 
 
@@ -141,62 +132,18 @@ def _whole(coefficients: FloatArray) -> FloatArray:
 
 
 def _real(specification: Specification, coefficients: FloatArray) -> NDArray[np.bool_]:
-    """Return which products (M, K) are terms: they have a factor and a coefficient (M, 1 + K) other than 0."""
-    result: NDArray[np.bool_] = (specification >= 0).any(axis=2) & (coefficients[:, 1:] != 0.0)
+    """Return which products (..., K) are terms: they have a factor and a coefficient (..., 1 + K) other than 0."""
+    result: NDArray[np.bool_] = (specification >= 0).any(axis=-1) & (coefficients[..., 1:] != 0.0)
     return result
 
 
-def _effects(names: Sequence[str], varying: Sequence[str], pool: Pool) -> NDArray[np.bool_]:
-    """Return which parameters (N, m) the best hypotheses depend on."""
-    first = pool.specification[:, 0]
-    terms = _real(first, pool.coefficients[:, 0])
-    result = np.zeros((len(first), len(names)), dtype=bool)
-    result[:, [names.index(name) for name in varying]] = ((first >= 0) & terms[:, :, None]).any(axis=1)
+def _effects(
+    names: Sequence[str], varying: Sequence[str], specification: Specification, real: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Return which parameters (N, m) hypotheses (N, K, m) depend on, whose products (N, K) are `real` or no terms."""
+    result = np.zeros((len(specification), len(names)), dtype=bool)
+    result[:, [names.index(name) for name in varying]] = ((specification >= 0) & real[:, :, None]).any(axis=1)
     return result
-
-
-def _terms(
-    tables: Tables, names: Sequence[str], specification: Specification, coefficients: FloatArray
-) -> list[tuple[Term, ...]]:
-    """Return the terms of M hypotheses (M, K, m) with coefficients (M, 1 + K)."""
-    keys = np.zeros(specification.shape[:2], dtype=np.int64)
-    for index, terms in enumerate(tables.terms):
-        keys = keys * (len(terms) + 1) + specification[..., index] + 1
-    keys[~_real(specification, coefficients)] = 0
-    distinct, where = np.unique(keys, return_index=True)
-    factors: dict[int, tuple[Factor, ...]] = {}
-    factor_of: list[dict[int, Factor]] = [
-        {number: terms[number].factor(name) for number in np.unique(specification[..., index]).tolist() if number >= 0}
-        for index, (name, terms) in enumerate(zip(names, tables.terms, strict=True))
-    ]
-    chosen: list[list[int]] = specification.reshape(-1, len(names))[where].tolist()
-    known: list[int] = distinct.tolist()
-    for key, numbers in zip(known, chosen, strict=True):
-        factors[key] = tuple([factor_of[index][term] for index, term in enumerate(numbers) if term >= 0])
-    result: list[list[Term]] = [[] for _ in specification]
-    path, place = np.nonzero(keys)
-    rows = path.tolist(), keys[path, place].tolist(), coefficients[path, place + 1].tolist()
-    for number, key, value in zip(*rows, strict=True):
-        result[number].append(Term(value, factors[key]))
-    return [tuple(terms) for terms in result]
-
-
-def _matrices(
-    covariance: FloatArray, pool: Pool, exact: NDArray[np.bool_], parameters: int
-) -> list[tuple[tuple[float, ...], ...]]:
-    """Return the covariance of the best hypotheses without the rows of what is no term; () of exact ones."""
-    real = _real(pool.specification[:, 0], pool.coefficients[:, 0])
-    keys = np.where(exact, -1, (real << np.arange(real.shape[1])).sum(axis=1))
-    blocks = (covariance.shape[1] - parameters) // (1 + real.shape[1])
-    rows: list[tuple[tuple[float, ...], ...]] = [()] * len(covariance)
-    for key in np.unique(keys[~exact]).tolist():
-        alike = np.flatnonzero(keys == key)
-        used = np.tile(np.concatenate([[True], real[alike[0]]]), blocks)
-        used = np.flatnonzero(np.concatenate([used, np.ones(parameters, dtype=bool)]))
-        part = covariance[alike] if used.size == covariance.shape[1] else covariance[alike][:, used][:, :, used]
-        for path, matrix in zip(alike.tolist(), part.tolist(), strict=True):
-            rows[path] = tuple(map(tuple, matrix))
-    return rows
 
 
 def qualities(values: FloatArray, fitted: FloatArray, left_out: FloatArray, width: NDArray[np.int64]) -> list[Quality]:
@@ -204,7 +151,7 @@ def qualities(values: FloatArray, fitted: FloatArray, left_out: FloatArray, widt
     points = values.shape[1]
     size = np.abs(values) + np.abs(fitted)
     smape = 200.0 * (np.abs(values - fitted) / np.where(size > 0, size, 1.0)).mean(axis=1)
-    relative = np.sqrt((((values - fitted) * relative_weights(values)) ** 2).mean(axis=1))
+    relative = _rms_relative(values, fitted)
     top = np.maximum(np.abs(values).max(axis=1, keepdims=True), 1e-300)
     remaining = (((values - fitted) / top) ** 2).sum(axis=1)
     total = (((values - values.mean(axis=1, keepdims=True)) / top) ** 2).sum(axis=1)
@@ -214,3 +161,14 @@ def qualities(values: FloatArray, fitted: FloatArray, left_out: FloatArray, widt
     crossed = np.where(np.isfinite(left_out), left_out, np.nan)
     rows = zip(*(a.tolist() for a in (smape, relative, r2, adjusted, crossed)), strict=True)
     return [Quality(a, b, c, d, e, points) for a, b, c, d, e in rows]
+
+
+def relative_errors(tables: Tables, pool: Pool, repetitions: Repetitions) -> FloatArray:
+    """Return the root mean squares (N,) of relative errors of the best hypotheses, as their models have them."""
+    design = with_constant(tables.design(pool.specification[:, 0]))
+    return _rms_relative(repetitions.centre, np.einsum("nkc,nk->nc", design, pool.coefficients[:, 0]))
+
+
+def _rms_relative(values: FloatArray, fitted: FloatArray) -> FloatArray:
+    result: FloatArray = np.sqrt((((values - fitted) * relative_weights(values)) ** 2).mean(axis=1))
+    return result

@@ -19,18 +19,17 @@ from .calibration import (
     CHANGE_FOLLOWED_VALUES,
     CHANGE_LEAST_EVIDENCE,
     CHANGE_LEAST_VALUES,
-    MISFIT,
-    MISFIT_SAID,
     NOISY,
 )
 from .criterion.divided import RangeFit, divided_score
 from .data.noise import Repetitions, combine
+from .doubt import largest_misfit
 from .fit.fitter import fit
 from .fit.subsets import gram, solve
 from .fit.weights import relative_weights
 from .hypotheses.library import term_columns
 from .model import Model, Term, evaluate
-from .modeler import DEFAULT, NoModel, Options, fit_with_noise
+from .modeler import DEFAULT, NoModel, Options, fit_with_doubt
 from .modeler import fit_models as fit_whole
 
 
@@ -77,16 +76,16 @@ def fit_models(
     CHANGE_FOLLOWED_VALUES is followed if its model is exact. A note says where the model begins to hold. What is no
     change that can be followed is fitted to the largest values of the parameters (Options.at_largest).
     """
-    found, noise = fit_with_noise(points, values, metric, parameters, options, executed)
+    fits = fit_with_doubt(points, values, metric, parameters, replace(options, also_at_largest=True), executed)
+    found, noise = fits.models, fits.noise
     if metric.is_effort or options.selector != "evidence" or not found:
         return found
     points, values = np.asarray(points, dtype=np.float64), np.asarray(values, dtype=np.float64)
     known = values
     if executed is not None and not executed.all():
         known = np.where(executed[:, :, None], values, np.nan)
-        repetitions = _combined(known, options)
-        noise = np.where(repetitions.freedom > 0, repetitions.uncertainty, np.nan)
-    least = np.where(np.isnan(noise), np.inf, np.maximum(MISFIT * noise, MISFIT_SAID)).tolist()
+        noise = _combined(known, options).known_noise
+    least = largest_misfit(noise).tolist()
     paths = [
         path
         for path, model in enumerate(found)
@@ -97,6 +96,7 @@ def fit_models(
     changes: list[Change | None] = [None] * len(paths)
     if _divisible(points):
         changes = _changes(points, known[paths], metric, parameters, options, [found[path] for path in paths])
+    near = fits.nearest
     unexplained = []
     for path, change in zip(paths, changes, strict=True):
         if change is not None and _is_followed(change, points[~np.isnan(known[path]).all(axis=1)], parameters):
@@ -106,13 +106,14 @@ def fit_models(
             found[path] = replace(change.above, notes=(*change.above.notes, note))
         else:
             unexplained.append(path)
-    if unexplained:
-        nearest = replace(options, at_largest=True)
-        part = None if executed is None else executed[unexplained]
-        models = fit_whole(points, values[unexplained], metric, parameters, nearest, part)
-        for path, model in zip(unexplained, models, strict=True):
-            if isinstance(model, Model):
-                found[path] = replace(model, notes=(*model.notes, "coefficients are those of the largest values"))
+    if others := [path for path in unexplained if path not in near]:  # repetitions say more where it was executed
+        part = None if executed is None else executed[others]
+        models = fit_whole(points, values[others], metric, parameters, replace(options, at_largest=True), part)
+        near |= {path: model for path, model in zip(others, models, strict=True) if isinstance(model, Model)}
+    for path in unexplained:
+        if path in near:
+            note = "coefficients are those of the largest values"
+            found[path] = replace(near[path], notes=(*near[path].notes, note))
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -28,6 +28,11 @@ def open_notes(names: Sequence[str], points: FloatArray) -> tuple[str, ...]:
     return tuple(notes)
 
 
+def largest_misfit(noise: FloatArray) -> FloatArray:
+    """Return the relative errors (N,) beyond which a model misses the values, inf where `noise` is not known (NaN)."""
+    return np.where(np.isnan(noise), np.inf, np.maximum(MISFIT * noise, MISFIT_SAID))
+
+
 def scatter_notes(repetitions: Repetitions, residual: FloatArray, effort: bool) -> Notes:
     """Return notes on repetitions and residuals (N,) of each call path."""
     notes: Notes = [()] * len(repetitions.scatter)
@@ -37,9 +42,8 @@ def scatter_notes(repetitions: Repetitions, residual: FloatArray, effort: bool) 
             notes[path] = (f"repetitions of this effort metric differ ({many:.2g} %): the work depends on chance",)
         else:
             notes[path] = (f"repetitions scatter by {many:.0f} %: measure more of them before you rely on this model",)
-    noise = repetitions.uncertainty
-    known = repetitions.freedom > 0
-    missed = known & np.isfinite(residual) & (residual > np.maximum(MISFIT * noise, MISFIT_SAID)) & (not effort)
+    noise = repetitions.known_noise
+    missed = np.isfinite(residual) & (residual > largest_misfit(noise)) & (not effort)
     for path in np.flatnonzero(missed).tolist():
         notes[path] += (
             f"misses the measured values by {100 * residual[path]:.2g} %, repetitions explain "
@@ -56,13 +60,13 @@ def far_off(model: Model) -> Model:
     return replace(model, notes=(*model.notes, note))
 
 
-def split_notes(others: Sequence[Sequence[Alternative]], shares: FloatArray, far: FloatArray) -> Notes:
+def split_notes(others: Callable[[int], list[Alternative]], shares: FloatArray, far: FloatArray) -> Notes:
     """Return for each model the form that is nearly as likely and predicts otherwise, if there is one.
 
-    others: the alternatives of the models; shares: (N, P) posterior weights, the model first; far: (N, P) what these
-    hypotheses predict one step out.
+    others: the other hypotheses of a call path; shares: (N, P) posterior weights, the model first; far: (N, P) what
+    these hypotheses predict one step out.
     """
-    notes: Notes = [()] * len(others)
+    notes: Notes = [()] * len(shares)
     if shares.shape[1] < 2:
         return notes
     ratio = np.abs(far[:, 1:] - far[:, :1]) > SPLIT_APART * np.abs(far[:, :1])
@@ -72,9 +76,10 @@ def split_notes(others: Sequence[Sequence[Alternative]], shares: FloatArray, far
     split = (most > 0) & (most >= SPLIT_LEAST * shares[:, 0])
     for path in np.flatnonzero(split).tolist():
         number = int((shares[path, 1 : place[path] + 2] > 0).sum()) - 1
-        other = others[path][number]
+        known = others(path)
+        other = known[number]
         form = text.plain(other.constant, other.terms)
-        weight = 1.0 - sum(alternative.weight for alternative in others[path])
+        weight = 1.0 - sum(alternative.weight for alternative in known)
         notes[path] = (
             f"weight {100 * weight:.0f} %, and {100 * other.weight:.0f} % for {form}: predictions follow the first",
         )

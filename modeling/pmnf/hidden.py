@@ -13,7 +13,6 @@ intervals upwards and change no model.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 
@@ -64,31 +63,43 @@ def never_together(points: FloatArray) -> list[tuple[int, ...]]:
     return list(pairs)
 
 
-@dataclass(frozen=True, eq=False)
-class Hidden:
-    """Terms that may hide beside models: T products of factors, with weights and coefficients (N, T); a note, or ""."""
+def bounds(path: NDArray[np.int64], paths: int) -> list[int]:
+    """Return where the entries of each of so many call paths begin, and the end; path: (M,) of each entry, rising."""
+    found: list[int] = np.searchsorted(path, np.arange(paths + 1)).tolist()
+    return found
 
-    products: list[tuple[Factor, ...]]
-    weights: FloatArray
-    coefficients: FloatArray
-    note: str
+
+class Hidden:
+    """Terms that may hide beside the models of N call paths, and a note on them, or ""."""
+
+    def __init__(
+        self, products: list[tuple[Factor, ...]], weights: FloatArray, coefficients: FloatArray, note: str
+    ) -> None:
+        """Take products of factors with weights and coefficients (N, T); weights of 0 are of those that are none."""
+        self.products, self.note = products, note
+        self.left: list[float] = (1.0 - weights.sum(axis=1)).tolist()
+        path, self.places = np.nonzero(weights)
+        self.bounds = bounds(path, len(weights))
+        self.weights, self.coefficients = weights[path, self.places], coefficients[path, self.places]
 
     def alternatives(
-        self, constants: list[float], terms: list[tuple[Term, ...]], others: list[list[Alternative]]
-    ) -> list[tuple[Alternative, ...]]:
-        """Return the alternatives of models with constants and terms: `others`, of less weight now, and these."""
-        result = [list(known) for known in others]
-        left = (1.0 - self.weights.sum(axis=1)).tolist()
-        for number, known in enumerate(result):
-            if left[number] < 1.0:
-                known[:] = [Alternative(one.weight * left[number], one.constant, one.terms) for one in known]
-        path, place = np.nonzero(self.weights)
-        values = self.weights[path, place].tolist(), self.coefficients[path, place].tolist()
-        rows = path.tolist(), place.tolist(), *values
-        for number, product, weight, size in zip(*rows, strict=True):
-            more = (*terms[number], Term(size, self.products[product]))
-            result[number].append(Alternative(weight, constants[number], more, True))
-        return [tuple(known) for known in result]
+        self, path: int, constant: float, terms: tuple[Term, ...], others: list[Alternative]
+    ) -> tuple[Alternative, ...]:
+        """Return the alternatives of a model with constant and terms: `others`, of less weight now, and these."""
+        left = self.left[path]
+        if left < 1.0:
+            others = [Alternative(one.weight * left, one.constant, one.terms) for one in others]
+        own = slice(self.bounds[path], self.bounds[path + 1])
+        rows = self.places[own].tolist(), self.weights[own].tolist(), self.coefficients[own].tolist()
+        for place, weight, size in zip(*rows, strict=True):
+            more = (*terms, Term(size, self.products[place]))
+            others.append(Alternative(weight, constant, more, True))
+        return tuple(others)
+
+
+def nothing_hidden(paths: int) -> Hidden:
+    """Return that nothing hides beside so many models."""
+    return Hidden([], np.empty((paths, 0)), np.empty((paths, 0)), "")
 
 
 def hidden_terms(
@@ -113,9 +124,9 @@ def hidden_terms(
     several = [index for index in positive if np.unique(points[:, index]).size > 1]
     sizes = {1, 2, len(several)} if several else set()
     anywhere = [together for size in sorted(sizes) for together in combinations(several, size)]
-    weights, sizes_of = np.empty((len(values), 0)), np.empty((len(values), 0))
     if not anywhere or not (noise > 0.0).any():
-        return Hidden([], weights, sizes_of, "")
+        return nothing_hidden(len(values))
+    weights, sizes_of = np.empty((len(values), 0)), np.empty((len(values), 0))
     apart = never_together(points)
     products = [(together, exponent) for together in apart for exponent in HIDDEN_EXPONENTS]
     exponents = {
@@ -174,7 +185,7 @@ def _unseen(
         rest = np.clip((values - fitted) / size, -MOST_REST, MOST_REST)
     shares = np.exp(logs - logs.max(axis=1, keepdims=True)) / size[:, None]
     top = shares.max(axis=2, keepdims=True)
-    shares = shares / top
+    shares /= top
     at_corner = shares[:, np.arange(len(logs)), logs.argmax(axis=1)]
     growing = (at_corner >= 1.0 - 1e-9) & (shares.min(axis=2) < UNSEEN_SLOWEST)
     parts = design / size[:, None]
@@ -183,10 +194,10 @@ def _unseen(
     gram = parts @ parts.transpose(0, 2, 1) + np.eye(parts.shape[1]) * np.where(lengths > 0.0, RIDGE, 1.0)
     across = parts @ shares.transpose(0, 2, 1)
     solved = np.linalg.solve(gram, across)
-    whole = (shares**2).sum(axis=2)
+    along = (shares @ rest[:, :, None] - solved.transpose(0, 2, 1) @ (parts @ rest[:, :, None]))[:, :, 0]
+    whole = np.square(shares, out=shares).sum(axis=2)
     squares = np.maximum(whole - (across * solved).sum(axis=1), 0.0)
     growing &= squares > DEPENDENT_SQUARES * whole  # else it is one of the parts, or made of them
-    along = (shares @ rest[:, :, None] - solved.transpose(0, 2, 1) @ (parts @ rest[:, :, None]))[:, :, 0]
     variance = np.maximum(noise, 1e-150)[:, None] ** 2
     size_of = np.exp(np.linspace(np.log(UNSEEN_LEAST), 0.0, UNSEEN_STEPS))
     with np.errstate(over="ignore", invalid="ignore"):
@@ -194,25 +205,28 @@ def _unseen(
         powers = np.nan_to_num(powers, nan=-700.0)
     likelihoods = np.exp(np.clip(powers, -700.0, 50.0))
     factors = np.where(growing, likelihoods.mean(axis=2), 0.0)
-    expected = _means(likelihoods, size_of)
     factors *= odds / np.maximum(growing.sum(axis=1, keepdims=True), 1)
     every = np.minimum(factors.sum(axis=1, keepdims=True), 1.0)  # the model stays the median
     limit = -np.sort(-factors, axis=1)[:, :MOST_UNSEEN][:, -1:]
     kept = np.where(factors >= np.maximum(limit, LEAST_HIDDEN * every), factors, 0.0)
     kept *= every / np.maximum(kept.sum(axis=1, keepdims=True), 1e-300) / (1.0 + every)
     weights = np.where(every >= LEAST_HIDDEN, kept, 0.0)
-    coefficients = expected / top * np.exp(-logs.max(axis=1))[:, None]
+    coefficients = np.zeros((*weights.shape, UNSEEN_PARTS))
+    some = weights > 0.0
+    coefficients[some] = _means(likelihoods[some], size_of) / top[some]
+    coefficients *= np.exp(-logs.max(axis=1))[:, None]
     return np.repeat(weights / UNSEEN_PARTS, UNSEEN_PARTS, axis=1), coefficients.reshape(len(values), -1)
 
 
 def _means(likelihoods: FloatArray, size_of: FloatArray) -> FloatArray:
-    """Return the means (N, T, UNSEEN_PARTS) of equally likely parts of a posterior, the smallest values first.
+    """Return the means (..., UNSEEN_PARTS) of equally likely parts of a posterior, the smallest values first.
 
-    likelihoods: (N, T, S) of the values `size_of` (S,), which rise.
+    likelihoods: (..., S) of the values `size_of` (S,), which rise.
     """
-    below = likelihoods.cumsum(axis=2)
-    below = np.pad(below / np.maximum(below[:, :, -1:], 1e-300), ((0, 0), (0, 0), (1, 0)))
-    bounds = np.linspace(0.0, 1.0, UNSEEN_PARTS + 1)
-    inside = np.clip(below[:, :, None], bounds[:-1, None], bounds[1:, None])
-    result: FloatArray = np.diff(inside, axis=3) @ size_of * UNSEEN_PARTS
+    below = np.zeros((*likelihoods.shape[:-1], 1, 1 + size_of.size))
+    np.cumsum(likelihoods, axis=-1, out=below[..., 0, 1:])
+    below /= np.maximum(below[..., -1:], 1e-300)
+    edges = np.linspace(0.0, 1.0, UNSEEN_PARTS + 1)[:, None]
+    inside = np.minimum(np.maximum(below, edges[:-1]), edges[1:])
+    result: FloatArray = (inside[..., 1:] - inside[..., :-1]) @ size_of * UNSEEN_PARTS
     return result

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from ..experiment import FloatArray, Metric
 from ..parallel import batches, workers_for
 from ..process_grid import ProcessGrid
-from .build import build_models, median_first
+from .build import build_models, median_first, relative_errors
 from .calibration import LARGEST_VALUE, NOISY_POOL, UNCHECKED_GROWTH
 from .counts import model_counts
 from .criterion.criterion import choose
@@ -31,19 +32,19 @@ from .data.preparation import (
     take,
     without_one,
 )
-from .doubt import far_off, open_notes
+from .doubt import largest_misfit, open_notes
 from .fit.largest import nearness, refitted
-from .grids import Grids, by_grid
+from .grids import Grids
 from .hypotheses.library import Library
 from .hypotheses.pool import Pool, merge, replaced, to_pool
 from .hypotheses.tables import Tables, make_tables
+from .memory import keep_freed_memory
 from .model import Model
+from .other_forms import OtherForms
 from .proposers.cost import Search
 from .proposers.extra_p import ExtraPForms
 from .proposers.richer import RicherSums, further
 from .proposers.scattered import ScatteredSums, scattered
-from .steep import Fit, by_steep
-from .stepped import by_steps
 from .uncertainty import joint_covariance, value_variance
 
 _Flags = NDArray[np.bool_]
@@ -73,7 +74,8 @@ class Options:
         order counts; else that which most call paths follow comes first.
     exact_only: counts that no sum of functions reproduces stay constants.
     at_largest: the coefficients of a cost are fitted to the largest values of the parameters more than to others, as
-        is best where no form explains the values (fit/largest.py); for the selector "evidence".
+        is best where no form explains the values (fit/largest.py); for the selector "evidence". also_at_largest: such
+        models are wanted besides, of costs whose model misses the values (Fits.nearest).
     """
 
     library: Library = field(default_factory=Library)
@@ -85,6 +87,7 @@ class Options:
     ranked: bool = False
     exact_only: bool = False
     at_largest: bool = False
+    also_at_largest: bool = False
 
 
 DEFAULT = Options()
@@ -106,48 +109,64 @@ def fit_models(
     Effort is modeled exactly where possible, cost by relative least squares. Raises ModelingError if the shapes
     do not fit each other or parameter values cannot be used.
     """
-    return fit_with_noise(points, values, metric, parameters, options, executed)[0]
+    return fit_with_doubt(points, values, metric, parameters, options, executed).models
 
 
-def fit_with_noise(
+@dataclass(frozen=True, eq=False)
+class Fits:
+    """Models of N call paths, and what is known of costs that they miss.
+
+    noise: (N,) relative standard deviation of central values, as repetitions say; NaN if there are none.
+    nearest: by the numbers of call paths whose model misses the values by more than that, the models with coefficients
+    that are fitted to the largest values (Options.at_largest).
+    """
+
+    models: list[Model | NoModel]
+    noise: FloatArray
+    nearest: dict[int, Model]
+
+
+def fit_with_doubt(
     points: FloatArray,
     values: FloatArray,
     metric: Metric,
     parameters: Sequence[str],
     options: Options = DEFAULT,
     executed: _Flags | None = None,
-) -> tuple[list[Model | NoModel], FloatArray]:
-    """Return the same as `fit_models`, and how uncertain (N,) repetitions leave central values; NaN if there are none.
-
-    That is their relative standard deviation.
-    """
+) -> Fits:
+    """Return the models of `fit_models`, and what is known of those that miss the values."""
     points, values = np.asarray(points, dtype=np.float64), np.asarray(values, dtype=np.float64)
     names = tuple(parameters)
     check(points, values, names, executed)
     workers = workers_for(values.shape[0])
+    parts = batches(values.shape[0], workers.count, values[:1].size)
     tasks = (
-        (points, values[part], metric, names, options, None if executed is None else executed[part])
-        for part in batches(values.shape[0], workers.count, values[:1].size)
+        (points, values[part], metric, names, options, None if executed is None else executed[part]) for part in parts
     )
-    parts = list(workers.map(_fit_task, tasks))
-    return [model for models, _ in parts for model in models], np.concatenate([np.empty(0), *(own for _, own in parts)])
+    found = list(workers.map(_fit_task, tasks))
+    return Fits(
+        [model for own in found for model in own.models],
+        np.concatenate([np.empty(0), *(own.noise for own in found)]),
+        {part.start + path: one for part, own in zip(parts, found, strict=True) for path, one in own.nearest.items()},
+    )
 
 
 _Task = tuple[FloatArray, FloatArray, Metric, tuple[str, ...], Options, _Flags | None]
 
 
-def _fit_task(task: _Task) -> tuple[list[Model | NoModel], FloatArray]:
+def _fit_task(task: _Task) -> Fits:
+    keep_freed_memory()
     points, values, metric, names, options, executed = task
     if not points.shape[0] or not values.shape[0]:
-        return [NoModel("not measured")] * values.shape[0], np.full(values.shape[0], np.nan)
+        return Fits([NoModel("not measured")] * values.shape[0], np.full(values.shape[0], np.nan), {})
     points, values, executed = join_duplicates(points, values, executed)
     size = np.abs(values)
     infinite = np.asarray((size > LARGEST_VALUE).any(axis=(1, 2)), dtype=bool)
     usable = np.where(size < 1.0 / LARGEST_VALUE, 0.0, values)
     usable[infinite] = np.nan
     repetitions = combine(usable, options.aggregation, metric.is_effort)
-    models = _fit_combined(points, repetitions, infinite, metric, names, options, executed)
-    return models, np.where(repetitions.freedom > 0, repetitions.uncertainty, np.nan)
+    models, nearest = _fit_combined(points, repetitions, infinite, metric, names, options, executed)
+    return Fits(models, repetitions.known_noise, nearest)
 
 
 def _fit_combined(
@@ -158,9 +177,10 @@ def _fit_combined(
     names: tuple[str, ...],
     options: Options,
     executed: _Flags | None,
-) -> list[Model | NoModel]:
-    """Return the models of call paths from what repetitions say; infinite: (N,) which have values beyond all use."""
+) -> tuple[list[Model | NoModel], dict[int, Model]]:
+    """Return models and `nearest` of Fits from repetitions; infinite: (N,) which have values beyond all use."""
     result: list[Model | NoModel] = [NoModel("not measured")] * len(infinite)
+    nearest: dict[int, Model] = {}
     exponent = extreme_exponents(repetitions.centre)
     repetitions = replace(repetitions, centre=np.ldexp(repetitions.centre, -exponent[:, None]))
     measured = ~np.isnan(repetitions.centre)
@@ -174,7 +194,7 @@ def _fit_combined(
         result[number] = Model(names, ranges=ranges(points[measured[number]]))
     open_paths = np.flatnonzero(measured.any(axis=1) & ~zero)
     if not open_paths.size:
-        return result
+        return result, nearest
     kinds = np.asarray((centre < 0.0).any(axis=1), dtype=bool)
     keys = np.concatenate([pattern, kinds[:, None]], axis=1)[open_paths]
     for key, alike in _same_rows(keys):
@@ -187,11 +207,15 @@ def _fit_combined(
         notes = not_executed(names, points, measured[paths[0]] & ~where)
         nonnegative = options.nonnegative and not key[-1]
         part = take(repetitions, paths, where)
-        models = _Batch(points[where], part, metric, names, options, nonnegative, notes, options.exact_only).models()
-        for path, model in zip(paths.tolist(), models, strict=True):
-            result[path] = model.scaled(float(np.ldexp(1.0, exponent[path]))) if exponent[path] else model
+        batch = _Batch(points[where], part, metric, names, options, nonnegative, notes, options.exact_only)
+        models, near = batch.fits()
+        unit = np.ldexp(1.0, exponent[paths]).tolist()
+        for path, model, by in zip(paths.tolist(), models, unit, strict=True):
+            result[path] = model if by == 1.0 else model.scaled(by)
+        for place, model in near.items():
+            nearest[int(paths[place])] = model if unit[place] == 1.0 else model.scaled(unit[place])
     if not metric.is_effort:
-        return result
+        return result, nearest
 
     def again(
         sizes: FloatArray, paths: NDArray[np.int64], at: _Flags, library: Library | None, exact: bool
@@ -202,43 +226,20 @@ def _fit_combined(
         scales = np.ldexp(1.0, exponent[paths]).tolist()
         return [model.scaled(scale) for model, scale in zip(batch.models(), scales, strict=True)]
 
-    known = {path: model for path, model in enumerate(result) if isinstance(model, Model)}
     counts = np.ldexp(centre, exponent[:, None])
-    for path, model in _other_forms(
-        known, points, counts, measured, pattern, repetitions, names, options, again
-    ).items():
-        result[path] = far_off(model)
-    return result
-
-
-def _other_forms(
-    models: Mapping[int, Model],
-    points: FloatArray,
-    counts: FloatArray,
-    measured: _Flags,
-    used: _Flags,
-    repetitions: Repetitions,
-    names: tuple[str, ...],
-    options: Options,
-    again: Fit,
-) -> dict[int, Model]:
-    """Return models of counts (N, C), with other forms than sums of powers and logarithms where these explain more."""
-    result = dict(models)
-
-    def known() -> list[Model | None]:
-        return [result.get(path) for path in range(len(counts))]
-
-    if not options.exact_only:
-        result |= by_steep(known(), points, counts, used, names, again)
-        result |= by_steps(known(), points, counts, used, repetitions, names)
-    if options.grids:
-        grids = Grids(options.grids, options.ranked, options.library)
-        result |= by_grid(known(), grids, points, counts, measured, names)
-    return result
+    grids = Grids(options.grids, options.ranked, options.library) if options.grids else None
+    found = [model if isinstance(model, Model) else None for model in result]
+    once_more = None if options.exact_only else again
+    forms = OtherForms(points, counts, measured, pattern, repetitions, names, grids, once_more)
+    for path, model in forms.models(found).items():
+        result[path] = model
+    return result, nearest
 
 
 def _same_rows(flags: _Flags) -> list[tuple[_Flags, NDArray[np.int64]]]:
     """Return the distinct rows of `flags` (N, F), each with the numbers of the rows that are like it."""
+    if (flags == flags[:1]).all():
+        return [(flags[0], np.arange(len(flags)))]
     found: dict[bytes, list[int]] = {}
     for number, row in enumerate(np.packbits(flags, axis=1)):
         found.setdefault(row.tobytes(), []).append(number)
@@ -260,27 +261,43 @@ class _Batch:
 
     def models(self) -> list[Model]:
         """Return the model of each call path."""
+        return self.fits()[0]
+
+    def fits(self) -> tuple[list[Model], dict[int, Model]]:
+        """Return the model of each call path, and `nearest` as in Fits."""
         points, repetitions, names, notes = self.points, self.repetitions, self.names, self.notes
         notes = (*notes, *open_notes(names, points)) if len(points) > 1 else notes
         varying = [index for index in range(len(names)) if np.unique(points[:, index]).size > 1]
         if points.shape[0] < 2 or not varying:
-            return self._constants()
+            return self._constants(), {}
         few = [names[i] for i in varying if np.unique(points[:, i]).size < 3]
         if few:
             notes = (*notes, f"only two values of {', '.join(few)}: how it grows is a guess that nothing checks")
         used = points[:, varying]
         tables = make_tables(used, self.options.library)
-        effort = self.metric.is_effort
+        own_names = [names[i] for i in varying]
+        weighed, effort = self.options.selector == "evidence", self.metric.is_effort
+        build = partial(build_models, names, own_names, points, tables, effort=effort, notes=notes, weighed=weighed)
         if effort:
             pool, exact = model_counts(used, tables, repetitions, self.exact_only)
-        else:
-            pool, exact = self._noisy(used, tables), np.zeros(len(repetitions.scatter), dtype=bool)
-        own_names = [names[i] for i in varying]
-        weighed = self.options.selector == "evidence"
-        models = build_models(names, own_names, points, tables, pool, repetitions, exact, effort, notes, weighed)
-        for parameter in varying if effort else ():
-            replace(self, notes=notes)._without_one(parameter, models)
-        return models
+            models = build(pool, repetitions, exact)
+            for parameter in varying:
+                replace(self, notes=notes)._without_one(parameter, models)
+            return models, {}
+        pool, weights = self._noisy(used, tables)
+        paths, missed = len(pool.score), np.empty(0, dtype=np.int64)
+        if weighed and self.options.also_at_largest and not self.options.at_largest:
+            missed = np.flatnonzero(
+                relative_errors(tables, pool, repetitions) > largest_misfit(repetitions.known_noise)
+            )
+        if missed.size:
+            again = pool.rows((missed, slice(None)))
+            again = refitted(again, tables, repetitions.centre[missed], weights[missed] * nearness(used))
+            pool = pool.followed_by(again)
+            rows = np.concatenate([np.arange(paths), missed])
+            repetitions = take(repetitions, rows, np.ones(len(points), dtype=bool))
+        models = build(pool, repetitions, np.zeros(len(pool.score), dtype=bool))
+        return models[:paths], dict(zip(missed.tolist(), models[paths:], strict=True))
 
     def _constants(self) -> list[Model]:
         """Return constants: there is one configuration, or one value of each parameter."""
@@ -323,26 +340,27 @@ class _Batch:
                 if reproduces(model) or (not only and explains_more(model, models[path], name)):
                     models[path] = model
 
-    def _noisy(self, points: FloatArray, tables: Tables) -> Pool:
-        """Return the hypotheses of a cost, by the criterion that the options name."""
+    def _noisy(self, points: FloatArray, tables: Tables) -> tuple[Pool, FloatArray]:
+        """Return the hypotheses of a cost, by the criterion that the options name, and the weights (N, C) of values."""
         values, options = self.repetitions.centre, self.options
         if options.selector == "extra-p":
             rule = SampleSmape(tables, values)
-            return rule.relative(choose(ExtraPForms(points, tables, values).propose(), rule, 1))
+            return rule.relative(choose(ExtraPForms(points, tables, values).propose(), rule, 1)), rule.weights
         known = values, self.repetitions.uncertainty, self.repetitions.freedom, self.nonnegative
         few = min(np.unique(column).size for column in points.T) < 3
         growth = max(options.growth_penalty, UNCHECKED_GROWTH if few else 0.0)
         criterion = Evidence(tables, *known, growth_penalty=growth, counts=self.repetitions.counts)
         pool = Search(points, criterion).run()
         if options.selector == "evidence":
-            return self._richer(points, criterion, pool)
+            return self._richer(points, criterion, pool), criterion.weights
         fitted = pool.fitted
-        return to_pool(fitted, LeftOutSmape(tables, values, criterion.weights).scores(fitted), 1)
+        pool = to_pool(fitted, LeftOutSmape(tables, values, criterion.weights).scores(fitted), 1)
+        return pool, criterion.weights
 
     def _thorough(self, points: FloatArray, criterion: Evidence, pool: Pool) -> Pool:
         """Return the pool with what a thorough search finds of what none of its hypotheses explains, without lines."""
         rows = misfit(pool, criterion)
-        if not (scattered(points) and rows.any()):
+        if not (rows.any() and scattered(points)):
             return pool
         sums = ScatteredSums(points, criterion.tables).propose_thoroughly(criterion.values, rows)
         return merge([pool, choose(sums, criterion, NOISY_POOL)], NOISY_POOL)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,9 +101,8 @@ class Evidence(Criterion):
         for coefficients, explained in (with_constant, without):
             squares = np.maximum(total[:, None] - explained, NOISY_ROUNDING * total[:, None])
             variance = (squares + known[:, None]) / number[:, None]
-            if self.nonnegative:
-                for coefficient in coefficients:
-                    variance = np.where(coefficient >= 0, variance, np.inf)
+            if self.nonnegative and coefficients:
+                variance = np.where(reduce(np.minimum, coefficients) >= 0, variance, np.inf)
             if best is None:  # one more coefficient
                 best = variance * np.exp(self.penalties.coefficient / number)[:, None]
             else:

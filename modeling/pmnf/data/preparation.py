@@ -41,6 +41,8 @@ def join_duplicates(
     place = place.reshape(-1)
     if values.shape[2] == 0:
         values = np.full((*values.shape[:2], 1), np.nan)
+    if np.array_equal(place, np.arange(len(unique))):
+        return unique, values, executed
     count = np.bincount(place, minlength=unique.shape[0])
     times = int(count.max(initial=1))
     order = np.argsort(place, kind="stable")

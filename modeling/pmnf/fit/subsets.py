@@ -114,7 +114,10 @@ def cholesky_both(
 def _forward(
     diagonal: list[FloatArray], cross: list[list[FloatArray]], right: list[FloatArray]
 ) -> tuple[list[FloatArray], list[list[FloatArray]], list[FloatArray]]:
-    """Return factors that make diagonals 1, rows of lower triangles with inverse diagonals, and what they solve."""
+    """Return factors that make diagonals 1, rows of lower triangles with inverse diagonals, and what they solve.
+
+    The first of the inverse diagonals is 1, and nothing is multiplied by it.
+    """
     norm = [1.0 / np.sqrt(np.maximum(entry, 1e-300)) for entry in diagonal]
     lower: list[list[FloatArray]] = []
     forward: list[FloatArray] = []
@@ -126,11 +129,12 @@ def _forward(
             entry = cross[i][j] * norm[i] * norm[j]
             for k in range(j):
                 entry = entry - line[k] * lower[j][k]
-            entry = entry * lower[j][j]
+            if j:
+                entry = entry * lower[j][j]
             line.append(entry)
             pivot = entry * entry if pivot is None else pivot + entry * entry
             value = value - entry * forward[j]
-        inverse = np.ones_like(value) if pivot is None else 1.0 / np.sqrt(np.maximum(1.0 + RIDGE - pivot, RIDGE))
+        inverse = np.ones((1, 1)) if pivot is None else 1.0 / np.sqrt(np.maximum(1.0 + RIDGE - pivot, RIDGE))
         line.append(inverse)
         lower.append(line)
         forward.append(value if pivot is None else value * inverse)

@@ -67,7 +67,6 @@ def _solve(columns: FloatArray, present: _Flags, nonnegative: bool) -> tuple[Flo
     last, points = len(present) - 1, columns.shape[2]
     least = DEPENDENT * np.sqrt(np.einsum("jmc,jmc->jm", columns[:-1], columns[:-1]))
     triangle = np.empty((last + 2, last + 2, columns.shape[1]))  # of rows: what each column has of those before it
-    leverage = np.zeros(columns.shape[1:])
     dependent = np.zeros(columns.shape[1], dtype=bool)
     for k in range(last + 1):
         column = columns[k]
@@ -85,7 +84,7 @@ def _solve(columns: FloatArray, present: _Flags, nonnegative: bool) -> tuple[Flo
             share[0, negative] = 0.0
         triangle[k, k], triangle[k, k + 1 :] = size, share
         columns[k + 1 :] -= share[:, :, None] * column
-        leverage += column * column
+    leverage = np.einsum("jmc,jmc->mc", columns[: last + 1], columns[: last + 1])
     found = np.empty((columns.shape[1], last + 1))
     for k in range(last, -1, -1):
         value = triangle[k, last + 1]

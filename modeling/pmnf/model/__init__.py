@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .comparison import Comparison, compare
+from .deferred import Deferred
 from .model import Alternative, Model, Prediction, Quality, add, alternatives_with, collect, covariance_in, evaluate
 from .parse import parse_product, parse_sum
 from .serialize import from_json, to_json
@@ -13,6 +14,7 @@ __all__ = [
     "LARGEST_POWER",
     "Alternative",
     "Comparison",
+    "Deferred",
     "Exponents",
     "Factor",
     "Model",

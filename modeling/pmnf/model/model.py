@@ -67,6 +67,7 @@ class Model:
         go on with all coefficients times the deviations of their exponents of the first parameter, of the second, and
         so on, and at last the curvature in each parameter: how far the measurements leave open how fast parts grow.
     alternatives: near-best hypotheses (this one excluded); weights of all, this one included, add up to 1.
+        Both may be made when they are first looked at (`Deferred`).
     notes: what a reader must know, such as repetitions that disagree.
     """
 
@@ -75,8 +76,8 @@ class Model:
     terms: tuple[Term, ...] = ()
     quality: Quality | None = None
     ranges: tuple[tuple[Real, Real], ...] = ()
-    covariance: tuple[tuple[Real, ...], ...] = ()
-    alternatives: tuple[Alternative, ...] = ()
+    covariance: Sequence[tuple[Real, ...]] = ()
+    alternatives: Sequence[Alternative] = ()
     notes: tuple[str, ...] = field(default=())
 
     def evaluate(self, points: FloatArray | Sequence[Sequence[float]]) -> FloatArray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from ...documents import typed
@@ -53,6 +53,7 @@ def from_json(data: object, source: object = "model") -> Model:
             numbers = {name: math.nan if quality.get(name) is None else quality[name] for name in _QUALITY}
             data = {**data, "quality": quality | numbers}
     model = typed(data, Model, source)
+    model = replace(model, covariance=tuple(model.covariance), alternatives=tuple(model.alternatives))
     if len(set(model.parameters)) != len(model.parameters):
         raise FormatError(source, "a model names a parameter twice")
     if model.ranges and len(model.ranges) != len(model.parameters):

@@ -246,11 +246,12 @@ class Search:
         paths, number = len(self.values), (depth + 1) ** self.parameters
         matrix, right, total = np.empty((paths, number, number)), np.empty((paths, number)), np.empty(paths)
         step = max(1, BATCH_NUMBERS // (number * self.values.shape[1]))
+        first = [np.pad(terms[:, :depth], ((0, 0), (1, 0)), constant_values=-1) for terms in candidates]
         for start in range(0, paths, step):
             part = slice(start, start + step)
             columns = np.ones((len(self.values[part]), 1, self.values.shape[1]))
-            for table, terms in zip(self.tables.columns, candidates, strict=True):
-                own = table[np.pad(terms[part, :depth], ((0, 0), (1, 0)), constant_values=-1)]
+            for table, terms in zip(self.tables.columns, first, strict=True):
+                own = table[terms[part]]
                 columns = (columns[:, :, None] * own[:, None]).reshape(len(columns), -1, columns.shape[2])
             matrix[part], right[part], total[part] = gram(columns, self.values[part], self.criterion.weights[part])
         return matrix, right, total
