@@ -55,8 +55,8 @@ def combine(values: FloatArray, how: Aggregation = "robust", of_counts: bool = F
     robust: the mean of the repetitions that are no outliers; the mean uses clean repetitions better than the
     median does, and without the outliers it stands as much. The scale of outliers comes from all configurations
     of a call path together, because a few repetitions of one say little. Where all repetitions of a configuration are
-    far from their median, as two that differ are, none is left out. of_counts: the values are counts, all repetitions of
-    which are true, so that none is left out either; `falls` and `unit` are wanted.
+    far from their median, as two that differ are, none is left out. of_counts: the values are counts, all of whose
+    repetitions are true, so that none is left out either; `falls` and `unit` are wanted.
     """
     if values.ndim != 3:
         raise ModelingError(f"values must have shape (call paths, configurations, repetitions), not {values.shape}")
