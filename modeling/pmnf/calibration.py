@@ -141,7 +141,7 @@ STEPS_MOST_UNIT = 64
 STEPS_LEAST, STEPS_MOST_TERMS, STEPS_TRIED = 2, 3, 32
 
 # Of counts that deviate, sums with steps of these bases must have so much evidence beyond how many were tried. With 0,
-# 4 and 8 at deviations of .3 to 3 %, which fall with n, .3, .2 and 0 % of sums of powers and logarithms are taken for
+# 4 and 8 at deviations of .3 to 3 %, which fall with n, .4, .2 and 0 % of sums of powers and logarithms are taken for
 # such, and .1, 0 and 0 % with five repetitions.
 STEPS_DEVIATING_BASES, STEPS_LEAST_GAIN = (2, 4), 0.0
 
