@@ -19,6 +19,7 @@ from .priors.dedicated import dedicated_times
 from .priors.effort_time import model_time
 from .priors.path_model import PathModel
 from .progress import steps
+from .shared_steps import by_shared_steps
 
 __all__ = ["Analysis", "analyze", "fit_metrics"]
 
@@ -57,7 +58,8 @@ def fit_metrics(
 ) -> dict[str, list[Model | NoModel]]:
     """Return the models that the exclusive values of each of these metrics make, one per call path.
 
-    Costs make them alone, counts together with visits, where these are among the metrics.
+    Costs make them alone, counts together with other counts of the call path, and with visits, where these are among
+    the metrics.
     Costs of oversubscribed configurations are left out where the others are enough.
     """
     points, parameters, executed = experiment.points, experiment.parameters, experiment.executed
@@ -66,7 +68,7 @@ def fit_metrics(
         metric = experiment.metrics[name]
         values = experiment.values[name] if metric.is_effort else dedicated_times(experiment, name)[0]
         result[name] = fit_models(points, values, metric, parameters, options, executed)
-    return by_visits(experiment, result, options)
+    return by_visits(experiment, by_shared_steps(experiment, result), options)
 
 
 def _measured(experiment: Experiment, metric: str, models: Sequence[Model | NoModel]) -> tuple[PathModel, ...]:

@@ -36,7 +36,7 @@ SQUARED_LOG_COMPLEXITY, SQUARED_LOG_PRODUCT_COMPLEXITY = 1.0, 2.0
 # Negative exponents (one more point for each logarithm), and each unit of whole exponents above 1.
 NEGATIVE_COMPLEXITY, POWER_COMPLEXITY = 0.5, 0.1
 
-# --- data: benchmarks/modeling_accuracy.py; the last three from double precision
+# --- data: benchmarks/modeling_accuracy.py; the last four from double precision
 # Repetitions further from their median than this many robust deviations do not enter the mean.
 OUTLIER = 4.0
 # How far beforehand the logarithm of the variance of a value may change with that of the value: the variance of sums of
@@ -56,6 +56,8 @@ EXTREME_EXPONENT = 300
 LARGEST_VALUE = 1e250
 # Parameter values beyond this have powers that are no numbers any more.
 LARGEST_PARAMETER = 1e30
+# Whole numbers up to this are exact.
+WHOLE_UP_TO = 2.0**53
 
 # --- counts that are exact: tests/modeling/test_pmnf_effort.py, benchmarks/priors_evaluation.py
 EXACT = Penalties(coefficient=10.0, complexity=1.0, negative=15.0)
@@ -150,8 +152,9 @@ STEPS_MOST_UNIT = 64
 STEPS_LEAST, STEPS_MOST_TERMS, STEPS_TRIED = 2, 3, 32
 
 # Of counts that deviate, sums with steps of these bases must have so much evidence beyond how many were tried. With 0,
-# 4 and 8 at deviations of 1 %, which fall with n, 2, .4 and 0 % of sums of powers and logarithms are taken for such.
-STEPS_DEVIATING_BASES, STEPS_LEAST_GAIN = (2, 4), 8.0
+# 4 and 8 at deviations of .3 to 3 %, which fall with n, .4, .2 and 0 % of sums of powers and logarithms are taken for
+# such, and .1, 0 and 0 % with five repetitions.
+STEPS_DEVIATING_BASES, STEPS_LEAST_GAIN = (2, 4), 0.0
 
 # --- counts that are rounded: tests/modeling/test_pmnf_rounded.py, benchmarks/priors_evaluation.py
 # The magnitude of a coefficient may be anything between 1e-10 and 1e10.
@@ -180,6 +183,9 @@ SMALL_COUNT, SMALL_COUNT_PART, LEAST_WEIGHED = 60.0, 0.05, 1e-3
 EXPECTED_DEVIATION, DEVIATION_CERTAINTY = 0.003, 2.0
 # The least that repetitions with other data make of it.
 LEAST_EXPECTED_DEVIATION = 0.0003
+# Repetitions say of these deviations as much as so many times the configurations would (4 in uncertainty.py, too), and
+# what is rounded deviates by a uniform distribution: variance in units of what is rounded to.
+REPETITIONS_KNOW, VARIANCE_OF_ROUNDING = 4.0, 1.0 / 12.0
 # A parameter has an effect if values differ by more than this along a line.
 LEAST_EFFECT = 0.01
 # A term must be at least this part of some value, times (1 + its steepest exponent)², and so many deviations ...

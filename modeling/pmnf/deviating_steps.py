@@ -2,7 +2,8 @@
 
 Sums of up to three functions, one of them with steps, are compared with the former model by the posterior of counts
 that deviate (criterion/deviating.py). They replace it where the gain is more than twice the logarithm of the number of
-sums that were tried, and STEPS_LEAST_GAIN.
+sums that were tried, and STEPS_LEAST_GAIN. Trees whose cells have four parts have a number of cells that goes up and
+down around a multiple of n, with the same period: 4^⌈log4(n/u)⌉ beside n says so at sizes that double.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ import numpy as np
 
 from ..experiment import FloatArray
 from .build import qualities
-from .calibration import FINALISTS, INEXACT, LEAST_SHARE, STEPS_DEVIATING_BASES, STEPS_LEAST_GAIN
-from .criterion.deviating import Deviating
+from .calibration import FINALISTS, INEXACT, LEAST_SHARE, SHOWN_BELOW_LEAD, STEPS_DEVIATING_BASES, STEPS_LEAST_GAIN
+from .criterion.criterion import ALL, Rows
+from .criterion.deviating import Deviating, Numbers
 from .data.noise import Repetitions
 from .data.preparation import ranges
 from .fit.shortlist import lowest
@@ -76,7 +78,7 @@ class DeviatingSteps:
 
     def _rough(self, forms: Sequence[tuple[int, tuple[_Factors, ...]]]) -> FloatArray:
         """Return scores (N, H) of the `forms` with no penalties but those of coefficients."""
-        criterion, points = self.criterion, self.x.size
+        criterion = self.criterion
         total = ((criterion.weights * self.values) ** 2).sum(axis=1, keepdims=True)
         products = list(dict.fromkeys(product for _, own in forms for product in own))
         table = np.array([_column(self.name, product, self.x) for product in products])
@@ -87,8 +89,8 @@ class DeviatingSteps:
             own = np.array([number for number, (_, form) in enumerate(forms) if len(form) == width])
             subsets = np.array([[place[product] for product in forms[number][1]] for number in own.tolist()])
             _, explained = solve_shared(table, subsets, self.values, criterion.weights)
-            squares = np.maximum(total - explained, 0.0) / max(points - width, 0.5)
-            scores[:, own] = criterion.posterior(squares, points, np.full((1, own.size), INEXACT.coefficient * width))
+            penalty = np.full((1, own.size), INEXACT.coefficient * width)
+            scores[:, own] = self._posterior(np.maximum(total - explained, 0.0), Numbers(width - 1, width), penalty)
         return np.where(np.isnan(scores), np.inf, scores)
 
     def _fitted(self, path: int, steps: Steps, form: tuple[_Factors, ...], most: float) -> _Candidate | None:
@@ -105,7 +107,8 @@ class DeviatingSteps:
             return None
         coefficients = found / top
         shown = (np.abs(coefficients[:, None] * columns) * weights).max(axis=1)
-        if coefficients[0] <= 0.0 or shown.min() < LEAST_SHARE:
+        least = min(LEAST_SHARE, SHOWN_BELOW_LEAD * float(self.criterion.known[path]))
+        if coefficients[0] <= 0.0 or shown.min() < least:
             return None
         parts = list(zip(coefficients.tolist(), shapes, strict=True))
         constant = sum(value for value, product in parts if not product)
@@ -123,9 +126,15 @@ class DeviatingSteps:
         penalty += INEXACT.complexity * sum(make_term(*order).cost for order in orders)
         penalty += INEXACT.negative * (sum(term.coefficient < 0 for term in terms) + (constant < 0))
         penalty += INEXACT.growth * max((float(i) + 0.1 * j for i, j in orders), default=0.0)
-        mean = np.array([[squares / max(self.x.size - width, 0.5)]])
-        rows = np.array([path])
-        return float(self.criterion.posterior(mean, self.x.size, np.array([[penalty]]), rows)[0, 0])
+        numbers, rows = Numbers(width - 1, width), np.array([path])
+        return float(self._posterior(np.array([[squares]]), numbers, np.array([[penalty]]), rows)[0, 0])
+
+    def _posterior(self, squares: FloatArray, numbers: Numbers, penalty: FloatArray, rows: Rows = ALL) -> FloatArray:
+        """Return scores from the sums of squared errors (N, H) of sums with these numbers of coefficients."""
+        points = self.x.size
+        mean, free = squares / points, max(points - numbers.coefficients, 0.5)
+        left_out = mean * (points / free) ** 2
+        return self.criterion.posterior(mean, points, penalty, [numbers], rows, left_out)
 
     def _model(self, path: int, found: Sequence[_Candidate], notes: tuple[str, ...]) -> Model:
         """Return the likeliest of the sums as a model, and as alternatives what differs from it beyond the values."""
@@ -157,6 +166,7 @@ def _forms(name: str, steps: Steps) -> list[tuple[_Factors, ...]]:
     both = (Factor(name, Fraction(1), 1, steps=steps),)
     pairs = [(own, other) for own in (passes, padded, both) for other in plain]
     more = [(passes, padded), (passes, plain[1], plain[0]), (passes, plain[1], plain[2]), (passes, padded, plain[1])]
+    more.append((padded, plain[1], plain[2]))
     return [(passes,), (padded,), (both,), *pairs, *more]
 
 

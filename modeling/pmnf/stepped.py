@@ -17,7 +17,7 @@ from .data.noise import Repetitions
 from .data.preparation import ranges, take
 from .deviating_steps import DeviatingSteps
 from .model import Alternative, Model
-from .proposers.steps import SteppedSum, SteppedSums, likeliest_of_alike
+from .proposers.steps import SteppedSum, SteppedSums, functions_of, likeliest_of_alike, sums_of
 
 _Flags = NDArray[np.bool_]
 
@@ -63,6 +63,24 @@ def by_steps(
             found = DeviatingSteps(points[at], names, name, counts[rest], part).models([former[p] for p in paths[rest]])
             result |= {path: own for path, own in zip(paths[rest].tolist(), found, strict=True) if own is not None}
     return result
+
+
+def by_steps_of(known: Sequence[Model], points: FloatArray, values: FloatArray, former: Model) -> Model | None:
+    """Return the model of counts (C,) that has the steps of others of the same loops, and reproduces them, or None.
+
+    known: the models of these, which depend on one parameter and are exact; former: the model of the counts.
+    """
+    parameters = {factor.parameter for model in known for term in model.terms for factor in term.factors}
+    whole = bool((values == np.round(values)).all())
+    if len(parameters) != 1 or not whole:
+        return None
+    (name,) = parameters
+    others = [other.terms for model in known for other in model.alternatives]
+    steps, powers = functions_of(term for terms in (*(model.terms for model in known), *others) for term in terms)
+    plain = (1, 0, 0)
+    powers = powers if plain in powers else [plain, *powers]
+    sums = sums_of(points[:, former.parameters.index(name)], values, steps, powers)
+    return _model(sums, points, values, former.parameters, name, former.notes) if sums else None
 
 
 def _model(

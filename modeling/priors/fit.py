@@ -163,7 +163,7 @@ def _apart(singles: FloatArray, repetitions: Repetitions, noise: CommonVariance)
         own = repetitions.scatter**2, repetitions.freedom
         variance, freedom = noise.moderated(*own)
         scatter = np.sqrt(variance)
-    return Repetitions(values, scatter, freedom, nothing + 1.0, counts, flags, nothing), counts
+    return Repetitions(values, scatter, freedom, nothing + 1.0, counts, flags, nothing, nothing), counts
 
 
 def _of_means(found: _Fit, columns: FloatArray, repetitions: Repetitions) -> _Fit:

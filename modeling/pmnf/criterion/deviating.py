@@ -5,7 +5,9 @@ What is chosen is the function of the highest posterior under these assumptions,
 1. Deviations are relative to the value, and partly systematic: the same along all lines of points in a parameter.
    So a grid has as many observations as distinct values of the parameters that have an effect, and deviations
    below EXPECTED_DEVIATION (as certain as DEVIATION_CERTAINTY observations) are no evidence for anything, or below
-   those of the means of repetitions where these differ, because they had other data.
+   those of the means of repetitions where these differ, because they had other data. Where they do, a sum may also be
+   the function itself: then the means deviate from it as repetitions do (repeated.py), and every coefficient is worth
+   as much evidence as it makes these deviations less.
 2. Exponents that loops and trees have are likelier than others (library.make_term); every coefficient has its
    penalty, a negative one more, and more again where a parameter has few values (the small-sample term of AICc,
    Hurvich and Tsai, Biometrika 76, 1989); the order of growth has a penalty, so that n² must explain more than n does.
@@ -15,6 +17,9 @@ What is chosen is the function of the highest posterior under these assumptions,
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +32,7 @@ from ..calibration import (
     LEAST_DEVIATIONS,
     LEAST_EFFECT,
     LEAST_EXPECTED_DEVIATION,
+    LEAST_LEFT_OUT,
     LEAST_SHARE,
     LEAST_WEIGHED,
     LEAST_WORK,
@@ -41,36 +47,48 @@ from ..data.noise import Repetitions
 from ..hypotheses.pool import Fitted
 from ..hypotheses.tables import Specification, Tables
 from .criterion import ALL, Criterion, Rows
+from .repeated import means, student
 
 _Flags = NDArray[np.bool_]
+_Counts = NDArray[np.int64] | int
 
 
-def effort_weights(values: FloatArray, falls: FloatArray) -> FloatArray:
-    """Return weights of counts (N, C): relative errors, but counts next to nothing are rounded numbers.
+class Numbers(NamedTuple):
+    """How many coefficients hypotheses have along a line of points in one parameter, and functions of it."""
 
-    falls: (N,) the power of the value by which relative deviations fall, as in Repetitions.
-    """
+    functions: _Counts
+    coefficients: _Counts
+
+
+def effort_weights(values: FloatArray) -> FloatArray:
+    """Return weights of counts (N, C): relative errors, but counts next to nothing are rounded numbers."""
     size = np.abs(values)
     top = size.max(axis=1, keepdims=True)
     whole = (values == np.round(values)).all(axis=1, keepdims=True)
     least = LEAST_WEIGHED * top
     floor = np.where(whole, np.maximum(np.minimum(SMALL_COUNT, SMALL_COUNT_PART * top), least), least)
-    top = np.where(top > 0, top, 1.0)
-    part: FloatArray = (np.maximum(size, LEAST_WORK * top) / top) ** falls[:, None]
-    return part / np.hypot(size, np.where(size.any(axis=1, keepdims=True), floor, 1.0))
+    result: FloatArray = 1.0 / np.hypot(size, np.where(size.any(axis=1, keepdims=True), floor, 1.0))
+    return result
 
 
 class Deviating(Criterion):
     """For counts (N, C) at `points` (C, m)."""
 
     def __init__(self, points: FloatArray, tables: Tables, values: FloatArray, repetitions: Repetitions) -> None:
-        super().__init__(tables, values, effort_weights(values, repetitions.falls))
-        of_means = repetitions.uncertainty
-        known = np.clip(of_means, LEAST_EXPECTED_DEVIATION, EXPECTED_DEVIATION)
-        self.expected = np.where(of_means > 0.0, known, EXPECTED_DEVIATION)
         self.distinct = [np.unique(points[:, parameter]).size for parameter in range(points.shape[1])]
         number = independent(points, values, lambda part: LEAST_EFFECT * np.abs(part).max(axis=1))
         self.observations = np.minimum(number, values.shape[1])
+        of_means = repetitions.uncertainty
+        known = np.clip(of_means, LEAST_EXPECTED_DEVIATION, EXPECTED_DEVIATION)
+        self.expected = np.where(of_means > 0.0, known, EXPECTED_DEVIATION)
+        repeated = means(values, self.observations, repetitions)
+        self.freedom, self.noise = repeated.freedom, repeated.deviation
+        super().__init__(tables, values, effort_weights(values) * repeated.precision)
+
+    @property
+    def known(self) -> FloatArray:
+        """The relative deviations (N,) that a term must be above."""
+        return np.where(self.freedom > 0.0, self.noise, self.expected)
 
     def scores(self, fitted: Fitted, rows: Rows = ALL) -> FloatArray:
         """Return the scores (M, H) of hypotheses fitted to the call paths `rows`, inf where they are not credible."""
@@ -79,39 +97,60 @@ class Deviating(Criterion):
         penalty = penalty + INEXACT.negative * (fitted.coefficients < 0).sum(axis=2)
         if fitted.specification.shape[-2]:
             penalty = penalty + INEXACT.growth * self.tables.order(fitted.specification).max(axis=-1)
-            penalty = penalty + self.small_sample(fitted.specification)
-        squares = np.minimum(fitted.residual, 1e150) * np.minimum(fitted.left_out, 1e150)
-        scores = np.where(
-            np.isfinite(fitted.residual), self.posterior(squares, self.observations[:, None], penalty, rows), np.inf
-        )
+        inside, outside = np.minimum(fitted.residual, 1e150) ** 2, np.minimum(fitted.left_out, 1e150) ** 2
+        numbers = self.numbers(fitted.specification, fitted.coefficients[..., 0] != 0)
+        posterior = self.posterior(inside, self.observations[:, None], penalty, numbers, rows, outside)
+        scores = np.where(np.isfinite(fitted.residual), posterior, np.inf)
         if fitted.specification.shape[-2]:
             scores[self.incredible(fitted, rows)] = np.inf
         return scores
 
     def posterior(
-        self, squares: FloatArray, observations: FloatArray | int, penalty: FloatArray, rows: Rows = ALL
+        self,
+        squares: FloatArray,
+        observations: FloatArray | int,
+        penalty: FloatArray,
+        numbers: Sequence[Numbers] = (),
+        rows: Rows = ALL,
+        left_out: FloatArray | None = None,
     ) -> FloatArray:
         """Return scores from mean squared relative errors (M, H): -2 log of the posterior, up to a constant.
 
-        observations: one number, or (N, 1) of all call paths.
+        observations: one number, or (N, 1) of all call paths. numbers: of functions and coefficients, by parameter.
+        left_out: mean squared errors of points that are left out, where they are known.
         """
         number = observations if isinstance(observations, int) else observations[rows]
-        known = number + DEVIATION_CERTAINTY
-        variance = (number * squares + DEVIATION_CERTAINTY * self.expected[rows][:, None] ** 2) / known
-        result: FloatArray = known * np.log(variance) + penalty
+        expected, freedom = self.expected[rows][:, None], self.freedom[rows][:, None]
+        together = squares if left_out is None else np.sqrt(squares) * np.sqrt(left_out)
+        near = student(together, number, expected**2, DEVIATION_CERTAINTY)
+        for own, distinct in zip(numbers, self.distinct, strict=False):
+            # along a line the rest may always be a constant
+            near = near + small_sample(np.asarray(own.functions) + 1, distinct) * (np.asarray(own.functions) > 0)
+        if not freedom.any():
+            return near + penalty
+        if left_out is not None:
+            unknown = 0.5 * np.maximum(1.0 - freedom / number, LEAST_LEFT_OUT)
+            squares = squares ** (1.0 - unknown) * left_out**unknown
+        itself = student(squares, number, self.noise[rows][:, None] ** 2, np.maximum(freedom, 1.0))
+        for own, distinct in zip(numbers, self.distinct, strict=False):
+            itself = itself + small_sample(own.coefficients, distinct + freedom)
+        result: FloatArray = np.where(freedom > 0.0, np.minimum(near, itself), near) + penalty
         return result
 
-    def small_sample(self, specification: Specification | NDArray[np.int64]) -> FloatArray:
-        """Return the penalty (...) of hypotheses (..., K, m) with many functions of a parameter with few values."""
-        total = np.zeros(specification.shape[:-2])
-        for parameter, distinct in enumerate(self.distinct):
+    def numbers(self, specification: Specification | NDArray[np.int64], constant: _Flags | bool) -> list[Numbers]:
+        """Return how many functions and coefficients (...) hypotheses (..., K, m) have, of each parameter.
+
+        constant: (...) whether they have one. None of a parameter on which they do not depend.
+        """
+        result = []
+        used = (specification >= 0).any(axis=-1)
+        for parameter in range(specification.shape[-1] if specification.shape[-2] else 0):
             terms: NDArray[np.int64] = np.sort(specification[..., parameter].astype(np.int64), axis=-1)
-            if terms.shape[-1]:
-                different = (terms[..., :1] >= 0).sum(axis=-1) + (
-                    (terms[..., 1:] != terms[..., :-1]) & (terms[..., 1:] >= 0)
-                ).sum(axis=-1)
-                total += np.where(different > 0, small_sample(different + 1, distinct), 0.0)
-        return total
+            later = (terms[..., 1:] != terms[..., :-1]) & (terms[..., 1:] >= 0)
+            functions = (terms[..., 0] >= 0) + later.sum(axis=-1)
+            without = ((specification[..., parameter] < 0) & used).any(axis=-1) | constant
+            result.append(Numbers(functions, np.where(functions > 0, functions + without, 0)))
+        return result
 
     def incredible(self, fitted: Fitted, rows: Rows = ALL) -> _Flags:
         """Return hypotheses (N, H) with a term that hardly shows, or whose term of the highest order is negative.
@@ -125,7 +164,7 @@ class Deviating(Criterion):
         share = (part * weights[:, None, None, :]).max(axis=3)
         constant = np.abs(fitted.coefficients[:, :, 0]) * weights.max(axis=1)[:, None]
         deviation = np.minimum(fitted.residual, 1.0)[:, :, None]
-        known = np.maximum(deviation, self.expected[rows][:, None, None])
+        known = np.maximum(deviation, self.known[rows][:, None, None])
         shown = SHOWN_DEVIATIONS * known
         order = self.tables.order(fitted.specification)
         order = np.concatenate([np.zeros((*order.shape[:-1], 1)), order], axis=-1)
@@ -145,7 +184,8 @@ class Deviating(Criterion):
         return np.asarray(hidden.any(axis=2) | hidden_constant | (negative & ~below), dtype=bool)
 
 
-def small_sample(coefficients: NDArray[np.int64] | int, values: int) -> FloatArray:
+def small_sample(coefficients: _Counts, values: FloatArray | int) -> FloatArray:
     """Return what AICc adds to AIC for so many coefficients, made finite where there are hardly more values."""
     number = np.asarray(coefficients, dtype=np.float64)
-    return 2.0 * number * (number + 1.0) / np.maximum(values - number, 0.5)
+    result: FloatArray = 2.0 * number * (number + 1.0) / np.maximum(values - number, 0.5)
+    return result

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ...errors import ModelingError
 from ...experiment import FloatArray
-from ..calibration import BATCH_NUMBERS, FEW_REPETITIONS, OUTLIER, SCATTER_SLOPE
+from ..calibration import BATCH_NUMBERS, FEW_REPETITIONS, OUTLIER, SCATTER_SLOPE, WHOLE_UP_TO
 
 Aggregation = Literal["robust", "median", "mean", "minimum"]
 _Flags = NDArray[np.bool_]
@@ -29,7 +29,8 @@ class Repetitions:
     counts: (N, C) number of repetitions of each configuration.
     differ: (N,) whether any two repetitions of one configuration are different.
     falls: (N,) relative standard deviations go like the value to the power of minus this: 0 where nothing says so, 1/2
-           for counts of many events that each depend on chance.
+           for counts of many events that each depend on chance, 1 where what chance changes does not grow.
+    unit: (N,) what all differences of whole counts are multiples of: 1, or what happens together; 0 of other values.
     """
 
     centre: FloatArray
@@ -39,6 +40,7 @@ class Repetitions:
     counts: FloatArray
     differ: _Flags
     falls: FloatArray
+    unit: FloatArray
 
     @property
     def uncertainty(self) -> FloatArray:
@@ -58,7 +60,8 @@ def combine(values: FloatArray, how: Aggregation = "robust", of_counts: bool = F
     robust: the mean of the repetitions that are no outliers; the mean uses clean repetitions better than the
     median does, and without the outliers it stands as much. The scale of outliers comes from all configurations
     of a call path together, because a few repetitions of one say little. Where all repetitions of a configuration are
-    far from their median, as two that differ are, none is left out. of_counts: whether `falls` is wanted.
+    far from their median, as two that differ are, none is left out. of_counts: the values are counts, all of whose
+    repetitions are true, so that none is left out either; `falls` and `unit` are wanted.
     """
     if values.ndim != 3:
         raise ModelingError(f"values must have shape (call paths, configurations, repetitions), not {values.shape}")
@@ -72,7 +75,7 @@ def combine(values: FloatArray, how: Aggregation = "robust", of_counts: bool = F
     with np.errstate(over="ignore"):
         distance = np.minimum(np.abs((values if complete else np.where(known, values, median)) - median) / size, 1e300)
     kept = known
-    if how == "robust":
+    if how == "robust" and not of_counts:
         kept = known & (distance <= OUTLIER * _scale(distance, known, count)[:, None])
         kept |= known & ~kept.any(axis=0)  # half of them far on either side: none is the outlier
     number = kept.sum(axis=0)
@@ -90,16 +93,27 @@ def combine(values: FloatArray, how: Aggregation = "robust", of_counts: bool = F
     scatter = np.minimum(np.sqrt(squares / np.maximum(freedom, 1.0)), 1e6)
     configurations = np.maximum(measured.sum(axis=1), 1)
     differ = (distance.max(axis=0, initial=0.0) > 0).any(axis=1)
-    falls = np.zeros(len(mean))
+    falls, unit = np.zeros(len(mean)), np.zeros(len(mean))
     if of_counts and len(values) > 1:
         falls = _falls(np.abs(mean), each, number - 1)
+        unit[differ] = _units(values[:, differ], known[:, differ])
     mean_count = count.sum(axis=1) / configurations
     counts = count.astype(np.float64)
-    return Repetitions(np.where(measured, centre, np.nan), scatter, freedom, mean_count, counts, differ, falls)
+    return Repetitions(np.where(measured, centre, np.nan), scatter, freedom, mean_count, counts, differ, falls, unit)
+
+
+def _units(values: FloatArray, known: _Flags) -> FloatArray:
+    """Return the greatest common divisors (N,) of all differences of the values (R, N, C), 0 if not all are whole."""
+    least = np.where(known, values, np.inf).min(axis=(0, 2))[:, None]
+    beyond = np.where(known, values - least, 0.0)
+    whole = (np.abs(beyond) < WHOLE_UP_TO) & (beyond == np.round(beyond))
+    found = np.gcd.reduce(np.where(whole, beyond, 0.0).astype(np.int64), axis=(0, 2))
+    result: FloatArray = np.where(whole.all(axis=(0, 2)), found, 0).astype(np.float64)
+    return result
 
 
 def _falls(sizes: FloatArray, squares: FloatArray, freedom: _Counts) -> FloatArray:
-    """Return by which power (N,) relative deviations fall with `sizes` (N, C), from 0 to 1/2.
+    """Return by which power (N,) relative deviations fall with `sizes` (N, C), from 0 to 1.
 
     squares: (N, C) of relative deviations, with their degrees of freedom. It is the slope of the logarithm of their
     variance, whose own variance is 2/freedom, drawn towards 0, of which SCATTER_SLOPE is the deviation beforehand.
@@ -112,7 +126,7 @@ def _falls(sizes: FloatArray, squares: FloatArray, freedom: _Counts) -> FloatArr
     logs = logs - (weights * logs).sum(axis=1, keepdims=True) / total
     known = (weights * logs**2).sum(axis=1)
     slope = (weights * logs * variance).sum(axis=1) / (known + 1.0 / SCATTER_SLOPE**2)
-    result: FloatArray = np.clip(-0.5 * slope, 0.0, 0.5)
+    result: FloatArray = np.clip(-0.5 * slope, 0.0, 1.0)
     return result
 
 

@@ -76,6 +76,7 @@ def take(repetitions: Repetitions, paths: NDArray[np.int64], where: _Flags) -> R
         repetitions.counts[paths][:, where],
         repetitions.differ[paths],
         repetitions.falls[paths],
+        repetitions.unit[paths],
     )
 
 

@@ -18,7 +18,7 @@ from ..calibration import (
     INEXACT_TERMS,
 )
 from ..criterion.criterion import Candidates
-from ..criterion.deviating import Deviating, small_sample
+from ..criterion.deviating import Deviating, Numbers
 from ..data.lines import lines, same_places
 from ..fit.shortlist import lowest, pure_squares, set_squares
 from ..fit.subsets import all_subsets, extended, gram, solve_both, solve_shared
@@ -67,10 +67,10 @@ class InexactSums:
         for group, error, below in zip(sets, squares, negative, strict=True):
             width = group.shape[1]
             penalty = INEXACT.coefficient * width + INEXACT.complexity * cost[group].sum(axis=1)
-            penalty += INEXACT.growth * order[group].max(axis=1, initial=0.0) + small_sample(width + 1, distinct)
-            scores.append(
-                self.criterion.posterior(error / points, distinct, penalty + INEXACT.negative * width * below)
-            )
+            penalty += INEXACT.growth * order[group].max(axis=1, initial=0.0)
+            penalty = penalty + INEXACT.negative * width * below
+            numbers = [*(Numbers(0, 0) for _ in range(parameter)), Numbers(width, width + 1)]
+            scores.append(self.criterion.posterior(error / points, distinct, penalty, numbers))
         padded = np.concatenate([np.repeat(sets[0], 2, axis=1), sets[1]])
         everything = np.concatenate(scores, axis=1)
         few = np.sort(lowest(everything, 8), axis=1)
@@ -90,16 +90,17 @@ class InexactSums:
         simple = np.flatnonzero(cost[:-1] <= INEXACT_SIMPLE_COMPLEXITY)
         total = ((self.weights * self.values) ** 2).sum(axis=1, keepdims=True)
         result = []
-        for width, constant in ((2, False), (2, True), (3, False)):
+        for width, constant in ((2, False), (2, True), (3, False), (3, True)):
             subsets = simple[all_subsets(simple.size, width) - 1]
             ones = np.full((len(subsets), int(constant)), len(table) - 1)
             columns = np.concatenate([subsets, ones], axis=1)
             coefficients, explained = solve_shared(table, columns, self.values, self.weights)
             error = np.maximum(total - explained, 0.0) / self.values.shape[1]
             penalty = INEXACT.coefficient * columns.shape[1] + INEXACT.complexity * cost[subsets].sum(axis=1)
-            penalty += INEXACT.growth * order[subsets].max(axis=1) + small_sample(width + 1, self.distinct[0])
+            penalty += INEXACT.growth * order[subsets].max(axis=1)
             scores = penalty + INEXACT.negative * (coefficients < 0).sum(axis=2)
-            scores = self.criterion.posterior(error, self.criterion.observations[:, None], scores)
+            numbers = [Numbers(width, width + constant)]
+            scores = self.criterion.posterior(error, self.criterion.observations[:, None], scores, numbers)
             best = lowest(scores, FINALISTS)
             path = np.repeat(np.arange(len(best)), best.shape[1])
             result.append(Candidates(path, subsets[best.ravel()][:, :, None].astype(np.int16), constant))
@@ -147,12 +148,11 @@ class InexactSums:
         best_pairs = np.empty((paths, 0), dtype=np.int64)
         for width in range(1, min(number, 3, self.values.shape[1] - 2) + 1):
             subsets = all_subsets(number, width) if width < 3 else extended(pairs, number)
-            fixed = self._fixed_penalty(slots[subsets])
-            chosen = subsets[None]
+            places = np.arange(len(subsets))[None]
             if width == 3:
-                numbers = (best_pairs[:, :, None] * number + np.arange(number)).reshape(paths, -1)
-                fixed, chosen = fixed[numbers], subsets[numbers]
-            of_terms = fixed + sum(_gathered(penalty, chosen[:, :, i]) for i in range(width))
+                places = (best_pairs[:, :, None] * number + np.arange(number)).reshape(paths, -1)
+            chosen = subsets[places]
+            of_terms = _twice(slots[subsets])[places] + sum(_gathered(penalty, chosen[:, :, i]) for i in range(width))
             growth = np.maximum.reduce([_gathered(order, chosen[:, :, i]) for i in range(width)])
             for constant, (coefficients, explained) in zip(
                 (True, False), solve_both(matrix, right, chosen), strict=True
@@ -161,8 +161,10 @@ class InexactSums:
                 lead = np.maximum(growth, 0.0) if constant else growth
                 negative = sum((coefficient < 0).astype(np.float64) for coefficient in coefficients)
                 scores = of_terms + INEXACT.coefficient * len(coefficients) + INEXACT.negative * negative
+                of_sums = self.criterion.numbers(slots[subsets], constant)
+                numbers = [Numbers(*(np.asarray(number)[places] for number in own)) for own in of_sums]
                 scores = self.criterion.posterior(
-                    error, self.criterion.observations[:, None], scores + INEXACT.growth * lead
+                    error, self.criterion.observations[:, None], scores + INEXACT.growth * lead, numbers
                 )
                 if width == 2 and constant:
                     best_pairs = lowest(scores, INEXACT_PAIRS_KEPT)
@@ -172,15 +174,25 @@ class InexactSums:
         result = []
         for constant, chosen, scores in found:
             path, place = np.nonzero(np.isfinite(scores))
-            result.append(Candidates(path, specification[path[:, None], chosen[path, place]], constant))
+            result.append(Candidates(path, _in_order(specification[path[:, None], chosen[path, place]]), constant))
         return result
 
-    def _fixed_penalty(self, slots: NDArray[np.int64]) -> FloatArray:
-        """Return the penalty of sums of products whatever their terms are, (S,); slots: (S, k, m), -1 for none."""
-        result = self.criterion.small_sample(slots)
-        for i, j in combinations(range(slots.shape[1]), 2):
-            result[(slots[:, i] == slots[:, j]).all(axis=1)] = np.inf
-        return result
+
+def _in_order(specification: Specification) -> Specification:
+    """Return sums (M, K, m) with their products in order, so that the same sums are found to be the same."""
+    keys = np.zeros(specification.shape[:2], dtype=np.int64)
+    for functions in np.moveaxis(specification, 2, 0):
+        keys = keys * (specification.max(initial=0) + 2) + functions + 1
+    result: Specification = np.take_along_axis(
+        specification, np.argsort(keys, axis=1, kind="stable")[..., None], axis=1
+    )
+    return result
+
+
+def _twice(slots: NDArray[np.int64]) -> FloatArray:
+    """Return inf for sums (..., k, m) with the same product twice, else 0."""
+    alike = [(slots[..., i, :] == slots[..., j, :]).all(axis=-1) for i, j in combinations(range(slots.shape[-2]), 2)]
+    return np.where(np.any(alike, axis=0), np.inf, 0.0) if alike else np.zeros(slots.shape[:-2])
 
 
 def _first_distinct(terms: NDArray[np.int64], number: int) -> Specification:

@@ -9,7 +9,7 @@ as loops have, if the counts say more than how many sums were tried.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -31,6 +31,7 @@ from ..calibration import (
     STEPS_MOST_TERMS,
     STEPS_MOST_UNIT,
     STEPS_TRIED,
+    VISITS_LEAST_FREE,
     WHOLE,
 )
 from ..fit.projection import residual_bases, squares_left
@@ -154,6 +155,31 @@ class SteppedSums:
         table = np.array(rows)
         scale = np.maximum(np.abs(table).max(axis=1), 1.0)
         return table / scale[:, None], scale
+
+
+def sums_of(x: FloatArray, values: FloatArray, steps: Iterable[Steps], powers: Sequence[Powers]) -> list[SteppedSum]:
+    """Return the sums of functions with these powers, and of a constant, that reproduce the values (C,) at `x` (C,).
+
+    They are in the order of their scores; other counts of the same loops must say that these are the functions.
+    """
+    found = []
+    for own in steps if x.size >= len(powers) + 1 + VISITS_LEAST_FREE else ():
+        coefficients = _solved(np.array([_column(x, own, one) for one in powers]), np.ones(len(powers)), values)
+        if coefficients is not None:
+            parts = tuple((value, one) for value, one in zip(coefficients[1:], powers, strict=True) if value)
+            found.append(SteppedSum(own, coefficients[0], parts))
+    return sorted(found, key=lambda own: own.score)
+
+
+def functions_of(terms: Iterable[Term]) -> tuple[list[Steps], list[Powers]]:
+    """Return the steps in terms of sums with steps, and the powers of all terms, each once."""
+    steps, powers = dict[Steps, None](), dict[Powers, None]()
+    for term in terms:
+        plain = sum(int(factor.exponent) for factor in term.factors if factor.steps is None)
+        stepped = [factor for factor in term.factors if factor.steps is not None]
+        steps |= {factor.steps: None for factor in stepped if factor.steps is not None}
+        powers[plain, sum(int(own.exponent) for own in stepped), sum(own.log for own in stepped)] = None
+    return list(steps), list(powers)
 
 
 def _column(x: FloatArray, steps: Steps | None, powers: Powers) -> FloatArray:
