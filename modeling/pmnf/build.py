@@ -98,16 +98,17 @@ def build_models(
     ]
 
 
-def median_first(pool: Pool, tables: Tables) -> Pool:
+def median_first(pool: Pool, tables: Tables, explained: NDArray[np.bool_]) -> Pool:
     """Return the pool with that hypothesis first that predicts the median of the posterior one step out.
 
+    That is for the call paths whose values are `explained` (N,) by hypotheses, so that they have posterior weights.
     Where the posterior is split between forms the likeliest one may be at the edge of what they predict together. A
     constant that is the likeliest stays first with less weight: it has all the others, of which each follows the noise
     in its own way, on one side, so that their median one step out is far off further out.
     """
     shares = _kept_weights(pool)
     constant = (pool.specification[:, 0] < 0).all(axis=(1, 2))
-    rows = np.flatnonzero(shares[:, 0] < np.where(constant, LEAST_CONSTANT, 0.5))
+    rows = np.flatnonzero(explained & (shares[:, 0] < np.where(constant, LEAST_CONSTANT, 0.5)))
     if not rows.size:
         return pool
     part = pool.rows((rows, slice(None)))

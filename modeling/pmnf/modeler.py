@@ -40,6 +40,7 @@ from .hypotheses.tables import Tables, make_tables
 from .model import Model
 from .proposers.cost import Search
 from .proposers.extra_p import ExtraPForms
+from .proposers.powers import with_powers
 from .proposers.richer import RicherSums, further
 from .proposers.scattered import ScatteredSums, scattered
 from .stepped import by_steps
@@ -239,7 +240,8 @@ class _Batch:
         if effort:
             pool, exact = model_counts(used, tables, repetitions, self.exact_only)
         else:
-            pool, exact = self._noisy(used, tables), np.zeros(len(repetitions.scatter), dtype=bool)
+            pool, tables = self._noisy(used, tables)
+            exact = np.zeros(len(repetitions.scatter), dtype=bool)
         own_names = [names[i] for i in varying]
         weighed = self.options.selector == "evidence"
         models = build_models(names, own_names, points, tables, pool, repetitions, exact, effort, notes, weighed)
@@ -288,12 +290,12 @@ class _Batch:
                 if reproduces(model) or (not only and explains_more(model, models[path], name)):
                     models[path] = model
 
-    def _noisy(self, points: FloatArray, tables: Tables) -> Pool:
-        """Return the hypotheses of a cost, by the criterion that the options name."""
+    def _noisy(self, points: FloatArray, tables: Tables) -> tuple[Pool, Tables]:
+        """Return the hypotheses of a cost, by the criterion that the options name, and the tables of their terms."""
         values, options = self.repetitions.centre, self.options
         if options.selector == "extra-p":
             rule = SampleSmape(tables, values)
-            return rule.relative(choose(ExtraPForms(points, tables, values).propose(), rule, 1))
+            return rule.relative(choose(ExtraPForms(points, tables, values).propose(), rule, 1)), tables
         known = values, self.repetitions.uncertainty, self.repetitions.freedom, self.nonnegative
         few = min(np.unique(column).size for column in points.T) < 3
         growth = max(options.growth_penalty, UNCHECKED_GROWTH if few else 0.0)
@@ -302,7 +304,7 @@ class _Batch:
         if options.selector == "evidence":
             return self._richer(points, criterion, pool)
         fitted = pool.fitted
-        return to_pool(fitted, LeftOutSmape(tables, values, criterion.weights).scores(fitted), 1)
+        return to_pool(fitted, LeftOutSmape(tables, values, criterion.weights).scores(fitted), 1), tables
 
     def _thorough(self, points: FloatArray, criterion: Evidence, pool: Pool) -> Pool:
         """Return the pool with what a thorough search finds of what none of its hypotheses explains, without lines."""
@@ -312,17 +314,21 @@ class _Batch:
         sums = ScatteredSums(points, criterion.tables).propose_thoroughly(criterion.values, rows)
         return merge([pool, choose(sums, criterion, NOISY_POOL)], NOISY_POOL)
 
-    def _richer(self, points: FloatArray, criterion: Evidence, pool: Pool) -> Pool:
+    def _richer(self, points: FloatArray, criterion: Evidence, pool: Pool) -> tuple[Pool, Tables]:
         """Return the pool with richer hypotheses of call paths that it does not explain, and what is predicted first.
+
+        Also returned are the tables of its terms: powers between those of the library may be as likely.
 
         Where nothing explains the values posterior weights are no probabilities, and the likeliest form stays first.
         """
         rows = misfit(pool, criterion)
-        found = median_first(pool, criterion.tables)
+        found = pool
         if rows.any():
             beyond = make_tables(further(points), self.options.library)
             richer = RicherSums(points, criterion.part(rows), beyond, pool.rows(rows)).run()
-            found = replaced(found, rows, self._thorough(points, criterion.part(rows), richer))
+            found = replaced(pool, rows, self._thorough(points, criterion.part(rows), richer))
+        found, tables = with_powers(points, self.options.library, criterion, found)
+        found = median_first(found, tables, ~rows)
         if self.options.at_largest:
-            found = refitted(found, criterion.tables, criterion.values, criterion.weights * nearness(points))
-        return found
+            found = refitted(found, tables, criterion.values, criterion.weights * nearness(points))
+        return found, tables
