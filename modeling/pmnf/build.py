@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..experiment import FloatArray
-from .calibration import LEAST_WEIGHT, SELECTION_VARIANCE, WHOLE_COEFFICIENT
+from .calibration import LEAST_CONSTANT, LEAST_WEIGHT, SELECTION_VARIANCE, WHOLE_COEFFICIENT
 from .criterion.evidence import posterior_weights
 from .data.noise import Repetitions
 from .data.preparation import ranges
@@ -89,13 +89,17 @@ def build_models(
     ]
 
 
-def median_first(pool: Pool, tables: Tables) -> Pool:
+def median_first(pool: Pool, tables: Tables, explained: NDArray[np.bool_]) -> Pool:
     """Return the pool with that hypothesis first that predicts the median of the posterior one step out.
 
-    Where the posterior is split between forms the likeliest one may be at the edge of what they predict together.
+    That is for the call paths whose values are `explained` (N,) by hypotheses, so that they have posterior weights.
+    Where the posterior is split between forms the likeliest one may be at the edge of what they predict together. A
+    constant that is the likeliest stays first with less weight: it has all the others, of which each follows the noise
+    in its own way, on one side, so that their median one step out is far off further out.
     """
     shares = _kept_weights(pool)
-    rows = np.flatnonzero(shares[:, 0] < 0.5)
+    constant = (pool.specification[:, 0] < 0).all(axis=(1, 2))
+    rows = np.flatnonzero(explained & (shares[:, 0] < np.where(constant, LEAST_CONSTANT, 0.5)))
     if not rows.size:
         return pool
     part = pool.rows((rows, slice(None)))

@@ -43,6 +43,7 @@ from .model import Model
 from .other_forms import OtherForms
 from .proposers.cost import Search
 from .proposers.extra_p import ExtraPForms
+from .proposers.powers import with_powers
 from .proposers.richer import RicherSums, further
 from .proposers.scattered import ScatteredSums, scattered
 from .uncertainty import joint_covariance, value_variance
@@ -277,14 +278,14 @@ class _Batch:
         tables = make_tables(used, self.options.library)
         own_names = [names[i] for i in varying]
         weighed, effort = self.options.selector == "evidence", self.metric.is_effort
-        build = partial(build_models, names, own_names, points, tables, effort=effort, notes=notes, weighed=weighed)
+        build = partial(build_models, names, own_names, points, effort=effort, notes=notes, weighed=weighed)
         if effort:
             pool, exact = model_counts(used, tables, repetitions, self.exact_only)
-            models = build(pool, repetitions, exact)
+            models = build(tables, pool, repetitions, exact)
             for parameter in varying:
                 replace(self, notes=notes)._without_one(parameter, models)
             return models, {}
-        pool, weights = self._noisy(used, tables)
+        pool, tables, weights = self._noisy(used, tables)
         paths, missed = len(pool.score), np.empty(0, dtype=np.int64)
         if weighed and self.options.also_at_largest and not self.options.at_largest:
             missed = np.flatnonzero(
@@ -296,7 +297,7 @@ class _Batch:
             pool = pool.followed_by(again)
             rows = np.concatenate([np.arange(paths), missed])
             repetitions = take(repetitions, rows, np.ones(len(points), dtype=bool))
-        models = build(pool, repetitions, np.zeros(len(pool.score), dtype=bool))
+        models = build(tables, pool, repetitions, np.zeros(len(pool.score), dtype=bool))
         return models[:paths], dict(zip(missed.tolist(), models[paths:], strict=True))
 
     def _constants(self) -> list[Model]:
@@ -340,22 +341,24 @@ class _Batch:
                 if reproduces(model) or (not only and explains_more(model, models[path], name)):
                     models[path] = model
 
-    def _noisy(self, points: FloatArray, tables: Tables) -> tuple[Pool, FloatArray]:
-        """Return the hypotheses of a cost, by the criterion that the options name, and the weights (N, C) of values."""
+    def _noisy(self, points: FloatArray, tables: Tables) -> tuple[Pool, Tables, FloatArray]:
+        """Return the hypotheses of a cost, by the criterion that the options name, the tables of their terms, and the
+        weights (N, C) of values.
+        """
         values, options = self.repetitions.centre, self.options
         if options.selector == "extra-p":
             rule = SampleSmape(tables, values)
-            return rule.relative(choose(ExtraPForms(points, tables, values).propose(), rule, 1)), rule.weights
+            return rule.relative(choose(ExtraPForms(points, tables, values).propose(), rule, 1)), tables, rule.weights
         known = values, self.repetitions.uncertainty, self.repetitions.freedom, self.nonnegative
         few = min(np.unique(column).size for column in points.T) < 3
         growth = max(options.growth_penalty, UNCHECKED_GROWTH if few else 0.0)
         criterion = Evidence(tables, *known, growth_penalty=growth, counts=self.repetitions.counts)
         pool = Search(points, criterion).run()
         if options.selector == "evidence":
-            return self._richer(points, criterion, pool), criterion.weights
+            return *self._richer(points, criterion, pool), criterion.weights
         fitted = pool.fitted
         pool = to_pool(fitted, LeftOutSmape(tables, values, criterion.weights).scores(fitted), 1)
-        return pool, criterion.weights
+        return pool, tables, criterion.weights
 
     def _thorough(self, points: FloatArray, criterion: Evidence, pool: Pool) -> Pool:
         """Return the pool with what a thorough search finds of what none of its hypotheses explains, without lines."""
@@ -365,17 +368,21 @@ class _Batch:
         sums = ScatteredSums(points, criterion.tables).propose_thoroughly(criterion.values, rows)
         return merge([pool, choose(sums, criterion, NOISY_POOL)], NOISY_POOL)
 
-    def _richer(self, points: FloatArray, criterion: Evidence, pool: Pool) -> Pool:
+    def _richer(self, points: FloatArray, criterion: Evidence, pool: Pool) -> tuple[Pool, Tables]:
         """Return the pool with richer hypotheses of call paths that it does not explain, and what is predicted first.
+
+        Also returned are the tables of its terms: powers between those of the library may be as likely.
 
         Where nothing explains the values posterior weights are no probabilities, and the likeliest form stays first.
         """
         rows = misfit(pool, criterion)
-        found = median_first(pool, criterion.tables)
+        found = pool
         if rows.any():
             beyond = make_tables(further(points), self.options.library)
             richer = RicherSums(points, criterion.part(rows), beyond, pool.rows(rows)).run()
-            found = replaced(found, rows, self._thorough(points, criterion.part(rows), richer))
+            found = replaced(pool, rows, self._thorough(points, criterion.part(rows), richer))
+        found, tables = with_powers(points, self.options.library, criterion, found)
+        found = median_first(found, tables, ~rows)
         if self.options.at_largest:
-            found = refitted(found, criterion.tables, criterion.values, criterion.weights * nearness(points))
-        return found
+            found = refitted(found, tables, criterion.values, criterion.weights * nearness(points))
+        return found, tables

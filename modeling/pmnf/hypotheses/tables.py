@@ -90,6 +90,26 @@ def make_tables(points: FloatArray, library: Library) -> Tables:
     return Tables(tuple(terms), tuple(columns), tuple(scales), tuple(costs), tuple(twice))
 
 
+def extended(tables: Tables, points: FloatArray, terms: tuple[SimpleTerm, ...]) -> Tables:
+    """Return the tables of one parameter with more terms at points (C, 1); those that there were keep their numbers."""
+    column = points[:, 0]
+    more = term_columns(terms, column).T
+    scale = np.abs(more).max(axis=1)
+    further = term_columns(terms, 2.0 * column.max(keepdims=True))[0]
+    cost = np.array([term.cost for term in terms])
+
+    def joined(table: FloatArray, own: FloatArray) -> tuple[FloatArray]:
+        return (np.concatenate([table[:-1], own, table[-1:]]),)
+
+    return Tables(
+        ((*tables.terms[0], *terms),),
+        joined(tables.columns[0], more / scale[:, None]),
+        joined(tables.scale[0], scale),
+        joined(tables.cost[0], cost),
+        joined(tables.twice[0], further),
+    )
+
+
 def tensor(terms: list[Specification], sizes: list[int]) -> Specification:
     """Return all products of at most one term per parameter, (N, Q, m), the empty product left out."""
     paths = terms[0].shape[0]
