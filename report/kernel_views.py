@@ -80,7 +80,7 @@ def kernel_rows(model: ProgramModel, prediction: ProgramPrediction) -> list[Kern
             )
         )
     for group in prediction.groups:
-        limit = limit_of_group(group)
+        limit = limit_of_group(group, prediction.point)
         waits = model.waits.get(group.model.group.name)
         rows.append(
             KernelRow(

@@ -10,6 +10,7 @@ from .communication import Kind
 from .counts import THRESHOLD_E
 from .identify import KernelKind
 from .model import GroupPrediction, KernelPrediction, ProgramModel
+from .transfers import Transfers
 
 # From which part of the time on something is what limits, and how much of the accesses are many.
 _MOST, _MANY = 0.5, 0.05
@@ -68,7 +69,7 @@ def limit_of_kernel(model: ProgramModel, prediction: KernelPrediction, point: Ma
     )
 
 
-def limit_of_group(prediction: GroupPrediction) -> Limit:
+def limit_of_group(prediction: GroupPrediction, point: Mapping[str, float]) -> Limit:
     """Return what limits operations of MPI at a point."""
     total = prediction.total.value
     if total > 0 and prediction.waiting.value > _MOST * total:
@@ -82,7 +83,9 @@ def limit_of_group(prediction: GroupPrediction) -> Limit:
         return Limit(
             "latency", "the time is that of its steps: fewer calls, each for several values, or a nonblocking form"
         )
-    if "bytes" in parts and len(parts) == 1:
+    by_network = [column.amount for column in parts.values() if isinstance(column.amount, Transfers)]
+    of_bytes = any(amount.is_of_bytes(point) for amount in by_network)
+    if of_bytes or ("bytes" in parts and len(parts) == 1):
         return Limit(
             "volume", "the time is that of its bytes: send less (packing, smaller types), or overlap it with work"
         )

@@ -36,6 +36,11 @@ class Transfers:
         extrapolates = messages.extrapolates or moved.extrapolates
         return Prediction(value, min([value, *ends]), max([value, *ends]), extrapolates)
 
+    def is_of_bytes(self, point: Mapping[str, float]) -> bool:
+        """Whether messages at a point take more time for their bytes than messages without any take."""
+        messages, moved = self.messages.at(point).value, self.bytes.at(point).value
+        return messages > 0 and self.network.seconds(moved / messages) > 2.0 * self.network.seconds(0.0)
+
     def _seconds(self, messages: float, moved: float) -> float:
         return messages * self.network.seconds(moved / messages) if messages > 0 else 0.0
 

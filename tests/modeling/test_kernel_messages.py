@@ -7,6 +7,7 @@ import pytest
 from quipu.modeling.errors import FormatError
 from quipu.modeling.experiment import CallTree, Experiment, FloatArray, Metric, Region, RegionKind
 from quipu.modeling.kernels import model_program
+from quipu.modeling.kernels.limits import limit_of_group
 from quipu.modeling.kernels.model import ProgramModel
 from quipu.modeling.kernels.other_machine import moved
 from quipu.modeling.machine import Cache, Machine, Network, Timed, from_document, to_document
@@ -95,6 +96,17 @@ def test_small_messages_take_what_the_network_takes_for_them() -> None:
     assert group_at(model, "Sendrecv")[0] == pytest.approx(true, rel=0.2)
     interval = next(group.transfer for group in model.at({"p": TARGET}).groups if "Sendrecv" in group.model.group.name)
     assert interval.lower < true < interval.upper
+
+
+def test_what_limits_messages_is_their_size_there() -> None:
+    model = model_program(halo(FEW), machine(network()))
+
+    def cause(p: float) -> str:
+        found = next(group for group in model.at({"p": p}).groups if "Sendrecv" in group.model.group.name)
+        return limit_of_group(found, {"p": p}).cause
+
+    assert cause(8.0) == "volume"  # 128 KiB
+    assert cause(4096.0) == "latency"  # 256 bytes
 
 
 def test_messages_that_do_not_go_with_the_network_keep_a_model_of_their_own() -> None:

@@ -113,7 +113,7 @@ def test_strong_scaling_is_predicted_with_its_parts() -> None:
     assert limit_of_kernel(model, sweep, point).cause == "instructions"
     setup = next(kernel for kernel in found.kernels if kernel.kernel.name == "setup")
     assert limit_of_kernel(model, setup, point).cause == "not divided among ranks"
-    assert {limit_of_group(group).cause for group in found.groups} == {"waiting", "latency"}
+    assert {limit_of_group(group, point).cause for group in found.groups} == {"waiting", "latency"}
 
 
 def test_times_of_oversubscribed_configurations_are_left_out_where_the_others_are_enough() -> None:
