@@ -33,6 +33,9 @@ def command(
         metavar="NAME",
         help="The parameter that is the problem size of all ranks together. [default: D]",
     ),
+    frequency: str = typer.Option(
+        None, "--frequency", metavar="NAME", help="The parameter that is the clock of the cores in Hz, if there is one."
+    ),
     share: float = typer.Option(
         0.05, "--share", metavar="X", help="From which share of the time on a function counts."
     ),
@@ -66,7 +69,8 @@ def command(
     measured = load(experiment, over_ranks_of(over_ranks))
     point = point_of("--at", at, measured.parameters)
     chosen = "paper" if method == "paper" else "quipu"
-    model = model_program(measured, here, clock_of_runs(experiment), processes, size, share, chosen)  # type: ignore[arg-type]
+    clock = clock_of_runs(experiment)
+    model = model_program(measured, here, clock, processes, size, share, chosen, frequency)  # type: ignore[arg-type]
     if on is not None and here is not None:
         model = moved(model, here, read_machine(on))
     prediction = model.at(point)

@@ -55,7 +55,8 @@ class Part:
 class KernelModel:
     """The model of the computation of a kernel.
 
-    counts: of all its call paths together. clock: what cycles are counted in, Hz. latencies: seconds of each level.
+    counts: of all its call paths together. clock: what cycles are counted in, Hz; clocks: the same of each measured
+    configuration, (C,), and frequency the parameter that it is, if any. latencies: seconds of each level.
     """
 
     kernel: Kernel
@@ -63,6 +64,8 @@ class KernelModel:
     parts: tuple[Part, ...]
     clock: float
     latencies: Mapping[str, float]
+    clocks: FloatArray
+    frequency: str | None = None
 
     def compute(self, point: Mapping[str, float]) -> Prediction:
         """Return T_comp = instructions · CPI / f (Table 2), per rank, in seconds."""
@@ -71,7 +74,7 @@ class KernelModel:
             if part.time is not None:
                 found.append(part.time.at(point))
             if part.instructions is not None and part.fitted.cpi > 0:
-                by = part.fitted.cpi / self.clock
+                by = part.fitted.cpi / (point[self.frequency] if self.frequency else self.clock)
                 found.append(product(part.instructions.at(point), by, part.fitted.uncertainty))
             if part.further is not None:
                 found.append(product(part.further.at(point), part.fitted.per_unit, part.fitted.uncertainty))
@@ -107,7 +110,7 @@ class KernelModel:
         )
         use = (self.counts.instructions > 0) & (self.counts.time > 0)
         many = np.where(use, self.counts.instructions, np.nan)
-        return np.asarray(np.maximum(self.counts.time - blocked, 0.0) * self.clock / many)
+        return np.asarray(np.maximum(self.counts.time - blocked, 0.0) * self.clocks / many)
 
     @property
     def cpi_deviation(self) -> float:
@@ -145,23 +148,32 @@ def kernel_models(
     """
     latencies = {} if machine is None else {level: machine.latency(level) for level in LEVELS}
     costs = Costs.of(machine.reach) if machine is not None and variables.has_amount and method == "quipu" else None
-    counters = Counters(experiment, times, clock, bool(latencies), costs)
+    clocks = variables.clocks(experiment.parameters, experiment.points, clock)
+    counters = Counters(experiment, times, clocks, bool(latencies), costs)
     whole = [counters.of(kernel.paths) for kernel in kernels]
-    program = refined(whole, latencies, clock, None, method)
+    program = refined(whole, latencies, clocks, None, method)
     fits: list[tuple[int, Counts, CpiAndBlocking]] = []
     for number, kernel in enumerate(kernels):
-        together = refined([whole[number]], latencies, clock, program, method)
+        together = refined([whole[number]], latencies, clocks, program, method)
         for paths in (kernel.paths,) if method == "paper" else tuple((path,) for path in kernel.paths):
             counts = counters.of(paths)
             if not counts.time.any():
                 continue
             if counts.stalls is not None and counts.instructions is not None and counts.levels:
-                fits.append((number, counts, from_stalls(counts, latencies, clock)))
+                fits.append((number, counts, from_stalls(counts, latencies, clocks)))
             else:
-                fits.append((number, counts, refined([counts], latencies, clock, together, method)))
+                fits.append((number, counts, refined([counts], latencies, clocks, together, method)))
     parts = _with_growth(experiment, variables, fits, method, costs)
     return tuple(
-        KernelModel(kernel, counts, tuple(part for at, part in parts if at == number), clock, latencies)
+        KernelModel(
+            kernel,
+            counts,
+            tuple(part for at, part in parts if at == number),
+            clock,
+            latencies,
+            clocks,
+            variables.frequency,
+        )
         for number, (kernel, counts) in enumerate(zip(kernels, whole, strict=True))
     )
 

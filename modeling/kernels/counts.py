@@ -79,15 +79,15 @@ class Counters:
     """The counters of all call paths of an experiment, one typical value of the repetitions each."""
 
     def __init__(
-        self, experiment: Experiment, times: FloatArray, clock: float, memory: bool, costs: Costs | None = None
+        self, experiment: Experiment, times: FloatArray, clocks: FloatArray, memory: bool, costs: Costs | None = None
     ) -> None:
-        """times: seconds per rank (call paths, C). clock: Hz. memory: whether latencies of the levels are known.
+        """times: seconds per rank (call paths, C). clocks: Hz, (C,). memory: whether latencies of the levels are known.
 
         costs: of distances of reuse, if they are known; where distances were counted, they take the place of levels.
         """
         self._experiment = experiment
         self._times = times
-        self._clock = clock
+        self._clocks = clocks
         names = ["instructions", "cpu_instructions", "cpu_cycles", "stall_cycles", "visits", *METRICS]
         names += LEVELS.values() if memory else ()
         names += ("accesses", "bytes_in_order", *MISSES.values(), *SCATTERED.values()) if costs is not None else ()
@@ -115,11 +115,11 @@ class Counters:
             one = np.ones(len(reuse.misses))
             waits = np.array([reuse.seconds(self._costs, at, one) for at in range(self._experiment.configurations)])
         return Counts(
-            time=self._times[chosen].sum(axis=0) if cycles is None else cycles / self._clock,
+            time=self._times[chosen].sum(axis=0) if cycles is None else cycles / self._clocks,
             instructions=instructions if exact else found.get("cpu_instructions"),
             exact=exact,
             levels={level: found[name] for level, name in LEVELS.items() if name in found and reuse is None},
-            stalls=None if stalls is None else stalls / self._clock,
+            stalls=None if stalls is None else stalls / self._clocks,
             further={name: found[name] for name in ("visits", *METRICS[1:]) if exact and name in found},
             reuse=reuse,
             waits=waits,

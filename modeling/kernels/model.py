@@ -148,14 +148,16 @@ def model_program(
     size: str | None = None,
     share: float = SHARE,
     method: Method = "quipu",
+    frequency: str | None = None,
 ) -> ProgramModel:
     """Return the models of all kernels and of communication of an experiment.
 
-    clock: Hz, if it is known from the measurement; else that of the machine. processes, size: names of parameters.
+    clock: Hz, if it is known from the measurement; else that of the machine. processes, size, frequency: names of
+    parameters.
     share: from which share of the time on a function is a kernel.
     Raises ModelingError if there are too few profiles, or no time was measured.
     """
-    variables = variables_of(experiment, processes, size)
+    variables = variables_of(experiment, processes, size, frequency)
     kernels = identify(experiment, variables, share, method)
     times = times_of(experiment, method)
     cycles = clock or (machine.clock if machine is not None else None)

@@ -25,6 +25,8 @@ def moved(model: ProgramModel, here: Machine, there: Machine) -> ProgramModel:
 
     Raises ModelingError if cycles of the measurement are not those of `here`.
     """
+    if model.variables.frequency is not None:
+        raise ModelingError(f"{model.name}: the clock is a parameter, so another machine is another value of it")
     if not model.clock_known:
         raise ModelingError(f"{model.name}: no clock is known, so time does not follow from cycles")
     kernels = tuple(_kernel(kernel, here, there) for kernel in model.kernels)

@@ -1,8 +1,10 @@
 """CPI and BF_mem: as measured (Eq. 3, 4 and Table 2 of the APMT paper), and refined (Eq. 5, 6).
 
 Eq. 5, CPI = CPI_core + BF_mem · T_mem, holds at every measured configuration. The paper solves it at two clock
-frequencies (Eq. 6); here all configurations count, problem sizes above all, by least squares with CPI_core and BF_mem
-not below 0. Both sides are multiplied by instructions / f: time = instructions · CPI_core / f + BF_mem · T_mem.
+frequencies (Eq. 6); here all configurations count, of several problem sizes and, where the clock of the cores is a
+parameter, frequencies, by least squares with CPI_core and BF_mem not below 0. Both sides are multiplied by
+instructions / f: time = instructions · CPI_core / f + BF_mem · T_mem. Eq. 6 calls the gradient CPI_core; by Eq. 5 and
+Fig. 10 the gradient over T_mem is BF_mem, and CPI_core the intercept.
 """
 
 from __future__ import annotations
@@ -14,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
-from ..errors import ModelingError
 from ..experiment import FloatArray
 from .counts import Counts
 from .growth import Method
@@ -61,35 +62,35 @@ def deviation(cpi: FloatArray) -> float:
     return float(np.sum((cpi - cpi.mean()) ** 2) / (cpi.size - 1)) if cpi.size > 1 else 0.0
 
 
-def from_stalls(counts: Counts, latencies: Mapping[str, float], clock: float) -> CpiAndBlocking:
+def from_stalls(counts: Counts, latencies: Mapping[str, float], clocks: FloatArray) -> CpiAndBlocking:
     """Return CPI of what did not stall, and BF_mem = T_stall / T_mem (Eq. 3), means over the configurations.
 
-    The counts have instructions, levels and stalls. latencies: seconds. clock: Hz.
+    The counts have instructions, levels and stalls. latencies: seconds. clocks: Hz, (C,).
     """
     memory = counts.memory_time(latencies)
     assert counts.instructions is not None and counts.stalls is not None
     use = (counts.instructions > 0) & (memory > 0) & (counts.time > 0)
     if not use.any():
-        return refined([counts], latencies, clock, None, "paper")
+        return refined([counts], latencies, clocks, None, "paper")
     computing = np.maximum(counts.time[use] - counts.stalls[use], 0.0)
-    cpi = float(np.mean(computing * clock / counts.instructions[use]))
+    cpi = float(np.mean(computing * clocks[use] / counts.instructions[use]))
     blocking = float(np.mean(counts.stalls[use] / memory[use]))
-    found = counts.instructions[use] * cpi / clock + blocking * memory[use]
+    found = counts.instructions[use] * cpi / clocks[use] + blocking * memory[use]
     return _with_errors(cpi, blocking, 0.0, "", found, counts.time[use], 2)
 
 
 def refined(
     counts: Sequence[Counts],
     latencies: Mapping[str, float],
-    clock: float,
+    clocks: FloatArray,
     drawn_to: CpiAndBlocking | None,
     method: Method,
 ) -> CpiAndBlocking:
     """Return CPI_core and BF_mem (Eq. 5) by least squares over configurations, of one part or of several together.
 
-    latencies: seconds of each level. drawn_to: what decides where configurations differ too little. Where no memory
-    time is known, CPI is the median over the configurations (section 3.3: the mean), unless further effort explains
-    the time much better, as calls, or bytes that few instructions move; method "paper": CPI alone.
+    latencies: seconds of each level. clocks: Hz, (C,). drawn_to: what decides where configurations differ too little.
+    Where no memory time is known, CPI is the median over the configurations (section 3.3: the mean), unless further
+    effort explains the time much better, as calls, or bytes that few instructions move; method "paper": CPI alone.
     """
     rows = [one for one in counts if one.instructions is not None and one.time.any()]
     if not rows:
@@ -100,6 +101,7 @@ def refined(
     use = (instructions > 0) & (time > 0)
     if not use.any():
         return UNKNOWN
+    clock = np.tile(clocks, len(rows))[use]
     instructions, memory, time = instructions[use], memory[use], time[use]
     by_distance = all(one.waits is not None for one in rows)
     if not memory.any() and not by_distance:
@@ -108,7 +110,7 @@ def refined(
         plain = _with_errors(mean, 0.0, 0.0, "", instructions * mean / clock, time, 1)
         if method == "paper" or len(rows) > 1:
             return plain
-        return _with_further(rows[0], use, plain, clock)
+        return _with_further(rows[0], use, plain, clocks)
     columns = np.stack([instructions / clock, memory], axis=1) / time[:, None]
     wanted = np.ones(time.size)
     if by_distance:
@@ -126,7 +128,7 @@ def refined(
     if len(rows) == 1:
         # What computation is left for instructions and something else to explain.
         rest = replace(rows[0], time=np.maximum(rows[0].time - UNHIDDEN * rows[0].memory_time(latencies), 0.0))
-        other = _with_further(rest, use & (rest.time > 0), fitted, clock)
+        other = _with_further(rest, use & (rest.time > 0), fitted, clocks)
         if other is not fitted:
             return replace(other, blocking=UNHIDDEN, doubt=_NORMAL_90)
     if blocking <= 0:
@@ -153,33 +155,24 @@ def _scatter_of(columns: FloatArray) -> float:
     return max(_SCATTER, float(np.sqrt(np.sum(errors**2) / freedom)))
 
 
-def _with_further(counts: Counts, use: NDArray[np.bool_], plain: CpiAndBlocking, clock: float) -> CpiAndBlocking:
-    """Return the fit to instructions and one further kind of effort, if that is much better than `plain`."""
+def _with_further(counts: Counts, use: NDArray[np.bool_], plain: CpiAndBlocking, clocks: FloatArray) -> CpiAndBlocking:
+    """Return the fit to instructions and one further kind of effort, if that is much better than `plain`.
+
+    clocks: Hz, of all configurations.
+    """
     if plain.residual < _NOTICEABLE or int(use.sum()) < _LEAST:
         return plain
     assert counts.instructions is not None
-    instructions, time, best = counts.instructions[use], counts.time[use], plain
+    cycles, time, best = counts.instructions[use] / clocks[use], counts.time[use], plain
     for unit, values in counts.further.items():
-        columns = np.stack([instructions, values[use]], axis=1) / time[:, None]
+        columns = np.stack([cycles, values[use]], axis=1) / time[:, None]
         scale = np.maximum(np.abs(columns).max(axis=0), 1e-300)
-        rate, per_unit = (nnls(columns / scale, np.ones(time.size))[0] / scale).tolist()
-        found = instructions * rate + values[use] * per_unit
-        other = _with_errors(rate * clock, 0.0, per_unit, unit if per_unit else "", found, time, 2)
+        cpi, per_unit = (nnls(columns / scale, np.ones(time.size))[0] / scale).tolist()
+        found = cycles * cpi + values[use] * per_unit
+        other = _with_errors(cpi, 0.0, per_unit, unit if per_unit else "", found, time, 2)
         if other.residual < _BETTER * best.residual:
             best = other
     return best
-
-
-def two_frequencies(cpi: tuple[float, float], memory: tuple[float, float]) -> tuple[float, float]:
-    """Return CPI_core and BF_mem of a kernel from measurements at two clock frequencies (Eq. 5, solved).
-
-    Eq. 6 of the paper names the gradient CPI_core; by Eq. 5 and Fig. 10 the gradient over T_mem is BF_mem, and CPI_core
-    the intercept. memory: T_mem per instruction in cycles. Raises ModelingError where memory took the same time.
-    """
-    if memory[0] == memory[1]:
-        raise ModelingError("memory took the same time at both frequencies: Eq. 5 has no solution")
-    blocking = (cpi[0] - cpi[1]) / (memory[0] - memory[1])
-    return cpi[0] - blocking * memory[0], blocking
 
 
 def _with_errors(

@@ -16,18 +16,20 @@ from ..priors.dedicated import enough_dedicated
 
 _PROCESSES = ("p", "P", "ranks", "processes", "np", "nprocs")
 _SIZES = ("D", "size", "problem")
+_LOWEST_CLOCK = 1e6  # Hz
 
 
 @dataclass(frozen=True)
 class Variables:
     """Names of parameters, None if there is no such: processes P, and size D, that of the problem of all processes.
 
-    others: further parameters, which only models in normal form know.
+    others: further parameters, which only models in normal form know. frequency: the clock of the cores in Hz.
     """
 
     processes: str | None
     size: str | None
     others: tuple[str, ...]
+    frequency: str | None = None
 
     def amount(self, point: Mapping[str, float]) -> float:
         """Return the average amount of work of a process D / P (Fig. 3); 1 / P if the problem has one size."""
@@ -46,28 +48,44 @@ class Variables:
         """Return `number` of points, as `amounts`."""
         return np.array([self.number(dict(zip(names, row, strict=True))) for row in points.tolist()])
 
+    def clocks(self, names: tuple[str, ...], points: FloatArray, clock: float) -> FloatArray:
+        """Return what cycles take at points, Hz, (C,): the clock of the cores if it is a parameter, else `clock`."""
+        if self.frequency is None:
+            return np.full(len(points), clock)
+        return np.asarray(points[:, names.index(self.frequency)], dtype=np.float64)
+
     @property
     def has_amount(self) -> bool:
         """Whether the amount of work says all there is to know of a configuration."""
         return not self.others
 
 
-def variables_of(experiment: Experiment, processes: str | None = None, size: str | None = None) -> Variables:
+def variables_of(
+    experiment: Experiment, processes: str | None = None, size: str | None = None, frequency: str | None = None
+) -> Variables:
     """Return the variables of an experiment: as named, or as the names and the measured communicators say.
 
-    Raises ModelingError if the experiment has no parameter that is named.
+    Raises ModelingError if the experiment has no parameter that is named, or one cannot be what it is named as.
     """
     names = experiment.parameters
-    for wanted in (processes, size):
+    for wanted in (processes, size, frequency):
         if wanted is not None and wanted not in names:
             known = ", ".join(names) or "none"
             raise ModelingError(f"{experiment.name}: has no parameter {wanted}; it has: {known}")
     if processes is not None and processes == size:
         raise ModelingError(f"{experiment.name}: {size} cannot be both the number of processes and the problem size")
-    found = processes or _processes(experiment, [name for name in names if name != size])
-    rest = [name for name in names if name != found]
+    if frequency is not None:
+        if frequency in (processes, size):
+            raise ModelingError(f"{experiment.name}: {frequency} cannot be the clock of the cores and something else")
+        lowest = float(experiment.points[:, names.index(frequency)].min(initial=np.inf))
+        if lowest < _LOWEST_CLOCK:
+            raise ModelingError(
+                f"{experiment.name}: {frequency}={lowest:g} is no clock of a core: measure with it in Hz, such as 2.4e9"
+            )
+    found = processes or _processes(experiment, [name for name in names if name not in (size, frequency)])
+    rest = [name for name in names if name not in (found, frequency)]
     size = size or next((name for name in _SIZES if name in rest), None)
-    return Variables(found, size, tuple(name for name in rest if name != size))
+    return Variables(found, size, tuple(name for name in rest if name != size), frequency)
 
 
 def _processes(experiment: Experiment, names: list[str]) -> str | None:

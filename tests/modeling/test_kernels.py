@@ -10,11 +10,12 @@ from quipu.modeling.errors import FormatError, ModelingError
 from quipu.modeling.experiment import CallTree, Experiment, FloatArray, Metric, Region, RegionKind
 from quipu.modeling.kernels import KernelKind, model_program
 from quipu.modeling.kernels.comparators import fit_analytical, fit_empirical
+from quipu.modeling.kernels.counts import Counts
 from quipu.modeling.kernels.functions import best_fit
 from quipu.modeling.kernels.identify import identify
 from quipu.modeling.kernels.limits import limit_of_group, limit_of_kernel
 from quipu.modeling.kernels.other_machine import moved
-from quipu.modeling.kernels.refinement import deviation, two_frequencies
+from quipu.modeling.kernels.refinement import deviation, refined
 from quipu.modeling.kernels.variables import variables_of
 from quipu.modeling.machine import Cache, Machine, Network, from_document, to_document
 
@@ -193,10 +194,34 @@ def test_the_published_method_is_there_for_comparison() -> None:
 
 def test_equations_4_and_6() -> None:
     assert deviation(np.array([1.0, 2.0, 3.0])) == pytest.approx(1.0)
-    core, blocking = two_frequencies((2.26, 2.21), (6.0, 4.0))
-    assert (core, blocking) == pytest.approx((2.11, 0.025))
-    with pytest.raises(ModelingError, match="no solution"):
-        two_frequencies((2.0, 1.0), (3.0, 3.0))
+    # CPI of 2.26 and 2.21 where memory takes 6 and 4 cycles an instruction, at 3 and 2 GHz.
+    clocks, cpi, instructions = np.array([3e9, 2e9]), np.array([2.26, 2.21]), np.full(2, 1e9)
+    counts = Counts(instructions * cpi / clocks, instructions, True, {"memory": 0.02 * instructions}, None, {})
+    found = refined([counts], {"memory": 1e-7}, clocks, None, "quipu")
+    assert (found.cpi, found.blocking) == pytest.approx((2.11, 0.025))
+
+
+def test_a_clock_that_is_a_parameter_tells_memory_and_computation_apart() -> None:
+    clock, size = (axis.ravel() for axis in np.meshgrid([1.5e9, 2.0e9, 3.0e9], [1e4, 4e4]))
+    usual = planted(np.ones(6), size, memory=True)
+    waited = 0.3 * (2e-9 * usual.values["l1_hits"] + 1e-7 * usual.values["memory_accesses"])
+    values = usual.values | {"time": waited + (usual.values["time"] - waited) * (GHZ / clock[:, None])}
+    points = np.stack([usual.points[:, 0], size, clock], axis=1)
+    experiment = replace(usual, parameters=("p", "D", "f"), points=points, values=values)
+    model = model_program(experiment, MACHINE, frequency="f")
+    sweep = next(kernel for kernel in model.kernels if kernel.kernel.name == "sweep")
+    assert sweep.blocking == pytest.approx(0.3, rel=1e-3)
+    assert sweep.cpi == pytest.approx([0.5] * 6, rel=1e-3)
+    slow, fast = (model.at({"p": 1.0, "D": 4e4, "f": hertz}) for hertz in (1e9, 4e9))
+    first, second = (next(k for k in found.kernels if k.kernel.name == "sweep") for found in (slow, fast))
+    assert first.compute.value == pytest.approx(4 * second.compute.value)
+    assert first.memory.value == pytest.approx(second.memory.value)
+    with pytest.raises(ModelingError, match="f cannot be the clock of the cores and something else"):
+        model_program(experiment, MACHINE, size="f", frequency="f")
+    with pytest.raises(ModelingError, match="D=10000 is no clock of a core"):
+        model_program(experiment, MACHINE, frequency="D")
+    with pytest.raises(ModelingError, match="the clock is a parameter"):
+        moved(model, MACHINE, MACHINE)
 
 
 def test_comparators() -> None:

@@ -115,11 +115,12 @@ def test_times_that_scatter_say_little_of_the_memory_factor() -> None:
     instructions, waits = np.array([1e6, 2e6, 4e6]), np.array([1.0e-4, 2.4e-4, 4.4e-4])
     exact = instructions / GHZ + 2.0 * waits
     nothing = Counts(exact, instructions, True, {}, None, {}, None, np.zeros(3))
-    assert refined([nothing], {}, GHZ, None, "quipu").blocking == 1.0  # as is expected before anything is known
-    found = refined([replace(nothing, waits=waits)], {}, GHZ, None, "quipu")
+    clocks = np.full(3, GHZ)
+    assert refined([nothing], {}, clocks, None, "quipu").blocking == 1.0  # as is expected before anything is known
+    found = refined([replace(nothing, waits=waits)], {}, clocks, None, "quipu")
     assert 1.0 < found.blocking < 2.0
     scattered = exact * np.array([1.08, 0.92, 1.08])
-    doubted = refined([replace(nothing, time=scattered, waits=waits)], {}, GHZ, None, "quipu")
+    doubted = refined([replace(nothing, time=scattered, waits=waits)], {}, clocks, None, "quipu")
     assert abs(doubted.blocking - 1) < abs(found.blocking - 1)
     assert doubted.blocking * doubted.doubt > found.blocking * found.doubt
 
