@@ -119,7 +119,8 @@ def kernel_facts(model: ProgramModel, prediction: ProgramPrediction) -> list[tup
         facts.append(("start and end of MPI", f"{quantity(prediction.others.value, 's')}, no part of the program"))
     if model.blocking is not None:
         facts.append(("BF_comm", f"{model.blocking:.3g} of what the network takes for the messages"))
-    facts.append(("cycles of", f"{model.clock / 1e9:.4g} GHz" if model.clock_known else "1 ns: no clock is known"))
+    clock = model.clock_at(prediction.point)
+    facts.append(("cycles of", f"{clock / 1e9:.4g} GHz" if clock is not None else "1 ns: no clock is known"))
     return facts
 
 
@@ -143,7 +144,7 @@ def kernels_json(model: ProgramModel, prediction: ProgramPrediction) -> dict[str
         "title": model.name,
         "point": dict(prediction.point),
         "method": model.method,
-        "clock_hz": model.clock if model.clock_known else None,
+        "clock_hz": model.clock_at(prediction.point),
         "blocking_communication": model.blocking,
         "total": _span(prediction.total),
         "compute": _span(prediction.compute),

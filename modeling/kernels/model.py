@@ -51,6 +51,12 @@ class ProgramModel:
     method: Method
     notes: tuple[str, ...]
 
+    def clock_at(self, point: Mapping[str, float]) -> float | None:
+        """Return what cycles take at a point, Hz; None if no clock is known."""
+        if self.variables.frequency is not None:
+            return point[self.variables.frequency]
+        return self.clock if self.clock_known else None
+
     def at(self, point: Mapping[str, float]) -> ProgramPrediction:
         """Return the prediction at a point. Raises ModelingError if it does not fit the parameters."""
         if set(point) != set(self.parameters):
