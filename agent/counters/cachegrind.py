@@ -35,11 +35,11 @@ SLOWER = (20, 100)
 """How many times longer a run takes under callgrind, from and to (the manual of cachegrind)."""
 EVENTS = ("Ir", "Dr", "Dw", "D1mr", "D1mw", "DLmr", "DLmw")
 _RANK = "${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-${PMIX_RANK:-${SLURM_PROCID:-0}}}}"
-# Valgrind 3.19 gives up on the debug information of newer compilers (DWARF 5), so it gets a copy without; the names of
-# functions stay. An interpreter looks for its modules where its program is, so that is no copy.
 _VALGRIND = "valgrind --quiet --demangle=no --tool=callgrind --cache-sim=yes --log-file={log}$rank-%p"
 # Names of files with what valgrind says; in a virtual machine it warns of caches that it is not told to simulate.
 _LOG, _WARNING = "valgrind-", "warning: "
+# Valgrind 3.19 gives up on the debug information of newer compilers (DWARF 5), so it gets a copy without; the names of
+# functions stay. An interpreter looks for its modules where its program is, so that is no copy.
 _SHIM = """#!/bin/sh
 rank={rank}
 program=$(command -v -- "$1") || program=$1
