@@ -116,16 +116,26 @@ def draw_products(random: Random, parameters: int) -> list[tuple[int, ...]]:
     return [tuple(block) for block in blocks]
 
 
-def normal_form(random: Random, parameters: int) -> Form:
-    """Return the columns of a random function in normal form: a constant and products."""
+@dataclass(frozen=True)
+class NormalForm:
+    """The columns of a function in normal form: a constant and products of functions of one parameter each.
+
+    functions: power and logarithm of each parameter; products: the parameters that each has.
+    """
+
+    functions: tuple[tuple[float, int], ...]
+    products: tuple[tuple[int, ...], ...]
+
+    def __call__(self, points: Floats) -> Floats:
+        """Return the columns (K, C) at points (C, m), the constant first."""
+        own = [np.prod([factor(points[:, i], *self.functions[i]) for i in block], axis=0) for block in self.products]
+        return np.stack([np.ones(len(points)), *own])
+
+
+def normal_form(random: Random, parameters: int) -> NormalForm:
+    """Draw a function in normal form."""
     functions = [draw_function(random) for _ in range(parameters)]
-    products = draw_products(random, parameters)
-
-    def columns(points: Floats) -> Floats:
-        parts = [np.prod([factor(points[:, i], *functions[i]) for i in block], axis=0) for block in products]
-        return np.stack([np.ones(len(points)), *parts])
-
-    return columns
+    return NormalForm(tuple(functions), tuple(draw_products(random, parameters)))
 
 
 def shares(random: Random, number: int) -> Floats:

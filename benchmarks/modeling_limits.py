@@ -1,8 +1,8 @@
-"""What no modeler can do better on planted functions: with one parameter the predictor that knows how they are drawn.
+"""What no modeler can do better on planted functions: the predictor that knows how they are drawn.
 
     make bench-modeling_limits
 
-The functions are those of `modeling_layouts.py` with one parameter. The predictor has every function that can be drawn,
+The functions are those of `modeling_layouts.py`. With one parameter the predictor has every function that can be drawn,
 each with its probability, and says the value that is within 5 % of most of what is left after the measurements
 (Bayes' rule, integrated over the share of the constant on a grid and over the scale in closed form). `uniform` knows
 that noise is uniform within ±noise, and so excludes every function that is further from one measured value; `normal`
@@ -11,11 +11,8 @@ forms (`bound` of `modeling_layouts.py`) are known to nobody. Prints a line per 
 object: `within5` {cell: {quipu, extrap, normal, uniform}} (% within 5 % one step out; for the last two what they expect
 of themselves, and `normal_hit`, `uniform_hit`, how often they are right).
 
-`scattered`, of several parameters, noise of 5 %: of how many functions the prediction is within 5 % (`right`), and
-what the others miss by. `true_form`: the true form, fitted to the values, is more than 5 % off, too. `alike`: the form
-of the model explains the measured values as well as the true one does (residuals and coefficients by the penalty of
-models of noisy values), so that nothing in the values is against it. `unlikely`: the true form explains them better.
-`reach`: right and unlikely, which is what a search that misses no form would have at most, did it choose by the values.
+`several`, the same of several parameters at noise of 5 % (modeling_known.py): `normal`, `normal_hit`, `quipu` and
+`true_form`, the true form fitted to the values.
 """
 
 from __future__ import annotations
@@ -26,33 +23,17 @@ from pathlib import Path
 
 import numpy as np
 from modeling_extrap import interpreter, model_with_extrap
-from modeling_layout_sets import COMMON_POWERS, FALLING, LEAST_SHARE, POWERS, Floats, factor, planted_set, started
+from modeling_known import Known, functions
+from modeling_layout_sets import LEAST_SHARE, Floats, NormalForm, factor, planted_set, started
 from modeling_layouts import STEP, model_with_quipu, percent
-from quipu.modeling.experiment import Metric
-from quipu.modeling.pmnf.calibration import NOISY
-from quipu.modeling.pmnf.model import Model
-from quipu.modeling.pmnf.modeler import fit_models
 from scipy.special import ndtr
 
 LAYOUTS = ("grid", "scattered")
-TIME = Metric("time", "s", "cost")
+SEVERAL = (("scattered", 2), ("scattered", 3), ("scattered", 4))
 NOISE = (0.01, 0.02, 0.05, 0.1)
 TOLERANCE = 0.05
 SHARE_STEPS, VALUES, PART = 2000, 1200, 4000
 """Shares of the term on a grid of their logits; values among which the best one is sought; shares at a time."""
-
-
-def drawn() -> dict[tuple[float, int], float]:
-    """Return the probability of each function of one parameter, as `modeling_layout_sets.draw_function` draws them."""
-    found: dict[tuple[float, int], float] = {}
-    for power in FALLING:
-        found[power, 0] = 0.15 / len(FALLING)
-    for powers, weight in ((COMMON_POWERS, 0.45), (POWERS, 0.4)):
-        for power in powers:
-            for log, part in enumerate((0.5, 0.35, 0.15)):
-                key = (float(power), log) if power or log else (0.0, 1)
-                found[key] = found.get(key, 0.0) + weight * part / len(powers)
-    return found
 
 
 def _shares() -> tuple[Floats, Floats]:
@@ -67,7 +48,7 @@ def _curves(points: Floats, corner: float, target: float) -> tuple[Floats, Float
     """Return all functions of scale 1 at the points (F, C) and at the target (F,), and the logarithms of their odds."""
     shares, odds = _shares()
     at_points, at_target, weights = [], [], []
-    for (power, log), probability in drawn().items():
+    for (power, log), probability in functions().items():
         place = factor(np.array([corner]), power, log)[0]
         here = factor(points, power, log) / place
         there = factor(np.array([target]), power, log)[0] / place
@@ -128,30 +109,25 @@ def _uniform(curves: tuple[Floats, Floats, Floats], values: Floats, noise: float
     return float(places[best]), float(share[best])
 
 
-def scattered(parameters: int, noise: float, functions: int, seed: int) -> dict[str, float]:
-    """Return in % how many functions are right, and by what the others miss."""
-    own = planted_set("scattered", parameters, noise, functions, seed)
-    means, count = own.values.mean(axis=2), len(own.points)
-    true_forms = own.true_form_predictions()[:, STEP] / own.truth[:, STEP] - 1.0
-    found = dict.fromkeys(("right", "true_form", "alike", "unlikely"), 0)
-    models = fit_models(own.points, own.values, TIME, own.parameters)
-    for model, form, values, truth, other in zip(models, own.forms, means, own.truth[:, STEP], true_forms, strict=True):
-        assert isinstance(model, Model)
-        columns = form(own.points)
-        design = columns / np.abs(columns).max(axis=1, keepdims=True) / values
-        squares = np.linalg.lstsq(design.T, np.ones(count), rcond=None)[1].sum()
-        own_squares = ((model.evaluate(own.points) / values - 1.0) ** 2).sum()
-        more = len(model.terms) + (model.constant != 0.0) - len(columns)
-        if abs(model.predict(own.targets[STEP]).value / truth - 1.0) <= TOLERANCE:
-            found["right"] += 1
-        elif abs(other) > TOLERANCE:
-            found["true_form"] += 1
-        elif count * np.log(own_squares / squares) + NOISY.coefficient * more <= 0.0:
-            found["alike"] += 1
-        else:
-            found["unlikely"] += 1
-    shares = {name: round(100.0 * number / functions, 1) for name, number in found.items()}
-    return {**shares, "reach": round(shares["right"] + shares["unlikely"], 1)}
+def several(layout: str, parameters: int, noise: float, functions: int, seed: int) -> dict[str, list[float]]:
+    """Return which functions Quipu, the true form and the predictor are right on, and what that expects of itself."""
+    own = planted_set(layout, parameters, noise, functions, seed)
+    corner = np.array([column[-1] for column in started(layout, parameters, noise, seed)[1]])
+    known = Known(own.points, corner, own.targets[STEP], noise / np.sqrt(3 * own.values.shape[2]), seed)
+    found = [
+        known.predict(values.mean(axis=1), known.state(form), TOLERANCE)
+        for values, form in zip(own.values, own.forms, strict=True)
+        if isinstance(form, NormalForm)
+    ]
+    answers = {
+        "quipu": model_with_quipu(own).value[:, STEP],
+        "normal_hit": np.array([value for value, _ in found]),
+        "true_form": own.true_form_predictions()[:, STEP],
+    }
+    right = {
+        name: (np.abs(values / own.truth[:, STEP] - 1.0) <= TOLERANCE).tolist() for name, values in answers.items()
+    }
+    return {"normal": [share for _, share in found], **right}
 
 
 def main() -> None:
@@ -187,12 +163,15 @@ def main() -> None:
             result[cell] = {name: percent(np.array(found)) for name, found in right.items()}
             print(f"{cell:24} {result[cell]}", flush=True)
     beyond = {}
-    for parameters in (2, 3, 4):
-        functions = options.functions * options.sets
-        cell = f"scattered m={parameters} 5%"
-        beyond[cell] = scattered(parameters, 0.05, functions, options.seed)
+    for layout, parameters in SEVERAL:
+        parts = [
+            several(layout, parameters, 0.05, options.functions, seed)
+            for seed in range(options.seed, options.seed + options.sets)
+        ]
+        cell = f"{layout} m={parameters} 5%"
+        beyond[cell] = {name: percent(np.concatenate([part[name] for part in parts])) for name in parts[0]}
         print(f"{cell:24} {beyond[cell]}", flush=True)
-    print(json.dumps({"within5": result, "scattered": beyond, "functions": options.functions * options.sets}))
+    print(json.dumps({"within5": result, "several": beyond, "functions": options.functions * options.sets}))
 
 
 if __name__ == "__main__":
