@@ -57,10 +57,12 @@ def by_nests(
     saved = [sum(counts.saved(row, own) for row, own in found.items()) for found in largest]
     if max(saved, default=0.0) < GRID_LEAST_LUCK:
         return Nested(grids, {})
-    possible = [grid for grid, own in zip(tried, saved, strict=True) if own >= max(saved) - NEST_DOUBT]
+    chosen = [place for place, own in enumerate(saved) if own >= max(saved) - NEST_DOUBT]
     # of grids that the counts do not tell apart, those of as many dimensions as the domain are likelier
-    possible.sort(key=lambda grid: -grid.dimensions)
-    sums = [counts.sums(grid, counts.polynomials) for grid in possible]
+    chosen.sort(key=lambda place: -tried[place].dimensions)
+    possible = [tried[place] for place in chosen]
+    others = sorted(counts.polynomials.keys() - set(counts.largest))
+    sums = [largest[place] | counts.sums(tried[place], others) for place in chosen]
     writers = [NestWriter(grid, names[size], counts.domain, counts.processes, points[:, size]) for grid in possible]
     models: dict[int, Model] = {}
     for path, row in zip(paths.tolist(), row_of.reshape(-1).tolist(), strict=True):
@@ -115,7 +117,9 @@ class _Counts:
         proposer = _proposer(grid.axes, grid.periodic, self.domain, tuple(self.processes.tolist()))
         many = set(self.largest)
         found = {
-            row: proposer.propose(self.polynomials[row], NEST_MOST if row in many else NEST_MOST_SMALL) for row in rows
+            row: proposer.propose(own, NEST_MOST if row in many else NEST_MOST_SMALL)
+            for row in rows
+            if not _is_simple(own := self.polynomials[row], self.processes)
         }
         return {
             row: own for row, own in found.items() if own and (len(own[0].nests) == 1 or self.saved(row, own) > 0.0)
@@ -157,6 +161,12 @@ def _says_more(polynomial: FloatArray, counts: FloatArray, processes: FloatArray
         _length(polynomial[:, [place]], p) + GRID_LEAST_LUCK < float(np.log2(own * p + 1.0).sum())
         for place, p, own in lines
     )
+
+
+def _is_simple(polynomial: FloatArray, processes: FloatArray) -> bool:
+    """Whether coefficients (D + 1, G) are those of one power of the size, which all ranks do or share."""
+    used = polynomial[np.abs(polynomial).max(axis=1) > 0]
+    return len(used) <= 1 and all(_alike(own) or _alike(own * processes) for own in used)
 
 
 def _alike(values: FloatArray) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import product
 
 import numpy as np
@@ -42,7 +43,7 @@ def _mean(over: tuple[str, ...], n: float, grid: FloatArray, ring: bool) -> floa
 
 
 def _models(
-    paths: list[list[tuple[int, tuple[str, ...]]]], grids: tuple[ProcessGrid, ...], ring: bool = False
+    paths: Sequence[Sequence[tuple[int, tuple[str, ...]]]], grids: tuple[ProcessGrid, ...], ring: bool = False
 ) -> tuple[list[Model], FloatArray]:
     """Return the models of sums of nests measured at p = 1, 2, 4, and what they are at p = 8, 16 and n = 64."""
 
@@ -163,3 +164,15 @@ def test_polynomials_have_no_rounding() -> None:
     np.testing.assert_array_equal(found, np.outer([7, 3, 0, 19], [1.0, 0.5]))
     assert polynomials.coefficients((19 * sizes**3 + 3 * sizes + 7 + (sizes == 3e4)) / processes) is None
     assert polynomials.coefficients(np.sqrt(sizes)) is None
+
+
+def test_nests_that_do_something_at_each_of_their_loops() -> None:
+    """What a compiler makes of three loops: blocks of the innermost one, and some per iteration of those around it."""
+    grid = ProcessGrid("p", "balanced", 3, "declared", (False,) * 3)
+    over = ("faces", "ghosts", "inside")
+    ends = [(*over[:many], *["one"] * (3 - many)) for many in range(4)]
+    starts = [(*["one"] * (3 - many), *over[3 - many :]) for many in range(4)]
+    paths = [list(zip((4, 7, 3, 11), own, strict=True)) for own in (ends, starts)]
+    models, true = _models(paths, (grid,))
+    for model, own in zip(models, true, strict=True):
+        assert [model.at(p=8, n=64), model.at(p=16, n=64)] == pytest.approx(own)

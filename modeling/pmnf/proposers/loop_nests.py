@@ -50,11 +50,6 @@ class Range:
         """Whether it does not grow with the size."""
         return self.cells == 0
 
-    def offset(self, x: FloatArray) -> FloatArray:
-        """Return what it has beside the cells, at extents of a grid; same shape."""
-        result: FloatArray = self.one + self.share / x + self.several * (x > 1.0)
-        return result
-
 
 def ranges(periodic: bool) -> tuple[Range, ...]:
     """Return what loops run over in a dimension, by whether its first and last rank are neighbours."""
@@ -141,23 +136,45 @@ class LoopNests:
             return ()
         return tuple((*own, *rest) for own in sorted({*permutations(divided)}, key=_order_of))
 
+    @cached_property
+    def levels(self) -> tuple[tuple[int, ...], ...]:
+        """The numbers of what nests do at each of their loops, all of them to none, from either end of the dimensions.
+
+        Blocks of a nest are those of its innermost loop, and some for each iteration of the loops around it.
+        """
+        number = {nest.over[0]: place for place, nest in enumerate(self.nests) if len(nest.over) == 1}
+        once = Range(0, 1, 0, 0, NEST_ONE)
+        found: dict[tuple[int, ...], None] = {}
+        for over in product(*([own for own in one if own.usual and (own.cells or own == once)] for one in self.ranges)):
+            for inward in (range(len(over)), range(len(over) - 1, -1, -1)):
+                loops = [place for place in inward if over[place].cells]
+                outer = [loops[:many] for many in range(len(loops), -1, -1)]
+                each = (tuple(own if place in kept else once for place, own in enumerate(over)) for kept in outer)
+                found[tuple(number[own] for own in each)] = None
+        return tuple(found)
+
     def coefficients(self, nests: Sequence[Nest], grids: FloatArray) -> FloatArray:
         """Return the polynomials in the size of nests at grids (G, d): (M, D + 1, G), from the constant on."""
         undivided = np.ones((len(grids), self.domain.dimensions - self.dimensions))
         extents = np.concatenate([grids, undivided], axis=1)
-        result = np.zeros((len(nests), self.domain.dimensions + 1, len(grids)))
-        for number, nest in enumerate(nests):
-            for over in nest.over:
-                sums = np.zeros((self.domain.dimensions + 1, len(grids)))
-                sums[0] = 1.0
-                for own, x in zip(over, extents.T, strict=True):
-                    grown = own.offset(x) * sums
-                    if own.cells:
-                        grown[1:] += sums[:-1] / (x if self.domain.strong else 1.0)
-                    sums = grown
-                result[number] += sums
+        number = [place for place, nest in enumerate(nests) for _ in nest.over]
+        parts = np.array([[_parts(own) for own in over] for nest in nests for over in nest.over], dtype=np.float64)
+        sums = np.zeros((len(number), self.domain.dimensions + 1, len(grids)))
+        sums[:, 0] = 1.0
+        for (cells, one, share, several), x in zip(
+            parts.transpose(1, 2, 0)[:, :, :, None, None], extents.T, strict=True
+        ):
+            grown = (one + share / x + several * (x > 1.0)) * sums
+            grown[:, 1:] += cells / (x if self.domain.strong else 1.0) * sums[:, :-1]
+            sums = grown
+        result = np.zeros((len(nests), *sums.shape[1:]))
+        np.add.at(result, number, sums)
         return result
 
 
-def _order_of(over: tuple[Range, ...]) -> list[tuple[int, ...]]:
-    return [(own.cells, own.one, own.share, own.several) for own in over]
+def _parts(own: Range) -> tuple[int, int, int, int]:
+    return own.cells, own.one, own.share, own.several
+
+
+def _order_of(over: tuple[Range, ...]) -> list[tuple[int, int, int, int]]:
+    return [_parts(own) for own in over]

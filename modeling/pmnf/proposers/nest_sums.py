@@ -15,12 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...experiment import FloatArray
-from ..calibration import (
-    LOOP_DENOMINATOR,
-    NEST_DOUBT,
-    NEST_FRACTION,
-    NEST_FREE,
-)
+from ..calibration import LOOP_DENOMINATOR, NEST_ALIKE, NEST_DOUBT, NEST_FRACTION, NEST_FREE
 from .loop_nests import LoopNests, Nest
 
 # Part of a vector beside a span that may be rounding: where it is only estimated, and where it is computed.
@@ -42,7 +37,10 @@ class NestSum:
 
 
 class NestSums:
-    """Sums of nests at grids (G, d), which are compared at larger ones, beyond (B, d)."""
+    """Sums of nests at grids (G, d), which are compared at larger ones, beyond (B, d).
+
+    Nests that are the same at all grids are one vector; its variants are those that differ beyond, the shortest first.
+    """
 
     def __init__(self, nests: LoopNests, grids: FloatArray, beyond: FloatArray) -> None:
         here, there = (nests.coefficients(nests.nests, own) for own in (grids, beyond))
@@ -56,20 +54,18 @@ class NestSums:
         for group in range(len(first)):
             own = numbers[place.reshape(-1) == group]
             own = own[np.argsort(bits[own], kind="stable")]
-            kept: list[tuple[Nest, float, FloatArray]] = []
-            for number in own.tolist():
-                if bits[number] > bits[own[0]] + NEST_DOUBT:
-                    break
-                if not any(np.allclose(there[number], known, rtol=1e-9, atol=1e-9) for _, _, known in kept):
-                    kept.append((nests.nests[number], float(bits[number]), there[number]))
-            self._variants.append(kept)
-        self.bits = np.array([own[0][1] for own in self._variants])
+            different: dict[bytes, int] = {}
+            for number in own[bits[own] <= bits[own].min() + NEST_DOUBT].tolist():
+                different.setdefault((there[number].round(9) + 0.0).tobytes(), number)
+            self._variants.append([(nests.nests[i], float(bits[i]), there[i]) for i in different.values()])
         self.orders = order[numbers[first]]
         self.usual = np.array([any(nest.usual for nest, _, _ in own) for own in self._variants])
         self.vectors = vectors[numbers[first]]
         self._scale = np.linalg.norm(self.vectors, axis=1)
         self._unit = self.vectors / self._scale[:, None]
         self._families: dict[tuple[int, bool], _Family] = {}
+        self._nests, self._here, self._there = nests, vectors, there
+        self._levels: dict[int, list[NDArray[np.int64]]] = {}
 
     def propose(self, polynomials: FloatArray, most: int) -> list[NestSum]:
         """Return the sums of the fewest nests that have the coefficients (D + 1, G), the shortest first.
@@ -83,10 +79,28 @@ class NestSums:
         for width in range(1, min(most, self._family(order, False).rank - NEST_FREE) + 1):
             family = self._family(order, width > 2)
             found = list(self._exact(values, family.near(values, width)))
+            if width == most:
+                found += self._of_levels(values, order)
             if found:
                 shortest = min(own.bits for own in found)
                 return _different(sorted(found, key=lambda own: own.bits), shortest + NEST_DOUBT)
         return []
+
+    def _of_levels(self, values: FloatArray, order: int) -> Iterator[NestSum]:
+        """Yield the nests that do something at each of their loops which are the values."""
+        if order not in self._levels:
+            most = self._family(order, False).rank - NEST_FREE
+            chosen: dict[int, list[tuple[int, ...]]] = {}
+            for levels in self._nests.levels:
+                if 2 < len(levels) <= most and self._nests.nests[levels[0]].order == order:
+                    chosen.setdefault(len(levels), []).append(levels)
+            self._levels[order] = [np.array(own, dtype=np.int64) for own in chosen.values()]
+        nests = self._nests.nests
+        for sets in self._levels[order]:
+            for own, coefficients in _solved(self._here, sets, values):
+                beyond = np.einsum("k,kob->ob", coefficients, self._there[own])
+                bits = NEST_ALIKE + nests[own[0]].bits + _bits_of(coefficients)
+                yield NestSum(tuple(nests[one] for one in own), tuple(coefficients.tolist()), bits, beyond)
 
     def _family(self, order: int, usual: bool) -> _Family:
         """Return the nests up to an order, all or the usual ones."""
@@ -97,26 +111,12 @@ class NestSums:
 
     def _exact(self, values: FloatArray, sets: NDArray[np.int64]) -> Iterator[NestSum]:
         """Yield the sums of sets (S, k) of vectors that are the values, with coefficients of loops."""
-        if not len(sets):
-            return
-        design = self._unit[sets].transpose(0, 2, 1)
-        gram = design.transpose(0, 2, 1) @ design
-        kept = np.linalg.cond(gram) < 1e9
-        sets, design, gram = sets[kept], design[kept], gram[kept]
-        if not len(sets):
-            return
-        found = np.linalg.solve(gram, (design.transpose(0, 2, 1) @ values)[..., None])[..., 0]
-        beside = np.abs(np.einsum("skj,sj->sk", design, found) - values).max(axis=1)
-        coefficients = found / self._scale[sets]
-        parts = np.round(coefficients * LOOP_DENOMINATOR)
-        good = (beside <= _NEAR * np.linalg.norm(values)) & (parts > 0).all(axis=1)
-        good &= (np.abs(coefficients * LOOP_DENOMINATOR - parts) <= 1e-3).all(axis=1)
-        for own, part in zip(sets[good].tolist(), parts[good] / LOOP_DENOMINATOR, strict=True):
-            yield from self._written(own, part)
+        for own, coefficients in _solved(self.vectors, sets, values):
+            yield from self._written(own, coefficients)
 
     def _written(self, columns: Sequence[int], coefficients: FloatArray) -> Iterator[NestSum]:
         """Yield what the nests may be that have these vectors."""
-        added = float(np.sum(np.log2(coefficients + 1.0) + NEST_FRACTION * (coefficients % 1.0 != 0)))
+        added = _bits_of(coefficients)
         variants = [self._variants[own] for own in columns]
         while np.prod([len(own) for own in variants]) > _MOST_VARIANTS:
             longest = max(range(len(variants)), key=lambda i: variants[i][-1][1] - variants[i][0][1])
@@ -125,6 +125,31 @@ class NestSums:
             beyond = np.einsum("k,kob->ob", coefficients, np.stack([own for _, _, own in chosen]))
             bits = added + sum(own for _, own, _ in chosen)
             yield NestSum(tuple(own for own, _, _ in chosen), tuple(coefficients.tolist()), bits, beyond)
+
+
+def _solved(vectors: FloatArray, sets: NDArray[np.int64], values: FloatArray) -> Iterator[tuple[list[int], FloatArray]]:
+    """Yield the sets (k,) of vectors (M, C), of sets (S, k), of which the values are a sum, with their coefficients."""
+    if not len(sets):
+        return
+    scale = np.linalg.norm(vectors[sets], axis=2)
+    design = (vectors[sets] / scale[:, :, None]).transpose(0, 2, 1)
+    gram = design.transpose(0, 2, 1) @ design
+    kept = np.linalg.cond(gram) < 1e9
+    sets, scale, design, gram = sets[kept], scale[kept], design[kept], gram[kept]
+    if not len(sets):
+        return
+    found = np.linalg.solve(gram, (design.transpose(0, 2, 1) @ values)[..., None])[..., 0]
+    beside = np.abs(np.einsum("skj,sj->sk", design, found) - values).max(axis=1)
+    coefficients = found / scale
+    parts = np.round(coefficients * LOOP_DENOMINATOR)
+    good = (beside <= _NEAR * np.linalg.norm(values)) & (parts > 0).all(axis=1)
+    good &= (np.abs(coefficients * LOOP_DENOMINATOR - parts) <= 1e-3).all(axis=1)
+    yield from zip(sets[good].tolist(), parts[good] / LOOP_DENOMINATOR, strict=True)
+
+
+def _bits_of(coefficients: FloatArray) -> float:
+    """Return the length of the description of coefficients."""
+    return float(np.sum(np.log2(coefficients + 1.0) + NEST_FRACTION * (coefficients % 1.0 != 0)))
 
 
 class _Family:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
+from math import lcm
+from operator import mul
 
 import numpy as np
 
@@ -16,54 +18,64 @@ _WHOLE, _LARGEST = 1e-9, float(1 << 53)
 
 
 class SizePolynomials:
-    """Polynomials of a degree in sizes (C,) at numbers of processes (C,), with coefficients that loops have."""
+    """Polynomials of a degree in sizes (C,) at numbers of processes (C,), with coefficients that loops have.
+
+    There are none of sizes that are no whole numbers.
+    """
 
     def __init__(self, sizes: FloatArray, processes: FloatArray, degree: int) -> None:
         self.processes, self.degree = processes, degree
         self.distinct = np.unique(processes)
-        self._sizes = [Fraction(own) for own in sizes.tolist()]
+        self._whole = bool((sizes == np.round(sizes)).all())
+        self._sizes = [int(own) for own in sizes.tolist()] if self._whole else []
         self._where = [np.flatnonzero(processes == p).tolist() for p in self.distinct]
 
     @cached_property
-    def _through(self) -> list[tuple[list[int], list[list[Fraction]]]]:
-        """For each number of processes as many points as coefficients, and what turns counts into coefficients."""
+    def _through(self) -> list[tuple[list[int], tuple[tuple[int, ...], ...], int]]:
+        """For each number of processes as many points as coefficients, and what turns counts into coefficients.
+
+        That is a matrix of whole numbers, and what its products are to be divided by.
+        """
         found = []
         for own in self._where:
-            first: dict[Fraction, int] = {}
-            for i in own:
-                first.setdefault(self._sizes[i], i)
+            first = {self._sizes[i]: i for i in reversed(own)}
             chosen = [first[size] for size in sorted(first)[: self.degree + 1]]
-            found.append((chosen, _lagrange([self._sizes[i] for i in chosen])))
+            found.append((chosen, *_lagrange(tuple(self._sizes[i] for i in chosen))))
         return found
 
     def coefficients(self, values: FloatArray) -> FloatArray | None:
         """Return the coefficients (degree + 1, G) of the values (C,), means over the ranks; None if they have none."""
         totals = values * self.processes
         whole = np.round(totals)
-        if np.abs(totals).max() >= _LARGEST or (np.abs(totals - whole) > _WHOLE * np.maximum(totals, 1.0)).any():
+        if not self._whole or np.abs(totals).max() >= _LARGEST:
+            return None
+        if (np.abs(totals - whole) > _WHOLE * np.maximum(totals, 1.0)).any():
             return None
         counts = [int(own) for own in whole.tolist()]
         result = np.zeros((self.degree + 1, len(self.distinct)))
-        for place, ((chosen, matrix), own) in enumerate(zip(self._through, self._where, strict=True)):
-            found = [sum((a * counts[i] for a, i in zip(row, chosen, strict=True)), Fraction()) for row in matrix]
-            if any((_PARTS * one).denominator > 1 for one in found):
+        for place, ((chosen, matrix, below), own) in enumerate(zip(self._through, self._where, strict=True)):
+            here = [counts[i] for i in chosen]
+            divided = [divmod(_PARTS * sum(map(mul, row, here)), below) for row in matrix]
+            parts = [part for part, _ in divided]
+            if any(rest for _, rest in divided) or any(_at(parts, self._sizes[i]) != _PARTS * counts[i] for i in own):
                 return None
-            if any(_at(found, self._sizes[i]) != counts[i] for i in own):
-                return None
-            p = float(self.distinct[place])
-            result[:, place] = [float(one) / p for one in found]
+            result[:, place] = [part / _PARTS / float(self.distinct[place]) for part in parts]
         return result
 
 
-def _at(coefficients: list[Fraction], size: Fraction) -> Fraction:
-    total = Fraction(0)
+def _at(coefficients: list[int], size: int) -> int:
+    total = 0
     for one in reversed(coefficients):
         total = total * size + one
     return total
 
 
-def _lagrange(sizes: list[Fraction]) -> list[list[Fraction]]:
-    """Return the matrix that turns values at sizes into the coefficients of their polynomial, the constant first."""
+@lru_cache(maxsize=256)
+def _lagrange(sizes: tuple[int, ...]) -> tuple[tuple[tuple[int, ...], ...], int]:
+    """Return what turns values at sizes into the coefficients of their polynomial, the constant first.
+
+    That is a matrix, and what its products with the values are to be divided by.
+    """
     columns: list[list[Fraction]] = []
     for place, own in enumerate(sizes):
         product = [Fraction(1)]
@@ -72,4 +84,5 @@ def _lagrange(sizes: list[Fraction]) -> list[list[Fraction]]:
             product = [a - other * b for a, b in zip(shifted, [*product, Fraction(0)], strict=True)]
             product = [one / (own - other) for one in product]
         columns.append(product)
-    return [list(row) for row in zip(*columns, strict=True)]
+    below = lcm(*(one.denominator for column in columns for one in column))
+    return tuple(tuple(int(one * below) for one in row) for row in zip(*columns, strict=True)), below
