@@ -140,8 +140,8 @@ NEST_ALIKE, NEST_CELLS, NEST_LIKELY, NEST_LAYERS = 1.0, 2.0, 2.0, 6.0
 NEST_ONE, NEST_SOME, NEST_EDGES, NEST_ALONE, NEST_OTHER_ENDS = 2.0, 3.0, 4.0, 4.0, 4.0
 # Of a coefficient that is no whole number; sums that are longer by less than this are alternatives.
 NEST_FRACTION, NEST_DOUBT = 8.0, 6.0
-# Least weight of the ends of an interval.
-NEST_END = 0.06
+# Least weight of the ends of an interval. The model is the median of sums that are so likely, as part of the likeliest.
+NEST_END, NEST_LIKELY_PART = 0.06, 0.25
 # Nests in one sum of the GRID_OF_DOMAIN largest counts and of others, and independent numbers that must be left over.
 NEST_MOST, NEST_MOST_SMALL, NEST_FREE = 3, 2, 2
 

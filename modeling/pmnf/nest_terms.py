@@ -10,7 +10,7 @@ import numpy as np
 
 from ..experiment import FloatArray
 from ..process_grid import Axis, ProcessGrid
-from .calibration import GRID_ALTERNATIVES, GRID_MOST_DOUBT, LEAST_WEIGHT, NEST_END
+from .calibration import GRID_ALTERNATIVES, GRID_MOST_DOUBT, LEAST_WEIGHT, NEST_END, NEST_LIKELY_PART
 from .grid_terms import as_one, notes_of
 from .model import Alternative, Factor, Model, Term, collect
 from .proposers.grid_forms import Domain
@@ -34,9 +34,10 @@ class NestWriter:
         weights /= weights.sum()
         powers = self.sizes.max() ** np.arange(self.domain.dimensions + 1)
         values = np.einsum("k,skb->sb", powers, np.stack([own.beyond for own in sums]))
+        # the middle one of those that are about as likely as the likeliest
+        likely = np.where(weights >= NEST_LIKELY_PART * weights.max(), weights, 0.0)
         order = np.argsort(values[:, 0], kind="stable")
-        median = int(order[np.searchsorted(np.cumsum(weights[order]), 0.5)])
-        best = 0 if weights[0] >= 0.5 or np.isclose(values[0, 0], values[median, 0], rtol=1e-9) else median
+        best = int(order[np.searchsorted(np.cumsum(likely[order]), 0.5 * likely.sum())])
         constant, terms = self._written(sums[best])
         alternatives = [
             Alternative(weight, *self._written(sums[number])) for number, weight in _kept(values, weights, best)
@@ -95,16 +96,16 @@ def _kept(values: FloatArray, weights: FloatArray, best: int) -> list[tuple[int,
     Those are the lowest and the highest at the first and the last of the larger grids, each with so much weight that
     the interval holds it, and the likeliest. values: (S, B).
     """
-    ends = {int(pick(values[:, place])) for place in (0, -1) for pick in (np.argmin, np.argmax)} - {best}
+    ends = {int(pick(values[:, place])) for place in (0, -1) for pick in (np.argmin, np.argmax)}
     ends = {own for own in ends if not np.allclose(values[own], values[best], rtol=1e-9)}
     likeliest = [own for own in np.argsort(-weights, kind="stable").tolist() if own != best and own not in ends]
-    chosen = {own: max(float(weights[own]), NEST_END) for own in ends}
-    room = GRID_MOST_DOUBT - sum(chosen.values())
-    for own in likeliest[: GRID_ALTERNATIVES - len(ends)]:
-        weight = min(float(weights[own]), room)
-        if weight >= LEAST_WEIGHT:
-            chosen[own] = weight
-            room -= weight
-    total = sum(chosen.values())
-    scale = min(1.0, GRID_MOST_DOUBT / total) if total else 1.0
-    return [(own, weight * scale) for own, weight in chosen.items()]
+    chosen = [*sorted(ends), *likeliest[: GRID_ALTERNATIVES - len(ends)]]
+    if not chosen:
+        return []
+    own_part = weights[chosen] / weights[chosen].sum() * min(GRID_MOST_DOUBT, 1.0 - weights[best])
+    least = np.where(np.arange(len(chosen)) < len(ends), NEST_END, 0.0)
+    raised = np.maximum(own_part, least)
+    # what is above the least gives way
+    room = (GRID_MOST_DOUBT - least.sum()) / max(float((raised - least).sum()), GRID_MOST_DOUBT - least.sum())
+    kept = least + (raised - least) * room
+    return [(own, float(weight)) for own, weight in zip(chosen, kept, strict=True) if weight >= LEAST_WEIGHT]

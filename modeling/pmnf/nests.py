@@ -121,9 +121,12 @@ class _Counts:
             for row in rows
             if not _is_simple(own := self.polynomials[row], self.processes)
         }
-        return {
-            row: own for row, own in found.items() if own and (len(own[0].nests) == 1 or self.saved(row, own) > 0.0)
-        }
+        return {row: own for row, own in found.items() if own and self._is_likely(row, own[0])}
+
+    def _is_likely(self, row: int, shortest: NestSum) -> bool:
+        """Whether a sum is shorter than the coefficients, or nearly so, of which few nests are no chance."""
+        few = NEST_DOUBT if len(shortest.nests) <= NEST_MOST_SMALL else 0.0
+        return shortest.bits < _length(self.polynomials[row], self.processes) + few
 
     def saved(self, row: int, found: Sequence[NestSum]) -> float:
         """Return by how many bits the shortest sum is shorter than the coefficients, each by itself."""

@@ -229,10 +229,11 @@ def _different(sums: Sequence[NestSum], longest: float) -> list[NestSum]:
     """Return the sums, sorted by length, up to the longest, without those that are like one before at larger grids."""
     kept: list[NestSum] = []
     seen: set[bytes] = set()
+    scale = max(float(np.abs(sums[0].beyond).max()), np.finfo(float).tiny)
     for own in sums:
         if own.bits > longest:
             break
-        key = (own.beyond / np.abs(sums[0].beyond).max()).round(9).tobytes()
+        key = (own.beyond / scale).round(9).tobytes()
         if key not in seen:
             seen.add(key)
             kept.append(own)
