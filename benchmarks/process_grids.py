@@ -9,7 +9,9 @@ counts are those of all ranks, as a run would count them. Measured at p = 1, 2, 
 
 Prints a line per kind of program, and as the last line one JSON object: `effort_within1`, the share of call paths
 with at least 1 % of the effort that are within 1 % (in %), `effort_covered`, the share of the others that are within
-their 90 % interval, and the same by kind and by what is known of the grid.
+their 90 % interval, `effort_undecided`, the share of all that miss where the counts do not decide: two sums of as many
+loops as the program has give all measured counts and differ by more than 2 % (undecided_loops.py), or the same loops on
+two grids that nothing tells apart. The same by what is known of the grid.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ import argparse
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from functools import lru_cache
+from itertools import permutations, product
 from typing import Any
 
 import numpy as np
@@ -26,6 +29,8 @@ from quipu.modeling.experiment import FloatArray, Metric
 from quipu.modeling.pmnf import Model, NoModel, Options, fit_models
 from quipu.modeling.process_grid import ProcessGrid, extents
 from quipu.modeling.process_grid import assumed as candidates
+from undecided_counts import APART
+from undecided_loops import extremes
 
 EFFORT = Metric("blocks", "1", "effort")
 MEASURED, TARGETS = (1, 2, 4), (8, 16)
@@ -106,6 +111,8 @@ def _of_ranks(what: str, kind: Kind, n: int, ranks: int) -> FloatArray:
 
 _SIZES = ("cells", "with ghosts", "inner", "interior of the domain", "faces")
 _SURFACE = ("before", "neighbours", "neighbours", "edges")
+# Coefficients of loops over volumes are below this, those of others below some tenths of it.
+_COEFFICIENT = 400
 
 
 def draw_program(kind: Kind, random: np.random.Generator) -> list[list[Loop]]:
@@ -132,7 +139,7 @@ def _volume(kind: Kind, random: np.random.Generator) -> Loop:
     over = [same] * kind.domain if random.random() < 0.5 else [str(random.choice(_SIZES)) for _ in range(kind.domain)]
     if random.random() < 0.3:
         over[int(random.integers(kind.domain))] = "one"
-    return Loop(int(random.integers(1, 400)), tuple(over))
+    return Loop(int(random.integers(1, _COEFFICIENT)), tuple(over))
 
 
 def _at(kind: Kind, place: int, what: str, other: str) -> tuple[str, ...]:
@@ -149,14 +156,90 @@ def counts(kind: Kind, program: list[list[Loop]], points: Sequence[tuple[int, in
     return result
 
 
+# Call paths of more loops, which are exchanges in all dimensions, count as decided.
+_MOST_LOOPS = 3
+
+
+@lru_cache(maxsize=16)
+def all_loops(kind: Kind) -> tuple[Loop, ...]:
+    """Return all loops that programs of a kind may have, with the coefficient 1, alike ones once."""
+    found = {over for over in product((*_SIZES, "one"), repeat=kind.domain) if over.count("one") <= 1}
+    for place, what, other in product(range(kind.grid), _SURFACE, ("cells", "one")):
+        found.add(_at(kind, place, what, other))
+    found.add(("one",) * kind.domain)
+    return tuple(Loop(1, over) for over in sorted(found))
+
+
+def undecided(
+    kind: Kind, loops: Sequence[Loop], grids: Sequence[ProcessGrid], measured: Sequence[int], target: tuple[int, int]
+) -> tuple[str, str] | None:
+    """Return two call paths that agree at all sizes of the measured p and are apart at the target, or None.
+
+    The same loops on one of the grids that may be, or sums of as many loops on that of the kind.
+    """
+    if (other := _on_another_grid(kind, loops, grids, measured, target)) is not None:
+        return other
+    if len(loops) > _MOST_LOOPS:
+        return None
+    # What loops count is a polynomial in the size, of at most the domain's degree: it agrees at all sizes if it does at
+    # so many small ones and one more. There all ranks together have small whole counts.
+    points = list(product(measured, range(1, kind.domain + 2)))
+    columns = _totals(kind, [[loop] for loop in all_loops(kind)], [*points, target])
+    # loops that are nowhere different are one, what is nowhere at all is none
+    distinct, first = np.unique(columns, axis=0, return_index=True)
+    distinct, first = distinct[distinct.any(axis=1)], first[distinct.any(axis=1)]
+    totals = _totals(kind, [list(loops)], points)[0]
+    found = extremes(distinct[:, :-1], distinct[:, -1], totals, len(loops), _COEFFICIENT - 1)
+    if found is None or not found.apart:
+        return None
+    low, high = (
+        " + ".join(f"{own} {all_loops(kind)[first[place]].over}" for place, own in sums.items())
+        for sums in found.coefficients
+    )
+    return low, high
+
+
+def _on_another_grid(
+    kind: Kind, loops: Sequence[Loop], grids: Sequence[ProcessGrid], measured: Sequence[int], target: tuple[int, int]
+) -> tuple[str, str] | None:
+    """Return two grids with the same extents at the measured p, on which the loops are apart at the target, or None.
+
+    What is not divided has one rank; dimensions may have other names.
+    """
+
+    def whole(rule: str, p: int, dimensions: int) -> list[int]:
+        return [*(int(own) for own in extents(rule, p, dimensions)), *[1] * (kind.domain - dimensions)]
+
+    everywhere = replace(kind, grid=kind.domain)
+    p, n = target
+    own = [whole(kind.rule, p, kind.grid) for p in (*measured, p)]
+    value = sum(loop.counts(everywhere, n, own[-1]) for loop in loops)
+    for grid in grids:
+        for order in permutations(range(kind.domain)) if grid.dimensions <= kind.domain else ():
+            turned = [[whole(grid.rule, p, grid.dimensions)[i] for i in order] for p in (*measured, p)]
+            there = sum(loop.counts(everywhere, n, turned[-1]) for loop in loops)
+            if turned[:-1] == own[:-1] and max(value, there) > APART * min(value, there):
+                return f"{value:g} on {own[-1]}", f"{there:g} on {turned[-1]}"
+    return None
+
+
+def _totals(kind: Kind, program: list[list[Loop]], points: Sequence[tuple[int, int]]) -> FloatArray:
+    """Return the counts of all ranks together, which are whole numbers."""
+    return np.round(counts(kind, program, points) * np.array([p for p, _ in points]))
+
+
 @dataclass
 class Tally:
-    """Predictions of call paths with at least 1 % of the effort."""
+    """Predictions of call paths with at least 1 % of the effort.
+
+    undecided: those outside of 1 % where the counts do not decide.
+    """
 
     predicted: int = 0
     within: int = 0
     outside: int = 0
     covered: int = 0
+    undecided: int = 0
 
     def add(self, prediction: Any, true: float) -> None:
         """Count one prediction."""
@@ -169,10 +252,11 @@ class Tally:
             self.covered += prediction.lower - slack <= true <= prediction.upper + slack
 
     def shares(self) -> dict[str, float]:
-        """Return what is within 1 %, and of the rest what is in its interval, in %."""
+        """Return what is within 1 %, of the rest what is in its interval, and what is undecided, in %."""
         return {
             "within1": round(100.0 * self.within / max(self.predicted, 1), 1),
             "covered": round(100.0 * self.covered / self.outside, 1) if self.outside else 100.0,
+            "undecided": round(100.0 * self.undecided / max(self.predicted, 1), 1),
         }
 
 
@@ -211,9 +295,15 @@ def evaluate(
                 prediction = model.predict(point) if isinstance(model, Model) else _nothing()
                 before = tally.within
                 tally.add(prediction, float(true[row, column]))
-                if verbose and tally.within == before:
+                if tally.within > before:
+                    continue
+                two = undecided(kind, program[row], options.grids, measured, point)
+                tally.undecided += two is not None
+                if verbose:
                     text = model.reason if isinstance(model, NoModel) else f"{model} {model.notes}"
                     print(point, program[row], f"true {true[row, column]:g}, {prediction}, {text}")
+                    if two is not None:
+                        print("   undecided:", *two, sep="\n      ")
     return tally
 
 
@@ -248,10 +338,11 @@ def main() -> None:
                 within=total.within + own.within,
                 outside=total.outside + own.outside,
                 covered=total.covered + own.covered,
+                undecided=total.undecided + own.undecided,
             )
         result[name] = total.shares()
     first = result["known"]
-    print(json.dumps({"effort_within1": first["within1"], "effort_covered": first["covered"], "grids": result}))
+    print(json.dumps({**{f"effort_{name}": share for name, share in first.items()}, "grids": result}))
 
 
 if __name__ == "__main__":

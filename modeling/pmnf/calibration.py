@@ -133,6 +133,17 @@ GRID_MOST_FUNCTIONS, GRID_MOST_SETS = 4, 8000
 GRID_MOST_OTHERS, GRID_MOST_POWER, GRID_FREE_POINTS = 2, 3, 2
 # Alternatives of a model that are kept, and their weight together at most, so that the median is the shortest.
 GRID_ALTERNATIVES, GRID_MOST_DOUBT = 6, 0.45
+# Lengths in bits of the descriptions of loop nests: alike in all dimensions or not; what a loop runs over in one: all
+# cells, those with a layer of ghosts, faces or the inside, other numbers of layers; once, for neighbours, for the first
+# rank or the last, for ranks without neighbours; ends that the domain of the program has not.
+NEST_ALIKE, NEST_CELLS, NEST_LIKELY, NEST_LAYERS = 1.0, 2.0, 2.0, 6.0
+NEST_ONE, NEST_SOME, NEST_EDGES, NEST_ALONE, NEST_OTHER_ENDS = 2.0, 3.0, 4.0, 4.0, 4.0
+# Of a coefficient that is no whole number; sums that are longer by less than this are alternatives.
+NEST_FRACTION, NEST_DOUBT = 8.0, 6.0
+# Least weight of the ends of an interval. The model is the median of sums that are so likely, as part of the likeliest.
+NEST_END, NEST_LIKELY_PART = 0.06, 0.25
+# Nests in one sum of the GRID_OF_DOMAIN largest counts and of others, and independent numbers that must be left over.
+NEST_MOST, NEST_MOST_SMALL, NEST_FREE = 3, 2, 2
 
 # --- counts that grow fast: tests/modeling/test_pmnf_steep.py
 # Growth between the last two values, as a power of the parameter, from which on it is looked for; the library ends at

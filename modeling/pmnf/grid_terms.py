@@ -35,9 +35,28 @@ def has_extents(terms: Sequence[Term]) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _telling(grid: ProcessGrid, processes: tuple[float, ...]) -> tuple[int, ...]:
-    """Return the numbers of processes that tell functions of a grid apart."""
-    return tuple(telling(grid, list(processes))) or (2 * int(max(processes)),)
+def advice(grid: ProcessGrid, processes: tuple[float, ...]) -> str:
+    """Say which numbers of processes tell functions of a grid apart that these do not."""
+    wanted = tuple(telling(grid, list(processes))) or (2 * int(max(processes)),)
+    return f"{grid.parameter} = {', '.join(map(str, wanted))}"
+
+
+def notes_of(grid: ProcessGrid, processes: FloatArray, model: Model) -> tuple[str, ...]:
+    """Return the notes of a model by a grid, measured at numbers of processes (G,)."""
+    notes = []
+    if any(has_extents(terms) for terms in (model.terms, *(other.terms for other in model.alternatives))):
+        notes.append(f"{'grid' if grid.source else 'assumed grid'} {grid}")
+    if model.alternatives:
+        measure = advice(grid, tuple(processes.tolist()))
+        notes.append(f"other functions of the grid have the same values: measure {measure}")
+    return tuple(notes)
+
+
+def as_one(factors: tuple[Factor, ...], grid: ProcessGrid) -> tuple[Factor, ...]:
+    """Return factors of all extents alike as one of the number of processes: 1/p instead of 1/(px·py)."""
+    if len(factors) == grid.dimensions and all(f.axis is not None and f.exponent == -1 for f in factors):
+        return (Factor(grid.parameter, Fraction(-1)),)
+    return factors
 
 
 def _likeliest(choices: Sequence[Forms], peak: FloatArray, most: int) -> list[tuple[float, list[Form]]]:
@@ -113,14 +132,9 @@ class Writer:
 
     def _model(self, constant: float, terms: tuple[Term, ...], others: Sequence[Alternative]) -> Model:
         """Return a model with its notes; others: with their weights, where that of the model is 1."""
-        alternatives = limited(others, 1.0)
         parameters = (self.grid.parameter, *self.names)
-        notes = []
-        if any(has_extents(own) for own in (terms, *(other.terms for other in alternatives))):
-            notes.append(f"{'grid' if self.grid.source else 'assumed grid'} {self.grid}")
-        if alternatives:
-            notes.append(f"other functions of the grid have the same values: measure {self._advice}")
-        return Model(parameters, constant, terms, alternatives=alternatives, notes=tuple(notes))
+        model = Model(parameters, constant, terms, alternatives=limited(others, 1.0))
+        return replace(model, notes=notes_of(self.grid, self.processes, model))
 
     def _unseen(self, terms: Sequence[Term], order: int, domain: Domain | None) -> list[Term]:
         """Return what layers of one cell add to the terms of the whole domain where an extent was always 1.
@@ -143,11 +157,6 @@ class Writer:
             ]
         return found
 
-    @property
-    def _advice(self) -> str:
-        wanted = _telling(self.grid, tuple(self.processes.tolist()))
-        return f"{self.grid.parameter} = {', '.join(map(str, wanted))}"
-
     def _written(self, functions: Functions, forms: Sequence[Form]) -> tuple[float, tuple[Term, ...]]:
         sums: dict[int, float] = {}
         for function, form in zip(functions, forms, strict=True):
@@ -164,7 +173,7 @@ class Writer:
         if (function, grid_function) not in self._made:
             own = tuple(term.factor(name) for name, term in zip(self.names, function, strict=True) if term is not None)
             products = self._products(grid_function)
-            found = [Term(1.0, Term(1.0, (*self._factors(factors), *own)).shape) for factors, _ in products]
+            found = [Term(1.0, Term(1.0, (*as_one(factors, self.grid), *own)).shape) for factors, _ in products]
             numbers = [self._numbers.setdefault(term.factors, len(self._numbers)) for term in found]
             for number, term in zip(numbers, found, strict=True):
                 if number == len(self._shapes):
@@ -191,9 +200,3 @@ class Writer:
             )
             found.append((factors, grid_function.weight(own)))
         return found
-
-    def _factors(self, factors: tuple[Factor, ...]) -> tuple[Factor, ...]:
-        """Return factors of all extents alike as one of the number of processes: 1/p instead of 1/(px·py)."""
-        if len(factors) == self.grid.dimensions and all(f.axis is not None and f.exponent == -1 for f in factors):
-            return (Factor(self.grid.parameter, Fraction(-1)),)
-        return factors

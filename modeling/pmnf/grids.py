@@ -15,21 +15,17 @@ from numpy.typing import NDArray
 
 from ..experiment import FloatArray
 from ..process_grid import ProcessGrid
-from .build import qualities
 from .calibration import GRID_BITS, GRID_FEW_PROCESSES, GRID_LEAST_LUCK, GRID_OF_DOMAIN
-from .criterion.exactness import exact_weights, rounding_of
 from .criterion.one_process import reproduces
-from .data.preparation import ranges
-from .grid_terms import Writer, has_extents, limited
+from .grid_models import FURTHER, checked, with_others
+from .grid_terms import Writer, has_extents
 from .hypotheses.library import Library
-from .model import Alternative, Model
+from .model import Model
 from .proposers.grid_coefficients import Coefficients, OtherParameters
 from .proposers.grid_forms import EVERY, SHARE, Domain, GridForms, GridFunction
 from .proposers.grid_polynomials import GridPolynomials
 
 _Flags = NDArray[np.bool_]
-# Sums of functions of the grid are different if they are at one of so many times the largest number of processes.
-_FURTHER = np.array([2.0, 3.0, 4.0, 8.0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +77,7 @@ class GridCounts:
         of_lines = [found is not None for found in sums]
         self._add_polynomials(sums, place, varying, forms, written)
         models = [
-            None if found is None else self._checked(found[0], self.values[row], grid.parameter)
+            None if found is None else checked(found[0], self.points, self.values[row], self.names, grid.parameter)
             for row, found in enumerate(sums)
         ]
         length = sum((found[1] for row in self.row_of if of_lines[row] and (found := sums[row]) is not None), 0.0)
@@ -120,19 +116,6 @@ class GridCounts:
             self._known[place] = OtherParameters(others, where, self.library).coefficients(self.values)
         return self._known[place]
 
-    def _checked(self, model: Model, values: FloatArray, parameter: str) -> Model | None:
-        """Return the model with its quality if it reproduces the values (C,) and stays a count, else None."""
-        full = replace(model, parameters=self.names, ranges=ranges(self.points))
-        if full.evaluate(_further(full, parameter)).min() < -1e-6 * np.abs(values).max():
-            return None
-        fitted = full.evaluate(self.points)
-        weights = exact_weights(values[None])
-        limit = np.maximum(rounding_of(values[None], weights)[0], 1e-9)
-        if (np.abs(fitted - values) * weights[0]).max() > limit:
-            return None
-        width = np.array([len(full.terms) + bool(full.constant)])
-        return replace(full, quality=qualities(values[None], fitted[None], np.zeros(1), width)[0])
-
 
 def _says_more(known: Coefficients, length: float, values: FloatArray) -> bool:
     """Whether a sum of this length says more than the counts (C,) do, if nothing but its coefficients speaks for it.
@@ -149,7 +132,7 @@ def _says_more(known: Coefficients, length: float, values: FloatArray) -> bool:
 def _forms(grid: ProcessGrid, processes: tuple[float, ...]) -> GridForms:
     """Return the functions of a grid at these numbers of processes."""
     at = np.array(processes)
-    return GridForms(grid.extents(at), grid.extents(at.max() * _FURTHER), bool(grid.source), grid.periodic)
+    return GridForms(grid.extents(at), grid.extents(at.max() * FURTHER), bool(grid.source), grid.periodic)
 
 
 @lru_cache(maxsize=64)
@@ -198,13 +181,13 @@ def by_grid(
         former, at = models[path], measured[path]
         if _is_better(several[0], former, parameter, points[at], values[path][at]):
             also = [former] if former is not None and reproduces(former) and not known else []
-            result[path] = _with_others([*several, *also], parameter)
+            result[path] = with_others([*several, *also], parameter)
         elif former is not None and former.is_constant:
-            result[path] = _with_others([former, *several], parameter)
+            result[path] = with_others([former, *several], parameter)
     if known or (few and any(has_extents(model.terms) for model in result.values())):
         for path, several in found(doubted).items():
             former = models[path]
-            result[path] = _with_others(several if known or former is None else [*several, former], parameter)
+            result[path] = with_others(several if known or former is None else [*several, former], parameter)
     return result
 
 
@@ -240,33 +223,6 @@ def _by_each(
             if several:
                 result[path] = several
     return result
-
-
-def _with_others(models: Sequence[Model], parameter: str) -> Model:
-    """Return the first of models by different grids, with those that differ from it among its alternatives."""
-    best = models[0]
-    place = best.parameters.index(parameter)
-    further = _further(best, parameter)
-    kept, values = [best], [best.evaluate(further)]
-    for model in models[1:]:
-        own = model.evaluate(further)
-        if not any(np.allclose(own, known, rtol=1e-6) for known in values):
-            kept.append(model)
-            values.append(own)
-    if len(kept) == 1:
-        return best
-    own_weight = 1.0 - sum(a.weight for a in best.alternatives)
-    others = [*best.alternatives, *(Alternative(own_weight, model.constant, model.terms) for model in kept[1:])]
-    note = f"other grids explain the counts as well: measure {parameter} = {2 * best.ranges[place][1]:g}"
-    return replace(best, alternatives=limited(others, own_weight), notes=tuple(dict.fromkeys((*best.notes, note))))
-
-
-def _further(model: Model, parameter: str) -> FloatArray:
-    """Return points of more processes than were measured, the largest values of the other parameters."""
-    top = np.array([high for _, high in model.ranges])
-    further = np.repeat(top[None], len(_FURTHER), axis=0)
-    further[:, model.parameters.index(parameter)] *= _FURTHER
-    return further
 
 
 def _is_better(found: Model, former: Model | None, parameter: str, points: FloatArray, counts: FloatArray) -> bool:

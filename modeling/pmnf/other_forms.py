@@ -13,6 +13,7 @@ from .data.noise import Repetitions
 from .doubt import far_off
 from .grids import Grids, by_grid
 from .model import Model
+from .nests import by_nests
 from .steep import Fit, by_steep
 from .stepped import by_steps
 
@@ -44,6 +45,7 @@ class OtherForms:
             steps = by_steps(found, self.points, self.counts, self.used, self.repetitions, self.names)
             found = [steps.get(path, model) for path, model in enumerate(found)]
         if self.grids is not None:
-            grids = by_grid(found, self.grids, self.points, self.counts, self.measured, self.names)
-            found = [grids.get(path, model) for path, model in enumerate(found)]
+            nested = by_nests(self.grids, self.points, self.counts, self.measured, self.names)
+            grids = by_grid(found, nested.grids, self.points, self.counts, self.measured, self.names)
+            found = [nested.models.get(path, grids.get(path, model)) for path, model in enumerate(found)]
         return {path: far_off(model) for path, model in enumerate(found) if model is not None}

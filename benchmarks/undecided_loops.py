@@ -1,0 +1,63 @@
+"""Counts that do not decide which loops they are of: two sums of loop nests that agree with all of them.
+
+Of all sums of at most so many loop nests, with whole coefficients in the range that programs have, which give all
+measured counts exactly, these are the two that are smallest and largest at the target: solutions of integer linear
+programs. Where they are more than 2 % apart, no prediction is within 1 % of both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from quipu.modeling.experiment import FloatArray
+from scipy.optimize import Bounds, LinearConstraint, milp
+from undecided_counts import APART
+
+# Seconds for one of the two programs: without a proven optimum its best solution counts, if it has one.
+LIMIT = 20.0
+
+
+@dataclass(frozen=True)
+class Sums:
+    """The smallest and the largest sum at the target: for both the coefficient of each nest, and the values there."""
+
+    coefficients: tuple[dict[int, int], dict[int, int]]
+    values: tuple[float, float]
+
+    @property
+    def apart(self) -> bool:
+        """Whether no prediction is within 1 % of both."""
+        low, high = self.values
+        return high > APART * low > 0.0
+
+
+def extremes(here: FloatArray, there: FloatArray, counts: FloatArray, most: int, largest: int) -> Sums | None:
+    """Return the extremes at the target of sums of at most `most` nests that give the counts (C,); None without any.
+
+    here: (M, C), whole numbers, what each nest counts where it was measured; there: (M,), at the target. Coefficients
+    are whole numbers up to `largest`.
+    """
+    number = len(here)
+    # a coefficient, and whether it is there at all, for each nest
+    agree = LinearConstraint(np.concatenate([here.T, np.zeros_like(here.T)], axis=1), counts, counts)
+    used = LinearConstraint(np.concatenate([np.eye(number), -float(largest) * np.eye(number)], axis=1), -np.inf, 0.0)
+    few = LinearConstraint(np.concatenate([np.zeros(number), np.ones(number)])[None], 0.0, float(most))
+    bounds = Bounds(np.zeros(2 * number), np.repeat([float(largest), 1.0], number))
+    found = []
+    for sign in (1.0, -1.0):
+        result = milp(
+            np.concatenate([sign * there, np.zeros(number)]),
+            constraints=[agree, used, few],
+            integrality=np.ones(2 * number),
+            bounds=bounds,
+            options={"time_limit": LIMIT},
+        )
+        if result.x is None:
+            return None
+        whole = np.round(result.x[:number])
+        if np.count_nonzero(whole) > most or not (whole @ here == counts).all():
+            return None
+        found.append(whole)
+    first, last = ({int(place): int(own[place]) for place in np.flatnonzero(own)} for own in found)
+    return Sums((first, last), (float(found[0] @ there), float(found[1] @ there)))

@@ -1,0 +1,240 @@
+"""Proposer of counts of decomposed domains: sums of few loop nests that have given values at all sizes and grids.
+
+Each call path is a polynomial in the size at each grid; its coefficients, all together, are a vector in a space of as
+many dimensions as the nests span. A sum of one, two or three nests of some hundred is found by linear algebra: the part
+of the vector beside the span of the nests is nothing. What the measured grids do not tell apart has the same vector.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...experiment import FloatArray
+from ..calibration import LOOP_DENOMINATOR, NEST_ALIKE, NEST_DOUBT, NEST_FRACTION, NEST_FREE
+from .loop_nests import LoopNests, Nest
+
+# Part of a vector beside a span that may be rounding: where it is only estimated, and where it is computed.
+_MAYBE, _NEAR = 1e-8, 1e-9
+# Angles that are the same, in radians, and how many there are at most.
+_SAME_ANGLE, _MOST_ALIKE = 1e-7, 12
+# Variants of the nests of one sum that are looked at, the shortest first.
+_MOST_VARIANTS = 256
+
+
+@dataclass(frozen=True, eq=False)
+class NestSum:
+    """A sum of nests with their coefficients; bits: length of the description. beyond: coefficients at larger grids."""
+
+    nests: tuple[Nest, ...]
+    coefficients: tuple[float, ...]
+    bits: float
+    beyond: FloatArray
+
+
+class NestSums:
+    """Sums of nests at grids (G, d), which are compared at larger ones, beyond (B, d).
+
+    Nests that are the same at all grids are one vector; its variants are those that differ beyond, the shortest first.
+    """
+
+    def __init__(self, nests: LoopNests, grids: FloatArray, beyond: FloatArray) -> None:
+        here, there = (nests.coefficients(nests.nests, own) for own in (grids, beyond))
+        vectors = here.reshape(len(here), -1)
+        order = np.array([own.order for own in nests.nests])
+        some = np.abs(vectors).max(axis=1) > 0  # of the others nothing was seen
+        _, first, place = np.unique(vectors[some].round(9), axis=0, return_index=True, return_inverse=True)
+        numbers = np.flatnonzero(some)
+        bits = np.array([own.bits for own in nests.nests])
+        self._variants: list[list[tuple[Nest, float, FloatArray]]] = []
+        for group in range(len(first)):
+            own = numbers[place.reshape(-1) == group]
+            own = own[np.argsort(bits[own], kind="stable")]
+            different: dict[bytes, int] = {}
+            for number in own[bits[own] <= bits[own].min() + NEST_DOUBT].tolist():
+                different.setdefault((there[number].round(9) + 0.0).tobytes(), number)
+            self._variants.append([(nests.nests[i], float(bits[i]), there[i]) for i in different.values()])
+        self.orders = order[numbers[first]]
+        self.usual = np.array([any(nest.usual for nest, _, _ in own) for own in self._variants])
+        self.vectors = vectors[numbers[first]]
+        self._scale = np.linalg.norm(self.vectors, axis=1)
+        self._unit = self.vectors / self._scale[:, None]
+        self._families: dict[tuple[int, bool], _Family] = {}
+        self._nests, self._here, self._there = nests, vectors, there
+        self._levels: dict[int, list[NDArray[np.int64]]] = {}
+
+    def propose(self, polynomials: FloatArray, most: int) -> list[NestSum]:
+        """Return the sums of the fewest nests that have the coefficients (D + 1, G), the shortest first.
+
+        most: nests in one sum.
+        """
+        size = np.abs(polynomials).max()
+        if not size:
+            return []
+        values, order = polynomials.reshape(-1), int(np.flatnonzero(np.abs(polynomials).max(axis=1))[-1])
+        for width in range(1, min(most, self._family(order, False).rank - NEST_FREE) + 1):
+            family = self._family(order, width > 2)
+            found = list(self._exact(values, family.near(values, width)))
+            if width == most:
+                found += self._of_levels(values, order)
+            if found:
+                shortest = min(own.bits for own in found)
+                return _different(sorted(found, key=lambda own: own.bits), shortest + NEST_DOUBT)
+        return []
+
+    def _of_levels(self, values: FloatArray, order: int) -> Iterator[NestSum]:
+        """Yield the nests that do something at each of their loops which are the values."""
+        if order not in self._levels:
+            most = self._family(order, False).rank - NEST_FREE
+            chosen: dict[int, list[tuple[int, ...]]] = {}
+            for levels in self._nests.levels:
+                if 2 < len(levels) <= most and self._nests.nests[levels[0]].order == order:
+                    chosen.setdefault(len(levels), []).append(levels)
+            self._levels[order] = [np.array(own, dtype=np.int64) for own in chosen.values()]
+        nests = self._nests.nests
+        for sets in self._levels[order]:
+            for own, coefficients in _solved(self._here, sets, values):
+                beyond = np.einsum("k,kob->ob", coefficients, self._there[own])
+                bits = NEST_ALIKE + nests[own[0]].bits + _bits_of(coefficients)
+                yield NestSum(tuple(nests[one] for one in own), tuple(coefficients.tolist()), bits, beyond)
+
+    def _family(self, order: int, usual: bool) -> _Family:
+        """Return the nests up to an order, all or the usual ones."""
+        if (order, usual) not in self._families:
+            chosen = np.flatnonzero((self.orders <= order) & (self.usual | (not usual)))
+            self._families[order, usual] = _Family(self._unit[chosen], chosen)
+        return self._families[order, usual]
+
+    def _exact(self, values: FloatArray, sets: NDArray[np.int64]) -> Iterator[NestSum]:
+        """Yield the sums of sets (S, k) of vectors that are the values, with coefficients of loops."""
+        for own, coefficients in _solved(self.vectors, sets, values):
+            yield from self._written(own, coefficients)
+
+    def _written(self, columns: Sequence[int], coefficients: FloatArray) -> Iterator[NestSum]:
+        """Yield what the nests may be that have these vectors."""
+        added = _bits_of(coefficients)
+        variants = [self._variants[own] for own in columns]
+        while np.prod([len(own) for own in variants]) > _MOST_VARIANTS:
+            longest = max(range(len(variants)), key=lambda i: variants[i][-1][1] - variants[i][0][1])
+            variants[longest] = variants[longest][:-1]
+        for chosen in product(*variants):
+            beyond = np.einsum("k,kob->ob", coefficients, np.stack([own for _, _, own in chosen]))
+            bits = added + sum(own for _, own, _ in chosen)
+            yield NestSum(tuple(own for own, _, _ in chosen), tuple(coefficients.tolist()), bits, beyond)
+
+
+def _solved(vectors: FloatArray, sets: NDArray[np.int64], values: FloatArray) -> Iterator[tuple[list[int], FloatArray]]:
+    """Yield the sets (k,) of vectors (M, C), of sets (S, k), of which the values are a sum, with their coefficients."""
+    if not len(sets):
+        return
+    scale = np.linalg.norm(vectors[sets], axis=2)
+    design = (vectors[sets] / scale[:, :, None]).transpose(0, 2, 1)
+    gram = design.transpose(0, 2, 1) @ design
+    kept = np.linalg.cond(gram) < 1e9
+    sets, scale, design, gram = sets[kept], scale[kept], design[kept], gram[kept]
+    if not len(sets):
+        return
+    found = np.linalg.solve(gram, (design.transpose(0, 2, 1) @ values)[..., None])[..., 0]
+    beside = np.abs(np.einsum("skj,sj->sk", design, found) - values).max(axis=1)
+    coefficients = found / scale
+    parts = np.round(coefficients * LOOP_DENOMINATOR)
+    good = (beside <= _NEAR * np.linalg.norm(values)) & (parts > 0).all(axis=1)
+    good &= (np.abs(coefficients * LOOP_DENOMINATOR - parts) <= 1e-3).all(axis=1)
+    yield from zip(sets[good].tolist(), parts[good] / LOOP_DENOMINATOR, strict=True)
+
+
+def _bits_of(coefficients: FloatArray) -> float:
+    """Return the length of the description of coefficients."""
+    return float(np.sum(np.log2(coefficients + 1.0) + NEST_FRACTION * (coefficients % 1.0 != 0)))
+
+
+class _Family:
+    """Unit vectors (M, C) of nests up to some order; chosen: their numbers."""
+
+    def __init__(self, unit: FloatArray, chosen: NDArray[np.int64]) -> None:
+        self.chosen = chosen
+        _, singular, basis = np.linalg.svd(unit, full_matrices=False)
+        self.rank = int((singular > 1e-9 * singular[0]).sum())
+        self._basis = basis[: self.rank]
+        self._inside = unit @ self._basis.T
+        self._pairs = np.stack(np.triu_indices(len(chosen), 1))
+        self._angles = (self._inside @ self._inside.T)[self._pairs[0], self._pairs[1]]
+        # any four directions show what is beside the span of three
+        self._mixed = np.linalg.qr(np.random.default_rng(1).normal(size=(self.rank, self.rank)))[0][:, :4]
+
+    def near(self, values: FloatArray, width: int) -> NDArray[np.int64]:
+        """Return sets (S, width) of nests of which the values nearly are a sum."""
+        unit = values / np.linalg.norm(values)
+        inside = self._basis @ unit
+        if np.linalg.norm(unit - inside @ self._basis) > _NEAR:
+            return np.zeros((0, width), dtype=np.int64)
+        along = self._inside @ inside
+        if width == 1:
+            return self.chosen[np.flatnonzero(1.0 - along**2 < _MAYBE)][:, None]
+        if width == 2:
+            one, other = along[self._pairs]
+            beside = (1.0 - self._angles**2) - (one**2 - 2.0 * one * other * self._angles + other**2)
+            return self.chosen[self._pairs[:, beside < _MAYBE * (1.0 - self._angles**2)].T]
+        return self.chosen[_in_one_plane(self._inside @ self._mixed, inside @ self._mixed)]
+
+
+def _in_one_plane(vectors: FloatArray, values: FloatArray) -> NDArray[np.int64]:
+    """Return the sets (S, 3) of vectors (M, 4) whose span holds values (4,).
+
+    Seen along the values and along one of the three, the two others are one line: they have the same angle.
+    """
+    beside = _orthogonal(values[None])[0]
+    seen = vectors @ beside.T
+    planes = _orthogonal(seen)
+    along = np.einsum("iad,jd->ija", planes, seen)
+    angle = np.arctan2(along[:, :, 1], along[:, :, 0]) % np.pi
+    # what is on the line of the first itself has no angle: another one for each
+    none = np.hypot(along[:, :, 0], along[:, :, 1]) < _MAYBE
+    angle[none] = -1.0 - np.nonzero(none)[1]
+    order = np.argsort(angle, axis=1)
+    angle = np.take_along_axis(angle, order, axis=1)
+    found = []
+    for apart in range(1, _MOST_ALIKE + 1):
+        difference = np.abs(np.roll(angle, -apart, axis=1) - angle)
+        first, place = np.nonzero(np.minimum(difference, np.abs(np.pi - difference)) < _SAME_ANGLE)
+        if not len(first):
+            break
+        second, third = order[first, place], order[first, (place + apart) % len(vectors)]
+        later = (second > first) & (third > first)
+        found.append(np.sort(np.stack([first, second, third], axis=1)[later], axis=1))
+    if not found:
+        return np.zeros((0, 3), dtype=np.int64)
+    sets = np.unique(np.concatenate(found), axis=0)
+    return sets[(np.diff(sets, axis=1) > 0).all(axis=1)]
+
+
+def _orthogonal(vectors: FloatArray) -> FloatArray:
+    """Return orthonormal vectors (N, d - 1, d) that are orthogonal to each of the vectors (N, d)."""
+    dimensions = vectors.shape[1]
+    reflected = vectors / np.maximum(np.linalg.norm(vectors, axis=1), np.finfo(float).tiny)[:, None]
+    # the reflection of Householder that turns each vector to the first axis
+    sign = np.where(reflected[:, 0] < 0.0, -1.0, 1.0)
+    reflected[:, 0] += sign
+    unit = reflected / np.linalg.norm(reflected, axis=1)[:, None]
+    matrices = np.eye(dimensions) - 2.0 * unit[:, :, None] * unit[:, None, :]
+    result: FloatArray = matrices[:, 1:, :]
+    return result
+
+
+def _different(sums: Sequence[NestSum], longest: float) -> list[NestSum]:
+    """Return the sums, sorted by length, up to the longest, without those that are like one before at larger grids."""
+    kept: list[NestSum] = []
+    seen: set[bytes] = set()
+    scale = max(float(np.abs(sums[0].beyond).max()), np.finfo(float).tiny)
+    for own in sums:
+        if own.bits > longest:
+            break
+        key = (own.beyond / scale).round(9).tobytes()
+        if key not in seen:
+            seen.add(key)
+            kept.append(own)
+    return kept

@@ -1,0 +1,88 @@
+"""Counts as exact polynomials in the size at each number of processes: of whole counts of all ranks, no rounding."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from math import lcm
+from operator import mul
+
+import numpy as np
+
+from ...experiment import FloatArray
+from ..calibration import LOOP_DENOMINATOR
+
+_PARTS = int(LOOP_DENOMINATOR)
+# Counts of all ranks together are whole numbers up to this part, and below this number.
+_WHOLE, _LARGEST = 1e-9, float(1 << 53)
+
+
+class SizePolynomials:
+    """Polynomials of a degree in sizes (C,) at numbers of processes (C,), with coefficients that loops have.
+
+    There are none of sizes that are no whole numbers.
+    """
+
+    def __init__(self, sizes: FloatArray, processes: FloatArray, degree: int) -> None:
+        self.processes, self.degree = processes, degree
+        self.distinct = np.unique(processes)
+        self._whole = bool((sizes == np.round(sizes)).all())
+        self._sizes = [int(own) for own in sizes.tolist()] if self._whole else []
+        self._where = [np.flatnonzero(processes == p).tolist() for p in self.distinct]
+
+    @cached_property
+    def _through(self) -> list[tuple[list[int], tuple[tuple[int, ...], ...], int]]:
+        """For each number of processes as many points as coefficients, and what turns counts into coefficients.
+
+        That is a matrix of whole numbers, and what its products are to be divided by.
+        """
+        found = []
+        for own in self._where:
+            first = {self._sizes[i]: i for i in reversed(own)}
+            chosen = [first[size] for size in sorted(first)[: self.degree + 1]]
+            found.append((chosen, *_lagrange(tuple(self._sizes[i] for i in chosen))))
+        return found
+
+    def coefficients(self, values: FloatArray) -> FloatArray | None:
+        """Return the coefficients (degree + 1, G) of the values (C,), means over the ranks; None if they have none."""
+        totals = values * self.processes
+        whole = np.round(totals)
+        if not self._whole or np.abs(totals).max() >= _LARGEST:
+            return None
+        if (np.abs(totals - whole) > _WHOLE * np.maximum(totals, 1.0)).any():
+            return None
+        counts = [int(own) for own in whole.tolist()]
+        result = np.zeros((self.degree + 1, len(self.distinct)))
+        for place, ((chosen, matrix, below), own) in enumerate(zip(self._through, self._where, strict=True)):
+            here = [counts[i] for i in chosen]
+            divided = [divmod(_PARTS * sum(map(mul, row, here)), below) for row in matrix]
+            parts = [part for part, _ in divided]
+            if any(rest for _, rest in divided) or any(_at(parts, self._sizes[i]) != _PARTS * counts[i] for i in own):
+                return None
+            result[:, place] = [part / _PARTS / float(self.distinct[place]) for part in parts]
+        return result
+
+
+def _at(coefficients: list[int], size: int) -> int:
+    total = 0
+    for one in reversed(coefficients):
+        total = total * size + one
+    return total
+
+
+@lru_cache(maxsize=256)
+def _lagrange(sizes: tuple[int, ...]) -> tuple[tuple[tuple[int, ...], ...], int]:
+    """Return what turns values at sizes into the coefficients of their polynomial, the constant first.
+
+    That is a matrix, and what its products with the values are to be divided by.
+    """
+    columns: list[list[Fraction]] = []
+    for place, own in enumerate(sizes):
+        product = [Fraction(1)]
+        for other in sizes[:place] + sizes[place + 1 :]:
+            shifted = [Fraction(0), *product]
+            product = [a - other * b for a, b in zip(shifted, [*product, Fraction(0)], strict=True)]
+            product = [one / (own - other) for one in product]
+        columns.append(product)
+    below = lcm(*(one.denominator for column in columns for one in column))
+    return tuple(tuple(int(one * below) for one in row) for row in zip(*columns, strict=True)), below
