@@ -34,6 +34,8 @@ FUNCTIONS: dict[str, Function] = {
 # Sums a·f + b·g that loops make with b below zero: pairs of different elements, steps between them, leaves of trees.
 SUBTRACTED = {("log2(n)", "1"), ("n^(1/2)", "1"), ("n", "1"), ("n·log2(n)", "n"), ("n²", "n")}
 FORMS = (*((name,) for name in FUNCTIONS), *((f, g) for g, f in combinations(FUNCTIONS, 2)))
+# A loop in a loop does at least this part of what the outer one does: 10·n + 1e-5·n² is no function of loops.
+LEAST_LEAD = 1e-3
 # What functions that agree with the runs may lack in the logarithm of their likelihood: 7 times less likely.
 LESS_LIKELY = 2.0
 REJECTED = 0.05
@@ -140,7 +142,9 @@ def _fit(means: Means, form: tuple[str, ...]) -> tuple[FloatArray, FloatArray, f
 
 def _is_of_loops(form: tuple[str, ...], coefficients: FloatArray) -> bool:
     """Whether the coefficients, the one of the fastest growing function first, are such that programs have."""
-    return coefficients[0] > 0.0 and (form in SUBTRACTED or bool((coefficients >= 0.0).all()))
+    inner = max((abs(size) for name, size in zip(form, coefficients.tolist(), strict=True) if name != "1"), default=0.0)
+    shown = coefficients[0] > 0.0 and coefficients[0] >= LEAST_LEAD * inner
+    return bool(shown) and (form in SUBTRACTED or bool((coefficients >= 0.0).all()))
 
 
 def _farthest(coefficients: FloatArray, covariance: FloatArray, more: float, there: FloatArray) -> Iterator[FloatArray]:
