@@ -10,9 +10,12 @@ are more; `within_1_percent`: without the standard errors; `counts`: the share o
 effort metric) as in `within`; `covered`: the share of counts whose mean is in the interval of 90 %, likewise.
 Call paths with a count that is random, whose runs at the target have a standard deviation of more than 1 %, are in
 these shares, and apart: `random`: their share of all; `random_covered`: the share of their counts whose mean is in the
-interval; `within_others`: `within_1_percent` of the other call paths; `undecided`: the share of these others that miss
-because of a number, of theirs or of a caller, that the runs do not decide: two functions, each exact at all measured
-sizes, are so far apart at the target that nothing is within 1 % of both (undecided_counts.py; `--verbose` prints them).
+interval; `within_others`: `within_1_percent` of the other call paths. Of these others, `decided`: the share of those
+all of whose counts are decided by the runs, whatever is predicted; `decided_within`: the share of these that are within
+1 %; `undecided`: the share of others that miss and have a count that is not decided. It is not where two simple
+functions that agree with all runs, or a number that it is an exact function of, are so far apart at the target that
+nothing is within 1 % of both (undecided_paths.py; `--verbose` prints them). `literal`: the same of sorts, searches and
+conjugate gradients together.
 The programs named others were written after the modelers, but for sums of simple terms, which one of them asked for,
 and passes, which was written with sums that rise in steps. The last line is one JSON object.
 """
@@ -26,7 +29,7 @@ import subprocess
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -36,7 +39,7 @@ from quipu.modeling.analysis import fit_metrics
 from quipu.modeling.experiment import CallTree, Experiment, FloatArray, Region
 from quipu.modeling.metrics import METRICS
 from quipu.modeling.pmnf import Model
-from undecided_counts import undecided
+from undecided_paths import undecided_of
 
 SOURCES = Path(__file__).resolve().parent / "programs/effort_sums"
 TOLERANCE, TIMES_FURTHER = 0.01, 8
@@ -69,6 +72,8 @@ PROGRAMS = (
     Program("other iterations", "others", (32, 48, 64, 96, 128, 192), ("iterations",)),
     Program("passes", "passes", (300, 500, 900, 1500, 2600, 4500)),
 )
+# The kinds of programs that the bound of these predictions names.
+LITERAL = ("sorts", "searches", "conjugate gradients")
 
 
 def counts_of(program: Path, arguments: Sequence[str]) -> Counts:
@@ -136,7 +141,7 @@ class Judged:
     """Whether a count is predicted within 1 %, within that or what is random, and its mean in the interval.
 
     random: whether its own standard deviation at the target is more than 1 %. undecided: whether the runs do not decide
-    what it becomes, by itself or by a caller.
+    what it becomes.
     """
 
     program: str
@@ -148,32 +153,10 @@ class Judged:
     undecided: bool = False
 
 
-def undecided_paths(found: Measured, missed: set[tuple[int, str]], verbose: bool) -> set[int]:
-    """Return the call paths with a missed number that the runs do not decide, and all call paths below these.
-
-    Numbers are counts that are the same in all runs of a size, without what they have in common as a factor.
-    """
-    experiment, result = found.experiment, set[int]()
-    sizes = experiment.points[:, 0]
-    for path, parent in enumerate(experiment.tree.parent.tolist()):
-        if parent in result:
-            result.add(path)
-        for metric, values in experiment.values.items():
-            if path in result or (path, metric) not in missed or np.ptp(values[path], axis=1).any():
-                continue
-            counts = values[path, :, 0]
-            common = np.gcd.reduce(counts.astype(np.int64))
-            two = undecided(sizes, counts / common, float(found.target))
-            if two is not None:
-                result.add(path)
-                if verbose:
-                    print(f"undecided {experiment.tree.label(path)[-70:]} {metric} / {common}: {two}")
-    return result
-
-
 def judge(found: Measured, verbose: bool) -> list[Judged]:
     """Model all counts that are there at the largest size, and compare what the models predict with the target."""
-    experiment, result, missed = found.experiment, [], set()
+    experiment, result = found.experiment, []
+    openly = undecided_of(experiment, found.target, found.far)
     for metric, models in fit_metrics(experiment, experiment.metrics).items():
         for path, model in enumerate(models):
             truth = found.far[metric][path]
@@ -190,10 +173,11 @@ def judge(found: Measured, verbose: bool) -> list[Judged]:
                     where = experiment.tree.label(path)[-70:]
                     print(f"{off / max(mean, 1):8.2%} (±{random / max(mean, 1):.2%}) {where} {metric}: {model}")
             spread = bool(truth.std(ddof=1) > TOLERANCE * mean)
-            result.append(Judged(experiment.name, path, near, possible, bool(covered), spread))
-            missed |= set() if near else {(path, metric)}
-    openly = undecided_paths(found, missed, verbose)
-    return [replace(own, undecided=own.path in openly) for own in result]
+            judged = Judged(experiment.name, path, near, possible, bool(covered), spread, (path, metric) in openly)
+            result.append(judged)
+    for (path, metric), own in openly.items() if verbose else ():
+        print(f"undecided {experiment.tree.label(path)[-70:]} {metric}: {own.text}")
+    return result
 
 
 def summary(found: Sequence[Judged]) -> dict[str, float]:
@@ -218,6 +202,10 @@ def summary(found: Sequence[Judged]) -> dict[str, float]:
     if not all(random):
         others = [counts for counts, other in apart if not other]
         result["within_others"] = share(all(own.near for own in counts) for counts in others)
+        decided = [counts for counts in others if not any(own.undecided for own in counts)]
+        result["decided"] = round(len(decided) / len(others), 4)
+        if decided:
+            result["decided_within"] = share(all(own.near for own in counts) for counts in decided)
         result["undecided"] = share(
             any(own.undecided for own in counts) and not all(own.near for own in counts) for counts in others
         )
@@ -245,7 +233,8 @@ def main() -> None:
             everything += found
             rows[own.name] = summary(found)
             print(f"{own.name:22} {rows[own.name]}", flush=True)
-    print(json.dumps({**summary(everything), "programs": rows}))
+    literal = summary([own for own in everything if own.program in LITERAL])
+    print(json.dumps({**summary(everything), "literal": literal, "programs": rows}))
 
 
 if __name__ == "__main__":

@@ -161,6 +161,9 @@ FAR_OFF = 0.25
 STEPS_MOST_UNIT = 64
 # Steps that the values must show, functions in a sum, and sums of near-zero residuals that are tried for exactness.
 STEPS_LEAST, STEPS_MOST_TERMS, STEPS_TRIED = 2, 3, 32
+# One step is enough for an exact sum if there are so many below the smallest value: three passes that become four make
+# work 4/3 times as much, which says how many there were. One that becomes two may be any change.
+STEPS_BEFORE_ONE = 2
 
 # Of counts that deviate, sums with steps of these bases must have so much evidence beyond how many were tried. With 0,
 # 4 and 8 at deviations of .3 to 3 %, which fall with n, .4, .2 and 0 % of sums of powers and logarithms are taken for

@@ -17,7 +17,15 @@ import numpy as np
 
 from ..experiment import FloatArray
 from .build import qualities
-from .calibration import FINALISTS, INEXACT, LEAST_SHARE, SHOWN_BELOW_LEAD, STEPS_DEVIATING_BASES, STEPS_LEAST_GAIN
+from .calibration import (
+    FINALISTS,
+    INEXACT,
+    LEAST_SHARE,
+    SHOWN_BELOW_LEAD,
+    STEPS_DEVIATING_BASES,
+    STEPS_LEAST,
+    STEPS_LEAST_GAIN,
+)
 from .criterion.criterion import ALL, Rows
 from .criterion.deviating import Deviating, Numbers
 from .data.noise import Repetitions
@@ -54,7 +62,8 @@ class DeviatingSteps:
         self.x = points[:, names.index(name)]
         self.criterion = Deviating(self.x[:, None], make_tables(self.x[:, None], SLOW_GROWTH), values, repetitions)
         classes = classes_of_steps(tuple(self.x.tolist()))
-        self.classes = [alike for alike in classes if alike[0].base in STEPS_DEVIATING_BASES]
+        shown = [alike for alike in classes if np.unique(alike[0].number(self.x)).size > STEPS_LEAST]
+        self.classes = [alike for alike in shown if alike[0].base in STEPS_DEVIATING_BASES]
 
     def models(self, former: Sequence[Model]) -> list[Model | None]:
         """Return the models that are so much likelier than the `former` ones, else None."""

@@ -12,6 +12,7 @@ import pytest
 from quipu.modeling.errors import FormatError
 from quipu.modeling.experiment import FloatArray, Metric
 from quipu.modeling.pmnf import Model, fit_models
+from quipu.modeling.pmnf.criterion.one_process import reproduces
 from quipu.modeling.pmnf.model import Factor, Steps, Term
 from quipu.modeling.pmnf.model.serialize import from_json, to_json
 
@@ -102,8 +103,28 @@ def test_few_levels_of_steps_are_no_evidence() -> None:
     n = np.array([300.0, 500, 900, 1500, 2600, 4500])
     four = _passes(n, 4, 48)
     assert str(_model(n, 2 * n + 16 * 4**four + 6 * four + 4)) == "2·n + 16·4^⌈log4(n/48)⌉ + 6·⌈log4(n/48)⌉ + 4"
-    once = 2 * n * np.ceil(np.log2(n) / 4) + 90 * np.ceil(np.log2(n) / 4)
-    assert not any(symbol in str(_model(n, once)) for symbol in "⌈⌊")
+    once = np.where(n > 4096, 2, 1)
+    assert not any(symbol in str(_model(n, 2 * n * once + 90 * once)) for symbol in "⌈⌊")
+
+
+def test_one_step_is_enough_where_work_says_how_many_there_were() -> None:
+    """Sorting by hexadecimal digits: three passes become four, so that work becomes 4/3 of what it was."""
+    n = np.array([300.0, 500, 900, 1500, 2600, 4500])
+    passes, there = np.ceil(np.log2(n) / 4), 36000.0
+    assert str(_model(n, (2 * n + 4) * passes + 9)) == "2·n·⌈log16(n)⌉ + 4·⌈log16(n)⌉ + 9"
+    assert _model(n, (6 * n + 90) * passes).predict((there,)).value == 4 * (6 * there + 90)
+
+
+def test_other_work_beyond_a_size_is_no_step() -> None:
+    """Of loops that become others at 4096 elements, work hardly ever becomes 4/3 of what it was."""
+    n = np.array([300.0, 500, 900, 1500, 2600, 4500])
+    random, found = np.random.default_rng(5), 0
+    for _ in range(200):
+        first, second = random.integers(1, 20, 2), random.integers(0, 30, 2)
+        counts = np.where(n < 4096, first[0] * n + second[0], first[1] * n + second[1])
+        model = _model(n, counts)
+        found += reproduces(model) and any(symbol in str(model) for symbol in "⌈⌊")
+    assert found <= 4
 
 
 def test_small_numbers_have_no_steps_by_chance() -> None:

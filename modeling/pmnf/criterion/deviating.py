@@ -5,7 +5,8 @@ What is chosen is the function of the highest posterior under these assumptions,
 1. Deviations are relative to the value, and partly systematic: the same along all lines of points in a parameter.
    So a grid has as many observations as distinct values of the parameters that have an effect, and deviations
    below EXPECTED_DEVIATION (as certain as DEVIATION_CERTAINTY observations) are no evidence for anything, or below
-   those of the means of repetitions where these differ, because they had other data. Where they do, a sum may also be
+   those of the means of repetitions where these differ, because they had other data: no form gains from following means
+   closer than they are known, be they known better or worse than that. Where they differ, a sum may also be
    the function itself: then the means deviate from it as repetitions do (repeated.py), and every coefficient is worth
    as much evidence as it makes these deviations less.
 2. Exponents that loops and trees have are likelier than others (library.make_term); every coefficient has its
@@ -13,7 +14,8 @@ What is chosen is the function of the highest posterior under these assumptions,
    Hurvich and Tsai, Biometrika 76, 1989); the order of growth has a penalty, so that n² must explain more than n does.
 3. A term that is there shows: at some point it has a share of the value that grows with its order, and is well
    above the deviations. So nothing is extrapolated that the measured points do not show. A term below the one of
-   the highest order need only be above the deviations: it decides on no growth, and without it that one is off.
+   the highest order need only be above the deviations: it decides on no growth, and without it that one is off. Its
+   share counts at all points alike, how far it is above the deviations at each by what these are there.
 """
 
 from __future__ import annotations
@@ -79,11 +81,12 @@ class Deviating(Criterion):
         number = independent(points, values, lambda part: LEAST_EFFECT * np.abs(part).max(axis=1))
         self.observations = np.minimum(number, values.shape[1])
         of_means = repetitions.uncertainty
-        known = np.clip(of_means, LEAST_EXPECTED_DEVIATION, EXPECTED_DEVIATION)
+        known = np.maximum(of_means, LEAST_EXPECTED_DEVIATION)
         self.expected = np.where(of_means > 0.0, known, EXPECTED_DEVIATION)
         repeated = means(values, self.observations, repetitions)
         self.freedom, self.noise = repeated.freedom, repeated.deviation
-        super().__init__(tables, values, effort_weights(values) * repeated.precision)
+        self.relative = effort_weights(values)
+        super().__init__(tables, values, self.relative * repeated.precision)
 
     @property
     def known(self) -> FloatArray:
@@ -159,13 +162,12 @@ class Deviating(Criterion):
         little happens there (nothing to merge on one process) says nothing about growth.
         """
         size = np.abs(self.values[rows])
-        weights = np.where(size >= LEAST_WORK * size.max(axis=1, keepdims=True), self.weights[rows], 0.0)
+        worked = size >= LEAST_WORK * size.max(axis=1, keepdims=True)
+        precise, relative = (np.where(worked, own[rows], 0.0) for own in (self.weights, self.relative))
         part = np.abs(fitted.coefficients[:, :, 1:, None] * self.tables.design(fitted.specification))
-        share = (part * weights[:, None, None, :]).max(axis=3)
-        constant = np.abs(fitted.coefficients[:, :, 0]) * weights.max(axis=1)[:, None]
-        deviation = np.minimum(fitted.residual, 1.0)[:, :, None]
-        known = np.maximum(deviation, self.known[rows][:, None, None])
-        shown = SHOWN_DEVIATIONS * known
+        share = (part * relative[:, None, None, :]).max(axis=3)
+        known = np.maximum(np.minimum(fitted.residual, 1.0), self.known[rows][:, None])[:, :, None]
+        deviations = (part * precise[:, None, None, :]).max(axis=3) / known
         order = self.tables.order(fitted.specification)
         order = np.concatenate([np.zeros((*order.shape[:-1], 1)), order], axis=-1)
         lead = np.broadcast_to(order, fitted.coefficients.shape).copy()
@@ -174,12 +176,13 @@ class Deviating(Criterion):
         lower = lead[:, :, 1:] < np.take_along_axis(lead, first, axis=2)
         steepest = self.tables.steepest(fitted.specification)
         least = np.minimum(LEAST_SHARE * (1.0 + steepest) ** 2, MOST_SHARE)
-        least = np.minimum(least, np.where(lower, SHOWN_BELOW_LEAD * known, shown))
-        least = np.maximum(least, LEAST_DEVIATIONS * np.minimum(deviation, 0.1))
-        hidden = (share < least) & (fitted.coefficients[:, :, 1:] != 0)
+        hidden = (share < least) & (deviations < np.where(lower, SHOWN_BELOW_LEAD, SHOWN_DEVIATIONS))
+        hidden |= deviations * known < LEAST_DEVIATIONS * np.minimum(fitted.residual, 0.1)[:, :, None]
+        hidden &= fitted.coefficients[:, :, 1:] != 0
         negative = np.take_along_axis(fitted.coefficients, first, axis=2)[:, :, 0] < 0
-        least_constant = np.minimum(LEAST_SHARE, shown[:, :, 0])
-        hidden_constant = (constant < least_constant) & (constant > 0)
+        constant = np.abs(fitted.coefficients[:, :, 0])
+        hidden_constant = (constant * relative.max(axis=1)[:, None] < LEAST_SHARE) & (constant > 0)
+        hidden_constant &= constant * precise.max(axis=1)[:, None] < SHOWN_DEVIATIONS * known[:, :, 0]
         below = self.values[rows].min(axis=1)[:, None] < 0
         return np.asarray(hidden.any(axis=2) | hidden_constant | (negative & ~below), dtype=bool)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations, product
 
 import numpy as np
@@ -40,7 +41,8 @@ class InexactSums:
         paths = np.arange(len(self.values))
         constant = Candidates(paths, np.empty((paths.size, 0, self.parameters), dtype=np.int16), True)
         terms = [self._likely_terms(parameter) for parameter in range(self.parameters)]
-        return [constant, *self._best_subsets(terms), *self._simple_sums(), *self._pure_products()]
+        found = [constant, *self._best_subsets(terms), *self._simple_sums(), *self._pure_products()]
+        return [_each_once(alike) for alike in _alike(found)]
 
     def _likely_terms(self, parameter: int) -> Specification:
         """Return the terms of the likeliest functions of one parameter, (N, terms), -1 for none.
@@ -103,7 +105,7 @@ class InexactSums:
             scores = self.criterion.posterior(error, self.criterion.observations[:, None], scores, numbers)
             best = lowest(scores, FINALISTS)
             path = np.repeat(np.arange(len(best)), best.shape[1])
-            result.append(Candidates(path, subsets[best.ravel()][:, :, None].astype(np.int16), constant))
+            result.append(Candidates(path, _in_order(subsets[best.ravel()][:, :, None].astype(np.int16)), constant))
         return result
 
     def _pure_products(self) -> list[Candidates]:
@@ -176,6 +178,29 @@ class InexactSums:
             path, place = np.nonzero(np.isfinite(scores))
             result.append(Candidates(path, _in_order(specification[path[:, None], chosen[path, place]]), constant))
         return result
+
+
+def _alike(candidates: Sequence[Candidates]) -> list[Candidates]:
+    """Return the candidates with those together that have as many products, and all a constant or none."""
+    forms: dict[tuple[int, bool], list[Candidates]] = {}
+    for own in candidates:
+        forms.setdefault((own.specification.shape[1], own.constant), []).append(own)
+    return [
+        Candidates(
+            np.concatenate([own.path for own in some]), np.concatenate([s.specification for s in some]), constant
+        )
+        for (_, constant), some in forms.items()
+    ]
+
+
+def _each_once(candidates: Candidates) -> Candidates:
+    """Return the candidates without sums that a call path has twice, whose posterior weight would count twice."""
+    keys = np.column_stack([candidates.path, candidates.specification.reshape(len(candidates.path), -1)])
+    order = np.lexsort(keys.T)
+    ordered = keys[order]
+    first = np.concatenate([[True], (ordered[1:] != ordered[:-1]).any(axis=1)]) if order.size else np.empty(0, bool)
+    kept = np.sort(order[first])
+    return Candidates(candidates.path[kept], candidates.specification[kept], candidates.constant)
 
 
 def _in_order(specification: Specification) -> Specification:

@@ -27,6 +27,7 @@ from ..calibration import (
     LEAST_WEIGHT,
     LOOP_DENOMINATOR,
     NEARLY_EXACT,
+    STEPS_BEFORE_ONE,
     STEPS_LEAST,
     STEPS_MOST_TERMS,
     STEPS_MOST_UNIT,
@@ -39,6 +40,7 @@ from ..model import Factor, Term
 from ..model.steps import BASES, Steps
 
 # Powers of x, of base^k, and of k in the functions that are tried.
+_CONSTANT = (0, 0, 0)
 _PLAIN = ((1, 0, 0), (2, 0, 0))
 _STEPPED = ((1, 0, 1), (0, 0, 1), (0, 1, 0), (2, 0, 1), (1, 1, 0), (0, 1, 1), (0, 0, 2), (1, 0, 2), (0, 2, 0))
 Powers = tuple[int, int, int]
@@ -135,13 +137,13 @@ class SteppedSums:
         """Return the sums of `sets` (S, K) that reproduce the values (C,), of all steps of their classes."""
         found = {}
         for chosen in sets.tolist():
-            if _solved(table[chosen], scale[chosen], values) is None:
+            if _solved(*_with_constant(table[chosen], scale[chosen]), values) is None:
                 continue
             number = max((row - len(_PLAIN)) // len(_STEPPED) for row in chosen)
             powers = [_powers(row) for row in chosen]
             for steps in self.classes[number]:
                 columns = np.array([_column(self.x, steps, own) for own in powers])
-                coefficients = _solved(columns, np.ones(len(columns)), values)
+                coefficients = _solved(*_with_constant(columns, np.ones(len(columns))), values)
                 levels = np.unique(steps.number(self.x)).size
                 if coefficients is not None and (_is_open(powers, levels) or min(coefficients) >= 0.0):
                     parts = tuple((value, own) for value, own in zip(coefficients[1:], powers, strict=True) if value)
@@ -160,15 +162,28 @@ class SteppedSums:
 def sums_of(x: FloatArray, values: FloatArray, steps: Iterable[Steps], powers: Sequence[Powers]) -> list[SteppedSum]:
     """Return the sums of functions with these powers, and of a constant, that reproduce the values (C,) at `x` (C,).
 
-    They are in the order of their scores; other counts of the same loops must say that these are the functions.
+    They are in the order of their scores; other counts of the same loops must say that these are the functions. Where
+    the values show too few steps to tell all of them apart, those with one function less, or without a constant.
     """
     found = []
-    for own in steps if x.size >= len(powers) + 1 + VISITS_LEAST_FREE else ():
-        coefficients = _solved(np.array([_column(x, own, one) for one in powers]), np.ones(len(powers)), values)
-        if coefficients is not None:
-            parts = tuple((value, one) for value, one in zip(coefficients[1:], powers, strict=True) if value)
-            found.append(SteppedSum(own, coefficients[0], parts))
+    everything: list[Powers] = [_CONSTANT, *powers]
+    fewer = [[own for own in everything if own != left_out] for left_out in everything]
+    for own in steps if x.size >= len(everything) + VISITS_LEAST_FREE else ():
+        columns = {one: _column(x, own, one) for one in everything}
+        apart = np.linalg.matrix_rank(np.array([column / column.max() for column in columns.values()]))
+        for chosen in [everything] if apart == len(everything) else fewer:
+            coefficients = _solved(np.array([columns[one] for one in chosen]), np.ones(len(chosen)), values)
+            if coefficients is not None and (len(chosen) == len(everything) or _of_loops(chosen, coefficients)):
+                sizes = dict(zip(chosen, coefficients, strict=True))
+                constant = sizes.pop(_CONSTANT, 0.0)
+                found.append(SteppedSum(own, constant, tuple((size, one) for one, size in sizes.items() if size)))
     return sorted(found, key=lambda own: own.score)
+
+
+def _of_loops(powers: Sequence[Powers], coefficients: Sequence[float]) -> bool:
+    """Whether no coefficient is below 0 but a constant that is at most another one: a loop that ends earlier."""
+    others = [size for one, size in zip(powers, coefficients, strict=True) if one != _CONSTANT]
+    return min(others) >= 0.0 and -min(coefficients) <= max(others)
 
 
 def functions_of(terms: Iterable[Term]) -> tuple[list[Steps], list[Powers]]:
@@ -205,7 +220,8 @@ def _factors(parameter: str, steps: Steps, powers: Powers) -> tuple[Factor, ...]
 def classes_of_steps(x: tuple[float, ...]) -> list[tuple[Steps, ...]]:
     """Return the steps with their rises between the same of the values `x`, those of the smallest unit first.
 
-    Without those of which the values show fewer than STEPS_LEAST, and those that are as log(x) at these values.
+    Without those of which the values show fewer than STEPS_LEAST, or one and STEPS_BEFORE_ONE below the smallest value,
+    and those that are as log(x) at these values.
     """
     values = np.array(x)
     known: dict[tuple[int, bytes], list[Steps]] = {}
@@ -216,7 +232,8 @@ def classes_of_steps(x: tuple[float, ...]) -> list[tuple[Steps, ...]]:
                 steps = Steps(base, unit, down)
                 number = steps.number(values)
                 rises = number - number[0]
-                if np.unique(number).size <= STEPS_LEAST or np.ptp(number - logs) < WHOLE:
+                least = 1 if number.min() >= STEPS_BEFORE_ONE else STEPS_LEAST
+                if np.unique(number).size <= least or np.ptp(number - logs) < WHOLE:
                     continue
                 known.setdefault((base, rises.tobytes()), []).append(steps)
     return [tuple(alike) for alike in known.values()]
@@ -252,21 +269,26 @@ def _is_open(powers: list[Powers], levels: int) -> bool:
     return max(of_power.values()) < levels
 
 
+def _with_constant(columns: FloatArray, scale: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return functions (K, C), divided by `scale` (K,), and the scale, with a constant as the first of them."""
+    return np.concatenate([np.ones((1, columns.shape[1])), columns]), np.concatenate([[1.0], scale])
+
+
 def _solved(columns: FloatArray, scale: FloatArray, values: FloatArray) -> list[float] | None:
-    """Return the constant and coefficients that reproduce the values (C,) exactly, None if loops have no such ones.
+    """Return the coefficients that reproduce the values (C,) exactly, None if loops have no such ones.
 
     columns: (K, C), divided by `scale`.
     """
-    design = np.concatenate([np.ones((1, values.size)), columns]).T
+    design = columns.T
     top = np.abs(design).max(axis=0)
     found, _, rank, _ = np.linalg.lstsq(design / top, values, rcond=None)
     if rank < design.shape[1]:
         return None
-    whole = LOOP_DENOMINATOR * found / top / np.concatenate([[1.0], scale])
+    whole = LOOP_DENOMINATOR * found / top / scale
     rounded = np.round(whole)
     if np.abs(whole - rounded).max() > WHOLE * max(1.0, np.abs(whole).max()):
         return None
-    fitted = design @ (rounded * np.concatenate([[1.0], scale]) / LOOP_DENOMINATOR)
+    fitted = design @ (rounded * scale / LOOP_DENOMINATOR)
     exact = np.abs(fitted - values).max() <= WHOLE + 1e-13 * np.abs(values).max()
     coefficients: list[float] = (rounded / LOOP_DENOMINATOR).tolist()
     return coefficients if exact else None
