@@ -195,6 +195,7 @@ def waiting(folder: Path) -> dict[str, Any] | None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="heat and wavefront, small, one repetition")
+    parser.add_argument("--application", action="append", choices=[own.name for own in FULL], help="only this one")
     parser.add_argument("--folder", type=Path, default=HERE.parent / "build" / "priors-applications", help="kept files")
     parser.add_argument("--injections", type=int, help="noise injections per pattern and intensity (10; quick 1)")
     parser.add_argument("--extrap-injections", type=int, default=1, help="the same for Extra-P, which is slow (1)")
@@ -205,7 +206,8 @@ def main() -> None:
     parser.add_argument("--again", action="store_true", help="measure the test points twice")
     parser.add_argument("--no-measure", action="store_true", help="with the runs that are there")
     options = parser.parse_args()
-    applications = QUICK if options.quick else FULL
+    chosen = options.application or [own.name for own in FULL]
+    applications = tuple(own for own in (QUICK if options.quick else FULL) if own.name in chosen)
     injections = options.injections or (1 if options.quick else 10)
     folder = options.folder / ("quick" if options.quick else "full")
     if not options.no_measure:
@@ -226,7 +228,8 @@ def main() -> None:
         figure_6(runs, answers)
         result[application.name] = figure_7(runs, modelers, evaluation)
     print("\nED of the paper's applications (Table IV): " + json.dumps(PAPER_ED))
-    print(json.dumps({**result, "wavefront_waiting": waiting(folder)}))
+    wave = {"wavefront_waiting": waiting(folder)} if "wavefront" in result else {}
+    print(json.dumps({**result, **wave}))
 
 
 if __name__ == "__main__":
