@@ -212,8 +212,8 @@ LARGE_ERROR = 0.04
 # Complexity of terms that loops and trees do not have.
 UNUSUAL_COMPLEXITY = 0.5
 # Evidence that another formula for one process needs beyond the coefficient that its count is. Sums of one to three
-# functions at 1 to 64 processes, with deviations of 1 %, 400 of each kind: at 512, with 0, 5 and 10, of those that are the
-# same at 1 85, 86 and 86 % are within 5 %, of others 86, 86 and 85 %; without that comparison 84 and 71 %.
+# functions at 1 to 64 processes that deviate by 1 %, 400 of each kind: of those that are the same at 1, 85, 86 and 86 %
+# are within 5 % at 512 with 0, 5 and 10, of others 86, 86 and 85 %; without that comparison 84 and 71 %.
 OTHER_FORMULA_ODDS = 5.0
 
 # --- noisy values: benchmarks/modeling_accuracy.py; Extra-P's least part from Extra-P 4.2.5
