@@ -78,18 +78,25 @@ class Kernel:
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """The runs of an application: time and effort of all call paths, times (K, T, R) of the kernels at T tests."""
+    """The runs of an application: time and effort of all call paths, times (K, T, R) of the kernels at T tests.
+
+    again: times at the tests that were measured a second time, if they were.
+    """
 
     application: Application
     kernels: list[Kernel]
     experiment: Experiment
     tests: Floats
+    again: Floats | None = None
 
 
-def measure(applications: tuple[Application, ...], folder: Path, options: tuple[str, ...] = ()) -> None:
+def measure(
+    applications: tuple[Application, ...], folder: Path, options: tuple[str, ...] = (), again: bool = False
+) -> None:
     """Build the examples for SMPI and do the runs that are missing, all points once, then all of them again.
 
-    options: more of them for `quipu run`, in the folder of each example.
+    options: more of them for `quipu run`, in the folder of each example. again: the test points have a second set of
+    as many repetitions.
     """
     jobs: list[tuple[int, Application, str, Point]] = []
     for own in applications:
@@ -99,12 +106,13 @@ def measure(applications: tuple[Application, ...], folder: Path, options: tuple[
             build_example(own.name, where, "quipu-smpi")
         done = Counter(
             (name, tuple(run.metadata.parameters[x] for x in _NAMES))
-            for name in ("runs", "tests")
+            for name in ("runs", "tests", "again")
             if (where / name).is_dir()
             for run in find_runs(where / name)
             if run.metadata.complete
         )
-        for name, points in (("runs", own.points), ("tests", own.tests)):
+        wanted = [("runs", own.points), ("tests", own.tests), *([("again", own.tests)] if again else [])]
+        for name, points in wanted:
             for point in points:
                 jobs += [(number, own, name, point) for number in range(done[name, point] + 1, own.repetitions + 1)]
     jobs.sort(key=lambda job: job[0])
@@ -117,7 +125,7 @@ def measure(applications: tuple[Application, ...], folder: Path, options: tuple[
 def load(application: Application, folder: Path) -> Runs:
     """Return what was measured of an application, with as many repetitions as all points have."""
     where = folder / application.name
-    near, far = (load_experiment(where / name) for name in ("runs", "tests"))
+    near = load_experiment(where / "runs")
     stated = read_complexity(EXAMPLES / application.name / "complexity.toml")
     kernels = [kernel for kernel in _kernels(near.tree, stated) if _time_of(near, kernel, application.points).all()]
     order = _columns(near, application.points)
@@ -135,11 +143,16 @@ def load(application: Application, folder: Path) -> Runs:
         grids=near.grids,
         excess={name: values[:, order, :1] for name, values in near.excess.items()},
     )
-    known = {far.tree.key(path): path for path in range(len(far.tree))}
-    places = [[known[near.tree.key(path)] for path in kernel.paths] for kernel in kernels]
-    columns = _columns(far, application.tests)
-    tests = np.stack([far.values["time"][own][:, columns].sum(axis=0) for own in places])
-    return Runs(application, kernels, experiment, tests)
+
+    def far(name: str) -> Floats:
+        tests = load_experiment(where / name)
+        known = {tests.tree.key(path): path for path in range(len(tests.tree))}
+        places = [[known[near.tree.key(path)] for path in kernel.paths] for kernel in kernels]
+        columns = _columns(tests, application.tests)
+        return np.stack([tests.values["time"][own][:, columns].sum(axis=0) for own in places])
+
+    again = far("again") if (where / "again").is_dir() else None
+    return Runs(application, kernels, experiment, far("tests"), again)
 
 
 def _columns(experiment: Experiment, points: list[Point]) -> list[int]:

@@ -6,11 +6,13 @@ heat, cg, samplesort and wavefront run at 5 × 5 points of p and n, and at two t
 For each region that their documentation states, and for the MPI operations of each caller, it prints Table IV (models
 and exponent deviation from the stated complexity), the data of Figure 6 (measured lines, relative errors at the test
 points) and of Figure 7 (both under artificial noise). Quipu gets one repetition, the others the median of all; what
-Quipu makes of all of them stands beside it. What was run or evaluated is kept (--folder) and not repeated.
+Quipu makes of all of them stands beside it. What was run or evaluated is kept (--folder) and not repeated. With
+--again the test points are measured twice, and the second measurement is compared with the first as predictions are.
 docs/design/priors-evaluation.md says more.
 
 The last line is one JSON object: by application and kind `ed`, `re`, `ed_75` and `re_75` (in %), each for `quipu`,
-`quipu_all` (all repetitions), `classic` (time alone), `dnn` if its network is trained, and `extrap`;
+`quipu_all` (all repetitions), `classic` (time alone), `dnn` if its network is trained, and `extrap`, and `re` for
+`again`, if the test points were measured twice: RE of the median of the second set of repetitions;
 `wavefront_waiting`: what `quipu diagnose` says of the MPI_Recv behind the wave.
 """
 
@@ -55,11 +57,16 @@ def deviations(answer: Answer, kernels: list[Kernel]) -> Floats:
     )
 
 
-def relative_errors(answer: Answer, tests: Floats) -> Floats:
+def relative_errors(predictions: Floats, tests: Floats) -> Floats:
     """Return RE (K, T) in % of predictions (K, T) from the medians of times (K, T, R) at the test points."""
     truth = np.nanmedian(tests, axis=2)
-    errors: Floats = 100.0 * np.abs(answer.predictions - truth) / truth
+    errors: Floats = 100.0 * np.abs(predictions - truth) / truth
     return errors
+
+
+def errors_again(runs: Runs) -> Floats | None:
+    """Return RE (K, T) in % of the second measurement of the test points, None if there is none."""
+    return None if runs.again is None else relative_errors(np.nanmedian(runs.again, axis=2), runs.tests)
 
 
 class Evaluation:
@@ -82,7 +89,7 @@ class Evaluation:
                     times = inject(runs.experiment.values["time"], pattern, intensity, random, self.share)
                     answer = modeler(times)
                     found["ed"].append(deviations(answer, runs.kernels).tolist())
-                    found["re"].append(relative_errors(answer, runs.tests).tolist())
+                    found["re"].append(relative_errors(answer.predictions, runs.tests).tolist())
             self.known[key] = found
             part = self.file.with_suffix(".part")
             part.write_text(json.dumps(self.known))
@@ -104,6 +111,10 @@ def table_iv(runs: Runs, answers: dict[str, Answer]) -> None:
 def figure_6(runs: Runs, answers: dict[str, Answer]) -> None:
     """Print medians along the lines that lead to the test points, and there the measured range, predictions and RE."""
     application, times = runs.application, np.nanmedian(runs.experiment.values["time"], axis=2)
+    predicted = {name: answer.predictions for name, answer in answers.items()}
+    if runs.again is not None:
+        predicted["again"] = np.nanmedian(runs.again, axis=2)
+    errors = {name: relative_errors(values, runs.tests) for name, values in predicted.items()}
     print("Figure 6: seconds at the measured points before a test point, at it (least to most), and predicted there")
     for number, kernel in enumerate(runs.kernels):
         own = times[list(kernel.paths)].sum(axis=0)
@@ -117,9 +128,11 @@ def figure_6(runs: Runs, answers: dict[str, Answer]) -> None:
                 f"{', '.join(f'{own[i]:.3g}' for i in line)}; at {point[test]}: {np.nanmedian(far):.3g} "
                 f"({np.nanmin(far):.3g} to {np.nanmax(far):.3g})"
             )
-            predictions = {name: float(answer.predictions[number, test]) for name, answer in answers.items()}
-            errors = {name: relative_errors(answer, runs.tests)[number, test] for name, answer in answers.items()}
-            print("    " + ", ".join(f"{name} {predictions[name]:.3g} (RE {errors[name]:.1f}%)" for name in answers))
+            values = (
+                f"{name} {own[number, test]:.3g} (RE {errors[name][number, test]:.1f}%)"
+                for name, own in predicted.items()
+            )
+            print("    " + ", ".join(values))
 
 
 def _order(lead: dict[str, Any]) -> str:
@@ -136,8 +149,12 @@ def _order(lead: dict[str, Any]) -> str:
 def figure_7(
     runs: Runs, modelers: dict[str, tuple[Modeler, int]], evaluation: Evaluation
 ) -> dict[str, dict[str, dict[str, float]]]:
-    """Print mean and standard deviation of ED and RE under noise; return ed, re, ed_75, re_75 by kind and modeler."""
+    """Print mean and standard deviation of ED and RE under noise; return ed, re, ed_75, re_75 by kind and modeler.
+
+    re has `again`, too, where the test points were measured twice.
+    """
     result: dict[str, dict[str, dict[str, float]]] = {}
+    again = errors_again(runs)
     print("Figure 7: noise  modeler   ED mean ± deviation   RE mean ± deviation, % (median)")
     for kind in KINDS:
         rows = [number for number, kernel in enumerate(runs.kernels) if kernel.kind == kind]
@@ -157,6 +174,10 @@ def figure_7(
                     end = "_75" if intensity else ""
                     own[f"ed{end}"][name] = round(float(ed.mean()), 3)
                     own[f"re{end}"][name] = round(float(re.mean()), 1)
+        if again is not None:
+            error = again[rows]
+            print(f"  {kind:13} {0:4.0%}  {'again':9}  {'':13}        {error.mean():6.1f} ({np.median(error):.1f})")
+            own["re"]["again"] = round(float(error.mean()), 1)
         result[kind] = own
     return result
 
@@ -174,6 +195,7 @@ def waiting(folder: Path) -> dict[str, Any] | None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="heat and wavefront, small, one repetition")
+    parser.add_argument("--application", action="append", choices=[own.name for own in FULL], help="only this one")
     parser.add_argument("--folder", type=Path, default=HERE.parent / "build" / "priors-applications", help="kept files")
     parser.add_argument("--injections", type=int, help="noise injections per pattern and intensity (10; quick 1)")
     parser.add_argument("--extrap-injections", type=int, default=1, help="the same for Extra-P, which is slow (1)")
@@ -181,13 +203,15 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1, help="seed of the noise")
     parser.add_argument("--extrap-python", type=Path, help="Python of an environment with Extra-P")
     parser.add_argument("--no-extrap", action="store_true", help="without Extra-P")
+    parser.add_argument("--again", action="store_true", help="measure the test points twice")
     parser.add_argument("--no-measure", action="store_true", help="with the runs that are there")
     options = parser.parse_args()
-    applications = QUICK if options.quick else FULL
+    chosen = options.application or [own.name for own in FULL]
+    applications = tuple(own for own in (QUICK if options.quick else FULL) if own.name in chosen)
     injections = options.injections or (1 if options.quick else 10)
     folder = options.folder / ("quick" if options.quick else "full")
     if not options.no_measure:
-        measure(applications, folder)
+        measure(applications, folder, again=options.again)
     evaluation = Evaluation(folder / "evaluated.json", options.seed, options.noise_share)
     python = None if options.no_extrap else options.extrap_python or interpreter()
     result: dict[str, Any] = {}
@@ -204,7 +228,8 @@ def main() -> None:
         figure_6(runs, answers)
         result[application.name] = figure_7(runs, modelers, evaluation)
     print("\nED of the paper's applications (Table IV): " + json.dumps(PAPER_ED))
-    print(json.dumps({**result, "wavefront_waiting": waiting(folder)}))
+    wave = {"wavefront_waiting": waiting(folder)} if "wavefront" in result else {}
+    print(json.dumps({**result, **wave}))
 
 
 if __name__ == "__main__":

@@ -322,6 +322,7 @@ class _Batch:
         if others is None:
             return
         name, size = self.names[parameter], np.abs(self.repetitions.centre)
+        sizes = np.unique(self.points[:, parameter]).size
         large = size[:, others].max(axis=1, initial=0.0) > 1e-9 * size.max(axis=1)  # else there is nothing but x=1
         unlike = np.array([not reproduces(model) for model in models], dtype=bool)
         if np.unique(self.points[others, parameter]).size == 2:
@@ -338,7 +339,7 @@ class _Batch:
             part = take(self.repetitions, paths, others)
             again = replace(self, points=self.points[others], repetitions=part, notes=notes, exact_only=only).models()
             for path, model in zip(paths.tolist(), again, strict=True):
-                if reproduces(model) or (not only and explains_more(model, models[path], name)):
+                if reproduces(model) or (not only and explains_more(model, models[path], name, sizes)):
                     models[path] = model
 
     def _noisy(self, points: FloatArray, tables: Tables) -> tuple[Pool, Tables, FloatArray]:

@@ -58,10 +58,15 @@ def by_steps(
             if sums:
                 result[path] = _model(sums, points[at], values[path][at], names, name, former[path].notes)
         rest = np.array([path not in result for path in paths.tolist()]) & (counts > 0).all(axis=1)
-        if rest.any():
-            part = take(repetitions, paths[rest], at)
-            found = DeviatingSteps(points[at], names, name, counts[rest], part).models([former[p] for p in paths[rest]])
-            result |= {path: own for path, own in zip(paths[rest].tolist(), found, strict=True) if own is not None}
+        # a model without x=1, which follows another formula, is compared where it holds
+        least = np.array([former[path].ranges[varying[0]][0] for path in paths.tolist()])
+        for low in np.unique(least[rest]).tolist():
+            own_paths, own_at = paths[rest & (least == low)], at & (points[:, varying[0]] >= low)
+            part = take(repetitions, own_paths, own_at)
+            own_counts = values[own_paths][:, own_at]
+            deviating = DeviatingSteps(points[own_at], names, name, own_counts, part)
+            found = deviating.models([former[path] for path in own_paths.tolist()])
+            result |= {path: own for path, own in zip(own_paths.tolist(), found, strict=True) if own is not None}
     return result
 
 

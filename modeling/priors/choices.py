@@ -50,10 +50,8 @@ def _computation(
     for path, model in enumerate(effort["blocks"]):
         is_mpi = experiment.tree.region_of(path).kind is RegionKind.MPI
         if isinstance(model, Model) and counted[path] and not is_mpi:
-            choices[path] = computation.priors(model)
-            if model.terms:
-                more = {name: other for name, models in others.items() if isinstance(other := models[path], Model)}
-                choices[path].extend(computation.further_priors(model, more))
+            more = {name: other for name, models in others.items() if isinstance(other := models[path], Model)}
+            choices[path] = [*computation.priors(model), *computation.further_priors(model, more)]
 
 
 def _communication(

@@ -65,9 +65,10 @@ def further_priors(blocks: Model, others: Mapping[str, Model]) -> list[Prior]:
 
     others: models of further effort metrics (instructions, flops, loads, stores, bytes …) of a call path by name.
     Those that are in proportion to blocks, or to one another, say nothing new and are left out. Which prior is taken
-    follows from its cross-validated error and its penalty.
+    follows from its cross-validated error and its penalty. Constant blocks are those of a function that leaves its work
+    to the library of the language, as filling and copying memory, whose bytes are counted.
     """
-    distinct: dict[str, Model] = {"blocks": blocks}
+    distinct: dict[str, Model] = {"blocks": blocks} if blocks.terms else {}
     for name, model in others.items():
         if model.terms and len(distinct) <= _MOST_METRICS and not any(_alike(model, m) for m in distinct.values()):
             distinct[name] = model

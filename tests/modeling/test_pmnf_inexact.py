@@ -154,3 +154,31 @@ def test_counts_that_chance_changes_do_not_follow_a_function_within_rounding() -
         (model,) = fit_models(sizes, (times * runs)[None], BLOCKS, ("n",))
         assert isinstance(model, Model)
         assert model.predict([512.0]).value == pytest.approx(times * ITERATIONS_AT_512, rel=0.03)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("alone", [0.02, 0.4])
+def test_what_one_process_counts_makes_no_function_of_its_own(seed: int, alone: float) -> None:
+    """A sort of what all ranks send: one of them has next to nothing to sort."""
+    random = np.random.default_rng(seed)
+    p = np.array([1.0, 2, 4, 8, 16, 32, 64])
+    counts = (60 * p * np.log2(p) + 370 * p) * (1 + 0.003 * random.normal(size=p.size))
+    counts[0] *= alone
+    (model,) = fit_models(p[:, None], np.round(counts)[None, :, None], BLOCKS, ("p",))
+    assert isinstance(model, Model)
+    assert "without p=1, which follows another formula" in model.notes
+    assert model.evaluate([[512.0]])[0] == pytest.approx(60 * 512 * 9 + 370 * 512, rel=0.1)
+
+
+@pytest.mark.parametrize("unit", ["blocks", "instructions"])
+def test_a_sort_of_samples_of_all_processes(unit: str) -> None:
+    """Counts of a real program, which sorts 32 samples of each process: those of one process are sorted before."""
+    p = np.array([1.0, 2, 4, 8, 16, 32, 64])
+    counts, at_512 = {
+        "blocks": ([168.0, 863, 1882, 4478, 9873, 21092, 47060], 502983.0),
+        "instructions": ([655.0, 3369, 7076, 16408, 35888, 75062, 165744], 1744792.0),
+    }[unit]
+    (model,) = fit_models(p[:, None], np.array(counts)[None, :, None], Metric(unit, "1", "effort"), ("p",))
+    assert isinstance(model, Model)
+    assert model.leading == {"p": (1, 1)}
+    assert model.evaluate([[512.0]])[0] == pytest.approx(at_512, rel=0.1)

@@ -21,6 +21,7 @@ def _time_models(experiment: Experiment) -> tuple[PathModel, ...]:
 
 
 def _model(time: FloatArray, noise: float = 0.0, seed: int = 0, **effort: FloatArray) -> PathModel:
+    """Return the model of a time, of a call path with BLOCKS, but for those that `effort` has, and its other effort."""
     random = np.random.default_rng(seed)
     tree = CallTree((Region("work", "work"),), np.array([0]), np.array([-1]))
     values = {
@@ -58,3 +59,20 @@ def test_blocks_are_kept_where_they_explain_time(seed: int) -> None:
     assert entry.basis == "effort"
     assert isinstance(entry.model, Model)
     assert [str(power) for power, _ in (entry.model.lead("p"), entry.model.lead("n"))] == ["0", "2"]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_a_library_does_has_the_time_of_its_bytes(seed: int) -> None:
+    """Filling memory is a call to a function without instrumented blocks, however much there is to fill."""
+    entry = _model(1e-6 + 1e-9 * BYTES, 0.02, seed, blocks=np.full_like(N, 7.0), bytes_stored=BYTES)
+    assert entry.basis == "effort: bytes_stored"
+    assert isinstance(entry.model, Model)
+    truth = 1e-6 + 1e-9 * (8 + 800 * 2000 * 64)
+    assert entry.model.evaluate([[64, 2000]])[0] == pytest.approx(truth, rel=0.05)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_constant_time_of_constant_blocks_has_nothing_to_do_with_bytes(seed: int) -> None:
+    entry = _model(np.full_like(N, 1e-6), 0.05, seed, blocks=np.full_like(N, 7.0), bytes_stored=BYTES)
+    assert isinstance(entry.model, Model)
+    assert entry.model.is_constant

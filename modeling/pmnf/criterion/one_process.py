@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
-from ..calibration import LARGE_ERROR, UNUSUAL_COMPLEXITY
+import numpy as np
+
+from ..calibration import (
+    DEVIATION_CERTAINTY,
+    EXPECTED_DEVIATION,
+    INEXACT,
+    LARGE_ERROR,
+    OTHER_FORMULA_ODDS,
+    UNUSUAL_COMPLEXITY,
+)
 from ..hypotheses.library import make_term
 from ..model import Model
+from .deviating import small_sample
+from .repeated import student
 
 # Relative errors of models that reproduce the counts are rounding.
 EXACT_FIT = 1e-9
@@ -21,14 +32,34 @@ def needs_much(model: Model, parameter: str) -> bool:
     return model.quality is not None and (len(functions) > 1 or model.quality.rms_relative > LARGE_ERROR)
 
 
-def explains_more(without: Model, model: Model, parameter: str) -> bool:
+def explains_more(without: Model, model: Model, parameter: str, values: int) -> bool:
     """Whether a model of counts without x=1 is to be preferred to `model`, which needs much to include it.
 
-    That is an unusual exponent, or large errors, where without x=1 there is less growth, or a far better fit.
+    That is an unusual exponent, or large errors, where without x=1 there is less growth, or a far better fit; or the
+    model without is likelier although x=1 then is a coefficient more. values: distinct ones of x, 1 among them.
     """
     if without.quality is None or model.quality is None:
         return False
     error, with_one = without.quality.rms_relative, model.quality.rms_relative
     unusual = make_term(*model.lead(parameter)).cost > UNUSUAL_COMPLEXITY or with_one > LARGE_ERROR
     slower = unusual and without.lead(parameter) < model.lead(parameter) and len(without.terms) <= len(model.terms)
-    return (slower and error <= max(2.0 * with_one, LARGE_ERROR)) or error < with_one / 3.0
+    if (slower and error <= max(2.0 * with_one, LARGE_ERROR)) or error < with_one / 3.0:
+        return True
+    return _score(without, parameter, values, apart=True) < _score(model, parameter, values, apart=False)
+
+
+def _score(model: Model, parameter: str, values: int, apart: bool) -> float:
+    """Return -2 log of the posterior of a model of counts that deviate (deviating.py) along a line of so many values.
+
+    apart: whether x=1 has a coefficient of its own, which is the count there.
+    """
+    assert model.quality is not None
+    width = len(model.terms) + bool(model.constant) + apart
+    orders = [term.exponents(parameter) for term in model.terms]
+    squares = np.array(model.quality.rms_relative**2) * (1.0 - apart / values)
+    score = float(student(squares, values, np.array(EXPECTED_DEVIATION**2), DEVIATION_CERTAINTY))
+    score += float(small_sample(width, values)) + INEXACT.coefficient * width
+    score += INEXACT.complexity * sum(make_term(*order).cost for order in orders)
+    score += INEXACT.negative * (sum(term.coefficient < 0 for term in model.terms) + (model.constant < 0))
+    score += INEXACT.growth * max((float(power) + 0.1 * log for power, log in orders), default=0.0)
+    return score + OTHER_FORMULA_ODDS * apart
