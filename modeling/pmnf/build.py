@@ -69,8 +69,7 @@ def build_models(
     if not effort:
         parts = design * best[:, :, None]
         level = np.sqrt(np.where(np.isfinite(variance), variance, 0.0))
-        effects = _effects(names, varying, pool.specification[:, 0], real[:, 0])
-        hidden = hidden_terms(names, points, parts, fitted, values, level, effects, weighed)
+        hidden = hidden_terms(names, points, parts, fitted, values, level, ~real[:, 0].any(axis=1), weighed)
         hiding = [hidden.note if noisy else "" for noisy in (level > 0.0).tolist()]
     posterior = Posterior(Products(varying, tables), pool.specification, unscaled, real, shares, hidden)
     matrices: list[Sequence[tuple[float, ...]]] = [()] * len(values)
@@ -138,15 +137,6 @@ def _whole(coefficients: FloatArray) -> FloatArray:
 def _real(specification: Specification, coefficients: FloatArray) -> NDArray[np.bool_]:
     """Return which products (..., K) are terms: they have a factor and a coefficient (..., 1 + K) other than 0."""
     result: NDArray[np.bool_] = (specification >= 0).any(axis=-1) & (coefficients[..., 1:] != 0.0)
-    return result
-
-
-def _effects(
-    names: Sequence[str], varying: Sequence[str], specification: Specification, real: NDArray[np.bool_]
-) -> NDArray[np.bool_]:
-    """Return which parameters (N, m) hypotheses (N, K, m) depend on, whose products (N, K) are `real` or no terms."""
-    result = np.zeros((len(specification), len(names)), dtype=bool)
-    result[:, [names.index(name) for name in varying]] = ((specification >= 0) & real[:, :, None]).any(axis=1)
     return result
 
 

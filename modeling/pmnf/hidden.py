@@ -33,14 +33,12 @@ from .calibration import (
     UNSEEN_EXPONENTS,
     UNSEEN_LEAST,
     UNSEEN_ODDS,
-    UNSEEN_ODDS_WITHOUT,
+    UNSEEN_ODDS_CONSTANT,
     UNSEEN_PARTS,
     UNSEEN_SLOWEST,
     UNSEEN_STEPS,
 )
 from .model import Alternative, Factor, Term
-
-_ODDS = (UNSEEN_ODDS, UNSEEN_ODDS_WITHOUT)
 
 
 def never_together(points: FloatArray) -> list[tuple[int, ...]]:
@@ -109,7 +107,7 @@ def hidden_terms(
     fitted: FloatArray,
     values: FloatArray,
     noise: FloatArray,
-    effects: NDArray[np.bool_],
+    constant: NDArray[np.bool_],
     weighed: bool,
 ) -> Hidden:
     """Return the terms that may hide beside models; none where values are exact.
@@ -117,7 +115,7 @@ def hidden_terms(
     points: (C, m); design: (N, K, C) the parts of the models at them, those that have none all zero, fitted: (N, C)
     their sums, values: (N, C) what was measured; noise: (N,) relative standard error of a value. A product of
     parameters that never change together is so large that the measurements would see it with one standard deviation.
-    effects: (N, m) which parameters the models depend on: there another term is likelier than where there is none.
+    constant: (N,) which models depend on nothing: a term is less likely there than beside others.
     weighed: whether hypotheses have posterior weights, as terms beside them have then.
     """
     positive = np.flatnonzero((points > 0.0).all(axis=0)).tolist()
@@ -138,7 +136,7 @@ def hidden_terms(
         weights = np.repeat(share[:, None], len(products), axis=1)
         sizes_of = _largest(_logs(points, products), fitted, noise)
     if terms:
-        odds = np.array([np.where(effects[:, together].all(axis=1), *_ODDS) for together, _ in terms]).T
+        odds = np.where(constant, UNSEEN_ODDS_CONSTANT, UNSEEN_ODDS)[:, None]
         unseen = _unseen(_logs(points, terms), odds, design, fitted, values, noise)
         weights, sizes_of = (np.concatenate(both, axis=1) for both in zip((weights, sizes_of), unseen, strict=True))
     weights = np.where(noise[:, None] > 0.0, weights, 0.0)
@@ -175,7 +173,7 @@ def _unseen(
     """Return weights and coefficients of terms that grow faster than the models, as the values have them.
 
     Of a term beside the model, whose part at its largest is c, the values say ĉ ± s (least squares beside the parts
-    of the model), so that its likelihood over that of the model alone is exp(c·ĉ/s² - c²/2s²). odds: (N, T) beforehand
+    of the model), so that its likelihood over that of the model alone is exp(c·ĉ/s² - c²/2s²). odds: (N, 1) beforehand
     that there is one, shared by all that grow faster. Only the MOST_UNSEEN
     likeliest terms are kept, with the weight of all. Both arrays are (N, T · UNSEEN_PARTS): each term as large as is to
     be expected in each of that many equally likely parts of the posterior of c.

@@ -17,10 +17,10 @@ from ..experiment import FloatArray
 from .calibration import (
     CURVATURE_DEVIATION,
     EXPONENT_DEVIATION,
+    FORM_RIGHT,
     LEAST_VARIANCE,
     LUCK_OF_SQUARES,
     RIDGE,
-    SPIKE_ODDS,
     TOGETHER,
 )
 from .data.noise import Repetitions
@@ -63,7 +63,8 @@ def joint_covariance(
     along = inverse @ between  # what coefficients take of the deviations, (N, K, D)
     alone = (gram[:, width:, width:] - between.transpose(0, 2, 1) @ along) * deviations[:, None] * deviations
     rest = (seen[:, width:] - (seen[:, None, :width] @ along)[:, 0]) * deviations
-    directions, moments = _left_open(alone / variance, rest / variance[:, 0])
+    unknown = parameters * ((best != 0).sum(axis=1) + 1)
+    directions, moments = _left_open(alone / variance, rest / variance[:, 0], unknown)
     size = np.concatenate([np.tile(best, (1, 1 + parameters)), np.ones((len(best), parameters))], axis=1)
     moved = np.concatenate([-along, np.broadcast_to(np.eye(along.shape[2]), (len(best), *2 * along.shape[2:]))], axis=1)
     moved = _of_logarithms(moved * size[:, :, None], best, centre)
@@ -74,17 +75,20 @@ def joint_covariance(
     return covariance
 
 
-def _left_open(precision: FloatArray, seen: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _left_open(precision: FloatArray, seen: FloatArray, unknown: NDArray[np.int64]) -> tuple[FloatArray, FloatArray]:
     """Return directions (N, D, D) of D deviations of size one, and their second moments (N, D) that values leave open.
 
-    precision: (N, D, D), of the deviations, from the values alone; seen: (N, D), it times what values make of them. In
-    each direction of the deviations that values tell apart from the others they are 0 or not, which is as likely
-    beforehand (a spike and a slab; Mitchell and Beauchamp, Journal of the American Statistical Association 83, 1988).
+    precision: (N, D, D), of the deviations, from the values alone; seen: (N, D), it times what values make of them;
+    unknown: (N,) how many of the deviations there are, others are of coefficients that are 0. In each direction of the
+    deviations that values tell apart from the others they are 0 or not (a spike and a slab; Mitchell and Beauchamp,
+    Journal of the American Statistical Association 83, 1988), so likely beforehand that they are 0 in all of them with
+    the probability FORM_RIGHT: a form with more parts is not for that more often wrong.
     """
     known, directions = np.linalg.eigh(precision)
     known = 1.0 + np.maximum(known, 0.0)
     seen = (seen[:, None] @ directions)[:, 0]
-    odds = np.sqrt(known) * np.exp(-0.5 * np.minimum(seen**2 / known, 1400.0)) * SPIKE_ODDS
+    zero = FORM_RIGHT ** (1.0 / np.maximum(unknown, 1.0))[:, None]
+    odds = np.sqrt(known) * np.exp(-0.5 * np.minimum(seen**2 / known, 1400.0)) * zero / (1.0 - zero)
     return directions, (1.0 / known + (seen / known) ** 2) / (1.0 + odds)
 
 
