@@ -167,7 +167,7 @@ def judge(found: Measured, verbose: bool) -> list[Judged]:
             if isinstance(model, Model):
                 prediction = model.predict((float(found.target),))
                 off = abs(prediction.value - mean)
-                near, possible = off <= TOLERANCE * mean, off <= max(TOLERANCE * mean, random)
+                near, possible = bool(off <= TOLERANCE * mean), bool(off <= max(TOLERANCE * mean, random))
                 covered = prediction.lower <= mean + random and mean - random <= prediction.upper
                 if verbose and not possible:
                     where = experiment.tree.label(path)[-70:]
