@@ -318,9 +318,9 @@ CURVATURE_DEVIATION = 0.3
 # The same of a time whose form is that of an effort, as part of both: caches and contention make time grow by tenths of
 # an exponent beyond effort (benchmarks/priors_applications.py), and not by whole ones.
 BEYOND_EFFORT = 0.1
-# Probability that the form is right where values say nothing. benchmarks/modeling_layouts.py, cells and shapes: with
-# .1 a third fewer cells of two and three parameters have more than 96 % in their intervals, but exponential saturation
-# only 77 %
+# Probability that a form of one part and a constant is right where values say nothing. benchmarks/modeling_layouts.py,
+# cells and shapes: with .1 a third fewer cells of two and three parameters have more than 96 % in their intervals, but
+# exponential saturation only 77 %
 FORM_RIGHT = 1 / 27
 # Products that hide beneath the noise where parameters were never changed together: their exponents, and the weight of
 # all of them, which is less where the relative standard error of a value is not far above the second number.

@@ -81,13 +81,13 @@ def _left_open(precision: FloatArray, seen: FloatArray, unknown: NDArray[np.int6
     precision: (N, D, D), of the deviations, from the values alone; seen: (N, D), it times what values make of them;
     unknown: (N,) how many of the deviations there are, others are of coefficients that are 0. In each direction of the
     deviations that values tell apart from the others they are 0 or not (a spike and a slab; Mitchell and Beauchamp,
-    Journal of the American Statistical Association 83, 1988), so likely beforehand that they are 0 in all of them with
-    the probability FORM_RIGHT: a form with more parts is not for that more often wrong.
+    Journal of the American Statistical Association 83, 1988). That all are 0 has the probability FORM_RIGHT beforehand
+    of three deviations, and of more of them one that falls with their root: parts of a form are right together.
     """
     known, directions = np.linalg.eigh(precision)
     known = 1.0 + np.maximum(known, 0.0)
     seen = (seen[:, None] @ directions)[:, 0]
-    zero = FORM_RIGHT ** (1.0 / np.maximum(unknown, 1.0))[:, None]
+    zero = FORM_RIGHT ** (1.0 / np.sqrt(3.0 * np.maximum(unknown, 1.0)))[:, None]
     odds = np.sqrt(known) * np.exp(-0.5 * np.minimum(seen**2 / known, 1400.0)) * zero / (1.0 - zero)
     return directions, (1.0 / known + (seen / known) ** 2) / (1.0 + odds)
 

@@ -122,7 +122,7 @@ def test_bytes_of_a_chain_of_ranks_grow_with_the_row(campaigns: Campaigns) -> No
     experiment = campaigns["jacobi_py"].experiment()
     models = campaigns["jacobi_py"].analysis().models("bytes_sent")
     (path,) = [i for i in range(len(experiment.tree)) if experiment.tree.name(i) == "MPI_Sendrecv"]
-    assert str(models[path].model) == "800·n - 800·n/p"
+    assert str(models[path].model) == "800·n·(p-1)/p"
 
 
 @pytest.mark.parametrize("name", COMPILED)
