@@ -146,7 +146,7 @@ class Known:
         gram[:, np.arange(gram.shape[1]), np.arange(gram.shape[1])] += np.where(there, RIDGE, 1.0)
         right = own.sum(axis=2)
         solved = np.linalg.solve(gram, right[..., None])[..., 0]
-        inverse = np.linalg.inv(gram)
+        inverse: Floats = np.linalg.inv(gram).astype(np.float64)
         count = there.sum(axis=1)
         squares = np.maximum(own.shape[2] - (solved * right).sum(axis=1), 0.0)
         explained = -0.5 * squares / self.deviation**2 + 0.5 * np.linalg.slogdet(inverse)[1]
@@ -168,7 +168,9 @@ class Known:
         starts = [truth]
         for _ in range(STARTS):
             structure = int(self.random.choice(len(self.blocks), p=np.exp(self.structure_odds)))
-            starts.append((structure, tuple(self.random.integers(0, len(self.keys), self.parameters).tolist())))
+            starts.append(
+                (structure, tuple(int(one) for one in self.random.integers(0, len(self.keys), (self.parameters,))))
+            )
         for number, start in enumerate(starts):
             structure, chosen = start[0], np.array(start[1])
             for sweep in range(SWEEPS):

@@ -72,13 +72,15 @@ def undecided_of(experiment: Experiment, target: int, far: dict[str, FloatArray]
 def _by_itself(sizes: FloatArray, runs: FloatArray, target: float) -> Open | None:
     if np.ptp(runs, axis=1).any():
         two = undecided_mean(sizes, runs, target) if (runs.mean(axis=1) > 0).all() else None
-        return two and Open((two[0].value, two[1].value), "; ".join(map(str, two)))
+        return None if two is None else Open((two[0].value, two[1].value), "; ".join(map(str, two)))
     counts = runs[:, 0] / np.gcd.reduce(runs[:, 0].astype(np.int64))
     if any(_reproduced(columns_of(form, sizes), counts[:, None])[0] for form in WHOLE):
         return None
     exact = undecided_count(sizes, counts, target)
+    if exact is None:
+        return None
     unit = runs[-1, 0] / counts[-1]
-    return exact and Open((unit * exact.values[0], unit * exact.values[1]), str(exact))
+    return Open((unit * exact.values[0], unit * exact.values[1]), str(exact))
 
 
 def _through(

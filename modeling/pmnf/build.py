@@ -69,7 +69,8 @@ def build_models(
     if not effort:
         parts = design * best[:, :, None]
         level = np.sqrt(np.where(np.isfinite(variance), variance, 0.0))
-        hidden = hidden_terms(names, points, parts, fitted, values, level, ~real[:, 0].any(axis=1), weighed)
+        constant = np.logical_not(real[:, 0].any(axis=1))
+        hidden = hidden_terms(names, points, parts, fitted, values, level, constant, weighed)
         hiding = [hidden.note if noisy else "" for noisy in (level > 0.0).tolist()]
     posterior = Posterior(Products(varying, tables), pool.specification, unscaled, real, shares, hidden)
     matrices: list[Sequence[tuple[float, ...]]] = [()] * len(values)

@@ -64,18 +64,18 @@ def test_larger_sizes_and_more_precise_runs_decide() -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_what_no_simple_function_gives_is_not_undecided(seed: int) -> None:
-    sizes = 1000 * 2.0 ** np.arange(6)
+    sizes = np.array([1e3, 2e3, 4e3, 8e3, 16e3, 32e3])
     alternating = _runs(lambda n: 30 * n * (1 + 0.1 * (np.round(np.log2(n / 1000)) % 2)), sizes, 5.0, seed)
     assert undecided(sizes, alternating, 256000.0) is None
 
 
 def test_variances_follow_the_runs() -> None:
     """Deviations that go like the value, and rounding where runs hardly differ."""
-    sizes = 1000 * 2.0 ** np.arange(6)
+    sizes = np.array([1e3, 2e3, 4e3, 8e3, 16e3, 32e3])
     runs = 10 * sizes[:, None] * (1 + 0.01 * np.array([-1.0, -0.5, 0, 0.5, 1]))
     means = means_of(sizes, runs)
     assert np.ptp(np.sqrt(means.variances) / means.values) < 1e-9
-    alike = np.full((6, 5), 28.0) + np.arange(6)[:, None]
+    alike = np.full((6, 5), 28.0) + np.arange(6.0)[:, None]
     alike[0, 0] += 1
     assert means_of(SIZES, alike).variances == pytest.approx(1 / 30 / 5 + np.exp(-4 * np.pi**2 / 30) / 12, rel=0.1)
 
