@@ -27,12 +27,12 @@ from .calibration import (
     STEPS_LEAST_GAIN,
 )
 from .criterion.criterion import ALL, Rows
-from .criterion.deviating import Deviating, Numbers
+from .criterion.deviating import Deviating, Numbers, penalty_of
 from .data.noise import Repetitions
 from .data.preparation import ranges
 from .fit.shortlist import lowest
 from .fit.subsets import solve_shared
-from .hypotheses.library import SLOW_GROWTH, make_term
+from .hypotheses.library import SLOW_GROWTH
 from .hypotheses.tables import make_tables
 from .model import Alternative, Factor, Model, Steps, Term, evaluate
 from .proposers.steps import classes_of_steps, likeliest_of_alike, unlikeliness
@@ -130,11 +130,7 @@ class DeviatingSteps:
         fitted = evaluate(self.names, constant, terms, self.points)
         width = len(terms) + bool(constant)
         squares = ((self.criterion.weights[path] * (fitted - self.values[path])) ** 2).sum()
-        orders = [term.exponents(self.name) for term in terms]
-        penalty = INEXACT.coefficient * width
-        penalty += INEXACT.complexity * sum(make_term(*order).cost for order in orders)
-        penalty += INEXACT.negative * (sum(term.coefficient < 0 for term in terms) + (constant < 0))
-        penalty += INEXACT.growth * max((float(i) + 0.1 * j for i, j in orders), default=0.0)
+        penalty = penalty_of(constant, terms, self.name)
         numbers, rows = Numbers(width - 1, width), np.array([path])
         return float(self._posterior(np.array([[squares]]), numbers, np.array([[penalty]]), rows)[0, 0])
 

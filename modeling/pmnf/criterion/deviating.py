@@ -46,8 +46,10 @@ from ..calibration import (
 )
 from ..data.lines import independent
 from ..data.noise import Repetitions
+from ..hypotheses.library import make_term
 from ..hypotheses.pool import Fitted
 from ..hypotheses.tables import Specification, Tables
+from ..model import Term
 from .criterion import ALL, Criterion, Rows
 from .repeated import means, student
 
@@ -185,6 +187,15 @@ class Deviating(Criterion):
         hidden_constant &= constant * precise.max(axis=1)[:, None] < SHOWN_DEVIATIONS * known[:, :, 0]
         below = self.values[rows].min(axis=1)[:, None] < 0
         return np.asarray(hidden.any(axis=2) | hidden_constant | (negative & ~below), dtype=bool)
+
+
+def penalty_of(constant: float, terms: Sequence[Term], parameter: str) -> float:
+    """Return the penalty of a sum of terms of one parameter, as `Deviating.scores` has it for hypotheses."""
+    functions = [make_term(*term.exponents(parameter)) for term in terms]
+    penalty = INEXACT.coefficient * (len(terms) + bool(constant))
+    penalty += INEXACT.complexity * sum(own.cost for own in functions)
+    penalty += INEXACT.negative * (sum(term.coefficient < 0 for term in terms) + (constant < 0))
+    return penalty + INEXACT.growth * max((own.order for own in functions), default=0.0)
 
 
 def small_sample(coefficients: _Counts, values: FloatArray | int) -> FloatArray:

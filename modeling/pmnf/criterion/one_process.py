@@ -14,7 +14,7 @@ from ..calibration import (
 )
 from ..hypotheses.library import make_term
 from ..model import Model
-from .deviating import small_sample
+from .deviating import penalty_of, small_sample
 from .repeated import student
 
 # Relative errors of models that reproduce the counts are rounding.
@@ -55,11 +55,7 @@ def _score(model: Model, parameter: str, values: int, apart: bool) -> float:
     """
     assert model.quality is not None
     width = len(model.terms) + bool(model.constant) + apart
-    orders = [term.exponents(parameter) for term in model.terms]
     squares = np.array(model.quality.rms_relative**2) * (1.0 - apart / values)
     score = float(student(squares, values, np.array(EXPECTED_DEVIATION**2), DEVIATION_CERTAINTY))
-    score += float(small_sample(width, values)) + INEXACT.coefficient * width
-    score += INEXACT.complexity * sum(make_term(*order).cost for order in orders)
-    score += INEXACT.negative * (sum(term.coefficient < 0 for term in model.terms) + (model.constant < 0))
-    score += INEXACT.growth * max((float(power) + 0.1 * log for power, log in orders), default=0.0)
-    return score + OTHER_FORMULA_ODDS * apart
+    score += float(small_sample(width, values)) + penalty_of(model.constant, model.terms, parameter)
+    return score + (INEXACT.coefficient + OTHER_FORMULA_ODDS) * apart

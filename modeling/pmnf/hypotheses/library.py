@@ -54,6 +54,11 @@ class SimpleTerm:
         """The pair (i, j)."""
         return self.exponent, self.log
 
+    @property
+    def order(self) -> float:
+        """How fast it grows: the exponent, a logarithm as a tenth."""
+        return self.power + 0.1 * self.log
+
 
 def make_term(exponent: Fraction, log: int) -> SimpleTerm:
     """Return the term with its cost."""

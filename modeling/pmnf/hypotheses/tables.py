@@ -39,7 +39,7 @@ class Tables:
 
     def order_of(self, parameter: int) -> FloatArray:
         """Return how fast the terms of one parameter grow, (A,)."""
-        return np.array([term.power + 0.1 * term.log for term in self.terms[parameter]])
+        return np.array([term.order for term in self.terms[parameter]])
 
     def steepest(self, specification: Specification) -> FloatArray:
         """Return the largest exponent of a parameter in the products of hypotheses, at least 0, shape (..., K)."""
