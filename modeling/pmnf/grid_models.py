@@ -62,3 +62,9 @@ def with_others(models: Sequence[Model], parameter: str) -> Model:
     others = [*best.alternatives, *(Alternative(own_weight, model.constant, model.terms) for model in kept[1:])]
     note = f"other grids explain the counts as well: measure {parameter} = {2 * best.ranges[place][1]:g}"
     return replace(best, alternatives=limited(others, own_weight), notes=tuple(dict.fromkeys((*best.notes, note))))
+
+
+def each(model: Model) -> list[Model]:
+    """Return a model and its alternatives, each as a model without any."""
+    forms = [(model.constant, model.terms), *((own.constant, own.terms) for own in model.alternatives)]
+    return [replace(model, constant=constant, terms=terms, alternatives=()) for constant, terms in forms]

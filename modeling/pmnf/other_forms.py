@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..experiment import FloatArray
+from .criterion.one_process import reproduces
 from .data.noise import Repetitions
 from .doubt import far_off
+from .grid_models import each, with_others
 from .grids import Grids, by_grid
 from .model import Model
 from .nests import by_nests
@@ -47,5 +49,18 @@ class OtherForms:
         if self.grids is not None:
             nested = by_nests(self.grids, self.points, self.counts, self.measured, self.names)
             grids = by_grid(found, nested.grids, self.points, self.counts, self.measured, self.names)
-            found = [nested.models.get(path, grids.get(path, model)) for path, model in enumerate(found)]
+            nests = {path: model for path, model in nested.models.items() if not _is_constant(found[path])}
+            for path in nests.keys() & grids.keys():
+                if self._is_at_one(path, nested.grids.parameter):
+                    nests[path] = with_others([nests[path], *each(grids[path])], nested.grids.parameter)
+            found = [nests.get(path, grids.get(path, model)) for path, model in enumerate(found)]
         return {path: far_off(model) for path, model in enumerate(found) if model is not None}
+
+    def _is_at_one(self, path: int, parameter: str) -> bool:
+        """Whether a call path counts something at one number of processes only, which many functions of grids have."""
+        return np.unique(self.points[self.counts[path] != 0, self.names.index(parameter)]).size == 1
+
+
+def _is_constant(model: Model | None) -> bool:
+    """Whether counts are the same wherever a call path is executed: neighbours in one dimension are less likely."""
+    return model is not None and model.is_constant and reproduces(model)

@@ -176,3 +176,33 @@ def test_nests_that_do_something_at_each_of_their_loops() -> None:
     models, true = _models(paths, (grid,))
     for model, own in zip(models, true, strict=True):
         assert [model.at(p=8, n=64), model.at(p=16, n=64)] == pytest.approx(own)
+
+
+def test_all_ranks_alike_is_likelier_than_neighbours_in_one_dimension() -> None:
+    """What more than one rank does is as often done at 2×1 and 2×2 as what has a neighbour in x."""
+    points = np.array(list(product((1.0, 2.0, 4.0), SIZES)))
+    (p, n), (x, y) = points.T, PLANE.extents(points[:, 0]).T
+    nests = [c * (n / x + 1) * (n / y + ghosts) for c, ghosts in ((26, 2), (7, 1))]  # these show the grid
+    counts = np.stack([*nests, np.where(p > 1, 8.0, 0.0)])
+    *_, model = fit_models(points, counts[:, :, None], BLOCKS, ("p", "n"), Options(grids=(PLANE,)))
+    assert isinstance(model, Model)
+    assert model.at(p=16, n=64) == 8.0
+
+
+def test_what_is_seen_at_one_number_of_processes_is_doubted() -> None:
+    """Faces in y that are only there at 2×2: n/px + 1/2, and (n + 1)/px, and more are as large."""
+    points = np.array(list(product((1.0, 2.0, 4.0), SIZES)))
+    extents = np.array([PLANE.at(p) for p in points[:, 0]])
+    (x, y), n = extents.T, points[:, 1]
+
+    def faces(n: FloatArray, x: FloatArray, y: FloatArray) -> FloatArray:
+        return (y - 1) / y * (240 * n / x + 120)
+
+    counts = np.stack([n**2 / (x * y), (n / x + 2) * (n / y + 2), faces(n, x, y)])
+    *_, model = fit_models(points, counts[:, :, None], BLOCKS, ("p", "n"), Options(grids=(PLANE,)))
+    assert isinstance(model, Model)
+    for p in (8.0, 16.0):
+        size = np.array([64.0])
+        (own,) = faces(size, *np.array(PLANE.at(p))[:, None])
+        prediction = model.predict((p, 64.0))
+        assert prediction.lower <= own <= prediction.upper

@@ -37,6 +37,7 @@ PLANTED: dict[str, tuple[int, Counts]] = {
     "ghosts of columns": (2, lambda n, x: 4 * (n / x[0] + 2) * (n / x[1] + 2) * n),
     "faces in 3D": (3, lambda n, x: 6 * n**2 * sum((e - 1) for e in x) / x.prod()),
     "neighbours of 3D stencils": (3, lambda n, x: 10 * (3 - 2 / x).prod() - 10 + 0 * n),
+    "corners that one of two ranks sends in 2D": (2, lambda n, x: 5 * (2 - 1 / x).prod() - 5 + 0 * n),
     "cells in 3D": (3, lambda n, x: 11 * n**3 / x.prod() + 9),
 }
 

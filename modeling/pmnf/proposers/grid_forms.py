@@ -286,6 +286,8 @@ def _grid_functions(dimensions: int, known: bool, periodic: tuple[bool, ...]) ->
         for kind in (NEIGHBOUR, SEVERAL) if around else (NEIGHBOUR,):
             every_side = tuple(own for own in product((EVERY, kind), repeat=dimensions) if kind in own)
             result.append(GridFunction(every_side, GRID_FUNCTION + GRID_EDGE, both_sides=True))
+            if kind == NEIGHBOUR:  # what two ranks have in common is with one of them, which the other one sends it to
+                result.append(GridFunction(every_side, GRID_FUNCTION + GRID_EDGE + GRID_ONE_SIDED))
     if dimensions == 1 and known:
         # something for each other rank, and for each of them its part of what a rank has
         result += [GridFunction((), GRID_ALL_OTHERS, (exponent, 0), others=True) for exponent in (1, -1)]
