@@ -46,21 +46,42 @@ class OtherForms:
             found = [steep.get(path, model) for path, model in enumerate(found)]
             steps = by_steps(found, self.points, self.counts, self.used, self.repetitions, self.names)
             found = [steps.get(path, model) for path, model in enumerate(found)]
-        if self.grids is not None:
-            nested = by_nests(self.grids, self.points, self.counts, self.measured, self.names)
-            grids = by_grid(found, nested.grids, self.points, self.counts, self.measured, self.names)
-            nests = {path: model for path, model in nested.models.items() if not _is_constant(found[path])}
-            for path in nests.keys() & grids.keys():
-                if self._is_at_one(path, nested.grids.parameter):
-                    nests[path] = with_others([nests[path], *each(grids[path])], nested.grids.parameter)
-            found = [nests.get(path, grids.get(path, model)) for path, model in enumerate(found)]
+        if self.grids is not None and any(grid.parameter in self.names for grid in self.grids.possible):
+            by_grids = self._by_grids(found, self.grids)
+            found = [by_grids.get(path, model) for path, model in enumerate(found)]
         return {path: far_off(model) for path, model in enumerate(found) if model is not None}
 
-    def _is_at_one(self, path: int, parameter: str) -> bool:
-        """Whether a call path counts something at one number of processes only, which many functions of grids have."""
-        return np.unique(self.points[self.counts[path] != 0, self.names.index(parameter)]).size == 1
+    def _by_grids(self, models: Sequence[Model | None], grids: Grids) -> dict[int, Model]:
+        """Return the models by process grids, where these explain more than `models`."""
+        nested = by_nests(grids, self.points, self.counts, self.measured, self.names)
+        forms = by_grid(models, nested.grids, self.points, self.counts, self.measured, self.names)
+        parameter = next(grid.parameter for grid in grids.possible if grid.parameter in self.names)
+        processes = self.points[:, self.names.index(parameter)]
+        found = forms | nested.models
+        for path in forms.keys() & nested.models.keys():
+            # many functions of grids have what is counted at one number of processes only
+            if np.unique(processes[self.counts[path] != 0]).size == 1:
+                found[path] = with_others([nested.models[path], *each(forms[path])], parameter)
+        if not self._by_dimension(processes):
+            for path, model in found.items():
+                former = models[path]
+                same = former is not None and not former.depends_on(parameter) and reproduces(former)
+                if former is not None and same and (former.is_constant or _is_of_neighbours_in_one(model)):
+                    found[path] = with_others([former, *each(model)], parameter)
+        return found
+
+    def _by_dimension(self, processes: FloatArray) -> bool:
+        """Whether call paths are for one dimension of a grid: some do nothing at one number of several processes (C,).
+
+        Else what is the same for all of several processes is likelier than neighbours in the dimension divided first.
+        """
+        numbers = np.unique(processes[processes > 1])
+        at = processes[:, None] == numbers
+        counted, known = ((flags[:, :, None] & at).any(axis=1) for flags in (self.counts != 0, self.measured))
+        return bool((counted.any(axis=1) & (known & ~counted).any(axis=1)).any())
 
 
-def _is_constant(model: Model | None) -> bool:
-    """Whether counts are the same wherever a call path is executed: neighbours in one dimension are less likely."""
-    return model is not None and model.is_constant and reproduces(model)
+def _is_of_neighbours_in_one(model: Model) -> bool:
+    """Whether a model says of a process grid who has neighbours in one of its dimensions, and nothing else."""
+    factors = [factor for term in model.terms for factor in term.factors if factor.axis is not None]
+    return len({factor.axis for factor in factors}) == 1 and not any(factor.exponent for factor in factors)
