@@ -149,11 +149,6 @@ class Grids:
     ranked: bool
     library: Library
 
-    @property
-    def parameter(self) -> str:
-        """The number of processes."""
-        return self.possible[0].parameter
-
 
 def by_grid(
     models: Sequence[Model | None],

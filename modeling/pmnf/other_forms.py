@@ -75,9 +75,8 @@ class OtherForms:
 
         Else what is the same for all of several processes is likelier than neighbours in the dimension divided first.
         """
-        numbers = np.unique(processes[processes > 1])
-        at = processes[:, None] == numbers
-        counted, known = ((flags[:, :, None] & at).any(axis=1) for flags in (self.counts != 0, self.measured))
+        at = (processes[:, None] == np.unique(processes[processes > 1])).astype(np.float64)
+        counted, known = (flags.astype(np.float64) @ at > 0.0 for flags in (self.counts != 0, self.measured))
         return bool((counted.any(axis=1) & (known & ~counted).any(axis=1)).any())
 
 
