@@ -126,16 +126,17 @@ def main() -> None:
         if name == "heat":
             say("heat: the call tree of one run")
             run(f"quipu show {runs}/p=8,n=64.r1 --depth 3", folder)
+        run(f"quipu model {runs} --all -o models.json", folder, quiet=True)  # fitted once, read by all that follows
+        if name == "heat":
             say("heat: what grows how (basic blocks, bytes, time)")
-            run(f"quipu model {runs} --metric blocks,bytes_sent,time --path '*stencil_sweep*'", folder)
-            run(f"quipu model {runs} --metric blocks,bytes_sent,time --path '*halo_exchange*'", folder)
+            run("quipu model models.json --metric blocks,bytes_sent,time --path '*stencil_sweep*'", folder)
+            run("quipu model models.json --metric blocks,bytes_sent,time --path '*halo_exchange*'", folder)
         say(f"{name}: what will take the time at {target}")
-        run(f"quipu predict {runs} --at {target} --top 8", folder)
-        run(f"quipu model {runs} --all -o models.json", folder, quiet=True)
+        run(f"quipu predict models.json --at {target} --top 8", folder)
         run(f"quipu report {runs} --at {target} -o report.html", folder)
         written += [folder / runs, folder / "models.json", folder / "report.html"]
         if name != "jacobi_py":  # Python functions have no place in a filter of compiled regions
-            run(f"quipu filter {runs} --at {target} -o score-p.filter", folder)
+            run(f"quipu filter models.json --at {target} -o score-p.filter", folder)
             written.append(folder / "score-p.filter")
 
     folder = OUT / "heat"

@@ -74,7 +74,7 @@ def test_colour_only_where_it_is_seen(quipu: Quipu, heat: Path) -> None:
 def test_a_run_is_shown_without_what_models_need(heat: Path) -> None:
     script = (
         "import sys; from quipu.agent.cli.main import run_command_line; run_command_line(sys.argv[1:]);"
-        "sys.exit('scipy' in sys.modules or 'quipu.modeling.pmnf' in sys.modules)"
+        "sys.exit(bool({'scipy', 'pandas', 'quipu.modeling.pmnf'} & set(sys.modules)))"
     )
     done = subprocess.run(
         [sys.executable, "-c", script, "show", str(heat / "p=4,n=64.r1")],
