@@ -16,7 +16,7 @@ from .pmnf.model import Model
 from .pmnf.modeler import DEFAULT, NoModel, Options
 from .priors.choices import time_priors
 from .priors.dedicated import dedicated_times
-from .priors.effort_time import model_time
+from .priors.effort_time import model_time_with_notes
 from .priors.path_model import PathModel
 from .progress import steps
 from .shared_steps import by_shared_steps
@@ -38,8 +38,9 @@ def analyze(experiment: Experiment, options: Options = DEFAULT) -> Analysis:
     alone = [name for name in experiment.metrics if name in experiment.values and not (with_priors and name == "time")]
     models = fit_metrics(experiment, alone, options)
     exclusive = {name: _measured(experiment, name, found) for name, found in models.items()}
+    notes: tuple[str, ...] = ()
     if with_priors:
-        exclusive["time"] = model_time(experiment, time_priors(experiment, models, options), options)
+        exclusive["time"], notes = model_time_with_notes(experiment, time_priors(experiment, models, options), options)
     return Analysis(
         experiment.name,
         experiment.parameters,
@@ -48,7 +49,7 @@ def analyze(experiment: Experiment, options: Options = DEFAULT) -> Analysis:
         {name: experiment.metrics[name] for name in exclusive},
         exclusive,
         experiment.over_ranks,
-        experiment.notes,
+        (*experiment.notes, *notes),
         tuple(tuple(point) for point in experiment.points[~experiment.dedicated].tolist()),
     )
 

@@ -20,6 +20,7 @@ from .beyond import transfer_times, with_growth, with_waiting
 from .dedicated import dedicated_times
 from .fit import Prior, fit_where, one_by_one
 from .path_model import TIME_ONLY, PathModel
+from .run_noise import run_noise
 from .whole_grids import whole_grids
 
 
@@ -30,8 +31,24 @@ def model_time(
 
     Computation has the order of its block model, communication follows Table I, and what has no effort (Python
     regions, code without instrumented blocks) gets a model from time alone. Waiting that was measured, and growth
-    beyond effort that the diagnosis finds, are part of the models (`beyond`).
+    beyond effort that the diagnosis finds, are part of the models (`beyond`). Where repetitions tell that whole runs
+    were disturbed, models are those of times without it (`run_noise`).
     """
+    return model_time_with_notes(experiment, choices, options)[0]
+
+
+def model_time_with_notes(
+    experiment: Experiment, choices: Sequence[Sequence[Prior]], options: Options = DEFAULT
+) -> tuple[tuple[PathModel, ...], tuple[str, ...]]:
+    """Return the same, and what is to be said of all of them."""
+    found = _model_time(experiment, choices, options)
+    noise = run_noise(experiment, found)
+    if noise is None:
+        return found, ()
+    return _model_time(noise.without(experiment), choices, options), (noise.note,)
+
+
+def _model_time(experiment: Experiment, choices: Sequence[Sequence[Prior]], options: Options) -> tuple[PathModel, ...]:
     transfer, waiting = transfer_times(experiment)
     whole = whole_grids(transfer, choices, options)
     if whole is not None:
