@@ -41,31 +41,40 @@ def model_time_with_notes(
     experiment: Experiment, choices: Sequence[Sequence[Prior]], options: Options = DEFAULT
 ) -> tuple[tuple[PathModel, ...], tuple[str, ...]]:
     """Return the same, and what is to be said of all of them."""
-    found = _model_time(experiment, choices, options)
-    noise = run_noise(experiment, found)
-    if noise is None:
-        return found, ()
-    return _model_time(noise.without(experiment), choices, options), (noise.note,)
-
-
-def _model_time(experiment: Experiment, choices: Sequence[Sequence[Prior]], options: Options) -> tuple[PathModel, ...]:
     transfer, waiting = transfer_times(experiment)
     whole = whole_grids(transfer, choices, options)
     if whole is not None:
         experiment, transfer = whole.only(experiment), whole.only(transfer)
-    found = fit_time(experiment, choices, options)
-    rest = [path for path in range(len(experiment.tree)) if path not in found]
-    found |= _time_only(experiment, rest, options)
-    # What ranks wait for is computation as long as it takes, with its growth beyond effort.
-    computing = {path for path in found if experiment.tree.region_of(path).kind is not RegionKind.MPI}
-    found |= with_growth(experiment, found, options, computing)
+    found = _computing_grown(experiment, choices, options)
+    noise = run_noise(experiment, found)
+    if noise is not None:
+        experiment, transfer = noise.without(experiment), noise.without(transfer)
+        found = _computing_grown(experiment, choices, options)
     if any(waiting):
         apart = fit_time(transfer, [one if waits else () for one, waits in zip(choices, waiting, strict=True)], options)
         apart |= with_growth(transfer, {**found, **apart}, options, apart.keys())
         found |= with_waiting(experiment, found, apart, choices, options)
-    found |= with_growth(experiment, found, options, found.keys() - computing)
+    found |= with_growth(experiment, found, options, found.keys() - _computing(experiment))
     found = found if whole is None else whole.noted(found)
-    return tuple(found[path] for path in range(len(experiment.tree)))
+    return tuple(found[path] for path in range(len(experiment.tree))), () if noise is None else (noise.note,)
+
+
+def _computing_grown(
+    experiment: Experiment, choices: Sequence[Sequence[Prior]], options: Options
+) -> dict[int, PathModel]:
+    """Return the models of all call paths, those of computation with its growth beyond effort.
+
+    What ranks wait for is computation as long as it takes.
+    """
+    found = fit_time(experiment, choices, options)
+    rest = [path for path in range(len(experiment.tree)) if path not in found]
+    found |= _time_only(experiment, rest, options)
+    return found | with_growth(experiment, found, options, _computing(experiment))
+
+
+def _computing(experiment: Experiment) -> set[int]:
+    tree = experiment.tree
+    return {path for path in range(len(tree)) if tree.region_of(path).kind is not RegionKind.MPI}
 
 
 def fit_time(

@@ -16,7 +16,7 @@ from ..experiment import FloatArray
 # A deviation is at least this part of the value: clocks and caches scatter so much.
 _LEAST = 0.01
 # The median distance of a normal distribution from its mean in standard deviations, inverted.
-_NORMAL = 1.4826
+NORMAL = 1.4826
 
 # What values above the fit count in the first rounds, which look for the lower edge of the values.
 _ABOVE = 0.3
@@ -55,7 +55,7 @@ def trust(values: FloatArray, fitted: FloatArray, first: bool = False, lowest: F
     """
     if lowest is not None:
         above = lowest / np.where(fitted > 0, fitted, np.inf) - np.where(fitted > 0, 1.0, 0.0)
-        usual = _SHARED * np.maximum(_NORMAL * np.median(np.abs(above), axis=1), _LEAST)[:, None]
+        usual = _SHARED * np.maximum(NORMAL * np.median(np.abs(above), axis=1), _LEAST)[:, None]
         shared = np.where(above > usual, usual / np.maximum(above, usual), 1.0)
         return np.asarray(shared * trust(values, np.maximum(fitted, lowest), first), dtype=np.float64)
     relative = values / np.where(fitted > 0, fitted, np.inf) - np.where(fitted > 0, 1.0, 0.0)
@@ -64,7 +64,7 @@ def trust(values: FloatArray, fitted: FloatArray, first: bool = False, lowest: F
     below = np.sort(np.where(relative <= 0, -relative, np.inf), axis=1)
     known = np.isfinite(below).sum(axis=1)
     middle = np.stack([(known - 1) // 2, known // 2], axis=1).clip(0)
-    deviation = np.where(known > 0, _NORMAL * np.take_along_axis(below, middle, axis=1).mean(axis=1), 0.0)
+    deviation = np.where(known > 0, NORMAL * np.take_along_axis(below, middle, axis=1).mean(axis=1), 0.0)
     deviation = np.maximum(deviation, _LEAST)[:, None]
     factors: FloatArray = np.where(relative > deviation, deviation / np.maximum(relative, deviation), 1.0)
     return factors

@@ -13,7 +13,7 @@ Statistical Method, 1963) that single call paths cannot mislead. docs/design/pri
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from ..experiment import Experiment, FloatArray, RegionKind
 from ..pmnf.model import Model
+from .one_sided import NORMAL
 from .path_model import PathModel
 
 # Runs of a configuration of which a median is none of the extremes; call paths likewise.
@@ -30,15 +31,15 @@ _LEAST_REPETITIONS = _LEAST_PATHS = 3
 _MOST_LOAD, _LEAST_LOAD = 4.0, 0.2
 # In turns until loads change by less, at most so often.
 _SETTLED, _ROUNDS = 1e-3, 10
-# The median distance of a normal distribution from its mean in standard deviations, inverted; deviations of more than
-# this many standard deviations count less (Huber's constant, 95 % efficient); the variance of a median over that of a
-# mean.
-_NORMAL, _HUBER, _OF_MEDIAN = 1.4826, 1.345, np.pi / 2.0
+# Deviations of more than so many standard deviations count less (Huber's constant, 95 % efficient); the variance of a
+# median over that of a mean.
+_HUBER, _OF_MEDIAN = 1.345, np.pi / 2.0
 _HUBER_ROUNDS = 10
 # Below this, most of what call paths seem to share is their own noise; of fewer runs the reliability is not known.
 _LEAST_RELIABILITY, _LEAST_RUNS = 0.5, 12
 # What the runs of a configuration have in common is chance if its variance over the configurations is no more than this
-# many times what the differences between runs make of it: of 25 configurations, one in 50 is above by chance.
+# many times what the differences between runs make of it: of 25 with five runs, one in a hundred is above by
+# chance (F test).
 _BY_CHANCE = 2.0
 # A disturbance with a standard deviation below this part of the time is none.
 _LEAST = 0.01
@@ -60,7 +61,7 @@ class RunNoise:
         """What is to be said of models that rest on times without these disturbances."""
         return (
             f"whole runs were faster or slower than others, by {100 * self.deviation:.0f} % (standard deviation), in "
-            "all of their call paths: models of time are those of an average run"
+            "all of their call paths: models of time are those of the run in the middle"
         )
 
     def without(self, experiment: Experiment) -> Experiment:
@@ -71,10 +72,10 @@ class RunNoise:
         )
 
 
-def run_noise(experiment: Experiment, models: Sequence[PathModel]) -> RunNoise | None:
+def run_noise(experiment: Experiment, models: Mapping[int, PathModel]) -> RunNoise | None:
     """Return what disturbed whole runs; None if there are too few repetitions or call paths to tell, or nothing did.
 
-    models: of exclusive time, one per call path. Runs of oversubscribed configurations are left as they are.
+    models: of exclusive time, by call path. Runs of oversubscribed configurations are left as they are.
     """
     tree, times = experiment.tree, experiment.values["time"]
     runs = (np.nan_to_num(times) > 0).any(axis=0).sum(axis=1)
@@ -82,7 +83,7 @@ def run_noise(experiment: Experiment, models: Sequence[PathModel]) -> RunNoise |
         return None
     paths = [
         path
-        for path, entry in enumerate(models)
+        for path, entry in sorted(models.items())
         if isinstance(entry.model, Model) and not tree.start_and_end[path] and np.isfinite(times[path]).any()
     ]
     computing = np.array([tree.region_of(path).kind is not RegionKind.MPI for path in paths], dtype=bool)
@@ -121,7 +122,7 @@ def _noise_of(disturbance: FloatArray, measured: NDArray[np.bool_]) -> FloatArra
     return np.where(measured, apart + part * middle[:, None], 0.0)
 
 
-def _deviations(experiment: Experiment, models: Sequence[PathModel], paths: Sequence[int]) -> FloatArray:
+def _deviations(experiment: Experiment, models: Mapping[int, PathModel], paths: Sequence[int]) -> FloatArray:
     """Return logarithms of times over models (paths, C·R), each with the median 0; NaN where nothing was measured."""
     result = np.full((len(paths), experiment.configurations, experiment.values["time"].shape[2]), np.nan)
     for row, path in enumerate(paths):
@@ -180,7 +181,7 @@ def _slopes(deviations: FloatArray, disturbance: FloatArray) -> FloatArray:
         squares = np.maximum((weights * disturbance**2).sum(axis=1), 1e-300)
         loads = np.clip((weights * values * disturbance).sum(axis=1) / squares, 0.0, _MOST_LOAD)
         rest = np.where(measured, np.abs(values - loads[:, None] * disturbance), np.nan)
-        usual = _HUBER * _NORMAL * np.array([np.nanmedian(row) if np.isfinite(row).any() else 0.0 for row in rest])
+        usual = _HUBER * NORMAL * np.array([np.nanmedian(row) if np.isfinite(row).any() else 0.0 for row in rest])
         far = np.nan_to_num(rest) / np.maximum(usual, 1e-12)[:, None]
         weights = measured / np.maximum(far, 1.0)
     return loads
@@ -189,4 +190,4 @@ def _slopes(deviations: FloatArray, disturbance: FloatArray) -> FloatArray:
 def _variance(values: FloatArray) -> float:
     """Return the variance of values around their median, NaN left out, that outliers do not change."""
     known = values[np.isfinite(values)]
-    return float((_NORMAL * np.median(np.abs(known - np.median(known)))) ** 2) if known.size else 0.0
+    return float((NORMAL * np.median(np.abs(known - np.median(known)))) ** 2) if known.size else 0.0

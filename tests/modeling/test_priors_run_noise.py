@@ -47,7 +47,7 @@ def _experiment(times: FloatArray) -> Experiment:
 def _noise(times: FloatArray) -> RunNoise | None:
     """Return the noise of runs beside models that are the truth."""
     models = [PathModel(_form(path).scaled(1e-6), "effort") for path in range(_PATHS)]
-    return run_noise(_experiment(times), [*models, PathModel(Model(("p", "n"), 0.5), "time")])
+    return run_noise(_experiment(times), dict(enumerate([*models, PathModel(Model(("p", "n"), 0.5), "time")])))
 
 
 def _disturbance(repetitions: int = 5, seed: int = 2) -> FloatArray:
@@ -141,7 +141,7 @@ def test_oversubscribed_runs_are_left_as_they_are() -> None:
         oversubscribed=_POINTS[:, 0] > 8,
     )
     models = [PathModel(_form(path).scaled(1e-6), "effort") for path in range(_PATHS)]
-    found = run_noise(crowded, [*models, PathModel(Model(("p", "n"), 0.5), "time")])
+    found = run_noise(crowded, dict(enumerate([*models, PathModel(Model(("p", "n"), 0.5), "time")])))
     assert found is not None
     assert (found.factors[:, _POINTS[:, 0] > 8] == 1.0).all()
     assert (found.factors[0, _POINTS[:, 0] <= 8] != 1.0).all()
