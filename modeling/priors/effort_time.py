@@ -16,11 +16,13 @@ from ..pmnf.data.preparation import not_executed
 from ..pmnf.hypotheses.library import SLOW_GROWTH
 from ..pmnf.model import Model
 from ..pmnf.modeler import DEFAULT, Options
-from .beyond import transfer_times, with_growth, with_waiting
 from .dedicated import dedicated_times
-from .fit import Prior, fit_where, one_by_one
+from .fit import Prior, fit_where
+from .growth import with_growth
+from .measured import one_by_one
 from .path_model import TIME_ONLY, PathModel
 from .run_noise import run_noise
+from .waiting import transfer_times, with_waiting
 from .whole_grids import whole_grids
 
 
@@ -31,8 +33,8 @@ def model_time(
 
     Computation has the order of its block model, communication follows Table I, and what has no effort (Python
     regions, code without instrumented blocks) gets a model from time alone. Waiting that was measured, and growth
-    beyond effort that the diagnosis finds, are part of the models (`beyond`). Where repetitions tell that whole runs
-    were disturbed, models are those of times without it (`run_noise`).
+    beyond effort that the diagnosis finds, are part of the models (`waiting`, `growth`). Where repetitions tell that
+    whole runs were disturbed, models are those of times without it (`run_noise`).
     """
     return model_time_with_notes(experiment, choices, options)[0]
 

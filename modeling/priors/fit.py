@@ -14,11 +14,10 @@ from ..parallel import batches
 from ..pmnf.build import qualities
 from ..pmnf.calibration import BEYOND_EFFORT, NOISY
 from ..pmnf.criterion.evidence import score
-from ..pmnf.data.noise import Repetitions, combine
+from ..pmnf.data.noise import Repetitions
 from ..pmnf.fit.fitter import fit
 from ..pmnf.fit.weights import relative_weights
 from ..pmnf.model import Alternative, Model, add, alternatives_with, collect, covariance_in
-from ..pmnf.modeler import DEFAULT, Options
 from ..pmnf.uncertainty import joint_covariance, lack_of_fit, value_variance
 from ..progress import steps
 from .one_sided import FIRST_ROUNDS, is_noise, trust
@@ -134,17 +133,6 @@ def fit_priors(
         found = fits[number] if each == 1 else _of_means(fits[number], columns[number][:, ::each], own)
         result[path] = _build(priors[number], found, parameters, points, own, notes)
     return result
-
-
-def centred(values: FloatArray, options: Options) -> Repetitions:
-    """Return values (N, C, R) over repetitions; 0 where nothing was measured."""
-    repetitions = combine(np.where(np.isinf(values), np.nan, values), options.aggregation)
-    return replace(repetitions, centre=np.nan_to_num(repetitions.centre))
-
-
-def one_by_one(values: FloatArray, options: Options) -> FloatArray | None:
-    """Return values (N, C, R) as `singles` of fits; None if the options say what one value they become."""
-    return np.where(np.isinf(values), np.nan, values) if options.aggregation == DEFAULT.aggregation else None
 
 
 def _apart(singles: FloatArray, repetitions: Repetitions, noise: CommonVariance) -> tuple[Repetitions, FloatArray]:

@@ -33,3 +33,13 @@ class PathModel:
     def from_effort(self) -> Model | NoModel:
         """The model without what time has beyond effort."""
         return self.model if self.lower is None else self.lower
+
+
+def unit(model: Model) -> Model:
+    """Return the form of a model as a column of a prior: without what is known of its own uncertainty."""
+    return Model(model.parameters, model.constant, model.terms)
+
+
+def shapes(model: Model) -> set[object]:
+    """Return the terms of a model without their coefficients."""
+    return {term.shape for term in model.terms}

@@ -97,10 +97,13 @@ class Slowdown:
         return now, max(first, 0.5 * line.least), there
 
 
-def slowdowns(experiment: Experiment, models: Sequence[PathModel]) -> list[Slowdown]:
+def slowdowns(
+    experiment: Experiment, models: Sequence[PathModel], least_change_with_ranks: float = _LEAST_CHANGE
+) -> list[Slowdown]:
     """Return where time of the program grows faster than effort.
 
-    models: those of exclusive time, one per call path. Raises ModelingError if there is no time.
+    models: those of exclusive time, one per call path. least_change_with_ranks: by which factor it must change over
+    the measured range of a number of ranks. Raises ModelingError if there is no time.
     """
     if "time" not in experiment.values:
         raise ModelingError(f"{experiment.name}: there is no time to diagnose; measure without --effort-only")
@@ -130,7 +133,8 @@ def slowdowns(experiment: Experiment, models: Sequence[PathModel]) -> list[Slowd
         parts = {row: _Lines.of(experiment.points, column, along, ratios[row]) for row in tested}
         least = np.array([[part.variance, part.freedom] for part in parts.values()]).reshape(-1, 2)
         common = common_variance(least[:, 0], least[:, 1])
-        for row in np.flatnonzero(changes >= _LEAST_CHANGE).tolist():
+        least_change = least_change_with_ranks if experiment.parameters[column] in ranks else _LEAST_CHANGE
+        for row in np.flatnonzero(changes >= least_change).tolist():
             fitted = parts[row].growth(common)
             if fitted is not None:
                 found.append((paths[row], column, *fitted))

@@ -18,7 +18,8 @@ from ..pmnf.calibration import NOISY
 from ..pmnf.model import Model
 from ..pmnf.modeler import DEFAULT, Options
 from .dedicated import dedicated_times
-from .fit import Prior, centred, fit_where, one_by_one
+from .fit import Prior, fit_where
+from .measured import centred, one_by_one
 from .path_model import PathModel
 from .slowdown import LEAST_VALUES
 from .table import row_of

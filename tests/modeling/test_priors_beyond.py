@@ -11,9 +11,9 @@ from quipu.modeling.document import from_document, to_document
 from quipu.modeling.evaluation import evaluate
 from quipu.modeling.experiment import CallTree, Experiment, FloatArray, Metric, Region, RegionKind
 from quipu.modeling.pmnf.model import Model
-from quipu.modeling.priors.beyond import waiting_priors
 from quipu.modeling.priors.imbalance import imbalances
 from quipu.modeling.priors.pipelines import waiting_growths
+from quipu.modeling.priors.waiting import waiting_priors
 from quipu.modeling.process_grid import ProcessGrid
 
 from .waiting_program import RECEIVE, WORK, N, P, experiment, normal_noise
@@ -225,6 +225,27 @@ def test_computation_that_slows_down_is_predicted_and_its_effort_kept() -> None:
     assert entry.lower.lead("n") == (2, 0)
     without = analysis.from_effort.models("time")[1]
     assert (without.model, without.lower) == (entry.lower, None)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_computation_may_take_longer_with_each_rank(seed: int) -> None:
+    analysis = planted(WORK * (1 + 0.004 * P), RECEIVE, noise=normal_noise(seed))
+    assert analysis.models("time")[1].basis == "effort × growth in p"
+    assert model_at(analysis, 1, 1000, 500) == pytest.approx(5 * 3e-9 * 500**2, rel=0.1)  # bounded: less than half
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_memory_makes_longer_is_bounded(seed: int) -> None:
+    full = np.minimum(P, 125) / 125  # from there on no cache holds anything
+    analysis = planted(WORK * (1 + full), RECEIVE, noise=normal_noise(seed))
+    assert model_at(analysis, 1, 1000, 500) == pytest.approx(2 * 3e-9 * 500**2, rel=0.35)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_slight_growth_with_the_ranks_is_modeled_if_it_predicts_better(seed: int) -> None:
+    analysis = planted(WORK * (1 + 0.03 * np.log2(P / 8)), RECEIVE, noise=normal_noise(seed))
+    truth = 3e-9 * 500**2 * (1 + 0.03 * np.log2(1000 / 8))
+    assert model_at(analysis, 1, 1000, 500) == pytest.approx(truth, rel=0.03)  # by effort alone: 0.1
 
 
 @pytest.mark.parametrize("seed", range(8))

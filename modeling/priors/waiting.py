@@ -1,44 +1,35 @@
-"""Time beyond effort: waiting, and computation that takes longer per unit of effort as a parameter grows.
+"""Time beyond effort: what ranks wait for.
 
 Waiting that was measured is no transfer: the priors of Table I are fitted to what is left of the time, and waiting has
 a model of its own. Ranks wait for those that have more to do, or that have been delayed, so it has the order of the
 program's computation, or is a constant, and it may grow with the ranks as trees, process grids and rings do, from
 nothing for a single rank.
-
-Where the diagnosis finds that time grows faster than effort (`slowdown`), the model is effort × (1 + growth), if that
-predicts better by more than its penalty.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Collection, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
-from fractions import Fraction
 
 import numpy as np
 
 from ..experiment import Experiment, FloatArray, RegionKind
 from ..pmnf.build import qualities
 from ..pmnf.calibration import NOISY
-from ..pmnf.data.noise import Repetitions
-from ..pmnf.model import Factor, Model, add, alternatives_with
+from ..pmnf.model import Model, add, alternatives_with
 from ..pmnf.model.term import sort_key
 from ..pmnf.modeler import DEFAULT, Options
 from .dedicated import dedicated_times
-from .fit import Prior, centred, fit_where, one_by_one, take
+from .fit import Prior
 from .imbalance import Imbalance, imbalances
-from .latencies import undisturbed
+from .measured import centred, fit_measured, one_by_one
 from .messages import message_sizes
-from .path_model import PathModel
+from .path_model import PathModel, shapes, unit
 from .pipelines import WAITING, Growth, stages, told_apart, waiting_growths
-from .slowdown import LEAST_VALUES, Slowdown, growth_model, rank_parameters, slowdowns
+from .slowdown import LEAST_VALUES, rank_parameters
 
 # Below this part of a call path's time, waiting is noise of the transfer.
 _LEAST_SHARE = 0.05
-# Computation takes longer per unit of effort until no cache holds any of its data, or memory is as shared as it gets:
-# what it has beyond effort is bounded, however steep it is where caches overflow. benchmarks/priors_applications.py
-_SATURATING = (Fraction(0), 1)
 _MPI = RegionKind.MPI
 # A caller that has a larger part of the computation of the program does what ranks wait for.
 # benchmarks/selection_campaign.py
@@ -86,7 +77,7 @@ def with_waiting(
     sizes = message_sizes(experiment, list(transfers), options)
     stage_of = _computed_between(experiment, models, list(sizes) if known_grids else [])
     kinds = {
-        path: (names, _unit(sizes[path]) if path in sizes else None, *stage_of.get(path, (None, None)))
+        path: (names, unit(sizes[path]) if path in sizes else None, *stage_of.get(path, (None, None)))
         for path, names in by_growth.items()
     }
     growths = {
@@ -106,7 +97,7 @@ def with_waiting(
             )
         ]
     chosen = {path: priors[kind] for path, kind in kinds.items()}
-    waiting = _fitted(experiment, centred(waits, options), chosen, one_by_one(waits, options))
+    waiting = fit_measured(experiment, centred(waits, options), chosen, one_by_one(waits, options))
     centre = centred(times, options).centre
     result = {}
     for path, wait in waiting.items():
@@ -146,7 +137,7 @@ def _computations(experiment: Experiment, models: Mapping[int, PathModel]) -> li
     if not work:
         return [(None, 0.0)]
     of_effort, grown = (_significant(add(list(own)), experiment) for own in zip(*work, strict=True))
-    return [(of_effort, 0.0), *([(grown, NOISY.coefficient)] if _shapes(grown) != _shapes(of_effort) else [])]
+    return [(of_effort, 0.0), *([(grown, NOISY.coefficient)] if shapes(grown) != shapes(of_effort) else [])]
 
 
 def _computed_between(
@@ -178,7 +169,7 @@ def _computed_between(
                 inside = [own for own in known if caller in tree.ancestry(own)]
                 counts = experiment.values["visits"][max(inside, key=lambda own: sizes[own, 0])]
                 times = set(counts[np.isfinite(counts)].tolist())
-                computing = _significant(add([_unit(known[own]) for own in inside]), experiment)
+                computing = _significant(add([unit(known[own]) for own in inside]), experiment)
                 by_caller[caller] = computing, times.pop() if len(times) == 1 else None
             found[path] = by_caller[caller]
     return found
@@ -218,8 +209,8 @@ def waiting_priors(work: Model | None, growths: Sequence[Growth], uneven: Sequen
     first, beside which the others must explain more than a coefficient does.
     """
     constant = Model((), 1.0)
-    columns = [(constant, "c")] if work is None else [(constant, "c"), (_unit(work), "c·computation")]
-    growing = None if work is None or not work.terms else replace(_unit(work), constant=0.0)
+    columns = [(constant, "c")] if work is None else [(constant, "c"), (unit(work), "c·computation")]
+    growing = None if work is None or not work.terms else replace(unit(work), constant=0.0)
     found = [Prior((column,), WAITING, text) for column, text in columns]
     for number, one in enumerate(uneven):
         known, counted, penalty = one.model, one.counted, NOISY.coefficient if number else 0.0
@@ -241,145 +232,3 @@ def waiting_priors(work: Model | None, growths: Sequence[Growth], uneven: Sequen
         for own, text in sums:
             found.append(Prior(own, WAITING, text, needed=(len(own) - 1,), penalty=growth.penalty))
     return found
-
-
-def with_growth(
-    experiment: Experiment,
-    models: Mapping[int, PathModel],
-    options: Options = DEFAULT,
-    only: Collection[int] | None = None,
-) -> dict[int, PathModel]:
-    """Return the models of call paths that slow down, or of `only` these: effort × (1 + growth).
-
-    models: of the time of all call paths. Growth must be significant (`slowdown`), fit better, and predict the two
-    largest measured values of its parameter better, each from the smaller ones: what one odd run brings about does not.
-    """
-    entries = tuple(models[path] for path in range(len(experiment.tree)))
-    slow: dict[int, list[Slowdown]] = {}
-    for one in slowdowns(experiment, entries):
-        if not entries[one.path].basis.endswith(WAITING) and (only is None or one.path in only):
-            slow.setdefault(one.path, []).append(one)
-    if not slow:
-        return {}
-    times = dedicated_times(experiment, "time")[0]
-    repetitions, singles = centred(times, options), one_by_one(times, options)
-    slow = _predicting(experiment, repetitions, singles, entries, slow)
-    bare = undisturbed(experiment, models, slow)
-    choices = {path: _growth_priors(experiment, entries[path], own, bare.get(path)) for path, own in slow.items()}
-    found = _fitted(experiment, repetitions, choices, singles)
-    result = {}
-    for path, model in found.items():
-        entry, names = entries[path], sorted({experiment.parameters[one.parameter] for one in slow[path]})
-        if isinstance(entry.model, Model) and _shapes(model) != _shapes(entry.model) and _better(model, entry.model):
-            basis = f"{entry.basis} × growth in {', '.join(names)}"
-            result[path] = replace(entry, model=replace(model, notes=entry.model.notes), basis=basis, lower=entry.model)
-    return result
-
-
-def _predicting(
-    experiment: Experiment,
-    repetitions: Repetitions,
-    singles: FloatArray | None,
-    entries: Sequence[PathModel],
-    slow: Mapping[int, Sequence[Slowdown]],
-) -> dict[int, list[Slowdown]]:
-    """Return the slowdowns that predict the two largest values of their parameter better than effort alone does.
-
-    Both errors count together: of few runs, noise alone decides one of them.
-    """
-    rows: list[tuple[Slowdown, float, Prior]] = []
-    for one in (one for several in slow.values() for one in several):
-        x = experiment.points[repetitions.centre[one.path] > 0, one.parameter]
-        effort, _, both, *_ = _growth_priors(experiment, entries[one.path], [one])
-        both = replace(both, needed=(), least=(0.0, 0.0))  # the non-negative fit
-        rows += [(one, value, prior) for value in np.unique(x)[-2:].tolist() for prior in (effort, both)]
-    part = take(repetitions, np.array([one.path for one, *_ in rows], dtype=np.int64))
-    before = np.array([experiment.points[:, one.parameter] < value for one, value, _ in rows])
-    choices = {row: [prior] for row, (*_, prior) in enumerate(rows)}
-    known = part.centre > 0
-    own = None if singles is None else singles[[one.path for one, *_ in rows]]
-    fits = fit_where(choices, experiment.parameters, experiment.points, part, known & before, singles=own)
-    errors = []
-    for row, (one, value, _) in enumerate(rows):
-        there = known[row] & (experiment.points[:, one.parameter] == value)
-        found = fits.get(row)
-        predicted = np.nan if found is None else np.maximum(found.model.evaluate(experiment.points[there]), 1e-300)
-        errors.append(float(np.abs(np.log(predicted / part.centre[row, there])).mean()))
-    better: dict[int, list[Slowdown]] = {}
-    for row in range(0, len(rows), 4):
-        alone, grown, alone_further, grown_further = errors[row : row + 4]
-        if math.hypot(grown, grown_further) < math.hypot(alone, alone_further):
-            better.setdefault(rows[row][0].path, []).append(rows[row][0])
-    return better
-
-
-def _growth_priors(
-    experiment: Experiment, entry: PathModel, slow: Sequence[Slowdown], bare: Model | None = None
-) -> list[Prior]:
-    """Return effort alone, and effort with the growths of its parameters. bare: what it takes without any, if known.
-
-    That a call takes something else here, and another growth than that of an algorithm, must each explain more than a
-    coefficient does.
-    """
-    assert isinstance(entry.model, Model)
-    unit = _unit(entry.model)
-    found = [Prior((unit,), entry.basis, "")]
-    products = [unit]
-    free = 0.0 if bare is None else NOISY.coefficient
-    for one in slow:
-        name, is_mpi = experiment.parameters[one.parameter], experiment.tree.region_of(one.path).kind is _MPI
-        growth = growth_model(name, one.power, one.log) if is_mpi else growth_model(name, *_SATURATING)
-        grown = unit.times(growth)
-        products += [product.times(growth) for product in products]
-        ring = _ring(unit, name) if is_mpi else None
-        unusual = 0.0 if ring is None else NOISY.coefficient
-        found.append(Prior((grown,), entry.basis, "", needed=(0,), penalty=free + unusual))
-        for column, penalty in ((grown, unusual), (ring, 0.0)):
-            if column is not None:
-                found.append(Prior((unit, column), entry.basis, "", needed=(1,), penalty=penalty + free))
-                if bare is not None:
-                    found.append(Prior((bare, column), entry.basis, "", needed=(1,), penalty=penalty, known=(0,)))
-    if len(slow) > 1:
-        found.append(Prior(tuple(products), entry.basis, "", needed=tuple(range(1, len(products)))))
-    return found
-
-
-def _ring(model: Model, name: str) -> Model | None:
-    """Return the latencies of a collective operation around a ring of ranks in place of a tree; None if it has no tree.
-
-    Libraries pass small data around rings, too, or pad it to a block for each rank (Patarasuk and Yuan, Bandwidth
-    optimal all-reduce algorithms for clusters of workstations, J. Parallel Distrib. Comput. 69, 2009): steps are as
-    many as ranks where trees have the logarithm of that.
-    """
-    tree, step = Factor(name, log=1), Factor(name, Fraction(1))
-    terms = tuple(
-        replace(term, factors=tuple(step if factor == tree else factor for factor in term.factors))
-        for term in model.terms
-        if tree in term.factors
-    )
-    return Model(model.parameters, 0.0, terms) if terms else None
-
-
-def _unit(model: Model) -> Model:
-    """Return the form of a model as a column: without what is known of its own uncertainty."""
-    return Model(model.parameters, model.constant, model.terms)
-
-
-def _better(model: Model, other: Model) -> bool:
-    return model.quality is not None and other.quality is not None and model.quality.smape < other.quality.smape
-
-
-def _shapes(model: Model) -> set[object]:
-    return {term.shape for term in model.terms}
-
-
-def _fitted(
-    experiment: Experiment,
-    repetitions: Repetitions,
-    choices: Mapping[int, Sequence[Prior]],
-    singles: FloatArray | None,
-) -> dict[int, Model]:
-    """Return the best models of these call paths, each at the configurations where it has values above 0."""
-    where = repetitions.centre > 0
-    fits = fit_where(choices, experiment.parameters, experiment.points, repetitions, where, singles=singles)
-    return {path: found.model for path, found in fits.items()}

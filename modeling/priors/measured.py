@@ -1,0 +1,37 @@
+"""Values of call paths as fits of priors take them, and what fits them where they were measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ..experiment import Experiment, FloatArray
+from ..pmnf.data.noise import Repetitions, combine
+from ..pmnf.model import Model
+from ..pmnf.modeler import DEFAULT, Options
+from .fit import Prior, fit_where
+
+
+def centred(values: FloatArray, options: Options) -> Repetitions:
+    """Return values (N, C, R) over repetitions; 0 where nothing was measured."""
+    repetitions = combine(np.where(np.isinf(values), np.nan, values), options.aggregation)
+    return replace(repetitions, centre=np.nan_to_num(repetitions.centre))
+
+
+def one_by_one(values: FloatArray, options: Options) -> FloatArray | None:
+    """Return values (N, C, R) as `singles` of fits; None if the options say what one value they become."""
+    return np.where(np.isinf(values), np.nan, values) if options.aggregation == DEFAULT.aggregation else None
+
+
+def fit_measured(
+    experiment: Experiment,
+    repetitions: Repetitions,
+    choices: Mapping[int, Sequence[Prior]],
+    singles: FloatArray | None,
+) -> dict[int, Model]:
+    """Return the best models of these call paths, each at the configurations where it has values above 0."""
+    where = repetitions.centre > 0
+    fits = fit_where(choices, experiment.parameters, experiment.points, repetitions, where, singles=singles)
+    return {path: found.model for path, found in fits.items()}
