@@ -16,6 +16,7 @@ from .grid_models import each, with_others
 from .grids import Grids, by_grid
 from .model import Model
 from .nests import by_nests
+from .shares import by_shares
 from .steep import Fit, by_steep
 from .stepped import by_steps
 
@@ -44,6 +45,8 @@ class OtherForms:
         if self.again is not None:
             steep = by_steep(found, self.points, self.counts, self.used, self.names, self.again)
             found = [steep.get(path, model) for path, model in enumerate(found)]
+            shares = by_shares(found, self.points, self.counts, self.used, self.names, self.again)
+            found = [shares.get(path, model) for path, model in enumerate(found)]
             steps = by_steps(found, self.points, self.counts, self.used, self.repetitions, self.names)
             found = [steps.get(path, model) for path, model in enumerate(found)]
         if self.grids is not None and any(grid.parameter in self.names for grid in self.grids.possible):

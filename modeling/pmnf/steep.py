@@ -39,7 +39,7 @@ def by_steep(
 
     values: (N, C) of one configuration each; used: (N, C), where a call path was measured and executed.
     """
-    open_paths = [path for path, model in enumerate(models) if model is not None and _missed(model) > EXACT_FIT]
+    open_paths = [path for path, model in enumerate(models) if model is not None and missed(model) > EXACT_FIT]
     found: dict[int, Model] = {}
     if not open_paths:
         return found
@@ -72,7 +72,7 @@ def _keep(
     for path, model in zip(paths.tolist(), models, strict=True):
         before = former[path]
         free = model.quality is not None and model.quality.points > len(model.terms) + 1
-        if before is not None and free and fits(model) and _missed(model) < STEEP_BETTER * _missed(before):
+        if before is not None and free and fits(model) and missed(model) < STEEP_BETTER * missed(before):
             found[path] = model
 
 
@@ -81,7 +81,7 @@ def _on(name: str) -> Callable[[Model], bool]:
     return lambda model: model.depends_on(name)
 
 
-def _missed(model: Model) -> float:
+def missed(model: Model) -> float:
     """Return what a model misses its counts by, relative."""
     return model.quality.rms_relative if model.quality is not None else np.inf
 

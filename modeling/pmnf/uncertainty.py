@@ -75,6 +75,18 @@ def joint_covariance(
     return covariance
 
 
+def given_the_others(covariance: FloatArray, kept: NDArray[np.int64]) -> FloatArray:
+    """Return the covariance of the `kept` rows of a covariance (R, R) if the others do not deviate.
+
+    That is no part of it: what rows deviate together falls away with the others (a Schur complement).
+    """
+    others = np.setdiff1d(np.arange(len(covariance)), kept)
+    between = covariance[np.ix_(kept, others)]
+    known = np.linalg.pinv(covariance[np.ix_(others, others)], hermitian=True)
+    result: FloatArray = covariance[np.ix_(kept, kept)] - between @ known @ between.T
+    return result
+
+
 def _left_open(precision: FloatArray, seen: FloatArray, unknown: NDArray[np.int64]) -> tuple[FloatArray, FloatArray]:
     """Return directions (N, D, D) of D deviations of size one, and their second moments (N, D) that values leave open.
 

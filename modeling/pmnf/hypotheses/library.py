@@ -74,6 +74,10 @@ def make_term(exponent: Fraction, log: int) -> SimpleTerm:
     return SimpleTerm(exponent, log, cost, float(exponent))
 
 
+# What each process does for its share of a whole, and in each step of a tree of processes, such as merging runs.
+SHARED: tuple[Exponents, Exponents] = ((Fraction(-1), 0), (Fraction(-1), 1))
+
+
 @dataclass(frozen=True)
 class Library:
     """The terms to choose from; the default is Extra-P's set with some negative exponents.

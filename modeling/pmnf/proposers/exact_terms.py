@@ -34,7 +34,7 @@ from ..data.lines import lines
 from ..fit.fitter import fit
 from ..fit.projection import residual_bases, squares_left
 from ..fit.subsets import solve_shared
-from ..hypotheses.library import SimpleTerm
+from ..hypotheses.library import SHARED, SimpleTerm
 from ..hypotheses.tables import Specification, Tables
 
 _Flags = NDArray[np.bool_]
@@ -42,13 +42,15 @@ _Flags = NDArray[np.bool_]
 
 @lru_cache(maxsize=128)
 def _families(terms: tuple[SimpleTerm, ...]) -> tuple[Specification, ...]:
-    """Return sets of one, two and three terms, each an array (sets, size), simplest first."""
+    """Return sets of one, two and three terms, each an array (sets, size), simplest first; of two the shared ones."""
     cost = np.array([term.cost for term in terms])
+    shared = np.array([term.exponents in SHARED for term in terms], dtype=bool)
     result = []
     for size, limit in ((1, np.inf), (2, EXACT_PAIR_COMPLEXITY), (3, EXACT_TRIPLE_COMPLEXITY)):
-        pool = np.flatnonzero(cost <= limit).tolist()
+        pool = np.flatnonzero((cost <= limit) | shared).tolist()
         sets = np.array(list(combinations(pool, size)), dtype=np.int16).reshape(-1, size)
-        result.append(sets[np.argsort(cost[sets].sum(axis=1), kind="stable")])
+        costs = np.where((size == 2) & shared[sets].all(axis=1), 0.0, cost[sets].sum(axis=1))
+        result.append(sets[np.argsort(costs, kind="stable")])
     return tuple(result)
 
 

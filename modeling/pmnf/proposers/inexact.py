@@ -23,6 +23,7 @@ from ..criterion.deviating import Deviating, Numbers
 from ..data.lines import lines, same_places
 from ..fit.shortlist import lowest, pure_squares, set_squares
 from ..fit.subsets import all_subsets, extended, gram, solve_both, solve_shared
+from ..hypotheses.library import SHARED
 from ..hypotheses.tables import Specification
 
 _Flags = NDArray[np.bool_]
@@ -52,7 +53,8 @@ class InexactSums:
         found_lines = lines(self.points, parameter)
         cost = self.tables.cost[parameter][:-1]
         order = self.tables.order_of(parameter)
-        natural = np.flatnonzero(cost <= INEXACT_PAIR_COMPLEXITY)
+        shared = [term.exponents in SHARED for term in self.tables.terms[parameter]]
+        natural = np.flatnonzero((cost <= INEXACT_PAIR_COMPLEXITY) | shared)
         paths = self.values.shape[0]
         sets = [np.arange(len(cost))[:, None], np.array(list(combinations(natural.tolist(), 2))).reshape(-1, 2)]
         squares = [np.zeros((paths, len(group))) for group in sets]

@@ -1,0 +1,209 @@
+"""Models of counts of what one process has of a whole: functions of the share n/p, n²/p or n³/p.
+
+A process that sorts, searches or builds a tree of its share of n items does n/p · log2(n/p) steps: n/p · log2(n) and
+n/p · log2(p), one subtracted from the other, which sums of parts of n and of p come near only by chance. As functions
+of the share, one parameter, they are found like those of one process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import permutations
+from math import comb
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..experiment import FloatArray
+from .calibration import SHARE_ALIKE, SHARE_BETTER, SHARE_DIMENSIONS, SHARE_SIMPLER, SHARE_VALUES
+from .criterion.one_process import EXACT_FIT
+from .data.lines import lines
+from .data.preparation import ranges
+from .model import Factor, Model, Term, collect
+from .steep import Fit, missed
+from .uncertainty import given_the_others
+
+_Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Share:
+    """What a process has of a whole: whole^dimensions / parts, of the parameters of these numbers.
+
+    alone: counts depend on it and on nothing else; otherwise on the other parameters, too, the parts among them.
+    """
+
+    whole: int
+    parts: int
+    dimensions: int
+    alone: bool
+
+    def of(self, points: FloatArray) -> FloatArray:
+        """Return the shares (C,) at points (C, m)."""
+        return np.asarray(points[:, self.whole] ** float(self.dimensions) / points[:, self.parts], dtype=np.float64)
+
+    def sizes(self, points: FloatArray) -> FloatArray:
+        """Return points (C, m) with the share in place of the whole, and 1 for what counts do not depend on."""
+        result = np.ones_like(points) if self.alone else points.copy()
+        result[:, self.whole] = self.of(points)
+        return result
+
+    def expand(self, model: Model, names: Sequence[str], measured: tuple[tuple[float, float], ...]) -> Model:
+        """Return a function of the share, which it has as the parameter of the whole, as one of all parameters.
+
+        x^i · log2(x)^j of the share x = n^d/p is n^(d·i) · p^-i · (d·log2(n) - log2(p))^j.
+        """
+        parts = [tuple(self._expanded(Term(1.0, own.factors), names)) for own in model.terms]
+        constant, terms = _sum(model.constant, model.terms, parts)
+        places = {term.shape: place for place, term in enumerate(terms, 1)}
+        change = np.zeros((1 + len(terms), 1 + len(parts)))  # coefficients of all parameters from those of the share
+        change[0, 0] = 1.0
+        for column, own in enumerate(parts, 1):
+            for term in own:
+                if term.shape in places:
+                    change[places[term.shape], column] += term.coefficient
+        others = []
+        for other in model.alternatives:
+            own_parts = [tuple(self._expanded(Term(1.0, own.factors), names)) for own in other.terms]
+            own_constant, own_terms = _sum(other.constant, other.terms, own_parts)
+            others.append(replace(other, constant=own_constant, terms=own_terms))
+        return replace(
+            model,
+            constant=constant,
+            terms=terms,
+            ranges=measured,
+            covariance=self._covariance(model, change),
+            alternatives=tuple(others),
+        )
+
+    def _covariance(self, model: Model, change: FloatArray) -> tuple[tuple[float, ...], ...]:
+        """Return the covariance of a function of the share as one of all parameters, whose coefficients are `change`
+        (1 + T, 1 + K) times those of the function.
+
+        x^e is n^(d·e) · p^-e: an exponent of the share deviates as one of n does, d times, and as one of p against
+        that. Curvature of the share is none of n and of p.
+        """
+        if not model.covariance:
+            return ()
+        parameters, (terms, size) = len(model.parameters), change.shape
+        # which parameters the exponents of the share, and of the others, are those of
+        deviating = {self.whole: {self.whole: float(self.dimensions), self.parts: -1.0}}
+        if not self.alone:
+            deviating |= {own: {own: 1.0} for own in range(parameters) if own != self.whole}
+        blocks = [0, *(1 + own for own in deviating)]
+        known = given_the_others(
+            np.asarray(model.covariance), np.concatenate([size * block + np.arange(size) for block in blocks])
+        )
+        moved = np.zeros((terms * (1 + parameters) + parameters, size * len(blocks)))
+        moved[:terms, :size] = change
+        for place, of in enumerate(deviating.values(), 1):
+            for parameter, by in of.items():
+                rows, columns = (slice(n * at, n * (at + 1)) for n, at in ((terms, 1 + parameter), (size, place)))
+                moved[rows, columns] += by * change
+        return tuple(map(tuple, (moved @ known @ moved.T).tolist()))
+
+    def _expanded(self, term: Term, names: Sequence[str]) -> Iterator[Term]:
+        """Return the terms that one with the share becomes."""
+        whole, parts = names[self.whole], names[self.parts]
+        others = Term(term.coefficient, tuple(own for own in term.factors if own.parameter != whole))
+        share = next((own for own in term.factors if own.parameter == whole), Factor(whole))
+        for log in range(share.log + 1):
+            by = comb(share.log, log) * float(self.dimensions) ** log * (-1.0) ** (share.log - log)
+            of_whole = Term(by, (Factor(whole, share.exponent * self.dimensions, log),))
+            of_parts = Term(1.0, (Factor(parts, -share.exponent, share.log - log),))
+            yield others.times(of_whole).times(of_parts)
+
+
+def _sum(constant: float, terms: Sequence[Term], parts: Sequence[Iterable[Term]]) -> tuple[float, tuple[Term, ...]]:
+    """Return a sum of terms whose factors became `parts`, each a sum of terms."""
+    whole = (own.scaled(term.coefficient) for term, several in zip(terms, parts, strict=True) for own in several)
+    return collect(constant, whole)
+
+
+def by_shares(
+    models: Sequence[Model | None], points: FloatArray, values: FloatArray, used: _Flags, names: Sequence[str], fit: Fit
+) -> dict[int, Model]:
+    """Return models of call paths whose `models` do not reproduce their counts, and that functions of shares explain.
+
+    values: (N, C) of one configuration each; used: (N, C), where a call path was measured and executed.
+    """
+    open_paths = [path for path, model in enumerate(models) if model is not None and missed(model) > EXACT_FIT]
+    found: dict[int, Model] = {}
+    if not open_paths or points.shape[1] < 2:
+        return found
+    patterns, group = np.unique(used[open_paths], axis=0, return_inverse=True)
+    for index, at in enumerate(patterns):
+        paths = np.array(open_paths)[group.reshape(-1) == index]
+        for alone in (True, False):  # the simpler functions first
+            current = {path: found.get(path, models[path]) for path in paths.tolist()}
+            better: dict[int, Model] = {}
+            for share in _shares(points[at], alone):
+                shared = paths[_divided(share, points[at], values[paths][:, at])]
+                again = fit(share.sizes(points[at]), shared, at, None, False) if shared.size else []
+                for path, model in zip(shared.tolist(), again, strict=True):
+                    if _explains_more(model, current[path]) and _determined(share, model, points[at]):
+                        own = share.expand(model, names, ranges(points[at]))
+                        best = better.get(path)
+                        better[path] = own if best is None or missed(own) < missed(best) else best
+            found |= better
+    return found
+
+
+def _explains_more(model: Model, former: Model | None) -> bool:
+    """Whether a function of a share leaves so much less than a model that it is to be preferred to that."""
+    assert former is not None
+    simpler = len(model.terms) + bool(model.constant) <= len(former.terms) + bool(former.constant)
+    return missed(model) < (SHARE_SIMPLER if simpler else SHARE_BETTER) * missed(former)
+
+
+def _determined(share: Share, model: Model, points: FloatArray) -> bool:
+    """Whether a function of a share has fewer functions of each other parameter than that has values.
+
+    Each share has values of its own at each number of parts, so that they seem to confirm what goes through all.
+    """
+    if model.is_constant or share.alone:
+        return not model.is_constant
+    for parameter in set(range(points.shape[1])) - {share.whole}:
+        name = model.parameters[parameter]
+        functions = {term.exponents(name) for term in model.terms}
+        if model.constant:
+            functions.add((Fraction(0), 0))
+        if len(functions) >= np.unique(points[:, parameter]).size:
+            return False
+    return True
+
+
+def _shares(points: FloatArray, alone: bool) -> list[Share]:
+    """Return the shares that may be one: of several values, and never less than one."""
+    if len(points) < SHARE_VALUES or points.min() <= 0:
+        return []
+    pairs = permutations(range(points.shape[1]), 2)
+    shares = [Share(whole, parts, dimensions, alone) for whole, parts in pairs for dimensions in SHARE_DIMENSIONS]
+    sizes = [share.of(points) for share in shares]
+    return [
+        share
+        for share, own in zip(shares, sizes, strict=True)
+        if own.min() >= 1.0 and np.unique(own).size >= SHARE_VALUES
+    ]
+
+
+def _divided(share: Share, points: FloatArray, values: FloatArray) -> _Flags:
+    """Return which counts (N, C) grow with the whole, and are less for more parts: where they depend on the share
+    alone, everywhere, and on nothing else.
+    """
+    result = np.ones(len(values), dtype=bool)
+    fall = np.zeros(len(values), dtype=bool)
+    for parameter in range(points.shape[1]):
+        for line in lines(points, parameter, least=2):
+            change = values[:, line[-1]] - values[:, line[0]]
+            if parameter == share.whole:
+                result &= change > 0
+            elif parameter == share.parts:
+                steps = np.diff(values[:, line], axis=1)
+                fall |= (steps < 0).any(axis=1)
+                result &= (change < 0) | (not share.alone)
+            elif share.alone:
+                result &= np.abs(change) <= SHARE_ALIKE * np.abs(values[:, line[0]])
+    return result & fall
