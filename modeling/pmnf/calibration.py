@@ -155,11 +155,12 @@ STEEP_VALUES, STEEP_DOUBLINGS = 4, 60
 STEEP_BETTER = 1 / 3
 
 # --- counts of what a process has of a whole: tests/modeling/test_pmnf_shares.py
-# The dimensions of the whole (items, matrices, volumes), and how many different shares there must be. Which part of the
-# residual of other functions those of shares must leave: with no more coefficients, and with more. Counts that change
-# by no more than the last part along a parameter do not depend on it.
+# The dimensions of the whole (items, matrices, volumes), and how many different shares there must be.
 SHARE_DIMENSIONS, SHARE_VALUES = (1, 2, 3), 5
-SHARE_SIMPLER, SHARE_BETTER, SHARE_ALIKE = 0.7, 1 / 3, 0.01
+# Which part of the residual of other functions those of shares must leave: with no more coefficients, and with more.
+# They are looked for where smooth functions, of so high a power of the logarithm, leave less than the last part.
+SHARE_SIMPLER, SHARE_BETTER = 0.7, 1 / 3
+SMOOTH_POWER, SHARE_MAYBE = 3, 0.8
 # Residual, relative, of counts beyond which a model is said to be off: those that depend on data deviate by less.
 FAR_OFF = 0.25
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..experiment import FloatArray
-from .calibration import SHARE_ALIKE, SHARE_BETTER, SHARE_DIMENSIONS, SHARE_SIMPLER, SHARE_VALUES
+from .calibration import SHARE_BETTER, SHARE_DIMENSIONS, SHARE_MAYBE, SHARE_SIMPLER, SHARE_VALUES, SMOOTH_POWER
 from .criterion.one_process import EXACT_FIT
 from .data.lines import lines
 from .data.preparation import ranges
@@ -32,7 +32,7 @@ _Flags = NDArray[np.bool_]
 class Share:
     """What a process has of a whole: whole^dimensions / parts, of the parameters of these numbers.
 
-    alone: counts depend on it and on nothing else; otherwise on the other parameters, too, the parts among them.
+    alone: counts depend on the whole and the parts by nothing else; otherwise on the number of parts by itself, too.
     """
 
     whole: int
@@ -45,9 +45,42 @@ class Share:
         return np.asarray(points[:, self.whole] ** float(self.dimensions) / points[:, self.parts], dtype=np.float64)
 
     def sizes(self, points: FloatArray) -> FloatArray:
-        """Return points (C, m) with the share in place of the whole, and 1 for what counts do not depend on."""
-        result = np.ones_like(points) if self.alone else points.copy()
+        """Return points (C, m) with the share in place of the whole, and 1 for parts that counts do not depend on."""
+        result = points.copy()
         result[:, self.whole] = self.of(points)
+        if self.alone:
+            result[:, self.parts] = 1.0
+        return result
+
+    def may_explain(self, points: FloatArray, values: FloatArray, least: FloatArray) -> _Flags:
+        """Return which counts (N, C) functions of the share may leave less than `least` (N,) of, relative.
+
+        They grow with the whole, and fall as it has more parts. Alone, they are smooth functions of the share, times
+        something for each value of the other parameters; with the parts, mostly sums of what is done for the share, in
+        each step of a tree of it, for each part, and in each step of a tree of parts.
+        """
+        result = (values > 0).all(axis=1)
+        fall = np.zeros(len(values), dtype=bool)
+        for line in lines(points, self.whole, least=2):
+            result &= values[:, line[-1]] > values[:, line[0]]
+        for line in lines(points, self.parts, least=2):
+            fall |= (np.diff(values[:, line], axis=1) < 0).any(axis=1)
+        rows = np.flatnonzero(result & fall)
+        if not rows.size:
+            return np.zeros(len(values), dtype=bool)
+        share, parts = self.of(points), points[:, self.parts]
+        steps, own = np.log2(share), values[rows]
+        if self.alone:
+            others = set(range(points.shape[1])) - {self.whole, self.parts}
+            levels = [points[:, i] == x for i in others for x in np.unique(points[:, i])[1:].tolist()]
+            basis = np.stack([steps**power for power in range(SMOOTH_POWER + 1)] + levels)
+            left = _residuals(basis, np.log(own))
+        else:
+            tree = np.log2(np.maximum(parts, 1.0))
+            sums = np.stack([np.ones_like(share), share, share * steps, parts, tree, parts * tree])
+            left = np.array([_residuals(sums / counts, np.ones((1, len(counts))))[0] for counts in own])
+        result = np.zeros(len(values), dtype=bool)
+        result[rows] = left < least[rows]
         return result
 
     def expand(self, model: Model, names: Sequence[str], measured: tuple[tuple[float, float], ...]) -> Model:
@@ -90,8 +123,8 @@ class Share:
         parameters, (terms, size) = len(model.parameters), change.shape
         # which parameters the exponents of the share, and of the others, are those of
         deviating = {self.whole: {self.whole: float(self.dimensions), self.parts: -1.0}}
-        if not self.alone:
-            deviating |= {own: {own: 1.0} for own in range(parameters) if own != self.whole}
+        dropped = {self.whole, self.parts} if self.alone else {self.whole}
+        deviating |= {own: {own: 1.0} for own in range(parameters) if own not in dropped}
         blocks = [0, *(1 + own for own in deviating)]
         known = given_the_others(
             np.asarray(model.covariance), np.concatenate([size * block + np.arange(size) for block in blocks])
@@ -139,8 +172,9 @@ def by_shares(
         for alone in (True, False):  # the simpler functions first
             current = {path: found.get(path, models[path]) for path in paths.tolist()}
             better: dict[int, Model] = {}
+            errors = np.array([_missed(model) for model in current.values()])
             for share in _shares(points[at], alone):
-                shared = paths[_divided(share, points[at], values[paths][:, at])]
+                shared = paths[share.may_explain(points[at], values[paths][:, at], SHARE_MAYBE * errors)]
                 again = fit(share.sizes(points[at]), shared, at, None, False) if shared.size else []
                 for path, model in zip(shared.tolist(), again, strict=True):
                     if _explains_more(model, current[path]) and _determined(share, model, points[at]):
@@ -149,6 +183,12 @@ def by_shares(
                         better[path] = own if best is None or missed(own) < missed(best) else best
             found |= better
     return found
+
+
+def _missed(model: Model | None) -> float:
+    """Return what the model of an open call path misses its counts by, relative."""
+    assert model is not None
+    return missed(model)
 
 
 def _explains_more(model: Model, former: Model | None) -> bool:
@@ -163,23 +203,24 @@ def _determined(share: Share, model: Model, points: FloatArray) -> bool:
 
     Each share has values of its own at each number of parts, so that they seem to confirm what goes through all.
     """
-    if model.is_constant or share.alone:
-        return not model.is_constant
-    for parameter in set(range(points.shape[1])) - {share.whole}:
+    if model.is_constant:
+        return False
+    for parameter in set(range(points.shape[1])) - {share.whole, *((share.parts,) if share.alone else ())}:
         name = model.parameters[parameter]
         functions = {term.exponents(name) for term in model.terms}
         if model.constant:
             functions.add((Fraction(0), 0))
-        if len(functions) >= np.unique(points[:, parameter]).size:
+        if len(functions) >= np.unique(points[:, parameter]).size and len(functions) > 1:
             return False
     return True
 
 
 def _shares(points: FloatArray, alone: bool) -> list[Share]:
     """Return the shares that may be one: of several values, and never less than one."""
-    if len(points) < SHARE_VALUES or points.min() <= 0:
+    varying = [index for index in range(points.shape[1]) if np.unique(points[:, index]).size > 1]
+    if len(points) < SHARE_VALUES or points.min() <= 0 or not (alone or len(varying) == 2):
         return []
-    pairs = permutations(range(points.shape[1]), 2)
+    pairs = permutations(varying, 2)
     shares = [Share(whole, parts, dimensions, alone) for whole, parts in pairs for dimensions in SHARE_DIMENSIONS]
     sizes = [share.of(points) for share in shares]
     return [
@@ -189,21 +230,9 @@ def _shares(points: FloatArray, alone: bool) -> list[Share]:
     ]
 
 
-def _divided(share: Share, points: FloatArray, values: FloatArray) -> _Flags:
-    """Return which counts (N, C) grow with the whole, and are less for more parts: where they depend on the share
-    alone, everywhere, and on nothing else.
-    """
-    result = np.ones(len(values), dtype=bool)
-    fall = np.zeros(len(values), dtype=bool)
-    for parameter in range(points.shape[1]):
-        for line in lines(points, parameter, least=2):
-            change = values[:, line[-1]] - values[:, line[0]]
-            if parameter == share.whole:
-                result &= change > 0
-            elif parameter == share.parts:
-                steps = np.diff(values[:, line], axis=1)
-                fall |= (steps < 0).any(axis=1)
-                result &= (change < 0) | (not share.alone)
-            elif share.alone:
-                result &= np.abs(change) <= SHARE_ALIKE * np.abs(values[:, line[0]])
-    return result & fall
+def _residuals(basis: FloatArray, values: FloatArray) -> FloatArray:
+    """Return the root mean square residuals (N,) of values (N, C) from the span of a basis (K, C)."""
+    own, *_ = np.linalg.svd(basis.T / np.abs(basis).max(axis=1), full_matrices=False)
+    free = values.shape[1] - own.shape[1]
+    left = values - (values @ own) @ own.T
+    return np.asarray(np.sqrt((left**2).sum(axis=1) / free) if free > 0 else np.zeros(len(values)))
