@@ -76,6 +76,26 @@ PROGRAMS = (
 LITERAL = ("sorts", "searches", "conjugate gradients")
 
 
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Where a program is measured, and how far it is predicted: points (C, m) of the parameters, a point beyond them,
+    and the sizes at which the program runs for that.
+    """
+
+    parameters: tuple[str, ...]
+    points: FloatArray
+    sizes: tuple[int, ...]
+    target: tuple[float, ...]
+    target_size: int
+
+
+def one_process(own: Program) -> Layout:
+    """Return the layout of a program that has all of n, predicted at TIMES_FURTHER times the largest size."""
+    target = TIMES_FURTHER * own.sizes[-1]
+    points = np.array(own.sizes, dtype=np.float64)[:, None]
+    return Layout(("n",), points, own.sizes, (float(target),), target)
+
+
 def counts_of(program: Path, arguments: Sequence[str]) -> Counts:
     """Run once; return the effort of each call path."""
     found: Counter[tuple[CallPath, str]] = Counter()
@@ -100,19 +120,18 @@ class Measured:
     """A program's experiment at its sizes, and the runs at the target: far, by metric (call paths, repetitions)."""
 
     experiment: Experiment
-    target: int
+    layout: Layout
     far: dict[str, FloatArray]
 
 
-def measure(own: Program, program: Path, repetitions: int, first: int = 0) -> Measured:
+def measure(own: Program, layout: Layout, program: Path, repetitions: int, first: int = 0) -> Measured:
     """Run at all sizes and at the target, with random numbers of the seeds from `first` on."""
 
     def runs(size: int, seeds: range) -> list[Counts]:
         return [counts_of(program, (str(size), str(seed), *own.options)) for seed in seeds]
 
-    near = [runs(size, range(first, first + repetitions)) for size in own.sizes]
-    target = TIMES_FURTHER * own.sizes[-1]
-    beyond = runs(target, range(first + repetitions, first + 2 * repetitions))
+    near = [runs(size, range(first, first + repetitions)) for size in layout.sizes]
+    beyond = runs(layout.target_size, range(first + repetitions, first + 2 * repetitions))
     paths = sorted({path for some in (*near, beyond) for run in some for path, _ in run})
     names = sorted({path[-1] for path in paths})
     tree = CallTree(
@@ -127,13 +146,13 @@ def measure(own: Program, program: Path, repetitions: int, first: int = 0) -> Me
     metrics = {metric: METRICS[metric] for metric in METRICS if any(key[1] == metric for key in beyond[0])}
     experiment = Experiment(
         own.name,
-        ("n",),
-        np.array(own.sizes, dtype=np.float64)[:, None],
+        layout.parameters,
+        layout.points,
         tree,
         metrics,
         {metric: np.stack([values(some, metric) for some in near], axis=1) for metric in metrics},
     )
-    return Measured(experiment, target, {metric: values(beyond, metric) for metric in metrics})
+    return Measured(experiment, layout, {metric: values(beyond, metric) for metric in metrics})
 
 
 @dataclass(frozen=True)
@@ -156,16 +175,17 @@ class Judged:
 def judge(found: Measured, verbose: bool) -> list[Judged]:
     """Model all counts that are there at the largest size, and compare what the models predict with the target."""
     experiment, result = found.experiment, []
-    openly = undecided_of(experiment, found.target, found.far)
+    layout = found.layout
+    openly = undecided_of(experiment, layout.target_size, found.far) if len(layout.parameters) == 1 else {}
     for metric, models in fit_metrics(experiment, experiment.metrics).items():
         for path, model in enumerate(models):
             truth = found.far[metric][path]
-            if not experiment.values[metric][path, -1].any():
+            if not experiment.values[metric][path, int(np.argmax(layout.sizes))].any():
                 continue
             mean, random = float(truth.mean()), 2.0 * float(truth.std(ddof=1)) / np.sqrt(truth.size)
             near = possible = covered = False
             if isinstance(model, Model):
-                prediction = model.predict((float(found.target),))
+                prediction = model.predict(layout.target)
                 off = abs(prediction.value - mean)
                 near, possible = bool(off <= TOLERANCE * mean), bool(off <= max(TOLERANCE * mean, random))
                 covered = prediction.lower <= mean + random and mean - random <= prediction.upper
@@ -214,6 +234,16 @@ def summary(found: Sequence[Judged]) -> dict[str, float]:
     return result
 
 
+def built(own: Program, folder: Path) -> Path:
+    """Return the program, which is built in a folder unless it is there."""
+    program = folder / own.source
+    if not program.exists():
+        command: list[str | Path] = [native_file("quipu-c++"), "-O2", "-std=c++17"]
+        command += [SOURCES / f"{own.source}.cpp", "-o", program]
+        subprocess.run(command, check=True)
+    return program
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repetitions", type=int, default=5, help="runs at each size (default 5)")
@@ -224,12 +254,8 @@ def main() -> None:
     rows: dict[str, dict[str, float]] = {}
     with tempfile.TemporaryDirectory() as folder:
         for own in PROGRAMS:
-            program = Path(folder) / own.source
-            if not program.exists():
-                command: list[str | Path] = [native_file("quipu-c++"), "-O2", "-std=c++17"]
-                command += [SOURCES / f"{own.source}.cpp", "-o", program]
-                subprocess.run(command, check=True)
-            found = judge(measure(own, program, options.repetitions, options.seed), options.verbose)
+            program = built(own, Path(folder))
+            found = judge(measure(own, one_process(own), program, options.repetitions, options.seed), options.verbose)
             everything += found
             rows[own.name] = summary(found)
             print(f"{own.name:22} {rows[own.name]}", flush=True)
