@@ -153,16 +153,14 @@ STEEP, STEEP_POWER = 2.25, 8
 STEEP_VALUES, STEEP_DOUBLINGS = 4, 60
 # Which part of the residual functions of 2^n must leave where no function reproduces the counts.
 STEEP_BETTER = 1 / 3
-
-# --- counts of what a process has of a whole: tests/modeling/test_pmnf_shares.py
-# The dimensions of the whole (items, matrices, volumes), and how many different shares there must be.
-SHARE_DIMENSIONS, SHARE_VALUES = (1, 2, 3), 5
-# Which part of the residual of other functions those of shares must leave: with no more coefficients, and with more.
-# They are looked for where smooth functions, of so high a power of the logarithm, leave less than the last part.
-SHARE_SIMPLER, SHARE_BETTER = 0.7, 1 / 3
-SMOOTH_POWER, SHARE_MAYBE = 3, 0.8
 # Residual, relative, of counts beyond which a model is said to be off: those that depend on data deviate by less.
 FAR_OFF = 0.25
+
+# --- counts of what a process has of a whole: tests/modeling/test_pmnf_shares.py
+# The dimensions of the whole (items, matrices, volumes), and how many different shares there must be. Which part of the
+# residual of other functions those of shares must leave: with no more coefficients, and with more. They are looked for
+# where smooth functions, of so high a power of the logarithm, leave less than the last part.
+SHARE_DIMENSIONS, SHARE_VALUES, SHARE_SIMPLER, SHARE_BETTER, SMOOTH_POWER, SHARE_MAYBE = (1, 2, 3), 5, 0.7, 1 / 3, 3, 0.8
 
 # --- counts that rise in steps: tests/modeling/test_pmnf_steps.py, benchmarks/effort_sums.py
 # Units of steps that are tried: runs that are sorted before they are merged, blocks, leaves of trees.
