@@ -151,16 +151,16 @@ NEST_MOST, NEST_MOST_SMALL, NEST_FREE = 3, 2, 2
 STEEP, STEEP_POWER = 2.25, 8
 # Values of a parameter, at least, and its largest one as a logarithm: sizes are below 2^60.
 STEEP_VALUES, STEEP_DOUBLINGS = 4, 60
-# Which part of the residual functions of 2^n must leave where no function reproduces the counts.
-STEEP_BETTER = 1 / 3
+# Which part of the residual functions of another kind must leave where no function reproduces the counts.
+FAR_BETTER = 1 / 3
 # Residual, relative, of counts beyond which a model is said to be off: those that depend on data deviate by less.
 FAR_OFF = 0.25
 
 # --- counts of what a process has of a whole: tests/modeling/test_pmnf_shares.py
 # The dimensions of the whole (items, matrices, volumes), and how many different shares there must be. Which part of the
-# residual of other functions those of shares must leave: with no more coefficients, and with more. They are looked for
-# where smooth functions, of so high a power of the logarithm, leave less than the last part.
-SHARE_DIMENSIONS, SHARE_VALUES, SHARE_SIMPLER, SHARE_BETTER, SMOOTH_POWER, SHARE_MAYBE = (1, 2, 3), 5, 0.7, 1 / 3, 3, 0.8
+# residual of other functions those of shares must leave with no more coefficients (with more, FAR_BETTER). They are
+# looked for where smooth functions, of so high a power of the logarithm, leave less than the last part.
+SHARE_DIMENSIONS, SHARE_VALUES, SHARE_SIMPLER, SMOOTH_POWER, SHARE_MAYBE = (1, 2, 3), 5, 0.7, 3, 0.8
 
 # --- counts that rise in steps: tests/modeling/test_pmnf_steps.py, benchmarks/effort_sums.py
 # Units of steps that are tried: runs that are sorted before they are merged, blocks, leaves of trees.

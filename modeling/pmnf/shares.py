@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..experiment import FloatArray
-from .calibration import SHARE_BETTER, SHARE_DIMENSIONS, SHARE_MAYBE, SHARE_SIMPLER, SHARE_VALUES, SMOOTH_POWER
+from .calibration import FAR_BETTER, SHARE_DIMENSIONS, SHARE_MAYBE, SHARE_SIMPLER, SHARE_VALUES, SMOOTH_POWER
 from .criterion.one_process import EXACT_FIT
 from .data.lines import lines
 from .data.preparation import ranges
@@ -195,7 +195,7 @@ def _explains_more(model: Model, former: Model | None) -> bool:
     """Whether a function of a share leaves so much less than a model that it is to be preferred to that."""
     assert former is not None
     simpler = len(model.terms) + bool(model.constant) <= len(former.terms) + bool(former.constant)
-    return missed(model) < (SHARE_SIMPLER if simpler else SHARE_BETTER) * missed(former)
+    return missed(model) < (SHARE_SIMPLER if simpler else FAR_BETTER) * missed(former)
 
 
 def _determined(share: Share, model: Model, points: FloatArray) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..experiment import FloatArray
-from .calibration import STEEP, STEEP_BETTER, STEEP_DOUBLINGS, STEEP_POWER, STEEP_VALUES
+from .calibration import FAR_BETTER, STEEP, STEEP_DOUBLINGS, STEEP_POWER, STEEP_VALUES
 from .criterion.one_process import EXACT_FIT, reproduces
 from .data.lines import lines
 from .data.preparation import ranges
@@ -72,7 +72,7 @@ def _keep(
     for path, model in zip(paths.tolist(), models, strict=True):
         before = former[path]
         free = model.quality is not None and model.quality.points > len(model.terms) + 1
-        if before is not None and free and fits(model) and missed(model) < STEEP_BETTER * missed(before):
+        if before is not None and free and fits(model) and missed(model) < FAR_BETTER * missed(before):
             found[path] = model
 
 
