@@ -157,10 +157,9 @@ FAR_BETTER = 1 / 3
 FAR_OFF = 0.25
 
 # --- counts of what a process has of a whole: tests/modeling/test_pmnf_shares.py
-# The dimensions of the whole (items, matrices, volumes), and how many different shares there must be. Which part of the
-# residual of other functions those of shares must leave with no more coefficients (with more, FAR_BETTER). They are
-# looked for where smooth functions, of so high a power of the logarithm, leave less than the last part.
-SHARE_DIMENSIONS, SHARE_VALUES, SHARE_SIMPLER, SMOOTH_POWER, SHARE_MAYBE = (1, 2, 3), 5, 0.7, 3, 0.8
+# The dimensions of the whole (items, matrices, volumes), and how many different shares there must be. Functions of them
+# are looked for where smooth functions, of so high a power of the logarithm, leave less than others.
+SHARE_DIMENSIONS, SHARE_VALUES, SMOOTH_POWER = (1, 2, 3), 5, 3
 
 # --- counts that rise in steps: tests/modeling/test_pmnf_steps.py, benchmarks/effort_sums.py
 # Units of steps that are tried: runs that are sorted before they are merged, blocks, leaves of trees.

@@ -7,17 +7,17 @@ of the share, one parameter, they are found like those of one process.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import permutations
-from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..experiment import FloatArray
-from .calibration import FAR_BETTER, SHARE_DIMENSIONS, SHARE_MAYBE, SHARE_SIMPLER, SHARE_VALUES, SMOOTH_POWER
+from .calibration import FAR_BETTER, INEXACT, SHARE_DIMENSIONS, SHARE_VALUES, SMOOTH_POWER
 from .criterion.one_process import EXACT_FIT
 from .data.lines import lines
 from .data.preparation import ranges
@@ -143,7 +143,7 @@ class Share:
         others = Term(term.coefficient, tuple(own for own in term.factors if own.parameter != whole))
         share = next((own for own in term.factors if own.parameter == whole), Factor(whole))
         for log in range(share.log + 1):
-            by = comb(share.log, log) * float(self.dimensions) ** log * (-1.0) ** (share.log - log)
+            by = math.comb(share.log, log) * float(self.dimensions) ** log * (-1.0) ** (share.log - log)
             of_whole = Term(by, (Factor(whole, share.exponent * self.dimensions, log),))
             of_parts = Term(1.0, (Factor(parts, -share.exponent, share.log - log),))
             yield others.times(of_whole).times(of_parts)
@@ -174,10 +174,10 @@ def by_shares(
             better: dict[int, Model] = {}
             errors = np.array([_missed(model) for model in current.values()])
             for share in _shares(points[at], alone):
-                shared = paths[share.may_explain(points[at], values[paths][:, at], SHARE_MAYBE * errors)]
+                shared = paths[share.may_explain(points[at], values[paths][:, at], errors)]
                 again = fit(share.sizes(points[at]), shared, at, None, False) if shared.size else []
                 for path, model in zip(shared.tolist(), again, strict=True):
-                    if _explains_more(model, current[path]) and _determined(share, model, points[at]):
+                    if _explains_more(model, current[path], int(at.sum())) and _determined(share, model, points[at]):
                         own = share.expand(model, names, ranges(points[at]))
                         best = better.get(path)
                         better[path] = own if best is None or missed(own) < missed(best) else best
@@ -191,11 +191,21 @@ def _missed(model: Model | None) -> float:
     return missed(model)
 
 
-def _explains_more(model: Model, former: Model | None) -> bool:
-    """Whether a function of a share leaves so much less than a model that it is to be preferred to that."""
+def _explains_more(model: Model, former: Model | None, points: int) -> bool:
+    """Whether a function of a share is to be preferred to a model of counts at so many points.
+
+    One with more coefficients must leave far less; else the likelihood decides, by more than a coefficient counts.
+    """
     assert former is not None
-    simpler = len(model.terms) + bool(model.constant) <= len(former.terms) + bool(former.constant)
-    return missed(model) < (SHARE_SIMPLER if simpler else FAR_BETTER) * missed(former)
+    more = _coefficients(model) - _coefficients(former)
+    if more > 0 or not missed(model):
+        return missed(model) < FAR_BETTER * missed(former)
+    gain = 2.0 * points * math.log(missed(former) / missed(model)) - INEXACT.coefficient * more
+    return gain > INEXACT.coefficient
+
+
+def _coefficients(model: Model) -> int:
+    return len(model.terms) + bool(model.constant)
 
 
 def _determined(share: Share, model: Model, points: FloatArray) -> bool:
