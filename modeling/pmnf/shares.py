@@ -198,7 +198,7 @@ def _explains_more(model: Model, former: Model | None, points: int) -> bool:
     """
     assert former is not None
     more = _coefficients(model) - _coefficients(former)
-    if more > 0 or not missed(model):
+    if more > 0 or not 0.0 < missed(model) < math.inf:
         return missed(model) < FAR_BETTER * missed(former)
     gain = 2.0 * points * math.log(missed(former) / missed(model)) - INEXACT.coefficient * more
     return gain > INEXACT.coefficient
