@@ -17,8 +17,9 @@ from .grids import Grids, by_grid
 from .model import Model
 from .nests import by_nests
 from .shares import by_shares
-from .steep import Fit, by_steep
+from .steep import by_steep
 from .stepped import by_steps
+from .unexplained import Fit
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ of the share, one parameter, they are found like those of one process.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import permutations
@@ -18,12 +18,11 @@ from numpy.typing import NDArray
 
 from ..experiment import FloatArray
 from .calibration import FAR_BETTER, INEXACT, SHARE_DIMENSIONS, SHARE_VALUES, SMOOTH_POWER
-from .criterion.one_process import EXACT_FIT
 from .data.lines import lines
 from .data.preparation import ranges
-from .model import Factor, Model, Term, collect
-from .steep import Fit, missed
+from .model import Alternative, Factor, Model, Term, collect
 from .uncertainty import given_the_others
+from .unexplained import Fit, missed, unexplained
 
 _Flags = NDArray[np.bool_]
 
@@ -88,8 +87,7 @@ class Share:
 
         x^i · log2(x)^j of the share x = n^d/p is n^(d·i) · p^-i · (d·log2(n) - log2(p))^j.
         """
-        parts = [tuple(self._expanded(Term(1.0, own.factors), names)) for own in model.terms]
-        constant, terms = _sum(model.constant, model.terms, parts)
+        constant, terms, parts = self._sum(model, names)
         places = {term.shape: place for place, term in enumerate(terms, 1)}
         change = np.zeros((1 + len(terms), 1 + len(parts)))  # coefficients of all parameters from those of the share
         change[0, 0] = 1.0
@@ -99,8 +97,7 @@ class Share:
                     change[places[term.shape], column] += term.coefficient
         others = []
         for other in model.alternatives:
-            own_parts = [tuple(self._expanded(Term(1.0, own.factors), names)) for own in other.terms]
-            own_constant, own_terms = _sum(other.constant, other.terms, own_parts)
+            own_constant, own_terms, _ = self._sum(other, names)
             others.append(replace(other, constant=own_constant, terms=own_terms))
         return replace(
             model,
@@ -137,6 +134,14 @@ class Share:
                 moved[rows, columns] += by * change
         return tuple(map(tuple, (moved @ known @ moved.T).tolist()))
 
+    def _sum(
+        self, model: Model | Alternative, names: Sequence[str]
+    ) -> tuple[float, tuple[Term, ...], list[tuple[Term, ...]]]:
+        """Return the constant and the terms of all parameters, and what each term of the share becomes."""
+        parts = [tuple(self._expanded(Term(1.0, own.factors), names)) for own in model.terms]
+        whole = (own.scaled(term.coefficient) for term, some in zip(model.terms, parts, strict=True) for own in some)
+        return *collect(model.constant, whole), parts
+
     def _expanded(self, term: Term, names: Sequence[str]) -> Iterator[Term]:
         """Return the terms that one with the share becomes."""
         whole, parts = names[self.whole], names[self.parts]
@@ -149,12 +154,6 @@ class Share:
             yield others.times(of_whole).times(of_parts)
 
 
-def _sum(constant: float, terms: Sequence[Term], parts: Sequence[Iterable[Term]]) -> tuple[float, tuple[Term, ...]]:
-    """Return a sum of terms whose factors became `parts`, each a sum of terms."""
-    whole = (own.scaled(term.coefficient) for term, several in zip(terms, parts, strict=True) for own in several)
-    return collect(constant, whole)
-
-
 def by_shares(
     models: Sequence[Model | None], points: FloatArray, values: FloatArray, used: _Flags, names: Sequence[str], fit: Fit
 ) -> dict[int, Model]:
@@ -162,17 +161,12 @@ def by_shares(
 
     values: (N, C) of one configuration each; used: (N, C), where a call path was measured and executed.
     """
-    open_paths = [path for path, model in enumerate(models) if model is not None and missed(model) > EXACT_FIT]
     found: dict[int, Model] = {}
-    if not open_paths or points.shape[1] < 2:
-        return found
-    patterns, group = np.unique(used[open_paths], axis=0, return_inverse=True)
-    for index, at in enumerate(patterns):
-        paths = np.array(open_paths)[group.reshape(-1) == index]
+    for at, former in unexplained(models, used):
+        paths, current = np.array(list(former)), dict(former)
         for alone in (True, False):  # the simpler functions first
-            current = {path: found.get(path, models[path]) for path in paths.tolist()}
             better: dict[int, Model] = {}
-            errors = np.array([_missed(model) for model in current.values()])
+            errors = np.array([missed(model) for model in current.values()])
             for share in _shares(points[at], alone):
                 shared = paths[share.may_explain(points[at], values[paths][:, at], errors)]
                 again = fit(share.sizes(points[at]), shared, at, None, False) if shared.size else []
@@ -182,21 +176,15 @@ def by_shares(
                         best = better.get(path)
                         better[path] = own if best is None or missed(own) < missed(best) else best
             found |= better
+            current |= better
     return found
 
 
-def _missed(model: Model | None) -> float:
-    """Return what the model of an open call path misses its counts by, relative."""
-    assert model is not None
-    return missed(model)
-
-
-def _explains_more(model: Model, former: Model | None, points: int) -> bool:
+def _explains_more(model: Model, former: Model, points: int) -> bool:
     """Whether a function of a share is to be preferred to a model of counts at so many points.
 
     One with more coefficients must leave far less; else the likelihood decides, by more than a coefficient counts.
     """
-    assert former is not None
     more = _coefficients(model) - _coefficients(former)
     if more > 0 or not 0.0 < missed(model) < math.inf:
         return missed(model) < FAR_BETTER * missed(former)

@@ -7,7 +7,7 @@ reproduce the counts as exactly as others must; of counts that deviate, function
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -16,19 +16,15 @@ from numpy.typing import NDArray
 
 from ..experiment import FloatArray
 from .calibration import FAR_BETTER, STEEP, STEEP_DOUBLINGS, STEEP_POWER, STEEP_VALUES
-from .criterion.one_process import EXACT_FIT, reproduces
+from .criterion.one_process import reproduces
 from .data.lines import lines
 from .data.preparation import ranges
 from .hypotheses.library import LOGARITHMS, Library
 from .model import Factor, Model, Term
 from .model.steps import BASES, Steps
+from .unexplained import Fit, missed, unexplained
 
 _Flags = NDArray[np.bool_]
-Fit = Callable[[FloatArray, NDArray[np.int64], _Flags, Library | None, bool], list[Model]]
-"""Models of some paths at points (C', m), those of some configurations; the library, None for the usual one; whether
-exact ones alone are sought.
-"""
-
 POWERS = Library(tuple(map(Fraction, range(STEEP_POWER + 1))), LOGARITHMS[:2])
 
 
@@ -39,16 +35,12 @@ def by_steep(
 
     values: (N, C) of one configuration each; used: (N, C), where a call path was measured and executed.
     """
-    open_paths = [path for path, model in enumerate(models) if model is not None and missed(model) > EXACT_FIT]
     found: dict[int, Model] = {}
-    if not open_paths:
-        return found
-    patterns, group = np.unique(used[open_paths], axis=0, return_inverse=True)
-    for index, at in enumerate(patterns):
-        paths = np.array(open_paths)[group.reshape(-1) == index]
+    for at, former in unexplained(models, used):
+        paths = np.array(list(former))
         paths = paths[_steep(points[at], values[paths][:, at])]
         if paths.size:
-            _keep(found, paths, models, fit(points[at], paths, at, POWERS, True), reproduces)
+            _keep(found, paths, former, fit(points[at], paths, at, POWERS, True), reproduces)
         for exact in (True, False):
             for parameter in _logarithms(points[at]):
                 paths = paths[[path not in found for path in paths.tolist()]]
@@ -57,14 +49,14 @@ def by_steep(
                     sizes[:, parameter] = 2.0 ** sizes[:, parameter]
                     name, measured = names[parameter], ranges(points[at])
                     again = [_in_doublings(own, name, measured) for own in fit(sizes, paths, at, None, exact)]
-                    _keep(found, paths, models, again, reproduces if exact else _on(name))
+                    _keep(found, paths, former, again, reproduces if exact else _on(name))
     return found
 
 
 def _keep(
     found: dict[int, Model],
     paths: NDArray[np.int64],
-    former: Sequence[Model | None],
+    former: Mapping[int, Model],
     models: Sequence[Model],
     fits: Callable[[Model], bool],
 ) -> None:
@@ -72,18 +64,13 @@ def _keep(
     for path, model in zip(paths.tolist(), models, strict=True):
         before = former[path]
         free = model.quality is not None and model.quality.points > len(model.terms) + 1
-        if before is not None and free and fits(model) and missed(model) < FAR_BETTER * missed(before):
+        if free and fits(model) and missed(model) < FAR_BETTER * missed(before):
             found[path] = model
 
 
 def _on(name: str) -> Callable[[Model], bool]:
     """Return whether a model depends on a parameter."""
     return lambda model: model.depends_on(name)
-
-
-def missed(model: Model) -> float:
-    """Return what a model misses its counts by, relative."""
-    return model.quality.rms_relative if model.quality is not None else np.inf
 
 
 def _steep(points: FloatArray, values: FloatArray) -> _Flags:
