@@ -139,8 +139,12 @@ def ranking_view(
         notes += oversubscription_notes(analysis)
     if experiment is not None and not inclusive:
         notes += _changes(analysis, experiment, metric, point, [entry.path for entry in known[:top]])
-    further, without = len(known) - len(rows), len(ranking) - len(known)
+    nothing = sum(one.value == one.lower == one.upper == 0 for one in known)
+    further, without = max(len(known) - nothing - len(rows), 0), len(ranking) - len(known)
     left_out = [f"{further} further call paths are not shown (--top)"] if further else []
+    if nothing:
+        own = "" if inclusive else " of their own"
+        left_out.append(f"{nothing} call paths have no {metric}{own}")
     if without:
         left_out.append(f"{without} call paths have no model of {metric} (quipu model --all says why)")
     return RankingView(

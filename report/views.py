@@ -189,6 +189,11 @@ class RankedRow:
         """Whether the point is beyond what the model was made from."""
         return bool(self.beyond)
 
+    @property
+    def is_nothing(self) -> bool:
+        """Whether the call path has none of the metric, such as time of an inlined function that only has counts."""
+        return self.value == self.low == self.high == 0
+
 
 @dataclass(frozen=True)
 class ConfigurationRow:

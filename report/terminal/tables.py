@@ -62,10 +62,12 @@ def ranking_table(
 ) -> Table:
     """Return a ranking of call paths at a point: predicted value, share, interval, formula.
 
-    Each says how far it is beyond what was measured, and whether it rests on oversubscribed runs. start_and_end: lines
-    below the ranking, which are no part of the program. Where there is no room, models and then shares are left out.
+    Each says how far it is beyond what was measured, and whether it rests on oversubscribed runs. Call paths that have
+    none of the metric are left out. start_and_end: lines below the ranking, which are no part of the program. Where
+    there is no room, models and then shares are left out.
     """
     texts: list[tuple[str, ...]] = []
+    rows = [row for row in rows if not row.is_nothing]
     for place, row in enumerate((*rows, *start_and_end), start=1):
         inside = place <= len(rows)
         ends = interval_text(row.low, row.high, unit)

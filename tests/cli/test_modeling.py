@@ -109,6 +109,15 @@ def test_a_ranking_within_the_measured_range_is_no_extrapolation(quipu: Quipu, h
     assert "3 further call paths" in answer.err
 
 
+def test_a_ranking_leaves_out_what_has_none_of_the_metric(quipu: Quipu, heat: Path) -> None:
+    answer = quipu("predict", heat, "--at", "p=4,n=64", "--metric", "bytes_sent")
+    listed = [line.split()[1] for line in answer.out.splitlines() if line[:1].isdigit()]
+    nothing = int(answer.err.split(" call paths have no bytes_sent of their own")[0].split()[-1])
+    everything = json.loads(quipu("predict", heat, "--at", "p=4,n=64", "--metric", "bytes_sent", "--json").out)
+    rows = everything["ranking"]
+    assert len(listed) + nothing == len(rows) and all(row["value"] == 0 for row in rows[len(listed) :])
+
+
 def test_a_filter_keeps_what_matters(quipu_here: Quipu, heat: Path, tmp_path: Path) -> None:
     answer = quipu_here("filter", heat, "--at", "p=64,n=500", "-o", "score-p.filter")
     assert answer.code == 0

@@ -165,6 +165,7 @@ main         blocks                         -  measured  not measured
         RankedRow(("main", "sweep"), 12.5, 0.9, "2e-8·n³/p", 11.0, 14.0, {"p": 512.0, "n": 4.0}),
         RankedRow(("main", "wait"), 0.001, 0.1, beyond={"p": 2.0}, oversubscribed=True),
         RankedRow(("main",), 0.001, 0.1),
+        RankedRow(("main", "inlined"), 0.0, 0.0, "0", 0.0, 0.0),
     ]
     outside = [RankedRow(("start and end of MPI",), 60.0, float("nan"))]
     assert lines(plain_text(ranking_table(ranked, "s", Layout(120), outside))) == lines("""
