@@ -3,6 +3,9 @@
 time = Σ rate × effort with rates that are not negative, in three steps, each of which is drawn to the one before: the
 program, every function, every call path. Metrics of effort are often in proportion to each other; then only the sum
 matters, and what is drawn to decides how it is divided.
+
+Operations of MPI have rates of another kind, per call and per byte: what the library takes the processor for where no
+other rank is waited for (o of LogGP; Culler and others, PPoPP 1993; Alexandrov and others, SPAA 1995).
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from scipy.optimize import nnls
 
 from .errors import ModelingError
 from .experiment import Experiment, FloatArray, RegionKind
-from .rates import PathRates, Rates
+from .rates import OPERATION_METRICS, PathRates, Rates
 
 METRICS = ("instructions", "flops", "loads", "stores", "bytes_loaded", "bytes_stored")
 # What a call path of this share of the program's time is drawn to weighs as much as one measurement of it: in smaller
@@ -47,8 +50,8 @@ class _Rows:
 def fit_rates(experiment: Experiment, alone: NDArray[np.bool_]) -> Rates:
     """Return the rates of the program of an experiment, fitted where one rank ran `alone`; shape (configurations,).
 
-    Operations of MPI have no rates, their time is that of the network. Functions without a time of their own count with
-    their callers.
+    Functions without a time of their own count with their callers. Of operations of MPI, what one rank alone spends in
+    them is the library's own time; the start and the end of MPI have no rates.
 
     Raises ModelingError if time or effort was not measured, or no rank ran alone.
     """
@@ -79,11 +82,14 @@ def fit_rates(experiment: Experiment, alone: NDArray[np.bool_]) -> Rates:
             of_path = _chosen(of_function, of_function.path == path)
             key, label, drawn_to = tree.key(path), tree.label(path), np.array(function.rates)
             callpaths.append(_fit(of_path, key, label, drawn_to, usual, _SHARE))
+    operations, calls = _of_mpi(experiment, alone)
     return Rates(
         metrics=metrics,
         program=program,
         functions=tuple(_merged(functions)),
         callpaths=tuple(sorted(callpaths, key=lambda entry: -entry.share)),
+        operations=tuple(operations),
+        calls=tuple(calls),
         experiment=experiment.name,
         points=tuple(
             {name: float(value) for name, value in zip(experiment.parameters, point, strict=True)}
@@ -92,6 +98,37 @@ def fit_rates(experiment: Experiment, alone: NDArray[np.bool_]) -> Rates:
         repetitions=int(experiment.values["time"].shape[2]),
         notes=experiment.notes,
     )
+
+
+def _of_mpi(experiment: Experiment, alone: NDArray[np.bool_]) -> tuple[list[PathRates], list[PathRates]]:
+    """Return the rates of operations of MPI and of their call paths, those with the most time first."""
+    rows, tree = _mpi_rows(experiment, alone), experiment.tree
+    nothing = np.zeros(len(OPERATION_METRICS))
+    operations, calls = list[PathRates](), list[PathRates]()
+    region = tree.region[rows.path]
+    for number in np.unique(region).tolist():
+        of_operation = _chosen(rows, region == number)
+        name = tree.regions[number].name
+        operations.append(_fit(of_operation, (name,), name, nothing, nothing, 0.0))
+        drawn_to = np.array(operations[-1].rates)
+        for path in np.unique(of_operation.path).tolist():
+            own = _chosen(of_operation, of_operation.path == path)
+            calls.append(_fit(own, tree.key(path), tree.label(path), drawn_to, nothing, _SHARE))
+    for entries in (operations, calls):
+        entries.sort(key=lambda entry: -entry.share)
+    return operations, calls
+
+
+def _mpi_rows(experiment: Experiment, alone: NDArray[np.bool_]) -> _Rows:
+    tree, values = experiment.tree, experiment.values
+    is_mpi = np.array([entry.kind is RegionKind.MPI for entry in tree.regions], dtype=bool)[tree.region]
+    times = np.where((is_mpi & ~tree.start_and_end)[:, None], typical(values["time"]), 0.0)
+    none = np.zeros_like(values["time"])
+    visits, sent, received = (values.get(name, none) for name in ("visits", "bytes_sent", "bytes_received"))
+    effort = np.stack([np.nan_to_num(own).max(axis=2) for own in (visits, sent + received)], axis=2)
+    where, point = np.nonzero((times > 0) & effort.any(axis=2) & alone)
+    whole = times.sum(axis=0)
+    return _Rows(where, effort[where, point], times[where, point], times[where, point] / whole[point])
 
 
 def _rows(experiment: Experiment, metrics: Sequence[str], alone: NDArray[np.bool_]) -> _Rows:

@@ -14,6 +14,7 @@ from .machine import Machine
 
 FORMAT, SCHEMA = "quipu-rates", 1
 _BETWEEN = "\x1f"  # between the names of a path, as in raw profiles
+OPERATION_METRICS = ("visits", "bytes")  # what the rates of operations of MPI are of; bytes sent and received
 
 Rate = Annotated[float, msgspec.Meta(ge=0, le=1)]
 """Seconds that one unit takes."""
@@ -23,9 +24,9 @@ Rate = Annotated[float, msgspec.Meta(ge=0, le=1)]
 class PathRates:
     """Rates of a call path (`names` from the root), of a function (one name), or of the whole program (no name).
 
-    rates: seconds per unit of each of the metrics of `Rates`. share: of the measured time. residual: root mean square
-    of the relative differences between measured and fitted time, 0.1 is 10 %. measurements: from how many. label: for
-    people.
+    rates: seconds per unit of each of the metrics of `Rates`; of an operation of MPI (one name) and its call paths, of
+    OPERATION_METRICS. share: of the measured time, there of the time in MPI. residual: root mean square of the relative
+    differences between measured and fitted time, 0.1 is 10 %. measurements: from how many. label: for people.
     """
 
     names: tuple[str, ...]
@@ -40,13 +41,16 @@ class PathRates:
 class Rates:
     """Rates of a program on a machine, the most precise first: call paths, functions, the program.
 
-    points: the configurations they were fitted to. machine: host and processor.
+    operations, calls: what the MPI library takes the processor for, by operation and by call path. points: the
+    configurations they were fitted to. machine: host and processor.
     """
 
     metrics: tuple[str, ...]
     program: PathRates
     functions: tuple[PathRates, ...] = ()
     callpaths: tuple[PathRates, ...] = ()
+    operations: tuple[PathRates, ...] = ()
+    calls: tuple[PathRates, ...] = ()
     experiment: str = ""
     points: tuple[Mapping[str, Number], ...] = ()
     repetitions: Count = 0
@@ -65,7 +69,7 @@ def moved(rates: Rates, here: Machine, there: Machine) -> Rates:
     """Return the rates on another machine: of instructions and flops by the clocks, of what moves data by the memory.
 
     Loads and stores, which caches serve mostly, take the ratio of latencies of the first level; bytes, which the rates
-    charge for what is beyond caches, that of bandwidths of one core.
+    charge for what is beyond caches, that of bandwidths of one core. Calls of MPI scale like instructions.
     """
     clock = here.frequency / there.frequency
     first, second = here.bandwidth_of(1), there.bandwidth_of(1)
@@ -73,15 +77,18 @@ def moved(rates: Rates, here: Machine, there: Machine) -> Rates:
     per_byte = first / second if first and second else clock
     ratios = {"loads": level, "stores": level, "bytes_loaded": per_byte, "bytes_stored": per_byte}
     factors = [ratios.get(name, clock) for name in rates.metrics]
+    of_mpi = [clock, per_byte]
 
-    def scaled(entry: PathRates) -> PathRates:
-        return replace(entry, rates=tuple(rate * by for rate, by in zip(entry.rates, factors, strict=True)))
+    def scaled(entry: PathRates, by: Sequence[float] = factors) -> PathRates:
+        return replace(entry, rates=tuple(rate * one for rate, one in zip(entry.rates, by, strict=True)))
 
     return replace(
         rates,
         program=scaled(rates.program),
         functions=tuple(map(scaled, rates.functions)),
         callpaths=tuple(map(scaled, rates.callpaths)),
+        operations=tuple(scaled(entry, of_mpi) for entry in rates.operations),
+        calls=tuple(scaled(entry, of_mpi) for entry in rates.calls),
         machine={"host": there.host, "processor": there.processor},
         notes=(*rates.notes, f"measured on {here.host}, scaled to {there.host} by the descriptions of both"),
     )
@@ -99,17 +106,27 @@ def from_document(content: Mapping[str, Any], source: object) -> Rates:
     if content.get("schema") != SCHEMA:
         raise FormatError(source, f"rates of schema {content.get('schema')!r}; this version reads schema {SCHEMA}")
     rates = typed(content, Rates, source)
-    for entry in (rates.program, *rates.functions, *rates.callpaths):
-        if len(entry.rates) != len(rates.metrics):
-            where = "->".join(entry.names) or "the program"
-            raise FormatError(source, f"{where} has {len(entry.rates)} rates for {len(rates.metrics)} metrics")
+    for metrics, entries in (
+        (rates.metrics, (rates.program, *rates.functions, *rates.callpaths)),
+        (OPERATION_METRICS, (*rates.operations, *rates.calls)),
+    ):
+        for entry in entries:
+            if len(entry.rates) != len(metrics):
+                where = "->".join(entry.names) or "the program"
+                raise FormatError(source, f"{where} has {len(entry.rates)} rates for {len(metrics)} metrics")
     return rates
 
 
 def runtime_text(rates: Rates) -> str:
-    """Return rates as the runtime reads them (QUIPU_RATES; agent/runtime/computation.cpp)."""
+    """Return rates as the runtime reads them (QUIPU_RATES; agent/runtime/rates.cpp)."""
     lines = [("metrics", *rates.metrics), ("program", *_numbers(rates.program))]
-    for kind, entries in (("region", rates.functions), ("path", rates.callpaths)):
+    kinds = {
+        "region": rates.functions,
+        "path": rates.callpaths,
+        "operation": rates.operations,
+        "call": rates.calls,
+    }
+    for kind, entries in kinds.items():
         lines += [(kind, _BETWEEN.join(entry.names), *_numbers(entry)) for entry in entries if _fits(entry.names)]
     return "".join("\t".join(line) + "\n" for line in lines)
 

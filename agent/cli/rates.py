@@ -30,7 +30,7 @@ def command(
     force: bool = typer.Option(False, "--force", help="Write over a file that holds no rates."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
-    """Fit what instructions, flops, loads, stores and bytes take, per call path, to runs of one rank.
+    """Fit what instructions, flops, loads, stores, bytes and calls of MPI take, per call path, to runs of one rank.
 
     Measure it alone on a machine like the one that is simulated, at a few of the sizes that a rank will have there.
     `quipu run --compute effort --rates FILE` simulates with the result.
@@ -72,7 +72,11 @@ def command(
     if as_json:
         show_json(document)
     else:
-        show([tables.rates_table(rates, _SHOWN, layout())])
+        room = layout()
+        shown = [tables.rates_table(rates, _SHOWN, room)]
+        if rates.operations:
+            shown.append(tables.operation_rates_table(rates, _SHOWN, room))
+        show(shown)
     _conclude(rates, output)
 
 

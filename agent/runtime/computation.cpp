@@ -7,14 +7,16 @@
  *
  * Sums are whole femtoseconds modulo 2^64 and so exact: neither the order of additions nor how long the program ran
  * changes a difference.
+ *
+ * A call of MPI takes at least what the MPI library itself needs for it: what the simulated network took is part of
+ * that, and the rest is computed before the next call.
  */
 #include "computation.h"
 
 #include "clock.h"
 #include "number_map.h"
+#include "rates.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -25,21 +27,7 @@ bool by_effort;
 
 namespace {
 
-constexpr double fs_per_second = 1e15;
 constexpr int64_t fs_per_ns = 1000000;
-
-/* Femtoseconds per unit of each weighted metric. */
-struct Rates {
-    double fs[QUIPU_WEIGHTED];
-};
-
-Rates *of_program;
-Map of_regions, of_paths; /* by the hash of a name, and of all names from the root */
-
-constexpr uint64_t no_names = 14695981039346656037u;
-uint64_t with_name(uint64_t path, const char *name, size_t length) {
-    return hash_more("\x1f", 1, hash_more(name, length, path));
-}
 
 /* What a node counts stands for at the rates of its call path; its visits and counters may be those of its owner. */
 struct Costs {
@@ -59,11 +47,12 @@ struct Grown {
     uint64_t path;
     const Rates *rates;
     const Costs *costs;
-    uint64_t seen;  /* femtoseconds at the last call of MPI, modulo 2^64 */
-    int64_t change; /* since then */
-    int64_t owed;   /* femtoseconds that are not in the time of `active` yet */
-    uint64_t noted; /* number of the computation that it was last noted in */
-    Grown *quiet;   /* callees without a hook, one after the other: they may last as long as this is active */
+    const Operation *operation; /* of MPI; else null */
+    uint64_t seen;              /* femtoseconds at the last call of MPI, modulo 2^64 */
+    int64_t change;             /* since then */
+    int64_t owed;               /* femtoseconds that are not in the time of `active` yet */
+    uint64_t noted;             /* number of the computation that it was last noted in */
+    Grown *quiet; /* callees without a hook, one after the other: they may last as long as this is active */
     Grown *next;
 };
 
@@ -73,7 +62,9 @@ struct Rank {
     uint64_t computation = 1;
     Grown **list = nullptr;
     size_t count = 0, room = 0;
-    int64_t sum = 0; /* what it has to compute; negative: what was computed too early */
+    int64_t sum = 0;                /* what it has to compute; negative: what was computed too early */
+    const Node *operated = nullptr; /* what was called last of MPI, and the femtoseconds that the simulation took */
+    int64_t took = 0;
 };
 
 Rank **ranks_by_location;
@@ -147,7 +138,7 @@ Grown *grown(Rank &rank, Node *node) {
     while (counting->up && counting->owner && counting->id != node->owner)
         counting = counting->up;
     if (up && region && region->hook != QUIPU_HOOKED) {
-        *fresh = {node, counting, up->active, up->path, up->rates, nullptr, 0, 0, 0, 0, nullptr, nullptr};
+        *fresh = {node, counting, up->active, up->path, up->rates, nullptr, nullptr, 0, 0, 0, 0, nullptr, nullptr};
         if (counting == node) {
             fresh->next = up->quiet;
             up->quiet = fresh;
@@ -156,11 +147,9 @@ Grown *grown(Rank &rank, Node *node) {
         const char *name = region ? region->text : "";
         const size_t length = strcspn(name, "\x1f");
         const uint64_t path = region ? with_name(up ? up->path : no_names, name, length) : no_names;
-        void *rates = of_paths.find(path);
-        if (!rates)
-            rates = of_regions.find(with_name(no_names, name, length));
-        const Rates *found = rates ? static_cast<const Rates *>(rates) : of_program;
-        *fresh = {node, counting, node, path, found, nullptr, 0, 0, 0, 0, nullptr, nullptr};
+        const uint64_t alone = with_name(no_names, name, length);
+        *fresh = {node, counting, node,    path,   rates_of(path, alone), nullptr, operation_of(path, alone), 0, 0,
+                  0,    0,        nullptr, nullptr};
     }
     fresh->costs = costs_of(region, fresh->rates);
     rank.nodes.at(reinterpret_cast<uint64_t>(node)) = fresh;
@@ -189,6 +178,9 @@ uint64_t effort_of(const Grown *grown) {
     const Node *node = grown->node, *counting = grown->counting;
     const Costs *costs = grown->costs;
     uint64_t fs = 0;
+    if (const Operation *operation = grown->operation)
+        return node->metrics[QUIPU_VISITS] * whole(operation->fs_per_call) +
+               (node->metrics[QUIPU_BYTES_SENT] + node->metrics[QUIPU_BYTES_RECEIVED]) * whole(operation->fs_per_byte);
     for (int metric = 0; metric < QUIPU_WEIGHTED; metric++)
         fs += node->metrics[QUIPU_BLOCKS + metric] * costs->metrics[metric];
     for (uint32_t i = 0; i < costs->count; i++) {
@@ -196,92 +188,6 @@ uint64_t effort_of(const Grown *grown) {
         fs += (row.number ? counting->counters[row.number - 1] : counting->metrics[QUIPU_VISITS]) * row.fs;
     }
     return fs;
-}
-
-[[noreturn]] void wrong_rates(const char *path, unsigned line, const char *why) {
-    fprintf(stderr, "quipu: error: %s:%u: %s (from QUIPU_RATES)\n", path, line, why);
-    _exit(1);
-}
-
-/* The columns of the file: numbers of weighted metrics. */
-struct Columns {
-    int metric[QUIPU_WEIGHTED];
-    int count;
-};
-
-bool read_columns(char *names, Columns &columns) {
-    static const char *const known[] = {
-#define QUIPU_METRIC(id, name, unit, kind, over_locations, description)
-#define QUIPU_WEIGHTED_METRIC(id, name, unit, kind, over_locations, description) name,
-#include "metrics.def"
-    };
-    char *rest = nullptr;
-    for (char *name = strtok_r(names, "\t", &rest); name; name = strtok_r(nullptr, "\t", &rest)) {
-        int metric = 0;
-        while (metric < QUIPU_WEIGHTED && strcmp(name, known[metric]) != 0)
-            metric++;
-        if (metric == QUIPU_WEIGHTED || columns.count == QUIPU_WEIGHTED)
-            return false;
-        columns.metric[columns.count++] = metric;
-    }
-    return columns.count > 0;
-}
-
-Rates *read_rates(char *numbers, const Columns &columns) {
-    constexpr double most = 1e18;
-    auto *rates = make<Rates>();
-    for (int i = 0; i < columns.count; i++) {
-        char *end = numbers;
-        const double seconds = strtod(numbers, &end);
-        const double fs = seconds * fs_per_second;
-        if (end == numbers || !(fs >= 0 && fs <= most) || *end != (i + 1 < columns.count ? '\t' : '\0'))
-            return nullptr;
-        rates->fs[columns.metric[i]] = fs;
-        numbers = end + 1;
-    }
-    return rates;
-}
-
-/* Lines of fields with tabs between them: "metrics" and their names; then "program", "region" NAME or "path" NAMES
- * (from the root, \x1f between them), and seconds per unit of each of the metrics. */
-void read_file(const char *path) {
-    FILE *file = fopen(path, "re");
-    if (!file)
-        wrong_rates(path, 0, strerror(errno));
-    char *line = nullptr;
-    size_t size = 0;
-    Columns columns = {};
-    for (unsigned number = 1; getline(&line, &size, file) > 0; number++) {
-        line[strcspn(line, "\n")] = '\0';
-        char *fields = strchr(line, '\t');
-        if (!fields)
-            wrong_rates(path, number, "has no fields");
-        *fields++ = '\0';
-        if (strcmp(line, "metrics") == 0) {
-            if (!read_columns(fields, columns))
-                wrong_rates(path, number, "names a metric that the pass does not count");
-            continue;
-        }
-        char *numbers = fields, *names = fields;
-        const bool program = strcmp(line, "program") == 0, region = strcmp(line, "region") == 0;
-        if (!program) {
-            numbers = strchr(fields, '\t');
-            if (!numbers || (!region && strcmp(line, "path") != 0))
-                wrong_rates(path, number, "begins with neither program, region nor path");
-            *numbers++ = '\0';
-        }
-        Rates *rates = columns.count ? read_rates(numbers, columns) : nullptr;
-        if (!rates)
-            wrong_rates(path, number, "has not one number above 0 for each metric");
-        if (program)
-            of_program = rates;
-        else
-            (region ? of_regions : of_paths).at(with_name(no_names, names, strlen(names))) = rates;
-    }
-    if (!of_program)
-        wrong_rates(path, 0, "has no rates of the program");
-    free(line);
-    fclose(file);
 }
 
 } // namespace
@@ -307,7 +213,7 @@ int quipu_compute_by_effort(void) {
     using namespace quipu;
     const char *path = getenv("QUIPU_RATES");
     if (!by_effort && active && path && *path) {
-        read_file(path);
+        read_rates(path);
         by_effort = true;
     }
     return by_effort;
@@ -324,9 +230,22 @@ double quipu_computation(void) {
         const uint64_t now = effort_of(node);
         node->change = static_cast<int64_t>(now - node->seen);
         node->seen = now;
+        if (node->operation && node->node == rank.operated)
+            node->change = node->change > rank.took ? node->change - rank.took : 0;
         rank.sum += node->change;
     }
+    rank.operated = nullptr;
     return rank.sum > 0 ? static_cast<double>(rank.sum) / fs_per_second : 0;
+}
+
+void quipu_operated(double seconds) {
+    using namespace quipu;
+    quipu_thread *thread = running_rank();
+    if (!thread)
+        return;
+    Rank &rank = rank_of(thread);
+    rank.operated = thread->here;
+    rank.took = static_cast<int64_t>(seconds * fs_per_second);
 }
 
 void quipu_computed(double seconds) {

@@ -41,6 +41,9 @@ double quipu_computation(void);
 /* After each quipu_computation: it took so many seconds of simulated time, which go to the call paths that had the
  * effort. */
 void quipu_computed(double seconds);
+/* The call of MPI that is active took so many seconds of simulated time, of the rates' machine. If the MPI library
+ * itself takes longer, the rest is part of what is computed next. */
+void quipu_operated(double seconds);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

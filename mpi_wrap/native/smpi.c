@@ -3,7 +3,8 @@
  * The actor that runs gives the runtime its call paths (quipu_share), and its time is simulated: the clock
  * of the simulation, which moves in calls of MPI, and since the last of them the time that passes here, at the speed
  * of the simulated host. What the simulator then makes of this computation is taken over at the next call.
- * By effort (quipu_compute_by_effort) no time passes but what the simulator is asked to compute before each call.
+ * By effort (quipu_compute_by_effort) no time passes but what the simulator is asked to compute before each call, which
+ * includes what the MPI library needed longer for the calls before than the simulated network.
  */
 #include "call.h"
 #include "tables.h"
@@ -107,6 +108,7 @@ void quipu_mpi_compute(void) {
         return;
     if (by_effort) {
         compute_effort(rank->speed);
+        rank->called = simgrid_get_clock();
         return;
     }
     smpi_bench_end();
@@ -116,8 +118,13 @@ void quipu_mpi_compute(void) {
 
 void quipu_mpi_simulated(void) {
     const struct quipu_mpi_rank *rank = quipu_mpi_running();
-    if (rank == NULL || by_effort)
+    if (rank == NULL)
         return;
+    if (by_effort) {
+        if (rank->speed > 0)
+            quipu_operated((simgrid_get_clock() - rank->called) / rank->speed);
+        return;
+    }
     /* Functions that communicate without stopping SMPI's timer (MPI_Cart_create) let it run while other ranks compute:
      * that is no computation of this one. */
     if (rank->speed != 0)

@@ -18,7 +18,7 @@ from .names import shorten
 if TYPE_CHECKING:
     from quipu.modeling.design.program import Search
     from quipu.modeling.diagnosis import Diagnosis
-    from quipu.modeling.rates import Rates
+    from quipu.modeling.rates import PathRates, Rates
     from quipu.modeling.refine.selection import RegionSelection
 
 _GAP = 2
@@ -246,9 +246,20 @@ def _share(natural: list[int], room: int) -> list[int]:
 
 def rates_table(rates: Rates, most: int, layout: Layout) -> Table:
     """Return seconds per unit of effort: the program and its `most` longest call paths."""
+    return _rates_table("call path", rates.metrics, (rates.program, *rates.callpaths[:most]), layout)
+
+
+def operation_rates_table(rates: Rates, most: int, layout: Layout) -> Table:
+    """Return seconds of the processor per call and per byte: the `most` operations of MPI with the most time."""
+    from quipu.modeling.rates import OPERATION_METRICS
+
+    return _rates_table("operation of MPI", OPERATION_METRICS, rates.operations[:most], layout)
+
+
+def _rates_table(heading: str, metrics: Sequence[str], entries: Sequence[PathRates], layout: Layout) -> Table:
     texts = []
-    for entry in (rates.program, *rates.callpaths[:most]):
+    for entry in entries:
         numbers = [f"{1e9 * rate:.3g} ns" if rate else "" for rate in entry.rates]
         texts.append((entry.label, percent(entry.share), *numbers, percent(entry.residual)))
-    headings = ("call path", "share", *rates.metrics, "residual")
+    headings = (heading, "share", *metrics, "residual")
     return elastic(headings, texts, (0,), tuple(range(1, len(headings))), layout)

@@ -53,6 +53,44 @@ def test_planted_rates_are_found() -> None:
     assert rates.program.rates[1] == 0
 
 
+def test_calls_of_mpi_have_rates_of_their_own() -> None:
+    """At two call paths of an operation a call takes 0.4 us and 0.1 ns per byte; at the second, with little time, that
+    of the operation counts. The start of MPI has none."""
+    whole = _experiment()
+    mpi = RegionKind.MPI
+    send, init = Region("MPI_Isend", "MPI_Isend", mpi), Region("MPI_Init", "MPI_Init", mpi)
+    regions = (Region("main", "main"), send, Region("f", "f"), init)
+    tree = CallTree(regions, np.array([0, 1, 2, 1, 3]), np.array([-1, 0, 0, 2, 0]))
+    values = dict(whole.values)
+    visits, sent = np.zeros((5, N.size)), np.zeros((5, N.size))
+    visits[1], visits[3], visits[4], sent[1], sent[3] = 1000.0, 2.0, 1.0, 8000 * N**2, 16 * N**2
+    time = 0.4e-6 * visits + 0.1e-9 * sent
+    time[0], time[2], time[4] = 1e-3, 1e-4, 1.0
+    time[3] *= 3  # a few calls, slow by chance
+    values |= {
+        name: np.repeat(value[:, :, None], 5, axis=2)
+        for name, value in (("visits", visits), ("bytes_sent", sent), ("time", time))
+    }
+    values["instructions"][1:2] = values["instructions"][3:] = 0.0
+    values["bytes_loaded"][1:2] = values["bytes_loaded"][3:] = 0.0
+    metrics = {name: Metric(name, "1", "cost" if name == "time" else "effort") for name in values}
+    rates = fit_rates(Experiment("sends", ("n",), N[:, None], tree, metrics, values), EVERYWHERE)
+    (operation,) = rates.operations
+    assert operation.names == ("MPI_Isend",)
+    assert operation.rates == pytest.approx((0.4e-6, 0.1e-9), rel=0.02)
+    usual, little = rates.calls
+    assert usual.names == ("main", "MPI_Isend") and little.names == ("main", "f", "MPI_Isend")
+    assert usual.rates == pytest.approx((0.4e-6, 0.1e-9), rel=0.02)
+    assert 0.4e-6 < little.rates[0] < 1.3e-6
+    lines = [line.split("\t") for line in runtime_text(rates).splitlines()]
+    assert [line[:2] for line in lines if line[0] in ("operation", "call")] == [
+        ["operation", "MPI_Isend"],
+        ["call", "main\x1fMPI_Isend"],
+        ["call", "main\x1ff\x1fMPI_Isend"],
+    ]
+    assert from_document(to_document(rates), "some.rates") == rates
+
+
 def test_what_takes_little_time_has_the_rates_of_its_function() -> None:
     rates = fit_rates(_experiment(), EVERYWHERE)
     little = next(entry for entry in rates.callpaths if entry.names == ("main", "work", "s", "work"))

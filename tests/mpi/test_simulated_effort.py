@@ -23,11 +23,22 @@ WORK = ("main", "work")
 Times = dict[tuple[tuple[str, ...], int], float]
 
 
-def rates_file(folder: Path, *callpaths: PathRates, metrics: tuple[str, ...] = ("instructions",)) -> Path:
+def rates_file(
+    folder: Path,
+    *callpaths: PathRates,
+    metrics: tuple[str, ...] = ("instructions",),
+    operations: tuple[PathRates, ...] = (),
+    calls: tuple[PathRates, ...] = (),
+) -> Path:
     program = PathRates((), (RATE,), 1.0, 0.0, 1, "the program")
+    rates = Rates(metrics, program, callpaths=callpaths, operations=operations, calls=calls)
     path = folder / "some.rates"
-    path.write_text(json.dumps(to_document(Rates(metrics, program, callpaths=callpaths))), encoding="utf-8")
+    path.write_text(json.dumps(to_document(rates)), encoding="utf-8")
     return path
+
+
+def of_mpi(names: tuple[str, ...], per_call: float, per_byte: float = 0.0) -> PathRates:
+    return PathRates(names, (per_call, per_byte), 1.0, 0.0, 1)
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +93,43 @@ def test_each_call_path_takes_its_effort(program: Path, tmp_path: Path, filtered
         assert waits[("main", "MPI_Barrier"), rank] == pytest.approx(late, rel=0.05)
 
 
+def test_calls_of_mpi_take_at_least_what_the_library_needs(program: Path, tmp_path: Path) -> None:
+    """Of an operation, of one of its call paths, and per byte; what is waited longer is not longer for that."""
+    barrier, own, byte = 20e-6, 50e-6, 10e-9
+    phases = ("main", "phases", "MPI_Barrier")
+    bare = simulated(program, tmp_path, replace(QUIET, rates=rates_file(tmp_path)))
+    rates = rates_file(
+        tmp_path,
+        operations=(of_mpi(("MPI_Barrier",), barrier), of_mpi(("MPI_Bcast",), 1e-6, byte)),
+        calls=(of_mpi(phases, own),),
+    )
+    archive = simulated(program, tmp_path, replace(QUIET, rates=rates))
+    times, before = table(archive, "time"), table(bare, "time")
+    sent, received = table(archive, "bytes_sent"), table(archive, "bytes_received")
+    # the others wait there for rank 0, which has most to do for the broadcast
+    assert before[phases, 0] < 3 * own / 5
+    assert times[phases, 0] == pytest.approx(3 * own, abs=3e-9)
+    for rank in range(3):
+        broadcast = (("main", "MPI_Bcast"), rank)
+        transferred = sent[broadcast] + received[broadcast]
+        assert transferred >= 8000 and before[broadcast] < 4e-6
+        assert times[broadcast] == pytest.approx(1e-6 + byte * transferred, abs=2e-9)
+    late = before[("main", "MPI_Barrier"), 1] - before[("main", "MPI_Barrier"), 0]
+    assert late > 2 * barrier
+    assert times[("main", "MPI_Barrier"), 0] == pytest.approx(2 * barrier, abs=3e-9)
+    assert times[("main", "MPI_Barrier"), 1] == pytest.approx(barrier + late, rel=0.05)
+    # what the program computes is as it was
+    assert {key: time for key, time in times.items() if "MPI_" not in key[0][-1]} == pytest.approx(
+        {key: time for key, time in before.items() if "MPI_" not in key[0][-1]}, abs=3e-9
+    )
+
+
+def test_the_library_of_a_faster_host_needs_less(program: Path, tmp_path: Path) -> None:
+    options = replace(QUIET, rates=rates_file(tmp_path, operations=(of_mpi(("MPI_Barrier",), 50e-6),)))
+    quick = table(simulated(program, tmp_path, options, "--cfg=smpi/host-speed:5Gf"), "time")
+    assert quick[("main", "phases", "MPI_Barrier"), 0] == pytest.approx(3 * 25e-6, abs=3e-9)
+
+
 def test_two_runs_are_the_same(program: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     options = replace(QUIET, rates=rates_file(tmp_path))
     first, second = simulated(program, tmp_path, options), simulated(program, tmp_path, options)
@@ -133,6 +181,9 @@ def test_rates_that_make_no_sense_are_refused(tmp_path: Path) -> None:
             run(["true"], {}, None, tmp_path, replace(QUIET, rates=path))
     path = rates_file(tmp_path, metrics=("instructions", "loads"))
     with pytest.raises(FormatError, match="1 rates for 2 metrics"):
+        run(["true"], {}, None, tmp_path, replace(QUIET, rates=path))
+    path = rates_file(tmp_path, calls=(PathRates(("main", "MPI_Barrier"), (1e-6,), 1.0, 0.0, 1),))
+    with pytest.raises(FormatError, match="main->MPI_Barrier has 1 rates for 2 metrics"):
         run(["true"], {}, None, tmp_path, replace(QUIET, rates=path))
 
 

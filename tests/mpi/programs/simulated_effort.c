@@ -48,6 +48,9 @@ int main(int argc, char **argv) {
     if (rank == 0)
         work(10 * n);
     MPI_Barrier(MPI_COMM_WORLD);
+    double *values = calloc(n, sizeof *values);
+    MPI_Bcast(values, n, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+    free(values);
     phases(n);
     deeper(n, 3);
     if (rank == 0)
