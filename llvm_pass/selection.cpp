@@ -8,6 +8,7 @@
 #include "llvm/IR/Module.h"
 #include "llvm/Support/Process.h"
 
+#include <array>
 #include <cstdlib>
 
 using namespace llvm;
@@ -67,6 +68,10 @@ bool isLibrary(const Identity &Function) {
     if (Function.Display.find("std::") == std::string::npos &&
         Function.Display.find("__gnu_cxx::") == std::string::npos)
         return false;
+    // A class in a function: what it demangles to begins with the type of the function's result.
+    if (StringRef Around = Function.Name; Around.consume_front("_ZZ"))
+        return any_of(std::array{"NSt", "NKSt", "St", "NSs", "NKSs", "N9__gnu_cxx", "NK9__gnu_cxx"},
+                      [&](const char *Prefix) { return Around.ltrim('Z').starts_with(Prefix); });
     const std::string Scope = scopeAndBase(Function).first;
     const StringRef Root = StringRef(Scope).split("::").first;
     return Root == "std" || Root == "__gnu_cxx";

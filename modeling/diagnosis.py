@@ -18,6 +18,7 @@ from .analysis import Analysis
 from .evaluation import evaluate
 from .experiment import Experiment
 from .pmnf.data.lines import lines
+from .priors.path_model import TIME_ONLY
 from .priors.slowdown import LEAST_VALUES, Cause, slowdowns
 
 # Losses below this part of all time at the target are not worth a word.
@@ -27,6 +28,8 @@ _LEAST_LOSS = 1e-3
 _TIMES_RANKS = 16.0
 # Where the number of ranks does not vary: how many times the largest value of each parameter.
 _TIMES_OTHERS = 4.0
+# A note says so if more than this part of the time is of call paths without effort.
+_WITHOUT_EFFORT = 0.05
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,8 @@ class Diagnosis:
 
     total: time of the program there, predicted from effort; start_and_end: time of the start and the end of MPI, which
     is no part of it. beyond: how many times the point is beyond the measured range, by parameter. oversubscribed_share:
-    which part of `total` is predicted from runs with more ranks than processors. notes: what could not be looked at,
+    which part of `total` is predicted from runs with more ranks than processors. without_effort: which part of it is of
+    call paths without effort, whose growth cannot be told from that of their work. notes: what could not be looked at,
     and why.
     """
 
@@ -79,6 +83,7 @@ class Diagnosis:
     start_and_end: float
     beyond: dict[str, float]
     oversubscribed_share: float
+    without_effort: float
     findings: tuple[Finding, ...]
     notes: tuple[str, ...] = ()
 
@@ -159,6 +164,18 @@ def diagnose(experiment: Experiment, analysis: Analysis, point: Mapping[str, flo
             )
     found.sort(key=lambda finding: (-finding.lost, finding.path, finding.parameter))
     total = time.total.value
+    alone = [
+        prediction.value
+        for path, (entry, prediction) in enumerate(zip(analysis.models("time"), time.exclusive, strict=True))
+        if entry.basis == TIME_ONLY and not experiment.tree.start_and_end[path]
+    ]
+    without_effort = float(np.nansum(alone)) / total if total > 0 else 0.0
+    notes = blind_spots(experiment)
+    if without_effort >= _WITHOUT_EFFORT:
+        notes += (
+            f"{without_effort:.0%} of the time is of call paths without effort: whether it grows faster than their "
+            "work cannot be seen; build them with the compiler wrappers (quipu-cc, quipu-mpicc …)",
+        )
     least = _LEAST_LOSS * (total + sum(finding.lost for finding in found))
     return Diagnosis(
         time.point,
@@ -166,6 +183,7 @@ def diagnose(experiment: Experiment, analysis: Analysis, point: Mapping[str, flo
         time.start_and_end.value,
         time.beyond,
         time.oversubscribed_share,
+        without_effort,
         tuple(one for one in found if one.lost >= least),
-        blind_spots(experiment),
+        notes,
     )

@@ -78,7 +78,10 @@ class Evaluation:
 
     @cached_property
     def total(self) -> Prediction:
-        """The program: the sum over all its call paths with a prediction; of what does not add up, the largest."""
+        """The program: the sum over all its call paths with a prediction; of what does not add up, the largest.
+
+        NaN if none has one.
+        """
         return self._total(~self.analysis.tree.start_and_end)
 
     @cached_property
@@ -115,7 +118,10 @@ class Evaluation:
             chosen = [self.exclusive[path] for path in np.flatnonzero(paths)]
             nothing = Prediction(0.0, 0.0, 0.0, False)
             return max(chosen, key=lambda prediction: np.nan_to_num(prediction.value, nan=-1.0), default=nothing)
-        return self._sum(*np.nansum(self._parts[paths], axis=0).tolist())
+        parts = self._parts[paths]
+        if len(parts) and np.isnan(parts[:, 0]).all():
+            return _UNKNOWN
+        return self._sum(*np.nansum(parts, axis=0).tolist())
 
     def _sum(self, value: float, below: float, above: float) -> Prediction:
         return Prediction(value, max(value - math.sqrt(below), 0.0), value + math.sqrt(above), self.extrapolates)

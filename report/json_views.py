@@ -199,7 +199,8 @@ def diagnosis_json(title: str, diagnosis: Diagnosis) -> dict[str, Any]:
     """Return a diagnosis: "title", "point", "total", "start_and_end" (seconds), "beyond", "notes" and "findings".
 
     "total": of the program; "oversubscribed_share": which part of it is predicted from runs with more ranks than
-    processors. "beyond": as in `ranking_json`. The largest loss comes first.
+    processors; "without_effort": which part is of call paths without effort, of which nothing can be found. "beyond":
+    as in `ranking_json`. The largest loss comes first.
 
     Each finding: "id" (of the call path), "label", "cause" ("waiting", "contention", "cache effects"), "parameter",
     "growth", "predicted" and "lost" in seconds at the point, "slowdown_measured", "slowdown", "significance",
@@ -216,6 +217,7 @@ def diagnosis_json(title: str, diagnosis: Diagnosis) -> dict[str, Any]:
         total=json_number(diagnosis.total),
         start_and_end=json_number(diagnosis.start_and_end),
         oversubscribed_share=json_number(diagnosis.oversubscribed_share),
+        without_effort=json_number(diagnosis.without_effort),
         beyond=_factors(diagnosis.beyond),
         notes=list(diagnosis.notes),
         findings=[_entry(finding, keys) for finding in diagnosis.findings],

@@ -171,7 +171,13 @@ def _with_interval(row: RankedRow, unit: str) -> str:
 
 def diagnosis_facts(place: str, diagnosis: Diagnosis) -> list[tuple[str, str]]:
     """Return (label, text) pairs for the head of a diagnosis; place: the point as text."""
-    program = f"{quantity(diagnosis.total, 's')} from effort"
+    program = quantity(diagnosis.total, "s")
+    if diagnosis.without_effort < 1.0:
+        program += " from effort"
+        if percent(diagnosis.without_effort, 0) != "0%":
+            program += f", {percent(diagnosis.without_effort, 0)} of it from time alone"
+    elif diagnosis.total > 0:
+        program += " from time alone"
     if diagnosis.oversubscribed_share > 0:
         program += f", {percent(diagnosis.oversubscribed_share, 0)} of it from oversubscribed runs"
     facts = [("point", place), ("program", program)]

@@ -130,9 +130,10 @@ def experiment_view(experiment: Experiment, at: Mapping[str, float]) -> TreeView
         values[name] = column[:, np.count_nonzero(~np.isnan(column), axis=0) > 0]
     oversubscribed = not experiment.dedicated[where]
     counted = max((column.shape[1] for column in values.values()), default=0)
+    repetitions = "1 repetition" if counted == 1 else f"mean of {counted} repetitions"
     facts = (
         ("experiment", _measured(experiment)),
-        ("shown", f"{point_text(experiment.parameters, experiment.points[where])}, mean of {counted} repetitions"),
+        ("shown", f"{point_text(experiment.parameters, experiment.points[where])}, {repetitions}"),
         ("values", f"{experiment.over_ranks} over ranks"),
     )
     return TreeView(

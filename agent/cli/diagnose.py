@@ -61,7 +61,10 @@ def command(
     shown = head(f"{data.name}: what will hurt at {place}", facts, notes, room)
     if not found.findings:
         show([shown])
-        say("no call path takes longer per effort as a parameter grows")
+        if found.without_effort >= 1.0:
+            say("there is no effort that growth of time could be compared with")
+        else:
+            say("no call path takes longer per effort as a parameter grows")
         return
     show([shown, tables.diagnosis_table(found, top, room)])
     if len(found.findings) > top:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..experiment import FloatArray
-from .calibration import LEAST_CONSTANT, LEAST_WEIGHT, SELECTION_VARIANCE, WHOLE_COEFFICIENT
+from .calibration import LEAST_CONSTANT, LEAST_WEIGHT, NOISY_ROUNDING, SELECTION_VARIANCE, WHOLE_COEFFICIENT
 from .criterion.evidence import posterior_weights
 from .data.noise import Repetitions
 from .data.preparation import ranges
@@ -41,6 +42,10 @@ def build_models(
     gives hypotheses posterior weights.
     """
     values = repetitions.centre
+    if not effort:
+        size = np.abs(pool.coefficients)
+        rounding = size < NOISY_ROUNDING * size.max(axis=2, keepdims=True)
+        pool = replace(pool, coefficients=np.where(rounding, 0.0, pool.coefficients))
     design = with_constant(tables.design(pool.specification[:, 0]))
     best = pool.coefficients[:, 0]
     fitted = np.einsum("nkc,nk->nc", design, best)

@@ -17,7 +17,7 @@ from ..experiment import FloatArray
 from ..process_grid import ProcessGrid
 from .calibration import GRID_BITS, GRID_FEW_PROCESSES, GRID_LEAST_LUCK, GRID_OF_DOMAIN
 from .criterion.one_process import reproduces
-from .grid_models import FURTHER, checked, with_others
+from .grid_models import FURTHER, checked, each, with_others
 from .grid_terms import Writer, has_extents
 from .hypotheses.library import Library
 from .model import Model
@@ -50,13 +50,16 @@ class GridCounts:
         self.values, row_of = np.unique(values, axis=0, return_inverse=True)
         self.row_of: list[int] = row_of.reshape(-1).tolist()
         self._known: dict[int, list[Coefficients | None]] = {}
+        self._whole: dict[int, GridCounts | None] = {}
 
     def domain(self, grid: ProcessGrid) -> Domain | None:
         """Return the domain that is divided into the parts of a grid, as these counts show it."""
         place = self.names.index(grid.parameter)
         forms = _forms(grid, tuple(np.unique(self.points[:, place]).tolist()))
         known = self._coefficients(place)
-        return _domain([own for row in self.row_of if (own := known[row]) is not None], forms)
+        found = _domain([own for row in self.row_of if (own := known[row]) is not None], forms)
+        whole = self._of_whole_lines(place)
+        return whole.domain(grid) if found is None and whole is not None else found
 
     def models(self, grid: ProcessGrid, domain: Domain | None) -> Found:
         """Return exact models of the counts, where there are such; domain: of the program."""
@@ -82,6 +85,16 @@ class GridCounts:
         ]
         length = sum((found[1] for row in self.row_of if of_lines[row] and (found := sums[row]) is not None), 0.0)
         count = sum(of_lines[row] and models[row] is not None for row in self.row_of)
+        whole = self._of_whole_lines(place)
+        if whole is not None:
+            also = whole.models(grid, domain)
+            for row, model in enumerate(also.models):
+                if models[row] is None and model is not None:
+                    own = (self.points, self.values[row], self.names, grid.parameter)
+                    right = [found for one in each(model) if (found := checked(one, *own)) is not None]
+                    models[row] = with_others(right, grid.parameter) if right else None
+            if also.count > count:
+                count, length = also.count, also.length
         return Found([models[row] for row in self.row_of], count, length)
 
     def _add_polynomials(
@@ -107,6 +120,21 @@ class GridCounts:
         """Return which of the parameters but the one at `place` have several values."""
         others = np.delete(self.points, place, axis=1)
         return [i for i in range(others.shape[1]) if np.unique(others[:, i]).size > 1]
+
+    def _of_whole_lines(self, place: int) -> GridCounts | None:
+        """Return the counts at numbers of processes with as many points as any, if others have fewer.
+
+        Those are too few for the functions of a line, and check what the others tell.
+        """
+        if place not in self._whole:
+            _, at, number = np.unique(self.points[:, place], return_inverse=True, return_counts=True)
+            most = number == number.max()
+            if most.all() or np.count_nonzero(most) < 2:
+                self._whole[place] = None
+            else:
+                kept = most[at.reshape(-1)]
+                self._whole[place] = GridCounts(self.points[kept], self.names, self.library, self.values[:, kept])
+        return self._whole[place]
 
     def _coefficients(self, place: int) -> list[Coefficients | None]:
         """Return what the counts are at each value of the parameter at `place`, which is the same for all its grids."""

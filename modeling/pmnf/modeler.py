@@ -17,10 +17,11 @@ from .build import build_models, median_first, relative_errors
 from .calibration import LARGEST_VALUE, NOISY_POOL, UNCHECKED_GROWTH
 from .counts import model_counts
 from .criterion.criterion import choose
+from .criterion.deviating import Deviating
 from .criterion.evidence import Evidence
 from .criterion.one_process import explains_more, needs_much, reproduces
 from .criterion.rules import LeftOutSmape, SampleSmape
-from .criterion.signed import misfit
+from .criterion.signed import Signed, misfit
 from .data.noise import Aggregation, Repetitions, combine
 from .data.preparation import (
     check,
@@ -43,6 +44,7 @@ from .model import Model
 from .other_forms import OtherForms
 from .proposers.cost import Search
 from .proposers.extra_p import ExtraPForms
+from .proposers.inexact import InexactSums
 from .proposers.powers import with_powers
 from .proposers.richer import RicherSums, further
 from .proposers.scattered import ScatteredSums, scattered
@@ -380,8 +382,15 @@ class _Batch:
         found = pool
         if rows.any():
             beyond = make_tables(further(points), self.options.library)
-            richer = RicherSums(points, criterion.part(rows), beyond, pool.rows(rows)).run()
-            found = replaced(pool, rows, self._thorough(points, criterion.part(rows), richer))
+            if len(points[0]) > 1 and not scattered(points):
+                signed = Signed.of(criterion.part(rows), beyond)
+                own = take(self.repetitions, np.flatnonzero(rows), np.ones(len(points), dtype=bool))
+                sums = InexactSums(points, Deviating(points, criterion.tables, signed.values, own)).propose()
+                found = replaced(pool, rows, merge([pool.rows(rows), choose(sums, signed, NOISY_POOL)], NOISY_POOL))
+                rows = misfit(found, criterion)
+        if rows.any():
+            richer = RicherSums(points, criterion.part(rows), beyond, found.rows(rows)).run()
+            found = replaced(found, rows, self._thorough(points, criterion.part(rows), richer))
         found, tables = with_powers(points, self.options.library, criterion, found)
         found = median_first(found, tables, ~rows)
         if self.options.at_largest:

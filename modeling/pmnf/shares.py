@@ -20,6 +20,7 @@ from ..experiment import FloatArray
 from .calibration import FAR_BETTER, INEXACT, SHARE_DIMENSIONS, SHARE_VALUES, SMOOTH_POWER
 from .data.lines import lines
 from .data.preparation import ranges
+from .doubt import open_notes
 from .model import Alternative, Factor, Model, Term, collect
 from .uncertainty import given_the_others
 from .unexplained import Fit, missed, unexplained
@@ -172,7 +173,7 @@ def by_shares(
                 again = fit(share.sizes(points[at]), shared, at, None, False) if shared.size else []
                 for path, model in zip(shared.tolist(), again, strict=True):
                     if _explains_more(model, current[path], int(at.sum())) and _determined(share, model, points[at]):
-                        own = share.expand(model, names, ranges(points[at]))
+                        own = share.expand(_of_points(model, share, names, points[at]), names, ranges(points[at]))
                         best = better.get(path)
                         better[path] = own if best is None or missed(own) < missed(best) else best
             found |= better
@@ -192,6 +193,12 @@ def _explains_more(model: Model, former: Model, points: int) -> bool:
     return gain > INEXACT.coefficient
 
 
+def _of_points(model: Model, share: Share, names: Sequence[str], points: FloatArray) -> Model:
+    """Return a function of a share without notes on what only points with the share do not tell."""
+    wrong = {*open_notes(names, share.sizes(points))} - {*open_notes(names, points)}
+    return replace(model, notes=tuple(note for note in model.notes if note not in wrong))
+
+
 def _coefficients(model: Model) -> int:
     return len(model.terms) + bool(model.constant)
 
@@ -200,8 +207,9 @@ def _determined(share: Share, model: Model, points: FloatArray) -> bool:
     """Whether a function of a share has fewer functions of each other parameter than that has values.
 
     Each share has values of its own at each number of parts, so that they seem to confirm what goes through all.
+    Nothing that is done for a share becomes more as the share gets smaller: x^-3 of n³/p is p³/n⁹.
     """
-    if model.is_constant:
+    if model.is_constant or _falls(share, model):
         return False
     for parameter in set(range(points.shape[1])) - {share.whole, *((share.parts,) if share.alone else ())}:
         name = model.parameters[parameter]
@@ -211,6 +219,13 @@ def _determined(share: Share, model: Model, points: FloatArray) -> bool:
         if len(functions) >= np.unique(points[:, parameter]).size and len(functions) > 1:
             return False
     return True
+
+
+def _falls(share: Share, model: Model) -> bool:
+    """Whether a part of a function of a share falls as that grows."""
+    name = model.parameters[share.whole]
+    terms = [*model.terms, *(term for other in model.alternatives for term in other.terms)]
+    return any(term.exponents(name)[0] < 0 for term in terms)
 
 
 def _shares(points: FloatArray, alone: bool) -> list[Share]:

@@ -115,7 +115,7 @@ def _depths(text: str, brackets: str) -> list[int]:
 
 
 def _fold(text: str, opening: str, ellipsis: str) -> str:
-    """Replace what is in brackets; `()` and `(anonymous namespace)` stay."""
+    """Replace what is in brackets; `()`, `(anonymous namespace)` and Python's `a.<locals>.<lambda>` stay."""
     brackets = opening + _CLOSING[opening]
     depths = _depths(text, brackets)
     folded, at = "", 0
@@ -125,7 +125,8 @@ def _fold(text: str, opening: str, ellipsis: str) -> str:
             while end < len(text) and depths[end] > 0:
                 end += 1
             inside = text[at + 1 : end]
-            kept = inside in ("", "anonymous namespace")
+            of_python = opening == "<" and text[:at][-1:] in ("", ".")
+            kept = inside in ("", "anonymous namespace") or of_python
             folded += f"{opening}{inside if kept else ellipsis}{text[end : end + 1]}"
             at = end + 1
         else:

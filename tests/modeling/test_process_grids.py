@@ -12,7 +12,7 @@ from quipu.modeling.experiment import FloatArray, Metric
 from quipu.modeling.pmnf import Model, Options, fit_models, from_json, to_json
 from quipu.modeling.pmnf.modeler import NoModel
 from quipu.modeling.pmnf.proposers.grid_coefficients import Coefficients, OtherParameters
-from quipu.modeling.pmnf.proposers.grid_forms import GridForms
+from quipu.modeling.pmnf.proposers.grid_forms import Domain, GridForms
 from quipu.modeling.process_grid import (
     RULES,
     ProcessGrid,
@@ -305,3 +305,54 @@ def test_what_one_rank_does_for_all_is_no_part_of_a_plane() -> None:
     cells: Counts = lambda n, x: 11 * n**3 / x.prod() + 3 * n**2 / x[0]  # noqa: E731
     model, _ = _models(3, [root, cells], (1, 2, 4), (grid,))
     assert str(model) == "19/p"
+
+
+# Bytes and blocks of the 26 neighbours of a process in 3D, mean over the ranks.
+FACES: Counts = lambda n, x: 128 * n**2 * ((x - 1) / x).sum() + 256 * n * _edges((x - 1) / x)  # noqa: E731
+
+
+def _edges(sides: FloatArray) -> float:
+    return float(sides[0] * sides[1] + sides[0] * sides[2] + sides[1] * sides[2])
+
+
+@pytest.mark.parametrize("more", [((32, 8),), ((32, 8), (32, 16)), ((16, 24),)])
+def test_points_that_are_no_line_confirm_a_grid(more: tuple[tuple[int, int], ...]) -> None:
+    points = np.array([*product((1, 2, 4, 8, 16), (4, 8, 12, 16)), *more], dtype=np.float64)
+    places = ProcessGrid("p", "balanced", 3).extents(points[:, 0])
+    values = np.array([[FACES(n, x) for (_, n), x in zip(points, places, strict=True)]])
+    (model,) = fit_models(points, values[:, :, None], BLOCKS, ("p", "n"), Options(grids=assumed("p")))
+    assert isinstance(model, Model)
+    assert model.at(p=64, n=64) == pytest.approx(FACES(64.0, np.array([4.0, 4.0, 4.0])))
+    wrong = values.copy()
+    wrong[0, -1] *= 1.5  # what the line of another number of processes does not have confirms nothing
+    (model,) = fit_models(points, wrong[:, :, None], BLOCKS, ("p", "n"), Options(grids=assumed("p")))
+    assert isinstance(model, Model) and not any(f.axis for term in model.terms for f in term.factors)
+
+
+def test_counts_with_a_common_factor_are_no_polynomials_by_luck() -> None:
+    """Pairs of neighbours of atoms, in vectors of 32: any four counts are whole at n = 8, 12, 16, 20."""
+    random = np.random.default_rng(3)
+    sizes, claimed = (8.0, 12.0, 16.0, 20.0), 0
+    for _ in range(20):
+        of_data = {n: 32 * int(5400 * n**3 / 32 * random.uniform(0.98, 1.02)) for n in sizes}
+        model = _of_messages(lambda p, n, own=of_data: own[n] / p + 900, *assumed("p"), sizes=sizes)
+        prediction = model.predict([8, 32])
+        claimed += prediction.upper - prediction.lower < 1e-6 * prediction.value
+    assert claimed == 0
+
+
+def test_sums_of_a_grid_are_the_shortest_of_their_equals() -> None:
+    """(n+1)²/2, n(n+1)/2, n(n+1)/4 at p = 4, 8, 16, nothing below: a longer form has the same values."""
+    table = {1: 0.0, 2: 0.0, 4: 0.5, 8: 0.5, 16: 0.25}
+    points = np.array(list(product(table, (8, 12, 16, 20))), dtype=np.float64)
+    p, n = points.T
+    own = np.array([table[int(one)] for one in p]) * (n + 1) * (n + (p == 4))
+    values = np.stack([own, 7 * n**3 / p])
+    models = fit_models(points, values[:, :, None], BLOCKS, ("p", "n"), Options(grids=assumed("p")))
+    assert all(isinstance(model, Model) for model in models)
+    for dimensions in (1, 2, 3):
+        grids = ProcessGrid("p", "balanced", dimensions).extents(np.array([1.0, 2, 4, 8, 16]))
+        forms = GridForms(grids, ProcessGrid("p", "balanced", dimensions).extents(np.array([32.0, 64.0])))
+        for order, coefficients in ((2, [0, 0, 0.5, 0.5, 0.25]), (1, [0, 0, 1, 0.5, 0.25]), (0, [0, 0, 0.5, 0, 0])):
+            found = forms.propose(np.array(coefficients, dtype=np.float64), 1e-9, order, order == 2, Domain(3, True))
+            assert found is None or (len(found.rows) and found.lengths[0] == found.lengths.min())

@@ -152,6 +152,7 @@ LIBRARY = """
 #include <algorithm>
 #include <cstdio>
 #include <map>
+#include <string>
 #include <vector>
 static bool before(double a, double b) { return a < b; }
 static long places(const std::vector<double> &x) {
@@ -160,15 +161,16 @@ static long places(const std::vector<double> &x) {
         sum += std::lower_bound(x.begin(), x.end(), v) - x.begin();
     return sum;
 }
-int main(int argc, char **) {
+int main(int argc, char **argv) {
     std::vector<double> x(500 * argc);
+    const std::string name(argc > 5 ? argv[5] : "a name of many letters"); // has a class in a function of the library
     for (unsigned i = 0; i < x.size(); i++)
         x[i] = i * 7919 % 503;
     std::map<int, int> seen;
     for (double v : x)
         seen[std::max(0, static_cast<int>(v)) / 100]++;
     std::sort(x.begin(), x.end(), [](double a, double b) { return before(a, b); });
-    std::printf("%ld %zu\\n", places(x), seen.size());
+    std::printf("%ld %zu %d\\n", places(x), seen.size(), name.empty());
 }
 """
 

@@ -289,6 +289,8 @@ def test_elided_text_fits(text: str, width: int, glyphs: object) -> None:
         ("main->int fe::run<A>(Box const&)->void fe::solve<A<int>>(B)", 40, "main->fe::run<…>(…)->fe::solve<…>(…)"),
         ("main->grid_create->MPI_Cart_create", 26, "main->…->MPI_Cart_create"),
         ("main->a->driver->exchange->MPI_Send", 30, "main->…->exchange->MPI_Send"),
+        ("numpy._core.multiarray.<module>", 20, "numpy._cor….<module>"),
+        ("Finder.find_spec.<locals>.<lambda>", 26, "Finder.find_s…ls>.<lambda>"),
     ],
 )
 def test_names_keep_what_tells_them_apart(name: str, width: int, short: str) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import gcd, lcm
+from math import factorial, gcd, lcm
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,8 +34,9 @@ class Coefficients:
     """The functions of the other parameters in a call path, their coefficients at each grid (K, G), and tolerances.
 
     peak: (K,), the largest values of the functions. free: points beyond the coefficients, at all grids together.
-    whole, unit: of the first grid, where there are none: log2 of how many sets of whole counts there are for each set
-    of whole coefficients; the largest number that all counts are multiples of.
+    whole, units: of the first grid, where there are none: log2 of how many sets of whole counts there are for each set
+    of whole coefficients; per function, what its coefficients are counted in: the largest number that all counts are
+    multiples of, or all differences of counts.
     """
 
     functions: Functions
@@ -44,7 +45,7 @@ class Coefficients:
     peak: FloatArray
     free: int
     whole: float = np.inf
-    unit: Fraction = Fraction(1)
+    units: tuple[Fraction, ...] = ()
 
     def by_luck(self) -> float:
         """Return how unlikely it is that counts have such coefficients by luck: -log2 of the probability.
@@ -54,7 +55,8 @@ class Coefficients:
         """
         if not np.isfinite(self.whole):
             return np.inf
-        parts = [_fraction(value) / self.unit for value in self.values[:, 0].tolist()]
+        own = self.values[:, 0].tolist()
+        parts = [_fraction(value) / unit for value, unit in zip(own, self.units, strict=True)]
         denominator = lcm(*(part.denominator for part in parts))
         lines = int(np.linalg.matrix_rank(self.values * self.peak[:, None], tol=1e-9 * float(self.peak.max())))
         return lines * (self.whole - len(parts) * float(np.log2(denominator)))
@@ -75,6 +77,25 @@ def _unit(counts: FloatArray) -> Fraction:
     parts = [_fraction(value) for value in counts.tolist()]
     below = lcm(*(part.denominator for part in parts))
     return Fraction(gcd(*(int(part * below) for part in parts)) or below, below)
+
+
+def _units(counts: FloatArray, functions: FloatArray, coefficients: FloatArray, constant: bool) -> tuple[Fraction, ...]:
+    """Return what the coefficients (K,) of functions (K, C) are counted in; constant: whether the first one is 1.
+
+    That is the largest number that all counts (C,) are multiples of. Where a constant hides it, differences of counts
+    tell it for the other coefficients, unless functions have it (differences of 10, 20, 30 are multiples of 10, and a
+    polynomial of degree K - 1 with whole coefficients may be of all divisors of (K-1)! everywhere) or these have.
+    """
+    one = _unit(counts)
+    if not constant or len(functions) < 2:
+        return (one,) * len(functions)
+    apart, own = _unit(counts[1:] - counts[0]), _unit((functions[1:, 1:] - functions[1:, :1]).ravel())
+    explained = apart / own
+    if factorial(len(functions) - 1) % explained == 0:
+        apart = one
+    elif all((_fraction(value) / explained).denominator == 1 for value in coefficients[1:].tolist()):
+        apart = explained
+    return (one, *(max(one, apart),) * (len(functions) - 1))
 
 
 def _order(function: tuple[SimpleTerm | None, ...]) -> int | None:
@@ -148,9 +169,11 @@ class OtherParameters:
         if not chosen.size:
             return None
         tolerance = 1e-11 * top / scale[chosen]
-        whole, first = np.inf, self.where[0]
+        whole, units, first = np.inf, tuple[Fraction, ...](), self.where[0]
         if chosen.size == first.size:
             whole = float(np.linalg.slogdet(columns[chosen][:, first] * scale[chosen, None])[1] / np.log(2.0))
+            of_functions = (columns[chosen] * scale[chosen, None])[:, first]
+            units = _units(values[first], of_functions, coefficients[chosen, 0] / scale[chosen], bool(chosen[0] == 0))
         return Coefficients(
             tuple(functions[i] for i in chosen),
             coefficients[chosen] / scale[chosen, None],
@@ -158,7 +181,7 @@ class OtherParameters:
             scale[chosen],
             sum(place.size - len(columns) for place in self.where),
             whole,
-            _unit(values[first]) if np.isfinite(whole) else Fraction(1),
+            units,
         )
 
 

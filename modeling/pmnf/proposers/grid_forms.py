@@ -192,7 +192,7 @@ class GridForms:
             return Forms(np.zeros(1), np.zeros((1, self.beyond.shape[1])), [(np.zeros(0, dtype=np.int64), np.zeros(0))])
         single = self._lengths(order, highest, domain)
         rows: list[tuple[NDArray[np.int64], FloatArray]] = []
-        lengths, beyond, known = list[FloatArray](), list[FloatArray](), set[bytes]()
+        lengths, beyond = list[FloatArray](), list[FloatArray]()
         shortest = np.inf
         for sets, design, inverse in self._families:
             coefficients = inverse @ values
@@ -206,17 +206,16 @@ class GridForms:
             order_of = np.argsort(length, kind="stable")
             chosen = order_of[length[order_of] <= shortest + GRID_DOUBT]
             places, own = good[chosen], parts[good[chosen]] / LOOP_DENOMINATOR
-            there = np.einsum("sk,skb->sb", own, self.beyond[sets[places]])
-            new = _first_of_equals(known, there)
-            beyond.append(there[new])
-            lengths.append(length[chosen[new]])
-            rows += zip(sets[places[new]], own[new], strict=True)
+            beyond.append(np.einsum("sk,skb->sb", own, self.beyond[sets[places]]))
+            lengths.append(length[chosen])
+            rows += zip(sets[places], own, strict=True)
         if not rows:
             return None
-        every = np.concatenate(lengths)
+        every, there = np.concatenate(lengths), np.concatenate(beyond)
         ranked = np.argsort(every, kind="stable")
-        kept = ranked[every[ranked] <= shortest + GRID_DOUBT]
-        return Forms(every[kept], np.concatenate(beyond)[kept], [rows[i] for i in kept.tolist()])
+        ranked = ranked[every[ranked] <= shortest + GRID_DOUBT]
+        kept = ranked[_first_of_equals(there[ranked])]
+        return Forms(every[kept], there[kept], [rows[i] for i in kept.tolist()])
 
     def _lengths(self, order: int | None, highest: bool, domain: Domain | None) -> FloatArray:
         """Return the lengths of the descriptions of the functions, in a coefficient of n^order."""
@@ -238,15 +237,15 @@ class GridForms:
         return result
 
 
-def _first_of_equals(known: set[bytes], new: FloatArray) -> NDArray[np.int64]:
-    """Return the rows of `new` (N, B) that are like none of `known`, nor like one before, and add them to `known`.
+def _first_of_equals(new: FloatArray) -> NDArray[np.int64]:
+    """Return the rows of `new` (N, B) that are like none before.
 
     Alike are numbers with the same 24 leading bits: sums of whole parts of small fractions differ by more, or only by
     rounding.
     """
     bits = np.where(np.abs(new) <= _NOTHING, 0.0, new).view(np.int64)
     leading = np.ascontiguousarray((bits + (1 << (_DROPPED - 1))) >> _DROPPED)
-    kept = []
+    kept, known = list[int](), set[bytes]()
     for number, key in enumerate(leading.view(f"V{leading.shape[1] * leading.itemsize}").ravel().tolist()):
         if key not in known:
             known.add(key)
