@@ -91,8 +91,8 @@ class GridCounts:
             for row, model in enumerate(also.models):
                 if models[row] is None and model is not None:
                     own = (self.points, self.values[row], self.names, grid.parameter)
-                    right = [found for one in each(model) if (found := checked(one, *own)) is not None]
-                    models[row] = with_others(right, grid.parameter) if right else None
+                    several = [right for one in each(model) if (right := checked(one, *own)) is not None]
+                    models[row] = with_others(several, grid.parameter) if several else None
             if also.count > count:
                 count, length = also.count, also.length
         return Found([models[row] for row in self.row_of], count, length)

@@ -47,7 +47,7 @@ from .proposers.extra_p import ExtraPForms
 from .proposers.inexact import InexactSums
 from .proposers.powers import with_powers
 from .proposers.richer import RicherSums, further
-from .proposers.scattered import ScatteredSums, scattered
+from .proposers.scattered import ScatteredSums, on_no_lines, scattered
 from .uncertainty import joint_covariance, value_variance
 
 _Flags = NDArray[np.bool_]
@@ -382,7 +382,7 @@ class _Batch:
         found = pool
         if rows.any():
             beyond = make_tables(further(points), self.options.library)
-            if len(points[0]) > 1 and not scattered(points):
+            if len(points[0]) > 1 and not on_no_lines(points):
                 signed = Signed.of(criterion.part(rows), beyond)
                 own = take(self.repetitions, np.flatnonzero(rows), np.ones(len(points), dtype=bool))
                 sums = InexactSums(points, Deviating(points, criterion.tables, signed.values, own)).propose()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -329,13 +330,17 @@ def test_points_that_are_no_line_confirm_a_grid(more: tuple[tuple[int, int], ...
     assert isinstance(model, Model) and not any(f.axis for term in model.terms for f in term.factors)
 
 
+def _pairs(of_data: dict[float, int], p: float, n: float) -> float:
+    return of_data[n] / p + 900
+
+
 def test_counts_with_a_common_factor_are_no_polynomials_by_luck() -> None:
     """Pairs of neighbours of atoms, in vectors of 32: any four counts are whole at n = 8, 12, 16, 20."""
     random = np.random.default_rng(3)
     sizes, claimed = (8.0, 12.0, 16.0, 20.0), 0
     for _ in range(20):
         of_data = {n: 32 * int(5400 * n**3 / 32 * random.uniform(0.98, 1.02)) for n in sizes}
-        model = _of_messages(lambda p, n, own=of_data: own[n] / p + 900, *assumed("p"), sizes=sizes)
+        model = _of_messages(partial(_pairs, of_data), *assumed("p"), sizes=sizes)
         prediction = model.predict([8, 32])
         claimed += prediction.upper - prediction.lower < 1e-6 * prediction.value
     assert claimed == 0
