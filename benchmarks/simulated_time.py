@@ -9,9 +9,8 @@ else is simulated by them.
 reproducible: largest difference between the simulated times of a call path in two runs, in seconds.
 error_native: the program's time (without MPI_Init and MPI_Finalize, mean over the ranks) as simulated against native,
 with 1 and 2 ranks of the same size (weak scaling) and of half the size (strong): median over the configurations, and
-the worst. The simulated machine has latency, bandwidth and what the two ends of a message take as measured between
-two processes here; SMPI takes that for messages of a rank to itself, too. Native ranks run at real-time priority if
-that is permitted; of repetitions the lower quartile counts.
+the worst. The simulated machine has latency and bandwidth as measured between two processes here. Native ranks run at
+real-time priority if that is permitted; of repetitions the lower quartile counts.
 prediction_error: models from simulations with 1 to 64 ranks of one size, against simulations with 512 and 1024: median
 over call paths with 1 % of the time or more, and the program's total, each the worst of the examples.
 """
@@ -32,7 +31,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from priors_programs import ENVIRONMENT, EXAMPLES
 from quipu.agent.launch.launchers.simulated import default_platform
 from quipu.agent.merge.experiment import load_experiment
@@ -151,9 +149,8 @@ def real_time(folder: Path) -> tuple[dict[str, str], str]:
 def platform(folder: Path, variables: dict[str, str], before: str) -> tuple[Path, str]:
     """Measure what messages take between two processes of this machine; return it as a SimGrid platform, and options.
 
-    Lines through the times over the sizes: below and above 4096 bytes, where Open MPI goes from eager messages to
-    rendezvous. A send occupies its rank for a while, and so does the receive of a message that has arrived: in shared
-    memory nobody else copies it. The rest is the network's. Measured under Quipu, as the native runs are.
+    Two lines through the times over the sizes: below and above 4096 bytes, where Open MPI goes from eager messages to
+    rendezvous. A send occupies its rank for a while. Measured under Quipu, as the native runs are.
     """
     path, options = folder / "machine.xml", folder / "machine.options"
     if not options.exists():
@@ -162,9 +159,10 @@ def platform(folder: Path, variables: dict[str, str], before: str) -> tuple[Path
         lines = run(
             ["quipu", "run", "--quiet", "-o", "transfers.runs", "--", *command], folder, **variables
         ).splitlines()
-        times = np.array([list(map(float, line.split())) for line in lines[:8]]).reshape(2, 4, 4)
-        (latency, speed), (long_latency, long_speed) = (_transit(times[0, half]) for half in _HALVES)
-        own_latency, own_speed = _transit(times[1, _HALVES[1]])
+        other, itself = ([tuple(map(float, line.split())) for line in part] for part in (lines[:4], lines[4:8]))
+        busy, per_byte = other[0][2], max(0.0, (other[3][2] - other[0][2]) / other[3][0])
+        (latency, speed), (long_latency, long_speed) = _line(other[0], other[1], busy), _line(other[2], other[3], busy)
+        own_latency, own_speed = _line(itself[2], itself[3], busy)
         path.write_text(
             "<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n"
             '<platform version="4.1">\n  <cluster id="machine" prefix="core-" suffix="" radical="0-1" speed="10Gf" '
@@ -172,38 +170,21 @@ def platform(folder: Path, variables: dict[str, str], before: str) -> tuple[Path
             f'loopback_lat="{own_latency * latency / long_latency:.12f}s"/>\n</platform>\n',
             encoding="utf-8",
         )
-        sends, receives = (_by_size(times[0], column) for column in (2, 3))
         cfg = {
             "lat-factor": f"0:1;4097:{long_latency / latency:.4g}",
             "bw-factor": f"0:1;4097:{long_speed / speed:.4g}",
-            "os": sends,
-            "ois": sends,
-            "or": receives,
+            "os": f"0:{busy:.4g}:{per_byte:.4g}",
+            "ois": f"0:{busy:.4g}:{per_byte:.4g}",
         }
         text = " ".join(f"--cfg=smpi/{name}:{value}" for name, value in cfg.items())
         options.write_text(text, encoding="utf-8")
     return path, options.read_text(encoding="utf-8")
 
 
-_HALVES = (slice(0, 2), slice(2, 4))  # sizes of eager messages, and of those with a rendezvous
-
-
-def _line(sizes: Sequence[float], seconds: Sequence[float]) -> tuple[float, float]:
-    """Return the seconds of no bytes, and per byte, of the line through two sizes; neither is negative."""
-    per_byte = max((seconds[1] - seconds[0]) / (sizes[1] - sizes[0]), 0.0)
-    return max(seconds[0] - sizes[0] * per_byte, 0.0), per_byte
-
-
-def _transit(times: NDArray[np.float64]) -> tuple[float, float]:
-    """Return latency and bytes per second of what is neither send nor receive of two sizes (2, 4)."""
-    latency, per_byte = _line(times[:, 0].tolist(), (times[:, 1] - times[:, 2] - times[:, 3]).tolist())
-    return max(latency, 1e-8), 1 / max(per_byte, 1e-12)
-
-
-def _by_size(times: NDArray[np.float64], column: int) -> str:
-    """Return a column of times (4, 4) as SMPI reads it: from a size on, seconds and seconds per byte."""
-    lines = [_line(times[half, 0].tolist(), times[half, column].tolist()) for half in _HALVES]
-    return ";".join(f"{size}:{fixed:.4g}:{slope:.4g}" for size, (fixed, slope) in zip((0, 4097), lines, strict=True))
+def _line(short: tuple[float, ...], long: tuple[float, ...], busy: float) -> tuple[float, float]:
+    """Return latency and bytes per second of the line through two sizes; beyond what a send occupies its rank for."""
+    per_byte = max((long[1] - short[1]) / (long[0] - short[0]), 1e-12)
+    return max(short[1] - short[0] * per_byte - busy, 1e-8), 1 / per_byte
 
 
 def totals(experiment: Experiment) -> dict[Point, float]:
