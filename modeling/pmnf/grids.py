@@ -58,8 +58,8 @@ class GridCounts:
         forms = _forms(grid, tuple(np.unique(self.points[:, place]).tolist()))
         known = self._coefficients(place)
         found = _domain([own for row in self.row_of if (own := known[row]) is not None], forms)
-        whole = self._of_whole_lines(place)
-        return whole.domain(grid) if found is None and whole is not None else found
+        whole = self._of_whole_lines(place) if found is None else None
+        return found if whole is None else whole.domain(grid)
 
     def models(self, grid: ProcessGrid, domain: Domain | None) -> Found:
         """Return exact models of the counts, where there are such; domain: of the program."""
@@ -85,7 +85,7 @@ class GridCounts:
         ]
         length = sum((found[1] for row in self.row_of if of_lines[row] and (found := sums[row]) is not None), 0.0)
         count = sum(of_lines[row] and models[row] is not None for row in self.row_of)
-        whole = self._of_whole_lines(place)
+        whole = self._of_whole_lines(place) if None in models else None
         if whole is not None:
             also = whole.models(grid, domain)
             for row, model in enumerate(also.models):
