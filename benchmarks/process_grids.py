@@ -42,7 +42,8 @@ class Kind:
     """A kind of program: dimensions of the domain and of the grid, and what is drawn.
 
     strong: n is the size of the domain. periodic: every rank has all neighbours. ring: the same, where it is not alone
-    in that dimension, and known to be so where the grid is known. sizes, far: n measured, predicted.
+    in that dimension, and known to be so where the grid is known. in_turn: layers are exchanged in one dimension after
+    the other, with the ghosts of those before. sizes, far: n measured, predicted.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Kind:
     far: tuple[int, ...]
     rule: str = "balanced"
     ring: bool = False
+    in_turn: bool = False
 
 
 KINDS = (
@@ -69,6 +71,9 @@ KINDS = (
     Kind("3D, weak, periodic", 3, 3, False, True, (4, 6, 8, 12, 16), (24, 32)),
     Kind("2D, strong, ring", 2, 2, True, False, (16, 24, 32, 48, 64), (128, 256), ring=True),
     Kind("3D, weak, ring", 3, 3, False, False, (4, 6, 8, 12, 16), (24, 32), ring=True),
+    Kind("3D, strong, in turn", 3, 3, True, False, (12, 16, 24, 32, 40), (64, 96), in_turn=True),
+    Kind("3D, strong, ring, in turn", 3, 3, True, False, (12, 16, 24, 32, 40), (64, 96), ring=True, in_turn=True),
+    Kind("3D, weak, ring, in turn", 3, 3, False, False, (4, 6, 8, 12, 16), (24, 32), ring=True, in_turn=True),
 )
 
 
@@ -98,6 +103,7 @@ def _of_ranks(what: str, kind: Kind, n: int, ranks: int) -> FloatArray:
     trips: dict[str, FloatArray] = {
         "cells": own,
         "with ghosts": own + 2.0,
+        "with wide ghosts": own + 3.5,  # what particles reach, no whole cells
         "inner": own - 2.0 + before + after,
         "interior of the domain": own - (1.0 - before) - (1.0 - after),
         "faces": own + 1.0,
@@ -128,10 +134,25 @@ def draw_program(kind: Kind, random: np.random.Generator) -> list[list[Loop]]:
         if random.random() < 0.5:
             loops += [Loop(int(random.integers(1, 9)), _at(kind, place, what, "one")) for place in places]
         paths.append(loops)
+    if kind.in_turn:
+        paths += [_in_turn(kind, random) for _ in range(random.integers(1, 3))]
     what = str(random.choice(("neighbours", "before")))  # messages
     paths.append([Loop(1, _at(kind, place, what, "one")) for place in range(kind.grid)])
     paths.append([Loop(int(random.integers(1, 30)), ("one",) * kind.domain)])
     return paths
+
+
+def _in_turn(kind: Kind, random: np.random.Generator) -> list[Loop]:
+    """Return what is sent of layers, or of particles in them: as wide as the part, and its ghosts where there are."""
+    coefficient, order = int(random.integers(1, 40)), random.permutation(kind.domain).tolist()
+    ghosts = str(random.choice(("with ghosts", "with wide ghosts")))
+    loops = []
+    for place, sent in enumerate(order):
+        over = [
+            "neighbours" if own == sent else ghosts if own in order[:place] else "cells" for own in range(kind.domain)
+        ]
+        loops.append(Loop(coefficient, tuple(over)))
+    return loops
 
 
 def _volume(kind: Kind, random: np.random.Generator) -> Loop:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from .experiment import Experiment, FloatArray
-from .pmnf.calibration import GRID_OF_DOMAIN
 from .pmnf.data.lines import lines
+from .pmnf.grid_calibration import GRID_OF_DOMAIN
 from .pmnf.grids import GridCounts
 from .pmnf.hypotheses.library import Library
 from .process_grid import ProcessGrid

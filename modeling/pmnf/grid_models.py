@@ -11,11 +11,9 @@ from ..experiment import FloatArray
 from .build import qualities
 from .criterion.exactness import exact_weights, rounding_of
 from .data.preparation import ranges
+from .grid_calibration import FURTHER
 from .grid_terms import limited
 from .model import Alternative, Model
-
-# Functions of the grid are different if they are at one of so many times the largest number of processes.
-FURTHER = np.array([2.0, 3.0, 4.0, 8.0])
 
 
 def checked(
@@ -41,7 +39,7 @@ def beyond(model: Model, parameter: str) -> FloatArray:
     """Return points of more processes than were measured, the largest values of the other parameters."""
     top = np.array([high for _, high in model.ranges])
     further = np.repeat(top[None], len(FURTHER), axis=0)
-    further[:, model.parameters.index(parameter)] *= FURTHER
+    further[:, model.parameters.index(parameter)] *= np.array(FURTHER)
     return further
 
 

@@ -11,7 +11,8 @@ import numpy as np
 
 from ..experiment import FloatArray
 from ..process_grid import ProcessGrid, telling
-from .calibration import GRID_ALTERNATIVES, GRID_GHOSTS, GRID_MOST_DOUBT, GRID_UNSEEN, LEAST_WEIGHT
+from .calibration import LEAST_WEIGHT
+from .grid_calibration import GRID_ALTERNATIVES, GRID_GHOSTS, GRID_MOST_DOUBT, GRID_UNSEEN
 from .hypotheses.library import SimpleTerm
 from .model import Alternative, Factor, Model, Term, collect
 from .model.term import SortKey, sort_key

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from ..experiment import FloatArray
 from ..process_grid import ProcessGrid
-from .calibration import GRID_BITS, GRID_FEW_PROCESSES, GRID_LEAST_LUCK, GRID_OF_DOMAIN
 from .criterion.one_process import reproduces
-from .grid_models import FURTHER, checked, each, with_others
+from .grid_calibration import FURTHER, GRID_BITS, GRID_FEW_PROCESSES, GRID_LEAST_LUCK, GRID_OF_DOMAIN
+from .grid_models import checked, each, with_others
 from .grid_terms import Writer, has_extents
 from .hypotheses.library import Library
 from .model import Model
@@ -160,7 +160,7 @@ def _says_more(known: Coefficients, length: float, values: FloatArray) -> bool:
 def _forms(grid: ProcessGrid, processes: tuple[float, ...]) -> GridForms:
     """Return the functions of a grid at these numbers of processes."""
     at = np.array(processes)
-    return GridForms(grid.extents(at), grid.extents(at.max() * FURTHER), bool(grid.source), grid.periodic)
+    return GridForms(grid.extents(at), grid.extents(at.max() * np.array(FURTHER)), bool(grid.source), grid.periodic)
 
 
 @lru_cache(maxsize=64)

@@ -10,7 +10,8 @@ import numpy as np
 
 from ..experiment import FloatArray
 from ..process_grid import Axis, ProcessGrid
-from .calibration import GRID_ALTERNATIVES, GRID_MOST_DOUBT, LEAST_WEIGHT, NEST_END, NEST_LIKELY_PART
+from .calibration import LEAST_WEIGHT
+from .grid_calibration import GRID_ALTERNATIVES, GRID_MOST_DOUBT, NEST_END, NEST_LIKELY_PART
 from .grid_terms import as_one, notes_of
 from .model import Alternative, Factor, Model, Term, collect
 from .proposers.grid_forms import Domain

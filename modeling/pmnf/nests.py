@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from ..experiment import FloatArray
 from ..process_grid import MOST_DIMENSIONS, Axis, ProcessGrid
-from .calibration import GRID_LEAST_LUCK, GRID_OF_DOMAIN, NEST_DOUBT, NEST_MOST, NEST_MOST_SMALL
-from .grid_models import FURTHER, checked, with_others
+from .grid_calibration import FURTHER, GRID_LEAST_LUCK, GRID_OF_DOMAIN, NEST_DOUBT, NEST_MOST, NEST_MOST_SMALL
+from .grid_models import checked, with_others
 from .grids import Grids
 from .model import Model
 from .nest_terms import NestWriter
@@ -139,7 +139,9 @@ def _proposer(
 ) -> NestSums:
     """Return what finds sums of nests over a domain at numbers of processes."""
     here = np.array(processes)
-    grids, beyond = (np.stack([axis.extent(at) for axis in axes], axis=1) for at in (here, here.max() * FURTHER))
+    grids, beyond = (
+        np.stack([axis.extent(at) for axis in axes], axis=1) for at in (here, here.max() * np.array(FURTHER))
+    )
     return NestSums(LoopNests(domain, periodic), grids, beyond)
 
 

@@ -34,6 +34,7 @@ from ..data.lines import lines
 from ..fit.fitter import fit
 from ..fit.projection import residual_bases, squares_left
 from ..fit.subsets import solve_shared
+from ..grid_calibration import FURTHER
 from ..hypotheses.library import SHARED, SimpleTerm
 from ..hypotheses.tables import Specification, Tables
 
@@ -223,8 +224,21 @@ class ExactLines:
             # as many coefficients as points fit anything; whole ones, none below 0, are evidence, though
             exact &= _whole(coefficients) & (coefficients > -0.5).all(axis=1)
         exact &= ~doubted[path, number] | _whole(LOOP_DENOMINATOR * coefficients)
+        if distinct == width + 2:
+            # one point to spare is little for what becomes negative, which no count does
+            exact &= ~self._becomes_negative(parameter, line, chosen, coefficients) | (values[path] < 0.0).any(axis=1)
         good[path, number], visible[path, number] = exact, shows
         return good, visible
+
+    def _becomes_negative(
+        self, parameter: int, line: NDArray[np.int64], chosen: Specification, coefficients: FloatArray
+    ) -> _Flags:
+        """Return which sums of terms `chosen` (N, K) with `coefficients` (N, K) are negative beyond a line."""
+        at = self.points[line, parameter].max() * np.array(FURTHER)
+        terms = [term.factor("x").evaluate(at) for term in self.tables.terms[parameter]]
+        beyond = np.stack([*terms, np.ones(len(at))], axis=1)
+        parts = beyond[:, chosen] * coefficients
+        return np.asarray((parts.sum(axis=2) < -1e-9 * np.abs(parts).max(axis=2)).any(axis=0), dtype=bool)
 
     def _polynomial(self, parameter: int) -> _Flags:
         """Return which terms are whole powers."""

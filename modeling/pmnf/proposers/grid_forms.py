@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...experiment import FloatArray
-from ..calibration import (
+from ..calibration import LOOP_DENOMINATOR
+from ..grid_calibration import (
     GRID_ALL_OTHERS,
     GRID_BITS,
     GRID_DOUBT,
@@ -36,7 +37,6 @@ from ..calibration import (
     GRID_ONE_SIDED,
     GRID_PERIODIC,
     GRID_VIOLATION,
-    LOOP_DENOMINATOR,
 )
 
 # What the mean over the ranks may be in one dimension of x ranks.
@@ -185,7 +185,8 @@ class GridForms:
     ) -> Forms | None:
         """Return the sums that have the values (G,) at all grids, the shortest first; None if there are none.
 
-        Of sums that have the same values at larger grids, too, only the shortest is there.
+        Of sums that have the same values at larger grids, too, only the shortest is there. None has more functions than
+        there are different values, which would be the shorter description.
         order: which power of n the values are the coefficients of, None if it is no whole power; highest: of all.
         """
         if np.abs(values).max() <= tolerance:
@@ -194,7 +195,8 @@ class GridForms:
         rows: list[tuple[NDArray[np.int64], FloatArray]] = []
         lengths, beyond = list[FloatArray](), list[FloatArray]()
         shortest = np.inf
-        for sets, design, inverse in self._families:
+        different = 1 + np.count_nonzero(np.diff(np.sort(values)) > 2.0 * tolerance)
+        for sets, design, inverse in self._families[:different]:
             coefficients = inverse @ values
             deviation = np.abs(np.einsum("sgk,sk->sg", design, coefficients) - values).max(axis=1)
             parts, near = _loops(coefficients, tolerance)
@@ -281,6 +283,8 @@ def _grid_functions(dimensions: int, known: bool, periodic: tuple[bool, ...]) ->
             result.append(GridFunction(alike, length))
     if around:
         result += _periodic(dimensions, periodic)
+    if known and dimensions > 2:
+        result += [own for kind in (NEIGHBOUR, *(SEVERAL,) * around) for own in _in_turn(dimensions, kind)]
     if dimensions > 1:
         for kind in (NEIGHBOUR, SEVERAL) if around else (NEIGHBOUR,):
             every_side = tuple(own for own in product((EVERY, kind), repeat=dimensions) if kind in own)
@@ -292,6 +296,25 @@ def _grid_functions(dimensions: int, known: bool, periodic: tuple[bool, ...]) ->
         result += [GridFunction((), GRID_ALL_OTHERS, (exponent, 0), others=True) for exponent in (1, -1)]
     result += [GridFunction((), GRID_OF_PROCESSES, (1, 0)), GridFunction((), GRID_OF_PROCESSES, (0, 1))]
     return tuple(result)
+
+
+def _in_turn(dimensions: int, kind: int) -> list[GridFunction]:
+    """Return what ranks send that exchange layers in one dimension after the other, with the ghosts of those before.
+
+    Every part has ghosts on all sides, those that a rank gets from itself included. So faces are products of n/x + 2
+    for dimensions that were exchanged before and of n/x for others; these are the terms with one ghost, in each order
+    of the dimensions.
+    """
+    found = set()
+    for order in permutations(range(dimensions)):
+        turns = []
+        for place, sent in enumerate(order):
+            for ghosts in order[:place]:
+                kinds = [SHARE] * dimensions
+                kinds[sent], kinds[ghosts] = kind, EVERY
+                turns.append(tuple(kinds))
+        found.add(tuple(sorted(turns)))
+    return [GridFunction(own, GRID_FUNCTION + GRID_EDGE) for own in sorted(found)]
 
 
 def _periodic(dimensions: int, periodic: tuple[bool, ...]) -> list[GridFunction]:

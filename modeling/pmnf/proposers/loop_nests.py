@@ -16,7 +16,7 @@ from itertools import permutations, product
 import numpy as np
 
 from ...experiment import FloatArray
-from ..calibration import (
+from ..grid_calibration import (
     NEST_ALIKE,
     NEST_ALONE,
     NEST_CELLS,
@@ -122,7 +122,28 @@ class LoopNests:
             found.append(Nest((over,), bits))
             if len(turned := self._turned(over)) > 1 and over == turned[0]:
                 found.append(Nest(turned, bits))
-        return tuple(found)
+        return (*found, *self._in_turn())
+
+    def _in_turn(self) -> list[Nest]:
+        """Return layers that are exchanged in one dimension after the other, with the ghosts of those before.
+
+        Every part has ghosts on all sides, those that a rank gets from itself included.
+        """
+        divided = range(self.dimensions)
+        alike = [own for own in self.ranges[0] if all(own in one for one in self.ranges)]
+        (cells,) = (own for own in alike if _parts(own) == (1, 0, 0, 0))
+        sent = [own for own in self.ranges[0] if _parts(own) in ((0, 1, -1, 0), (0, 0, 0, 1))]
+        found = []
+        for to, ghosts, order in product(sent, alike, permutations(divided)):
+            if self.dimensions < 2 or not ghosts.cells or ghosts.one < 2:
+                continue
+            over = []
+            for place, now in enumerate(order):
+                own = [ghosts if one in order[:place] else cells for one in divided]
+                own[now] = to
+                over.append((*own, *[cells] * (self.domain.dimensions - self.dimensions)))
+            found.append(Nest(tuple(over), NEST_ALIKE + to.bits + ghosts.bits + cells.bits))
+        return found
 
     def _turned(self, over: tuple[Range, ...]) -> tuple[tuple[Range, ...], ...]:
         """Return the same thing at one side after the other, in all dimensions that are divided; none else."""
