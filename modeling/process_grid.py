@@ -6,6 +6,7 @@ number of processes. A rule says which grid a program takes for any number of pr
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -75,11 +76,37 @@ RULES = {
 }
 
 
+# What follows a rule that a program does not follow everywhere: "balanced, but 1x3 and 5x2".
+_EXCEPT, _AND = ", but ", " and "
+
+
+@lru_cache(maxsize=256)
+def _parsed(rule: str) -> tuple[str, dict[int, tuple[int, ...]]]:
+    """Return a rule of `RULES`, and the grids that are others by number of processes; ValueError if it is none."""
+    base, *others = rule.split(_EXCEPT)
+    if base not in RULES or len(others) > 1:
+        raise ValueError(f"{rule!r} is no rule of process grids")
+    grids = [tuple(int(own) for own in text.split("x")) for text in (others[0].split(_AND) if others else [])]
+    return base, {math.prod(grid): grid for grid in grids}
+
+
+def is_rule(rule: str, dimensions: int) -> bool:
+    """Whether a text is a rule of grids of so many dimensions: one of `RULES`, perhaps with grids that are others."""
+    try:
+        _, others = _parsed(rule)
+    except ValueError:
+        return False
+    return all(len(grid) == dimensions and min(grid) > 0 for grid in others.values())
+
+
 def extents(rule: str, processes: float, dimensions: int) -> tuple[float, ...]:
-    """Return the grid of a number of processes by a rule of `RULES`; roots where the number is not whole."""
+    """Return the grid of a number of processes by a rule (`is_rule`); roots where the number is not whole."""
     if not float(processes).is_integer() or not 1 <= processes <= _LARGEST:
         return (float(processes ** (1.0 / dimensions)),) * dimensions
-    choose, smallest_first = RULES[rule]
+    base, others = _parsed(rule)
+    if int(processes) in others:
+        return tuple(map(float, others[int(processes)]))
+    choose, smallest_first = RULES[base]
     found = choose(int(processes), dimensions)
     return tuple(map(float, reversed(found) if smallest_first else found))
 
@@ -121,7 +148,7 @@ def _extent_of_few(axis: Axis, processes: bytes) -> _Floats:
 
 @dataclass(frozen=True)
 class ProcessGrid:
-    """The grids of a program: the parameter that is the number of processes, and the rule.
+    """The grids of a program: the parameter that is the number of processes, and the rule (`is_rule`).
 
     source: how it is known: "MPI_Cart_create", "declared"; empty if it is assumed. periodic: for each dimension whether
     the first rank and the last are neighbours; empty if that is not known.
@@ -154,15 +181,23 @@ class ProcessGrid:
 
 
 def infer(parameter: str, processes: Sequence[float], measured: NDArray[np.int64], source: str) -> ProcessGrid | None:
-    """Return the first rule that gives the measured extents (C, d) of these numbers of processes; None if none does."""
+    """Return the rule that gives most of the measured extents (C, d) of numbers of processes, the first of equals.
+
+    What else was measured are exceptions to it (a program that compares surfaces in floating point takes 2x1x3 where
+    1x2x3 is as good). None if no rule gives more grids of several processes than there are exceptions.
+    """
     dimensions = measured.shape[1]
-    for rule in RULES:
-        if all(
-            extents(rule, p, dimensions) == tuple(map(float, own))
-            for p, own in zip(processes, measured.tolist(), strict=True)
-        ):
-            return ProcessGrid(parameter, rule, dimensions, source)
-    return None
+    grids = dict(zip(map(int, processes), (tuple(own) for own in measured.tolist()), strict=True))
+    wrong = {
+        rule: {p: own for p, own in grids.items() if extents(rule, p, dimensions) != tuple(map(float, own))}
+        for rule in RULES
+    }
+    rule = min(wrong, key=lambda name: len(wrong[name]))
+    others = wrong[rule]
+    if 2 * len(others) >= sum(p > 1 for p in grids) and others:
+        return None
+    said = _EXCEPT + _AND.join("x".join(map(str, own)) for own in others.values()) if others else ""
+    return ProcessGrid(parameter, rule + said, dimensions, source)
 
 
 def assumed(parameter: str) -> tuple[ProcessGrid, ...]:

@@ -56,7 +56,8 @@ def build_models(
     certain = exact & (not exact.any() or not open_parameters(points))
     rows = np.flatnonzero(~certain)
     known = points, variance[rows], values[rows]
-    lacking = np.zeros(len(values)) if effort else lack_of_fit(pool.residual[:, 0], repetitions, len(points), width)
+    # counts have no noise: all that they deviate by is of other functions, or of the data, and another one may, too
+    lacking = variance if effort else lack_of_fit(pool.residual[:, 0], repetitions, len(points), width)
     covariance = joint_covariance(design[rows], best[rows], *known, lacking=lacking[rows])
     unscaled = pool.coefficients.copy()
     unscaled[:, :, 1:] /= tables.divisor(pool.specification)

@@ -108,6 +108,8 @@ VISITS_TERMS = {1: 4, 2: 2}
 STEEP, STEEP_POWER = 2.25, 8
 # Values of a parameter, at least, and its largest one as a logarithm: sizes are below 2^60.
 STEEP_VALUES, STEEP_DOUBLINGS = 4, 60
+# What powers must miss, relative, before counts that deviate are those of 2ⁿ: so much do data and chance make.
+STEEP_MISSED = 0.02
 # Which part of the residual functions of another kind must leave where no function reproduces the counts.
 FAR_BETTER = 1 / 3
 # Residual, relative, of counts beyond which a model is said to be off: those that depend on data deviate by less.
@@ -117,6 +119,8 @@ FAR_OFF = 0.25
 # The dimensions of the whole (items, matrices, volumes), and how many different shares there must be. Functions of them
 # are looked for where smooth functions, of so high a power of the logarithm, leave less than others.
 SHARE_DIMENSIONS, SHARE_VALUES, SMOOTH_POWER = (1, 2, 3), 5, 3
+# What functions of a share may miss, relative: those of sorts and searches, rounding included, are within a few percent.
+SHARE_MISSED = 0.05
 
 # --- counts that rise in steps: tests/modeling/test_pmnf_steps.py, benchmarks/effort_sums.py
 # Units of steps that are tried: runs that are sorted before they are merged, blocks, leaves of trees.

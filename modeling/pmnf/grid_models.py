@@ -13,7 +13,7 @@ from .criterion.exactness import exact_weights, rounding_of
 from .data.preparation import ranges
 from .grid_calibration import FURTHER
 from .grid_terms import limited
-from .model import Alternative, Model
+from .model import Alternative, Model, evaluate
 
 
 def checked(
@@ -21,18 +21,21 @@ def checked(
 ) -> Model | None:
     """Return the model of all parameters `names` with its quality, if it reproduces the values (C,) and stays a count.
 
-    points: (C, m). parameter: the number of processes.
+    points: (C, m). parameter: the number of processes. Its alternatives stay counts, too.
     """
     full = replace(model, parameters=names, ranges=ranges(points))
-    if full.evaluate(beyond(full, parameter)).min() < -1e-6 * np.abs(values).max():
+    further, least = beyond(full, parameter), -1e-6 * np.abs(values).max()
+    if full.evaluate(further).min() < least:
         return None
+    others = [own for own in full.alternatives if evaluate(names, own.constant, own.terms, further).min() >= least]
     fitted = full.evaluate(points)
     weights = exact_weights(values[None])
     limit = np.maximum(rounding_of(values[None], weights)[0], 1e-9)
     if (np.abs(fitted - values) * weights[0]).max() > limit:
         return None
     width = np.array([len(full.terms) + bool(full.constant)])
-    return replace(full, quality=qualities(values[None], fitted[None], np.zeros(1), width)[0])
+    quality = qualities(values[None], fitted[None], np.zeros(1), width)[0]
+    return replace(full, quality=quality, alternatives=tuple(others))
 
 
 def beyond(model: Model, parameter: str) -> FloatArray:

@@ -103,7 +103,7 @@ class Writer:
             choices.append(found)
         best = [found.form(0) for found in choices]
         length = sum(float(found.lengths[0]) for found in choices)
-        constant, terms = self._written(known.functions, best)
+        constant, terms = self.written(known.functions, best)
         unseen = self._unseen(terms, highest, domain)
         # few enough that each end of the interval has its weight
         others = _likeliest(choices, known.peak, GRID_ALTERNATIVES // 3 if unseen else GRID_ALTERNATIVES)
@@ -116,7 +116,7 @@ class Writer:
             ]
             most = max(weight for weight, _ in others)
             others += [(most, forms) for forms in ends if forms != best]
-        written = [Alternative(weight, *self._written(known.functions, forms)) for weight, forms in others]
+        written = [Alternative(weight, *self.written(known.functions, forms)) for weight, forms in others]
         for factor in (GRID_GHOSTS, -GRID_GHOSTS) if unseen else ():
             more = [*terms, *(term.scaled(factor) for term in unseen)]
             written.append(Alternative(GRID_UNSEEN, *collect(constant, more)))
@@ -126,10 +126,10 @@ class Writer:
         """Return the shortest of polynomials, the others as its alternatives, and its length."""
         best = found[0]
         written = [
-            Alternative(float(np.exp(0.5 * (best.length - own.length))), *self._written(own.functions, own.forms))
+            Alternative(float(np.exp(0.5 * (best.length - own.length))), *self.written(own.functions, own.forms))
             for own in found[1 : 1 + GRID_ALTERNATIVES]
         ]
-        return self._model(*self._written(best.functions, best.forms), written), best.length
+        return self._model(*self.written(best.functions, best.forms), written), best.length
 
     def _model(self, constant: float, terms: tuple[Term, ...], others: Sequence[Alternative]) -> Model:
         """Return a model with its notes; others: with their weights, where that of the model is 1."""
@@ -158,7 +158,8 @@ class Writer:
             ]
         return found
 
-    def _written(self, functions: Functions, forms: Sequence[Form]) -> tuple[float, tuple[Term, ...]]:
+    def written(self, functions: Functions, forms: Sequence[Form]) -> tuple[float, tuple[Term, ...]]:
+        """Return the constant and the terms of functions of the other parameters that are multiplied with forms."""
         sums: dict[int, float] = {}
         for function, form in zip(functions, forms, strict=True):
             for number, coefficient in zip(form.grid_functions, form.coefficients, strict=True):

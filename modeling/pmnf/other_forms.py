@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 from ..experiment import FloatArray
 from .criterion.one_process import reproduces
 from .data.noise import Repetitions
+from .domain_counts import by_domain
 from .doubt import far_off
 from .grid_models import each, with_others
+from .grid_terms import has_extents
 from .grids import Grids, by_grid
 from .model import Model
 from .nests import by_nests
@@ -72,6 +74,9 @@ class OtherForms:
                 same = former is not None and not former.depends_on(parameter) and reproduces(former)
                 if former is not None and same and (former.is_constant or _is_of_neighbours_in_one(model)):
                     found[path] = with_others([former, *each(model)], parameter)
+        if grids.possible[0].source or any(has_extents(model.terms) for model in found.values()):
+            now = [found.get(path, model) for path, model in enumerate(models)]
+            found |= by_domain(now, nested.grids, self.points, self.counts, self.used, self.repetitions, self.names)
         return found
 
     def _by_dimension(self, processes: FloatArray) -> bool:

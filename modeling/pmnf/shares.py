@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..experiment import FloatArray
-from .calibration import FAR_BETTER, INEXACT, SHARE_DIMENSIONS, SHARE_VALUES, SMOOTH_POWER
+from .calibration import FAR_BETTER, INEXACT, SHARE_DIMENSIONS, SHARE_MISSED, SHARE_VALUES, SMOOTH_POWER
 from .data.lines import lines
 from .data.preparation import ranges
 from .doubt import open_notes
@@ -184,8 +184,11 @@ def by_shares(
 def _explains_more(model: Model, former: Model, points: int) -> bool:
     """Whether a function of a share is to be preferred to a model of counts at so many points.
 
-    One with more coefficients must leave far less; else the likelihood decides, by more than a coefficient counts.
+    One with more coefficients must leave far less; else the likelihood decides, by more than a coefficient counts. What
+    no function comes near is not explained by one with fewer parameters either, which would only seem more certain.
     """
+    if missed(model) > SHARE_MISSED:
+        return False
     more = _coefficients(model) - _coefficients(former)
     if more > 0 or not 0.0 < missed(model) < math.inf:
         return missed(model) < FAR_BETTER * missed(former)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..experiment import FloatArray
-from .calibration import FAR_BETTER, STEEP, STEEP_DOUBLINGS, STEEP_POWER, STEEP_VALUES
+from .calibration import FAR_BETTER, STEEP, STEEP_DOUBLINGS, STEEP_MISSED, STEEP_POWER, STEEP_VALUES
 from .criterion.one_process import reproduces
 from .data.lines import lines
 from .data.preparation import ranges
@@ -64,6 +64,8 @@ def _keep(
     for path, model in zip(paths.tolist(), models, strict=True):
         before = former[path]
         free = model.quality is not None and model.quality.points > len(model.terms) + 1
+        if not reproduces(model) and missed(before) <= STEEP_MISSED:
+            continue
         if free and fits(model) and missed(model) < FAR_BETTER * missed(before):
             found[path] = model
 

@@ -162,9 +162,12 @@ def test_models_with_extents_survive_as_documents() -> None:
     assert again == model
     assert str(model) == "16·n·(px-1)/px/py + 16·n·(py-1)/py/px"
     data = to_json(model)
-    data["terms"][0]["factors"][0]["axis"] = {"rule": "by hand", "dimensions": 2, "index": 0}
-    with pytest.raises(FormatError, match="unknown process grid"):
-        from_json(data)
+    for rule in ("by hand", "balanced, but 2x1x3", "balanced, but 2xa", "balanced, but 1x2, but 2x1"):
+        data["terms"][0]["factors"][0]["axis"] = {"rule": rule, "dimensions": 2, "index": 0}
+        with pytest.raises(FormatError, match="unknown process grid"):
+            from_json(data)
+    data["terms"][0]["factors"][0]["axis"] = {"rule": "balanced, but 1x2", "dimensions": 2, "index": 0}
+    assert from_json(data).terms[0].factors[0].axis is not None
 
 
 @pytest.mark.parametrize(
@@ -186,6 +189,11 @@ def test_rules_follow_from_what_was_measured() -> None:
         found = infer("p", processes, np.array(grids), "measured")
         assert found is not None and found.rule == name
     assert infer("p", [8], np.array([[8, 1]]), "measured") is None
+    others = infer("p", [1, 2, 4, 6, 8], np.array([(1, 1, 1), (1, 1, 2), (1, 2, 2), (2, 1, 3), (2, 2, 2)]), "measured")
+    assert others is not None and others.rule == "balanced, smallest first, but 2x1x3"
+    assert (others.at(6.0), others.at(12.0)) == ((2.0, 1.0, 3.0), (2.0, 2.0, 3.0))
+    assert others.extents(np.array([6.0, 8.0])).tolist() == [[2.0, 1.0, 3.0], [2.0, 2.0, 2.0]]
+    assert infer("p", [1, 2, 6], np.array([(1, 1), (1, 2), (1, 6)]), "measured") is None
     assert all(extents(rule, 10.5, 2) == pytest.approx((10.5**0.5,) * 2) for rule in RULES)
 
 

@@ -85,7 +85,9 @@ def test_the_same_digits_in_python_and_in_the_page(tmp_path: Path) -> None:
     for value in (math.nan, math.inf, -math.inf):
         rows += [("quantity", value, unit, quantity(value, unit)) for unit in _UNITS]
         rows.append(("percent", value, 1, percent(value)))
-    for rule, dimensions, processes in product(RULES, (2, 3), (*range(1, 40), 72, 97, 360, 1024, 4096, 10.5)):
+    grids = [(rule, dimensions) for rule in RULES for dimensions in (2, 3)]
+    grids += [("balanced, smallest first, but 2x1x3 and 5x2x2", 3), ("prime factors in turn, but 1x4", 2)]
+    for (rule, dimensions), processes in product(grids, (*range(1, 40), 72, 97, 360, 1024, 4096, 10.5)):
         for index, extent in enumerate(extents(rule, processes, dimensions)):
             rows.append(("extent", float(processes), [rule, dimensions, index], number(extent)))
     for base, unit, down, value in product(BASES, (1, 3, 7, 32), (False, True), (1, 3, 7, 8, 28, 29, 56, 64, 1000.5)):

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...documents import typed
 from ...errors import FormatError
-from ...process_grid import MOST_DIMENSIONS, RULES
+from ...process_grid import MOST_DIMENSIONS, is_rule
 from .model import Model
 from .steps import BASES
 from .term import Term
@@ -91,7 +91,7 @@ def _check_term(term: Term, parameters: tuple[str, ...], source: object) -> None
     if len(set(names)) != len(names):
         raise FormatError(source, "a term has two factors of one parameter")
     for axis in (factor.axis for factor in term.factors if factor.axis is not None):
-        if axis.rule not in RULES or not 0 <= axis.index < axis.dimensions <= MOST_DIMENSIONS:
+        if not 0 <= axis.index < axis.dimensions <= MOST_DIMENSIONS or not is_rule(axis.rule, axis.dimensions):
             raise FormatError(source, f"a term has an extent of an unknown process grid: {axis}")
     for steps in (factor.steps for factor in term.factors if factor.steps is not None):
         if steps.base not in BASES or steps.unit < 1:

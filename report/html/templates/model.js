@@ -89,8 +89,12 @@ function extentsOfFactors(processes, dimensions) {
 
 function extentOf([rule, dimensions, index], processes) {
   if (!Number.isInteger(processes) || processes < 1 || processes > 2 ** 40) return processes ** (1 / dimensions);
-  const extents = (rule.startsWith("balanced") ? balancedExtents : extentsOfFactors)(processes, dimensions);
-  return extents[rule.endsWith("smallest first") ? dimensions - 1 - index : index];
+  const [base, others = ""] = rule.split(", but ");
+  const grids = others.split(" and ").map((grid) => grid.split("x").map(Number));
+  const other = grids.find((grid) => grid.length === dimensions && grid.reduce((a, b) => a * b) === processes);
+  if (other) return other[index];
+  const extents = (base.startsWith("balanced") ? balancedExtents : extentsOfFactors)(processes, dimensions);
+  return extents[base.endsWith("smallest first") ? dimensions - 1 - index : index];
 }
 
 function stepsTo({ base, unit, down, itself }, x) {

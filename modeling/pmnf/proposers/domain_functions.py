@@ -1,0 +1,74 @@
+"""Sums of what the parts of a decomposed domain have that come near counts: cells, faces, edges, neighbours.
+
+What particles do, or what depends on data, is no exact function of the domain, but the more of it there is the more it
+is like one: so much for each cell, for each cell of a layer of ghosts, for each part. All of these are costs, none is
+negative (Lawson and Hanson, Solving Least Squares Problems, 1974, chapter 23).
+"""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import nnls
+
+from ...experiment import FloatArray
+from .grid_forms import EVERY, NEIGHBOUR, SEVERAL, SHARE, GridForms, GridFunction
+
+_MOST_DIMENSIONS = 3
+
+
+class DomainFunctions:
+    """What parts of a domain have, at points: sizes (C,), and place (C,), which of the grids of `forms` it is.
+
+    strong: the size is that of the domain, not that of a part. functions: powers of the size, with the numbers of the
+    functions of the grid; columns: (K, C).
+    """
+
+    def __init__(self, sizes: FloatArray, place: NDArray[np.int64], forms: GridForms, strong: bool) -> None:
+        number = {own: i for i, own in enumerate(map(_kinds, forms.grid_functions)) if own is not None}
+        dimensions = forms.grids.shape[1]
+        ends = [kind for kind in (NEIGHBOUR, SEVERAL) if (EVERY,) * (dimensions - 1) + (kind,) in number]
+        shares = [(EVERY,) * (dimensions - many) + (SHARE,) * many for many in range(dimensions + 1)]
+        wanted: list[tuple[int, tuple[int, ...]]] = []
+        if strong:
+            # loops over all of a dimension that is not divided are one more power
+            undivided = range(2 if dimensions < _MOST_DIMENSIONS else 1)
+            wanted += [(many + more, own) for many, own in enumerate(shares) for more in undivided]
+            wanted += [(power, shares[-1]) for power in range(dimensions)]
+            for many, more in ((many, more) for many in range(dimensions) for more in undivided):
+                wanted += [(many + more, tuple(sorted((*shares[many][1:], end)))) for end in ends]
+        else:
+            wanted += [(power, shares[0]) for power in range(_MOST_DIMENSIONS + 1)] + [(0, shares[-1])]
+            wanted += [
+                (power, tuple(sorted((*shares[0][1:], end)))) for power in range(_MOST_DIMENSIONS) for end in ends
+            ]
+        found = {(power, number[own]) for power, own in wanted if own in number}
+        found |= {(0, i) for i, own in enumerate(forms.grid_functions) if own.processes == (0, 1)}
+        self.functions = sorted(found)
+        self.columns: FloatArray = np.stack([sizes**power * forms.columns[own, place] for power, own in self.functions])
+
+    def fit(
+        self, counts: FloatArray, at: NDArray[np.bool_] | slice = slice(None), of: NDArray[np.bool_] | None = None
+    ) -> FloatArray:
+        """Return the coefficients (K,), none negative, of least relative squares of counts (C,).
+
+        at: the points, all without it; of: the functions that may have a coefficient other than 0.
+        """
+        relative = self.columns[:, at] / counts[at]
+        scale = np.linalg.norm(relative, axis=1)
+        scale = np.where(scale > 0, scale, 1.0)
+        used = np.ones(len(scale), dtype=bool) if of is None else of
+        result = np.zeros(len(scale))
+        if not used.any():  # which SciPy 1.17 does not survive
+            return result
+        result[used] = nnls((relative / scale[:, None])[used].T, np.ones(relative.shape[1]))[0] / scale[used]
+        return result
+
+
+def _kinds(own: GridFunction) -> tuple[int, ...] | None:
+    """Return what a function that is the same in all dimensions has in one of its products, in order; else None."""
+    if own.processes is not None or own.both_sides or set(own.products) != set(permutations(own.products[0])):
+        return None
+    return tuple(sorted(own.products[0]))
