@@ -112,6 +112,10 @@ class FunctionInstrumenter {
         if (!Twice.empty())
             resume(Twice, Frame ? Frame : atEntry(RT.Top, {}, "quipu.frame"));
         if (Frame) {
+            // An exception that no clause of a landing pad catches passes by where there is no cleanup.
+            for (BasicBlock &BB : F)
+                if (BB.isLandingPad())
+                    BB.getLandingPadInst()->setCleanup(true);
             EscapeEnumerator Escapes(F, "quipu.cleanup", HandleExceptions);
             while (IRBuilder<> *Exit = Escapes.Next()) {
                 setLocation(*Exit);

@@ -9,6 +9,9 @@
 #include "llvm/IR/Module.h"
 #include "llvm/Support/Path.h"
 
+#include <cstdlib>
+#include <cxxabi.h>
+
 using namespace llvm;
 
 namespace quipu {
@@ -37,9 +40,23 @@ std::string fortranName(StringRef Name) {
     return Procedure.empty() ? "" : Scope + Procedure;
 }
 
+/// What LLVM's demangler does not know (generic lambdas in functions, operator->*) the one of the C++ library may.
+std::string demangled(StringRef Name) {
+    const std::string Mangled = Name.str();
+    std::string Known = demangle(Mangled);
+    if (Known != Mangled || !Name.starts_with("_Z"))
+        return Known;
+    int Status = 0;
+    char *Other = abi::__cxa_demangle(Mangled.c_str(), nullptr, nullptr, &Status);
+    if (Other && Status == 0)
+        Known = Other;
+    std::free(Other);
+    return Known;
+}
+
 std::string plainName(StringRef Name, bool Fortran) {
     if (!Fortran)
-        return demangle(Name.str());
+        return demangled(Name);
     if (std::string Known = fortranName(Name); !Known.empty())
         return Known;
     // Procedures outside of modules have an underscore at the end, those with BIND(C) have not.

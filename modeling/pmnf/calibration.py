@@ -119,7 +119,7 @@ FAR_OFF = 0.25
 # The dimensions of the whole (items, matrices, volumes), and how many different shares there must be. Functions of them
 # are looked for where smooth functions, of so high a power of the logarithm, leave less than others.
 SHARE_DIMENSIONS, SHARE_VALUES, SMOOTH_POWER = (1, 2, 3), 5, 3
-# What functions of a share may miss, relative: those of sorts and searches, rounding included, are within a few percent.
+# What functions of a share may miss, relative: those of sorts and searches are within a few percent.
 SHARE_MISSED = 0.05
 
 # --- counts that rise in steps: tests/modeling/test_pmnf_steps.py, benchmarks/effort_sums.py
