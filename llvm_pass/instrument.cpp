@@ -207,7 +207,20 @@ class FunctionInstrumenter {
 
 } // namespace
 
+// Says that a module waits for the end of the pipeline.
+static const char *const Waiting = "quipu.waiting";
+
 PreservedAnalyses InstrumentPass::run(Module &M, ModuleAnalysisManager &AM) {
+    if (Now == Early && any_of(M, [](const Function &F) { return F.isPresplitCoroutine(); })) {
+        M.getOrInsertNamedMetadata(Waiting);
+        return PreservedAnalyses::all();
+    }
+    if (Now == Late) {
+        NamedMDNode *Waits = M.getNamedMetadata(Waiting);
+        if (!Waits)
+            return PreservedAnalyses::all();
+        Waits->eraseFromParent();
+    }
     Filter Selection;
     if (std::string Problem = readSelection(Selection); !Problem.empty()) {
         M.getContext().emitError("quipu: " + Problem);

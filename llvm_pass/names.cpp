@@ -64,6 +64,8 @@ std::string plainName(StringRef Name, bool Fortran) {
 }
 
 std::string shownName(StringRef Name, unsigned FirstLine, bool Fortran) {
+    // What a coroutine does, from one suspension to the next, is a function that LLVM makes of its body.
+    Name.consume_back(".resume");
     const std::string Line = FirstLine ? " line " + std::to_string(FirstLine) : "";
     if (Name.starts_with(".omp_task_entry."))
         return "omp task" + Line;

@@ -24,6 +24,9 @@ extern "C" __attribute__((visibility("default"))) PassPluginLibraryInfo llvmGetP
                     if (Level != OptimizationLevel::O0)
                         MPM.addPass(RequireAnalysisPass<GlobalsAA, Module>());
                 });
+                PB.registerOptimizerLastEPCallback([](ModulePassManager &MPM, OptimizationLevel) {
+                    MPM.addPass(quipu::InstrumentPass(quipu::InstrumentPass::Late));
+                });
                 PB.registerPipelineParsingCallback(
                     [](StringRef Name, ModulePassManager &MPM, ArrayRef<PassBuilder::PipelineElement>) {
                         if (Name == "quipu-callgraph")

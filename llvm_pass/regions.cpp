@@ -63,8 +63,7 @@ RegionFacts describe(const Function &F, const Identity &Self, const TargetLibrar
 }
 
 quipu_hook hookOf(const RegionFacts &Facts, const Filter &Selection, bool All) {
-    if (!Selection.includes(Facts.File.c_str(), Facts.Name.c_str(), Facts.Display.c_str()) ||
-        isLibraryInternal(Facts, Selection))
+    if (isLeftOut(Facts, Selection))
         return QUIPU_LEFT_OUT;
     if (All || !Facts.IsSmall || Selection.asks_for(Facts.Name.c_str(), Facts.Display.c_str()))
         return QUIPU_HOOKED;

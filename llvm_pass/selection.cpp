@@ -77,7 +77,7 @@ bool isLibrary(const Identity &Function) {
     return Root == "std" || Root == "__gnu_cxx";
 }
 
-bool isLibraryInternal(const Identity &Function, const Filter &Selection) {
+static bool isLibraryInternal(const Identity &Function, const Filter &Selection) {
     if (!isLibrary(Function) || sys::Process::GetEnv("QUIPU_ALL") ||
         Selection.asks_for(Function.Name.c_str(), Function.Display.c_str()))
         return false;
@@ -85,12 +85,23 @@ bool isLibraryInternal(const Identity &Function, const Filter &Selection) {
     return !areStdNamespaces(Scope) || StringRef(Base).starts_with("_") || !Function.MuchWork.value_or(false);
 }
 
+/// Whether a compiler made a function that no source has: what clang makes of an OpenMP construct beside its body, of a
+/// coroutine beside its body, of virtual functions in other bases, of lambdas as pointers; flang of reductions.
+static bool isMadeByCompiler(StringRef Name) {
+    return any_of(std::array{".omp_task_privates_map.", ".red_", "_FortranA", "_ZTh", "_ZTv", "_ZTc"},
+                  [&](const char *Prefix) { return Name.starts_with(Prefix); }) ||
+           any_of(std::array{".omp_outlined_debug__", "__await_suspend_wrapper__", "8__invokeE"},
+                  [&](const char *Part) { return Name.contains(Part); }) ||
+           any_of(std::array{".destroy", ".cleanup"}, [&](const char *End) { return Name.ends_with(End); });
+}
+
+bool isLeftOut(const Identity &Function, const Filter &Selection) {
+    return isMadeByCompiler(Function.Name) || isLibraryInternal(Function, Selection) ||
+           !Selection.includes(Function.File.c_str(), Function.Name.c_str(), Function.Display.c_str());
+}
+
 bool isShown(const Identity &Function, const Filter &Selection) {
-    // What clang makes of an OpenMP construct in several functions is one.
-    const StringRef Name = Function.Name;
-    return !Name.starts_with(".omp_") && !Name.contains(".omp_outlined_debug__") &&
-           !isLibraryInternal(Function, Selection) &&
-           Selection.includes(Function.File.c_str(), Function.Name.c_str(), Function.Display.c_str());
+    return !StringRef(Function.Name).starts_with(".omp_") && !isLeftOut(Function, Selection);
 }
 
 } // namespace quipu

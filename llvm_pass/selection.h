@@ -16,9 +16,10 @@ std::string readSelection(Filter &Selection);
 /// Whether this is of the C++ library (namespaces std and __gnu_cxx).
 bool isLibrary(const Identity &Function);
 
-/// Whether this is an inner part of the C++ library, whose work is that of the functions that use it: all but free
-/// functions of namespace std that do much work by themselves (algorithms), and what the filter asks for.
-bool isLibraryInternal(const Identity &Function, const Filter &Selection);
+/// Whether the work of a function is that of its callers: what a filter excludes, what no source has, and inner parts
+/// of the C++ library, which are all but free functions of namespace std that do much work by themselves (algorithms),
+/// and what the filter asks for.
+bool isLeftOut(const Identity &Function, const Filter &Selection);
 
 /// Whether a function that may have been inlined is a call path of its own, as far as filter and language say.
 bool isShown(const Identity &Function, const Filter &Selection);

@@ -85,7 +85,19 @@ class RunMetadata:
         """Whether ranks shared processors, so that times contain waiting for one. Simulated time does not."""
         if self.launcher.get("family") == "smpi":
             return False
-        return any(len(node.get("ranks") or ()) > (node.get("cpus") or math.inf) for node in self.nodes)
+        return any(len(node.get("ranks") or ()) > _processors(node) for node in self.nodes)
+
+    @property
+    def simulated_by_effort(self) -> bool:
+        """Whether computation took simulated time by its effort, whatever it took here, measuring included."""
+        return self.launcher.get("compute") == "effort"
+
+
+def _processors(node: Mapping[str, Any]) -> float:
+    """Return how many processors the ranks of a node could use: those they were bound to, if that is known of all."""
+    bound = [rank.get("affinity") for rank in node.get("ranks") or ()]
+    allowed = {cpu for own in bound for cpu in own or ()}
+    return min(len(allowed) if all(bound) and bound else math.inf, node.get("cpus") or math.inf)
 
 
 def configuration_name(parameters: Mapping[str, float]) -> str:

@@ -11,7 +11,7 @@ from quipu.modeling.errors import UsageError
 
 from .export_stacks import SUFFIXES as STACKS
 from .export_stacks import export_stacks
-from .exported import Exported
+from .exported import Exported, oversubscribed_note
 from .options import over_ranks_of
 from .output import say, show_json, write_own
 
@@ -117,7 +117,6 @@ def _export_experiment(
     source: Path, chosen: str, output: Path | None, inclusive: bool, over_ranks: str, force: bool
 ) -> Exported:
     from quipu.report.formats.extrap import format_json, format_json_lines
-    from quipu.report.text import points_text
 
     from .measurements import load
 
@@ -132,13 +131,10 @@ def _export_experiment(
         write_own(
             target, content, lambda old: _TABLES[chosen].match(old) is not None, f"export to {chosen}", force, [source]
         )
-        return Exported(data.name, target)
+        return Exported(data.name, target, oversubscribed_note(data))
     written = (format_json if chosen == "extrap-json" else format_json_lines)(data, inclusive)
     write_own(target, written.text, lambda old: _OWN.match(old) is not None, "export of measurements", force, [source])
-    notes = []
-    if not data.dedicated.all():
-        which = points_text(data.parameters, data.points[~data.dedicated].tolist())
-        notes.append(f"oversubscribed (more ranks than processors), which the file cannot say: {which}")
+    notes = oversubscribed_note(data)
     notes += [f"left out, because Extra-P needs every metric at every point: {text}" for text in written.left_out]
     return Exported(data.name, target, notes)
 

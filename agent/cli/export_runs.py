@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from quipu.modeling.errors import UsageError
 
-from .exported import Exported
+from .exported import Exported, oversubscribed_note
 from .measurements import load
 from .options import over_ranks_of
 from .output import require_no_source, write_own
@@ -46,4 +46,5 @@ def export_runs(source: Path, output: Path | None, over_ranks: str, force: bool)
             text = run_text(data.tree, chosen, values, parameters, run + 1)
             write_own(target / f"{name}.cali", text, is_of_quipu, "export to Caliper", force)
             written += 1
-    return Exported(data.name, target, content=f": {written} files, one per configuration and repetition")
+    content = f": {written} files, one per configuration and repetition"
+    return Exported(data.name, target, oversubscribed_note(data), content)

@@ -202,7 +202,10 @@ def _layout(names: tuple[str, ...], runs: Sequence[StoredRun]) -> tuple[FloatArr
 
 def _slowed(archives: list[RunArchive]) -> list[str]:
     """Return a note on the run of which measuring was the largest part, if it was a large one."""
-    share = {archive: overhead_share(archive.metadata.overhead) for archive in archives}
+    share = {
+        archive: 0.0 if archive.metadata.simulated_by_effort else overhead_share(archive.metadata.overhead)
+        for archive in archives
+    }
     worst = max(archives, key=lambda archive: share[archive])
     if share[worst] <= DOMINATED:
         return []

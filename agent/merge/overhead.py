@@ -144,9 +144,12 @@ def dominated(
 
 
 def dominated_in(archive: RunArchive) -> list[Dominated]:
-    """Return what `dominated` finds in a run; nothing if it does not know what its call paths cost."""
+    """Return what `dominated` finds in a run; nothing if it does not know what its call paths cost.
+
+    Simulated time by effort contains nothing of that.
+    """
     found = archive.statistics
-    if not {"time", OVERHEAD.name, "visits"} <= found.keys():
+    if archive.metadata.simulated_by_effort or not {"time", OVERHEAD.name, "visits"} <= found.keys():
         return []
     time, overhead, visits = (found[name].sum for name in ("time", OVERHEAD.name, "visits"))
     return dominated(archive.tree, time, overhead, visits, archive.metadata.overhead)

@@ -23,7 +23,7 @@ from .grid_terms import Writer, notes_of
 from .grids import Grids
 from .hypotheses.library import make_term
 from .model import Model, Term, collect
-from .proposers.domain_functions import DomainFunctions
+from .proposers.domain_functions import DomainFunctions, Part
 from .proposers.grid_forms import Form, GridForms
 from .uncertainty import joint_covariance, value_variance
 from .unexplained import missed
@@ -36,14 +36,15 @@ def by_domain(
     grids: Grids,
     points: FloatArray,
     values: FloatArray,
-    used: _Flags,
+    measured: _Flags,
     repetitions: Repetitions,
     names: tuple[str, ...],
 ) -> dict[int, Model]:
     """Return models of counts (N, C) at points (C, m) that `models` miss by far more, there and at the largest points.
 
-    used: (N, C), where a call path was measured and executed. Larger points are those of the most processes and of the
-    largest size: of both models the coefficients are fitted to the others, and what they predict there is compared.
+    measured: (N, C), where something was measured: a count of 0 says that what is done there has no part. Larger points
+    are those of the most processes and of the largest size: of both models the coefficients are fitted to the others,
+    and what they predict there is compared.
     """
     parameter = grids.possible[0].parameter
     place = names.index(parameter)
@@ -52,11 +53,11 @@ def by_domain(
         return {}
     found: dict[int, Model] = {}
     for path, model in enumerate(models):
-        at = used[path]
-        if model is None or not EXACT_FIT < missed(model) < np.inf or not (values[path, at] > 0).all():
+        at = measured[path] & (values[path] > 0)
+        if model is None or not EXACT_FIT < missed(model) < np.inf or (values[path] < 0).any() or not at.any():
             continue
         own = take(repetitions, np.array([path]), at)
-        domain = _Domain(points[at], names, place, varying[0])
+        domain = _Domain(points[at], points[measured[path] & ~at], names, place, varying[0])
         best = domain.best(grids.possible, values[path, at], model, own)
         if best is not None:
             found[path] = best
@@ -64,12 +65,15 @@ def by_domain(
 
 
 class _Domain:
-    """The points (C, m) of a call path: the number of processes at `place`, the size of the domain at `size`."""
+    """The points (C, m) of a call path: the number of processes at `place`, the size of the domain at `size`.
 
-    def __init__(self, points: FloatArray, names: tuple[str, ...], place: int, size: int) -> None:
-        self.points, self.names, self.place, self.size = points, names, place, size
+    nothing: (Z, m), where it counted 0.
+    """
+
+    def __init__(self, points: FloatArray, nothing: FloatArray, names: tuple[str, ...], place: int, size: int) -> None:
+        self.points, self.nothing, self.names, self.place, self.size = points, nothing, names, place, size
         processes, sizes = points[:, place], points[:, size]
-        self.processes, self.at = np.unique(processes, return_inverse=True)
+        self.processes = np.unique(np.concatenate([processes, nothing[:, place]]))
         self.largest = np.asarray((processes == processes.max()) | (sizes == sizes.max()), dtype=bool)
 
     def best(
@@ -81,8 +85,9 @@ class _Domain:
             return None
         least, chosen = FAR_BETTER * missed(former), None
         for grid in grids:
-            for strong in (True, False):
-                functions = self._functions(grid, strong)
+            axes = range(grid.dimensions) if grid.dimensions > 1 else ()
+            for part in (Part(strong, axis) for axis in (None, *axes) for strong in (True, False)):
+                functions = self._functions(grid, part)
                 coefficients = _fewest(functions, counts)
                 missing = _missed(coefficients @ functions.columns, counts)
                 if missing < least and np.count_nonzero(coefficients) + GRID_FREE_POINTS <= len(counts):
@@ -95,9 +100,13 @@ class _Domain:
             return None
         return self._model(grid, functions, coefficients, counts, repetitions)
 
-    def _functions(self, grid: ProcessGrid, strong: bool) -> DomainFunctions:
+    def _functions(self, grid: ProcessGrid, part: Part) -> DomainFunctions:
         forms = _forms(grid, tuple(self.processes.tolist()))
-        return DomainFunctions(self.points[:, self.size], self.at.reshape(-1), forms, strong)
+        here, nothing = (
+            (own[:, self.size], np.searchsorted(self.processes, own[:, self.place]))
+            for own in (self.points, self.nothing)
+        )
+        return DomainFunctions(forms, part, *here, nothing)
 
     def _ahead(self, former: Model, counts: FloatArray) -> float:
         """Return what a model of the same form misses the counts (C,) of the largest points by, if it has no others."""

@@ -42,6 +42,10 @@ def advice(grid: ProcessGrid, processes: tuple[float, ...]) -> str:
     return f"{grid.parameter} = {', '.join(map(str, wanted))}"
 
 
+# Said of sums that few numbers of processes confirm.
+FEW_CONFIRM = "hardly more numbers of processes than functions of the grid: by luck, other counts have such, too"
+
+
 def notes_of(grid: ProcessGrid, processes: FloatArray, model: Model) -> tuple[str, ...]:
     """Return the notes of a model by a grid, measured at numbers of processes (G,)."""
     notes = []
@@ -120,7 +124,15 @@ class Writer:
         for factor in (GRID_GHOSTS, -GRID_GHOSTS) if unseen else ():
             more = [*terms, *(term.scaled(factor) for term in unseen)]
             written.append(Alternative(GRID_UNSEEN, *collect(constant, more)))
-        return self._model(constant, terms, written), length
+        model = self._model(constant, terms, written)
+        if any(self._is_doubtful(form) for form in best):
+            model = replace(model, notes=(*model.notes, FEW_CONFIRM))
+        return model, length
+
+    def _is_doubtful(self, form: Form) -> bool:
+        """Whether a sum has several functions, and more than half as many as there are grids where they are not 0."""
+        seen = np.abs(self.forms.columns[list(form.grid_functions)]).max(axis=0, initial=0.0) > 0
+        return len(form.grid_functions) > 1 and 2 * len(form.grid_functions) > int(np.count_nonzero(seen))
 
     def polynomials(self, found: Sequence[Polynomial]) -> tuple[Model, float]:
         """Return the shortest of polynomials, the others as its alternatives, and its length."""

@@ -18,7 +18,7 @@ from ..process_grid import ProcessGrid
 from .criterion.one_process import reproduces
 from .grid_calibration import FURTHER, GRID_BITS, GRID_FEW_PROCESSES, GRID_LEAST_LUCK, GRID_OF_DOMAIN
 from .grid_models import checked, each, with_others
-from .grid_terms import Writer, has_extents
+from .grid_terms import FEW_CONFIRM, Writer, has_extents
 from .hypotheses.library import Library
 from .model import Model
 from .proposers.grid_coefficients import Coefficients, OtherParameters
@@ -197,7 +197,7 @@ def by_grid(
     grids = replace(grids, possible=usable)
     parameter, known = usable[0].parameter, bool(usable[0].source)
     few = np.unique(points[:, names.index(parameter)]).size <= GRID_FEW_PROCESSES
-    unexplained = np.array([_is_unexplained(model) for model in models], dtype=bool)
+    unexplained = np.array([_is_unexplained(model, parameter) for model in models], dtype=bool)
     unseen = known and bool((np.ptp(usable[0].extents(points[:, names.index(parameter)]), axis=0) == 0).any())
     doubted = np.array([_is_doubted(model, parameter, unseen) for model in models], dtype=bool) & ~unexplained
 
@@ -208,14 +208,15 @@ def by_grid(
     for path, several in found(unexplained).items():
         former, at = models[path], measured[path]
         if _is_better(several[0], former, parameter, points[at], values[path][at]):
-            also = [former] if former is not None and reproduces(former) and not known else []
-            result[path] = with_others([*several, *also], parameter)
+            also = former is not None and (FEW_CONFIRM in several[0].notes or (reproduces(former) and not known))
+            result[path] = with_others([*several, *(each(former) if former is not None and also else [])], parameter)
         elif former is not None and former.is_constant:
             result[path] = with_others([former, *several], parameter)
     if known or (few and any(has_extents(model.terms) for model in result.values())):
         for path, several in found(doubted).items():
             former = models[path]
-            result[path] = with_others(several if known or former is None else [*several, former], parameter)
+            also = former is not None and (FEW_CONFIRM in several[0].notes or not known)
+            result[path] = with_others([*several, *(each(former) if former is not None and also else [])], parameter)
     return result
 
 
@@ -269,9 +270,16 @@ def _is_better(found: Model, former: Model | None, parameter: str, points: Float
     return not everywhere and former.depends_on(parameter)
 
 
-def _is_unexplained(model: Model | None) -> bool:
-    """Whether a model does not reproduce the counts, or only without numbers of ranks that do not execute anything."""
-    return model is not None and model.quality is not None and (not reproduces(model) or bool(model.notes))
+def _is_unexplained(model: Model | None, parameter: str) -> bool:
+    """Whether a model does not reproduce the counts, or only without numbers of ranks that do not execute anything.
+
+    A part of 1/p for each of several ranks is explained: one rank does nothing for others.
+    """
+    if model is None or model.quality is None:
+        return False
+    factors = [f for term in model.terms for f in term.factors if f.parameter == parameter]
+    shared = bool(factors) and all(f.exponent == -1 and not f.log for f in factors)
+    return not reproduces(model) or (bool(model.notes) and not shared)
 
 
 def _is_doubted(model: Model | None, parameter: str, unseen: bool) -> bool:

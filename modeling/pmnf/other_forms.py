@@ -50,7 +50,7 @@ class OtherForms:
             found = [steep.get(path, model) for path, model in enumerate(found)]
             shares = by_shares(found, self.points, self.counts, self.used, self.names, self.again)
             found = [shares.get(path, model) for path, model in enumerate(found)]
-            steps = by_steps(found, self.points, self.counts, self.used, self.repetitions, self.names)
+            steps = by_steps(found, self.points, self.counts, self.measured, self.repetitions, self.names)
             found = [steps.get(path, model) for path, model in enumerate(found)]
         if self.grids is not None and any(grid.parameter in self.names for grid in self.grids.possible):
             by_grids = self._by_grids(found, self.grids)
@@ -76,7 +76,7 @@ class OtherForms:
                     found[path] = with_others([former, *each(model)], parameter)
         if grids.possible[0].source or any(has_extents(model.terms) for model in found.values()):
             now = [found.get(path, model) for path, model in enumerate(models)]
-            found |= by_domain(now, nested.grids, self.points, self.counts, self.used, self.repetitions, self.names)
+            found |= by_domain(now, nested.grids, self.points, self.counts, self.measured, self.repetitions, self.names)
         return found
 
     def _by_dimension(self, processes: FloatArray) -> bool:

@@ -7,6 +7,7 @@ negative (Lawson and Hanson, Solving Least Squares Problems, 1974, chapter 23).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import permutations
 
 import numpy as np
@@ -19,35 +20,41 @@ from .grid_forms import EVERY, NEIGHBOUR, SEVERAL, SHARE, GridForms, GridFunctio
 _MOST_DIMENSIONS = 3
 
 
+@dataclass(frozen=True)
+class Part:
+    """What is looked at of a domain.
+
+    strong: the size is that of the domain, not that of a part. axis: neighbours in one dimension alone, None for cells,
+    faces and edges of all of them alike.
+    """
+
+    strong: bool
+    axis: int | None = None
+
+
 class DomainFunctions:
     """What parts of a domain have, at points: sizes (C,), and place (C,), which of the grids of `forms` it is.
 
-    strong: the size is that of the domain, not that of a part. functions: powers of the size, with the numbers of the
-    functions of the grid; columns: (K, C).
+    nothing: the same of points where nothing is counted, so that functions which are something there have no part.
+    functions: powers of the size, with the numbers of the functions of the grid; columns: (K, C).
     """
 
-    def __init__(self, sizes: FloatArray, place: NDArray[np.int64], forms: GridForms, strong: bool) -> None:
-        number = {own: i for i, own in enumerate(map(_kinds, forms.grid_functions)) if own is not None}
-        dimensions = forms.grids.shape[1]
-        ends = [kind for kind in (NEIGHBOUR, SEVERAL) if (EVERY,) * (dimensions - 1) + (kind,) in number]
-        shares = [(EVERY,) * (dimensions - many) + (SHARE,) * many for many in range(dimensions + 1)]
-        wanted: list[tuple[int, tuple[int, ...]]] = []
-        if strong:
-            # loops over all of a dimension that is not divided are one more power
-            undivided = range(2 if dimensions < _MOST_DIMENSIONS else 1)
-            wanted += [(many + more, own) for many, own in enumerate(shares) for more in undivided]
-            wanted += [(power, shares[-1]) for power in range(dimensions)]
-            for many, more in ((many, more) for many in range(dimensions) for more in undivided):
-                wanted += [(many + more, tuple(sorted((*shares[many][1:], end)))) for end in ends]
-        else:
-            wanted += [(power, shares[0]) for power in range(_MOST_DIMENSIONS + 1)] + [(0, shares[-1])]
-            wanted += [
-                (power, tuple(sorted((*shares[0][1:], end)))) for power in range(_MOST_DIMENSIONS) for end in ends
-            ]
-        found = {(power, number[own]) for power, own in wanted if own in number}
-        found |= {(0, i) for i, own in enumerate(forms.grid_functions) if own.processes == (0, 1)}
-        self.functions = sorted(found)
-        self.columns: FloatArray = np.stack([sizes**power * forms.columns[own, place] for power, own in self.functions])
+    def __init__(
+        self,
+        forms: GridForms,
+        part: Part,
+        sizes: FloatArray,
+        place: NDArray[np.int64],
+        nothing: tuple[FloatArray, NDArray[np.int64]],
+    ) -> None:
+        found = _of_all(forms, part.strong) if part.axis is None else _of_one(forms, part.strong, part.axis)
+        self.functions = [
+            (power, own)
+            for power, own in sorted(found)
+            if not (nothing[0] ** power * forms.columns[own, nothing[1]]).any()
+        ]
+        columns = [sizes**power * forms.columns[own, place] for power, own in self.functions]
+        self.columns: FloatArray = np.array(columns).reshape(len(columns), len(sizes))
 
     def fit(
         self, counts: FloatArray, at: NDArray[np.bool_] | slice = slice(None), of: NDArray[np.bool_] | None = None
@@ -65,6 +72,42 @@ class DomainFunctions:
             return result
         result[used] = nnls((relative / scale[:, None])[used].T, np.ones(relative.shape[1]))[0] / scale[used]
         return result
+
+
+def _of_all(forms: GridForms, strong: bool) -> set[tuple[int, int]]:
+    """Return the powers of the size and functions of the grid that are alike in all dimensions."""
+    number = {own: i for i, own in enumerate(map(_kinds, forms.grid_functions)) if own is not None}
+    dimensions = forms.grids.shape[1]
+    ends = [kind for kind in (NEIGHBOUR, SEVERAL) if (EVERY,) * (dimensions - 1) + (kind,) in number]
+    shares = [(EVERY,) * (dimensions - many) + (SHARE,) * many for many in range(dimensions + 1)]
+    wanted: list[tuple[int, tuple[int, ...]]] = []
+    if strong:
+        # loops over all of a dimension that is not divided are one more power
+        undivided = range(2 if dimensions < _MOST_DIMENSIONS else 1)
+        wanted += [(many + more, own) for many, own in enumerate(shares) for more in undivided]
+        wanted += [(power, shares[-1]) for power in range(dimensions)]
+        for many, more in ((many, more) for many in range(dimensions) for more in undivided):
+            wanted += [(many + more, tuple(sorted((*shares[many][1:], end)))) for end in ends]
+    else:
+        wanted += [(power, shares[0]) for power in range(_MOST_DIMENSIONS + 1)] + [(0, shares[-1])]
+        sides = [tuple(sorted((*shares[0][1:], end))) for end in ends]
+        wanted += [(power, own) for power in range(_MOST_DIMENSIONS) for own in sides]
+    found = {(power, number[own]) for power, own in wanted if own in number}
+    return found | {(0, i) for i, own in enumerate(forms.grid_functions) if own.processes == (0, 1)}
+
+
+def _of_one(forms: GridForms, strong: bool, axis: int) -> set[tuple[int, int]]:
+    """Return the same of neighbours in one dimension: for each cell of the face between them, and once."""
+    dimensions = forms.grids.shape[1]
+    found = set()
+    for number, own in enumerate(forms.grid_functions):
+        if own.processes is None and len(own.products) == 1 and own.products[0][axis] in (NEIGHBOUR, SEVERAL):
+            rest = {kind for place, kind in enumerate(own.products[0]) if place != axis}
+            if rest <= {SHARE if strong else EVERY}:
+                found.add((dimensions - 1, number))
+            if rest <= {EVERY}:
+                found.add((0, number))
+    return found
 
 
 def _kinds(own: GridFunction) -> tuple[int, ...] | None:

@@ -20,6 +20,7 @@ from ..calibration import (
     EXACT_LINES,
     EXACT_NEAR,
     EXACT_PAIR_COMPLEXITY,
+    EXACT_RESIDUAL,
     EXACT_RESIDUAL_OF_SIZE,
     EXACT_RESOLUTION,
     EXACT_TRIPLE_COMPLEXITY,
@@ -224,6 +225,9 @@ class ExactLines:
             # as many coefficients as points fit anything; whole ones, none below 0, are evidence, though
             exact &= _whole(coefficients) & (coefficients > -0.5).all(axis=1)
         exact &= ~doubted[path, number] | _whole(LOOP_DENOMINATOR * coefficients)
+        # what has as many coefficients as different values describes nothing: a constant with one exception
+        steps = np.diff(np.sort(values, axis=1), axis=1) > EXACT_RESIDUAL * np.abs(values).max(axis=1, keepdims=True)
+        exact &= (1 + np.count_nonzero(steps, axis=1) > width)[path]
         if distinct == width + 2:
             # one point to spare is little for what becomes negative, which no count does
             exact &= ~self._becomes_negative(parameter, line, chosen, coefficients) | (values[path] < 0.0).any(axis=1)
