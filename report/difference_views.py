@@ -65,6 +65,10 @@ class DifferenceView:
         """The time of the whole program, None if no time was measured on both sides."""
         return next((one for one in self.times if one.path < 0), None)
 
+    def is_start_or_end(self, path: int) -> bool:
+        """Whether a call path is of the start or the end of MPI, which is no part of the program."""
+        return path >= 0 and bool(self.tree.start_and_end[path])
+
     def label(self, path: int) -> tuple[str, ...]:
         """Return the region names of a call path from the root."""
         return ("program",) if path < 0 else steps(self.tree, path)
@@ -77,7 +81,7 @@ def difference_json(view: DifferenceView) -> dict[str, Any]:
     "metric", "configurations" (indices), "of", "point" (where they are the farthest apart), "before", "after", "ratio"
     (null if it is new), "weight", "certain", "growth_before", "growth_after", "lines" (each "function", "file", "line",
     "old_line", "metric", "before", "after", mean over ranks). Each of "times": "path", "metric", "before", "after"
-    (means in seconds), "ratio", "chance", "corrected", "significant", "testable", "repetitions".
+    (means in seconds), "ratio", "chance", "corrected", "significant", "testable", "repetitions", "start_and_end".
     """
     return {
         "format": "quipu-diff",
@@ -125,6 +129,7 @@ def _time(view: DifferenceView, one: TimeDifference) -> dict[str, Any]:
         "significant": one.significant,
         "testable": one.testable,
         "repetitions": list(one.repetitions),
+        "start_and_end": view.is_start_or_end(one.path),
     }
 
 

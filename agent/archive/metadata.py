@@ -95,7 +95,7 @@ class RunMetadata:
 
 def _processors(node: Mapping[str, Any]) -> float:
     """Return how many processors the ranks of a node could use: those they were bound to, if that is known of all."""
-    bound = [rank.get("affinity") for rank in node.get("ranks") or ()]
+    bound = [rank.get("bound") for rank in node.get("ranks") or ()]
     allowed = {cpu for own in bound for cpu in own or ()}
     return min(len(allowed) if all(bound) and bound else math.inf, node.get("cpus") or math.inf)
 

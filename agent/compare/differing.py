@@ -12,6 +12,7 @@ from quipu.modeling.errors import UsageError
 from quipu.modeling.expectations import LEAST_VALUES
 from quipu.modeling.pmnf.model import Model
 from quipu.report.difference_views import DifferenceView, EffortRow, LineRow
+from quipu.report.text import points_text
 
 from .causes import PairLines
 from .sides import Pair, Side, paired
@@ -43,6 +44,9 @@ def difference_view(before: Side, after: Side, metrics: Sequence[str] = (), incl
     )
     missing = [name for name in (*old.values, *new.values) if name not in common]
     notes = [f"measured on one side only: {', '.join(sorted(set(missing)))}"] if missing and not metrics else []
+    if times and (points := new.points[~(old.dedicated & new.dedicated)].tolist()):
+        which = points_text(new.parameters, points)
+        notes.append(f"oversubscribed (more ranks than processors): {which}; times contain waiting for a processor")
     return DifferenceView(
         before.title,
         after.title,

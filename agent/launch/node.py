@@ -34,7 +34,9 @@ class RankWatch:
 
     def __init__(self, content: dict[str, Any]) -> None:
         """content: what quipu-exec wrote to rank-<rank>.json."""
-        self.record: dict[str, Any] = {"rank": int(content["rank"]), "pid": int(content["pid"])}
+        self.record: dict[str, Any] = {name: int(content[name]) for name in ("rank", "pid")}
+        # the processors it was bound to when it was started: samples of short runs may show those of another process
+        self.record["bound"] = content.get("affinity")
         self.process: psutil.Process | None
         try:
             self.process = psutil.Process(self.record["pid"])

@@ -83,10 +83,18 @@ def _numbers(before: float, after: float, unit: str) -> tuple[str, str, str]:
 
 
 def _times(view: DifferenceView, top: int, layout: Layout) -> RenderableType:
-    times = sorted(view.times, key=lambda one: (one.path >= 0, not one.significant, -abs(one.after - one.before)))
+    times = sorted(
+        view.times,
+        key=lambda one: (
+            one.path >= 0,
+            view.is_start_or_end(one.path),
+            not one.significant,
+            -abs(one.after - one.before),
+        ),
+    )
     texts = [
         (
-            path_text(view.label(one.path)),
+            path_text(view.label(one.path)) + (" (start and end)" if view.is_start_or_end(one.path) else ""),
             quantity(one.before, "s"),
             quantity(one.after, "s"),
             factor(one.ratio),

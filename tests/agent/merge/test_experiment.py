@@ -149,6 +149,10 @@ def test_ranks_that_share_processors_are_known() -> None:
     assert RunMetadata(nodes=(two, three)).oversubscribed
     assert not RunMetadata(nodes=(three,), launcher={"family": "smpi"}).oversubscribed
     assert not RunMetadata(nodes=({"host": "a"},)).oversubscribed
+    # bound to one of two processors both, one each, and one of which nothing is known
+    for bound, shared in ((([0], [0]), True), (([0], [1]), False), (([0], None), False)):
+        ranks = [{"rank": rank, "bound": own} for rank, own in enumerate(bound)]
+        assert RunMetadata(nodes=({"cpus": 2, "ranks": ranks},)).oversubscribed == shared
 
 
 def test_times_of_ranks_have_the_call_paths_of_the_experiment(tmp_path: Path) -> None:
