@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,13 +17,13 @@ from .calibration import FAR_BETTER
 from .criterion.one_process import EXACT_FIT
 from .data.noise import Repetitions
 from .data.preparation import ranges, take
-from .grid_calibration import DOMAIN_DOUBT, DOMAIN_SLACK, FURTHER, GRID_FREE_POINTS
+from .grid_calibration import DOMAIN_DOUBT, DOMAIN_SLACK, GRID_FREE_POINTS
 from .grid_terms import Writer, notes_of
-from .grids import Grids
+from .grids import Grids, forms_of
 from .hypotheses.library import make_term
 from .model import Model, Term, collect
 from .proposers.domain_functions import DomainFunctions, Part
-from .proposers.grid_forms import Form, GridForms
+from .proposers.grid_forms import Form
 from .uncertainty import joint_covariance, value_variance
 from .unexplained import missed
 
@@ -101,7 +100,7 @@ class _Domain:
         return self._model(grid, functions, coefficients, counts, repetitions)
 
     def _functions(self, grid: ProcessGrid, part: Part) -> DomainFunctions:
-        forms = _forms(grid, tuple(self.processes.tolist()))
+        forms = forms_of(grid, tuple(self.processes.tolist()))
         here, nothing = (
             (own[:, self.size], np.searchsorted(self.processes, own[:, self.place]))
             for own in (self.points, self.nothing)
@@ -130,7 +129,7 @@ class _Domain:
     ) -> Model:
         """Return a sum of functions with its uncertainty: all terms of one function have its coefficient."""
         used = np.flatnonzero(coefficients).tolist()
-        writer = Writer(grid, [self.names[self.size]], _forms(grid, tuple(self.processes.tolist())), self.processes)
+        writer = Writer(grid, [self.names[self.size]], forms_of(grid, tuple(self.processes.tolist())), self.processes)
         of_each = [self._written(writer, *functions.functions[i]) for i in used]
         parts = list(zip(coefficients[used].tolist(), of_each, strict=True))
         constant, terms = collect(
@@ -178,9 +177,3 @@ def _fewest(functions: DomainFunctions, counts: FloatArray) -> FloatArray:
 
 def _missed(fitted: FloatArray, counts: FloatArray) -> float:
     return float(np.sqrt(((fitted / counts - 1.0) ** 2).mean()))
-
-
-@lru_cache(maxsize=64)
-def _forms(grid: ProcessGrid, processes: tuple[float, ...]) -> GridForms:
-    at = np.array(processes)
-    return GridForms(grid.extents(at), grid.extents(at.max() * np.array(FURTHER)), bool(grid.source), grid.periodic)

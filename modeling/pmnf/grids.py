@@ -55,7 +55,7 @@ class GridCounts:
     def domain(self, grid: ProcessGrid) -> Domain | None:
         """Return the domain that is divided into the parts of a grid, as these counts show it."""
         place = self.names.index(grid.parameter)
-        forms = _forms(grid, tuple(np.unique(self.points[:, place]).tolist()))
+        forms = forms_of(grid, tuple(np.unique(self.points[:, place]).tolist()))
         known = self._coefficients(place)
         found = _domain([own for row in self.row_of if (own := known[row]) is not None], forms)
         whole = self._of_whole_lines(place) if found is None else None
@@ -68,7 +68,7 @@ class GridCounts:
         if processes.size < 2:
             return Found([None] * len(self.row_of), 0, 0.0)
         known, varying = self._coefficients(place), self._varying(place)
-        forms = _forms(grid, tuple(processes.tolist()))
+        forms = forms_of(grid, tuple(processes.tolist()))
         names = [name for name in self.names if name != grid.parameter]
         written = Writer(grid, [names[i] for i in varying], forms, processes)
         sums = [
@@ -157,7 +157,7 @@ def _says_more(known: Coefficients, length: float, values: FloatArray) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _forms(grid: ProcessGrid, processes: tuple[float, ...]) -> GridForms:
+def forms_of(grid: ProcessGrid, processes: tuple[float, ...]) -> GridForms:
     """Return the functions of a grid at these numbers of processes."""
     at = np.array(processes)
     return GridForms(grid.extents(at), grid.extents(at.max() * np.array(FURTHER)), bool(grid.source), grid.periodic)
