@@ -13,10 +13,10 @@ from .text import percent, quantity
 _MOST_NOTES = 5
 
 
-def measuring_facts(costs: Mapping[str, float]) -> list[tuple[str, str]]:
+def measuring_facts(costs: Mapping[str, float], by_effort: bool = False) -> list[tuple[str, str]]:
     """Return what measuring cost, all ranks and threads together; nothing if the run does not know it.
 
-    costs: sums over the run by name, as its metadata have them.
+    costs: sums over the run by name, as its metadata have them. by_effort: the time of the run is simulated by effort.
     """
     if "total" not in costs:
         return []
@@ -27,6 +27,7 @@ def measuring_facts(costs: Mapping[str, float]) -> list[tuple[str, str]]:
         if costs.get(key, 0.0) > 0
     ]
     share = f" ({percent(costs['total'] / costs['time'])} of the time)" if costs.get("time", 0.0) > 0 else ""
+    share = " of this machine's time, none of it in the simulated time" if by_effort else share
     text = f"about {quantity(costs['total'], 's')}{share}: {', '.join(parts)}"
     if costs.get("agents", 0.0) > 0:
         text += f"; node agents beside it: {quantity(costs['agents'], 's')} of processor time"

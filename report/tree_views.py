@@ -107,7 +107,7 @@ def run_facts(run: MeasuredRun, over: Over) -> tuple[tuple[str, str], ...]:
     ]
     if metadata.seconds is not None:
         facts.insert(3, ("wall time", f"{metadata.seconds:.3f} s"))
-    facts += measuring_facts(metadata.overhead)
+    facts += measuring_facts(metadata.overhead, metadata.simulated_by_effort)
     facts += counter_facts(metadata.counters)
     facts += function_lines(metadata.counters)
     if metadata.exit_code:
