@@ -13,11 +13,10 @@ from scipy.linalg import block_diag
 from ..experiment import FloatArray
 from ..process_grid import ProcessGrid
 from .build import qualities
-from .calibration import FAR_BETTER
-from .criterion.one_process import EXACT_FIT
+from .calibration import EXACT_LEAST_LEAD, FAR_BETTER
 from .data.noise import Repetitions
 from .data.preparation import ranges, take
-from .grid_calibration import DOMAIN_DOUBT, DOMAIN_SLACK, GRID_FREE_POINTS
+from .grid_calibration import DOMAIN_DOUBT, DOMAIN_MISSED, DOMAIN_SLACK, GRID_FREE_POINTS
 from .grid_terms import Writer, notes_of
 from .grids import Grids, forms_of
 from .hypotheses.library import make_term
@@ -53,7 +52,7 @@ def by_domain(
     found: dict[int, Model] = {}
     for path, model in enumerate(models):
         at = measured[path] & (values[path] > 0)
-        if model is None or not EXACT_FIT < missed(model) < np.inf or (values[path] < 0).any() or not at.any():
+        if model is None or not DOMAIN_MISSED < missed(model) < np.inf or (values[path] < 0).any() or not at.any():
             continue
         own = take(repetitions, np.array([path]), at)
         domain = _Domain(points[at], points[measured[path] & ~at], names, place, varying[0])
@@ -162,10 +161,16 @@ class _Domain:
 
 def _fewest(functions: DomainFunctions, counts: FloatArray) -> FloatArray:
     """Return coefficients (K,) of as few functions as miss the counts (C,) by little more than all of them."""
+
+    def largest(coefficients: FloatArray) -> FloatArray:
+        return np.asarray((coefficients[:, None] * functions.columns / counts).max(axis=1), dtype=np.float64)
+
+    # what is nowhere a part of the counts is rounding
     best = functions.fit(counts)
+    best = functions.fit(counts, of=largest(best) >= EXACT_LEAST_LEAD)
     most = DOMAIN_SLACK * _missed(best @ functions.columns, counts)
     # those with the smallest part in any count first
-    parts = (best[:, None] * functions.columns / counts).max(axis=1)
+    parts = largest(best)
     for number in np.argsort(parts)[np.count_nonzero(best == 0) :].tolist():
         without = best > 0
         without[number] = False

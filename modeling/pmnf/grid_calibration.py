@@ -51,3 +51,5 @@ NEST_MOST, NEST_MOST_SMALL, NEST_FREE = 3, 2, 2
 DOMAIN_DOUBT = 0.25
 # Functions that all together leave this much less of counts are not needed.
 DOMAIN_SLACK = 1.1
+# What counts must miss their model by, relative, before such sums are looked for: some counts among 2·n are no reason.
+DOMAIN_MISSED = 1e-3
