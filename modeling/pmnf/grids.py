@@ -208,16 +208,23 @@ def by_grid(
     for path, several in found(unexplained).items():
         former, at = models[path], measured[path]
         if _is_better(several[0], former, parameter, points[at], values[path][at]):
-            also = former is not None and (FEW_CONFIRM in several[0].notes or (reproduces(former) and not known))
-            result[path] = with_others([*several, *(each(former) if former is not None and also else [])], parameter)
+            also = former is not None and reproduces(former) and not known
+            result[path] = _beside(several, former, also, parameter)
         elif former is not None and former.is_constant:
             result[path] = with_others([former, *several], parameter)
     if known or (few and any(has_extents(model.terms) for model in result.values())):
         for path, several in found(doubted).items():
-            former = models[path]
-            also = former is not None and (FEW_CONFIRM in several[0].notes or not known)
-            result[path] = with_others([*several, *(each(former) if former is not None and also else [])], parameter)
+            result[path] = _beside(several, models[path], not known, parameter)
     return result
+
+
+def _beside(several: Sequence[Model], former: Model | None, also: bool, parameter: str) -> Model:
+    """Return the first of models by grids with the others, and with the former one if it is likely `also`.
+
+    So it is where few numbers of processes confirm the first.
+    """
+    likely = former is not None and (also or FEW_CONFIRM in several[0].notes)
+    return with_others([*several, *(each(former) if former is not None and likely else [])], parameter)
 
 
 def _by_each(

@@ -50,7 +50,7 @@ class OtherForms:
             found = [steep.get(path, model) for path, model in enumerate(found)]
             shares = by_shares(found, self.points, self.counts, self.used, self.names, self.again)
             found = [shares.get(path, model) for path, model in enumerate(found)]
-            steps = by_steps(found, self.points, self.counts, self.measured, self.repetitions, self.names)
+            steps = by_steps(found, self.points, self.counts, self.used, self.repetitions, self.names)
             found = [steps.get(path, model) for path, model in enumerate(found)]
         if self.grids is not None and any(grid.parameter in self.names for grid in self.grids.possible):
             by_grids = self._by_grids(found, self.grids)
