@@ -188,3 +188,9 @@ def test_steps_of_no_base_are_refused() -> None:
     document["terms"][0]["factors"][1]["steps"]["base"] = 1
     with pytest.raises(FormatError, match="steps of an unknown kind"):
         from_json(document)
+
+
+def test_sizes_at_which_nothing_is_executed_hide_no_steps() -> None:
+    sizes = np.array([4.0, 6.0, 100.0, 170.0, 300.0, 520.0, 900.0, 1600.0, 2700.0])
+    counts = np.where(sizes < 50.0, 0.0, 3.0 * sizes * np.ceil(np.log2(sizes / 7.0)) + 2.0 * sizes)
+    assert str(_model(sizes, counts)) == "3·n·⌈log2(n/7)⌉ + 2·n"
