@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .console import console_for, layout_of, plain_text
 from .glyphs import ASCII, UNICODE, Glyphs, Layout, elide
-from .names import plain_names, shorten
+from .names import plain_names, shorten, shorten_apart
 from .summary import campaign_line, head, run_summary
 from .tree import call_tree
 
@@ -23,4 +23,5 @@ __all__ = [
     "plain_text",
     "run_summary",
     "shorten",
+    "shorten_apart",
 ]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator, Sequence
+from itertools import product, takewhile
 
 from rich.cells import cell_len
 
@@ -39,6 +40,54 @@ def shorten(text: str, width: int, glyphs: Glyphs = UNICODE) -> str:
     body, suffix = _parts(short)
     room = width - cell_len(suffix)
     return elide(body, room, glyphs) + suffix if room >= _NARROWEST else elide(short, width, glyphs)
+
+
+def shorten_apart(texts: Sequence[str], width: int, glyphs: Glyphs = UNICODE) -> list[str]:
+    """Return names or call paths in at most `width` columns each, those that differ told apart where that is possible.
+
+    Of call paths that would look alike, a step in which they differ stays: `main->…->solve_a->…->MPI_Wait`.
+    """
+    short = [shorten(text, width, glyphs) for text in texts]
+    alike: dict[str, set[str]] = {}
+    for text, own in zip(texts, short, strict=True):
+        alike.setdefault(own, set()).add(text)
+    apart = {text: own for group in alike.values() if len(group) > 1 for text, own in _apart(group, width, glyphs)}
+    return [apart.get(text, own) for text, own in zip(texts, short, strict=True)]
+
+
+def _apart(group: Collection[str], width: int, glyphs: Glyphs) -> Iterator[tuple[str, str]]:
+    """Yield what tells the call paths of a group apart, if it has room."""
+    paths = {text: _ARROW.split(text) for text in group if len(text) <= _LONGEST}
+    first, last = _common(list(paths.values())), _common([names[::-1] for names in paths.values()])
+    for text, names in paths.items():
+        steps = names
+        for step in _STEPS:
+            steps = [step(name, glyphs.ellipsis) for name in steps]
+        middle = range(first, len(steps) - last)
+        if not middle:
+            continue
+        tried = (_of_steps(steps, kept, glyphs) for kept in product(((0,), ()), (middle[-1], middle[0])))
+        own = next((own for own in tried if cell_len(own) <= width), None)
+        if own is None:  # a part of the step that is theirs
+            rest = _of_steps([*steps[:-2], "", steps[-1]], ((), len(steps) - 2), glyphs)
+            room = width - cell_len(rest)
+            own = rest.replace("->->", f"->{elide(steps[middle[-1]], room, glyphs)}->") if room >= _NARROWEST else None
+        if own is not None:
+            yield text, own
+
+
+def _common(paths: Sequence[Sequence[str]]) -> int:
+    """Return with how many equal steps all of these paths begin."""
+    return sum(1 for _ in takewhile(lambda steps: len(set(steps)) == 1, zip(*paths, strict=False)))
+
+
+def _of_steps(steps: Sequence[str], kept: tuple[tuple[int, ...], int], glyphs: Glyphs) -> str:
+    """Return a call path of the steps that are kept, the last one, and what stands for others."""
+    shown = sorted({*kept[0], kept[1], len(steps) - 1})
+    parts = [] if shown[0] == 0 else [glyphs.ellipsis]
+    for before, now in zip([shown[0] - 1, *shown], shown, strict=False):
+        parts += [*([glyphs.ellipsis] if now > before + 1 else []), steps[now]]
+    return "->".join(parts)
 
 
 def plain_names(name: str) -> tuple[str, str]:

@@ -13,7 +13,7 @@ from rich.text import Text
 from ..text import START_AND_END, beyond_text, core_hours, factor, interval_text, number, path_text, percent, quantity
 from ..views import ChangeRow, Check, ConfigurationRow, ModelRow, NoiseRow, RankedRow
 from .glyphs import Layout, clean, elide
-from .names import shorten
+from .names import shorten_apart
 
 if TYPE_CHECKING:
     from quipu.modeling.design.program import Search
@@ -229,9 +229,14 @@ def elastic(
     for at in shown:
         side: Literal["right", "left"] = "right" if at in right else "left"
         table.add_column(headings[at], justify=side, no_wrap=True, width=room.get(at, natural[at] or None))
-    cuts = {at: shorten if headings[at] in _NAMES else elide for at in elastic}
-    for row in cleaned:
-        table.add_row(*(Text(cuts[at](row[at], room[at], layout.glyphs) if at in cuts else row[at]) for at in shown))
+    columns = {at: [row[at] for row in cleaned] for at in shown}
+    for at in elastic:
+        if at in columns and headings[at] in _NAMES:
+            columns[at] = shorten_apart(columns[at], room[at], layout.glyphs)
+        elif at in columns:
+            columns[at] = [elide(text, room[at], layout.glyphs) for text in columns[at]]
+    for texts in zip(*columns.values(), strict=True):
+        table.add_row(*map(Text, texts))
     return table
 
 

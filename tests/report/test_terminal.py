@@ -27,6 +27,7 @@ from quipu.report.terminal import (
     plain_text,
     run_summary,
     shorten,
+    shorten_apart,
 )
 from quipu.report.terminal.tables import check_table, model_table, ranking_table
 from quipu.report.text import quantity
@@ -350,3 +351,22 @@ def test_json_of_a_ranking() -> None:
     assert [entry["share"] for entry in data["start_and_end"]] == [None]
     assert data["ranking"][0]["value"] == 2
     assert data["ranking"][0]["low"] is None
+
+
+def test_call_paths_that_would_look_alike_are_told_apart() -> None:
+    paths = [
+        "main->CG(SparseMatrix const&)->ComputeMG(SparseMatrix const&)->ComputeSYMGS(SparseMatrix const&)",
+        "main->CG_ref(SparseMatrix const&)->ComputeMG(SparseMatrix const&)->ComputeSYMGS(SparseMatrix const&)",
+        "main->initialize",
+    ]
+    assert shorten_apart(paths, 30) == [
+        "main->CG->…->ComputeSYMGS",
+        "main->CG_ref->…->ComputeSYMGS",
+        "main->initialize",
+    ]
+    long = [
+        f"main->setup->{name}->wait_for_all->MPI_Iprobe" for name in ("hypre_MatvecCommPkgCreate", "hypre_ParCSRFind")
+    ]
+    assert all(cell_len(own) <= 30 for own in shorten_apart(long, 30))
+    assert len(set(shorten_apart(long, 30))) == 2
+    assert shorten_apart(["a", "a"], 10) == ["a", "a"]
