@@ -10,6 +10,7 @@ from .domain import possible_grids
 from .errors import ModelingError
 from .experiment import Experiment
 from .models import MEASURED, Analysis
+from .one_process import of_one_process
 from .pmnf.changes import fit_models
 from .pmnf.data.preparation import ranges
 from .pmnf.model import Model
@@ -41,6 +42,7 @@ def analyze(experiment: Experiment, options: Options = DEFAULT) -> Analysis:
     notes: tuple[str, ...] = ()
     if with_priors:
         exclusive["time"], notes = model_time_with_notes(experiment, time_priors(experiment, models, options), options)
+    exclusive = {name: of_one_process(experiment, found) for name, found in exclusive.items()}
     return Analysis(
         experiment.name,
         experiment.parameters,

@@ -29,6 +29,7 @@ from .pmnf.fit.fitter import fit
 from .pmnf.hypotheses.library import make_term
 from .pmnf.model import Factor, Model, Term, collect
 from .pmnf.modeler import NoModel, Options, fit_models
+from .pmnf.one_exception import but_for_one
 from .progress import steps
 
 Models = dict[str, list[Model | NoModel]]
@@ -38,7 +39,7 @@ _Known = dict[tuple[str, bytes], Model | NoModel]
 
 
 @dataclass(frozen=True)
-class _Sum:
+class Sum:
     """What counts are: f, and g for each visit, both (constant, terms) and exact."""
 
     plain: tuple[float, tuple[Term, ...]]
@@ -55,6 +56,9 @@ def by_visits(experiment: Experiment, models: Models, options: Options) -> Model
     result = {metric: list(own) for metric, own in models.items()}
     effort = [name for name in result if name != "visits" and experiment.metrics[name].is_effort]
     tree, visits = experiment.tree, result["visits"]
+    exceptions = _without_exceptions(experiment, "visits", visits, options)
+    for name in effort if exceptions else []:
+        _without_exceptions(experiment, name, result[name], options, sorted(set(exceptions.values())))
     known_models: _Known = {}
     inexact = [isinstance(model, Model) and not reproduces(model) for model in visits]
     # callers and earlier callees have their models before
@@ -70,6 +74,25 @@ def by_visits(experiment: Experiment, models: Models, options: Options) -> Model
         unexplained.append(_Unexplained(path, wanted, [other for other in near if other >= 0 and inexact[other]]))
     _explain(experiment, unexplained, result, options, known_models, "modeling counts by visits")
     return result
+
+
+def _without_exceptions(
+    experiment: Experiment,
+    name: str,
+    models: list[Model | NoModel],
+    options: Options,
+    places: Sequence[int] | None = None,
+) -> dict[int, int]:
+    """Put models that one configuration is an exception to in place of others; return which, by call path.
+
+    places: the configurations that may be such, all if None.
+    """
+    metric, values = experiment.metrics[name], experiment.values[name]
+    own = (experiment.points, values, experiment.executed, metric, experiment.parameters, options, places)
+    found = but_for_one(models, *own)
+    for path, (_, model) in found.items():
+        models[path] = model
+    return {path: place for path, (place, _) in found.items()}
 
 
 @dataclass
@@ -114,7 +137,7 @@ def _explain(
             assert isinstance(of_visits, Model)
             values = np.stack([experiment.values[name][one.path] for name in one.metrics])
             found = {
-                place: _Sum((0.0, ()), (model.constant, model.terms))
+                place: Sum((0.0, ()), (model.constant, model.terms))
                 for place, key in counts.keys.items()
                 if isinstance(model := known[key], Model) and reproduces(model)
             }
@@ -130,12 +153,13 @@ def _explain(
             for place, own in found.items():
                 before = models[one.metrics[place]][one.path]
                 assert isinstance(before, Model)
-                through = _through(own, of_visits, before, experiment.points, values[place])
+                executed = None if experiment.executed is None else experiment.executed[one.path]
+                through = _through(own, of_visits, before, experiment.points, values[place], executed)
                 models[one.metrics[place]][one.path] = through
             one.metrics = [name for place, name in enumerate(one.metrics) if place not in found]
 
 
-def _explains(found: _Sum, before: Model | NoModel) -> bool:
+def _explains(found: Sum, before: Model | NoModel) -> bool:
     """Whether counts by visits say more than their model, which may fit exactly and only have alternatives.
 
     Then only as many for each visit say more: a function of the parameters is as open as that model.
@@ -185,7 +209,7 @@ def _model_ratios(
         known_models.update(((name, key), model) for key, model in zip(ratios, found, strict=True))
 
 
-def _sums_of_runs(experiment: Experiment, values: FloatArray, visits: FloatArray) -> dict[int, _Sum]:
+def _sums_of_runs(experiment: Experiment, values: FloatArray, visits: FloatArray) -> dict[int, Sum]:
     """Return the counts (N, C, R) that a short sum of terms reproduces in every run, some of them times `visits`."""
     at = np.broadcast_to(experiment.points[:, None], (*visits.shape, len(experiment.parameters)))
     known = ~np.isnan(visits) & ~np.isnan(values).any(axis=0)
@@ -206,7 +230,7 @@ def _sums_of_runs(experiment: Experiment, values: FloatArray, visits: FloatArray
     weights = exact_weights(counts)
     rounding = rounding_of(counts, weights)
     cost = np.array([EXACT.complexity * _complexity(term) for term in terms] * 2)
-    result: dict[int, _Sum] = {}
+    result: dict[int, Sum] = {}
     for size in range(1, VISITS_TERMS.get(sum(np.ptp(points, axis=0) > 0), 1) + 1):
         open_rows = np.array([number for number in range(len(counts)) if number not in result], dtype=np.int64)
         if len(rows) < size + VISITS_LEAST_FREE or not open_rows.size:
@@ -225,7 +249,7 @@ def _sums_of_runs(experiment: Experiment, values: FloatArray, visits: FloatArray
 
 def _sum_of_runs_apart(
     experiment: Experiment, values: FloatArray, visits: FloatArray, metric: Metric, options: Options
-) -> _Sum | None:
+) -> Sum | None:
     """Return the counts (C, R) as f + g·v where runs of one configuration that differ in `visits` v tell g, else None.
 
     What they differ by for each visit must be the same in all runs of a configuration, and a function of the
@@ -260,17 +284,17 @@ def _sum_of_runs_apart(
     plain = exact(np.where(np.abs(rest) <= VISITS_AGREE * np.abs(values), 0.0, rest))
     if plain is None:
         return None
-    return _Sum((plain.constant, plain.terms), (of_visits.constant, of_visits.terms))
+    return Sum((plain.constant, plain.terms), (of_visits.constant, of_visits.terms))
 
 
-def _split(terms: tuple[Term, ...], chosen: list[int], coefficients: list[float]) -> _Sum:
+def _split(terms: tuple[Term, ...], chosen: list[int], coefficients: list[float]) -> Sum:
     """Return the sum of the terms with numbers `chosen`, from len(terms) on those for each visit."""
     parts: tuple[list[Term], list[Term]] = [], []
     for number, coefficient in zip(chosen, coefficients, strict=True):
         whole = round(coefficient)
         exact = float(whole) if abs(coefficient - whole) <= 1e-7 * abs(whole) else coefficient
         parts[number // len(terms)].append(terms[number % len(terms)].scaled(exact))
-    return _Sum(collect(0.0, parts[0]), collect(0.0, parts[1]))
+    return Sum(collect(0.0, parts[0]), collect(0.0, parts[1]))
 
 
 @lru_cache(maxsize=64)
@@ -294,25 +318,35 @@ def _subsets(terms: int, size: int) -> _Index:
     return np.array(found, dtype=np.int64)
 
 
-def _through(found: _Sum, visits: Model, before: Model, points: FloatArray, values: FloatArray) -> Model:
-    """Return the model of counts (C, R) in place of `before`: f + g times the model of visits, with its uncertainty."""
-    constant, terms = _put_in(found, visits.constant, visits.terms)
-    others = tuple(replace(own, **_named(_put_in(found, own.constant, own.terms))) for own in visits.alternatives)
+def _through(
+    found: Sum,
+    visits: Model,
+    before: Model,
+    points: FloatArray,
+    values: FloatArray,
+    executed: NDArray[np.bool_] | None,
+) -> Model:
+    """Return the model of counts (C, R) in place of `before`: f + g times the model of visits, with its uncertainty.
+
+    executed: (C,), where its quality is that of; everywhere if None.
+    """
+    constant, terms = put_in(found, visits.constant, visits.terms)
+    others = tuple(replace(own, **_named(put_in(found, own.constant, own.terms))) for own in visits.alternatives)
     model = Model(visits.parameters, constant, terms, None, before.ranges, (), others, visits.notes)
     with np.errstate(all="ignore"):
         centre = np.nanmean(values, axis=1)
-    known = ~np.isnan(centre)
+    known = ~np.isnan(centre) if executed is None else ~np.isnan(centre) & executed
     fitted = model.evaluate(points[known])
     width = np.array([len(terms) + (constant != 0.0)])
     (quality,) = qualities(centre[known][None], fitted[None], np.array([np.nan]), width)
-    return replace(model, quality=quality, covariance=_covariance(found, visits, model))
+    return replace(model, quality=quality, covariance=covariance_through(found, visits, model))
 
 
 def _named(parts: tuple[float, tuple[Term, ...]]) -> dict[str, Any]:
     return {"constant": parts[0], "terms": parts[1]}
 
 
-def _put_in(found: _Sum, constant: float, terms: tuple[Term, ...]) -> tuple[float, tuple[Term, ...]]:
+def put_in(found: Sum, constant: float, terms: tuple[Term, ...]) -> tuple[float, tuple[Term, ...]]:
     """Return f + g·v for the visits v = constant + terms."""
     visits = [Term(constant, ()), *terms]
     per_visit = [Term(found.per_visit[0], ()), *found.per_visit[1]]
@@ -320,7 +354,7 @@ def _put_in(found: _Sum, constant: float, terms: tuple[Term, ...]) -> tuple[floa
     return collect(found.plain[0], [*products, *found.plain[1]])
 
 
-def _covariance(found: _Sum, visits: Model, model: Model) -> tuple[tuple[float, ...], ...]:
+def covariance_through(found: Sum, visits: Model, model: Model) -> tuple[tuple[float, ...], ...]:
     """Return the covariance of `model`, which is linear in the coefficients of the model of visits."""
     if not visits.covariance:
         return ()

@@ -19,6 +19,7 @@ from scipy.optimize import nnls
 
 from .errors import ModelingError
 from .experiment import Experiment, FloatArray, RegionKind
+from .priors.untimed import timed_owners
 from .rates import OPERATION_METRICS, PathRates, Rates
 
 METRICS = ("instructions", "flops", "loads", "stores", "bytes_loaded", "bytes_stored")
@@ -137,11 +138,10 @@ def _rows(experiment: Experiment, metrics: Sequence[str], alone: NDArray[np.bool
     tree = experiment.tree
     is_mpi = np.array([entry.kind is RegionKind.MPI for entry in tree.regions], dtype=bool)[tree.region]
     times = np.where(is_mpi[:, None], 0.0, times)
-    for path in range(len(tree) - 1, -1, -1):
-        parent = int(tree.parent[path])
-        if parent >= 0 and not is_mpi[path] and not times[path].any():
-            effort[parent] += effort[path]
-            effort[path] = 0
+    owners = timed_owners(tree, times)
+    moved = np.flatnonzero(owners != np.arange(len(tree)))
+    np.add.at(effort, owners[moved], effort[moved])
+    effort[moved] = 0
     whole = times.sum(axis=0)
     use = (times > 0) & effort.any(axis=2) & alone
     where, point = np.nonzero(use)

@@ -114,6 +114,16 @@ STEEP_MISSED = 0.02
 FAR_BETTER = 1 / 3
 # Residual, relative, of counts beyond which a model is said to be off: those that depend on data deviate by less.
 FAR_OFF = 0.25
+# Power laws are fitted to logarithms of counts that are that far off: exponents are fractions up to this denominator,
+# parameters have so many values, and there are so many counts for each coefficient. Their errors are this part at most.
+POWER_LAW_DENOMINATOR, POWER_LAW_LEAST, POWER_LAW_BETTER = 4, 3, 0.7
+
+# --- counts that are exact but at one configuration: tests/modeling/test_pmnf_one_exception.py
+# So many configurations, and so many beyond the coefficients, show that one of them is the exception; the posterior
+# weight of the model that has it.
+EXCEPTION_LEAST_POINTS, EXCEPTION_FREE, EXCEPTION_DOUBT = 9, 6, 0.1
+# It is off by this part of the largest count at least: else it is none, and what is left has a function by luck.
+EXCEPTION_LEAST = 1e-6
 
 # --- counts of what a process has of a whole: tests/modeling/test_pmnf_shares.py
 # The dimensions of the whole (items, matrices, volumes), and how many different shares there must be. Functions of them
@@ -177,6 +187,9 @@ SHOWN_BELOW_LEAD = 10.0
 # ... among the values that are at least this part of the largest one.
 LEAST_WORK = 0.01
 # Terms up to this complexity take part in sums of two; sums of products choose from so many terms per parameter.
+# Sums that rise, up to so many times the largest value of a parameter, by a power that is so much larger than between
+# any two measured values: programs do not, sums with as many functions as values do.
+TURN_AT, TURN_POWER, TURN_PENALTY = 4.0, 1.5, 40.0
 INEXACT_PAIR_COMPLEXITY = 1.0
 # Of one parameter, all sums of two and of three terms up to this complexity are tried.
 INEXACT_SIMPLE_COMPLEXITY = 0.95

@@ -17,6 +17,7 @@ from .criterion.deviating import Deviating
 from .criterion.exactness import Exactness
 from .criterion.rounding import Rounding
 from .criterion.scattered import ScatteredCounts
+from .data.lines import lines
 from .data.noise import Repetitions
 from .data.preparation import take
 from .fit.fitter import with_constant
@@ -92,18 +93,60 @@ def _near_exact(points: FloatArray, tables: Tables, repetitions: Repetitions, ro
     known = np.isfinite(pool.score[:, 0])
     rest = ~known | (_sizes(pool)[:, 0] > 1)
     if rest.any():
-        part = take(repetitions, np.flatnonzero(rest), np.ones(len(points), dtype=bool))
-        criterion = Deviating(points, tables, values[rest], part)
-        if on_no_lines(points):
-            credible = ScatteredCounts(criterion)
-            likely = choose(scattered_sums(points, credible), credible, COUNT_POOL)
-        else:
-            likely = choose(InexactSums(points, criterion).propose(), criterion, COUNT_POOL)
+        likely, weights = _likely(points, tables, take(repetitions, np.flatnonzero(rest), _all(points)))
         beyond = np.where(_sizes(likely) < _sizes(pool)[rest][:, :1], likely.residual, np.inf).min(axis=1)
-        sure = known[rest] & rounding.surer(_sizes(pool)[rest, 0], beyond[:, None] / criterion.weights, rest)
+        sure = known[rest] & rounding.surer(_sizes(pool)[rest, 0], beyond[:, None] / weights, rest)
         rest[np.flatnonzero(rest)[sure]] = False
         pool = replaced(pool, rest, likely.rows(~sure))
     return pool
+
+
+def _likely(points: FloatArray, tables: Tables, repetitions: Repetitions) -> tuple[Pool, FloatArray]:
+    """Return the likeliest models of counts (N, C) that deviate, and the weights (N, C) of these.
+
+    Where a parameter has no effect at all, one of its values is enough: others are no evidence, and no test of what is
+    left out.
+    """
+    pool, weights = _likely_of(points, tables, repetitions)
+    idle = np.stack([_has_no_effect(points, repetitions.centre, index) for index in range(points.shape[1])], axis=1)
+    for key in np.unique(idle[idle.any(axis=1) & ~idle.all(axis=1)], axis=0):
+        at = _all(points)
+        for index in np.flatnonzero(key):
+            found, number = np.unique(points[at, index], return_counts=True)
+            at &= points[:, index] == found[number.argmax()]
+        whole = all(np.isin(points[:, index], points[at, index]).all() for index in np.flatnonzero(~key))
+        rows = (idle == key).all(axis=1)
+        if whole and not at.all():
+            used = np.flatnonzero(~key)
+            own = take(repetitions, np.flatnonzero(rows), at)
+            part, _ = _likely_of(points[at][:, used], tables.part(at, used.tolist()), own, spare=0.5)
+            specification = np.full((*part.specification.shape[:-1], points.shape[1]), -1, dtype=np.int16)
+            specification[..., used] = part.specification
+            pool = replaced(pool, rows, replace(part, specification=specification))
+    return pool, weights
+
+
+def _all(points: FloatArray) -> _Flags:
+    return np.ones(len(points), dtype=bool)
+
+
+def _has_no_effect(points: FloatArray, values: FloatArray, index: int) -> _Flags:
+    """Return which values (N, C) are the same along all lines of one parameter that has several values."""
+    found = lines(points, index, least=2)
+    result = np.full(len(values), bool(found))
+    for line in found:
+        result &= np.ptp(values[:, line], axis=1) == 0.0
+    return result
+
+
+def _likely_of(
+    points: FloatArray, tables: Tables, repetitions: Repetitions, spare: float = 0.0
+) -> tuple[Pool, FloatArray]:
+    criterion = Deviating(points, tables, repetitions.centre, repetitions, spare)
+    if on_no_lines(points):
+        credible = ScatteredCounts(criterion)
+        return choose(scattered_sums(points, credible), credible, COUNT_POOL), criterion.weights
+    return choose(InexactSums(points, criterion).propose(), criterion, COUNT_POOL), criterion.weights
 
 
 def _relative(pool: Pool, tables: Tables, values: FloatArray) -> Pool:

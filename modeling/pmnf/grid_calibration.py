@@ -19,6 +19,11 @@ GRID_FRACTION, GRID_BITS, GRID_NEGATIVE, GRID_VIOLATION = 1.5, 0.2, 1.0, 6.0
 GRID_EDGE_OF_DOMAIN = 1.0
 # Sums that are longer than the shortest one by less than this have a posterior weight.
 GRID_DOUBT = 4.0
+# Sums that hardly more numbers of processes than functions confirm come after the model that they would take the place
+# of if the description of a coefficient is by this much longer than its own digits. So it is of 4 % of those of
+# programs that decompose a domain, and of two thirds of those of an adaptive mesh, whose counts are no such functions.
+# Sums of GRID_MOST_FUNCTIONS that no grid confirms need be longer by the second number only.
+GRID_LONGER, GRID_LONGER_ALONE = 7.0, 3.0
 # Layers of cells that a loop may have more or less than the domain on both sides together; the weight of such doubts
 # about extents that were always 1, where that of the shortest sum is 1.
 GRID_GHOSTS, GRID_UNSEEN = 2.0, 1.0

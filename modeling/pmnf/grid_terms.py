@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -12,7 +13,16 @@ import numpy as np
 from ..experiment import FloatArray
 from ..process_grid import ProcessGrid, telling
 from .calibration import LEAST_WEIGHT
-from .grid_calibration import GRID_ALTERNATIVES, GRID_GHOSTS, GRID_MOST_DOUBT, GRID_UNSEEN
+from .grid_calibration import (
+    GRID_ALTERNATIVES,
+    GRID_BITS,
+    GRID_GHOSTS,
+    GRID_LONGER,
+    GRID_LONGER_ALONE,
+    GRID_MOST_DOUBT,
+    GRID_MOST_FUNCTIONS,
+    GRID_UNSEEN,
+)
 from .hypotheses.library import SimpleTerm
 from .model import Alternative, Factor, Model, Term, collect
 from .model.term import SortKey, sort_key
@@ -44,6 +54,8 @@ def advice(grid: ProcessGrid, processes: tuple[float, ...]) -> str:
 
 # Said of sums that few numbers of processes confirm.
 FEW_CONFIRM = "hardly more numbers of processes than functions of the grid: by luck, other counts have such, too"
+# Said of those whose description is longer than that of what they describe.
+LONGER = "functions of the grid that reproduce the counts have no fewer digits than these: such are there by luck"
 
 
 def notes_of(grid: ProcessGrid, processes: FloatArray, model: Model) -> tuple[str, ...]:
@@ -62,6 +74,20 @@ def as_one(factors: tuple[Factor, ...], grid: ProcessGrid) -> tuple[Factor, ...]
     if len(factors) == grid.dimensions and all(f.axis is not None and f.exponent == -1 for f in factors):
         return (Factor(grid.parameter, Fraction(-1)),)
     return factors
+
+
+def _bits(values: FloatArray, tolerance: float) -> float:
+    """Return the bits of the different values (G,) that are not 0, as multiples of the largest number possible."""
+    size = np.sort(np.abs(values))
+    size = size[np.diff(size, prepend=0.0) > 2.0 * tolerance]
+    unit = 0.0
+    for value in size.tolist():
+        larger, smaller = max(unit, value), min(unit, value)
+        while smaller > max(2.0 * tolerance, 1e-6 * value):
+            larger, smaller = smaller, math.remainder(larger, smaller)
+            smaller = abs(smaller)
+        unit = larger
+    return float(np.log2(size / unit + 1.0).sum()) if unit else 0.0
 
 
 def _likeliest(choices: Sequence[Forms], peak: FloatArray, most: int) -> list[tuple[float, list[Form]]]:
@@ -99,12 +125,16 @@ class Writer:
     def sums(self, known: Coefficients, domain: Domain | None) -> tuple[Model, float] | None:
         """Return the shortest sum, others that are nearly as short as its alternatives, and its length."""
         choices: list[Forms] = []
+        longer = False
         highest = max((order for order in known.orders if order is not None), default=0)
         for values, tolerance, order in zip(known.values, known.tolerance, known.orders, strict=True):
             found = self.forms.propose(values, float(tolerance), order, order == highest, domain)
             if found is None:
                 return None
             choices.append(found)
+            if not self.grid.source and self._is_doubtful(found.form(0)):
+                extra = float(found.lengths[0]) - GRID_BITS * _bits(values, float(tolerance))
+                longer = longer or extra > (GRID_LONGER if self._seen(found.form(0)) else GRID_LONGER_ALONE)
         best = [found.form(0) for found in choices]
         length = sum(float(found.lengths[0]) for found in choices)
         constant, terms = self.written(known.functions, best)
@@ -126,13 +156,21 @@ class Writer:
             written.append(Alternative(GRID_UNSEEN, *collect(constant, more)))
         model = self._model(constant, terms, written)
         if any(self._is_doubtful(form) for form in best):
-            model = replace(model, notes=(*model.notes, FEW_CONFIRM))
+            model = replace(model, notes=(*model.notes, LONGER if longer else FEW_CONFIRM))
         return model, length
 
     def _is_doubtful(self, form: Form) -> bool:
         """Whether a sum has several functions, and more than half as many as there are grids where they are not 0."""
+        return len(form.grid_functions) > 1 and 2 * len(form.grid_functions) > self._grids_of(form)
+
+    def _seen(self, form: Form) -> bool:
+        """Whether there are grids that a sum need not have, or too few for a sum that is no description."""
+        return len(form.grid_functions) < max(self._grids_of(form), GRID_MOST_FUNCTIONS)
+
+    def _grids_of(self, form: Form) -> int:
+        """Return how many grids there are where functions of a sum are not 0."""
         seen = np.abs(self.forms.columns[list(form.grid_functions)]).max(axis=0, initial=0.0) > 0
-        return len(form.grid_functions) > 1 and 2 * len(form.grid_functions) > int(np.count_nonzero(seen))
+        return int(np.count_nonzero(seen))
 
     def polynomials(self, found: Sequence[Polynomial]) -> tuple[Model, float]:
         """Return the shortest of polynomials, the others as its alternatives, and its length."""

@@ -18,7 +18,7 @@ from ..process_grid import ProcessGrid
 from .criterion.one_process import reproduces
 from .grid_calibration import FURTHER, GRID_BITS, GRID_FEW_PROCESSES, GRID_LEAST_LUCK, GRID_OF_DOMAIN
 from .grid_models import checked, each, with_others
-from .grid_terms import FEW_CONFIRM, Writer, has_extents
+from .grid_terms import FEW_CONFIRM, LONGER, Writer, has_extents
 from .hypotheses.library import Library
 from .model import Model
 from .proposers.grid_coefficients import Coefficients, OtherParameters
@@ -221,8 +221,10 @@ def by_grid(
 def _beside(several: Sequence[Model], former: Model | None, also: bool, parameter: str) -> Model:
     """Return the first of models by grids with the others, and with the former one if it is likely `also`.
 
-    So it is where few numbers of processes confirm the first.
+    So it is where few numbers of processes confirm the first; it is the likelier one where nothing speaks for that.
     """
+    if former is not None and LONGER in several[0].notes:
+        return with_others([former, *several], parameter)
     likely = former is not None and (also or FEW_CONFIRM in several[0].notes)
     return with_others([*several, *(each(former) if former is not None and likely else [])], parameter)
 

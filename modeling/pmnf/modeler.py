@@ -19,7 +19,7 @@ from .counts import model_counts
 from .criterion.criterion import choose
 from .criterion.deviating import Deviating
 from .criterion.evidence import Evidence
-from .criterion.one_process import explains_more, needs_much, reproduces
+from .criterion.one_process import explains_more, needs_much, reproduces, turns
 from .criterion.rules import LeftOutSmape, SampleSmape
 from .criterion.signed import Signed, misfit
 from .data.noise import Aggregation, Repetitions, combine
@@ -329,8 +329,8 @@ class _Batch:
         unlike = np.array([not reproduces(model) for model in models], dtype=bool)
         if np.unique(self.points[others, parameter]).size == 2:
             # two values say something where they are the same: then that is likelier than any function of x
-            unlike = same_along(self.points[others], self.repetitions.centre[:, others], parameter)
-            unlike &= np.array([model.depends_on(name) for model in models], dtype=bool)
+            unlike |= np.array([model.depends_on(name) for model in models], dtype=bool)
+            unlike &= same_along(self.points[others], self.repetitions.centre[:, others], parameter)
         inexact = np.flatnonzero(unlike & large)
         notes = (*self.notes, f"without {name}=1, which follows another formula")
         doubtful = np.array([needs_much(models[path], name) for path in inexact.tolist()], dtype=bool)
@@ -341,7 +341,9 @@ class _Batch:
             part = take(self.repetitions, paths, others)
             again = replace(self, points=self.points[others], repetitions=part, notes=notes, exact_only=only).models()
             for path, model in zip(paths.tolist(), again, strict=True):
-                if reproduces(model) or (not only and explains_more(model, models[path], name, sizes)):
+                own = name, self.points[others], self.repetitions.centre[path, others]
+                likelier = not only and explains_more(model, models[path], name, sizes) and not turns(model, *own)
+                if reproduces(model) or likelier:
                     models[path] = model
 
     def _noisy(self, points: FloatArray, tables: Tables) -> tuple[Pool, Tables, FloatArray]:

@@ -18,6 +18,7 @@ from .grid_terms import has_extents
 from .grids import Grids, by_grid
 from .model import Model
 from .nests import by_nests
+from .power_law import by_power_law
 from .shares import by_shares
 from .steep import by_steep
 from .stepped import by_steps
@@ -55,6 +56,8 @@ class OtherForms:
         if self.grids is not None and any(grid.parameter in self.names for grid in self.grids.possible):
             by_grids = self._by_grids(found, self.grids)
             found = [by_grids.get(path, model) for path, model in enumerate(found)]
+        laws = by_power_law(found, self.points, self.counts, self.used, self.names) if self.again is not None else {}
+        found = [laws.get(path, model) for path, model in enumerate(found)]
         return {path: far_off(model) for path, model in enumerate(found) if model is not None}
 
     def _by_grids(self, models: Sequence[Model | None], grids: Grids) -> dict[int, Model]:

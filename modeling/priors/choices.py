@@ -15,6 +15,7 @@ from . import communication, computation
 from .fit import Prior
 from .requests import requested_bytes
 from .table import ANY_DATA, Bytes, Row, Scale, other_rows, row_of
+from .untimed import models_with_untimed, with_untimed
 
 _COLUMN = Metric("column", "1", "effort")
 # Effort of communication, and what is no amount of work.
@@ -27,10 +28,12 @@ def time_priors(
 ) -> list[list[Prior]]:
     """Return the priors of the time of each call path, the most trusted one first; none where nothing is known.
 
-    effort: models of all effort metrics that have values, by name, one entry per call path.
+    effort: models of all effort metrics that have values, by name, one entry per call path. That of a call path without
+    a time of its own belongs to its caller (`untimed`).
     """
     choices: list[list[Prior]] = [[] for _ in range(len(experiment.tree))]
-    _computation(experiment, choices, effort)
+    whole = with_untimed(experiment)
+    _computation(whole, choices, models_with_untimed(experiment, whole, effort, options))
     _communication(experiment, choices, effort, options)
     return choices
 

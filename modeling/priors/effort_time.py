@@ -22,6 +22,7 @@ from .growth import with_growth
 from .measured import one_by_one
 from .path_model import TIME_ONLY, PathModel
 from .run_noise import run_noise
+from .untimed import with_untimed
 from .waiting import transfer_times, with_waiting
 from .whole_grids import whole_grids
 
@@ -43,6 +44,7 @@ def model_time_with_notes(
     experiment: Experiment, choices: Sequence[Sequence[Prior]], options: Options = DEFAULT
 ) -> tuple[tuple[PathModel, ...], tuple[str, ...]]:
     """Return the same, and what is to be said of all of them."""
+    experiment = with_untimed(experiment)
     transfer, waiting = transfer_times(experiment)
     whole = whole_grids(transfer, choices, options)
     if whole is not None:

@@ -43,10 +43,13 @@ from ..calibration import (
     SHOWN_DEVIATIONS,
     SMALL_COUNT,
     SMALL_COUNT_PART,
+    TURN_AT,
+    TURN_PENALTY,
+    TURN_POWER,
 )
-from ..data.lines import independent
+from ..data.lines import independent, lines
 from ..data.noise import Repetitions
-from ..hypotheses.library import make_term
+from ..hypotheses.library import make_term, term_columns
 from ..hypotheses.pool import Fitted
 from ..hypotheses.tables import Specification, Tables
 from ..model import Term
@@ -76,9 +79,20 @@ def effort_weights(values: FloatArray) -> FloatArray:
 
 
 class Deviating(Criterion):
-    """For counts (N, C) at `points` (C, m)."""
+    """For counts (N, C) at `points` (C, m).
 
-    def __init__(self, points: FloatArray, tables: Tables, values: FloatArray, repetitions: Repetitions) -> None:
+    spare: values of a parameter that must be there beyond what AICc asks for, for more than two coefficients.
+    """
+
+    def __init__(
+        self,
+        points: FloatArray,
+        tables: Tables,
+        values: FloatArray,
+        repetitions: Repetitions,
+        spare: float = 0.0,
+    ) -> None:
+        self.spare = spare
         self.distinct = [np.unique(points[:, parameter]).size for parameter in range(points.shape[1])]
         number = independent(points, values, lambda part: LEAST_EFFECT * np.abs(part).max(axis=1))
         self.observations = np.minimum(number, values.shape[1])
@@ -89,6 +103,8 @@ class Deviating(Criterion):
         self.freedom, self.noise = repeated.freedom, repeated.deviation
         self.relative = effort_weights(values)
         super().__init__(tables, values, self.relative * repeated.precision)
+        self.steepest = np.stack([_steepest(points, values, index) for index in range(points.shape[1])], axis=1)
+        self.ends = [_columns(tables, points, index) for index in range(points.shape[1])]
 
     @property
     def known(self) -> FloatArray:
@@ -108,7 +124,30 @@ class Deviating(Criterion):
         scores = np.where(np.isfinite(fitted.residual), posterior, np.inf)
         if fitted.specification.shape[-2]:
             scores[self.incredible(fitted, rows)] = np.inf
+            scores += TURN_PENALTY * self.turns(fitted, rows)
         return scores
+
+    def turns(self, fitted: Fitted, rows: Rows = ALL) -> _Flags:
+        """Return hypotheses (M, H) that rise beyond the points by another power than anywhere between two of them.
+
+        A sum of as many functions as there are values has these whatever they are, and then goes its own way.
+        """
+        parameters = range(fitted.specification.shape[-1])
+        real = fitted.coefficients[..., 1:] / self.tables.divisor(fitted.specification)
+
+        def at(further: int) -> FloatArray:
+            columns = [self.ends[i][int(i == further)] for i in parameters]
+            products = np.prod([columns[i][fitted.specification[..., i]] for i in parameters], axis=0)
+            return np.asarray(fitted.coefficients[..., 0] + (real * products).sum(axis=-1))
+
+        here = at(-1)
+        result = np.zeros(here.shape, dtype=bool)
+        for index in parameters:
+            if np.isfinite(self.steepest[rows, index]).any():
+                with np.errstate(all="ignore"):
+                    power = np.log(at(index) / here) / np.log(TURN_AT)
+                result |= (here > 0) & (power > np.maximum(self.steepest[rows, index], 0.0)[:, None] + TURN_POWER)
+        return result
 
     def posterior(
         self,
@@ -130,7 +169,9 @@ class Deviating(Criterion):
         near = student(together, number, expected**2, DEVIATION_CERTAINTY)
         for own, distinct in zip(numbers, self.distinct, strict=False):
             # along a line the rest may always be a constant
-            near = near + small_sample(np.asarray(own.functions) + 1, distinct) * (np.asarray(own.functions) > 0)
+            width = np.asarray(own.functions, dtype=np.int64) + 1
+            values = np.where(width > 2, distinct - self.spare, float(distinct))
+            near = np.asarray(near + small_sample(width, values) * (width > 1), dtype=np.float64)
         if not freedom.any():
             return near + penalty
         if left_out is not None:
@@ -187,6 +228,27 @@ class Deviating(Criterion):
         hidden_constant &= constant * precise.max(axis=1)[:, None] < SHOWN_DEVIATIONS * known[:, :, 0]
         below = self.values[rows].min(axis=1)[:, None] < 0
         return np.asarray(hidden.any(axis=2) | hidden_constant | (negative & ~below), dtype=bool)
+
+
+def _steepest(points: FloatArray, values: FloatArray, index: int) -> FloatArray:
+    """Return the largest power of one parameter that values (N, C) rise by between two points of a line, (N,)."""
+    result = np.full(len(values), -np.inf)
+    for line in lines(points, index, least=3):
+        order = line[np.argsort(points[line, index])]
+        x, y = points[order, index], values[:, order]
+        if x[0] > 0:
+            known = (y[:, 1:] > 0) & (y[:, :-1] > 0) & (x[1:] > x[:-1])
+            steps = np.log(np.where(x[1:] > x[:-1], x[1:] / x[:-1], 2.0))
+            rise = np.log(np.where(known, y[:, 1:], 1.0) / np.where(known, y[:, :-1], 1.0)) / steps
+            result = np.maximum(result, np.where(known, rise, -np.inf).max(axis=1))
+    return np.where(np.isfinite(result), result, np.inf)
+
+
+def _columns(tables: Tables, points: FloatArray, index: int) -> FloatArray:
+    """Return the terms (2, A + 1) of one parameter at its largest value and beyond it, 1 last."""
+    at = points[:, index].max() * np.array([1.0, TURN_AT])
+    terms = tables.terms[index]
+    return np.concatenate([term_columns(terms, at), np.ones((2, 1))], axis=1)
 
 
 def penalty_of(constant: float, terms: Sequence[Term], parameter: str) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...experiment import FloatArray
 from ..calibration import (
     DEVIATION_CERTAINTY,
     EXPECTED_DEVIATION,
@@ -12,6 +13,8 @@ from ..calibration import (
     OTHER_FORMULA_ODDS,
     UNUSUAL_COMPLEXITY,
 )
+from ..data.lines import lines
+from ..grid_calibration import FURTHER
 from ..hypotheses.library import make_term
 from ..model import Model
 from .deviating import penalty_of, small_sample
@@ -46,6 +49,20 @@ def explains_more(without: Model, model: Model, parameter: str, values: int) -> 
     if (slower and error <= max(2.0 * with_one, LARGE_ERROR)) or error < with_one / 3.0:
         return True
     return _score(without, parameter, values, apart=True) < _score(model, parameter, values, apart=False)
+
+
+def turns(model: Model, parameter: str, points: FloatArray, values: FloatArray) -> bool:
+    """Whether a model rises beyond the points (C, m) above all that was measured, of values (C,) that fall along them.
+
+    That is what sums of few values do by luck: nothing that was measured shows what makes them rise.
+    """
+    place = model.parameters.index(parameter)
+    found = lines(points, place, least=2)
+    if not found or not all(np.diff(values[line[np.argsort(points[line, place])]]).max() <= 0.0 for line in found):
+        return False
+    further = points[points[:, place] == points[:, place].max()].copy()
+    further[:, place] *= max(FURTHER)
+    return bool(model.evaluate(further).max() > values.max())
 
 
 def _score(model: Model, parameter: str, values: int, apart: bool) -> float:

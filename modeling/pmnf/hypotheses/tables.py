@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import product
@@ -50,6 +50,16 @@ class Tables:
     def points(self) -> int:
         """Number of measured points."""
         return int(self.columns[0].shape[1])
+
+    def part(self, points: NDArray[np.bool_], parameters: Sequence[int]) -> Tables:
+        """Return the tables of some of the parameters at some of the points (C,)."""
+        return Tables(
+            tuple(self.terms[i] for i in parameters),
+            tuple(self.columns[i][:, points] for i in parameters),
+            tuple(self.scale[i] for i in parameters),
+            tuple(self.cost[i] for i in parameters),
+            tuple(self.twice[i] for i in parameters),
+        )
 
     def design(self, specification: Specification) -> FloatArray:
         """Return the products of hypotheses, shape (..., K, C)."""

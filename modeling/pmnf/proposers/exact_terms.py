@@ -82,7 +82,8 @@ class ExactLines:
         exact |= flat
         tried = 0
         found_lines.sort(key=lambda line: -float(np.ptp(self.values[:, line], axis=1).sum()))
-        evidence, resolution = self._evidence(found_lines)
+        evidence, unit = self._evidence(found_lines)
+        steepest = np.stack([np.ptp(self.values[:, line], axis=1) for line in found_lines]).argmax(axis=0)
         most = max(np.unique(self.points[line, parameter]).size for line in found_lines)
         simpler: list[tuple[Specification, FloatArray]] = []
         for sets in _families(self.tables.terms[parameter]):
@@ -103,11 +104,15 @@ class ExactLines:
                     break
                 rows = open_paths[alive]
                 if line is found_lines[0] and freedom > 0:
-                    # the smallest deviation of fewer functions on the line that varies most, in counts
-                    nearest = self._nearest(parameter, simpler, line, rows, evidence[rows])
-                    counts = np.minimum(evidence[rows], np.log(np.maximum(nearest / resolution[rows], 1.0)))
-                    doubted[alive] = freedom * np.maximum(counts, 0.0)[:, None] < needed
-                good, visible = self._reproduced(parameter, sets, line, rows, fits_all[alive], doubted[alive])
+                    # the smallest deviation of fewer functions on the line that varies most, in units
+                    counts = np.zeros((rows.size, len(sets)))
+                    for number in np.unique(steepest[rows]).tolist():
+                        own = steepest[rows] == number
+                        nearest = self._nearest(parameter, simpler, found_lines[number], rows[own], evidence[rows[own]])
+                        several = np.outer(nearest / unit[rows[own]], self._units(parameter, sets))
+                        counts[own] = np.log(np.maximum(several, 1.0))
+                    doubted[alive] = freedom * counts < needed
+                good, visible = self._reproduced(parameter, sets, line, rows, fits_all[alive], doubted[alive], most)
                 fits_all[alive] &= good
                 shows[alive] |= visible
             simpler.append((sets, needed))
@@ -119,25 +124,26 @@ class ExactLines:
         return terms, exact
 
     def _evidence(self, found_lines: list[NDArray[np.int64]]) -> tuple[FloatArray, FloatArray]:
-        """Return the evidence of one point of a line, (N,): the logarithm of variation over resolution, and that.
+        """Return the evidence of one point of a line, the logarithm of variation over resolution, and units, (N,).
 
-        Whole numbers have a resolution of 1, so that small ones are easily reproduced by luck. A set of functions
-        is accepted if what it explains exceeds the logarithm of the number of sets that were tried. Where fewer
-        functions leave no more than a few counts, it explains just their rounding: then its coefficients must be
-        those of loops, too.
+        Whole numbers have a resolution of 1, so that small ones are easily reproduced by luck, and so have means over
+        ranks the unit that they are multiples of. A set of functions is accepted if what it explains exceeds the
+        logarithm of the number of sets that were tried. Where fewer functions leave no more than a few units, it
+        explains just their rounding: then its coefficients must be those of loops, too.
         """
         best = np.full(self.values.shape[0], -np.inf)
-        finest = np.ones(self.values.shape[0])
+        units = np.ones(self.values.shape[0])
         for line in found_lines:
             values = self.values[:, line]
             whole = (values == np.round(values)).all(axis=1)
             top = np.abs(values).max(axis=1)
-            resolution = np.where(whole, 1.0, EXACT_RESOLUTION * np.where(top > 0, top, 1.0))
+            unit = _unit_of(values, EXACT_RESOLUTION * np.where(top > 0, top, 1.0))
+            resolution = np.where(whole, 1.0, unit)
             variation = values.max(axis=1) - values.min(axis=1)
             ratio = np.log(np.maximum(variation, 1e-300)) - np.log(np.maximum(resolution, 1e-300))
-            finest = np.where(ratio > best, resolution, finest)
+            units = np.where(ratio > best, unit, units)
             best = np.maximum(best, ratio)
-        return best, finest
+        return best, units
 
     def _possible(
         self, parameter: int, sets: Specification, line: NDArray[np.int64], paths: NDArray[np.int64], wanted: _Flags
@@ -161,6 +167,13 @@ class ExactLines:
             result[part] = squares_left(bases, values[part]) <= limit[part]
         return result
 
+    def _units(self, parameter: int, sets: Specification) -> FloatArray:
+        """Return the units (S,) that sums of whole parts of the functions of sets (S, K) have, 1 at least."""
+        table = self.tables.columns[parameter] * self.tables.scale[parameter][:, None]
+        least = EXACT_RESOLUTION * np.abs(table).max(axis=1)
+        own = np.concatenate([np.zeros(1), _unit_of(table, least)])[np.pad(sets + 1, ((0, 0), (1, 0)))]
+        return np.maximum(_unit_of(own, EXACT_RESOLUTION * own.max(axis=1)), 1.0)
+
     def _nearest(
         self,
         parameter: int,
@@ -169,19 +182,24 @@ class ExactLines:
         paths: NDArray[np.int64],
         evidence: FloatArray,
     ) -> FloatArray:
-        """Return the least largest deviation of `paths` on a line from any of the `simpler` sets, (paths,).
+        """Return the least largest deviation of `paths` on a line from a constant or a set of the `simpler`, (paths,).
 
         simpler: sets with fewer coefficients than there are points, each with the logarithm of how many were tried.
         """
-        nearest = np.full(len(paths), np.inf)
         distinct = np.unique(self.points[line, parameter]).size
         values = self.values[paths][:, line]
+        nearest: FloatArray = np.ptp(values, axis=1)
         weights = exact_weights(values)
         top = np.abs(values).max(axis=1)
         table = self._table(parameter, line)
         for sets, needed in simpler:
             freedom = distinct - sets.shape[1] - 1
-            near = _near(table, sets, values) & (freedom * evidence[:, None] >= needed)
+            left = _left(table, sets, values)
+            told = freedom * evidence[:, None] >= needed
+            if freedom > 0:
+                least = np.where(told, left, np.inf).min(axis=1, initial=np.inf)
+                nearest = np.minimum(nearest, np.sqrt(least) * top)
+            near = told & (left <= EXACT_NEAR)
             path, number = np.nonzero(near)
             if freedom > 0 and path.size:
                 result = fit(table[_with_constant(sets)[number]][:, None], values[path], weights[path])
@@ -199,10 +217,12 @@ class ExactLines:
         paths: NDArray[np.int64],
         wanted: _Flags,
         doubted: _Flags,
+        most: int,
     ) -> tuple[_Flags, _Flags]:
         """Return which sets (S, K) reproduce the values of `paths` on one line, and which show their lead there.
 
         wanted: (paths, S), what to try. doubted: (paths, S), where the coefficients must be fractions as loops have.
+        most: values of the parameter on the longest line.
         """
         distinct = np.unique(self.points[line, parameter]).size
         width = sets.shape[1]
@@ -227,8 +247,12 @@ class ExactLines:
         exact &= ~doubted[path, number] | _whole(LOOP_DENOMINATOR * coefficients)
         # what has as many coefficients as different values describes nothing: a constant with one exception
         steps = np.diff(np.sort(values, axis=1), axis=1) > EXACT_RESIDUAL * np.abs(values).max(axis=1, keepdims=True)
-        exact &= (1 + np.count_nonzero(steps, axis=1) > width)[path]
-        if distinct == width + 2:
+        different = np.count_nonzero(steps, axis=1)
+        exact &= ((different == 0) | (different >= width))[path]
+        if distinct == width + 2 == most:
+            # what any small numbers have by luck, unless it is what loops make
+            loops = self._of_loops(parameter)[chosen[:, 1:]].all(axis=1)
+            exact &= ~doubted[path, number] | loops | (np.abs(coefficients[:, 0]) <= WHOLE)
             # one point to spare is little for what becomes negative, which no count does
             exact &= ~self._becomes_negative(parameter, line, chosen, coefficients) | (values[path] < 0.0).any(axis=1)
         good[path, number], visible[path, number] = exact, shows
@@ -244,10 +268,27 @@ class ExactLines:
         parts = beyond[:, chosen] * coefficients
         return np.asarray((parts.sum(axis=2) < -1e-9 * np.abs(parts).max(axis=2)).any(axis=0), dtype=bool)
 
+    def _of_loops(self, parameter: int) -> _Flags:
+        """Return which terms are whole powers, also times logarithms, as in sorts."""
+        terms = self.tables.terms[parameter]
+        return np.array([a.exponent.denominator == 1 and a.exponent > 0 for a in terms], dtype=bool)
+
     def _polynomial(self, parameter: int) -> _Flags:
         """Return which terms are whole powers."""
         terms = self.tables.terms[parameter]
         return np.array([a.log == 0 and a.exponent.denominator == 1 and a.exponent > 0 for a in terms], dtype=bool)
+
+
+def _unit_of(values: FloatArray, least: FloatArray) -> FloatArray:
+    """Return the largest numbers (N,) that differences of values (N, C) are multiples of, `least` (N,) if smaller."""
+    unit = np.zeros(len(values))
+    for column in (values - values[:, :1]).T[1:]:
+        other = np.abs(column)
+        while (more := other > least).any():
+            part = np.where(more, other, 1.0)
+            rest = np.abs(unit - part * np.round(unit / part))
+            unit, other = np.where(more, other, unit), np.where(more, rest, 0.0)
+    return np.maximum(unit, least)
 
 
 def _whole(coefficients: FloatArray) -> _Flags:
@@ -256,20 +297,20 @@ def _whole(coefficients: FloatArray) -> _Flags:
     return np.asarray((np.abs(coefficients - np.round(coefficients)) <= limit).all(axis=1), dtype=bool)
 
 
-def _near(table: FloatArray, sets: Specification, values: FloatArray) -> _Flags:
-    """Return which sets (S, K) of the rows of `table` are near the values (N, C), (N, S).
+def _left(table: FloatArray, sets: Specification, values: FloatArray) -> FloatArray:
+    """Return which part of the squares of values (N, C) sets (S, K) of the rows of `table` leave, (N, S).
 
     Normal equations square the weights, so that a single zero among the values must not weigh too much.
     """
     weights = exact_weights(values, RANKED_LEAST_WEIGHED)
     total = ((weights * values) ** 2).sum(axis=1)
     subsets = _with_constant(sets).astype(np.int64) % len(table)
-    result = np.empty((len(values), len(sets)), dtype=bool)
+    result = np.empty((len(values), len(sets)))
     step = max(1, BATCH_SETS // max(1, len(sets)))
     for start in range(0, len(values), step):
         part = slice(start, start + step)
         _, explained = solve_shared(table, subsets, values[part], weights[part])
-        result[part] = total[part, None] - explained <= EXACT_NEAR * total[part, None]
+        result[part] = np.maximum(1.0 - explained / np.maximum(total[part, None], np.finfo(float).tiny), 0.0)
     return result
 
 

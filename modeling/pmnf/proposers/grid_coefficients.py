@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import factorial, gcd, lcm
+from math import factorial, gcd, lcm, log2
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,7 +59,7 @@ class Coefficients:
         parts = [_fraction(value) / unit for value, unit in zip(own, self.units, strict=True)]
         denominator = lcm(*(part.denominator for part in parts))
         lines = int(np.linalg.matrix_rank(self.values * self.peak[:, None], tol=1e-9 * float(self.peak.max())))
-        return lines * (self.whole - len(parts) * float(np.log2(denominator)))
+        return lines * (self.whole - len(parts) * log2(denominator))
 
     @cached_property
     def orders(self) -> tuple[int | None, ...]:
@@ -139,14 +139,16 @@ class OtherParameters:
 
     @cached_property
     def _powers(self) -> list[NDArray[np.int16]]:
-        """Polynomials of one parameter with few values, whose lines leave no freedom; coefficients are the evidence."""
+        """The polynomial of one parameter with as many coefficients as values; what these are is the evidence.
+
+        Lines with freedom have told whether there are functions with fewer.
+        """
         if self.tables is None or self.others.shape[1] != 1:
             return []
         number = {(t.exponent, t.log): i for i, t in enumerate(self.tables.terms[0])}
         wanted = [number[Fraction(power), 0] for power in (1, 2, 3) if (Fraction(power), 0) in number]
         least = min(np.unique(self.others[place]).size for place in self.where)
-        chosen = [wanted[:count] for count in range(1, len(wanted) + 1) if count < least]
-        return [np.array(own, dtype=np.int16)[:, None] for own in chosen]
+        return [np.array(wanted[: least - 1], dtype=np.int16)[:, None]] if 1 < least <= len(wanted) + 1 else []
 
     def _fitted(self, values: FloatArray, products: NDArray[np.int16]) -> Coefficients | None:
         """Return the coefficients of `products` (Q, m-1) at each number of processes, if they reproduce the values."""

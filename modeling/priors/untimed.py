@@ -1,0 +1,109 @@
+"""Effort of functions without a time of their own, as that of the call path whose time has theirs.
+
+What the compiler expands in its caller has counters, but only what does enough work has hooks that measure its time.
+The time of a call path is that of its own effort and of all such functions below it, down to those with a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..experiment import CallTree, Experiment, FloatArray, RegionKind
+from ..pmnf.changes import fit_models
+from ..pmnf.criterion.one_process import reproduces
+from ..pmnf.model import Model, add
+from ..pmnf.modeler import DEFAULT, NoModel, Options
+
+# What is counted where it happens, and is no work of the caller.
+_OF_CALLS = frozenset(("visits", "comm_size"))
+_OF_CALLS |= {f"{what}_{way}" for what in ("bytes", "messages") for way in ("sent", "received")}
+
+
+def timed_owners(tree: CallTree, times: FloatArray) -> NDArray[np.int64]:
+    """Return for each call path the one whose time has its own, (N,): the nearest at or above it that has a time.
+
+    times: (N, ...), all 0 or NaN where a call path has none. MPI operations are their own, and so are call paths with
+    no caller that has a time.
+    """
+    timed = (np.nan_to_num(times) != 0.0).reshape(len(tree), -1).any(axis=1)
+    is_mpi = np.array([region.kind is RegionKind.MPI for region in tree.regions], dtype=bool)[tree.region]
+    owners = np.arange(len(tree))
+    for path in np.flatnonzero(~timed & ~is_mpi & (tree.parent >= 0)).tolist():
+        above = int(owners[tree.parent[path]])
+        if timed[above]:
+            owners[path] = above
+    return owners
+
+
+def with_untimed(experiment: Experiment) -> Experiment:
+    """Return the experiment with effort at the call paths whose time it is part of; without time, as it is."""
+    times = experiment.values.get("time")
+    if times is None:
+        return experiment
+    owners = timed_owners(experiment.tree, times)
+    moved = np.flatnonzero(owners != np.arange(len(owners)))
+    if not moved.size:
+        return experiment
+
+    def at_owners(counts: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
+        return {name: _at(owners, moved, own) if _is_work(experiment, name) else own for name, own in counts.items()}
+
+    return replace(experiment, values=at_owners(experiment.values), excess=at_owners(experiment.excess))
+
+
+def models_with_untimed(
+    experiment: Experiment, whole: Experiment, effort: Mapping[str, list[Model | NoModel]], options: Options = DEFAULT
+) -> dict[str, list[Model | NoModel]]:
+    """Return the models of effort of a `whole` experiment (`with_untimed`), given those of the experiment, `effort`.
+
+    Where all models of a sum are exact it is that of the models; else it is modeled by itself.
+    """
+    result = {name: list(models) for name, models in effort.items()}
+    if whole is experiment:
+        return result
+    owners = timed_owners(experiment.tree, experiment.values["time"])
+    for name in effort:
+        before, values = experiment.values[name], whole.values[name]
+        if values is before:
+            continue
+        changed = np.flatnonzero([not np.array_equal(a, b, True) for a, b in zip(before, values, strict=True)])
+        parts: dict[int, list[Model | NoModel]] = {
+            path: [effort[name][part] for part in np.flatnonzero(owners == path).tolist()] for path in changed.tolist()
+        }
+        again = []
+        for path, own in parts.items():
+            models = _exact(own)
+            if models is None:
+                again.append(path)
+            else:
+                result[name][path] = add(models)
+        if again:
+            executed = None if whole.executed is None else whole.executed[again]
+            metric = whole.metric(name)
+            found = fit_models(whole.points, values[again], metric, whole.parameters, options, executed)
+            for path, model in zip(again, found, strict=True):
+                result[name][path] = model
+    return result
+
+
+def _exact(parts: Sequence[Model | NoModel]) -> list[Model] | None:
+    """Return the models if all of them are exact at all configurations, else None."""
+    models = [part for part in parts if isinstance(part, Model)]
+    exact = all((reproduces(model) or model.is_constant) and not model.notes for model in models)
+    return models if exact and len(models) == len(parts) else None
+
+
+def _is_work(experiment: Experiment, name: str) -> bool:
+    return experiment.metric(name).is_effort and name not in _OF_CALLS
+
+
+def _at(owners: NDArray[np.int64], moved: NDArray[np.int64], counts: FloatArray) -> FloatArray:
+    """Return counts (N, C, R) added to those of their owners, and 0 where they were."""
+    result = counts.copy()
+    np.add.at(result, owners[moved], np.nan_to_num(counts[moved]))
+    result[moved] = np.where(np.isnan(counts[moved]), np.nan, 0.0)
+    return result

@@ -1,0 +1,87 @@
+"""Call paths of one process alone, and effort of functions without a time of their own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+from quipu.modeling.analysis import analyze
+from quipu.modeling.diagnosis import diagnose
+from quipu.modeling.evaluation import evaluate
+from quipu.modeling.experiment import CallTree, Experiment, Region, RegionKind
+from quipu.modeling.metrics import METRICS
+from quipu.modeling.priors.untimed import timed_owners, with_untimed
+
+POINTS = np.array(list(product((1.0, 2.0, 4.0, 8.0, 16.0), (64.0, 128.0, 256.0, 512.0))))
+P, N = POINTS.T
+NAMES = ("main", "copy_periodic", "work", "MPI_Sendrecv", "step", "odd")
+PARENTS = np.array([-1, 0, 0, 0, 2, 4])
+COPY, WORK, STEP, ODD = 1, 2, 4, 5
+
+
+def program() -> Experiment:
+    """Return a program that copies with one process; step and odd are expanded in work, which has their time."""
+    one, alone = np.ones_like(P), (P == 1) * 1.0
+    visits = np.stack([one, alone, one, 10.0 * (P > 1), N, N / 2])
+    work = np.stack([5 * one, alone * (10 * N**2 + 20 * N + 30), 4 * N, 0 * P, 3 * N * np.log2(N), 40 * N])
+    below = work[WORK] + work[STEP] + work[ODD]
+    seconds = np.stack([1e-6 * one, 1e-9 * work[COPY], 1e-9 * below, 1e-6 * (P > 1), 0 * P, 0 * P])
+    kinds = [RegionKind.MPI if name.startswith("MPI_") else RegionKind.FUNCTION for name in NAMES]
+    tree = CallTree(tuple(map(Region, NAMES, NAMES, kinds)), np.arange(len(NAMES)), PARENTS)
+    values = {"visits": visits, "blocks": work, "instructions": 7 * work, "time": seconds}
+    metrics = {name: METRICS[name] for name in values}
+    return Experiment("one", ("p", "n"), POINTS, tree, metrics, {name: own[:, :, None] for name, own in values.items()})
+
+
+@pytest.mark.parametrize("metric", ["visits", "blocks", "time"])
+def test_what_one_process_does_alone_is_nothing_for_more(metric: str) -> None:
+    analysis = analyze(program())
+    assert evaluate(analysis, {"p": 64, "n": 1024}, metric).exclusive[COPY].value == 0
+    there = evaluate(analysis, {"p": 64, "n": 1024}, metric).exclusive[COPY]
+    assert there.lower == 0 and there.upper == pytest.approx(0, abs=1e-9)
+    truth = {"visits": 1.0, "blocks": 10.0 * 1024**2 + 20 * 1024 + 30}
+    truth["time"] = 1e-9 * truth["blocks"]
+    assert evaluate(analysis, {"p": 1, "n": 1024}, metric).exclusive[COPY].value == pytest.approx(
+        truth[metric], rel=0.02
+    )
+    model = analysis.models(metric)[COPY].model
+    assert model.notes == ("executed at p=1 only",)
+    assert dict(zip(analysis.parameters, model.ranges, strict=True))["p"] == (1, 16)  # type: ignore[union-attr]
+
+
+def test_one_larger_number_of_processes_is_too_few_to_tell() -> None:
+    whole = program()
+    few = np.asarray(P <= 2)
+    part = replace(whole, points=POINTS[few], values={name: own[:, few] for name, own in whole.values.items()})
+    assert evaluate(analyze(part), {"p": 64, "n": 1024}, "blocks").exclusive[COPY].value > 0
+
+
+def test_effort_belongs_to_the_call_path_that_has_its_time() -> None:
+    experiment = program()
+    assert timed_owners(experiment.tree, experiment.values["time"]).tolist() == [0, 1, 2, 3, WORK, WORK]
+    whole = with_untimed(experiment)
+    counts = experiment.values["instructions"]
+    assert np.array_equal(whole.values["instructions"][WORK], counts[[WORK, STEP, ODD]].sum(axis=0))
+    assert not whole.values["instructions"][[STEP, ODD]].any()
+    assert np.array_equal(whole.values["visits"], experiment.values["visits"])
+
+
+def test_time_follows_the_effort_of_what_is_expanded() -> None:
+    """work takes 1 ns for a block of it, step or odd; by its own blocks it seemed to slow down with n."""
+    experiment = program()
+    analysis = analyze(experiment)
+    point = {"p": 64, "n": 4096}
+    truth = 1e-9 * (44 * 4096 + 3 * 4096 * 12)
+    found = evaluate(analysis, point, "time").exclusive[WORK]
+    assert found.value == pytest.approx(truth, rel=1e-3)
+    assert analysis.models("time")[WORK].basis == "effort"
+    assert not [finding for finding in diagnose(experiment, analysis, point).findings if finding.path == WORK]
+
+
+def test_without_time_nothing_moves() -> None:
+    experiment = program()
+    values = {name: own for name, own in experiment.values.items() if name != "time"}
+    bare = replace(experiment, values=values)
+    assert with_untimed(bare) is bare
