@@ -1,0 +1,130 @@
+"""Small numbers have exact functions by luck: such are no models, and nothing rises as was measured nowhere."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+from quipu.modeling.experiment import FloatArray, Metric
+from quipu.modeling.pmnf import Model, Options, fit_models
+from quipu.modeling.pmnf.criterion.one_process import reproduces
+from quipu.modeling.pmnf.proposers.grid_coefficients import Coefficients
+from quipu.modeling.process_grid import assumed
+
+BLOCKS = Metric("blocks", "1", "effort")
+RANKS = (1.0, 2.0, 4.0, 8.0, 16.0)
+
+
+def model_of(values: FloatArray, points: FloatArray, options: Options | None = None) -> Model:
+    names = ("p", "n")[: points.shape[1]]
+    (model,) = fit_models(points, values[None, :, None], BLOCKS, names, options or Options())
+    assert isinstance(model, Model)
+    return model
+
+
+def along_p(values: tuple[float, ...], ranks: tuple[float, ...] = RANKS) -> Model:
+    """Return the model of values that three sizes have alike."""
+    sizes = (4.0, 8.0, 12.0)
+    return model_of(np.repeat(values, len(sizes)), np.array(list(product(ranks, sizes))))
+
+
+@pytest.mark.parametrize(
+    ("values", "ranks", "truth"),
+    [
+        # p·log2(p), p, 1/p and a constant have the five of them: 210 at p = 64
+        ((1320, 710, 400, 240, 160), RANKS, 93.75),
+        # log2(p)², log2(p) and a constant have the last four: 300
+        ((1270, 850, 520, 300, 190), RANKS, 1300 * 64**-0.69),
+        # means over ranks are multiples of 1/16, and log2(p), 1/p² and a constant have these
+        ((9, 9.5, 9.25, 8.8125), RANKS[1:], 7.39),
+    ],
+)
+def test_what_small_numbers_have_by_luck_is_no_model(
+    values: tuple[float, ...], ranks: tuple[float, ...], truth: float
+) -> None:
+    model = along_p(values, ranks)
+    assert not reproduces(model)
+    prediction = model.predict((64.0, 16.0))
+    assert prediction.lower < truth < prediction.upper or abs(prediction.value / truth - 1) < 0.1
+    assert prediction.upper > 1.05 * prediction.lower
+
+
+def test_few_of_many_tables_have_an_exact_model() -> None:
+    random = np.random.default_rng(11)
+    ranks = np.array(RANKS)
+    values = np.stack(
+        [
+            10 * np.round(130 * ranks ** random.uniform(-1.2, -0.6) * np.exp(random.normal(0, 0.05, 5)))
+            for _ in range(100)
+        ]
+    )
+    models = fit_models(ranks[:, None], values[:, :, None], BLOCKS, ("p",))
+    exact = [model for model in models if isinstance(model, Model) and reproduces(model)]
+    assert sum(len(model.terms) + bool(model.constant) > 2 for model in exact) <= 4
+
+
+def test_small_numbers_of_loops_stay_exact() -> None:
+    n = np.array([8.0, 16.0, 32.0, 64.0])
+    assert str(model_of(3 * n**2 + 4 * n, n[:, None])) == "3·p² + 4·p"
+    assert str(along_p(tuple(2 * np.log2(RANKS) + 9))) == "2·log2(p) + 9"
+
+
+def test_nothing_on_one_of_the_lines_is_no_reason_to_doubt() -> None:
+    points = np.array(list(product(RANKS, (1000.0, 2000.0, 4000.0, 8000.0, 16000.0))))
+    p, n = points.T
+    (model,) = fit_models(
+        points,
+        (20 * np.log2(p) + 49 * n * (p - 1) / p)[None, :, None],
+        BLOCKS,
+        ("p", "n"),
+        executed=np.ones((1, len(points)), dtype=bool),
+    )
+    assert str(model) == "49·n + 20·log2(p) - 49·n/p"
+
+
+EXTENT = {1.0: 1.0, 2.0: 2.0, 4.0: 2.0, 8.0: 4.0, 16.0: 4.0}
+
+
+@pytest.mark.parametrize(
+    ("count", "truth"),
+    [
+        (lambda p, n: n / 8 * (1 / p + 1 / EXTENT[p]), 384 / 8 * (1 / 64 + 1 / 8)),
+        (lambda p, n: n**2 / 64 * (1 + 3 / EXTENT[p]), 384**2 / 64 * (1 + 3 / 8)),
+    ],
+)
+def test_what_falls_does_not_rise_beyond(count: object, truth: float) -> None:
+    """Parts of a grid, of which nothing else tells: p^(5/2)·n had them without one process."""
+    assert callable(count)
+    points = np.array(list(product(RANKS, (32.0, 64.0, 128.0, 192.0))))
+    model = model_of(np.array([count(p, n) for p, n in points.tolist()]), points)
+    prediction = model.predict((64.0, 384.0))
+    assert prediction.value == pytest.approx(truth, rel=0.7)
+    assert prediction.lower < truth < prediction.upper
+
+
+def test_a_parameter_without_effect_is_no_evidence() -> None:
+    """Nearly 7·2^⌈log2(n)⌉, alike at all p: three functions of n have the four values, and then go their own way."""
+    points = np.array(list(product(RANKS, (1400.0, 2800.0, 5600.0, 8400.0))))
+    model = model_of(np.tile([14497.0, 28835.0, 57369.0, 114851.0], len(RANKS)), points)
+    prediction = model.predict((64.0, 14000.0))
+    assert prediction.lower < 114760 < prediction.upper
+    assert prediction.value < 2 * 114760
+    assert not model.depends_on("p")
+
+
+def test_sums_of_an_assumed_grid_that_say_no_less_than_the_counts_come_after_others() -> None:
+    """Messages of an adaptive mesh: five functions of px and py have them, and 443.75 at 64 ranks."""
+    points = np.array(list(product(RANKS, (4.0, 8.0, 12.0))))
+    model = model_of(np.repeat((0.0, 80, 130, 180, 250), 3), points, Options(grids=assumed("p")))
+    prediction = model.predict((64.0, 14.0))
+    assert prediction.value < 350
+    assert prediction.upper > 443
+
+
+def test_as_unlikely_as_no_floating_point_number_of_machine_words() -> None:
+    """Denominators beyond 64 bits are no reason to stop."""
+    many = np.array([[1 / 65521.0], [1 / 65519.0], [1 / 65497.0], [1 / 65479.0], [1 / 65449.0]])
+    own = Coefficients(((),) * 5, many, np.full(5, 1e-12), np.ones(5), 0, 10.0, (Fraction(1),) * 5)
+    assert own.by_luck() < 0
