@@ -74,8 +74,9 @@ def make_term(exponent: Fraction, log: int) -> SimpleTerm:
     return SimpleTerm(exponent, log, cost, float(exponent))
 
 
-# What each process does for its share of a whole, and in each step of a tree of processes, such as merging runs.
-SHARED: tuple[Exponents, Exponents] = ((Fraction(-1), 0), (Fraction(-1), 1))
+# What each process does for its share of a whole, and in each step of a tree of processes, such as merging runs, or of
+# a network that sorts, which has log2(p)·(log2(p) + 1)/2 of them.
+SHARED: tuple[Exponents, ...] = ((Fraction(-1), 0), (Fraction(-1), 1), (Fraction(-1), 2))
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,7 @@ def _terms(library: Library, with_logs: bool, with_negative: bool) -> tuple[Simp
     logs = library.logarithms if with_logs else tuple(j for j in library.logarithms if j == 0) or (0,)
     pairs: list[Exponents] = [(i, j) for i in library.exponents for j in logs]
     if with_negative:
-        pairs += [(i, j) for i in library.negative for j in logs if j < 2]
+        pairs += [(i, j) for i in library.negative for j in logs if j < 2 or (i, j) in SHARED]
     terms = [make_term(i, j) for i, j in pairs if (i or j) and (library.products or not (i and j))]
     return tuple(dict.fromkeys(terms))
 
