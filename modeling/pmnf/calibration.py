@@ -189,7 +189,7 @@ LEAST_WORK = 0.01
 # Terms up to this complexity take part in sums of two; sums of products choose from so many terms per parameter.
 # Sums that rise, up to so many times the largest value of a parameter, by a power that is so much larger than between
 # any two measured values: programs do not, sums with as many functions as values do.
-TURN_AT, TURN_POWER, TURN_PENALTY = 4.0, 1.5, 40.0
+TURN_AT, TURN_POWER = 4.0, 1.5
 INEXACT_PAIR_COMPLEXITY = 1.0
 # Of one parameter, all sums of two and of three terms up to this complexity are tried.
 INEXACT_SIMPLE_COMPLEXITY = 0.95

@@ -44,7 +44,6 @@ from ..calibration import (
     SMALL_COUNT,
     SMALL_COUNT_PART,
     TURN_AT,
-    TURN_PENALTY,
     TURN_POWER,
 )
 from ..data.lines import independent, lines
@@ -124,7 +123,7 @@ class Deviating(Criterion):
         scores = np.where(np.isfinite(fitted.residual), posterior, np.inf)
         if fitted.specification.shape[-2]:
             scores[self.incredible(fitted, rows)] = np.inf
-            scores += TURN_PENALTY * self.turns(fitted, rows)
+            scores[self.turns(fitted, rows)] = np.inf
         return scores
 
     def turns(self, fitted: Fitted, rows: Rows = ALL) -> _Flags:
