@@ -328,14 +328,16 @@ def _through(
 ) -> Model:
     """Return the model of counts (C, R) in place of `before`: f + g times the model of visits, with its uncertainty.
 
-    executed: (C,), where its quality is that of; everywhere if None.
+    executed: (C,), where its quality is that of; everywhere if None, or where it is nowhere executed.
     """
     constant, terms = put_in(found, visits.constant, visits.terms)
     others = tuple(replace(own, **_named(put_in(found, own.constant, own.terms))) for own in visits.alternatives)
     model = Model(visits.parameters, constant, terms, None, before.ranges, (), others, visits.notes)
     with np.errstate(all="ignore"):
         centre = np.nanmean(values, axis=1)
-    known = ~np.isnan(centre) if executed is None else ~np.isnan(centre) & executed
+    known = ~np.isnan(centre)
+    if executed is not None and (known & executed).any():
+        known &= executed
     fitted = model.evaluate(points[known])
     width = np.array([len(terms) + (constant != 0.0)])
     (quality,) = qualities(centre[known][None], fitted[None], np.array([np.nan]), width)

@@ -118,3 +118,13 @@ def test_exact_counts_of_a_grid_are_not_those_of_other_visits() -> None:
     faces = found["visits"][3]
     assert isinstance(faces, Model)
     assert faces.at(p=64, n=14) == pytest.approx(45)
+
+
+def test_what_is_executed_nowhere_has_a_model() -> None:
+    """A call path of which only zeros are known, beside one whose visits depend on data."""
+    n = np.array([16.0, 24, 32, 40, 48, 64])
+    iterations = np.random.default_rng(5).integers(20, 90, (6, 3)).astype(np.float64)
+    experiment = solver(n[:, None], iterations, n**2)
+    for values in experiment.values.values():
+        values[AT] = 0.0
+    assert all(isinstance(model, Model) for model in models(experiment)["visits"])
