@@ -12,6 +12,7 @@ from quipu.modeling.diagnosis import diagnose
 from quipu.modeling.evaluation import evaluate
 from quipu.modeling.experiment import CallTree, Experiment, Region, RegionKind
 from quipu.modeling.metrics import METRICS
+from quipu.modeling.pmnf import Model
 from quipu.modeling.priors.untimed import timed_owners, with_untimed
 
 POINTS = np.array(list(product((1.0, 2.0, 4.0, 8.0, 16.0), (64.0, 128.0, 256.0, 512.0))))
@@ -47,8 +48,9 @@ def test_what_one_process_does_alone_is_nothing_for_more(metric: str) -> None:
         truth[metric], rel=0.02
     )
     model = analysis.models(metric)[COPY].model
+    assert isinstance(model, Model)
     assert model.notes == ("executed at p=1 only",)
-    assert dict(zip(analysis.parameters, model.ranges, strict=True))["p"] == (1, 16)  # type: ignore[union-attr]
+    assert dict(zip(analysis.parameters, model.ranges, strict=True))["p"] == (1, 16)
 
 
 def test_one_larger_number_of_processes_is_too_few_to_tell() -> None:
