@@ -234,6 +234,7 @@ class Experiment:
     grids:      what the process grid may be, the likeliest first; one if it is known, none if there is none.
     excess:     per effort metric the largest value of a rank less the mean over all ranks, in the shape of `values`;
                 only the metrics of which it is known, and wanted (`IMBALANCE`).
+    exact_times: all times are simulated, computation by its effort, so that another run has the same.
     """
 
     name: str
@@ -247,6 +248,7 @@ class Experiment:
     oversubscribed: NDArray[np.bool_] | None = None
     grids: tuple[ProcessGrid, ...] = ()
     excess: dict[str, FloatArray] = field(default_factory=dict)
+    exact_times: bool = False
 
     def __post_init__(self) -> None:
         if self.points.ndim != 2 or self.points.shape[1] != len(self.parameters):

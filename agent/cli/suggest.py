@@ -23,7 +23,9 @@ def command(
     ),
     strategy: str = typer.Option("posterior", "--strategy", metavar="NAME", help="How to choose; see below."),
     batch: int = typer.Option(4, "--batch", min=1, metavar="N", help="Suggest so many runs."),
-    repetitions: int = typer.Option(4, "--repetitions", min=1, metavar="N", help="Most runs of one point."),
+    repetitions: int | None = typer.Option(
+        None, "--repetitions", min=1, metavar="N", help="Most runs of one point: 4, or 1 of simulations by effort."
+    ),
     ranks: str = typer.Option("", "--ranks", metavar="NAME", help="The parameter that is the number of ranks, or 1."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
@@ -67,15 +69,19 @@ def command(
         show_json(search_json(measured.name, found, limit))
         return
     allowed = limit.hours(found.whole)
+    runs = "one run" if found.state.repetitions == 1 else f"{found.state.repetitions} repetitions"
     shown = [
         ("target", ", ".join(f"{name}={number(value)}" for name, value in point.items())),
         ("search space", f"{len(candidates)} points, {int(found.state.counts.astype(bool).sum())} of them measured"),
-        ("all of it", f"{core_hours(found.whole)} for {repetitions} repetitions of each"),
-        ("budget", f"{core_hours(allowed)} ({percent(allowed / found.whole)}), {core_hours(found.spent)} of it spent"),
+        ("all of it", f"{core_hours(found.whole)} for {runs} of each point"),
+        ("budget", f"{core_hours(allowed)} ({percent(allowed / found.whole)}), {core_hours(found.spent)} spent"),
         ("suggested", core_hours(sum(one.cost for one in found.suggestions))),
     ]
     room = layout()
     notes = [*oversubscription_notes(analysis), *measured.notes]
-    show([head(measured.name, shown, notes, room), tables.search_table(found, room)])
-    if not found.suggestions:
+    table = [tables.search_table(found, room)] if found.suggestions else []
+    show([head(measured.name, shown, notes, room), *table])
+    if (found.state.counts >= found.state.repetitions).all():
+        say(f"all points of the search space have {runs}: give further values with --values")
+    elif not found.suggestions:
         say(f"nothing fits the {core_hours(max(allowed - found.spent, 0.0))} that are left of the budget")

@@ -145,6 +145,7 @@ def load_experiment(folder: Path | str, over_ranks: OverRanks = "mean") -> Exper
         ),
         grids=grids,
         excess=excess,
+        exact_times=all(run.metadata.simulated_by_effort for run in usable),
     )
 
 

@@ -76,7 +76,7 @@ def search(
     budget: Budget,
     batch: int,
     ranks: str | None = None,
-    repetitions: int = REPETITIONS,
+    repetitions: int | None = None,
     oversubscribed: NDArray[np.bool_] | None = None,
 ) -> Search:
     """Return what a strategy suggests to measure next for the prediction of the time at a target.
@@ -84,9 +84,12 @@ def search(
     candidates: (N, m) points of the search space, columns as the parameters of the experiment. Runs at other points
     count in the models alone. ranks: the parameter that is the number of ranks; by default it is found by its name or
     by the size of communicators. oversubscribed: (N,) where ranks will share processors; those with as many ranks as a
-    measured configuration where they did are added. Raises ModelingError if there are no times, the target does not
-    fit, or nothing says which parameter is the number of ranks.
+    measured configuration where they did are added. repetitions: most runs of one point; if None, one where times are
+    simulated by effort, which another run repeats, else REPETITIONS. Raises ModelingError if there are no times, the
+    target does not fit, or nothing says which parameter is the number of ranks.
     """
+    if repetitions is None:
+        repetitions = 1 if experiment.exact_times else REPETITIONS
     if "time" not in experiment.values:
         raise ModelingError(f"{experiment.name}: there is no time to predict; measure without --effort-only")
     if set(target) != set(experiment.parameters):

@@ -8,6 +8,8 @@ from itertools import product
 import numpy as np
 import pytest
 from quipu.modeling.analysis import analyze
+from quipu.modeling.design import STRATEGIES
+from quipu.modeling.design.program import Budget, search
 from quipu.modeling.diagnosis import diagnose
 from quipu.modeling.evaluation import evaluate
 from quipu.modeling.experiment import CallTree, Experiment, Region, RegionKind
@@ -87,3 +89,27 @@ def test_without_time_nothing_moves() -> None:
     values = {name: own for name, own in experiment.values.items() if name != "time"}
     bare = replace(experiment, values=values)
     assert with_untimed(bare) is bare
+
+
+def test_another_run_of_a_simulation_by_effort_says_nothing() -> None:
+    """Points that were simulated are left alone, others are suggested; of measured times points are repeated, too."""
+    measured = program()
+    sizes = np.array([64.0, 128.0, 256.0, 512.0, 1024.0])
+    candidates = np.array(list(product((1.0, 2.0, 4.0, 8.0, 16.0), sizes)))
+    target, everything = {"p": 64.0, "n": 4096.0}, Budget.parse("1000%")
+    found = {
+        exact: search(
+            replace(measured, exact_times=exact),
+            analyze(measured),
+            candidates,
+            target,
+            STRATEGIES["full"](),
+            everything,
+            99,
+        )
+        for exact in (True, False)
+    }
+    assert {found[exact].state.repetitions for exact in (True, False)} == {1, 4}
+    suggested = [found[True].point(one)["n"] for one in found[True].suggestions]
+    assert suggested == [1024.0] * 5
+    assert len(found[False].suggestions) == 4 * 25 - 20
