@@ -50,12 +50,16 @@ def by_domain(
     if len(varying) != 1:
         return {}
     found: dict[int, Model] = {}
+    domains: dict[tuple[bytes, bytes], _Domain] = {}  # many call paths are executed at the same points
     for path, model in enumerate(models):
         at = measured[path] & (values[path] > 0)
         if model is None or not DOMAIN_MISSED < missed(model) < np.inf or (values[path] < 0).any() or not at.any():
             continue
         own = take(repetitions, np.array([path]), at)
-        domain = _Domain(points[at], points[measured[path] & ~at], names, place, varying[0])
+        key = at.tobytes(), measured[path].tobytes()
+        if key not in domains:
+            domains[key] = _Domain(points[at], points[measured[path] & ~at], names, place, varying[0])
+        domain = domains[key]
         best = domain.best(grids.possible, values[path, at], model, own)
         if best is not None:
             found[path] = best
@@ -73,6 +77,7 @@ class _Domain:
         processes, sizes = points[:, place], points[:, size]
         self.processes = np.unique(np.concatenate([processes, nothing[:, place]]))
         self.largest = np.asarray((processes == processes.max()) | (sizes == sizes.max()), dtype=bool)
+        self._known: dict[tuple[ProcessGrid, Part], DomainFunctions] = {}
 
     def best(
         self, grids: Sequence[ProcessGrid], counts: FloatArray, former: Model, repetitions: Repetitions
@@ -86,7 +91,9 @@ class _Domain:
             axes = range(grid.dimensions) if grid.dimensions > 1 else ()
             for part in (Part(strong, axis) for axis in (None, *axes) for strong in (True, False)):
                 functions = self._functions(grid, part)
-                coefficients = _fewest(functions, counts)
+                coefficients = _fewest(functions, counts, least)
+                if coefficients is None:
+                    continue
                 missing = _missed(coefficients @ functions.columns, counts)
                 if missing < least and np.count_nonzero(coefficients) + GRID_FREE_POINTS <= len(counts):
                     least, chosen = missing, (grid, functions, coefficients)
@@ -99,6 +106,11 @@ class _Domain:
         return self._model(grid, functions, coefficients, counts, repetitions)
 
     def _functions(self, grid: ProcessGrid, part: Part) -> DomainFunctions:
+        if (grid, part) not in self._known:
+            self._known[grid, part] = self._made(grid, part)
+        return self._known[grid, part]
+
+    def _made(self, grid: ProcessGrid, part: Part) -> DomainFunctions:
         forms = forms_of(grid, tuple(self.processes.tolist()))
         here, nothing = (
             (own[:, self.size], np.searchsorted(self.processes, own[:, self.place]))
@@ -159,14 +171,19 @@ class _Domain:
         return writer.written(((function,),), [Form((grid_function,), (1.0,))])
 
 
-def _fewest(functions: DomainFunctions, counts: FloatArray) -> FloatArray:
-    """Return coefficients (K,) of as few functions as miss the counts (C,) by little more than all of them."""
+def _fewest(functions: DomainFunctions, counts: FloatArray, least: float) -> FloatArray | None:
+    """Return coefficients (K,) of as few functions as miss the counts (C,) by little more than all of them.
+
+    None if even all of them miss these by `least` or more.
+    """
 
     def largest(coefficients: FloatArray) -> FloatArray:
         return np.asarray((coefficients[:, None] * functions.columns / counts).max(axis=1), dtype=np.float64)
 
     # what is nowhere a part of the counts is rounding
     best = functions.fit(counts)
+    if _missed(best @ functions.columns, counts) >= least:
+        return None
     best = functions.fit(counts, of=largest(best) >= EXACT_LEAST_LEAD)
     most = DOMAIN_SLACK * _missed(best @ functions.columns, counts)
     # those with the smallest part in any count first

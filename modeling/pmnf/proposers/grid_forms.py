@@ -198,16 +198,21 @@ class GridForms:
         different = 1 + np.count_nonzero(np.diff(np.sort(values)) > 2.0 * tolerance)
         for sets, design, inverse in self._families[:different]:
             coefficients = inverse @ values
-            deviation = np.abs(np.einsum("sgk,sk->sg", design, coefficients) - values).max(axis=1)
-            parts, near = _loops(coefficients, tolerance)
-            good = np.flatnonzero(near & (deviation <= tolerance))
+            # sets with fewer functions than grids hardly ever have the values, others hardly ever such coefficients
+            good = np.arange(len(sets))
+            if design.shape[2] < design.shape[1]:
+                good = good[_deviation(design, coefficients, values) <= tolerance]
+            parts, near = _loops(coefficients[good], tolerance)
+            good, parts = good[near], parts[near]
+            equal = _deviation(design[good], coefficients[good], values) <= tolerance
+            good, parts = good[equal], parts[equal]
             if not good.size:
                 continue
-            length = single[sets[good]].sum(axis=1) + self._of_coefficients(parts[good], sets[good])
+            length = single[sets[good]].sum(axis=1) + self._of_coefficients(parts, sets[good])
             shortest = min(shortest, float(length.min()))
             order_of = np.argsort(length, kind="stable")
             chosen = order_of[length[order_of] <= shortest + GRID_DOUBT]
-            places, own = good[chosen], parts[good[chosen]] / LOOP_DENOMINATOR
+            places, own = good[chosen], parts[chosen] / LOOP_DENOMINATOR
             beyond.append(np.einsum("sk,skb->sb", own, self.beyond[sets[places]]))
             lengths.append(length[chosen])
             rows += zip(sets[places], own, strict=True)
@@ -237,6 +242,12 @@ class GridForms:
         length = GRID_FRACTION * (size % int(LOOP_DENOMINATOR) != 0) + GRID_BITS * np.ceil(np.log2(odd + 1.0))
         result: FloatArray = (length + GRID_NEGATIVE * ((parts < 0) & ~share[sets])).sum(axis=1)
         return result
+
+
+def _deviation(design: FloatArray, coefficients: FloatArray, values: FloatArray) -> FloatArray:
+    """Return what sums of functions (S, G, K) with coefficients (S, K) miss the values (G,) by at most, (S,)."""
+    missed: FloatArray = np.abs(np.einsum("sgk,sk->sg", design, coefficients) - values).max(axis=1)
+    return missed
 
 
 def _first_of_equals(new: FloatArray) -> NDArray[np.int64]:
