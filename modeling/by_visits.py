@@ -29,7 +29,7 @@ from .pmnf.fit.fitter import fit
 from .pmnf.hypotheses.library import make_term
 from .pmnf.model import Factor, Model, Term, collect
 from .pmnf.modeler import NoModel, Options, fit_models
-from .pmnf.one_exception import but_for_one
+from .pmnf.one_exception import but_for_one, without_counts
 from .progress import steps
 
 Models = dict[str, list[Model | NoModel]]
@@ -332,7 +332,8 @@ def _through(
     """
     constant, terms = put_in(found, visits.constant, visits.terms)
     others = tuple(replace(own, **_named(put_in(found, own.constant, own.terms))) for own in visits.alternatives)
-    model = Model(visits.parameters, constant, terms, None, before.ranges, (), others, visits.notes)
+    notes = without_counts(visits.notes)
+    model = Model(visits.parameters, constant, terms, None, before.ranges, (), others, notes)
     with np.errstate(all="ignore"):
         centre = np.nanmean(values, axis=1)
     known = ~np.isnan(centre)

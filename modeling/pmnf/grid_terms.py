@@ -134,7 +134,7 @@ class Writer:
             choices.append(found)
             if not self.grid.source and self._is_doubtful(found.form(0)):
                 extra = float(found.lengths[0]) - GRID_BITS * _bits(values, float(tolerance))
-                longer = longer or extra > (GRID_LONGER if self._seen(found.form(0)) else GRID_LONGER_ALONE)
+                longer = longer or extra > (GRID_LONGER if self._has_freedom(found.form(0)) else GRID_LONGER_ALONE)
         best = [found.form(0) for found in choices]
         length = sum(float(found.lengths[0]) for found in choices)
         constant, terms = self.written(known.functions, best)
@@ -163,8 +163,8 @@ class Writer:
         """Whether a sum has several functions, and more than half as many as there are grids where they are not 0."""
         return len(form.grid_functions) > 1 and 2 * len(form.grid_functions) > self._grids_of(form)
 
-    def _seen(self, form: Form) -> bool:
-        """Whether there are grids that a sum need not have, or too few for a sum that is no description."""
+    def _has_freedom(self, form: Form) -> bool:
+        """Whether a sum has fewer functions than there are grids where they are not 0, or fewer than it may have."""
         return len(form.grid_functions) < max(self._grids_of(form), GRID_MOST_FUNCTIONS)
 
     def _grids_of(self, form: Form) -> int:

@@ -20,6 +20,7 @@ from .model import Alternative, Model, evaluate
 from .modeler import NoModel, Options, fit_models
 
 _Flags = NDArray[np.bool_]
+_COUNTED = ", where "
 
 
 def but_for_one(
@@ -98,11 +99,16 @@ def _size(model: Model) -> int:
     return len(model.terms) + bool(model.constant)
 
 
+def without_counts(notes: Sequence[str]) -> tuple[str, ...]:
+    """Return the notes of a model for one that is made of it: the counts at the exception are not its own."""
+    return tuple(note.split(_COUNTED)[0] if _COUNTED in note else note for note in notes)
+
+
 def _with_exception(model: Model, before: Model, points: FloatArray, counts: FloatArray, place: int) -> Model:
     """Return an exact model with its exception as a note, and the former model among its alternatives."""
     at = ", ".join(f"{name}={value:g}" for name, value in zip(model.parameters, points[place].tolist(), strict=True))
     expected = float(evaluate(model.parameters, model.constant, model.terms, points[place][None])[0])
-    note = f"without {at}, where {counts[place]:.6g} was counted and this is {expected:.6g}"
+    note = f"without {at}{_COUNTED}{counts[place]:.6g} was counted and this is {expected:.6g}"
     known = ~np.isnan(counts)
     fitted = model.evaluate(points[known])
     known_counts, width = counts[known], np.array([_size(model)])
