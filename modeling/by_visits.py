@@ -126,7 +126,8 @@ def _explain(
     to be said.
     """
     for one in unexplained:
-        one.carriers = _distinct(experiment.values["visits"], one.carriers) if one.metrics else []
+        near = [own for own in one.carriers if _shows_as_much(experiment, one.path, own)]
+        one.carriers = _distinct(experiment.values["visits"], near) if one.metrics else []
     for turn in range(max((len(one.carriers) for one in unexplained), default=0)):
         tried = [one for one in unexplained if one.metrics and turn < len(one.carriers)]
         per_visit = [_per_visit(experiment, one, one.carriers[turn]) for one in tried]
@@ -166,6 +167,20 @@ def _explains(found: Sum, before: Model | NoModel) -> bool:
     """
     exact = isinstance(before, Model) and before.quality is not None and before.quality.rms_relative < EXACT_FIT
     return not exact or not (found.plain[0] or found.plain[1] or found.per_visit[1])
+
+
+def _shows_as_much(experiment: Experiment, path: int, carrier: int) -> bool:
+    """Whether a call path is executed at several values of each parameter that its carrier is at several values of.
+
+    What it does for each visit is known at one value otherwise, however well the visits are.
+    """
+    executed = experiment.executed
+    if executed is None:
+        return True
+    if not executed[path].any() or not executed[carrier].any():
+        return True
+    several, of_carrier = (np.ptp(experiment.points[executed[own]], axis=0) > 0 for own in (path, carrier))
+    return bool((several | ~of_carrier).all())
 
 
 def _distinct(visits: FloatArray, carriers: Sequence[int]) -> list[int]:

@@ -128,3 +128,17 @@ def test_what_is_executed_nowhere_has_a_model() -> None:
     for values in experiment.values.values():
         values[AT] = 0.0
     assert all(isinstance(model, Model) for model in models(experiment)["visits"])
+
+
+def test_what_is_executed_at_one_number_of_processes_is_not_known_at_others() -> None:
+    """Iterations are known at all p, and that each of them calls `at` at p = 16 says nothing of p = 64."""
+    points = np.array([(n, p) for p in (1.0, 4.0, 16.0) for n in (16.0, 24.0, 32.0, 48.0)])
+    iterations = np.random.default_rng(3).integers(20, 90, (12, 1)).astype(np.float64)
+    experiment = solver(points, iterations, points[:, 0] ** 2)
+    for values in experiment.values.values():
+        values[AT] = np.where(points[:, 1:] == 16, 3 * iterations, 0.0)
+    (model,) = models(experiment)["visits"][AT : AT + 1]
+    assert isinstance(model, Model)
+    assert any("one value of p" in note for note in model.notes)
+    prediction = model.predict((48.0, 64.0))
+    assert prediction.upper > 2 * prediction.lower
