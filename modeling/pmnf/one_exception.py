@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..experiment import FloatArray, Metric
 from .build import qualities
 from .calibration import EXCEPTION_DOUBT, EXCEPTION_FREE, EXCEPTION_LEAST, EXCEPTION_LEAST_POINTS
-from .criterion.one_process import reproduces
+from .criterion.one_process import EXACT_FIT
 from .model import Alternative, Model, evaluate
 from .modeler import NoModel, Options, fit_models
 
@@ -41,13 +41,11 @@ def but_for_one(
     configurations but the largest one, which predictions follow, if None. There must be EXCEPTION_FREE more
     configurations than coefficients.
     """
-    with np.errstate(all="ignore"):
-        centre = np.nanmedian(np.where(np.isnan(values).all(axis=2, keepdims=True), np.nan, values), axis=2)
-        alike = (np.isnan(values) | (values == centre[:, :, None])).all(axis=(1, 2))
+    there = np.asarray((~np.isnan(values)).any(axis=2), dtype=bool)
+    centre = np.where(there, np.nanmedian(np.where(there[:, :, None], values, 0.0), axis=2), np.nan)
+    alike = (np.isnan(values) | (values == centre[:, :, None])).all(axis=(1, 2))
     open_paths = [
-        path
-        for path, model in enumerate(models)
-        if isinstance(model, Model) and not reproduces(model) and alike[path] and not _is_exact(model)
+        path for path, model in enumerate(models) if isinstance(model, Model) and alike[path] and not _is_exact(model)
     ]
     if len(points) < EXCEPTION_LEAST_POINTS or not open_paths:
         return {}
@@ -92,7 +90,7 @@ def but_for_one(
 
 def _is_exact(model: Model) -> bool:
     """Whether a model has all counts, and others that have them, too."""
-    return model.quality is not None and model.quality.rms_relative < 1e-9
+    return model.quality is not None and model.quality.rms_relative < EXACT_FIT
 
 
 def _size(model: Model) -> int:

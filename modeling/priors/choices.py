@@ -15,12 +15,11 @@ from . import communication, computation
 from .fit import Prior
 from .requests import requested_bytes
 from .table import ANY_DATA, Bytes, Row, Scale, other_rows, row_of
-from .untimed import models_with_untimed, with_untimed
+from .untimed import OF_CALLS, models_with_untimed, with_untimed
 
 _COLUMN = Metric("column", "1", "effort")
 # Effort of communication, and what is no amount of work.
-_NOT_COMPUTATION = frozenset(("blocks", "visits", "comm_size"))
-_NOT_COMPUTATION |= {f"{what}_{way}" for what in ("bytes", "messages") for way in ("sent", "received")}
+_NOT_COMPUTATION = OF_CALLS | {"blocks"}
 
 
 def time_priors(

@@ -19,8 +19,8 @@ from ..pmnf.model import Model, add
 from ..pmnf.modeler import DEFAULT, NoModel, Options
 
 # What is counted where it happens, and is no work of the caller.
-_OF_CALLS = frozenset(("visits", "comm_size"))
-_OF_CALLS |= {f"{what}_{way}" for what in ("bytes", "messages") for way in ("sent", "received")}
+OF_CALLS = frozenset(("visits", "comm_size"))
+OF_CALLS |= {f"{what}_{way}" for what in ("bytes", "messages") for way in ("sent", "received")}
 
 
 def timed_owners(tree: CallTree, times: FloatArray) -> NDArray[np.int64]:
@@ -93,12 +93,13 @@ def models_with_untimed(
 def _exact(parts: Sequence[Model | NoModel]) -> list[Model] | None:
     """Return the models if all of them are exact at all configurations, else None."""
     models = [part for part in parts if isinstance(part, Model)]
-    exact = all((reproduces(model) or model.is_constant) and not model.notes for model in models)
+    nothing = [not model.terms and not model.constant for model in models]
+    exact = all((none or reproduces(model)) and not model.notes for model, none in zip(models, nothing, strict=True))
     return models if exact and len(models) == len(parts) else None
 
 
 def _is_work(experiment: Experiment, name: str) -> bool:
-    return experiment.metric(name).is_effort and name not in _OF_CALLS
+    return experiment.metric(name).is_effort and name not in OF_CALLS
 
 
 def _at(owners: NDArray[np.int64], moved: NDArray[np.int64], counts: FloatArray) -> FloatArray:

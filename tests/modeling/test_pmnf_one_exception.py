@@ -56,6 +56,14 @@ def test_what_predictions_follow_is_no_exception(place: str) -> None:
     assert not without(values)[1]
 
 
+@pytest.mark.filterwarnings("error")
+def test_what_was_not_measured_is_no_exception() -> None:
+    values = 20 * np.log2(N / P) + 60 / P
+    values[(P == 16) & (N == 32)] = 47.5
+    values[(P == 8) & (N == 64)] = np.nan
+    assert without(values)[1][0][1].predict((64.0, 512.0)).value == pytest.approx(60.9375)
+
+
 def test_what_is_exact_everywhere_has_none() -> None:
     assert not without(20 * np.log2(N / P) + 60 / P)[1]
 

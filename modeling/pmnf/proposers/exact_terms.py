@@ -105,11 +105,11 @@ class ExactLines:
                 rows = open_paths[alive]
                 if line is found_lines[0] and freedom > 0:
                     # the smallest deviation of fewer functions on the line that varies most, in units
-                    counts = np.zeros((rows.size, len(sets)))
+                    counts, of_sets = np.zeros((rows.size, len(sets))), self._units(parameter, sets)
                     for number in np.unique(steepest[rows]).tolist():
                         own = steepest[rows] == number
                         nearest = self._nearest(parameter, simpler, found_lines[number], rows[own], evidence[rows[own]])
-                        several = np.outer(nearest / unit[rows[own]], self._units(parameter, sets))
+                        several = np.outer(nearest / unit[rows[own]], of_sets)
                         counts[own] = np.log(np.maximum(several, 1.0))
                     doubted[alive] = freedom * counts < needed
                 good, visible = self._reproduced(parameter, sets, line, rows, fits_all[alive], doubted[alive], most)
