@@ -28,7 +28,6 @@ def command(
     \b
     Example: quipu diagnose heat --at p=65536,n=64
     """
-    from quipu.modeling.analysis import analyze
     from quipu.modeling.diagnosis import diagnose, scale_of
     from quipu.report.html import html_diagnosis
     from quipu.report.json_views import diagnosis_json
@@ -36,6 +35,7 @@ def command(
     from quipu.report.terminal import head, tables
     from quipu.report.text import point_text
 
+    from .kept_models import analyze_once
     from .measurements import load
 
     data = load(experiment, over_ranks_of(over_ranks))
@@ -45,7 +45,7 @@ def command(
         if "p" not in data.parameters:
             raise UsageError("--at: say which scale counts, such as " + ",".join(f"{x}=1e6" for x in data.parameters))
         target = dict(zip(data.parameters, scale_of(data, {}), strict=True))
-    analysis = analyze(data)
+    analysis = analyze_once(data)
     found = diagnose(data, analysis, target)
     place = point_text(data.parameters, found.point.values())
     if output is not None:

@@ -34,11 +34,12 @@ def load_both(
         if options is not None:
             raise UsageError(f"{source} holds models, which are made already: --selector needs measurements")
         return from_document(read_json(source), source), None
-    from quipu.modeling.analysis import analyze
     from quipu.modeling.pmnf.modeler import DEFAULT
 
+    from .kept_models import analyze_once
+
     experiment = _measurements(source, over_ranks)
-    return analyze(experiment, options or DEFAULT), experiment
+    return analyze_once(experiment, options or DEFAULT), experiment
 
 
 def read_machine(path: Path) -> Machine:

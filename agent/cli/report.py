@@ -57,7 +57,6 @@ def command(
     \b
     Of the folder of quipu refine, the report has the last iteration, and all of them side by side.
     """
-    from quipu.modeling.analysis import analyze
     from quipu.modeling.behaviour import behaviour
     from quipu.modeling.priors.slowdown import slowdowns
     from quipu.report.html import html_report, placed_models
@@ -68,6 +67,7 @@ def command(
     from ..installation import quipu_version
     from ..merge.experiment import find_runs
     from ..merge.rank_times import times_by_rank
+    from .kept_models import analyze_once
     from .measurements import is_of_others, load
 
     if machine is not None and not kernels:
@@ -88,7 +88,7 @@ def command(
     else:
         runs = find_runs(experiment)
         facts = provenance([run.metadata for run in runs])
-    models = analyze(data)
+    models = analyze_once(data)
     page = html_report(
         data,
         placed_models(models),

@@ -39,7 +39,6 @@ def command(
     \b
     Example: quipu suggest heat --budget 10% --target p=1024,n=6000 --values p=1,2,4,8,16 --values n=100,200,400,800
     """
-    from quipu.modeling.analysis import analyze
     from quipu.modeling.design import STRATEGIES
     from quipu.modeling.design.program import Budget, search
     from quipu.modeling.design.space import search_space
@@ -49,6 +48,7 @@ def command(
     from quipu.report.terminal import head, tables
     from quipu.report.text import core_hours, number, percent
 
+    from .kept_models import analyze_once
     from .measurements import load
 
     if strategy not in STRATEGIES:
@@ -61,7 +61,7 @@ def command(
         name: given.get(name) or measured.points[:, number].tolist() for number, name in enumerate(measured.parameters)
     }
     candidates = search_space(columns, constraints)
-    analysis = analyze(measured)
+    analysis = analyze_once(measured)
     found = search(
         measured, analysis, candidates, point, STRATEGIES[strategy](), limit, batch, ranks or None, repetitions
     )

@@ -1,0 +1,123 @@
+"""Models of an experiment, kept from one command for the next.
+
+`quipu model`, `predict`, `diagnose`, `suggest` and `report` all need the models of an experiment. They are kept in
+${XDG_CACHE_HOME:-~/.cache}/quipu/models, in a file whose name is a hash over all that goes into them: measurements,
+options, and the code that makes models. A file appears complete or not at all; what cannot be written, or read, is made
+anew. Files that were not used for longest are removed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import fields, is_dataclass, replace
+from enum import Enum
+from fractions import Fraction
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import quipu.modeling
+from quipu.modeling.analysis import Analysis, analyze
+from quipu.modeling.document import from_document, to_document
+from quipu.modeling.errors import FormatError
+from quipu.modeling.experiment import Experiment
+from quipu.modeling.pmnf.modeler import DEFAULT, Options
+
+# Models that took less are made again as fast as they are read.
+LEAST_SECONDS = 0.5
+# Of all files together.
+MOST_BYTES = 2**28
+
+
+def analyze_once(experiment: Experiment, options: Options = DEFAULT) -> Analysis:
+    """Return `analyze(experiment, options)`, as it is kept if it was made before. Raises what that raises."""
+    file = models_folder() / f"{_key(experiment, options)}.json"
+    with suppress(OSError, msgspec.DecodeError, FormatError):
+        found = from_document(msgspec.json.decode(file.read_bytes()), file)
+        os.utime(file)
+        return replace(found, tree=experiment.tree)
+    began = time.monotonic()
+    made = analyze(experiment, options)
+    if time.monotonic() - began >= LEAST_SECONDS:
+        with suppress(OSError):
+            _keep(file, msgspec.json.encode(to_document(made)))
+    return made
+
+
+def models_folder() -> Path:
+    """Return the folder of kept models, which need not be there."""
+    cache = os.environ.get("XDG_CACHE_HOME")
+    return (Path(cache) if cache else Path("~/.cache").expanduser()) / "quipu" / "models"
+
+
+def _keep(file: Path, content: bytes) -> None:
+    """Write a file, and remove those that were not used for longest if all are larger than they may be together."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=file.parent, prefix=".writing-", delete=False) as scratch:
+        try:
+            scratch.write(content)
+            scratch.close()
+            Path(scratch.name).replace(file)
+        except BaseException:
+            Path(scratch.name).unlink()
+            raise
+    kept = sorted(((one.stat(), one) for one in file.parent.glob("*.json")), key=lambda one: -one[0].st_mtime)
+    total = 0
+    for facts, one in kept:
+        total += facts.st_size
+        if total > MOST_BYTES and one != file:
+            one.unlink(missing_ok=True)
+
+
+def _key(*values: object) -> str:
+    digest = hashlib.sha256()
+    for piece in (_code(), *values):
+        _add(digest.update, piece)
+    return digest.hexdigest()
+
+
+def _code() -> tuple[str, ...]:
+    """Return what makes models of measurements: the code, and the libraries that compute."""
+    folder = Path(quipu.modeling.__path__[0])
+    sources = hashlib.sha256()
+    for path in sorted(folder.rglob("*.py")):
+        sources.update(path.read_bytes())
+    return sources.hexdigest(), platform.python_version(), version("numpy"), version("scipy")
+
+
+def _add(update: Callable[[bytes], object], value: Any) -> None:
+    """Put a value into a hash, with its type, so that no two values look alike."""
+    update(f"{type(value).__name__}:".encode())
+    if isinstance(value, np.ndarray):
+        update(f"{value.dtype.str}{value.shape}".encode())
+        update(np.ascontiguousarray(value).tobytes())
+    elif isinstance(value, str | bytes):
+        content = value.encode(errors="surrogatepass") if isinstance(value, str) else value
+        update(f"{len(content)}:".encode())
+        update(content)
+    elif value is None or isinstance(value, int | float | Fraction | Enum):
+        update(f"{value!r};".encode())
+    else:
+        parts = list(_parts(value))
+        update(f"{len(parts)}:".encode())
+        for part in parts:
+            _add(update, part)
+
+
+def _parts(value: Any) -> Iterator[Any]:
+    if is_dataclass(value):
+        yield from (getattr(value, one.name) for one in fields(value))
+    elif isinstance(value, Mapping):
+        yield from value.items()
+    elif isinstance(value, tuple | list | frozenset):
+        yield from sorted(value) if isinstance(value, frozenset) else value
+    else:
+        raise TypeError(f"no hash of a {type(value).__name__}")
