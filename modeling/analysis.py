@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from .absence import of_one_process, where_absent
 from .by_visits import by_visits
 from .domain import possible_grids
 from .errors import ModelingError
 from .experiment import Experiment
 from .models import MEASURED, Analysis
-from .one_process import of_one_process
 from .pmnf.changes import fit_models
 from .pmnf.data.preparation import ranges
 from .pmnf.model import Model
@@ -42,7 +42,7 @@ def analyze(experiment: Experiment, options: Options = DEFAULT) -> Analysis:
     notes: tuple[str, ...] = ()
     if with_priors:
         exclusive["time"], notes = model_time_with_notes(experiment, time_priors(experiment, models, options), options)
-    exclusive = {name: of_one_process(experiment, found) for name, found in exclusive.items()}
+    exclusive = {name: where_absent(experiment, of_one_process(experiment, own)) for name, own in exclusive.items()}
     return Analysis(
         experiment.name,
         experiment.parameters,

@@ -170,7 +170,7 @@ class Evaluation:
         """Return how many times the point is beyond what each model was made from, (call paths, parameters), from 1."""
         factors = np.ones((len(self.exclusive), len(self.point)))
         for path, entry in enumerate(self.analysis.models(self.metric.name)):
-            if isinstance(entry.model, Model):
+            if isinstance(entry.model, Model) and not entry.model.is_absent(tuple(self.point.values())):
                 ranges = entry.model.ranges
                 beyond = times_beyond(self.point, ranges if len(ranges) == len(self.point) else self.analysis.ranges)
                 factors[path] = [beyond.get(name, 1.0) for name in self.point]

@@ -12,6 +12,9 @@ from .noise import Repetitions
 
 _Flags = NDArray[np.bool_]
 
+# More values of a parameter than this are no explanation of where a call path was not executed.
+_MOST_ABSENT = 4
+
 
 def check(points: FloatArray, values: FloatArray, names: tuple[str, ...], executed: _Flags | None) -> None:
     """Raise ModelingError if shapes do not fit each other or parameter values cannot be used."""
@@ -107,12 +110,22 @@ def ranges(points: FloatArray) -> tuple[tuple[float, float], ...]:
     return tuple((float(low), float(high)) for low, high in zip(points.min(axis=0), points.max(axis=0), strict=True))
 
 
+def absent_values(names: tuple[str, ...], points: FloatArray, missing: _Flags) -> list[tuple[str, float]]:
+    """Return the values of one parameter that explain where (C,) a call path was not executed; none if there are none.
+
+    They are few, and at none of them it was executed.
+    """
+    for index, name in enumerate(names):
+        values = np.unique(points[missing, index])
+        if 0 < values.size <= _MOST_ABSENT and not np.isin(points[~missing, index], values).any():
+            return [(name, value) for value in values.tolist()]
+    return []
+
+
 def not_executed(names: tuple[str, ...], points: FloatArray, missing: _Flags) -> tuple[str, ...]:
     """Say where a call path was not executed, by parameter values that explain it where there are such."""
     if not missing.any():
         return ()
-    for index, name in enumerate(names):
-        values = np.unique(points[missing, index])
-        if not np.isin(points[~missing, index], values).any() and values.size <= 4:
-            return (f"not executed at {', '.join(f'{name}={value:g}' for value in values)}",)
+    if found := absent_values(names, points, missing):
+        return (f"not executed at {', '.join(f'{name}={value:g}' for name, value in found)}",)
     return (f"not executed in {int(missing.sum())} of {missing.size} configurations",)

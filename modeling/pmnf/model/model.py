@@ -15,6 +15,9 @@ from . import text
 from .interval import interval
 from .term import Exponents, Factor, Term, lead_exponents, sort_key
 
+# Part of the sizes of terms below which their sum is rounding.
+_ROUNDED = 1e-14
+
 
 @dataclass(frozen=True, slots=True)
 class Quality:
@@ -69,6 +72,8 @@ class Model:
     alternatives: near-best hypotheses (this one excluded); weights of all, this one included, add up to 1.
         Both may be made when they are first looked at (`Deferred`).
     notes: what a reader must know, such as repetitions that disagree.
+    absent: values of parameters at which nothing is executed: predictions there are 0. The function is that of the
+        other values.
     """
 
     parameters: tuple[str, ...]
@@ -79,6 +84,7 @@ class Model:
     covariance: Sequence[tuple[Real, ...]] = ()
     alternatives: Sequence[Alternative] = ()
     notes: tuple[str, ...] = field(default=())
+    absent: tuple[tuple[str, Real], ...] = ()
 
     def evaluate(self, points: FloatArray | Sequence[Sequence[float]]) -> FloatArray:
         """Return the model at `points`, shape (points, parameters); result shape (points,)."""
@@ -103,12 +109,18 @@ class Model:
         """Whether `point` lies outside of the measured range in any parameter."""
         return any(not low <= float(x) <= high for x, (low, high) in zip(point, self.ranges, strict=False))
 
+    def is_absent(self, point: Sequence[float]) -> bool:
+        """Whether nothing is executed at a point, as measured at a value that it has."""
+        return any(dict(zip(self.parameters, point, strict=True))[name] == value for name, value in self.absent)
+
     def predict(self, point: Sequence[float]) -> Prediction:
         """Return the value of the model and the 90 % interval of the value of the function at a point.
 
         The interval is that of the posterior, a mixture: each near-best hypothesis with its weight, with the relative
         standard error of this model around its own prediction. It always holds the value.
         """
+        if self.is_absent(point):
+            return Prediction(0.0, 0.0, 0.0, False)
         value = float(self.evaluate([point])[0])
         values, weights = [value], [1.0 - sum(a.weight for a in self.alternatives)]
         for other in self.alternatives:
@@ -273,12 +285,16 @@ def _parts(models: Sequence[Model]) -> list[float]:
 
 
 def collect(constant: float, terms: Iterable[Term]) -> tuple[float, tuple[Term, ...]]:
-    """Collect like terms; terms without factors join the constant; sums of exactly 0 disappear."""
+    """Collect like terms; terms without factors join the constant; what is left of a sum by rounding disappears."""
     sums: dict[tuple[Factor, ...], float] = {}
+    sizes: dict[tuple[Factor, ...], float] = {}
     for term in terms:
         sums[term.shape] = sums.get(term.shape, 0.0) + term.coefficient
+        sizes[term.shape] = sizes.get(term.shape, 0.0) + abs(term.coefficient)
     constant += sums.pop((), 0.0)
-    kept = [Term(coefficient, shape) for shape, coefficient in sums.items() if coefficient != 0.0]
+    kept = [
+        Term(coefficient, shape) for shape, coefficient in sums.items() if abs(coefficient) > _ROUNDED * sizes[shape]
+    ]
     return constant, tuple(sorted(kept, key=sort_key))
 
 

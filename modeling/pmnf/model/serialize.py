@@ -40,6 +40,8 @@ def to_json(model: Model) -> dict[str, Any]:
         ]
     if model.notes:
         data["notes"] = list(model.notes)
+    if model.absent:
+        data["absent"] = [list(pair) for pair in model.absent]
     return data
 
 
@@ -58,6 +60,8 @@ def from_json(data: object, source: object = "model") -> Model:
         raise FormatError(source, "a model names a parameter twice")
     if model.ranges and len(model.ranges) != len(model.parameters):
         raise FormatError(source, "ranges of a model must be one pair per parameter")
+    if unknown := {name for name, _ in model.absent}.difference(model.parameters):
+        raise FormatError(source, f"absent names parameter {min(unknown)!r}, which the model does not declare")
     size = len(model.terms) + 1
     sizes = {len(model.covariance), *map(len, model.covariance)}
     parameters = len(model.parameters)

@@ -1,4 +1,4 @@
-"""Call paths of one process alone, and effort of functions without a time of their own."""
+"""Call paths of one process alone, or of several, and effort of functions without a time of their own."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from quipu.modeling.analysis import analyze
 from quipu.modeling.design import STRATEGIES
 from quipu.modeling.design.program import Budget, search
 from quipu.modeling.diagnosis import diagnose
+from quipu.modeling.document import from_document, to_document
 from quipu.modeling.evaluation import evaluate
 from quipu.modeling.experiment import CallTree, Experiment, Region, RegionKind
 from quipu.modeling.metrics import METRICS
-from quipu.modeling.pmnf import Model
+from quipu.modeling.pmnf.model import Model, Prediction
 from quipu.modeling.priors.untimed import timed_owners, with_untimed
 
 POINTS = np.array(list(product((1.0, 2.0, 4.0, 8.0, 16.0), (64.0, 128.0, 256.0, 512.0))))
@@ -53,6 +54,20 @@ def test_what_one_process_does_alone_is_nothing_for_more(metric: str) -> None:
     assert isinstance(model, Model)
     assert model.notes == ("executed at p=1 only",)
     assert dict(zip(analysis.parameters, model.ranges, strict=True))["p"] == (1, 16)
+
+
+@pytest.mark.parametrize("metric", ["visits", "time"])
+def test_what_only_several_processes_do_is_nothing_for_one(metric: str) -> None:
+    """Also in what is saved; at sizes that were not measured, too."""
+    analysis = from_document(to_document(analyze(program())))
+    exchange = NAMES.index("MPI_Sendrecv")
+    for n in (64, 100, 1024):
+        there = evaluate(analysis, {"p": 1, "n": n}, metric)
+        assert there.exclusive[exchange] == Prediction(0.0, 0.0, 0.0, False)
+        (ranked,) = (one for one in there.ranking() if one.path == exchange)
+        assert set(ranked.beyond) <= {"n"} and "not executed at p=1" in ranked.note
+    expected = {"visits": 10.0, "time": 1e-6}
+    assert evaluate(analysis, {"p": 32, "n": 512}, metric).exclusive[exchange].value == pytest.approx(expected[metric])
 
 
 def test_one_larger_number_of_processes_is_too_few_to_tell() -> None:

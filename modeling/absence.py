@@ -1,7 +1,9 @@
-"""Call paths that are executed by one process only: their models are 0 where there are several.
+"""Call paths that are not executed at some values of a parameter: what is predicted there is 0.
 
-A program that has a path of its own for one process (no workers, no neighbours) does not reach it with more. So a call
-path that is executed at x = 1, and at none of several larger values of x, has the model f - f·[x > 1].
+One process has no neighbours: a call path that was executed at no configuration with p = 1, and at all others, does
+nothing there. And a program that has a path of its own for one process (no workers, periodic copies) does not reach it
+with more: a call path that is executed at x = 1, and at none of several larger values of x, has the model
+f - f·[x > 1].
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import numpy as np
 
 from .by_visits import Sum, covariance_through, put_in
 from .experiment import Experiment
-from .pmnf.data.preparation import not_executed, ranges
+from .pmnf.data.preparation import absent_values, not_executed, ranges
 from .pmnf.doubt import open_notes
 from .pmnf.model import Factor, Model, Term
 from .priors.path_model import PathModel
@@ -37,6 +39,27 @@ def of_one_process(experiment: Experiment, models: Sequence[PathModel]) -> tuple
             if (larger[more[path]] > 1.0).all() and np.unique(larger[more[path]]).size >= _LEAST_LARGER:
                 result[path] = _at_one(experiment, path, name, result[path])
     return tuple(result)
+
+
+def where_absent(experiment: Experiment, models: Sequence[PathModel]) -> tuple[PathModel, ...]:
+    """Return the models of a metric, 0 at values of a parameter that explain where call paths were not executed."""
+    executed = experiment.executed
+    if executed is None:
+        return tuple(models)
+    missing = np.asarray(~np.isnan(experiment.values["visits"]).all(axis=2) & ~executed, dtype=bool)
+    result = list(models)
+    for path in np.flatnonzero(executed.any(axis=1) & missing.any(axis=1)).tolist():
+        found = absent_values(experiment.parameters, experiment.points, missing[path])
+        if found:
+            result[path] = _zero_at(result[path], tuple(found))
+    return tuple(result)
+
+
+def _zero_at(entry: PathModel, absent: tuple[tuple[str, float], ...]) -> PathModel:
+    if not isinstance(entry.model, Model):
+        return entry
+    lower = None if entry.lower is None else replace(entry.lower, absent=absent)
+    return replace(entry, model=replace(entry.model, absent=absent), lower=lower)
 
 
 def _at_one(experiment: Experiment, path: int, name: str, entry: PathModel) -> PathModel:
