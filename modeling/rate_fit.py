@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import nnls
+from scipy.optimize import lsq_linear
 
 from .errors import ModelingError
 from .experiment import Experiment, FloatArray, RegionKind
@@ -23,13 +23,14 @@ from .priors.untimed import timed_owners
 from .rates import OPERATION_METRICS, PathRates, Rates
 
 METRICS = ("instructions", "flops", "loads", "stores", "bytes_loaded", "bytes_stored")
+_VISITS = "visits"  # the last metric of rates, if it was measured
 # What a call path of this share of the program's time is drawn to weighs as much as one measurement of it: in smaller
 # ones clock and caches scatter more than they say about rates.
 _SHARE = 1e-3
 # Rates this many times those at which one metric alone would take the program's time are drawn back as much as the
 # whole time of a call path says about them. benchmarks/simulated_time.py: samplesort on two ranks, 220 times too long
 _PLAUSIBLE = 10.0
-# Unless the time of a call path has no other explanation: the residual beyond which that is so.
+# The residual beyond which effort does not explain the time of a call path. Then a visit takes a time of its own.
 _EXPLAINED = 0.3
 # Metrics that are rarer than this beside instructions say nothing: a few flops would get the time of much else.
 _RARE = 1e-2
@@ -61,7 +62,7 @@ def fit_rates(experiment: Experiment, alone: NDArray[np.bool_]) -> Rates:
         if values is None or not np.nansum(values) > 0:
             hint = "" if name == "time" else " with the compiler wrappers (quipu-cc, quipu-mpicc …)"
             raise ModelingError(f"{experiment.name}: has no {name}, so there are no rates: {why}{hint}")
-    metrics = tuple(name for name in METRICS if name in experiment.values)
+    metrics = tuple(name for name in (*METRICS, _VISITS) if name in experiment.values)
     rows = _rows(experiment, metrics, alone)
     if not rows.time.size:
         raise ModelingError(
@@ -70,19 +71,21 @@ def fit_rates(experiment: Experiment, alone: NDArray[np.bool_]) -> Rates:
         )
     tree = experiment.tree
     nothing = np.zeros(len(metrics))
-    program = _fit(rows, (), "the program", nothing, nothing, 0.0)
     usual = rows.effort.sum(axis=0) / rows.time.sum()
+    whole, tries = _allowed(metrics, usual)
+    usual = np.where(whole.metrics, usual, 0.0)
+    program = _fit(rows, (), "the program", nothing, nothing, 0.0, [whole])
     functions, callpaths = list[PathRates](), list[PathRates]()
     region = tree.region[rows.path]
     for number in np.unique(region).tolist():
         of_function = _chosen(rows, region == number)
         of = tree.regions[number]
-        function = _fit(of_function, (of.name,), of.display, np.array(program.rates), usual, _SHARE)
+        function = _fit(of_function, (of.name,), of.display, np.array(program.rates), usual, _SHARE, tries)
         functions.append(function)
         for path in np.unique(of_function.path).tolist():
             of_path = _chosen(of_function, of_function.path == path)
             key, label, drawn_to = tree.key(path), tree.label(path), np.array(function.rates)
-            callpaths.append(_fit(of_path, key, label, drawn_to, usual, _SHARE))
+            callpaths.append(_fit(of_path, key, label, drawn_to, usual, _SHARE, tries))
     operations, calls = _of_mpi(experiment, alone)
     return Rates(
         metrics=metrics,
@@ -105,16 +108,17 @@ def _of_mpi(experiment: Experiment, alone: NDArray[np.bool_]) -> tuple[list[Path
     """Return the rates of operations of MPI and of their call paths, those with the most time first."""
     rows, tree = _mpi_rows(experiment, alone), experiment.tree
     nothing = np.zeros(len(OPERATION_METRICS))
+    everything = [_Allowed(np.ones(len(OPERATION_METRICS), dtype=bool), np.full(len(OPERATION_METRICS), np.inf))]
     operations, calls = list[PathRates](), list[PathRates]()
     region = tree.region[rows.path]
     for number in np.unique(region).tolist():
         of_operation = _chosen(rows, region == number)
         name = tree.regions[number].name
-        operations.append(_fit(of_operation, (name,), name, nothing, nothing, 0.0))
+        operations.append(_fit(of_operation, (name,), name, nothing, nothing, 0.0, everything))
         drawn_to = np.array(operations[-1].rates)
         for path in np.unique(of_operation.path).tolist():
             own = _chosen(of_operation, of_operation.path == path)
-            calls.append(_fit(own, tree.key(path), tree.label(path), drawn_to, nothing, _SHARE))
+            calls.append(_fit(own, tree.key(path), tree.label(path), drawn_to, nothing, _SHARE, everything))
     for entries in (operations, calls):
         entries.sort(key=lambda entry: -entry.share)
     return operations, calls
@@ -140,7 +144,8 @@ def _rows(experiment: Experiment, metrics: Sequence[str], alone: NDArray[np.bool
     times = np.where(is_mpi[:, None], 0.0, times)
     owners = timed_owners(tree, times)
     moved = np.flatnonzero(owners != np.arange(len(tree)))
-    np.add.at(effort, owners[moved], effort[moved])
+    counted = len(metrics) - (metrics[-1] == _VISITS)  # visits of what is expanded are none of its caller
+    np.add.at(effort[:, :, :counted], owners[moved], effort[moved, :, :counted])
     effort[moved] = 0
     whole = times.sum(axis=0)
     use = (times > 0) & effort.any(axis=2) & alone
@@ -164,32 +169,67 @@ def _chosen(rows: _Rows, which: NDArray[np.bool_]) -> _Rows:
     return _Rows(rows.path[which], rows.effort[which], rows.time[which], rows.share[which])
 
 
+@dataclass(frozen=True)
+class _Allowed:
+    """What may take time: which metrics (metrics,) have rates, and the largest of these."""
+
+    metrics: NDArray[np.bool_]
+    most: FloatArray
+
+
+def _allowed(metrics: Sequence[str], usual: FloatArray) -> tuple[_Allowed, list[_Allowed]]:
+    """Return what may take the time of the program, and of its call paths: the next where those before explain little.
+
+    Memory that is touched first, the start of a program, a function that has nothing to do on one rank: a visit of them
+    takes time, and not the few instructions, of which more ranks may execute millions. usual: (metrics,) effort per
+    second of the program.
+    """
+    of_effort = np.array([name != _VISITS for name in metrics])
+    everything = np.ones(len(metrics), dtype=bool)
+    unbounded = np.full(len(metrics), np.inf)
+    plausible = np.where(of_effort & (usual > 0), _PLAUSIBLE / np.maximum(usual, 1e-300), np.inf)
+    whole = _Allowed(of_effort, unbounded)
+    visits = [_Allowed(everything, plausible)] if not of_effort.all() else []
+    return whole, [_Allowed(of_effort, plausible), *visits, whole]
+
+
 def _fit(
-    rows: _Rows, names: tuple[str, ...], label: str, drawn_to: FloatArray, usual: FloatArray, at_share: float
+    rows: _Rows,
+    names: tuple[str, ...],
+    label: str,
+    drawn_to: FloatArray,
+    usual: FloatArray,
+    at_share: float,
+    tries: Sequence[_Allowed],
 ) -> PathRates:
     """Return the rates of some measurements: relative errors count, in proportion to the shares of the time.
 
     usual: (metrics,) effort per second of the program. Rates of a metric that is rare beside time here are drawn as
     much as those of the program: a hundred instructions beside a copy of megabytes must not get what is left of its
-    time, which millions of them would take as well where there is something to compute. If time has no explanation
-    then (memory that is touched first, the start of a program), it is that of the few instructions.
+    time, which millions of them would take as well where there is something to compute. tries: what may take the time;
+    the next where those before do not explain it, the one that does best if none does.
     """
     weight = np.sqrt(rows.share / rows.share.sum() * rows.time.size)
     relative = rows.effort / rows.time[:, None] * weight[:, None]
-    frequent = relative.mean(axis=0) > _RARE * relative[:, 0].mean()
-    relative = relative * frequent
-    scale = np.sqrt(np.mean(relative**2, axis=0))
+    common = (relative.mean(axis=0) > _RARE * relative[:, 0].mean()) | (usual == 0)  # one visit may take all of it
     configurations = max(1, int(np.unique(rows.path, return_counts=True)[1].max()))
     share = float(rows.share.sum()) / configurations
-    # Columns of about one size: rates of bytes and of flops differ by orders.
-    columns = np.where(scale > 0, scale, 1.0)
-    for least in (usual / _PLAUSIBLE, np.zeros_like(usual)):
-        pull = np.sqrt(at_share / share) * np.maximum(scale, least)
-        system = np.concatenate((relative, np.diag(pull)))
-        found, _ = nnls(system / columns, np.concatenate((weight, pull * drawn_to)))
-        rates = np.where(frequent, found / columns, 0.0)
-        errors = (rows.effort @ rates - rows.time) / rows.time
-        residual = float(np.sqrt(np.average(errors**2, weights=rows.share)))
+    rates, residual = np.zeros(len(drawn_to)), np.inf
+    for allowed in tries:
+        frequent = allowed.metrics & common
+        used = relative * frequent
+        scale = np.sqrt(np.mean(used**2, axis=0))
+        # Columns of about one size: rates of bytes and of flops differ by orders.
+        columns = np.where(scale > 0, scale, 1.0)
+        pull = np.sqrt(at_share / share) * np.maximum(scale, usual / _PLAUSIBLE)
+        system = np.concatenate((used, np.diag(pull))) / columns
+        wanted = np.concatenate((weight, pull * drawn_to))
+        found = lsq_linear(system, wanted, (0.0, allowed.most * columns), method="bvls").x
+        own = np.where(frequent, np.maximum(found, 0.0) / columns, 0.0)
+        errors = (rows.effort @ own - rows.time) / rows.time
+        left = float(np.sqrt(np.average(errors**2, weights=rows.share)))
+        if left < residual:
+            rates, residual = own, left
         if residual <= _EXPLAINED:
             break
     return PathRates(

@@ -32,6 +32,7 @@ constexpr int64_t fs_per_ns = 1000000;
 /* What a node counts stands for at the rates of its call path; its visits and counters may be those of its owner. */
 struct Costs {
     uint64_t metrics[QUIPU_WEIGHTED];
+    uint64_t visit; /* besides what is executed in it, where its region has a time of its own */
     uint32_t count;
     struct Row {
         uint64_t number; /* 0: a visit, then the counters */
@@ -112,6 +113,7 @@ const Costs *costs_of(const RegionRecord *region, const Rates *rates) {
     auto *costs = make<Costs>(sizeof(Costs) + sizeof(Costs::Row) * (rows + inner));
     for (int metric = 0; metric < QUIPU_WEIGHTED; metric++)
         costs->metrics[metric] = whole(rates->fs[metric]);
+    costs->visit = region && region->hook == QUIPU_HOOKED ? whole(rates->fs[QUIPU_WEIGHTED]) : 0;
     const auto add = [&](uint64_t number, const int64_t *weights) {
         double fs = 0;
         for (int metric = 0; metric < QUIPU_WEIGHTED; metric++)
@@ -183,6 +185,7 @@ uint64_t effort_of(const Grown *grown) {
                (node->metrics[QUIPU_BYTES_SENT] + node->metrics[QUIPU_BYTES_RECEIVED]) * whole(operation->fs_per_byte);
     for (int metric = 0; metric < QUIPU_WEIGHTED; metric++)
         fs += node->metrics[QUIPU_BLOCKS + metric] * costs->metrics[metric];
+    fs += node->metrics[QUIPU_VISITS] * costs->visit;
     for (uint32_t i = 0; i < costs->count; i++) {
         const Costs::Row &row = costs->rows[i];
         fs += (row.number ? counting->counters[row.number - 1] : counting->metrics[QUIPU_VISITS]) * row.fs;

@@ -21,9 +21,9 @@ Map of_regions, of_paths, of_operations, of_calls; /* by hash */
     _exit(1);
 }
 
-/* The columns of the file: numbers of weighted metrics. */
+/* The columns of the file: numbers of weighted metrics, and that after them for visits. */
 struct Columns {
-    int metric[QUIPU_WEIGHTED];
+    int metric[QUIPU_WEIGHTED + 1];
     int count;
 };
 
@@ -32,13 +32,13 @@ bool read_columns(char *names, Columns &columns) {
 #define QUIPU_METRIC(id, name, unit, kind, over_locations, description)
 #define QUIPU_WEIGHTED_METRIC(id, name, unit, kind, over_locations, description) name,
 #include "metrics.def"
-    };
+        "visits"};
     char *rest = nullptr;
     for (char *name = strtok_r(names, "\t", &rest); name; name = strtok_r(nullptr, "\t", &rest)) {
         int metric = 0;
-        while (metric < QUIPU_WEIGHTED && strcmp(name, known[metric]) != 0)
+        while (metric <= QUIPU_WEIGHTED && strcmp(name, known[metric]) != 0)
             metric++;
-        if (metric == QUIPU_WEIGHTED || columns.count == QUIPU_WEIGHTED)
+        if (metric > QUIPU_WEIGHTED || columns.count > QUIPU_WEIGHTED)
             return false;
         columns.metric[columns.count++] = metric;
     }
@@ -59,7 +59,7 @@ bool read_seconds(char *numbers, int count, double *fs) {
 }
 
 Rates *rates_in(char *numbers, const Columns &columns) {
-    double fs[QUIPU_WEIGHTED];
+    double fs[QUIPU_WEIGHTED + 1];
     if (!read_seconds(numbers, columns.count, fs))
         return nullptr;
     auto *rates = make<Rates>();

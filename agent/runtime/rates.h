@@ -8,9 +8,9 @@ namespace quipu {
 
 constexpr double fs_per_second = 1e15;
 
-/* Femtoseconds per unit of each weighted metric. */
+/* Femtoseconds per unit of each weighted metric, and per visit. */
 struct Rates {
-    double fs[QUIPU_WEIGHTED];
+    double fs[QUIPU_WEIGHTED + 1];
 };
 
 /* Femtoseconds that an operation of MPI takes the processor for: per call, and per byte sent or received. */

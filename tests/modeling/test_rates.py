@@ -165,3 +165,24 @@ def test_which_call_paths_have_rates() -> None:
     rates = Rates(("instructions",), program, (PathRates(("work",), (1e-9,), 1.0, 0.0, 1),), (entry,))
     paths = [("main", "work"), ("main", "f", "work"), ("main", "f")]
     assert rates.without(paths) == ([("main", "f", "work")], [("main", "f")])
+
+
+def test_time_without_effort_is_that_of_visits() -> None:
+    """A function that has nothing to do on one rank takes 5 us a visit: its few instructions have usual rates."""
+    whole = _experiment()
+    values, nothing = dict(whole.values), np.zeros((5, N.size, 5))
+    values["visits"] = nothing + np.array([1.0, 1, 0, 100, 100])[:, None, None]
+    values["time"] = values["time"].copy()
+    values["time"][4] = 5e-6 * 100
+    values["instructions"] = values["instructions"].copy()
+    values["instructions"][4] = 3000.0
+    metrics = whole.metrics | {"visits": Metric("visits", "1", "effort")}
+    rates = fit_rates(Experiment("visited", ("n",), N[:, None], TREE, metrics, values), EVERYWHERE)
+    assert rates.metrics[-1] == "visits" and rates.program.rates[-1] == 0
+    by_path = {entry.names: entry for entry in rates.callpaths}
+    idle = by_path["main", "work", "s", "work"]
+    assert idle.rates[-1] == pytest.approx(5e-6, rel=0.1)
+    assert idle.rates[0] < 1e-9
+    assert by_path["main", "work"].rates == pytest.approx((0.3e-9, 0, 0.1e-9, 0), rel=0.02)
+    assert from_document(to_document(rates), "rates") == rates
+    assert runtime_text(rates).startswith("metrics\tinstructions\tflops\tbytes_loaded\tvisits\n")
