@@ -21,7 +21,8 @@ def possible_grids(experiment: Experiment, library: Library) -> tuple[ProcessGri
     """Return the process grids that a program may have, the likeliest first.
 
     In one whose blocks go like n² nothing is divided in three, where n is the one parameter beside the number of
-    processes that was varied. The others are ranked by how many of the largest counts they explain, and how shortly.
+    processes that was varied. The others are ranked by how much shorter their descriptions of the largest counts are
+    than tables of these.
     """
     grids = experiment.grids
     if len(grids) < 2 or "blocks" not in experiment.values:
@@ -33,17 +34,15 @@ def possible_grids(experiment: Experiment, library: Library) -> tuple[ProcessGri
 
 
 def _ranked(experiment: Experiment, grids: tuple[ProcessGrid, ...], library: Library) -> tuple[ProcessGrid, ...]:
-    explained, length = np.zeros(len(grids)), np.zeros(len(grids))
+    saved = np.zeros(len(grids))
     for values in (_largest(experiment, name) for name in _TELLING if name in experiment.values):
         if not len(values):
             continue
         counts = GridCounts(experiment.points, experiment.parameters, library, values)
         for place, grid in enumerate(grids):
-            found = counts.models(grid, counts.domain(grid))
-            explained[place] += found.count
-            length[place] += found.length
+            saved[place] += sum(counts.models(grid, counts.domain(grid)).saved)
     # the first of equals: sorted keeps their order
-    order = sorted(range(len(grids)), key=lambda place: (-explained[place], round(float(length[place]), 6)))
+    order = sorted(range(len(grids)), key=lambda place: -round(float(saved[place]), 6))
     return tuple(grids[place] for place in order)
 
 

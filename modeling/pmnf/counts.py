@@ -107,10 +107,12 @@ def _likely(points: FloatArray, tables: Tables, repetitions: Repetitions) -> tup
     Where a parameter has no effect at all, one of its values is enough: others are no evidence, and no test of what is
     left out.
     """
-    pool, weights = _likely_of(points, tables, repetitions)
-    idle = np.stack([_has_no_effect(points, repetitions.centre, index) for index in range(points.shape[1])], axis=1)
+    values, everywhere = repetitions.centre, _all(points)
+    parts: list[tuple[_Flags, Pool]] = []
+    rest = np.ones(len(values), dtype=bool)
+    idle = np.stack([_has_no_effect(points, values, index) for index in range(points.shape[1])], axis=1)
     for key in np.unique(idle[idle.any(axis=1) & ~idle.all(axis=1)], axis=0):
-        at = _all(points)
+        at = everywhere.copy()
         for index in np.flatnonzero(key):
             found, number = np.unique(points[at, index], return_counts=True)
             at &= points[:, index] == found[number.argmax()]
@@ -119,11 +121,17 @@ def _likely(points: FloatArray, tables: Tables, repetitions: Repetitions) -> tup
         if whole and not at.all():
             used = np.flatnonzero(~key)
             own = take(repetitions, np.flatnonzero(rows), at)
-            part, _ = _likely_of(points[at][:, used], tables.part(at, used.tolist()), own, spare=0.5)
+            part = _likely_of(points[at][:, used], tables.part(at, used.tolist()), own, spare=0.5)
             specification = np.full((*part.specification.shape[:-1], points.shape[1]), -1, dtype=np.int16)
             specification[..., used] = part.specification
-            pool = replaced(pool, rows, replace(part, specification=specification))
-    return pool, weights
+            parts.append((rows, replace(part, specification=specification)))
+            rest &= ~rows
+    if rest.any():
+        parts.append((rest, _likely_of(points, tables, take(repetitions, np.flatnonzero(rest), everywhere))))
+    pool = spread(parts[0][1], parts[0][0])
+    for rows, part in parts[1:]:
+        pool = replaced(pool, rows, part)
+    return pool, Deviating(points, tables, values, repetitions).weights
 
 
 def _all(points: FloatArray) -> _Flags:
@@ -139,14 +147,12 @@ def _has_no_effect(points: FloatArray, values: FloatArray, index: int) -> _Flags
     return result
 
 
-def _likely_of(
-    points: FloatArray, tables: Tables, repetitions: Repetitions, spare: float = 0.0
-) -> tuple[Pool, FloatArray]:
+def _likely_of(points: FloatArray, tables: Tables, repetitions: Repetitions, spare: float = 0.0) -> Pool:
     criterion = Deviating(points, tables, repetitions.centre, repetitions, spare)
     if on_no_lines(points):
         credible = ScatteredCounts(criterion)
-        return choose(scattered_sums(points, credible), credible, COUNT_POOL), criterion.weights
-    return choose(InexactSums(points, criterion).propose(), criterion, COUNT_POOL), criterion.weights
+        return choose(scattered_sums(points, credible), credible, COUNT_POOL)
+    return choose(InexactSums(points, criterion).propose(), criterion, COUNT_POOL)
 
 
 def _relative(pool: Pool, tables: Tables, values: FloatArray) -> Pool:

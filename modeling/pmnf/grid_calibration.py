@@ -12,6 +12,9 @@ GRID_FUNCTION, GRID_EDGE, GRID_ONE_SIDED, GRID_OF_PROCESSES = 1.0, 0.25, 0.5, 2.
 # Neighbours of all ranks, the first and the last of a dimension included: less usual than a domain with edges, unless
 # the program says that it is so; then an edge is unusual.
 GRID_PERIODIC = 0.5
+# Of the steps of a reduction along one dimension, and what is more for as many as there are ranks: extents of 2 and 4
+# do not tell them apart.
+GRID_OF_EXTENT, GRID_EACH = 2.0, 0.1
 # Of p - 1, all other ranks, where there are no dimensions that are divided.
 GRID_ALL_OTHERS = 2.0
 GRID_FRACTION, GRID_BITS, GRID_NEGATIVE, GRID_VIOLATION = 1.5, 0.2, 1.0, 6.0
@@ -35,6 +38,8 @@ GRID_LEAST_LUCK = 8.0
 GRID_OF_DOMAIN = 64
 # Functions of a grid in one coefficient; so many sets of functions of each size are tried, the shortest first.
 GRID_MOST_FUNCTIONS, GRID_MOST_SETS = 4, 8000
+# Dimensions and functions in one coefficient together, if one is of the ranks of a row.
+GRID_MOST_ROWS = 5
 # Polynomials over all points: terms beside a product of linear functions, powers of the other parameter, and points
 # beyond the coefficients.
 GRID_MOST_OTHERS, GRID_MOST_POWER, GRID_FREE_POINTS = 2, 3, 2

@@ -21,13 +21,16 @@ def checked(
 ) -> Model | None:
     """Return the model of all parameters `names` with its quality, if it reproduces the values (C,) and stays a count.
 
-    points: (C, m). parameter: the number of processes. Its alternatives stay counts, too.
+    points: (C, m). parameter: the number of processes. Its alternatives stay counts, too; those that do not are
+    impossible.
     """
     full = replace(model, parameters=names, ranges=ranges(points))
     further, least = beyond(full, parameter), -1e-6 * np.abs(values).max()
     if full.evaluate(further).min() < least:
         return None
     others = [own for own in full.alternatives if evaluate(names, own.constant, own.terms, further).min() >= least]
+    possible = 1.0 - sum(own.weight for own in full.alternatives) + sum(own.weight for own in others)
+    others = [replace(own, weight=own.weight / possible) for own in others]
     fitted = full.evaluate(points)
     weights = exact_weights(values[None])
     limit = np.maximum(rounding_of(values[None], weights)[0], 1e-9)

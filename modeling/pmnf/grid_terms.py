@@ -16,6 +16,7 @@ from .calibration import LEAST_WEIGHT
 from .grid_calibration import (
     GRID_ALTERNATIVES,
     GRID_BITS,
+    GRID_FUNCTION,
     GRID_GHOSTS,
     GRID_LONGER,
     GRID_LONGER_ALONE,
@@ -27,7 +28,8 @@ from .hypotheses.library import SimpleTerm
 from .model import Alternative, Factor, Model, Term, collect
 from .model.term import SortKey, sort_key
 from .proposers.grid_coefficients import Coefficients, Functions
-from .proposers.grid_forms import EVERY, NEIGHBOUR, SEVERAL, SHARE, Domain, Form, Forms, GridForms
+from .proposers.grid_forms import Domain, Form, Forms, GridForms
+from .proposers.grid_functions import EACH, EVERY, NEIGHBOUR, SEVERAL, SHARE, STEPS, STEPS_OF_SHARE
 from .proposers.grid_polynomials import Polynomial
 
 
@@ -52,6 +54,8 @@ def advice(grid: ProcessGrid, processes: tuple[float, ...]) -> str:
     return f"{grid.parameter} = {', '.join(map(str, wanted))}"
 
 
+# Exponents of an extent in the functions of one dimension.
+_EXPONENTS = {SHARE: -1, STEPS_OF_SHARE: -1, EACH: 1}
 # Said of sums that few numbers of processes confirm.
 FEW_CONFIRM = "hardly more numbers of processes than functions of the grid: by luck, other counts have such, too"
 # Said of those whose description is longer than that of what they describe.
@@ -71,9 +75,19 @@ def notes_of(grid: ProcessGrid, processes: FloatArray, model: Model) -> tuple[st
 
 def as_one(factors: tuple[Factor, ...], grid: ProcessGrid) -> tuple[Factor, ...]:
     """Return factors of all extents alike as one of the number of processes: 1/p instead of 1/(px·py)."""
-    if len(factors) == grid.dimensions and all(f.axis is not None and f.exponent == -1 for f in factors):
+    if len(factors) == grid.dimensions and all(f.axis is not None and f.exponent == -1 and not f.log for f in factors):
         return (Factor(grid.parameter, Fraction(-1)),)
     return factors
+
+
+def as_table(known: Coefficients) -> float:
+    """Return the length of the description of coefficients by their values, and which of these is where."""
+    length = 0.0
+    for values, tolerance in zip(known.values, known.tolerance.tolist(), strict=True):
+        different = 1 + np.count_nonzero(np.diff(np.sort(values)) > 2.0 * tolerance)
+        which = len(values) * math.log2(different)
+        length += GRID_FUNCTION * different + GRID_BITS * (_bits(values, tolerance) + which)
+    return length
 
 
 def _bits(values: FloatArray, tolerance: float) -> float:
@@ -245,10 +259,16 @@ class Writer:
         for own in grid_function.products:
             kinds = [(kind, axis) for kind, axis in zip(own, self.grid.axes, strict=True) if kind != EVERY]
             factors = tuple(
-                Factor(self.grid.parameter, Fraction(-1), axis=axis)
-                if kind == SHARE
-                else Factor(self.grid.parameter, shares=int(kind == NEIGHBOUR), axis=axis, several=kind == SEVERAL)
+                Factor(
+                    self.grid.parameter,
+                    Fraction(_EXPONENTS.get(kind, 0)),
+                    int(kind in (STEPS, STEPS_OF_SHARE)),
+                    int(kind == NEIGHBOUR),
+                    axis,
+                    several=kind == SEVERAL,
+                )
                 for kind, axis in kinds
             )
+            factors += (Factor(self.grid.parameter, several=True),) * grid_function.several
             found.append((factors, grid_function.weight(own)))
         return found

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
@@ -18,27 +19,32 @@ from ..process_grid import ProcessGrid
 from .criterion.one_process import reproduces
 from .grid_calibration import FURTHER, GRID_BITS, GRID_FEW_PROCESSES, GRID_LEAST_LUCK, GRID_OF_DOMAIN
 from .grid_models import checked, each, with_others
-from .grid_terms import FEW_CONFIRM, LONGER, Writer, has_extents
+from .grid_terms import FEW_CONFIRM, LONGER, Writer, as_table, has_extents
+from .higher_power import with_higher_power
 from .hypotheses.library import Library
 from .model import Model
 from .proposers.grid_coefficients import Coefficients, OtherParameters
-from .proposers.grid_forms import EVERY, SHARE, Domain, GridForms, GridFunction
+from .proposers.grid_forms import Domain, GridForms
+from .proposers.grid_functions import EVERY, SHARE, GridFunction
 from .proposers.grid_polynomials import GridPolynomials
 
 _Flags = NDArray[np.bool_]
+# Lengths that differ by less than this decide nothing. Polynomials over all points, which leave some over, save that.
+_LITTLE = 1.0
+# Numbers of processes beyond the functions of them that confirm a model by these alone.
+_CONFIRM = 2
 
 
 @dataclass(frozen=True, eq=False)
 class Found:
     """Models of call paths by one grid; None where there is none.
 
-    count, length: how many there are of lines at each number of processes, which tell of the grid, and the length of
-    their descriptions together.
+    saved: by how much the description of each is shorter than a table of the coefficients at each number of processes,
+    0 if it is not. A grid of more dimensions has functions for more counts, which are no shorter than these.
     """
 
     models: list[Model | None]
-    count: int
-    length: float
+    saved: list[float]
 
 
 class GridCounts:
@@ -66,16 +72,16 @@ class GridCounts:
         place = self.names.index(grid.parameter)
         processes = np.unique(self.points[:, place])
         if processes.size < 2:
-            return Found([None] * len(self.row_of), 0, 0.0)
+            return Found([None] * len(self.row_of), [0.0] * len(self.row_of))
         known, varying = self._coefficients(place), self._varying(place)
         forms = forms_of(grid, tuple(processes.tolist()))
         names = [name for name in self.names if name != grid.parameter]
         written = Writer(grid, [names[i] for i in varying], forms, processes)
+        described = [None if own is None else written.sums(own, domain) for own in known]
+        described = self._with_higher_powers(described, known, place, varying)
         sums = [
-            found
-            if own is not None and (found := written.sums(own, domain)) and _says_more(own, found[1], values)
-            else None
-            for own, values in zip(known, self.values, strict=True)
+            found if own is not None and found and _says_more(own, found[1], values) else None
+            for own, found, values in zip(known, described, self.values, strict=True)
         ]
         of_lines = [found is not None for found in sums]
         self._add_polynomials(sums, place, varying, forms, written)
@@ -83,19 +89,42 @@ class GridCounts:
             None if found is None else checked(found[0], self.points, self.values[row], self.names, grid.parameter)
             for row, found in enumerate(sums)
         ]
-        length = sum((found[1] for row in self.row_of if of_lines[row] and (found := sums[row]) is not None), 0.0)
-        count = sum(of_lines[row] and models[row] is not None for row in self.row_of)
+        shorter = [
+            (max(as_table(own) - found[1], 0.0) if lined and own else _LITTLE) if found and model else 0.0
+            for own, found, lined, model in zip(known, sums, of_lines, models, strict=True)
+        ]
         whole = self._of_whole_lines(place) if None in models else None
         if whole is not None:
             also = whole.models(grid, domain)
             for row, model in enumerate(also.models):
+                shorter[row] = max(shorter[row], also.saved[row])
                 if models[row] is None and model is not None:
                     own = (self.points, self.values[row], self.names, grid.parameter)
                     several = [right for one in each(model) if (right := checked(one, *own)) is not None]
                     models[row] = with_others(several, grid.parameter) if several else None
-            if also.count > count:
-                count, length = also.count, also.length
-        return Found([models[row] for row in self.row_of], count, length)
+        return Found([models[row] for row in self.row_of], [shorter[row] for row in self.row_of])
+
+    def _with_higher_powers(
+        self,
+        sums: list[tuple[Model, float] | None],
+        known: Sequence[Coefficients | None],
+        place: int,
+        varying: Sequence[int],
+    ) -> list[tuple[Model, float] | None]:
+        """Return sums of polynomials through all sizes, where these are the same at all numbers of processes."""
+        if len(varying) != 1:
+            return sums
+        others = np.delete(self.points, place, axis=1)[:, varying[0]]
+        name = [own for i, own in enumerate(self.names) if i != place][varying[0]]
+        sizes = np.unique(others)
+        if sizes.size * np.unique(self.points[:, place]).size != len(others):
+            return sums
+        result = list(sums)
+        for row, (found, own) in enumerate(zip(sums, known, strict=True)):
+            if found is not None and own is not None and own.free == 0:
+                model, saved = with_higher_power(found[0], name, sizes)
+                result[row] = model, found[1] - saved
+        return result
 
     def _add_polynomials(
         self,
@@ -207,7 +236,9 @@ def by_grid(
     result: dict[int, Model] = {}
     for path, several in found(unexplained).items():
         former, at = models[path], measured[path]
-        if _is_better(several[0], former, parameter, points[at], values[path][at]):
+        if former is not None and not known and _is_simpler(former, several[0], parameter, points[at]):
+            result[path] = with_others([former, *several], parameter)
+        elif _is_better(several[0], former, parameter, points[at], values[path][at]):
             also = former is not None and reproduces(former) and not known
             result[path] = _beside(several, former, also, parameter)
         elif former is not None and former.is_constant:
@@ -253,14 +284,41 @@ def _by_each(
         ranked.append([counts.models(grid, domain) for _, counts in parts])
     if not grids.ranked:
         # the first of equals: sorted keeps their order
-        ranked.sort(key=lambda own: (-sum(one.count for one in own), sum(one.length for one in own)))
+        ranked.sort(key=lambda own: -round(sum(sum(one.saved) for one in own), 6))
     result = {}
     for place, (own, _) in enumerate(parts):
         for row, path in enumerate(own.tolist()):
-            several = [model for one in ranked if (model := one[place].models[row]) is not None]
-            if several:
-                result[path] = several
+            found = [(one[place].saved[row] < _LITTLE, model) for one in ranked if (model := one[place].models[row])]
+            # a sum that is no shorter than a table of the counts is there by luck, whatever grid the others follow
+            found.sort(key=lambda one: one[0])
+            if found:
+                result[path] = [model for _, model in found]
     return result
+
+
+def _is_simpler(former: Model, found: Model, parameter: str, points: FloatArray) -> bool:
+    """Whether a model by p alone, which reproduces the counts at points (C, m), has fewer functions than one by a grid.
+
+    Two numbers of processes at least must confirm it. Along rows of a grid that is assumed there is something for the
+    counts of most functions of p, so that these must be no more.
+    """
+    place = former.parameters.index(parameter)
+    of_p = {term.exponents(parameter) for term in former.terms}
+    if former.constant:
+        of_p.add((Fraction(0), 0))
+    if not reproduces(former) or len(of_p) + _CONFIRM > np.unique(points[:, place]).size:
+        return False
+    along = any(f.axis is not None and (f.exponent > 0 or f.log) for term in found.terms for f in term.factors)
+    return _functions(former) + (not along) <= _functions(found)
+
+
+def _functions(model: Model) -> int:
+    """Return the number of functions of a model; what it has of all dimensions alike is one."""
+    kinds = {
+        (term.coefficient, *sorted(str(replace(f, axis=None)) + str(f.axis is None) for f in term.factors))
+        for term in model.terms
+    }
+    return len(kinds) + bool(model.constant)
 
 
 def _is_better(found: Model, former: Model | None, parameter: str, points: FloatArray, counts: FloatArray) -> bool:

@@ -172,8 +172,10 @@ def by_shares(
                 shared = paths[share.may_explain(points[at], values[paths][:, at], errors)]
                 again = fit(share.sizes(points[at]), shared, at, None, False) if shared.size else []
                 for path, model in zip(shared.tolist(), again, strict=True):
-                    if _explains_more(model, current[path], int(at.sum())) and _determined(share, model, points[at]):
-                        own = share.expand(_of_points(model, share, names, points[at]), names, ranges(points[at]))
+                    if not _explains_more(model, current[path], int(at.sum())):
+                        continue
+                    own = share.expand(_of_points(model, share, names, points[at]), names, ranges(points[at]))
+                    if _determined(share, model, own, points[at]):
                         best = better.get(path)
                         better[path] = own if best is None or missed(own) < missed(best) else best
             found |= better
@@ -206,22 +208,28 @@ def _coefficients(model: Model) -> int:
     return len(model.terms) + bool(model.constant)
 
 
-def _determined(share: Share, model: Model, points: FloatArray) -> bool:
+def _determined(share: Share, model: Model, expanded: Model, points: FloatArray) -> bool:
     """Whether a function of a share has fewer functions of each other parameter than that has values.
 
-    Each share has values of its own at each number of parts, so that they seem to confirm what goes through all.
+    Each share has values of its own at each number of parts, so that they seem to confirm what goes through all; if
+    that is not of the share alone, so do functions of the whole, as it is `expanded` one of all parameters.
     Nothing that is done for a share becomes more as the share gets smaller: x^-3 of n³/p is p³/n⁹.
     """
     if model.is_constant or _falls(share, model):
         return False
-    for parameter in set(range(points.shape[1])) - {share.whole, *((share.parts,) if share.alone else ())}:
-        name = model.parameters[parameter]
-        functions = {term.exponents(name) for term in model.terms}
-        if model.constant:
-            functions.add((Fraction(0), 0))
-        if len(functions) >= np.unique(points[:, parameter]).size and len(functions) > 1:
-            return False
-    return True
+    every = set(range(points.shape[1]))
+    if not share.alone and not _has_fewer(expanded, share.whole, points):
+        return False
+    others = every - {share.whole, *((share.parts,) if share.alone else ())}
+    return all(_has_fewer(model, parameter, points) for parameter in others)
+
+
+def _has_fewer(model: Model, parameter: int, points: FloatArray) -> bool:
+    """Whether a model has fewer functions of a parameter than that has values, or one."""
+    functions = {term.exponents(model.parameters[parameter]) for term in model.terms}
+    if model.constant:
+        functions.add((Fraction(0), 0))
+    return len(functions) < max(np.unique(points[:, parameter]).size, 2)
 
 
 def _falls(share: Share, model: Model) -> bool:

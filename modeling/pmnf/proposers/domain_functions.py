@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from scipy.optimize import nnls
 
 from ...experiment import FloatArray
-from .grid_forms import EVERY, NEIGHBOUR, SEVERAL, SHARE, GridForms, GridFunction
+from .grid_forms import GridForms
+from .grid_functions import EVERY, NEIGHBOUR, SEVERAL, SHARE, GridFunction
 
 _MOST_DIMENSIONS = 3
 
@@ -112,6 +113,11 @@ def _of_one(forms: GridForms, strong: bool, axis: int) -> set[tuple[int, int]]:
 
 def _kinds(own: GridFunction) -> tuple[int, ...] | None:
     """Return what a function that is the same in all dimensions has in one of its products, in order; else None."""
-    if own.processes is not None or own.both_sides or set(own.products) != set(permutations(own.products[0])):
+    if (
+        own.processes is not None
+        or own.is_beside_domains
+        or own.both_sides
+        or set(own.products) != set(permutations(own.products[0]))
+    ):
         return None
     return tuple(sorted(own.products[0]))

@@ -24,7 +24,8 @@ from ..fit.fitter import fit
 from ..grid_calibration import GRID_DOUBT, GRID_FREE_POINTS, GRID_MOST_OTHERS, GRID_MOST_POWER
 from ..hypotheses.library import make_term
 from .grid_coefficients import Functions
-from .grid_forms import EVERY, SHARE, Form, GridForms
+from .grid_forms import Form, GridForms
+from .grid_functions import EVERY, SHARE
 
 # Relative residual below which a sum is fitted to the last digits; counts at a time.
 _NEAR, _ROWS = 1e-6, 64
@@ -55,6 +56,7 @@ class GridPolynomials:
             grid_function.products[0].count(SHARE): number
             for number, grid_function in enumerate(self.forms.grid_functions)
             if grid_function.processes is None
+            and not grid_function.is_beside_domains
             and all(set(own) <= {EVERY, SHARE} for own in grid_function.products)
             and len(grid_function.products) == comb(dimensions, grid_function.products[0].count(SHARE))
         }
@@ -123,11 +125,17 @@ class GridPolynomials:
         return found
 
     def _leaves_freedom(self, chosen: tuple[int, ...]) -> bool:
-        """Whether there are more different points than terms, and more grids than functions of them for each power."""
-        powers = [self._terms[place][0] for place in chosen]
+        """Whether there are more different points than terms, and enough grids and sizes.
+
+        More grids than functions of them for each power; more sizes than powers for each function of the grid, whose
+        values at two grids are the same but for a factor.
+        """
+        powers, shares = zip(*(self._terms[place] for place in chosen), strict=True)
         different = len(np.unique(self._columns[list(chosen)].round(12), axis=1).T)
-        most = max(powers.count(power) for power in set(powers))
-        return different >= len(chosen) + GRID_FREE_POINTS and most < len(self.forms.grids)
+        of_grid = max(powers.count(power) for power in set(powers))
+        of_size = max(shares.count(many) for many in set(shares))
+        enough = of_grid < len(self.forms.grids) and of_size < np.unique(self.sizes).size
+        return different >= len(chosen) + GRID_FREE_POINTS and enough
 
     def propose(self, values: FloatArray) -> list[list[Polynomial]]:
         """Return the polynomials with the fewest terms that reproduce each of the counts (N, C), the shortest first."""

@@ -1,0 +1,187 @@
+"""Functions of a process grid: what domain decomposition makes of it, and what ranks do along its rows.
+
+In each dimension of the grid, the mean over the ranks of what a rank does is 1 (every rank does it), 1/x (a share of
+the domain, or one rank of a row), (x-1)/x (ranks with a neighbour on one side) or [x > 1], 1 where there are several
+(neighbours where the first rank and the last are such, too). Functions are products of one of these per dimension, sums
+of them over all dimensions alike, all neighbours, those at edges and corners included, p and log2(p). So are x and
+log2(x) of one dimension: what is done with each rank of a row, and the steps of a reduction along it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import permutations, product
+
+import numpy as np
+
+from ...experiment import FloatArray
+from ..grid_calibration import (
+    GRID_ALL_OTHERS,
+    GRID_EACH,
+    GRID_EDGE,
+    GRID_FUNCTION,
+    GRID_OF_EXTENT,
+    GRID_OF_PROCESSES,
+    GRID_ONE_SIDED,
+)
+
+# What the mean over the ranks may be in one dimension of x ranks.
+EVERY, SHARE, NEIGHBOUR, SEVERAL, EACH, STEPS, STEPS_OF_SHARE = range(7)
+_ALONG_ROWS = (EACH, STEPS, STEPS_OF_SHARE)
+Product = tuple[int, ...]  # one of these per dimension
+
+
+@dataclass(frozen=True)
+class GridFunction:
+    """A function of the grid: a sum of products, or a power and logarithm of the number of processes.
+
+    length: of its description. processes: exponent and logarithm of p, if it is a function of p; others: that is
+    multiplied with (p-1)/p. several: it is multiplied with [p > 1]. both_sides: a factor of 2 for each neighbour in a
+    product: there is one on either side.
+    """
+
+    products: tuple[Product, ...]
+    length: float
+    processes: tuple[int, int] | None = None
+    both_sides: bool = False
+    others: bool = False
+    several: bool = False
+
+    def evaluate(self, grids: FloatArray) -> FloatArray:
+        """Return the function at grids (G, d), (G,)."""
+        if self.processes is not None:
+            p, (exponent, log) = grids.prod(axis=1), self.processes
+            result: FloatArray = (
+                p ** float(exponent) * np.log2(p) ** log * (_of_dimension(NEIGHBOUR, p) if self.others else 1.0)
+            )
+            return result
+        total = np.zeros(len(grids))
+        for own in self.products:
+            parts = [_of_dimension(kind, grids[:, place]) for place, kind in enumerate(own)]
+            total += self.weight(own) * np.prod(parts, axis=0)
+        return total * _of_dimension(SEVERAL, grids.prod(axis=1)) if self.several else total
+
+    def weight(self, own: Product) -> float:
+        """Return what one of its products is multiplied with."""
+        return 2.0 ** (own.count(NEIGHBOUR) + own.count(SEVERAL)) if self.both_sides else 1.0
+
+    def is_unusual(self, periodic: tuple[bool, ...]) -> bool:
+        """Whether it has neighbours on one side in a periodic dimension, or on both in another one, or unknown."""
+        if not periodic:
+            return any(SEVERAL in own for own in self.products)
+        ends = [NEIGHBOUR if around else SEVERAL for around in periodic]
+        return any(kind == end for own in self.products for kind, end in zip(own, ends, strict=True))
+
+    @property
+    def is_along_rows(self) -> bool:
+        """Whether it is of the ranks of one dimension: of their number, or steps."""
+        return any(kind in _ALONG_ROWS for own in self.products for kind in own)
+
+    @property
+    def is_beside_domains(self) -> bool:
+        """Whether it is no part of a domain: along rows, or of all ranks that have others."""
+        return self.several or self.is_along_rows
+
+    @property
+    def is_share(self) -> bool:
+        """Whether it is the share of one rank of everything."""
+        return self.processes is None and set(self.products[0]) == {SHARE}
+
+
+def _of_dimension(kind: int, x: FloatArray) -> FloatArray:
+    if kind == SEVERAL:
+        return np.asarray(x > 1.0, dtype=np.float64)
+    if kind == EACH:
+        return x
+    if kind in (STEPS, STEPS_OF_SHARE):
+        return np.asarray(np.log2(x) / (x if kind == STEPS_OF_SHARE else 1.0))
+    return np.ones_like(x) if kind == EVERY else 1.0 / x if kind == SHARE else (x - 1.0) / x
+
+
+def grid_functions(dimensions: int, known: bool, periodic: tuple[bool, ...]) -> tuple[GridFunction, ...]:
+    """Return all functions of grids of so many dimensions; of grids that are known those that others have by luck, too.
+
+    With (x-1)/x and [x > 1], any function of the extents 1, 2 and 4 is a sum. periodic: as in `GridForms`.
+    """
+    around = known and (not periodic or any(periodic))
+    result = []
+    for own in product((EVERY, SHARE, NEIGHBOUR), repeat=dimensions):
+        length = GRID_FUNCTION + GRID_EDGE * own.count(NEIGHBOUR)
+        result.append(GridFunction((own,), length + GRID_ONE_SIDED * (len(set(own)) > 1)))
+        alike = tuple(sorted(set(permutations(own))))
+        if len(alike) > 1 and own == alike[0]:
+            result.append(GridFunction(alike, length))
+    if around:
+        result += _periodic(dimensions, periodic)
+    if known and dimensions > 2:
+        result += [own for kind in (NEIGHBOUR, *(SEVERAL,) * around) for own in _in_turn(dimensions, kind)]
+    if dimensions > 1:
+        for kind in (NEIGHBOUR, SEVERAL) if around else (NEIGHBOUR,):
+            every_side = tuple(own for own in product((EVERY, kind), repeat=dimensions) if kind in own)
+            result.append(GridFunction(every_side, GRID_FUNCTION + GRID_EDGE, both_sides=True))
+            if kind == NEIGHBOUR:  # what two ranks have in common is with one of them, which the other one sends it to
+                result.append(GridFunction(every_side, GRID_FUNCTION + GRID_EDGE + GRID_ONE_SIDED))
+        result += _along_rows(dimensions)
+    if dimensions == 1 and known:
+        # something for each other rank, and for each of them its part of what a rank has
+        result += [GridFunction((), GRID_ALL_OTHERS, (exponent, 0), others=True) for exponent in (1, -1)]
+    if dimensions > 1:
+        # what is done wherever there are others
+        result.append(GridFunction(((EVERY,) * dimensions,), GRID_FUNCTION + GRID_EDGE, several=True))
+    result += [GridFunction((), GRID_OF_PROCESSES, (1, 0)), GridFunction((), GRID_OF_PROCESSES, (0, 1))]
+    return tuple(result)
+
+
+def _in_turn(dimensions: int, kind: int) -> list[GridFunction]:
+    """Return what ranks send that exchange layers in one dimension after the other, with the ghosts of those before.
+
+    Every part has ghosts on all sides, those that a rank gets from itself included. So faces are products of n/x + 2
+    for dimensions that were exchanged before and of n/x for others; these are the terms with one ghost, in each order
+    of the dimensions.
+    """
+    found = set()
+    for order in permutations(range(dimensions)):
+        turns = []
+        for place, sent in enumerate(order):
+            for ghosts in order[:place]:
+                kinds = [SHARE] * dimensions
+                kinds[sent], kinds[ghosts] = kind, EVERY
+                turns.append(tuple(kinds))
+        found.add(tuple(sorted(turns)))
+    return [GridFunction(own, GRID_FUNCTION + GRID_EDGE) for own in sorted(found)]
+
+
+def _along_rows(dimensions: int) -> list[GridFunction]:
+    """Return what ranks do with those of one dimension: with each of them, in all dimensions alike, too, or in steps.
+
+    What they pass on in these may be the share of a rank of this dimension, or of the others.
+    """
+    found = []
+    for kind, other in ((EACH, EVERY), (STEPS, EVERY), (STEPS, SHARE), (STEPS_OF_SHARE, EVERY)):
+        each = tuple(sorted({*permutations((kind, *(other,) * (dimensions - 1)))}))
+        length = GRID_OF_EXTENT + GRID_ONE_SIDED + GRID_EACH * (kind == EACH)
+        found += [GridFunction((own,), length) for own in each]
+        if kind == EACH:
+            found.append(GridFunction(each, GRID_OF_EXTENT + GRID_EACH))
+    return found
+
+
+def _periodic(dimensions: int, periodic: tuple[bool, ...]) -> list[GridFunction]:
+    """Return what ranks do with neighbours in dimensions whose first and last ranks are such: edges of their parts.
+
+    Both of the whole domain and of what a rank has; in one of the dimensions, in all alike, and in each as it is.
+    """
+    result = []
+    for other in (EVERY, SHARE) if dimensions > 1 else (EVERY,):
+        each = tuple(sorted({*permutations((SEVERAL, *(other,) * (dimensions - 1)))}))
+        length = GRID_FUNCTION + GRID_EDGE
+        result += [GridFunction((own,), length + GRID_ONE_SIDED * (dimensions > 1)) for own in each]
+        if dimensions > 1:
+            result.append(GridFunction(each, length))
+        if len(set(periodic)) > 1:
+            kinds = [SEVERAL if around else NEIGHBOUR for around in periodic]
+            mixed = [
+                tuple(kind if at == place else other for at in range(dimensions)) for place, kind in enumerate(kinds)
+            ]
+            result.append(GridFunction(tuple(mixed), length))
+    return result
