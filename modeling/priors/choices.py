@@ -117,6 +117,13 @@ def _communication(
                     choices[path].append(prior)
                     further = [communication.with_neighbours(prior, calls, grid) for grid in partly if row.exchanges]
                     choices[path] += [one for one in further if one is not None]
+                    if row.latency is not Scale.ONE and not _has(prior, calls):
+                        choices[path].append(communication.with_overhead(prior, calls))
+
+
+def _has(prior: Prior, column: Model) -> bool:
+    """Whether a column of a prior is the same function."""
+    return any((own.constant, own.terms) == (column.constant, column.terms) for own in prior.columns)
 
 
 def _differs(grid: ProcessGrid, experiment: Experiment) -> bool:

@@ -103,6 +103,16 @@ def with_neighbours(alone: Prior, calls: Model, grid: ProcessGrid) -> Prior | No
     return replace(alone, columns=(*alone.columns, column), text=text, least=(*alone.least, LEAST["α"]))
 
 
+def with_overhead(alone: Prior, calls: Model) -> Prior:
+    """Return the prior of calls that take some time each, however many processes take part: o of LogP.
+
+    Culler and others, LogP (PPoPP 1993): what a processor is busy with for each message. Small communicators show it,
+    where there are few steps. alone: the prior without that; calls: per rank.
+    """
+    columns, least = (*alone.columns, calls), (*alone.least, LEAST["α"])
+    return replace(alone, columns=columns, text=f"{alone.text} + o·visits", least=least)
+
+
 def prior(row: Row, region: str, columns: dict[str, Model], details: str) -> Prior:
     """Return the prior of a call path from the models of its columns α, β, γ (those that the row has).
 

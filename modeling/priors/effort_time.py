@@ -22,6 +22,7 @@ from .growth import with_growth
 from .measured import one_by_one
 from .path_model import TIME_ONLY, PathModel
 from .run_noise import run_noise
+from .times_at import of_several_processes
 from .untimed import with_untimed
 from .waiting import transfer_times, with_waiting
 from .whole_grids import whole_grids
@@ -45,6 +46,9 @@ def model_time_with_notes(
 ) -> tuple[tuple[PathModel, ...], tuple[str, ...]]:
     """Return the same, and what is to be said of all of them."""
     experiment = with_untimed(experiment)
+    several = of_several_processes(experiment)
+    if several is not None:
+        experiment = several.only(experiment)
     transfer, waiting = transfer_times(experiment)
     whole = whole_grids(transfer, choices, options)
     if whole is not None:
@@ -59,7 +63,8 @@ def model_time_with_notes(
         apart |= with_growth(transfer, {**found, **apart}, options, apart.keys())
         found |= with_waiting(experiment, found, apart, choices, options)
     found |= with_growth(experiment, found, options, found.keys() - _computing(experiment))
-    found = found if whole is None else whole.noted(found)
+    for left in (several, whole):
+        found = found if left is None else left.noted(found)
     return tuple(found[path] for path in range(len(experiment.tree))), () if noise is None else (noise.note,)
 
 

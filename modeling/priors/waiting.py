@@ -70,6 +70,7 @@ def with_waiting(
     works = _computations(experiment, models)
     times, _ = dedicated_times(experiment, "time", choices)
     waits = np.where(np.isfinite(times), experiment.values["wait_time"], np.nan)  # of the runs that the time rests on
+    waits = _seen(waits, times)
     ranks = rank_parameters(experiment)
     by_growth = {path: _grows_with(experiment, waits[path], ranks) for path in transfers}
     known_grids = [grid for grid in experiment.grids if grid.source]
@@ -118,6 +119,19 @@ def with_waiting(
             )
             result[path] = replace(entry, model=whole, basis=f"{transfer.basis} + {WAITING}", lower=entry.model)
     return result
+
+
+def _seen(waits: FloatArray, times: FloatArray) -> FloatArray:
+    """Return waiting (N, C, R) without configurations where it is next to nothing of the time of the call path.
+
+    There it is noise of the transfer, and its relative errors say nothing about how it grows. Where too few others are
+    left, all are.
+    """
+    with np.errstate(invalid="ignore"):
+        shown = np.nansum(waits, axis=2) >= _LEAST_SHARE * np.nansum(times, axis=2)
+    there = (np.nan_to_num(waits) > 0.0).any(axis=2)
+    enough = np.count_nonzero(shown & there, axis=1) >= LEAST_VALUES
+    return np.where((shown | ~there | ~enough[:, None])[:, :, None], waits, np.nan)
 
 
 def _computations(experiment: Experiment, models: Mapping[int, PathModel]) -> list[tuple[Model | None, float]]:

@@ -7,8 +7,7 @@ of a rank go on growing. So where a grid has an extent of 1, times of messages m
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,45 +19,18 @@ from ..pmnf.modeler import DEFAULT, Options
 from .dedicated import dedicated_times
 from .fit import Prior, fit_where
 from .measured import centred, one_by_one
-from .path_model import PathModel
 from .slowdown import LEAST_VALUES
 from .table import row_of
+from .times_at import TimesAt
 
 _Flags = NDArray[np.bool_]
 # Residuals below this are no evidence: clocks scatter so much.
 _LEAST = 0.01
 
 
-@dataclass(frozen=True, eq=False)
-class WholeGrids:
-    """Call paths whose times rest on whole grids, and the configurations (C,) that these are."""
-
-    paths: tuple[int, ...]
-    whole: _Flags
-    note: str
-
-    def only(self, experiment: Experiment) -> Experiment:
-        """Return the experiment without the times of these call paths at other configurations."""
-        values = dict(experiment.values)
-        for name in ("time", "wait_time"):
-            if name in values:
-                values[name] = values[name].copy()
-                values[name][np.array(self.paths)[:, None], np.flatnonzero(~self.whole)] = np.nan
-        return replace(experiment, values=values)
-
-    def noted(self, models: Mapping[int, PathModel]) -> dict[int, PathModel]:
-        """Return the models of call paths, with a note on these."""
-        return {
-            path: replace(entry, model=replace(entry.model, notes=(*entry.model.notes, self.note)))
-            if path in self.paths and isinstance(entry.model, Model)
-            else entry
-            for path, entry in models.items()
-        }
-
-
 def whole_grids(
     experiment: Experiment, choices: Sequence[Sequence[Prior]], options: Options = DEFAULT
-) -> WholeGrids | None:
+) -> TimesAt | None:
     """Return the call paths whose times at whole grids are explained better without the others; None if there is none.
 
     experiment: waiting taken out of its times. choices: the priors of all call paths, those of Table I. There must be
@@ -94,7 +66,7 @@ def whole_grids(
                 better.append(path)
     left = ", ".join(f"{grid.parameter}={value:g}" for value in np.unique(ranks[~whole]))
     note = f"without {left}, where the process grid has an extent of 1"
-    return WholeGrids(tuple(better), whole, note) if better else None
+    return TimesAt(tuple(better), whole, note) if better else None
 
 
 def _exchanges(experiment: Experiment, path: int) -> bool:

@@ -1,0 +1,77 @@
+"""Which configurations the times of call paths rest on, where others follow another formula."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..experiment import Experiment, Region, RegionKind
+from ..pmnf.model import Model
+from .path_model import PathModel
+from .slowdown import rank_parameters
+from .table import Scale, row_of
+
+# So many numbers of processes beside 1 must be there, and times per visit at 1 be less than this part of all others.
+_LEAST_LARGER, _LOCAL = 3, 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class TimesAt:
+    """Call paths whose models of time rest on some configurations (C,) only, and the note that says so."""
+
+    paths: tuple[int, ...]
+    where: NDArray[np.bool_]
+    note: str
+
+    def only(self, experiment: Experiment) -> Experiment:
+        """Return the experiment without the times of these call paths at other configurations."""
+        values = dict(experiment.values)
+        for name in ("time", "wait_time"):
+            if name in values:
+                values[name] = values[name].copy()
+                values[name][np.array(self.paths)[:, None], np.flatnonzero(~self.where)] = np.nan
+        return replace(experiment, values=values)
+
+    def noted(self, models: Mapping[int, PathModel]) -> dict[int, PathModel]:
+        """Return the models of call paths, with a note on these."""
+        return {
+            path: replace(entry, model=replace(entry.model, notes=(*entry.model.notes, self.note)))
+            if path in self.paths and isinstance(entry.model, Model)
+            else entry
+            for path, entry in models.items()
+        }
+
+
+def of_several_processes(experiment: Experiment) -> TimesAt | None:
+    """Return the collective operations that take hardly any time where there is one process; None if there are none.
+
+    It has nobody to wait for, and moves nothing: such an operation returns at once. As one of the points that a
+    function of the number of processes goes through, this is far from all others, relative to its value.
+    """
+    ranks = [experiment.parameters.index(name) for name in rank_parameters(experiment)]
+    if len(ranks) != 1:
+        return None
+    processes = experiment.points[:, ranks[0]]
+    several = np.asarray(processes > 1.0, dtype=bool)
+    tree, times = experiment.tree, experiment.values["time"]
+    visits = experiment.values.get("visits", np.ones_like(times))
+    per_visit = np.nansum(times, axis=2) / np.maximum(np.nansum(visits, axis=2), 1e-300)
+    there = np.nansum(times, axis=2) > 0
+    paths = [
+        path
+        for path in np.flatnonzero(there[:, ~several].any(axis=1)).tolist()
+        if _is_collective(tree.region_of(path))
+        and np.unique(processes[there[path] & several]).size >= _LEAST_LARGER
+        and per_visit[path][there[path] & ~several].max() < _LOCAL * per_visit[path][there[path] & several].min()
+    ]
+    name = experiment.parameters[ranks[0]]
+    return TimesAt(tuple(paths), several, f"without {name}=1, where nobody else takes part") if paths else None
+
+
+def _is_collective(region: Region) -> bool:
+    """Whether a region is an operation of MPI whose latency grows with the processes that take part."""
+    row = row_of(region.name) if region.kind is RegionKind.MPI else None
+    return row is not None and row.latency is not Scale.ONE

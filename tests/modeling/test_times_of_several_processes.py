@@ -1,0 +1,63 @@
+"""Times of collective operations where one process returns at once."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from quipu.modeling.analysis import analyze
+from quipu.modeling.evaluation import evaluate
+from quipu.modeling.experiment import CallTree, Experiment, FloatArray, Region, RegionKind
+from quipu.modeling.metrics import METRICS
+from quipu.modeling.pmnf.model import Model
+from quipu.modeling.priors.times_at import of_several_processes
+
+NAMES = ("main", "MPI_Barrier", "MPI_Comm_rank")
+TREE = CallTree(
+    tuple(Region(name, name, RegionKind.MPI if "MPI" in name else RegionKind.FUNCTION) for name in NAMES),
+    np.arange(3),
+    np.array([-1, 0, 0]),
+)
+
+
+def program(processes: tuple[float, ...], barrier: FloatArray) -> Experiment:
+    """Return a program with barriers of so many seconds per number of processes, measured at three sizes."""
+    points = np.array(list(product(processes, (64.0, 128.0, 256.0))))
+    visits = np.tile([[1.0], [10.0], [1.0]], (1, len(points)))
+    times = np.stack([1e-9 * points[:, 1], 10.0 * np.repeat(barrier, 3), np.full(len(points), 3e-8)])
+    values = {"visits": visits, "blocks": np.stack([points[:, 1], *np.zeros((2, len(points)))]), "time": times}
+    values["comm_size"] = np.stack([0 * points[:, 0], points[:, 0], points[:, 0]])
+    metrics = {name: METRICS[name] for name in values}
+    return Experiment("b", ("p", "n"), points, TREE, metrics, {name: own[:, :, None] for name, own in values.items()})
+
+
+def test_one_process_says_nothing_about_a_barrier() -> None:
+    measured = np.array([0.15, 3.02, 3.53, 3.80, 3.95]) * 1e-6
+    experiment = program((1.0, 2.0, 4.0, 8.0, 16.0), measured)
+    found = of_several_processes(experiment)
+    assert found is not None and found.paths == (1,)
+    assert np.isnan(found.only(experiment).values["time"][1, :3]).all()
+    analysis = analyze(experiment)
+    model = analysis.models("time")[1].model
+    assert isinstance(model, Model) and "without p=1, where nobody else takes part" in model.notes
+    for p, value in zip((2, 4, 8, 16), measured[1:].tolist(), strict=True):
+        there = evaluate(analysis, {"p": p, "n": 128}, "time").exclusive[1]
+        assert there.value == pytest.approx(10.0 * value, rel=0.2)
+    far = evaluate(analysis, {"p": 64, "n": 128}, "time").exclusive[1]
+    assert 3.9e-5 < far.value < 8e-5
+    assert far.upper < 2e-4
+
+
+@pytest.mark.parametrize(
+    ("processes", "barrier"),
+    [
+        ((1.0, 2.0, 4.0), [0.1, 3.0, 4.0]),
+        ((1.0, 2.0, 4.0, 8.0), [2.0, 3.0, 4.0, 5.0]),
+        ((2.0, 4.0, 8.0), [1.0, 3.0, 4.0]),
+    ],
+)
+def test_all_times_count_where_few_are_left_or_none_is_local(
+    processes: tuple[float, ...], barrier: list[float]
+) -> None:
+    assert of_several_processes(program(processes, 1e-6 * np.array(barrier))) is None
