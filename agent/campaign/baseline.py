@@ -12,10 +12,11 @@ from quipu.modeling.errors import MeasurementError
 
 from ..archive.metadata import configuration_name
 from ..archive.run_json import read_json, write_json
+from ..launch.launchers import LaunchPlan
 from ..launch.process import run_process
-from .build import build
+from .build import build, expect_plain
 from .file import Campaign, Point
-from .repetition import LaunchOptions, launch_settings
+from .repetition import LaunchOptions, launch_plan
 from .task import Progress
 
 FILE = "baseline.json"
@@ -60,7 +61,7 @@ def measure_baseline(
     """Run what of the baseline is not in this file of the campaign's folder yet, and return all of it.
 
     builds: the program must be built without instrumentation first, if anything is missing. Raises MeasurementError
-    if a run fails.
+    if a run fails, or the program has instrumentation after that build.
     """
     path = campaign.directory / file
     found = typed(read_json(path), _Document, path) if path.exists() else _Document({}, 0.0, repetitions)
@@ -70,6 +71,7 @@ def measure_baseline(
         while len(entry.seconds) < repetitions:
             if builds:
                 found.spent += build(campaign, {"QUIPU_OFF": "1"})
+                expect_plain(campaign, _plan(campaign, point).programs)
                 builds = False
             ending = _run(campaign, point, name)
             entry.seconds.append(ending.seconds)
@@ -90,10 +92,14 @@ def _rest(document: _Document) -> dict[str, float]:
     return {"spent": document.spent, "repetitions": document.repetitions}
 
 
+def _plan(campaign: Campaign, point: Point) -> LaunchPlan:
+    options = LaunchOptions(environment=campaign.environment, folder=campaign.path.parent)
+    return launch_plan(campaign.command_at(point), options)
+
+
 def _run(campaign: Campaign, point: Point, name: str) -> Times:
     command = campaign.command_at(point)
-    options = LaunchOptions(environment=campaign.environment, folder=campaign.path.parent)
-    environment = {**os.environ, **campaign.environment, **launch_settings(command, options)}
+    environment = {**os.environ, **campaign.environment, **_plan(campaign, point).settings}
     try:
         ending = run_process(command, environment, campaign.timeout, campaign.path.parent)
     except OSError as error:

@@ -3,27 +3,46 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from types import MappingProxyType
 
 from quipu.modeling.errors import MeasurementError
 
 from ..launch.process import run_process
+from ..source.modules import modules
 from .file import Campaign
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 def build(campaign: Campaign, variables: Mapping[str, str] = _NOTHING) -> float:
-    """Run the campaign's build command with these variables; return the seconds. MeasurementError if it fails."""
+    """Let sh run the campaign's build line with these variables; return the seconds. MeasurementError if it fails."""
     if not campaign.build:
         return 0.0
-    text = " ".join(campaign.build)
     environment = {**os.environ, **campaign.environment, **variables}
     try:
-        ending = run_process(campaign.build, environment, folder=campaign.path.parent)
+        ending = run_process(("sh", "-c", campaign.build), environment, folder=campaign.path.parent)
     except OSError as error:
-        raise MeasurementError(f"{campaign.path}: build: {text}: {error.strerror or error}") from error
+        raise MeasurementError(f"{campaign.path}: build: sh: {error.strerror or error}") from error
     if ending.text:
-        raise MeasurementError(f"{campaign.path}: build: {text}: {ending.text}; nothing was measured")
+        line = " ".join(campaign.build.split())
+        raise MeasurementError(f"{campaign.path}: build: {line}: {ending.text}; nothing was measured")
     return ending.seconds
+
+
+def expect_plain(campaign: Campaign, programs: Iterable[Path]) -> None:
+    """Raise MeasurementError if a program that is run has instrumentation after a build without (QUIPU_OFF=1)."""
+    for program in programs:
+        if modules(program):
+            raise MeasurementError(
+                f"{campaign.path}: build: {program} has Quipu's instrumentation after a build with QUIPU_OFF=1: "
+                f"it is not what the build made. {BUILD_ALL}; nothing was measured"
+            )
+
+
+BUILD_ALL = (
+    "The line must compile and link the program of the command anew, by the compiler wrappers, each time, "
+    'like: build = "make clean && make CC=quipu-mpicc"'
+)
+"""What a refinement needs of a build, for messages."""

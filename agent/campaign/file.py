@@ -40,8 +40,9 @@ class Campaign:
     command: words with {parameter} in them. launcher: starts the command on `ranks` (text with {parameter} in it) of a
     `platform`, None if the command says how it is launched. rates: a file, by which simulated ranks compute. points: in
     the order in which they run (ascending, first parameter slowest). directory, filter_file and rates are below the
-    folder of the file; there the build and the programs run, wherever the campaign is started from. grid:
-    the process grid, if the file declares it. scheduler: how runs become jobs, None: they run here.
+    folder of the file; there the build and the programs run, wherever the campaign is started from. build: a line for
+    sh, empty if there is nothing to build. grid: the process grid, if the file declares it. scheduler: how runs become
+    jobs, None: they run here.
     """
 
     path: Path
@@ -51,7 +52,7 @@ class Campaign:
     points: tuple[Point, ...]
     command: tuple[str, ...]
     repetitions: int = 1
-    build: tuple[str, ...] = ()
+    build: str = ""
     timeout: float | None = None
     clock: str | None = None
     filter_file: Path | None = None
@@ -107,7 +108,7 @@ def read_campaign(path: Path | str) -> Campaign:
     repetitions = 3                      # 1 if not given
     command = "mpirun -n {p} ./heat {n}"
     directory = "heat-runs"              # the name if not given
-    build = "make heat"                  # runs once, optional
+    build = "make heat"                  # sh runs it once, optional
     launcher = "smpi"                    # simulates the command, which is then the program alone; optional, as are
     ranks = "{p}"                        # its ranks and
     platform = "cluster.xml"             # the SimGrid platform
@@ -178,7 +179,7 @@ class _Declaration:
             points=points,
             command=self.command(parameters),
             repetitions=self.repetitions(),
-            build=self.words("build") if "build" in self.settings else (),
+            build=self.build(),
             timeout=self.timeout(),
             clock=self.clock(),
             filter_file=self.path.parent / filter_file if filter_file else None,
@@ -298,6 +299,15 @@ class _Declaration:
         if not isinstance(value, list) or not value or not all(isinstance(word, str) for word in value):
             raise self.error(key, "should be a command: text, or a list of words")
         return tuple(value)
+
+    def build(self) -> str:
+        """Return the line for sh; a list of words is one command, whose words sh leaves as they are."""
+        value = self.settings.get("build", "")
+        if isinstance(value, list):
+            return shlex.join(self.words("build"))
+        if "build" in self.settings and not (isinstance(value, str) and value.strip() and "\0" not in value):
+            raise self.error("build", "should be a command: text for sh, or a list of words")
+        return str(value)
 
     def command(self, parameters: tuple[str, ...]) -> tuple[str, ...]:
         if "command" not in self.settings:

@@ -32,7 +32,7 @@ from ..archive.run_json import read_json, write_json
 from ..merge.experiment import StoredRun, load_experiment
 from ..source.callgraph import call_graph
 from .baseline import Baseline, measure_baseline
-from .build import build
+from .build import BUILD_ALL, build
 from .campaign import CampaignResult, locked, run_campaign
 from .file import Campaign, Point
 from .overhead import RECORDINGS, Overhead, matters, overhead, root_of, start_and_end
@@ -164,7 +164,7 @@ class _Cycle:
                 entry = Iteration(
                     number,
                     len(chosen.names),
-                    executed(measured),
+                    len(executed(measured)),
                     spent.regions,
                     chosen.overhead,
                     coverage_of(costs, chosen.names),
@@ -233,7 +233,7 @@ class _Cycle:
     def iteration(self, number: int, filter_file: Path | None = None) -> Campaign:
         """Return the campaign as an iteration runs it: in a folder of its own, built already."""
         part = self.part(f"iteration-{number}")
-        return replace(self.campaign, directory=part, build=(), filter_file=filter_file, search=None, refine=None)
+        return replace(self.campaign, directory=part, build="", filter_file=filter_file, search=None, refine=None)
 
     def cheapest(self, baseline: Baseline) -> Point:
         """Return the point whose runs take least."""
@@ -299,9 +299,21 @@ class _Cycle:
             self.build("usual", {})
         measured = self.iteration(number, None if compiled else filter_file.absolute())
         _expect_complete(run_campaign(measured, self.progress, LaunchOptions()))
+        if compiled:
+            self.expect_selected(chosen, measured)
         written = format_json(load_experiment(measured.directory), False)
         self.part(f"iteration-{number}.json").write_text(written.text, encoding="utf-8")
         return measured
+
+    def expect_selected(self, chosen: Chosen, measured: Campaign) -> None:
+        """Raise MeasurementError if the runs of an iteration mostly entered functions that it does not instrument."""
+        others = executed(measured) - chosen.names
+        if len(others) > len(chosen.names):
+            raise MeasurementError(
+                f"{self.campaign.path}: build: runs in {measured.directory} measured {len(others)} functions beside "
+                f"the {len(chosen.names)} that the filter selects, such as {min(others)}: the program that ran is not "
+                f"what the build made. {BUILD_ALL}; then begin in another folder (directory = …), these runs stay"
+            )
 
     def instrument(self, number: int) -> None:
         """Build the program with the selection of an iteration."""

@@ -171,10 +171,9 @@ def run(
     return archive
 
 
-def launch_settings(command: Sequence[str], options: LaunchOptions) -> dict[str, str]:
-    """Return the variables that a launcher needs here, such as permission for root, whether it measures or not."""
-    plan, _ = _plan(tuple(command), Path(), replace(options, mpi=False, rates=None), None, None, Wanted())
-    return dict(plan.settings)
+def launch_plan(command: Sequence[str], options: LaunchOptions) -> LaunchPlan:
+    """Return what a launch starts, and the variables that its launcher needs here, whether it measures or not."""
+    return _plan(tuple(command), Path(), replace(options, mpi=False, rates=None), None, None, Wanted())[0]
 
 
 def _now() -> str:

@@ -128,12 +128,12 @@ def complete_runs(folder: Path) -> list[StoredRun]:
     return [run for run in scan_runs(folder)[0] if run.metadata.complete]
 
 
-def executed(measured: Campaign) -> int:
-    """Return how many of the instrumented functions the runs of an iteration entered."""
+def executed(measured: Campaign) -> set[str]:
+    """Return the linker names of the instrumented functions that the runs of an iteration entered."""
     names: set[str] = set()
     for run in complete_runs(measured.directory):
         tree = read_archive(run.path, values=False).tree
         names |= {
             tree.region_of(path).name for path in range(len(tree)) if tree.region_of(path).kind is RegionKind.FUNCTION
         }
-    return len(names)
+    return names

@@ -33,7 +33,7 @@ def command(
     Example: quipu refine heat.toml
     \b
         [experiment]
-        build = "make -B heat"               # with the Quipu compiler wrappers
+        build = "make clean && make heat"    # by sh; all anew, with the Quipu compiler wrappers
         command = "mpirun -n {p} ./heat {n}"
         repetitions = 3
         [parameters]

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from quipu.agent.archive.read import read_archive
 from quipu.agent.campaign import refinement
+from quipu.agent.campaign.build import build
 from quipu.agent.campaign.campaign import LOCK_FILE
 from quipu.agent.campaign.file import read_campaign
 from quipu.agent.campaign.overhead import Overhead
@@ -131,6 +132,27 @@ def test_the_cycle_drops_what_is_entered_too_often(tmp_path: Path) -> None:
     again = refine(campaign)
     assert again.names == result.names
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path in before} == before
+
+
+def test_a_build_that_leaves_the_instrumented_program_is_an_error(tmp_path: Path) -> None:
+    declared = declare(tmp_path, "")
+    build(read_campaign(declared))
+    text = declared.read_text()
+    declared.write_text("".join('build = "true"\n' if "build" in line else line for line in text.splitlines(True)))
+    with pytest.raises(MeasurementError, match=r"build: .*program has Quipu's instrumentation .* nothing was measured"):
+        refine(read_campaign(declared))
+    assert not (tmp_path / "cycle" / "baseline.json").exists()
+
+
+def test_a_build_that_takes_no_selection_is_an_error(tmp_path: Path) -> None:
+    """The line does nothing where there is a filter: what runs still measures all that was worth a hook."""
+    calls = "x = often<0>(x, 2) + often<1>(x, 2) + often<2>(x, 2)"
+    source = SOURCE.replace("__attr", "template <int> __attr", 1).replace("x = often(x, 2)", calls)
+    declared = declare(tmp_path, "", source)
+    declared.write_text(declared.read_text().replace('build = "', 'build = "test -n \\"$QUIPU_FILTER\\" || '))
+    with pytest.raises(MeasurementError, match=r"measured 3 functions beside the 2 .*begin in another folder"):
+        refine(read_campaign(declared))
+    assert load_experiment(tmp_path / "cycle" / "iteration-1").configurations == 3
 
 
 def test_inlined_functions_are_regions_if_they_are_worth_it(tmp_path: Path) -> None:

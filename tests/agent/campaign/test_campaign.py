@@ -383,7 +383,12 @@ def test_build_runs_once_and_before(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("build", "message"), [("false", "build: false: ended with exit code 1"), ("./none", "No such file")]
+    ("build", "message"),
+    [
+        ("false", "build: false: ended with exit code 1"),
+        ("./none", "build: ./none: ended with exit code 127"),
+        ("rm -f nothing; false && exit 3", "build: rm -f nothing; false && exit 3: ended with exit code 1"),
+    ],
 )
 def test_a_build_that_fails(tmp_path: Path, build: str, message: str) -> None:
     bench = Bench(tmp_path)
