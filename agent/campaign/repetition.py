@@ -158,8 +158,11 @@ def run(
     metadata = replace(metadata, started=_now())
     ending = _launch(plan, raw, options)
     wait_for_nodes(raw)
+    counting = ending
     if again and source is not None and not ending.text and any(raw.glob(_PROFILES)):
-        metadata = replace(metadata, problems=_count_again(again, source, raw, options, ending.seconds))
+        counting = _count_again(again, source, options, ending)
+        if counting.text:
+            metadata = replace(metadata, counters={**metadata.counters, "failed": counting.text})
     archive = _finish(raw, experiment, metadata, ending, options)
     if known := archive.metadata.counters.get("with_callers"):
         options.say(
@@ -168,6 +171,10 @@ def run(
         )
     if rates is not None and (note := without_rates(archive, rates)):
         options.say(note)
+    if again and source is not None and not wanted.among(source.metrics(), archive.metrics):
+        kind = RunInterrupted if counting.stopped_by is not None else RunFailed
+        why = "; ".join(archive.metadata.problems)
+        raise kind(f"{archive.path} has no counters of {source.name}, but the rest: {why}", counting, archive)
     return archive
 
 
@@ -244,15 +251,13 @@ def _plan(
     return plan, again
 
 
-def _count_again(
-    plans: Sequence[LaunchPlan], source: CounterSource, raw: Path, options: LaunchOptions, seconds: float
-) -> tuple[str, ...]:
-    """Run the program again, so that a source can count; return what went wrong. seconds: that it took without.
+def _count_again(plans: Sequence[LaunchPlan], source: CounterSource, options: LaunchOptions, before: Ending) -> Ending:
+    """Run the program again, so that a source can count; return how that ended. before: how it ended without.
 
     What it writes to standard output, it has written before.
     """
     often = "once more" if len(plans) == 1 else f"{len(plans)} times more"
-    low, high = (duration(len(plans) * times * seconds) for times in SLOWER)
+    low, high = (duration(len(plans) * times * before.seconds) for times in SLOWER)
     options.say(f"running {often} to count with {source.name}, which takes {low} to {high} in all")
     for plan in plans:
         for path, text in plan.files.items():
@@ -262,8 +267,8 @@ def _count_again(
         environment |= {**options.environment, **plan.environment}
         ending = run_process(plan.argv, environment, options.timeout, options.folder)
         if ending.text:
-            return (f"the run that {source.name} counted in {ending.text}",)
-    return ()
+            return ending
+    return before
 
 
 def _reduce(plan: LaunchPlan, options: LaunchOptions, variables: Mapping[str, str]) -> str:

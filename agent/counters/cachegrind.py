@@ -39,7 +39,9 @@ _VALGRIND = "valgrind --quiet --demangle=no --tool=callgrind --cache-sim=yes --l
 # Names of files with what valgrind says; in a virtual machine it warns of caches that it is not told to simulate.
 _LOG, _WARNING = "valgrind-", "warning: "
 # Valgrind 3.19 gives up on the debug information of newer compilers (DWARF 5), so it gets a copy without; the names of
-# functions stay. An interpreter looks for its modules where its program is, so that is no copy.
+# functions stay. An interpreter looks for its modules where its program is, so that is no copy. $ORIGIN in the search
+# path for libraries is the folder of the program and not that of the copy, which gets that path in its environment:
+# before LD_LIBRARY_PATH if it is an RPATH, after it if it is a RUNPATH, as in ld.so(8).
 _SHIM = """#!/bin/sh
 rank={rank}
 program=$(command -v -- "$1") || program=$1
@@ -48,6 +50,27 @@ copy={raw}/program-$rank
 case ${{program##*/}} in
     python*) copy=$program ;;
     *) objcopy --strip-debug -- "$program" "$copy" 2>/dev/null || copy=$program ;;
+esac
+search() {{ readelf -d -- "$program" 2>/dev/null | sed -n "s/.*($1)[^[]*\\[\\(.*\\)\\]\\$/\\1/p"; }}
+kind=RUNPATH path=$(search RUNPATH)
+[ "$path" ] || kind=RPATH path=$(search RPATH)
+case $path in *ORIGIN*)
+    folder=$(dirname -- "$(readlink -f -- "$program")") libraries=
+    IFS=: && set -f
+    for entry in $path; do
+        case $entry in
+            '$ORIGIN'*) entry=$folder${{entry#'$ORIGIN'}} ;;
+            '${{ORIGIN}}'*) entry=$folder${{entry#'${{ORIGIN}}'}} ;;
+        esac
+        libraries=$libraries${{libraries:+:}}$entry
+    done
+    unset IFS
+    if [ $kind = RPATH ]; then
+        LD_LIBRARY_PATH=$libraries${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}
+    else
+        LD_LIBRARY_PATH=${{LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}}$libraries
+    fi
+    export LD_LIBRARY_PATH ;;
 esac
 exec {valgrind} {options}\\
     --callgrind-out-file={raw}/{prefix}$rank-%p "$copy" "$@" >/dev/null

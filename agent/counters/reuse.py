@@ -67,9 +67,9 @@ class Reuse(Cachegrind):
     def collect(
         self, raw: Path, tree: CallTree, wanted: Wanted, attributes: Sequence[Mapping[str, str]] = ()
     ) -> Counted:
-        """Return what the ranks counted; several processes of a rank add up."""
+        """Return what the ranks counted in all runs; several processes of a rank add up."""
         runs = [found_in(raw, _prefix(number), tree) for number in range(len(_RUNS))]
-        numbers = tuple(sorted({rank for found in runs for rank in found.ranks}))
+        numbers = tuple(sorted(set.intersection(*(set(found.ranks) for found in runs))))
         values: dict[str, NDArray[np.int64]] = {}
         for (first, last, prefetches), found in zip(_RUNS, runs, strict=True):
             counts = found.of(numbers, len(tree))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,10 @@ class Wanted:
     def chosen(self, metrics: Sequence[Metric]) -> tuple[Metric, ...]:
         """Return those of a source's metrics that are wanted."""
         return tuple(metric for metric in metrics if not self.names or metric.name in self.names)
+
+    def among(self, metrics: Sequence[Metric], counted: Collection[str]) -> bool:
+        """Whether those of a source's metrics that are wanted are all among these names."""
+        return all(metric.name in counted for metric in self.chosen(metrics))
 
 
 class CounterSource(ABC):

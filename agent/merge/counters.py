@@ -27,14 +27,18 @@ _ONE_CLOCK = 0.01
 def counted_by(metadata: RunMetadata, raw: Path, tree: CallTree, profiles: Sequence[ProcessProfile]) -> Counted:
     """Return what the source that a launch names counted, with the clock of the profiles.
 
+    Nothing if the run in which it counted failed ("failed" of the counters): what there is would be too little.
     Raises FormatError if the launch names a source that there is none of.
     """
     name = str(metadata.counters.get("source", "effort"))
     source = next((entry for entry in SOURCES if entry.name == name), None)
     if source is None:
         raise FormatError(raw, f"was counted by {name!r}, which this version does not know")
-    wanted = metadata.counters.get("wanted", ())
-    counted = source.collect(raw, tree, Wanted(tuple(map(str, wanted))), [p.attributes for p in profiles])
+    if failed := metadata.counters.get("failed"):
+        counted = Counted((), (), {}, {}, (f"the run that {name} counted in {failed}",))
+    else:
+        wanted = metadata.counters.get("wanted", ())
+        counted = source.collect(raw, tree, Wanted(tuple(map(str, wanted))), [p.attributes for p in profiles])
     simulated = metadata.launcher.get("family") == "smpi"
     ticks = [p.seconds_per_tick for p in profiles if p.clock is Clock.TSC and p.seconds_per_tick > 0]
     if ticks and not simulated:

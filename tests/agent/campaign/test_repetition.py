@@ -164,6 +164,30 @@ def test_what_leaves_no_profile_is_not_counted_in_further_runs(
     assert not any("12 times more" in line for line in said)
 
 
+@pytest.mark.parametrize("counted", [0, 7])
+def test_a_run_for_counters_that_fails_gives_none(
+    installed: Path, monkeypatch: pytest.MonkeyPatch, counted: int
+) -> None:
+    """What valgrind wrote until then is no count of the run, whose times stay."""
+    monkeypatch.setattr("quipu.agent.counters.cachegrind.Cachegrind.unavailable", lambda self, names: "")
+    head = "events: Ir Dr Dw D1mr D1mw DLmr DLmw\\nfn=main\\n1 5 1 1 0 0 0 0\\n"
+    valgrind = installed / "bin" / "valgrind"
+    valgrind.write_text(f"""#!/bin/sh
+for word; do case $word in --callgrind-out-file=*) printf '{head}' >"${{word#*=}}" ;; esac; done
+exit {counted and 127}
+""")
+    valgrind.chmod(0o755)
+    options = replace(PLAIN, counters="L1")
+    if not counted:
+        assert "l1_hits" in run(["true"], {}, None, "runs", options).metrics
+        return
+    with pytest.raises(RunFailed, match=r"no counters of cachegrind.* counted in ended with exit code 127") as failure:
+        run(["true"], {}, None, "runs", options)
+    assert failure.value.exit_code == 127
+    stored = read_archive(installed / "runs" / "run.r1")
+    assert stored.metadata.complete and "visits" in stored.metrics and "l1_hits" not in stored.metrics
+
+
 def test_a_launcher_that_starts_nothing(installed: Path) -> None:
     (installed / "bin" / "mpirun").write_text(
         "#!/bin/sh\n[ $1 = --version ] && echo 'mpirun (Open MPI) 4.1.4' || exit 9\n"

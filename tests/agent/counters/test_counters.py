@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -143,6 +145,45 @@ def test_misses_of_many_sizes_are_collected_from_their_runs(tmp_path: Path) -> N
     assert (found["misses_8k"], found["misses_16k"], found["misses_64k"]) == (11, 12, 14)
     assert (found["misses_2048k"], found["scattered_64k"]) == (4, 4)
     assert Reuse().collect(tmp_path / "nothing", TREE, Wanted()).problems
+
+
+def test_a_rank_that_one_run_did_not_count_has_no_misses(tmp_path: Path) -> None:
+    for number in range(len(Reuse().shims(tmp_path))):
+        written(tmp_path, f"reuse{number}-0-10")
+        written(tmp_path, f"reuse{number}-1-11", "broken" if number == 3 else FILE)
+    counted = Reuse().collect(tmp_path, TREE, Wanted())
+    assert counted.ranks == (0,) and counted.problems
+
+
+@pytest.mark.parametrize("kind", ["--enable-new-dtags", "--disable-new-dtags"])
+@pytest.mark.parametrize("origin", ["$ORIGIN", "${ORIGIN}/../lib dir"])
+def test_the_copy_for_valgrind_finds_the_libraries_of_the_program(tmp_path: Path, origin: str, kind: str) -> None:
+    """Of a library that is in two folders, it takes the one that the program takes: RPATH, LD_LIBRARY_PATH, RUNPATH."""
+    valgrind = tmp_path / "valgrind"
+    valgrind.write_text('#!/bin/sh\nwhile case $1 in -*) ;; *) false ;; esac; do shift; done\nexec "$@" >&2\n')
+    valgrind.chmod(0o755)
+    folder = tmp_path / "bin"
+    own = folder if origin == "$ORIGIN" else tmp_path / "lib dir"
+    for number, place in enumerate((own, tmp_path / "other")):
+        place.mkdir(exist_ok=True)
+        (tmp_path / "part.c").write_text(f"int part(void) {{ return {number}; }}")
+        subprocess.run(["cc", "-shared", "-fPIC", tmp_path / "part.c", "-o", place / "libpart.so"], check=True)
+    folder.mkdir(exist_ok=True)
+    (tmp_path / "app.c").write_text('#include <stdio.h>\nint part(void);\nint main(void) { printf("%d\\n", part()); }')
+    linked = ["-L", str(own), "-lpart", f"-Wl,{kind},-rpath,/nowhere:{origin}"]
+    subprocess.run(["cc", "-g", tmp_path / "app.c", "-o", folder / "app", *linked], check=True)
+    raw = tmp_path / "raw"
+    raw.mkdir()
+    (raw / "shim").write_text(Cachegrind().shims(raw)[0])
+    for libraries in ("", str(tmp_path / "other")):
+        paths = {"LD_LIBRARY_PATH": libraries} if libraries else {}
+        environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}", **paths}
+        plain, counted = (
+            subprocess.run([*words, folder / "app"], env=environment, capture_output=True, text=True, check=True)
+            for words in ((), ("sh", raw / "shim"))
+        )
+        assert counted.stderr == plain.stdout == ("1\n" if libraries and "enable" in kind else "0\n")
+    assert (raw / "program-0").exists()
 
 
 def test_simulated_caches_have_a_power_of_two_of_sets() -> None:
