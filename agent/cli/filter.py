@@ -118,6 +118,8 @@ def command(
     text = _text(names, comments, compiler, format_name, program)
     is_own = is_filter if format_name == "scorep" else lambda old: False
     write_own(target, text, is_own, "filter file", force, [experiment, program])
+    if note := _demangled_note(names, format_name):
+        say(note)
     for comment in comments[2:]:
         say(comment)
     say(f"wrote {target}: {summary}")
@@ -247,6 +249,24 @@ def _text(names: list[str], comments: list[str], compiler: str, format_name: str
         few = ", ".join(found.measured_too[:6])
         say(f"measured too, because their names are part of those that are kept: {few}")
     return "\n".join(found.options) + "\n"
+
+
+def _demangled_note(names: list[str], format_name: str) -> str:
+    """Return what to know of regions that the measurements name otherwise than the linker; "" if there are none."""
+    from quipu.report.formats import demangled
+
+    others = demangled(names)
+    if not others:
+        return ""
+    stands = {
+        "scorep": "the filter has them as DEMANGLED, which fits only where a tool writes them just so",
+        "gcc": "the options leave them out",
+        "names": "the file has them as they are",
+    }
+    return (
+        f"{len(others)} of {len(names)} regions, such as {others[0]}, have no linker name in these measurements "
+        f"(Extra-P, Thicket and Caliper keep the names that people read): {stands[format_name]}"
+    )
 
 
 def is_filter(text: str) -> bool:

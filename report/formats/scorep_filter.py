@@ -8,12 +8,14 @@ Grammar (Score-P 8.4):
     rule    := "EXCLUDE" | "INCLUDE"
 
 Tokens are separated by space, tab and newline; a backslash keeps a space, a tab or a `#` in a token, and stays in
-the pattern, where fnmatch(3) takes it away. The writer knows one form only: the one that means the same to the
-compilers and to the runtimes, for C, C++ and Fortran, in Score-P and in Quipu.
+the pattern, where fnmatch(3) takes it away. The writer knows one form only for linker names: the one that means the
+same to the compilers and to the runtimes, for C, C++ and Fortran, in Score-P and in Quipu. Names that are none, as
+measurements of other tools have them, are DEMANGLED in a block of their own.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,6 +33,7 @@ _REGIONS = "SCOREP_REGION_NAMES"
 _BLOCKS = {f"{block}_BEGIN": block for block in (_FILES, _REGIONS)}
 _ENDS = {f"{block}_END": block for block in (_FILES, _REGIONS)}
 KEYWORDS = frozenset({*_BLOCKS, *_ENDS, "EXCLUDE", "INCLUDE", "MANGLED", "DEMANGLED"})
+_NO_LINKER_NAME = re.compile(r"[\s()\[\]{}<>]|::")
 MARK = "# Score-P filter written by Quipu"
 
 
@@ -162,13 +165,24 @@ def _tokens(line: str, parser: _Parser) -> list[str]:
 def format_filter(names: Iterable[str], comments: Iterable[str] = (), compiler: str = "clang") -> str:
     """Return the text of a filter that measures just the regions with these linker names, in the portable form.
 
-    compiler: whose names the filter has, see `patterns_for`. Names are sorted and escaped; each of `comments` becomes a
-    line of the header. Raises UsageError for a name that no filter file can hold (a line break or NUL inside).
+    Those of the names that are no linker names (`demangled`) choose by the names that people read. compiler: whose
+    linker names the filter has, see `patterns_for`. Names are sorted and escaped; each of `comments` becomes a line of
+    the header. Raises UsageError for a name that no filter file can hold (a line break or NUL inside).
     """
     header = [MARK, *(f"# {line}" for comment in comments for line in comment.splitlines())]
-    patterns = [_checked(pattern) for pattern in sorted({p for name in names for p in patterns_for(name, compiler)})]
-    rules = [f"{_REGIONS}_BEGIN", "EXCLUDE *", "INCLUDE MANGLED", *patterns, f"{_REGIONS}_END"]
+    given = set(names)
+    others = demangled(given)
+    patterns = sorted({p for name in given.difference(others) for p in patterns_for(name, compiler)})
+    rules = [f"{_REGIONS}_BEGIN", "EXCLUDE *", "INCLUDE MANGLED", *map(_checked, patterns), f"{_REGIONS}_END"]
+    if others:
+        shown = (_checked(escape(name)) for name in others)
+        rules += [f"{_REGIONS}_BEGIN", "INCLUDE DEMANGLED", *shown, f"{_REGIONS}_END"]
     return "\n".join([*header, *rules]) + "\n"
+
+
+def demangled(names: Iterable[str]) -> list[str]:
+    """Return, sorted, those of the names that no linker of C, C++ or Fortran knows: with blanks, brackets or ::."""
+    return sorted({name for name in names if _NO_LINKER_NAME.search(name)})
 
 
 def exclusion(name: str) -> str:

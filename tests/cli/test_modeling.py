@@ -133,6 +133,20 @@ def test_a_filter_keeps_what_matters(quipu_here: Quipu, heat: Path, tmp_path: Pa
     }
 
 
+def test_a_filter_of_measurements_without_linker_names(quipu_here: Quipu, tmp_path: Path) -> None:
+    """Extra-P's files have the names that people read, which MANGLED would never fit."""
+    lines = ["PARAMETER n", "POINTS 2 4 8 16 32"]
+    for path in ("main", "main->solve::run(int, double)"):
+        lines += [f"REGION {path}", "METRIC time", *(f"DATA {n}" for n in (2, 4, 8, 16, 32))]
+    (tmp_path / "run.txt").write_text("\n".join(lines) + "\n")
+    answer = quipu_here("filter", "run.txt", "--at", "n=64", "-o", "score-p.filter")
+    assert "1 of 2 regions, such as solve::run(int, double), have no linker name" in answer.err
+    parsed = read_filter(tmp_path / "score-p.filter")
+    named = [Region("_ZN5solve3runEid", "solve::run(int, double)"), Region("_ZN5solve5resetEv", "solve::reset()")]
+    assert [parsed.includes(region) for region in named] == [True, False]
+    assert "the file has them as they are" in quipu_here("filter", "run.txt", "--at", "n=64", "-f", "names").err
+
+
 def test_a_filter_says_which_program_shares_are_of(quipu_here: Quipu, tmp_path: Path) -> None:
     """A start of MPI that grows with the ranks takes nearly all of the program; a filter leaves it out."""
     times = {"main": "0.0001", "main->MPI_Init": "{p}", "main->work": "0.05"}
