@@ -14,6 +14,7 @@ from .machine import Machine
 
 FORMAT, SCHEMA = "quipu-rates", 1
 _BETWEEN = "\x1f"  # between the names of a path, as in raw profiles
+_STARTED = ("main", "_QQmain")
 OPERATION_METRICS = ("visits", "bytes")  # what the rates of operations of MPI are of; bytes sent and received
 
 Rate = Annotated[float, msgspec.Meta(ge=0, le=1)]
@@ -60,9 +61,18 @@ class Rates:
 
     def without(self, paths: Sequence[tuple[str, ...]]) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
         """Return which of the call paths have the rates of their function, and which those of the program."""
-        known, functions = {entry.names for entry in self.callpaths}, {entry.names for entry in self.functions}
-        missing = [path for path in paths if path not in known]
+        known, functions = {simulated(e.names) for e in self.callpaths}, {entry.names for entry in self.functions}
+        missing = [path for path in paths if simulated(path) not in known]
         return [p for p in missing if p[-1:] in functions], [p for p in missing if p[-1:] not in functions]
+
+
+def simulated(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names of a call path as a simulation has them.
+
+    A process of a Fortran program begins in a C main, by which flang starts the main program; SMPI starts the main
+    program of each rank itself (llvm_pass/wrapper/toolchain.cpp).
+    """
+    return names[1:] if names[:2] == _STARTED else names
 
 
 def moved(rates: Rates, here: Machine, there: Machine) -> Rates:
@@ -118,7 +128,7 @@ def from_document(content: Mapping[str, Any], source: object) -> Rates:
 
 
 def runtime_text(rates: Rates) -> str:
-    """Return rates as the runtime reads them (QUIPU_RATES; agent/runtime/rates.cpp)."""
+    """Return rates as the runtime reads them (QUIPU_RATES; agent/runtime/rates.cpp), for the paths of simulations."""
     lines = [("metrics", *rates.metrics), ("program", *_numbers(rates.program))]
     kinds = {
         "region": rates.functions,
@@ -127,7 +137,8 @@ def runtime_text(rates: Rates) -> str:
         "call": rates.calls,
     }
     for kind, entries in kinds.items():
-        lines += [(kind, _BETWEEN.join(entry.names), *_numbers(entry)) for entry in entries if _fits(entry.names)]
+        named = ((simulated(entry.names), _numbers(entry)) for entry in entries if _fits(entry.names))
+        lines += [(kind, _BETWEEN.join(names), *numbers) for names, numbers in named]
     return "".join("\t".join(line) + "\n" for line in lines)
 
 

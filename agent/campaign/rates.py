@@ -25,11 +25,12 @@ def without_rates(archive: RunArchive, rates: Rates) -> str:
     time = archive.statistics["time"].mean if "time" in archive.statistics else np.zeros(len(tree))
     computes = [path for path in range(len(tree)) if tree.region_of(path).kind is not RegionKind.MPI and time[path] > 0]
     seconds = {tree.key(path): float(time[path]) for path in computes}
+    labels = {tree.key(path): tree.label(path) for path in computes}
     total = sum(seconds.values())
     parts = []
     for paths, whose in zip(rates.without(list(seconds)), ("their function", "the program"), strict=True):
         share = sum(seconds[path] for path in paths) / total if paths else 0.0
         if share >= _MATTERS:
             most = max(paths, key=seconds.__getitem__)
-            parts.append(f"{len(paths)} ({share:.1%} of it, first {'->'.join(most)}) take those of {whose}")
+            parts.append(f"{len(paths)} ({share:.1%} of it, first {labels[most]}) take those of {whose}")
     return f"computation of call paths that have no rates of their own: {'; '.join(parts)}" if parts else ""

@@ -167,6 +167,25 @@ def test_which_call_paths_have_rates() -> None:
     assert rates.without(paths) == ([("main", "f", "work")], [("main", "f")])
 
 
+def test_a_simulation_starts_the_main_program_of_fortran_itself() -> None:
+    def entry(*names: str) -> PathRates:
+        return PathRates(names, (1e-9, 0.0), 1.0, 0.0, 1)
+
+    callpaths = (entry("main"), entry("main", "_QQmain"), entry("main", "_QQmain", "work_"), entry("main", "work_"))
+    calls = (entry("main", "_QQmain", "work_", "MPI_Barrier"),)
+    rates = Rates(("instructions", "visits"), entry(), (entry("work_"),), callpaths, calls=calls)
+    names = [line.split("\t")[1] for line in runtime_text(rates).splitlines() if line.startswith(("path", "call"))]
+    assert [tuple(text.split("\x1f")) for text in names] == [
+        ("main",),
+        ("_QQmain",),
+        ("_QQmain", "work_"),
+        ("main", "work_"),
+        ("_QQmain", "work_", "MPI_Barrier"),
+    ]
+    assert rates.without([("_QQmain",), ("_QQmain", "work_"), ("main", "work_")]) == ([], [])
+    assert rates.without([("_QQmain", "other_", "work_")]) == ([("_QQmain", "other_", "work_")], [])
+
+
 def test_time_without_effort_is_that_of_visits() -> None:
     """A function that has nothing to do on one rank takes 5 us a visit: its few instructions have usual rates."""
     whole = _experiment()

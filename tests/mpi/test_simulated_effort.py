@@ -156,6 +156,25 @@ def test_call_paths_without_rates_are_named(program: Path, tmp_path: Path) -> No
     assert any("no rates of their own" in text and "take those of the program" in text for text in said)
 
 
+def test_rates_of_processes_fit_simulated_ranks_of_fortran(tmp_path: Path) -> None:
+    """A process begins in a C main above the main program, a simulated rank in the main program."""
+    program, source = tmp_path / "ring", SOURCE.with_name("simulated.f90")
+    subprocess.run([native_file("quipu-smpif90"), "-O0", source, "-o", program], cwd=tmp_path, check=True)
+    start, own = ("main", "_QQmain"), 100e-6
+    slow = PathRates((*start, "_QMgridPwork"), (SLOW_RATE,), 1.0, 0.0, 1)
+    rates = rates_file(tmp_path, slow, calls=(of_mpi((*start, "MPI_Allreduce"), own),))
+    said: list[str] = []
+    archive = simulated(program, tmp_path, replace(QUIET, rates=rates, say=said.append))
+    times, work = table(archive, "time"), ("_QQmain", "_QMgridPwork")
+    instructions = table(archive, "instructions")
+    for rank in range(3):
+        assert times[work, rank] == pytest.approx(instructions[work, rank] * SLOW_RATE, abs=2e-9)
+    assert min(times[("_QQmain", "MPI_Allreduce"), rank] for rank in range(3)) == pytest.approx(own, abs=2e-9)
+    assert not any("no rates of their own" in text for text in said)
+    simulated(program, tmp_path, replace(QUIET, rates=rates_file(tmp_path), say=said.append))
+    assert any("first main program->grid::work) take those of the program" in text for text in said)
+
+
 def test_rates_are_for_simulations(tmp_path: Path) -> None:
     with pytest.raises(MeasurementError, match="in simulations only"):
         run(["true"], {}, None, tmp_path, replace(QUIET, rates=rates_file(tmp_path)))
