@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -70,6 +71,28 @@ def test_an_experiment_comes_back_whole(tmp_path: Path, monkeypatch: pytest.Monk
     for name, values in written.values.items():
         np.testing.assert_array_equal(read.values[name], values)
         assert read.metrics[name].unit == written.metrics[name].unit
+    assert [region.name for region in read.tree.regions] == [region.name for region in written.tree.regions]
+
+
+def test_linker_names_come_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that a filter of them fits the program; a name that means two regions has none."""
+    written = planted(["solve::run(int)", "f()", "g()", "f()"])
+    below = replace(written.tree, parent=np.array([-1, 0, 0, 1, 1]))  # f1 below main, f3 below f0: both f()
+    read = read_experiment(exported(replace(written, tree=below), tmp_path / "runs", monkeypatch))
+    found = {(region.name, region.display) for region in read.tree.regions}
+    assert found == {("main", "main"), ("f0", "solve::run(int)"), ("f()", "f()"), ("f2", "g()")}
+    for name, values in written.values.items():
+        np.testing.assert_array_equal(read.values[name], values)
+
+
+@pytest.mark.parametrize("names", ["[1]", '{"f()": 1}', "{"])
+def test_linker_names_that_are_none(tmp_path: Path, names: str) -> None:
+    samples = [Sample("one", {"time": np.array([1.0, 2.0])})]
+    path = tmp_path / "one.cali"
+    text = caliper_text(planted(["solve"]).tree, [METRICS["time"]], samples, {"quipu.title": "one"})
+    path.write_text(text.replace('{"solve": "f0"}', names), encoding="utf-8")
+    with pytest.raises(FormatError, match=r"one\.cali.*JSON"):
+        read_experiment(path)
 
 
 def test_thicket_reads_all_runs_and_their_parameters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from quipu.modeling.documents import is_parameter
+from quipu.modeling.documents import check_document, is_parameter, json_of
 from quipu.modeling.errors import EnvironmentProblem, FormatError
 from quipu.modeling.experiment import Experiment, Region
 from quipu.modeling.limits import Reading, current, reading_file
@@ -18,7 +18,7 @@ from quipu.modeling.limits import Reading, current, reading_file
 from ...views import Over
 from ..extrap.collect import kind_of
 from ..extrap.content import decode
-from ..stacks.caliper import PARAMETERS, PREDEFINED, REPETITION
+from ..stacks.caliper import LINKER_NAMES, PARAMETERS, PREDEFINED, REPETITION
 from .caliper_columns import chosen, column_of
 from .folders import Profile, in_order, parameters_in
 from .stacked import Stacked
@@ -60,7 +60,7 @@ def read_caliper(source: Path, files: list[Path], over_ranks: Over = "mean") -> 
             records: list[dict[str, Any]] = []
             try:
                 stream.read(lines, lambda record, kept=records: kept.append(_counted(record)))
-                ranks = reader.take(stream, records)
+                ranks = reader.take(stream, records, _linker_names(stream.globals, path))
             except (*_DAMAGED, ReaderError) as error:
                 reason = str(getattr(error, "message", "") or repr(error))[:200]
                 raise FormatError(path, f"is no file of Caliper that can be read: {reason}", lines.number) from error
@@ -109,7 +109,12 @@ def _counted(record: dict[str, Any]) -> dict[str, Any]:
 class _Reader(Stacked):
     """Reads one file after the other."""
 
-    def take(self, stream: Any, records: list[dict[str, Any]]) -> int:
+    def __init__(self, over_ranks: Over) -> None:
+        super().__init__(over_ranks)
+        self._names: dict[str, str] = {}
+        self._of: dict[str, str] = {}
+
+    def take(self, stream: Any, records: list[dict[str, Any]], linker_names: Mapping[str, str]) -> int:
         """Take in the records of one file, and return the number of ranks in them."""
         records = [one for one in records if one.get("spot.channel", "regionprofile") == "regionprofile"]
         names = {name for record in records for name in record if name != "path"}
@@ -120,7 +125,7 @@ class _Reader(Stacked):
         numbers = {int(record.get("mpi.rank", 0)) for record in records}
         places = {number: place for place, number in enumerate(sorted(numbers))}
         ranks = np.arange(len(places))
-        paths = [self._node(record) for record in records]
+        paths = [self._node(record, linker_names) for record in records]
         result: dict[str, dict[int, float]] = {}
         for column in columns:
             found: dict[int, Any] = {}
@@ -135,12 +140,32 @@ class _Reader(Stacked):
         self.values.append(result)
         return len(places)
 
-    def _node(self, record: dict[str, Any]) -> tuple[int, ...]:
+    def _name(self, text: str, linker_names: Mapping[str, str]) -> str:
+        """Return the name of a region, the same in all files and that of no other region."""
+        if text not in self._names:
+            name = linker_names.get(text, text)
+            self._names[text] = name if self._of.setdefault(name, text) == text else text
+        return self._names[text]
+
+    def _node(self, record: dict[str, Any], linker_names: Mapping[str, str]) -> tuple[int, ...]:
         """Return the nodes from the root to what a record is of."""
         chain: list[int] = []
-        for name in map(str, record.get("path") or [OUTSIDE]):
-            chain.append(self.tree.node(chain[-1] if chain else -1, Region(name, name, kind_of(name))))
+        for text in map(str, record.get("path") or [OUTSIDE]):
+            region = Region(self._name(text, linker_names), text, kind_of(text))
+            chain.append(self.tree.node(chain[-1] if chain else -1, region))
         return tuple(chain)
+
+
+def _linker_names(metadata: Mapping[str, Any], path: Path) -> Mapping[str, str]:
+    """Return the linker names that Quipu keeps in a file, by the names of regions; none in files of others."""
+    text = metadata.get(LINKER_NAMES)
+    if not isinstance(text, str):
+        return {}
+    check_document(text.encode("utf-8", "replace"))
+    names = json_of(text, path)
+    if not isinstance(names, dict) or not all(isinstance(name, str) and name for name in names.values()):
+        raise FormatError(path, f"{LINKER_NAMES} is no JSON object of names")
+    return names
 
 
 def _exclusive(inclusive: dict[int, Any], paths: Mapping[int, tuple[int, ...]]) -> dict[int, Any]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from quipu.modeling.experiment import CallTree, FloatArray, Metric
@@ -16,8 +18,10 @@ _UINT, _STRING, _DOUBLE = 2, 3, 5
 _NAME, _PROPERTIES = 8, 10
 _NESTED, _VALUE, _GLOBAL = 256 + 20, 64 + 1, 512
 _UNITS = {"s": "sec"}
-# Metadata that only files of Quipu have: of a call tree, and of a run of an experiment.
+# Metadata that only files of Quipu have: of a call tree, and of a run of an experiment; linker names, as JSON, by the
+# names in the file.
 TITLE, PARAMETERS, REPETITION = "quipu.title", "quipu.parameters", "quipu.repetition"
+LINKER_NAMES = "quipu.linker_names"
 _CALIPER_NAMES = {"time": "sum#time.duration", "visits": "sum#rc.count"}
 
 
@@ -56,12 +60,14 @@ def caliper_text(
             [(unit, _UNITS.get(metric.unit, metric.unit))] if metric.unit != "1" else []
         )
         attribute(_CALIPER_NAMES.get(metric.name, metric.name), _DOUBLE, _VALUE, *described)
+    if named := _linker_names(tree):
+        run = {**run, LINKER_NAMES: json.dumps(named, ensure_ascii=True)}
     for name, value in run.items():
         attribute(name, _STRING if isinstance(value, str) else _DOUBLE, _GLOBAL | _VALUE)
     nodes: list[int] = []
     records = []
     for path, parent in enumerate(tree.parent.tolist()):
-        step = one_line(tree.unique_steps[path]) or "?"
+        step = _step(tree, path)
         number = PREDEFINED + len(lines)
         above = f",parent={nodes[parent]}" if parent >= 0 else ""
         lines.append(f"__rec=node,id={number},data={_escaped(step)},attr={region}{above}")
@@ -98,6 +104,17 @@ def is_of_quipu(text: str) -> bool:
     """Whether a file of Caliper was written here, and is no measurement of Caliper itself."""
     head = text.partition("__rec=ctx,")[0]
     return head.startswith("__rec=node,") and any(f",data={name}," in head for name in (TITLE, PARAMETERS))
+
+
+def _step(tree: CallTree, path: int) -> str:
+    return one_line(tree.unique_steps[path]) or "?"
+
+
+def _linker_names(tree: CallTree) -> dict[str, str]:
+    """Return the linker names of regions that are shown otherwise, by the one name that each has in the file."""
+    pairs = {(_step(tree, path), tree.region_of(path).name) for path in range(len(tree))}
+    steps, names = (Counter(pair[place] for pair in pairs) for place in (0, 1))
+    return {step: name for step, name in sorted(pairs) if step != name and steps[step] == names[name] == 1}
 
 
 def _joined(parts: Iterable[object]) -> str:
