@@ -84,9 +84,9 @@ def _exchange(
     distinct, place = np.unique(values, return_inverse=True)
     terms = _LIBRARY.terms(distinct)
     table = term_columns(terms, distinct).T
-    table /= np.abs(table).max(axis=1, keepdims=True)
+    table /= _lengths(table, axis=1)  # a logarithm is 0 where all values are 1
     design = np.where(has[:, None], table[:, None, place[known.rows]], 1.0) * plain[:, known.rows] * known.weights
-    scale = np.maximum(np.abs(design).max(axis=2, keepdims=True), 1e-300)
+    scale = _lengths(design, axis=2)
     design /= scale
     target = known.means * known.weights
     with_constant = _solved(design, target)
@@ -103,8 +103,16 @@ def _exchange(
     return weights[kept] / max(float(weights[kept].sum()), 1e-300), predictions
 
 
+def _lengths(values: FloatArray, axis: int) -> FloatArray:
+    """Return the largest size along an axis, which stays; 1 where all are 0."""
+    largest = np.abs(values).max(axis=axis, keepdims=True)
+    return np.where(largest > 0.0, largest, 1.0)
+
+
 def _solved(design: FloatArray, target: FloatArray) -> FloatArray:
-    """Return least-squares coefficients (A, K) of designs (A, K, n)."""
+    """Return least-squares coefficients (A, K) of designs (A, K, n): 0 for rows that are 0 at all points."""
     normal = design @ design.transpose(0, 2, 1)
-    normal += RIDGE * np.trace(normal, axis1=1, axis2=2)[:, None, None] * np.eye(design.shape[1])
+    squares = np.diagonal(normal, axis1=1, axis2=2)
+    ridge = RIDGE * squares.sum(axis=1, keepdims=True) + (squares == 0.0)
+    normal += ridge[:, :, None] * np.eye(design.shape[1])
     return np.asarray(np.linalg.solve(normal, (design @ target)[:, :, None])[:, :, 0], dtype=np.float64)

@@ -278,3 +278,17 @@ def test_what_happens_only_with_too_many_ranks_is_weighed_by_that() -> None:
     doubts = doubts_of(crowded)
     assert doubts
     assert all(np.isfinite(doubt.gains()).all() for doubt in doubts)
+
+
+@pytest.mark.parametrize("ranks", [1.0, 128.0])
+def test_where_all_candidates_have_one_rank_logarithms_say_nothing(ranks: float) -> None:
+    whole = np.array(list(product([1, 2, 4, 8, 16], [10, 20, 30, 40, 50])), dtype=float)
+    times = 1e-3 * whole[:, 1] ** 2 * np.log2(whole[:, 0]) + 5.0
+    models = fit_models(whole, times[None, :, None], TIME, ("p", "n"))
+    points = np.array([[1.0, n] for n in range(10, 100, 10)])
+    measured = np.full((len(points), 4), np.nan)
+    measured[:5, 0] = np.array([5.0, 5.1, 4.9, 5.05, 4.95])
+    known = State(("p", "n"), points, np.array([ranks, 500.0]), measured[None], tuple(models), np.ones(len(points)))
+    chosen = Posterior().suggest(known, 100.0, 3)
+    assert len(chosen) == 3
+    assert all(np.isfinite(one.gain) for one in chosen)
