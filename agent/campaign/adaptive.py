@@ -5,25 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from quipu.modeling.analysis import Analysis, analyze
+from quipu.modeling.analysis import analyze
 from quipu.modeling.design import STRATEGIES
 from quipu.modeling.design.baseline import baseline
+from quipu.modeling.design.posterior import uncertainty_of
 from quipu.modeling.design.program import Search, expected_costs, search
 from quipu.modeling.design.space import Constraint
 from quipu.modeling.errors import MeasurementError
 from quipu.modeling.experiment import FloatArray
-from quipu.modeling.pmnf.model import Model
 from quipu.report.text import core_hours, percent
 
 from ..merge.experiment import load_experiment, scan_runs
 from .file import Campaign, Point
 from .oversubscription import oversubscribed_points
+from .patience import Patience
 from .search import SearchPlan
 from .task import Progress, Task
 
 
 def chosen_batches(campaign: Campaign, progress: Progress) -> Iterator[list[Task]]:
-    """Yield the runs that the campaign's search chooses, until the budget is spent or no model becomes better.
+    """Yield the runs that the campaign's search chooses, until the budget is spent or the prediction gets no better.
 
     What is on the disk counts, so that a campaign that was stopped goes on. Each batch must have been run before the
     next is asked for. Decisions are noted. Raises MeasurementError if no point of the campaign fulfils the constraints,
@@ -35,7 +36,7 @@ def chosen_batches(campaign: Campaign, progress: Progress) -> Iterator[list[Task
     candidates = _candidates(campaign, plan)
     shared = {tuple(map(float, point)) for point in oversubscribed_points(campaign, campaign.points)}
     oversubscribed = np.array([tuple(point) in shared for point in candidates.tolist()], dtype=bool)
-    best, worse, last = np.inf, 0, -1
+    patience, last = Patience(plan.patience), -1
     while True:
         complete = sum(run.metadata.complete for run in scan_runs(campaign.directory)[0])
         if complete == last:
@@ -49,44 +50,32 @@ def chosen_batches(campaign: Campaign, progress: Progress) -> Iterator[list[Task
             yield [_task(campaign, tuple(candidates[number].tolist()), 1) for number in first]
             continue
         experiment = load_experiment(campaign.directory)
-        analysis = analyze(experiment)
-        strategy = STRATEGIES[plan.strategy]()
-        ranks = plan.ranks or None
         found = search(
             experiment,
-            analysis,
+            analyze(experiment),
             candidates,
             plan.target,
-            strategy,
+            STRATEGIES[plan.strategy](),
             plan.budget,
             plan.batch,
-            ranks,
+            plan.ranks or None,
             campaign.repetitions,
             oversubscribed,
         )
-        error = mean_error(analysis)
-        worse = worse + 1 if error >= best else 0
-        best = min(best, error)
         if not found.suggestions:
             progress.note(_conclusion(found, "nothing more fits the budget"))
             return
-        if plan.patience and worse >= plan.patience and np.isfinite(found.suggestions[0].gain):
-            progress.note(_conclusion(found, f"{worse} batches made no model better (SMAPE {error:.2g} %)"))
-            return
+        if plan.patience and np.isfinite(found.suggestions[0].gain):  # the lines of the parameters are measured
+            uncertainty = uncertainty_of(found.state)
+            if patience.look(uncertainty, found.suggestions):
+                batches = "1 batch" if patience.count == 1 else f"{patience.count} batches"
+                why = f"{batches} made the prediction no better (standard deviation {percent(uncertainty)})"
+                progress.note(_conclusion(found, why))
+                return
         for one in found.suggestions:
             point = campaign_point(found, one.candidate)
             progress.note(f"search: {point}, repetition {one.repetition}, {core_hours(one.cost)}: {one.reason}")
         yield [_task(campaign, tuple(candidates[one.candidate].tolist()), one.repetition) for one in found.suggestions]
-
-
-def mean_error(analysis: Analysis) -> float:
-    """Return the mean SMAPE of the models of time in %, the measure of the termination criterion (section III)."""
-    errors = [
-        entry.model.quality.smape
-        for entry in analysis.models("time")
-        if isinstance(entry.model, Model) and entry.model.quality is not None
-    ]
-    return float(np.mean(errors)) if errors else np.inf
 
 
 def campaign_point(found: Search, candidate: int) -> str:

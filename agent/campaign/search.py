@@ -23,7 +23,8 @@ class SearchPlan:
 
     target: the point to be predicted, by parameter. strategy: a name of `STRATEGIES`. batch: runs between two times
     that models are made. constraints: see `Constraint`. ranks: the parameter that is the number of ranks, or "1";
-    empty: found by itself. patience: the search ends after so many batches that made no model better; 0: never.
+    empty: found by itself. patience: the search ends after so many batches that made the
+    prediction no better; 0: never.
     """
 
     target: dict[str, float]
@@ -59,7 +60,7 @@ def read_search(table: object, parameters: Sequence[str], source: object) -> Sea
     batch = 4                            # runs between two models
     constraints = ["is_cube(p)", "n % 10 == 0"]
     ranks = "p"                          # which parameter is the number of ranks; "1" if there is none
-    patience = 3                         # ends after 3 batches that made no model better; 0: only at the budget
+    patience = 3                         # ends after 3 batches that made the prediction no better; 0: at the budget
     """
     if not isinstance(table, dict):
         raise FormatError(source, "search: should be a table: [search]")

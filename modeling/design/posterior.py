@@ -65,7 +65,7 @@ class Posterior:
         if not total > 0.0:
             order = np.argsort(state.costs, kind="stable").tolist()
             rest = missing_of(order, state.counts, state.repetitions)
-            return in_order(state, rest, "the models leave nothing open: a cheap check", budget, batch)
+            return in_order(state, rest, "the models leave nothing open: a cheap check", budget, batch, gain=0.0)
         counts, chosen = state.counts.copy(), list[Suggestion]()
         while len(chosen) < batch:
             possible = (counts < state.repetitions) & (state.costs <= budget) & ~state.shared
@@ -95,6 +95,14 @@ def doubts_of(state: State) -> list[Doubt]:
             if np.isfinite(found.variance) and found.variance > 0.0:
                 doubts.append(found)
     return sorted(doubts, key=lambda doubt: -doubt.variance)[:MOST_PATHS]
+
+
+def uncertainty_of(state: State) -> float:
+    """Return the standard deviation of the predicted total at the target as a share of it; NaN if it is not above 0."""
+    models = [model for model in state.models if isinstance(model, Model)]
+    total = sum(max(float(model.evaluate(state.target[None])[0]), 0.0) for model in models)
+    variance = sum(doubt.variance for doubt in doubts_of(state))
+    return float(np.sqrt(variance)) / total if total > 0.0 else float("nan")
 
 
 @dataclass(frozen=True)

@@ -105,7 +105,14 @@ class Strategy(Protocol):
         """Return up to `batch` runs, in order, that together cost at most `budget` core hours; none if none is left."""
 
 
-def in_order(state: State, order: Sequence[int] | IntArray, reason: str, budget: float, batch: int) -> list[Suggestion]:
+def in_order(
+    state: State,
+    order: Sequence[int] | IntArray,
+    reason: str,
+    budget: float,
+    batch: int,
+    gain: float = float("nan"),
+) -> list[Suggestion]:
     """Return the first runs of an order of candidates that may repeat a point; the first that does not fit ends it."""
     counts = state.counts.copy()
     chosen: list[Suggestion] = []
@@ -116,7 +123,7 @@ def in_order(state: State, order: Sequence[int] | IntArray, reason: str, budget:
         if counts[candidate] < state.repetitions:
             counts[candidate] += 1
             budget -= cost
-            chosen.append(Suggestion(candidate, int(counts[candidate]), cost, reason))
+            chosen.append(Suggestion(candidate, int(counts[candidate]), cost, reason, gain))
     return chosen
 
 

@@ -13,11 +13,13 @@ from quipu.agent.archive.run import RunArchive
 from quipu.agent.campaign.adaptive import chosen_batches
 from quipu.agent.campaign.campaign import CampaignResult, Here, run_campaign
 from quipu.agent.campaign.file import Campaign, read_campaign
+from quipu.agent.campaign.patience import Patience
 from quipu.agent.campaign.repetition import LaunchOptions
 from quipu.agent.campaign.task import Outcome, Silent
 from quipu.agent.merge.experiment import find_runs, load_experiment
 from quipu.agent.merge.run import merge_run
 from quipu.modeling.analysis import analyze
+from quipu.modeling.design.state import Suggestion
 from quipu.modeling.errors import FormatError, MeasurementError
 
 TEXT = """
@@ -36,10 +38,14 @@ patience = 0
 
 
 class Program:
-    """Stands in for the launch: a run takes about n² / p + p of time; breaks at points that `bad` names."""
+    """Stands in for the launch: a run takes about n² / p + p of time; breaks at points that `bad` names.
 
-    def __init__(self, folder: Path, bad: str = "") -> None:
-        self.folder, self.bad = folder, bad
+    noise: relative standard deviation of one run, beside what changes with the number of runs.
+    """
+
+    def __init__(self, folder: Path, bad: str = "", noise: float = 0.0) -> None:
+        self.folder, self.bad, self.noise = folder, bad, noise
+        self.random = np.random.default_rng(2)
         self.commands: list[str] = []
 
     def __call__(
@@ -55,7 +61,9 @@ class Program:
         if self.bad and self.bad in text:
             raise MeasurementError("the program is broken")
         p, n = parameters["p"], parameters["n"]
-        ticks = round(1e6 * (n * n / p + 3 * p) * (1 + 0.001 * (len(self.commands) % 5)))
+        ticks = round(
+            1e6 * (n * n / p + 3 * p) * (1 + 0.001 * (len(self.commands) % 5) + self.noise * self.random.normal())
+        )
         raw = self.folder / "raw"
         raw.mkdir()
         profile = rank_profile(0, 1)
@@ -171,7 +179,36 @@ def test_the_budget_of_core_hours_is_kept(tmp_path: Path) -> None:
 def test_without_improvement_the_search_ends(tmp_path: Path) -> None:
     notes = Notes()
     go(tmp_path, Program(tmp_path), TEXT.replace("patience = 0", "patience = 1").replace("20%", "100%"), notes)
-    assert "made no model better" in notes.notes[-1]
+    assert "1 batch made the prediction no better (standard deviation" in notes.notes[-1]
+
+
+def test_batches_of_the_lines_and_those_that_lead_on_do_not_end_a_search(tmp_path: Path) -> None:
+    program, notes = Program(tmp_path, noise=0.05), Notes()
+    go(tmp_path, program, TEXT.replace("patience = 0", "patience = 1"), notes)
+    chosen = [note for note in notes.notes if "reduces the variance of the prediction" in note]
+    assert len(chosen) > 8
+
+
+def next_batch(*gains: float) -> list[Suggestion]:
+    return [Suggestion(0, 1, 1.0, "", gain) for gain in gains]
+
+
+def test_a_batch_counts_that_neither_made_the_prediction_better_nor_leads_on() -> None:
+    patience, little, much = Patience(2), next_batch(0.02, 0.01), next_batch(0.08, 0.02)
+    assert not patience.look(0.30, little)  # nothing before it to compare with
+    assert not patience.look(0.29, little)
+    assert not patience.look(0.25, little)  # better: counts anew
+    assert not patience.look(0.40, much)
+    assert not patience.look(0.40, little)
+    assert not patience.look(0.41, much)
+    assert patience.look(0.41, little)
+
+
+def test_where_nothing_is_open_batches_count() -> None:
+    patience, check = Patience(2), next_batch(0.0)
+    assert [patience.look(0.0, check) for _ in range(3)] == [False, False, True]
+    patience = Patience(1)
+    assert [patience.look(one, check) for one in (float("nan"), 0.2, 0.1)] == [True, False, False]
 
 
 def test_points_that_fail_do_not_repeat_without_end(tmp_path: Path) -> None:
