@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import typer
@@ -40,7 +41,7 @@ def command(
     Example: quipu suggest heat --budget 10% --target p=1024,n=6000 --values p=1,2,4,8,16 --values n=100,200,400,800
     """
     from quipu.modeling.design import STRATEGIES
-    from quipu.modeling.design.program import Budget, search
+    from quipu.modeling.design.program import Budget, all_measured, search
     from quipu.modeling.design.space import search_space
     from quipu.modeling.errors import UsageError
     from quipu.report.json_views import search_json
@@ -61,10 +62,12 @@ def command(
         name: given.get(name) or measured.points[:, number].tolist() for number, name in enumerate(measured.parameters)
     }
     candidates = search_space(columns, constraints)
-    analysis = analyze_once(measured)
-    found = search(
-        measured, analysis, candidates, point, STRATEGIES[strategy](), limit, batch, ranks or None, repetitions
-    )
+    found, notes = all_measured(measured, candidates, point, ranks or None, repetitions), list(measured.notes)
+    if found is None:
+        analysis = analyze_once(measured)
+        chooser = STRATEGIES[strategy]()
+        found = search(measured, analysis, candidates, point, chooser, limit, batch, ranks or None, repetitions)
+        notes = [*oversubscription_notes(analysis), *notes]
     if as_json:
         show_json(search_json(measured.name, found, limit))
         return
@@ -78,10 +81,19 @@ def command(
         ("suggested", core_hours(sum(one.cost for one in found.suggestions))),
     ]
     room = layout()
-    notes = [*oversubscription_notes(analysis), *measured.notes]
     table = [tables.search_table(found, room)] if found.suggestions else []
     show([head(measured.name, shown, notes, room), *table])
     if (found.state.counts >= found.state.repetitions).all():
-        say(f"all points of the search space have {runs}: give further values with --values")
+        name = next((one for at, one in enumerate(columns) if at != found.state.ranks), measured.parameters[0])
+        more = ",".join(f"{value:.15g}" for value in _more_values(columns[name]))
+        say(f"all points of the search space have {runs}: give further values, such as --values {name}={more}")
     elif not found.suggestions:
         say(f"nothing fits the {core_hours(max(allowed - found.spent, 0.0))} that are left of the budget")
+
+
+def _more_values(known: Sequence[float]) -> list[float]:
+    """Return the values of a parameter, and what comes next: as far as the last is from the one before, if whole."""
+    values = sorted(set(known))
+    last = values[-1]
+    ratio = last / values[-2] if len(values) > 1 else 2.0
+    return [*values, last * ratio if ratio == int(ratio) else 2.0 * last - values[-2]]

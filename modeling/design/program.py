@@ -13,6 +13,7 @@ from ..analysis import Analysis
 from ..errors import ModelingError
 from ..experiment import Experiment, FloatArray, IntArray
 from ..pmnf.model import Model
+from ..pmnf.modeler import NoModel
 from ..priors.path_model import TIME_ONLY
 from ..priors.slowdown import rank_parameters
 from .posterior import MOST_PATHS
@@ -86,19 +87,11 @@ def search(
     by the size of communicators. oversubscribed: (N,) where ranks will share processors; those with as many ranks as a
     measured configuration where they did are added. repetitions: most runs of one point; if None, one where times are
     simulated by effort, which another run repeats, else REPETITIONS. Raises ModelingError if there are no times, the
-    target does not fit, or nothing says which parameter is the number of ranks.
+    target does not fit, nothing says which parameter is the number of ranks, or one of these is no whole number.
     """
-    if repetitions is None:
-        repetitions = 1 if experiment.exact_times else REPETITIONS
-    if "time" not in experiment.values:
-        raise ModelingError(f"{experiment.name}: there is no time to predict; measure without --effort-only")
-    if set(target) != set(experiment.parameters):
-        raise ModelingError(
-            f"the target needs a value for each of: {', '.join(experiment.parameters) or 'no parameter'}"
-        )
-    place = np.array([float(target[name]) for name in experiment.parameters])
-    column = None if ranks == "1" else _ranks_column(experiment, ranks)
-    processes = np.ones(len(candidates)) if column is None else candidates[:, column]
+    repetitions, place = _most_runs(experiment, repetitions), _place(experiment, target)
+    column = _ranks_column(experiment, ranks)
+    processes = _processes(experiment, candidates, column)
     measured = _at_candidates(experiment, candidates)  # exclusive times
     modeled = analysis.models("time")
     entries = [entry.model for entry in modeled]
@@ -108,7 +101,7 @@ def search(
         if isinstance(model, Model):
             predicted += np.maximum(_evaluated(model, candidates), 0.0)
             at_target[path] = max(float(_evaluated(model, place[None])[0]), 0.0)
-    totals = np.where(np.isnan(measured).all(axis=0), np.nan, np.nansum(measured, axis=0))
+    totals = _totals(measured)
     known = (~np.isnan(totals)).any(axis=1)
     predicted[known] = np.nanmean(totals[known], axis=1)
     costs = np.maximum(predicted, LEAST_TIME) * processes / SECONDS
@@ -140,6 +133,31 @@ def search(
     return Search(state, spent, whole, tuple(strategy.suggest(state, left, batch)))
 
 
+def all_measured(
+    experiment: Experiment,
+    candidates: FloatArray,
+    target: Mapping[str, float],
+    ranks: str | None = None,
+    repetitions: int | None = None,
+) -> Search | None:
+    """Return a search without suggestions, made without models, where all candidates have all runs; else None.
+
+    Arguments and errors as those of `search`.
+    """
+    repetitions, place = _most_runs(experiment, repetitions), _place(experiment, target)
+    column = _ranks_column(experiment, ranks)
+    processes = _processes(experiment, candidates, column)
+    measured = _at_candidates(experiment, candidates)
+    totals = _totals(measured)
+    if ((~np.isnan(totals)).sum(axis=1) < repetitions).any():
+        return None
+    costs = np.maximum(np.nanmean(totals, axis=1), LEAST_TIME) * processes / SECONDS
+    models = (NoModel("all points are measured"),) * len(measured)
+    state = State(experiment.parameters, candidates, place, measured, models, costs, repetitions, ranks=column)
+    spent = float((np.nansum(totals, axis=1) * processes).sum()) / SECONDS
+    return Search(state, spent, float(costs.sum()) * repetitions, ())
+
+
 def expected_costs(candidates: FloatArray) -> FloatArray:
     """Return costs (N,) to choose the very first runs by, when nothing is measured: only their order counts.
 
@@ -150,7 +168,45 @@ def expected_costs(candidates: FloatArray) -> FloatArray:
     return result
 
 
-def _ranks_column(experiment: Experiment, ranks: str | None) -> int:
+def _most_runs(experiment: Experiment, repetitions: int | None) -> int:
+    """Return the most runs of one point; another run where times are simulated by effort would repeat the first."""
+    if repetitions is not None:
+        return repetitions
+    return 1 if experiment.exact_times else REPETITIONS
+
+
+def _place(experiment: Experiment, target: Mapping[str, float]) -> FloatArray:
+    """Return the target as a point, (m,). Raises ModelingError if it does not fit, or there are no times."""
+    if "time" not in experiment.values:
+        raise ModelingError(f"{experiment.name}: there is no time to predict; measure without --effort-only")
+    if set(target) != set(experiment.parameters):
+        raise ModelingError(
+            f"the target needs a value for each of: {', '.join(experiment.parameters) or 'no parameter'}"
+        )
+    return np.array([float(target[name]) for name in experiment.parameters])
+
+
+def _totals(measured: FloatArray) -> FloatArray:
+    """Return the times of whole runs at the candidates, (N, R), NaN where there is no run."""
+    return np.where(np.isnan(measured).all(axis=0), np.nan, np.nansum(measured, axis=0))
+
+
+def _processes(experiment: Experiment, candidates: FloatArray, column: int | None) -> FloatArray:
+    """Return the number of ranks at each candidate, (N,). Raises ModelingError where it is no whole number."""
+    if column is None:
+        return np.ones(len(candidates))
+    found: FloatArray = candidates[:, column]
+    if len(wrong := found[(found != np.round(found)) | (found < 1.0)]):
+        name = experiment.parameters[column]
+        raise ModelingError(
+            f"{name} is the number of ranks, and {wrong[0]:g} is no whole number of them: give other values"
+        )
+    return found
+
+
+def _ranks_column(experiment: Experiment, ranks: str | None) -> int | None:
+    if ranks == "1":
+        return None
     known = [ranks] if ranks else [name for name in experiment.parameters if name in rank_parameters(experiment)]
     if len(known) != 1 or known[0] not in experiment.parameters:
         raise ModelingError(

@@ -1,0 +1,49 @@
+"""`quipu suggest`: what it says where there is nothing to choose, and of numbers of ranks that cannot be."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from quipu.agent.cli import kept_models
+
+from .conftest import Quipu
+
+
+@pytest.fixture
+def measured(tmp_path: Path) -> Path:
+    lines = [
+        {"params": {"p": p, "n": n}, "callpath": "main", "metric": "time", "value": (1.0 + n) / p * (1.0 + 0.01 * run)}
+        for p in (1, 2, 4)
+        for n in (100, 200, 300)
+        for run in range(2)
+    ]
+    path = tmp_path / "runs.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return path
+
+
+ASKED = ("--budget", "50%", "--target", "p=64,n=1000", "--repetitions", "2")
+
+
+def test_where_all_is_measured_nothing_is_modelled(
+    quipu_here: Quipu, measured: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept_models, "analyze_once", None)
+    answer = quipu_here("suggest", measured, *ASKED)
+    assert answer.code == 0
+    assert "9 points, 9 of them measured" in answer.out
+    assert "have 2 repetitions: give further values, such as --values n=100,200,300,400" in answer.err
+    found = json.loads(quipu_here("suggest", measured, *ASKED, "--json").out)
+    assert found["suggestions"] == []
+    assert found["spent"] == pytest.approx(found["whole"])
+    assert found["budget"] == pytest.approx(found["whole"] / 2)
+
+
+def test_ranks_are_whole_numbers(quipu_here: Quipu, measured: Path) -> None:
+    answer = quipu_here("suggest", measured, *ASKED, "--values", "p=1.5,2")
+    assert answer.code == 1
+    assert answer.err.strip() == (
+        "quipu: error: p is the number of ranks, and 1.5 is no whole number of them: give other values"
+    )
