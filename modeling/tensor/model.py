@@ -22,6 +22,7 @@ from .selection import FINAL_SWEEPS, RANKS, RATE, START, SWEEPS, Budget, Candida
 from .support import Support, support_of
 from .threads import on_one_thread
 from .trend import FORMS, choose_trend
+from .unseen import category_half_width, unlike_constant, without_logarithm
 
 SEARCH_ROWS, BUDGET_ROWS = 24_000, 12_000
 """Rows that hyper-parameters are chosen with; the model is then fitted to all. Above so many rows the work grows."""
@@ -180,6 +181,9 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
         Outside of the measured values the interval widens with the distance, by the error that the continuation had
         beyond the edge in the fit; where the rows have no such combination of two parameters, too (`support.py`).
+        With a category that was not measured it contains the spread of those that were. Where nothing is known it is
+        open, from 0 to infinity: another value of a parameter that was constant, a number of 0 or below where all
+        measured ones are above it.
         """
         check_is_fitted(self, "modes_")
         if not 0.0 < confidence < 1.0:
@@ -188,6 +192,9 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         logs = self._logs(x)
         inside = self._clipped(x)
         half = self.spread_.half_width(inside, confidence)
+        half = np.hypot(half, category_half_width(self.modes_, x, logs, self._logs, confidence))
+        half[without_logarithm(x, self.low_, self._unordered()).any(axis=1)] = np.inf
+        half[unlike_constant(x, self.low_, self.high_)] = np.inf
         below, above = self.support_.doubt(inside, logs if (inside == x).all() else self._logs(inside), half)
         doubt = self.trend_.doubt(x, self.low_, self.high_)
         with np.errstate(over="ignore"):
@@ -213,6 +220,7 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _logs(self, x: FloatArray) -> FloatArray:
         inside = self._clipped(x)
+        x = np.where(without_logarithm(x, self.low_, self._unordered()), inside, x)
         result = np.empty(len(x))
         for begin in steps("predicted parts of the rows", range(0, len(x), CHUNK)):
             part = inside[begin : begin + CHUNK]
@@ -243,10 +251,13 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _clipped(self, x: FloatArray) -> FloatArray:
         low, high = self.low_.copy(), self.high_.copy()
-        for mode in self.modes_:
-            if mode.kind == "categorical":
-                low[mode.parameters[0]], high[mode.parameters[0]] = -np.inf, np.inf
+        unordered = self._unordered()
+        low[unordered], high[unordered] = -np.inf, np.inf
         return np.clip(x, low, high)
+
+    def _unordered(self) -> list[int]:
+        """Return the columns of categories that vary."""
+        return [mode.parameters[0] for mode in self.modes_ if mode.kind == "categorical"]
 
     def _choose(
         self, modes: tuple[Mode, ...], x: FloatArray, target: FloatArray, rows: IntArray, random: np.random.Generator

@@ -195,3 +195,12 @@ def test_error_by_rows_and_what_is_beyond(quipu_here: Quipu, table: Path, tmp_pa
     assert "error (MLogQ)" in quipu_here("tensor", "explain", "m.json", "--data", table).out
     (tmp_path / "other.csv").write_text("n,ppn,lay out\n1,1,dgz\n", encoding="utf-8")
     assert "no column 'time_s'" in quipu_here("tensor", "explain", "m.json", "--data", "other.csv").err
+
+
+def test_open_intervals_are_shown(quipu_here: Quipu, table: Path) -> None:
+    fit(quipu_here, table)
+    rows = json.loads(quipu_here("tensor", "predict", "m.json", "--at", "n=-5,ppn=4,lay out=dgz", "--json").out)["rows"]
+    assert (rows[0]["low"], rows[0]["high"]) == (0.0, None)
+    tuned = ("tensor", "tune", "m.json", "--values", "n=-5")
+    assert "open" in quipu_here(*tuned).out
+    assert json.loads(quipu_here(*tuned, "--json").out)["configurations"][0]["high"] is None

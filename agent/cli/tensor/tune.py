@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import typer
@@ -32,7 +33,7 @@ def command(
     Example: quipu tensor tune model.json --at n=1e6 --constraint 'ppn * tpp <= 128'
     """
     from quipu.modeling.tensor.tune import best_configurations
-    from quipu.report.json_views import document_json
+    from quipu.report.json_views import document_json, json_number
     from quipu.report.terminal.tables import plain_table
     from quipu.report.text import number
 
@@ -51,7 +52,7 @@ def command(
                 "values": dict(one.values),
                 "predicted": one.time,
                 "low": one.low,
-                "high": one.high,
+                "high": json_number(one.high),
                 "extrapolated": list(one.extrapolated),
                 "hidden": list(one.hidden),
             }
@@ -64,7 +65,7 @@ def command(
         [
             *(value if isinstance(value, str) else number(value) for value in one.values.values()),
             number(one.time),
-            f"{number(one.low)} to {number(one.high)}",
+            f"{number(one.low)} to {number(one.high)}" if math.isfinite(one.high) else "open",
             ", ".join([*one.extrapolated, *one.hidden]),
         ]
         for one in found
