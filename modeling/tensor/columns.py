@@ -205,12 +205,29 @@ def parameter_number(model: ColumnModel, name: str) -> int:
 def measured_values(model: ColumnModel, name: str) -> FloatArray:
     """Return values of a parameter that can be looked at: all measured ones if these are few, else knots."""
     number = parameter_number(model, name)
-    for mode in model.model.modes_:
+    found = model.model.values_[number]
+    return found if len(found) else values_of_knots(model.model, number)
+
+
+def values_of_knots(fitted: TensorModel, number: int) -> FloatArray:
+    """Return the knots of a parameter in its units, within the measured range, without the rounding of logarithms."""
+    low, high = fitted.low_[number], fitted.high_[number]
+    for mode in fitted.modes_:
         if mode.parameters == (number,):
+            if mode.kind == "categorical":
+                return mode.knots
             values = np.exp(mode.knots) if mode.logarithmic else mode.knots
-            exact = np.array([float(f"{value:.12g}") for value in values])  # exp(log(8)) is not 8
-            return np.unique(np.round(exact)) if model.model.whole_[number] else exact
-    return np.array([model.model.low_[number]])
+            shown = np.array([float(f"{value:.12g}") for value in values])  # exp(log(8)) is not 8
+            return np.unique(np.clip(np.round(shown) if fitted.whole_[number] else shown, low, high))
+    return np.array([low])
 
 
-__all__ = ["Column", "ColumnModel", "fit_columns", "hidden_pairs", "measured_values", "parameter_number"]
+__all__ = [
+    "Column",
+    "ColumnModel",
+    "fit_columns",
+    "hidden_pairs",
+    "measured_values",
+    "parameter_number",
+    "values_of_knots",
+]

@@ -16,7 +16,7 @@ from .additive import PENALTIES, additive_factors, choose_additive
 from .als import Decomposition, Penalty, Rows, Single, averaged, factor_at, started
 from .folds import FINE_FOLDS, held_out_folds, independent
 from .intervals import spread_of
-from .modes import IntArray, Mode, modes_of
+from .modes import IntArray, Mode, few_values, modes_of
 from .positive import PositiveFactors, fit_positive
 from .selection import FINAL_SWEEPS, RANKS, RATE, START, SWEEPS, Budget, Candidate, Search, Step
 from .support import Support, support_of
@@ -69,11 +69,12 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     Attributes: `modes_`, `factors_` (knots × rank, by mode), `rank_`, `penalty_`, `steps_` (what the choice tried),
     `error_` (MLogQ of held-out rows), `trend_`, `spread_`, `support_`, `low_`, `high_` (measured range by
-    column), `whole_` (columns of whole numbers).
+    column), `whole_` (columns of whole numbers), `values_` (measured values of columns that have few).
     """
 
     modes_: tuple[Mode, ...]
     factors_: list[FloatArray]
+    values_: tuple[FloatArray, ...]
     rank_: int
     penalty_: Penalty
     steps_: list[Step]
@@ -117,7 +118,7 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         logs = np.log(times.astype(np.float64))
         random = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         self.low_, self.high_ = x.min(axis=0), x.max(axis=0)
-        self.whole_ = (x == np.round(x)).all(axis=0)
+        self.whole_, self.values_ = (x == np.round(x)).all(axis=0), few_values(x)
         self.center_, self.scale_ = float(np.median(logs)), float(logs.std()) or 1.0
         self.steps_ = []
         self.positive_: PositiveFactors | None = None
@@ -145,6 +146,7 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         _check_times(times)
         _check_places(x)
         logs = np.log(times.astype(np.float64))
+        self.values_ = few_values(x, self.values_)
         random = np.random.default_rng(self.seen_)
         if not hasattr(self, "_kept"):  # a model that was stored: its predictions stand for the rows it was fitted to
             self._kept = self._rehearsal(random)

@@ -210,3 +210,17 @@ def modes_of(
         mode = result[number]
         result[number] = replace(mode, knots=_grid(mode.scaled(x), cells), indexed=False)
     return tuple(result)
+
+
+def few_values(x: FloatArray, before: Sequence[FloatArray] | None = None) -> tuple[FloatArray, ...]:
+    """Return the values of each column, ascending, none of a column with more than `FEW_VALUES`.
+
+    before: those of other rows, to which these are added; none of a column: that it has many.
+    """
+    result = []
+    for column in range(x.shape[1]):
+        values = np.unique(x[:, column])
+        if before is not None:
+            values = np.union1d(before[column], values) if len(before[column]) else before[column]
+        result.append(values if len(values) <= FEW_VALUES else np.empty(0))
+    return tuple(result)

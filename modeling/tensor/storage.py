@@ -18,7 +18,7 @@ from ..errors import FormatError
 from ..experiment import FloatArray
 from ..limits import current
 from .als import Penalty
-from .columns import ColumnModel
+from .columns import ColumnModel, values_of_knots
 from .intervals import Spread
 from .model import TensorModel
 from .modes import Mode
@@ -100,6 +100,9 @@ def stored(model: ColumnModel) -> tuple[dict[str, Any], bytes]:
             arrays[f"positive{number}"] = fitted.positive_.factors[number]
     for number, (mode, part) in enumerate(zip(fitted.spread_.modes, fitted.spread_.coefficients, strict=True)):
         arrays[f"spread_knots{number}"], arrays[f"spread{number}"] = mode.knots, part
+    for number, values in enumerate(fitted.values_):
+        if len(values) and not np.array_equal(values, values_of_knots(fitted, number)):
+            arrays[f"values{number}"] = values
     arrays["scores"] = _thinned(fitted.spread_.scores)
     trends = fitted.trend_.trends or (Trend(),)
     for number, trend in enumerate(trends):
@@ -162,6 +165,7 @@ def restored(document: object, content: bytes, source: object) -> ColumnModel:
     model.low_, model.high_ = arrays.of("low", (width,)), arrays.of("high", (width,))
     model.whole_ = arrays.of("whole", (width,)) != 0.0
     model.modes_ = tuple(arrays.mode(one, f"knots{at}", width) for at, one in enumerate(read.modes))
+    model.values_ = tuple(arrays.values(f"values{at}", model.low_[at], model.high_[at]) for at in range(width))
     shapes = [(mode.size, read.rank) for mode in model.modes_]
     model.factors_ = [arrays.of(f"factor{at}", shape) for at, shape in enumerate(shapes)]
     model.positive_ = None
@@ -210,6 +214,13 @@ class _Arrays:
                 self._source, f"array {name!r} in its .npz has another shape, or numbers that are not finite"
             )
         return array
+
+    def values(self, name: str, low: float, high: float) -> FloatArray:
+        """Return the measured values of a parameter, none where the file has none of this name."""
+        found = self.of(name, (-1,), np.empty(0))
+        if len(found) and (np.any(np.diff(found) <= 0) or found[0] < low or found[-1] > high):
+            raise FormatError(self._source, f"{name}: measured values must ascend, within the measured range")
+        return found
 
     def mode(self, read: _ModeDocument, name: str, width: int) -> Mode:
         """Return a mode with the knots of this name."""
