@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ..errors import ModelingError
 from ..experiment import FloatArray
 from .model import TensorModel
+from .modes import LARGEST, too_large
 
 Column = NDArray[np.float64] | Sequence[str]
 MOST_LEVELS = 1000
@@ -93,6 +94,10 @@ def fit_columns(
     x = np.column_stack([_coded(name, columns[name], levels.get(name)) for name in names])
     good, notes = _usable(x, times, names, target)
     x, times = x[good], times[good]
+    if wrong := too_large(x):
+        raise ModelingError(
+            f"column {names[wrong[0]]!r} holds values beyond {LARGEST:g}, whose squares overflow: use another unit"
+        )
     unordered = [at for at, name in enumerate(names) if name in levels or name in categorical]
     for at in unordered:
         if (count := len(np.unique(x[:, at]))) > MOST_CATEGORIES:

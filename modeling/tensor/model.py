@@ -16,7 +16,7 @@ from .additive import PENALTIES, additive_factors, choose_additive
 from .als import Decomposition, Penalty, Rows, Single, averaged, factor_at, started
 from .folds import FINE_FOLDS, held_out_folds, independent
 from .intervals import spread_of
-from .modes import IntArray, Mode, few_values, modes_of
+from .modes import LARGEST, IntArray, Mode, few_values, modes_of, too_large
 from .positive import PositiveFactors, fit_positive
 from .selection import FINAL_SWEEPS, RANKS, RATE, START, SWEEPS, Budget, Candidate, Search, Step
 from .support import Support, support_of
@@ -42,8 +42,8 @@ ADDITIVE_WORK = 1.5e8
 """Most rows times squared knots with which log-additive models are looked at, too: that takes a second."""
 LOSSES = ("log", "mlogq2")
 EXTRAPOLATIONS = ("auto", *FORMS)
-LARGEST, MOST_LOG = 1e100, 700.0
-"""Largest values of parameters, whose squares are numbers, and logarithms of times far outside, whose exp is one."""
+MOST_LOG = 700.0
+"""Largest logarithm of times far outside, whose exp is a number."""
 
 
 class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -390,7 +390,7 @@ class TensorModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _check_places(x: FloatArray) -> None:
-    if len(wrong := np.flatnonzero((np.abs(x).max(axis=0) > LARGEST) & (x.min(axis=0) < x.max(axis=0)))):
+    if wrong := too_large(x):
         raise ValueError(f"column {wrong[0]} holds values beyond {LARGEST:g}, whose squares overflow: use another unit")
 
 

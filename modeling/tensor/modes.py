@@ -15,6 +15,8 @@ IntArray = NDArray[np.intp]
 Kind = Literal["numeric", "categorical"]
 FEW_VALUES = 24
 """A parameter with at most so many values has a knot at each of them."""
+LARGEST = 1e100
+"""Largest size of a value, whose square is a number."""
 MOST_NEW_KNOTS = 32
 """Knots by which a grid grows at a time on each side."""
 FIRST_CELLS = (256, 256, 64, 16)
@@ -224,3 +226,9 @@ def few_values(x: FloatArray, before: Sequence[FloatArray] | None = None) -> tup
             values = np.union1d(before[column], values) if len(before[column]) else before[column]
         result.append(values if len(values) <= FEW_VALUES else np.empty(0))
     return tuple(result)
+
+
+def too_large(x: FloatArray) -> list[int]:
+    """Return the columns of rows x (N, d) that vary and hold a number beyond `LARGEST`."""
+    varied = x.min(axis=0) < x.max(axis=0)
+    return np.flatnonzero(varied & (np.abs(x).max(axis=0) > LARGEST)).tolist()

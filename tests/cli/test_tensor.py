@@ -204,3 +204,10 @@ def test_open_intervals_are_shown(quipu_here: Quipu, table: Path) -> None:
     tuned = ("tensor", "tune", "m.json", "--values", "n=-5")
     assert "open" in quipu_here(*tuned).out
     assert json.loads(quipu_here(*tuned, "--json").out)["configurations"][0]["high"] is None
+
+
+def test_a_column_of_values_that_overflow_is_named(quipu_here: Quipu, tmp_path: Path) -> None:
+    (tmp_path / "huge.csv").write_text("n,size,time\n1,1,1\n2,1e300,2\n3,2,3\n", encoding="utf-8")
+    answer = quipu_here("tensor", "fit", "huge.csv")
+    assert answer.code == 1
+    assert "column 'size' holds values beyond 1e+100" in answer.err
