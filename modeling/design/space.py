@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+import json
 import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
@@ -56,22 +57,66 @@ _COMPARE: Mapping[type[ast.cmpop], Callable[[float, float], bool]] = {
 }
 
 
+class _Texts(ast.NodeTransformer):
+    """Puts parameters in place of their names in quotes, and codes in place of the texts they are compared with."""
+
+    def __init__(self, text: str, parameters: frozenset[str], levels: Mapping[str, Sequence[str]]) -> None:
+        self._text, self._parameters, self._levels = text, parameters, levels
+
+    def visit_Constant(self, node: ast.Constant) -> ast.expr:
+        """Return the parameter whose name this is, else the node."""
+        return ast.Name(node.value, ast.Load()) if node.value in self._parameters else node
+
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        """Return the comparison with the code of a text beside a parameter that has texts."""
+        parts = [node.left, *node.comparators]
+        found = [self.visit(part) for part in parts]
+        for at, kind in enumerate(node.ops):
+            for one, other in ((at, at + 1), (at + 1, at)):
+                name, value = found[one], parts[other]
+                if isinstance(name, ast.Name) and name.id in self._levels and _is_text(value):
+                    found[other] = ast.Constant(self._code(name.id, value.value, kind))  # type: ignore[attr-defined]
+        return ast.Compare(found[0], node.ops, found[1:])
+
+    def _code(self, name: str, value: str, kind: ast.cmpop) -> int:
+        levels = self._levels[name]
+        if value not in levels:
+            known = ", ".join(map(_in_quotes, levels))
+            raise ModelingError(f"constraint {self._text!r}: {value!r} is no value of {name}; there are: {known}")
+        if not isinstance(kind, ast.Eq | ast.NotEq):
+            raise ModelingError(f"constraint {self._text!r}: values of {name} have no order: compare with == or !=")
+        return levels.index(value)
+
+
+def _in_quotes(text: str) -> str:
+    """Return a text as an expression takes it."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
 class Constraint:
     """A predicate over parameters, such as `is_cube(p)`, `n % 10 == 0` or `p * 1000 <= n or p == 1`.
 
     Numbers, parameters, + - * / // % **, comparisons, and, or, not, and the functions of `FUNCTIONS`; nothing else can
-    be written. Raises ModelingError that names the constraint and what is wrong in it.
+    be written. Names that are no words stand in double quotes, `"# ranks" <= 8`, as do the texts in `levels`:
+    `layout == "row,major"`. levels: what the codes 0, 1, … of parameters of texts mean. Raises ModelingError that names
+    the constraint and what is wrong in it.
     """
 
-    def __init__(self, text: str, parameters: Sequence[str]) -> None:
+    def __init__(self, text: str, parameters: Sequence[str], levels: Mapping[str, Sequence[str]] | None = None) -> None:
         self.text, self._parameters = text, frozenset(parameters)
+        known = ", ".join(name if name.isidentifier() else _in_quotes(name) for name in parameters)
+        how = "" if all(map(str.isidentifier, parameters)) else f", with parameters written so: {known}"
         try:
-            self._tree = ast.parse(text.strip(), mode="eval").body
+            self._tree: ast.expr = ast.parse(text.strip(), mode="eval").body
+            self._tree = _Texts(text, self._parameters, levels or {}).visit(self._tree)
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-            raise ModelingError(f"constraint {text!r} is no expression such as n % 10 == 0") from error
+            raise ModelingError(f"constraint {text!r} is no expression such as n % 10 == 0{how}") from error
         names = {node.id for node in ast.walk(self._tree) if isinstance(node, ast.Name)}
         if unknown := sorted(names - self._parameters - FUNCTIONS.keys()):
-            known = ", ".join(parameters)
             raise ModelingError(f"constraint {text!r}: no parameter {', '.join(unknown)}; there are: {known}")
         self(dict.fromkeys(parameters, 1.0))
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..design.space import FUNCTIONS, Constraint
-from ..documents import is_parameter
+from ..design.space import Constraint
 from ..errors import ModelingError
 from ..experiment import FloatArray
 from ..progress import steps
@@ -47,8 +46,9 @@ def best_configurations(
     """Return the configurations with the lowest predicted times, the best first.
 
     given: parameters that are fixed, in codes where the parameter is categorical. candidates: values of others; those
-    measured where there are none. constraints: expressions such as "ppn * tpp <= 128" that each must fulfil. Raises
-    ModelingError for an unknown parameter, a wrong constraint, or if nothing fulfils them.
+    measured where there are none. constraints: expressions such as "ppn * tpp <= 128" that each must fulfil, as
+    `Constraint` has them. Raises ModelingError for an unknown parameter, a wrong constraint, or if nothing fulfils
+    them.
     """
     for name in (*given, *candidates):
         parameter_number(model, name)
@@ -56,9 +56,7 @@ def best_configurations(
         np.array([given[name]]) if name in given else np.asarray(candidates.get(name, measured_values(model, name)))
         for name in model.parameters
     ]
-    # names that no expression can hold are free in all constraints
-    usable = [name for name in model.parameters if is_parameter(name) and name not in FUNCTIONS]
-    predicates = [Constraint(text, usable) for text in constraints]
+    predicates = [Constraint(text, model.parameters, model.levels) for text in constraints]
     size = float(np.prod([float(len(value)) for value in values]))
     random = np.random.default_rng(seed)
     if size <= MOST_COMBINATIONS:

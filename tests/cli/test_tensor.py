@@ -211,3 +211,52 @@ def test_a_column_of_values_that_overflow_is_named(quipu_here: Quipu, tmp_path: 
     answer = quipu_here("tensor", "fit", "huge.csv")
     assert answer.code == 1
     assert "column 'size' holds values beyond 1e+100" in answer.err
+
+
+@pytest.fixture
+def odd_names(tmp_path: Path) -> Path:
+    """A model of columns and categories with commas, blanks, brackets and quotes."""
+    lines = ['"n, ""all"" [n]",# ranks,layout,time']
+    for ranks in (1, 2, 4, 8):
+        for n in (10, 20, 40):
+            lines += [f'{n},{ranks},"col,major",{3 * n / ranks}', f"{n},{ranks},row=major,{n / ranks}"]
+    path = tmp_path / "odd.csv"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def test_names_and_categories_in_quotes(quipu_here: Quipu, odd_names: Path) -> None:
+    geometric = ("--geometric", '# ranks,"n, ""all"" [n]"')
+    assert quipu_here("tensor", "fit", odd_names, "--budget", "0.02", "-o", "m.json", *geometric).code == 0
+    at = '"n, ""all"" [n]"=20,layout="col,major",# ranks=4'
+    predicted = quipu_here("tensor", "predict", "m.json", "--at", at, "--json")
+    assert json.loads(predicted.out)["rows"][0]["predicted"] == pytest.approx(15.0, rel=0.1)
+    at = 'layout="row=major"'
+    values = '"# ranks"=1,2,"n, ""all"" [n]"=10,40'
+    limit = '"# ranks" < 2 and layout == "row=major"'
+    found = quipu_here("tensor", "tune", "m.json", "--at", at, "--values", values, "--constraint", limit, "--json")
+    (first, second) = json.loads(found.out)["configurations"]
+    assert first["values"] == {'n, "all" [n]': 10.0, "# ranks": 1.0, "layout": "row=major"}
+    assert second["values"]['n, "all" [n]'] == 40.0
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        (("--at", "layout=col,major"), """there are: "col,major", "row=major"; one with a comma or = stands in"""),
+        (
+            ("--at", "q=3"),
+            """"n, ""all"" [n]", # ranks, layout; one with a comma or = stands in double quotes: --at '""",
+        ),
+        (("--constraint", "# ranks > 4"), 'with parameters written so: "n, \\"all'),
+        (("--constraint", 'layout == "col"'), "'col' is no value of layout; there are: \"col,major\", "),
+        (("--constraint", 'layout < "col,major"'), "values of layout have no order: compare with == or !="),
+    ],
+)
+def test_messages_say_how_names_are_quoted(
+    quipu_here: Quipu, odd_names: Path, option: tuple[str, str], words: str
+) -> None:
+    assert quipu_here("tensor", "fit", odd_names, "--budget", "0.02", "-o", "m.json").code == 0
+    answer = quipu_here("tensor", "tune", "m.json", *option)
+    assert answer.code in (1, 2)
+    assert words in answer.err

@@ -37,3 +37,14 @@ def test_measured_values_outside_of_the_range_are_damage() -> None:
     model.model.low_ = model.model.low_ * 2.0
     with pytest.raises(FormatError, match="values0"):
         restored(*stored(model), "m.json")
+
+
+def test_names_and_categories_in_quotes_stand_in_constraints() -> None:
+    layouts = ["row,major", "col major"] * 20
+    ranks = np.repeat([1.0, 2.0, 4.0, 8.0], 10)
+    times = ranks * np.where(np.arange(40) % 2, 3.0, 1.0)
+    model, *_ = fit_columns({"layout": layouts, "# ranks [n]": ranks, "time": times}, "time", time_budget=0.05)
+    (best,) = best_configurations(model, {}, {}, ['"# ranks [n]" > 2', 'layout == "col major"'], 1)
+    assert best.values == {"layout": "col major", "# ranks [n]": 4.0}
+    (best,) = best_configurations(model, {}, {}, ['layout != "col major" and "# ranks [n]" >= 8'], 1)
+    assert best.values == {"layout": "row,major", "# ranks [n]": 8.0}

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from quipu.modeling.errors import FormatError, ModelingError, UsageError
 
+from ..quoting import STAND_IN, Quoted, in_quotes
+
 if TYPE_CHECKING:
     from quipu.modeling.tensor.columns import Column, ColumnModel
 
@@ -177,28 +179,37 @@ def read_model(path: Path) -> ColumnModel:
 def codes_of(model: ColumnModel, option: str, texts: list[str]) -> dict[str, list[float]]:
     """Return values by parameter, codes where it is categorical, from texts such as n=1,2 and layout=dgz,ppn=4.
 
-    Raises UsageError, naming the option and the text.
+    Names and values that hold a comma or an equals sign stand in double quotes: layout="col,major". Raises UsageError,
+    naming the option and the text.
     """
     result: dict[str, list[float]] = {}
-    next_one = re.compile(rf",(?=\s*(?:{'|'.join(map(re.escape, model.parameters))})\s*=)")
-    for text in (part for given in texts for part in next_one.split(given)):
-        name, equals, values = text.rpartition("=") if text.count("=") > 1 else text.partition("=")
-        name = name.strip()
-        if not equals or name not in model.parameters:
-            raise UsageError(f"{option} {text!r}: write NAME=VALUE with a parameter of: {', '.join(model.parameters)}")
-        if name in result:
-            raise UsageError(f"{option} {text!r}: parameter {name} is given twice")
-        result[name] = [_code(model, name, value.strip(), f"{option} {text!r}") for value in values.split(",")]
+    next_one = re.compile(rf",(?=\s*(?:{STAND_IN}|{'|'.join(map(re.escape, model.parameters))})\s*=)")
+    for given in texts:
+        quoted = Quoted(given)
+        for text in next_one.split(quoted.text):
+            name, equals, values = text.rpartition("=") if text.count("=") > 1 else text.partition("=")
+            name, where = quoted.meant(name), f"{option} {given!r}"
+            if not equals or name not in model.parameters:
+                known = ", ".join(map(in_quotes, model.parameters))
+                raise UsageError(f"{where}: write NAME=VALUE with a parameter of: {known}{_how_to_quote(option)}")
+            if name in result:
+                raise UsageError(f"{where}: parameter {name} is given twice")
+            result[name] = [_code(model, name, quoted.meant(value), option, where) for value in values.split(",")]
     return result
 
 
-def _code(model: ColumnModel, name: str, value: str, where: str) -> float:
+def _how_to_quote(option: str) -> str:
+    return f"""; one with a comma or = stands in double quotes: {option} '"a,b"="c,d"'"""
+
+
+def _code(model: ColumnModel, name: str, value: str, option: str, where: str) -> float:
     from quipu.modeling.tensor.columns import measured_values
 
     if name in model.levels:
         levels = model.levels[name]
         if value not in levels:
-            raise UsageError(f"{where}: {value!r} was not measured; there are: {', '.join(levels)}")
+            known, how = ", ".join(map(in_quotes, levels)), _how_to_quote(option)
+            raise UsageError(f"{where}: {value!r} was not measured; there are: {known}{how}")
         return float(levels.index(value))
     number = _number(value)
     if not math.isfinite(number):

@@ -7,8 +7,8 @@ from pathlib import Path
 import typer
 from quipu.modeling.errors import UsageError
 
-from ..options import split_names
 from ..output import layout, say, show, show_json
+from ..quoting import names_of
 from .files import read_data, write_model
 
 
@@ -47,15 +47,15 @@ def command(
         raise UsageError(f"--seed {seed}: give a whole number from 0 to 4294967295")
     if loss not in ("log", "mlogq2"):
         raise UsageError(f"--loss {loss!r}: choose one of log, mlogq2")
-    both = dict.fromkeys(split_names(uniform), "uniform"), dict.fromkeys(split_names(geometric), "geometric")
+    both = dict.fromkeys(names_of(uniform), "uniform"), dict.fromkeys(names_of(geometric), "geometric")
     if twice := sorted(both[0].keys() & both[1].keys()):
         raise UsageError(f"--uniform and --geometric both name {twice[0]}")
     columns = read_data(data, target)
     model, x, _, notes = fit_columns(
         columns,
         target,
-        split_names(parameters),
-        split_names(categorical),
+        names_of(parameters),
+        names_of(categorical),
         both[0] | both[1],
         loss=loss,
         time_budget=budget,
