@@ -8,13 +8,14 @@ f - f·[x > 1].
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .by_visits import Sum, covariance_through, put_in
-from .experiment import Experiment
+from .experiment import Experiment, FloatArray
 from .pmnf.data.preparation import absent_values, not_executed, ranges
 from .pmnf.doubt import open_notes
 from .pmnf.model import Factor, Model, Term
@@ -24,34 +25,60 @@ from .priors.path_model import PathModel
 _LEAST_LARGER = 2
 
 
-def of_one_process(experiment: Experiment, models: Sequence[PathModel]) -> tuple[PathModel, ...]:
-    """Return the models of a metric, 0 beyond 1 for call paths that are executed nowhere else; one per call path."""
-    executed = experiment.executed
-    if executed is None:
-        return tuple(models)
-    result = list(models)
-    known = ~np.isnan(experiment.values["visits"]).all(axis=2)
-    for column, name in enumerate(experiment.parameters):
-        one = experiment.points[:, column] == 1.0
-        more = known & ~one
-        larger = experiment.points[:, column]
-        for path in np.flatnonzero((executed & one).any(axis=1) & ~(executed & ~one).any(axis=1)).tolist():
-            if (larger[more[path]] > 1.0).all() and np.unique(larger[more[path]]).size >= _LEAST_LARGER:
-                result[path] = _at_one(experiment, path, name, result[path])
-    return tuple(result)
+@dataclass(frozen=True)
+class Absence:
+    """Where call paths are not executed, as far as parameters explain it.
+
+    beyond_one: parameters that they are executed at 1 of, and nowhere else. values: of a parameter, at which they are
+    not executed.
+    """
+
+    beyond_one: tuple[str, ...] = ()
+    values: tuple[tuple[str, float], ...] = ()
+
+    def holds(self, point: Mapping[str, float]) -> bool:
+        """Whether nothing is executed at a point."""
+        beyond = any(point[name] > 1.0 for name in self.beyond_one)
+        return beyond or any(point[name] == value for name, value in self.values)
+
+    def present(self, names: tuple[str, ...], points: FloatArray) -> NDArray[np.bool_]:
+        """Return at which of points (C, m), whose columns have these names, something is executed; shape (C,)."""
+        rows = [dict(zip(names, row, strict=True)) for row in points.tolist()]
+        return np.array([not self.holds(row) for row in rows], dtype=bool)
 
 
-def where_absent(experiment: Experiment, models: Sequence[PathModel]) -> tuple[PathModel, ...]:
-    """Return the models of a metric, 0 at values of a parameter that explain where call paths were not executed."""
-    executed = experiment.executed
-    if executed is None:
-        return tuple(models)
-    missing = np.asarray(~np.isnan(experiment.values["visits"]).all(axis=2) & ~executed, dtype=bool)
+PRESENT = Absence()
+"""Executed everywhere, as far as is known."""
+
+
+def absence_of(experiment: Experiment, paths: Sequence[int]) -> Absence:
+    """Return where none of these call paths is executed, `PRESENT` if parameters do not explain it."""
+    if experiment.executed is None or not len(paths):
+        return PRESENT
+    executed = np.asarray(experiment.executed[list(paths)].any(axis=0), dtype=bool)
+    if executed.all() or not executed.any():
+        return PRESENT
+    points = experiment.points
+    alone = []
+    for name, values in zip(experiment.parameters, points.T, strict=True):
+        more = values[values != 1.0]
+        if (values[executed] == 1.0).all() and (more > 1.0).all() and np.unique(more).size >= _LEAST_LARGER:
+            alone.append(name)
+    return Absence(tuple(alone), tuple(absent_values(experiment.parameters, points, ~executed)))
+
+
+def with_absence(experiment: Experiment, models: Sequence[PathModel]) -> tuple[PathModel, ...]:
+    """Return the models of a metric, one per call path, 0 where these are not executed (`absence_of`)."""
     result = list(models)
-    for path in np.flatnonzero(executed.any(axis=1) & missing.any(axis=1)).tolist():
-        found = absent_values(experiment.parameters, experiment.points, missing[path])
-        if found:
-            result[path] = _zero_at(result[path], tuple(found))
+    if experiment.executed is None:
+        return tuple(result)
+    some = experiment.executed.any(axis=1) & ~experiment.executed.all(axis=1)
+    for path in np.flatnonzero(some).tolist():
+        absence = absence_of(experiment, [path])
+        for name in absence.beyond_one:
+            result[path] = _at_one(experiment, path, name, result[path])
+        if absence.values:
+            result[path] = _zero_at(result[path], absence.values)
     return tuple(result)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from .absence import of_one_process, where_absent
+from .absence import with_absence
 from .by_visits import by_visits
 from .domain import possible_grids
 from .errors import ModelingError
@@ -42,7 +42,7 @@ def analyze(experiment: Experiment, options: Options = DEFAULT) -> Analysis:
     notes: tuple[str, ...] = ()
     if with_priors:
         exclusive["time"], notes = model_time_with_notes(experiment, time_priors(experiment, models, options), options)
-    exclusive = {name: where_absent(experiment, of_one_process(experiment, own)) for name, own in exclusive.items()}
+    exclusive = {name: with_absence(experiment, own) for name, own in exclusive.items()}
     return Analysis(
         experiment.name,
         experiment.parameters,

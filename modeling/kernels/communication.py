@@ -15,6 +15,7 @@ from enum import Enum
 import numpy as np
 from scipy.optimize import nnls
 
+from ..absence import PRESENT, Absence, absence_of
 from ..experiment import Experiment, FloatArray, RegionKind
 from ..machine import Network
 from ..mpi_operations import operation_of
@@ -58,12 +59,16 @@ class Volume:
 
 @dataclass(frozen=True)
 class Group:
-    """Operations of MPI that are modeled together: all point-to-point ones below a caller, or one collective one."""
+    """Operations of MPI that are modeled together: all point-to-point ones below a caller, or one collective one.
+
+    absence: where none of them is executed.
+    """
 
     name: str
     kind: Kind
     paths: tuple[int, ...]
     operation: str
+    absence: Absence = PRESENT
 
 
 @dataclass(frozen=True)
@@ -127,7 +132,7 @@ def groups_of(experiment: Experiment) -> tuple[Group, ...]:
             names = ", ".join(dict.fromkeys(tree.name(path) for path in paths))
             where = f"{tree.label(at)}->" if at >= 0 else ""
             groups.append(Group(f"{where}{{{names}}}" if len(paths) > 1 else f"{where}{names}", of, tuple(paths), ""))
-    return tuple(groups)
+    return tuple(replace(group, absence=absence_of(experiment, group.paths)) for group in groups)
 
 
 def volume_of(experiment: Experiment, group: Group, times: FloatArray) -> Volume:
@@ -191,7 +196,10 @@ def _by_network(fitted: GroupModel, experiment: Experiment, variables: Variables
     errors = (found - time)[use] / time[use]
     if float(np.sqrt(np.mean(errors**2))) > max(fitted.residual, _STEADY):
         return fitted
-    messages, moved = growths(experiment, variables, np.stack([volume.messages, volume.bytes]), True)
+    absence = fitted.group.absence
+    messages, moved = growths(
+        experiment, variables, np.stack([volume.messages, volume.bytes]), True, absences=[absence] * 2
+    )
     column = Column("seconds of the network", seconds, Transfers(messages, moved, network))
     residual, uncertainty = _deviations(errors, 1)
     return replace(fitted, columns=(column,), residual=residual, uncertainty=uncertainty)
@@ -211,7 +219,7 @@ def _fit(experiment: Experiment, variables: Variables, group: Group, volume: Vol
     time = volume.time if method == "paper" else volume.time - volume.waiting
     columns: dict[str, FloatArray]
     if group.kind is Kind.OTHER:
-        (growth,) = growths(experiment, variables, volume.time[None], False, method)
+        (growth,) = growths(experiment, variables, volume.time[None], False, method, [group.absence])
         whole = Column("time", 1.0, growth)
         return GroupModel(group, volume, (whole,), growth, 0.0, 0.0)
     if group.kind is Kind.POINT_TO_POINT:
@@ -231,8 +239,8 @@ def _fit(experiment: Experiment, variables: Variables, group: Group, volume: Vol
     used = {symbol: values for symbol, values in columns.items() if values.any()}
     kept = _without_copies(used)
     seconds, found = _least_squares(list(kept.values()), time)
-    amounts = growths(experiment, variables, np.stack(list(kept.values())), True, method) if kept else []
-    (moved,) = growths(experiment, variables, volume.bytes[None], True, method)
+    rows = np.stack([*kept.values(), volume.bytes])
+    *amounts, moved = growths(experiment, variables, rows, True, method, [group.absence] * len(rows))
     errors = (found - time)[time > 0] / time[time > 0]
     parts = tuple(
         Column(symbol, value, amount) for symbol, value, amount in zip(kept, seconds, amounts, strict=True) if value > 0

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..counters import LEVELS
 from ..experiment import Experiment, FloatArray
@@ -203,29 +204,37 @@ def _with_growth(
     found: dict[tuple[int, str], Growth] = {}
     for exact, entries in wanted.items():
         if entries:
-            models = growths(experiment, variables, np.stack([values for *_, values in entries]), exact, method)
+            rows = np.stack([values for *_, values in entries])
+            absences = [fits[number][1].absence for number, *_ in entries]
+            models = growths(experiment, variables, rows, exact, method, absences)
             found |= {(number, what): model for (number, what, _), model in zip(entries, models, strict=True)}
     amounts = variables.amounts(experiment.parameters, experiment.points) if variables.has_amount else None
     use = timed(experiment)
 
+    def present(counts: Counts) -> NDArray[np.bool_]:
+        return counts.absence.present(experiment.parameters, experiment.points)
+
     def levels_of(number: int, counts: Counts) -> dict[str, Growth | Served]:
         if amounts is None or (number, "accesses") not in found:
             return {level: found[number, level] for level in counts.levels if (number, level) in found}
-        total, growth = counts.accesses, found[number, "accesses"]
-        return {level: served(growth, amounts, total, values) for level, values in counts.levels.items()}
+        growth, here = found[number, "accesses"], present(counts)
+        total = counts.accesses[here]
+        return {level: served(growth, amounts[here], total, own[here]) for level, own in counts.levels.items()}
 
     def part_of(number: int, counts: Counts, fitted: CpiAndBlocking) -> Part:
         time = found.get((number, "time"))
         # Instructions that no compiler counted were counted in another run, which may have done other work.
         unsure = counts.seconds_per_instruction > _NOT_ITS_OWN or (counts.waits is not None and not counts.exact)
         if method == "quipu" and amounts is not None and counts.instructions is not None and unsure:
-            line = fit_line(amounts[use], counts.time[use])
+            here = use & present(counts)
+            line = fit_line(amounts[here], counts.time[here])
             if line.residual < _BETTER * fitted.residual:
-                return Part(counts, fitted, None, None, {}, Growth(line, "few functions", variables))
+                return Part(counts, fitted, None, None, {}, Growth(line, "few functions", variables, counts.absence))
         instructions, further = found.get((number, "instructions")), found.get((number, "further"))
         if counts.reuse is None or costs is None or amounts is None:
             return Part(counts, fitted, instructions, further, levels_of(number, counts), time)
-        reuse = reuse_time(counts.reuse, costs, found[number, "accesses"], amounts)
+        here = present(counts)
+        reuse = reuse_time(counts.reuse.where(here), costs, found[number, "accesses"], amounts[here])
         return Part(counts, fitted, instructions, further, {}, time, reuse)
 
     return [(at, part_of(number, counts, fitted)) for number, (at, counts, fitted) in enumerate(fits)]

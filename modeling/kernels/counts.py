@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..absence import PRESENT, Absence, absence_of
 from ..counters import LEVELS, MISSES, SCATTERED
 from ..experiment import Experiment, FloatArray
 from ..rate_fit import METRICS, typical
@@ -24,7 +25,7 @@ class Counts:
     effort. levels: accesses that each level served; empty if not known. stalls: seconds that waited for memory,
     None if not counted. further: other effort that time may follow: calls, and what the pass counted besides
     instructions. reuse: distances of reuse, and waits: T_mem that follows from them, seconds; None if they were not
-    counted, or the machine's costs are not known.
+    counted, or the machine's costs are not known. absence: where nothing of them is executed.
     """
 
     time: FloatArray
@@ -35,6 +36,7 @@ class Counts:
     further: dict[str, FloatArray]
     reuse: Reuse | None = None
     waits: FloatArray | None = None
+    absence: Absence = PRESENT
 
     def memory_time(self, latencies: Mapping[str, float]) -> FloatArray:
         """Return T_mem: accesses that each level served times its latency (Table 2), or by distances of reuse what they
@@ -123,4 +125,5 @@ class Counters:
             further={name: found[name] for name in ("visits", *METRICS[1:]) if exact and name in found},
             reuse=reuse,
             waits=waits,
+            absence=absence_of(self._experiment, chosen),
         )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
+from ..absence import PRESENT, Absence
 from ..errors import ModelingError
 from ..experiment import Experiment, FloatArray, Metric
 from ..pmnf.calibration import EXACT_RESIDUAL
@@ -31,15 +32,18 @@ class Growth:
     """A counter as a function of the configuration.
 
     basis: "effort" (an exact count's model in normal form), "normal form", or "fitting function" (of the amount of work
-    of a process).
+    of a process). absence: where what it counts is not executed.
     """
 
     model: Model | Fitted | Few
     basis: str
     variables: Variables
+    absence: Absence = PRESENT
 
     def at(self, point: Mapping[str, float]) -> Prediction:
         """Return the value at a point, not below 0, with its 90 % interval."""
+        if self.absence.holds(point):
+            return Prediction(0.0, 0.0, 0.0, False)
         if isinstance(self.model, Fitted):
             return self.model.at(self.variables.amount(point))
         if isinstance(self.model, Few):
@@ -53,12 +57,18 @@ class Growth:
 
 
 def growths(
-    experiment: Experiment, variables: Variables, values: FloatArray, effort: bool, method: Method = "quipu"
+    experiment: Experiment,
+    variables: Variables,
+    values: FloatArray,
+    effort: bool,
+    method: Method = "quipu",
+    absences: Sequence[Absence] = (),
 ) -> list[Growth]:
-    """Return the growth of N counters, values (N, C).
+    """Return the growth of N counters, values (N, C). absences: where each is not executed, none if empty.
 
     method "paper": the fitting function with the best R² (section 3.3). "quipu": counts that are exact get models in
     normal form; of others, and of counts that have no such model, whichever predicts better what it was not made from.
+    Both are 0 where nothing is executed, and made from the other configurations.
     Raises ModelingError if there are parameters that fitting functions do not know.
     """
     if method == "paper":
@@ -74,12 +84,17 @@ def growths(
     options = Options(grids=tuple(grid for grid in experiment.grids if grid.source))
     use = np.ones(experiment.configurations, dtype=bool) if effort else timed(experiment)
     points, values = experiment.points[use], values[:, use]
-    models = fit_models(points, values[:, :, None], metric, experiment.parameters, options)
+    absences = absences or [PRESENT] * len(values)
+    names = experiment.parameters
+    present = np.array([absence.present(names, points) for absence in absences]).reshape(values.shape)
+    models = fit_models(points, values[:, :, None], metric, names, options, present)
     scatter = 0.0 if effort else experiment.scatter
-    return [
-        _better(experiment, variables, points, row, model if isinstance(model, Model) else None, effort, scatter)
-        for row, model in zip(values, models, strict=True)
-    ]
+    result = []
+    for row, model, absence, where in zip(values, models, absences, present, strict=True):
+        known = model if isinstance(model, Model) else None
+        found = _better(experiment, variables, points[where], row[where], known, effort, scatter)
+        result.append(replace(found, absence=absence))
+    return result
 
 
 def _better(

@@ -26,12 +26,17 @@ class Limit:
     advice: str
 
 
+_NOTHING = Limit("no time there", "nothing of it is executed at this point, as far as is known")
+
+
 def limit_of_kernel(model: ProgramModel, prediction: KernelPrediction, point: Mapping[str, float]) -> Limit:
     """Return what limits a kernel at a point."""
     growth = _speedup(model, prediction, point)
     kernel = prediction.model
     total = prediction.total.value
-    if total > 0 and prediction.memory.value > _MOST * total:
+    if total <= 0:
+        return _NOTHING
+    if prediction.memory.value > _MOST * total:
         misses = kernel.counts.criterion
         if kernel.counts.reuse is not None:
             return Limit(
@@ -72,7 +77,9 @@ def limit_of_kernel(model: ProgramModel, prediction: KernelPrediction, point: Ma
 def limit_of_group(prediction: GroupPrediction, point: Mapping[str, float]) -> Limit:
     """Return what limits operations of MPI at a point."""
     total = prediction.total.value
-    if total > 0 and prediction.waiting.value > _MOST * total:
+    if total <= 0:
+        return _NOTHING
+    if prediction.waiting.value > _MOST * total:
         return Limit(
             "waiting", "ranks wait for others: balance the work, or let work that does not depend on it come first"
         )

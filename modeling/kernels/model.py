@@ -15,7 +15,7 @@ from ..experiment import Experiment
 from ..machine import Machine
 from ..pmnf.model import Prediction
 from ..rate_fit import typical
-from .communication import GroupModel, Kind, group_models
+from .communication import Group, GroupModel, Kind, group_models
 from .computation import KernelModel, kernel_models
 from .counts import THRESHOLD_E
 from .growth import Growth, Method, growths, summed
@@ -66,14 +66,12 @@ class ProgramModel:
         computation = sum(kernel.total.value for kernel in kernels)
         processes = point[self.variables.processes] if self.variables.processes else 1.0
         nothing = Prediction(0.0, 0.0, 0.0, False)
-        groups = tuple(
-            GroupPrediction(
-                model,
-                model.transfer(point),
-                self.waits[model.group.name].at(processes, computation) if model.group.name in self.waits else nothing,
-            )
-            for model in self.groups
-        )
+
+        def waiting(group: Group) -> Prediction:
+            known = group.name in self.waits and not group.absence.holds(point)
+            return self.waits[group.name].at(processes, computation) if known else nothing
+
+        groups = tuple(GroupPrediction(own, own.transfer(point), waiting(own.group)) for own in self.groups)
         others = self.others.at(point) if self.others is not None else nothing
         return ProgramPrediction(dict(point), kernels, groups, others)
 

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..counters import MISSES, SCATTERED
 from ..experiment import FloatArray
@@ -88,6 +89,10 @@ class Reuse:
                 ordered, random = costs.at(size * (next_size / size) ** steps * factor)
             total += float((here - out_of_order) * ordered.mean() + out_of_order * random.mean())
         return total
+
+    def where(self, use: NDArray[np.bool_]) -> Reuse:
+        """Return the reuse of some configurations, (C,)."""
+        return Reuse(self.accesses[use], self.misses[:, use], self.scattered[:, use])
 
     def exponents(self, amounts: FloatArray, at: int) -> FloatArray:
         """Return with which power of the amount of work D / P the distances beyond each size grow, (S,): of _POWERS.

@@ -14,6 +14,7 @@ from quipu.modeling.diagnosis import diagnose
 from quipu.modeling.document import from_document, to_document
 from quipu.modeling.evaluation import evaluate
 from quipu.modeling.experiment import CallTree, Experiment, Region, RegionKind
+from quipu.modeling.kernels import model_program
 from quipu.modeling.metrics import METRICS
 from quipu.modeling.pmnf.model import Model, Prediction
 from quipu.modeling.priors.untimed import timed_owners, with_untimed
@@ -54,6 +55,21 @@ def test_what_one_process_does_alone_is_nothing_for_more(metric: str) -> None:
     assert isinstance(model, Model)
     assert model.notes == ("executed at p=1 only",)
     assert dict(zip(analysis.parameters, model.ranges, strict=True))["p"] == (1, 16)
+
+
+@pytest.mark.parametrize("size", [None, "n"])
+def test_kernels_know_what_one_process_does_alone_and_what_only_several_do(size: str | None) -> None:
+    model = model_program(program(), size=size, share=1e-6)
+    seconds = {}
+    for p in (1, 64):
+        found = model.at({"p": p, "n": 1024})
+        seconds |= {(entry.kernel.name, p): entry.total for entry in found.kernels}
+        seconds |= {(entry.model.group.name, p): entry.total for entry in found.groups}
+    assert seconds["copy_periodic", 64] == seconds["main->MPI_Sendrecv", 1] == Prediction(0.0, 0.0, 0.0, False)
+    assert seconds["copy_periodic", 1].value == pytest.approx(1e-9 * (10 * 1024**2 + 20 * 1024 + 30), rel=0.02)
+    assert seconds["main->MPI_Sendrecv", 64].value == pytest.approx(1e-6, rel=0.02)
+    assert seconds["work", 64].value > 0
+    assert seconds["work", 1].value == pytest.approx(seconds["work", 64].value, rel=0.02)
 
 
 @pytest.mark.parametrize("metric", ["visits", "time"])
