@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from quipu.modeling.extrapolation import times_beyond
-from quipu.modeling.kernels.limits import limit_of_group, limit_of_kernel
+from quipu.modeling.kernels.limits import limit_of_group, limit_of_kernel, typical_cpi
 from quipu.modeling.kernels.model import ProgramModel, ProgramPrediction
 from quipu.modeling.pmnf.model import Prediction
 
@@ -60,7 +60,6 @@ def kernel_rows(model: ProgramModel, prediction: ProgramPrediction) -> list[Kern
     rows = []
     for kernel in prediction.kernels:
         limit = limit_of_kernel(model, kernel, prediction.point)
-        known = kernel.model.cpi[kernel.model.cpi == kernel.model.cpi]
         growth = [part.instructions or part.time for part in kernel.model.parts]
         rows.append(
             KernelRow(
@@ -71,7 +70,7 @@ def kernel_rows(model: ProgramModel, prediction: ProgramPrediction) -> list[Kern
                 kernel.compute.value,
                 kernel.memory.value,
                 0.0,
-                float(known.mean()) if known.size else float("nan"),
+                typical_cpi(kernel.model),
                 kernel.model.blocking,
                 "; ".join(str(one) for one in growth if one is not None),
                 limit.cause,
@@ -107,6 +106,9 @@ def kernel_facts(model: ProgramModel, prediction: ProgramPrediction) -> list[tup
     total = prediction.total
     parts = {name: getattr(prediction, name).value for name in ("compute", "memory", "communication", "other")}
     whole = total.value or 1.0
+    if (unknown := prediction.unexplained.value) >= _LEAST * whole:
+        known = {name: value for name, value in parts.items() if value}
+        parts = known | {"not known (times without counts)": unknown}
     facts = [
         ("point", point_text(model.parameters, [prediction.point[name] for name in model.parameters])),
         (
@@ -151,6 +153,7 @@ def kernels_json(model: ProgramModel, prediction: ProgramPrediction) -> dict[str
         "memory": _span(prediction.memory),
         "communication": _span(prediction.communication),
         "other": _span(prediction.other),
+        "unexplained": _span(prediction.unexplained),
         "start_and_end": _span(prediction.others),
         "kernels": [
             {

@@ -31,6 +31,7 @@ from .variables import Variables
 # differs by this with their sizes, while a line through few sizes is off by several times beyond them. Waiting that is
 # less than this part of the time everywhere is no model of its own. Both by benchmarks/apmt_accuracy.py --part strong.
 _STEADY, _LITTLE = 0.25, 0.1
+_TIME = "time"  # the symbol of a column that is the time itself
 _NORMAL_90 = 1.645  # half of a 90 % interval, in standard deviations
 
 
@@ -98,6 +99,11 @@ class GroupModel:
         """Return the seconds of a rank in these operations, without waiting where that was measured."""
         parts = [product(c.amount.at(point), c.seconds, self.uncertainty) for c in self.columns]
         return summed(parts)
+
+    @property
+    def by_time(self) -> bool:
+        """Whether the model is that of times alone: nothing is known of what the operations move."""
+        return all(column.symbol == _TIME for column in self.columns)
 
     @property
     def text(self) -> str:
@@ -219,9 +225,7 @@ def _fit(experiment: Experiment, variables: Variables, group: Group, volume: Vol
     time = volume.time if method == "paper" else volume.time - volume.waiting
     columns: dict[str, FloatArray]
     if group.kind is Kind.OTHER:
-        (growth,) = growths(experiment, variables, volume.time[None], False, method, [group.absence])
-        whole = Column("time", 1.0, growth)
-        return GroupModel(group, volume, (whole,), growth, 0.0, 0.0)
+        return _of_time(experiment, variables, group, volume, volume.time, method)
     if group.kind is Kind.POINT_TO_POINT:
         columns = {"messages": volume.messages, "bytes": volume.bytes}
         if method == "paper":
@@ -237,6 +241,8 @@ def _fit(experiment: Experiment, variables: Variables, group: Group, volume: Vol
         by = scale_values(transfer or Scale.ONE, volume.sizes)
         columns = {"calls·steps": volume.calls * steps, "bytes": volume.bytes * by, "calls": volume.calls}
     used = {symbol: values for symbol, values in columns.items() if values.any()}
+    if not used:
+        return _of_time(experiment, variables, group, volume, time, method)
     kept = _without_copies(used)
     seconds, found = _least_squares(list(kept.values()), time)
     rows = np.stack([*kept.values(), volume.bytes])
@@ -246,6 +252,14 @@ def _fit(experiment: Experiment, variables: Variables, group: Group, volume: Vol
         Column(symbol, value, amount) for symbol, value, amount in zip(kept, seconds, amounts, strict=True) if value > 0
     )
     return GroupModel(group, volume, parts, moved, *_deviations(errors, len(parts)))
+
+
+def _of_time(
+    experiment: Experiment, variables: Variables, group: Group, volume: Volume, time: FloatArray, method: Method
+) -> GroupModel:
+    """Return the model of operations of which nothing but times is known, (C,)."""
+    (growth,) = growths(experiment, variables, time[None], False, method, [group.absence])
+    return GroupModel(group, volume, (Column(_TIME, 1.0, growth),), growth, 0.0, 0.0)
 
 
 def _without_copies(columns: Mapping[str, FloatArray]) -> dict[str, FloatArray]:

@@ -40,7 +40,8 @@ class Part:
     """The model of some call paths of a kernel: seconds per instruction, and per unit of something else, if any.
 
     instructions, further: their growth. levels: the growth of the accesses that each level serves. time: the growth of
-    the time itself where nobody counted instructions. reuse: T_mem by distances of reuse, instead of levels.
+    the time itself where nobody counted instructions, or it is not theirs. reuse: T_mem by distances of reuse, instead
+    of levels.
     """
 
     counts: Counts
@@ -72,14 +73,16 @@ class KernelModel:
         """Return T_comp = instructions · CPI / f (Table 2), per rank, in seconds."""
         found = []
         for part in self.parts:
-            if part.time is not None:
-                found.append(part.time.at(point))
             if part.instructions is not None and part.fitted.cpi > 0:
                 by = part.fitted.cpi / (point[self.frequency] if self.frequency else self.clock)
                 found.append(product(part.instructions.at(point), by, part.fitted.uncertainty))
             if part.further is not None:
                 found.append(product(part.further.at(point), part.fitted.per_unit, part.fitted.uncertainty))
         return summed(found)
+
+    def unexplained(self, point: Mapping[str, float]) -> Prediction:
+        """Return the seconds per rank of parts whose time is that of no counts: none are known, or they take longer."""
+        return summed([part.time.at(point) for part in self.parts if part.time is not None])
 
     def memory(self, point: Mapping[str, float]) -> Prediction:
         """Return BF_mem · T_mem, T_mem = T_L1 + T_L2 + T_LLC + T_mm (Table 2), per rank, in seconds.

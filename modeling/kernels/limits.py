@@ -6,7 +6,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from .communication import Kind
+from .computation import KernelModel
 from .counts import THRESHOLD_E
 from .identify import KernelKind
 from .model import GroupPrediction, KernelPrediction, ProgramModel
@@ -14,6 +17,10 @@ from .transfers import Transfers
 
 # From which part of the time on something is what limits, and how much of the accesses are many.
 _MOST, _MANY = 0.5, 0.05
+# Cycles per instruction that instructions take at most by themselves, in the mean of a function: those of a division,
+# the slowest of all, on what is in registers (Fog 2022, "Instruction tables": throughput of 4 to 8 on processors since
+# 2015). A function that takes longer waits for something that was not counted.
+_SLOWEST = 8.0
 # Work per rank that falls by less than that part of the ranks' increase does not scale.
 _SCALES = 0.5
 
@@ -36,6 +43,8 @@ def limit_of_kernel(model: ProgramModel, prediction: KernelPrediction, point: Ma
     total = prediction.total.value
     if total <= 0:
         return _NOTHING
+    if prediction.unexplained.value > _MOST * total:
+        return _unexplained(kernel)
     if prediction.memory.value > _MOST * total:
         misses = kernel.counts.criterion
         if kernel.counts.reuse is not None:
@@ -68,9 +77,31 @@ def limit_of_kernel(model: ProgramModel, prediction: KernelPrediction, point: Ma
             f"a part of {kernel.blocking:.2g} of the memory time is not hidden: more independent loads in flight "
             "(unrolling, prefetching) would hide more",
         )
+    if typical_cpi(kernel) > _SLOWEST:
+        return _too_long(kernel)
     return Limit(
         "instructions",
         "its time is that of its instructions: vectorize, reduce operations, or use a faster algorithm",
+    )
+
+
+def typical_cpi(kernel: KernelModel) -> float:
+    """Return the mean CPI over the measured configurations; NaN without instructions."""
+    known = kernel.cpi[np.isfinite(kernel.cpi)]
+    return float(known.mean()) if known.size else math.nan
+
+
+def _unexplained(kernel: KernelModel) -> Limit:
+    if kernel.counts.instructions is not None and typical_cpi(kernel) > _SLOWEST:
+        return _too_long(kernel)
+    return Limit("not known", "no instructions were counted of most of it: its time was predicted from times alone")
+
+
+def _too_long(kernel: KernelModel) -> Limit:
+    return Limit(
+        "uncounted",
+        f"its instructions take {typical_cpi(kernel):.3g} cycles each, more than any do by themselves: it waits for "
+        "memory, calls functions without counts (libraries), or the system works for it (threads, files, page faults)",
     )
 
 
@@ -79,6 +110,8 @@ def limit_of_group(prediction: GroupPrediction, point: Mapping[str, float]) -> L
     total = prediction.total.value
     if total <= 0:
         return _NOTHING
+    if prediction.model.by_time:
+        return Limit("not known", "neither bytes nor messages are known of it: only its time was predicted from times")
     if prediction.waiting.value > _MOST * total:
         return Limit(
             "waiting", "ranks wait for others: balance the work, or let work that does not depend on it come first"
@@ -107,9 +140,8 @@ def _speedup(model: ProgramModel, prediction: KernelPrediction, point: Mapping[s
     fewest = model.ranges[model.parameters.index(name)][0]
     if point[name] < 2 * fewest or (model.variables.size is None and model.variables.others):
         return None
-    before = (
-        prediction.model.compute({**point, name: fewest}).value + prediction.model.memory({**point, name: fewest}).value
-    )
+    kernel, there = prediction.model, {**point, name: fewest}
+    before = sum(part(there).value for part in (kernel.compute, kernel.memory, kernel.unexplained))
     now = prediction.total.value
     if now <= 0:
         return None

@@ -62,7 +62,10 @@ class ProgramModel:
         if set(point) != set(self.parameters):
             known = ", ".join(self.parameters) or "none"
             raise ModelingError(f"{self.name}: the point must give a value of each parameter: {known}")
-        kernels = tuple(KernelPrediction(model, model.compute(point), model.memory(point)) for model in self.kernels)
+        kernels = tuple(
+            KernelPrediction(model, model.compute(point), model.memory(point), model.unexplained(point))
+            for model in self.kernels
+        )
         computation = sum(kernel.total.value for kernel in kernels)
         processes = point[self.variables.processes] if self.variables.processes else 1.0
         nothing = Prediction(0.0, 0.0, 0.0, False)
@@ -78,11 +81,12 @@ class ProgramModel:
 
 @dataclass(frozen=True)
 class KernelPrediction:
-    """Seconds of a rank in a kernel: T_comp, and BF_mem · T_mem."""
+    """Seconds of a rank in a kernel: T_comp, BF_mem · T_mem, and what no counts explain."""
 
     model: KernelModel
     compute: Prediction
     memory: Prediction
+    unexplained: Prediction
 
     @property
     def kernel(self) -> Kernel:
@@ -92,7 +96,7 @@ class KernelPrediction:
     @property
     def total(self) -> Prediction:
         """Their sum."""
-        return summed((self.compute, self.memory))
+        return summed((self.compute, self.memory, self.unexplained))
 
 
 @dataclass(frozen=True)
@@ -127,6 +131,11 @@ class ProgramPrediction:
     def memory(self) -> Prediction:
         """Σ BF_mem · T_mem."""
         return summed([kernel.memory for kernel in self.kernels])
+
+    @property
+    def unexplained(self) -> Prediction:
+        """Time of functions that no counts explain: none are known, or the functions take longer."""
+        return summed([kernel.unexplained for kernel in self.kernels])
 
     @property
     def communication(self) -> Prediction:
@@ -243,7 +252,12 @@ def _notes(
     if variables.processes is None:
         notes.append("no parameter is the number of processes: name it with --processes if one is")
     counted = [model for model in models if model.counts.levels or model.counts.waits is not None]
-    if machine is None:
+    if all(model.counts.instructions is None for model in models):
+        notes.append(
+            "no instructions were counted, so nothing says what limits functions: build with the compiler wrappers "
+            "(quipu-cc), or measure with quipu run --counters instructions"
+        )
+    elif machine is None:
         notes.append(
             "no machine is given, so memory is part of computation: quipu machine -o FILE, then --machine FILE"
         )

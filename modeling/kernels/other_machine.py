@@ -13,7 +13,7 @@ from dataclasses import replace
 from ..counters import LEVELS
 from ..errors import ModelingError
 from ..machine import Machine, Network
-from .communication import Column, GroupModel, Kind
+from .communication import Column, GroupModel
 from .computation import KernelModel, Part
 from .model import ProgramModel
 from .reuse import Costs
@@ -61,7 +61,7 @@ def _part(part: Part, ratio: float, doubt: float, costs: Costs | None) -> Part:
 
 def _group(model: GroupModel, here: Machine, there: Machine) -> GroupModel:
     """Scale seconds per message, call and byte by the ratios of α and β."""
-    if model.group.kind is Kind.OTHER:
+    if model.by_time:
         return model
     name = model.group.operation or "ping-pong"
     first, second = _network(here, name), _network(there, name)

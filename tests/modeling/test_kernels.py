@@ -18,6 +18,7 @@ from quipu.modeling.kernels.other_machine import moved
 from quipu.modeling.kernels.refinement import deviation, refined
 from quipu.modeling.kernels.variables import variables_of
 from quipu.modeling.machine import Cache, Machine, Network, from_document, to_document
+from quipu.report.kernel_views import kernel_facts, kernel_notes
 
 GHZ = 2e9
 MACHINE = Machine(
@@ -185,6 +186,30 @@ def test_times_of_what_was_not_counted_grow_without_a_part_below_zero() -> None:
     seconds = {kernel.kernel.name: kernel.total.value for kernel in found.kernels}
     assert seconds["sweep"] == pytest.approx(0.26, rel=0.05)
     assert seconds["setup"] == pytest.approx(0.00495, rel=0.05)
+
+
+def test_of_times_alone_no_cause_is_named() -> None:
+    model = model_program(replace(STRONG, values={"time": STRONG.values["time"]}))
+    found = model.at({"p": 16.0, "D": 1e6})
+    limits = {kernel.kernel.name: limit_of_kernel(model, kernel, found.point) for kernel in found.kernels}
+    assert {limit.cause for limit in limits.values()} == {"not known"}
+    assert "no instructions were counted" in limits["sweep"].advice
+    assert {limit_of_group(group, found.point).cause for group in found.groups} == {"not known"}
+    assert (found.compute.value, found.memory.value) == (0, 0) and found.unexplained.value > 0
+    assert found.total.value == pytest.approx(STRONG.values["time"][:6, 2].sum(), rel=0.02)
+    assert dict(kernel_facts(model, found))["of it"].startswith("communication ")
+    assert "not known (times without counts) " in dict(kernel_facts(model, found))["of it"]
+    assert any(note.startswith("no instructions were counted") for note in kernel_notes(model, found.point))
+
+
+def test_what_takes_longer_than_instructions_do_is_not_limited_by_them() -> None:
+    waits = np.ones((7, 1, 1))
+    waits[1] = 40.0  # 20 cycles per instruction of sweep
+    model = model_program(replace(STRONG, values=STRONG.values | {"time": waits * STRONG.values["time"]}), clock=GHZ)
+    found = model.at({"p": 128.0, "D": 1e6})
+    limits = {kernel.kernel.name: limit_of_kernel(model, kernel, found.point) for kernel in found.kernels}
+    assert limits["sweep"].cause == "uncounted" and "20 cycles each" in limits["sweep"].advice
+    assert limits["all other functions"].cause == "instructions"
 
 
 def test_the_published_method_is_there_for_comparison() -> None:
