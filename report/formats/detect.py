@@ -8,11 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from quipu.modeling.documents import check_document
 from quipu.modeling.errors import FormatError, UsageError
 from quipu.modeling.experiment import Experiment
 from quipu.modeling.limits import reading_file
 
+from ..text import point_text
 from ..views import Over
 from .extrap import parse_archive, parse_json, parse_json_lines, parse_talpas, parse_text
 from .extrap.content import decode, unpacked
@@ -31,6 +33,7 @@ _SUFFIXES = {".json": "Extra-P JSON", ".jsonl": "Extra-P JSON Lines", ".txt": "E
 _MODELS = re.compile(rb'\s*\{\s*"format"\s*:\s*"quipu-models"')
 # A line longer than this is a whole file on one line, not one measurement.
 _LONGEST_RECORD = 1 << 16
+_NAMED = 4  # configurations in a note
 _ZIP = b"PK\x03\x04"
 _TAR_AT, _TAR = 257, b"ustar"
 
@@ -57,10 +60,15 @@ def read_experiment(path: Path | str, over_ranks: Over = "mean") -> Experiment:
     Those are folders of Cube profiles, files of Caliper or folders of them, and databases of HPCToolkit or folders of
     them. over_ranks: how the ranks of profiles combine; other formats have one value for all.
 
+    Configurations that are declared without any value are left out, with a note.
+
     Raises FormatError naming the file and, where there are lines, the line at fault; UsageError for another
     `over_ranks` than "mean" where there are no ranks.
     """
-    path = Path(path)
+    return _measured(_read(Path(path), over_ranks))
+
+
+def _read(path: Path, over_ranks: Over) -> Experiment:
     if path.is_dir():
         if not holds_profiles(path):
             if found := caliper_files(path):
@@ -76,6 +84,23 @@ def read_experiment(path: Path | str, over_ranks: Over = "mean") -> Experiment:
                 f"--over-ranks {over_ranks}: {path} has one value for all ranks; only mean means no change"
             )
         return _experiment(path, unpacked(raw, path))
+
+
+def _measured(experiment: Experiment) -> Experiment:
+    """Return the configurations that have a value of some metric, with a note that names the others."""
+    known = [np.isfinite(values).any(axis=(0, 2)) for values in experiment.values.values()]
+    use = np.any(known, axis=0)
+    if use.all() or not use.any():
+        return experiment
+    named = [point_text(experiment.parameters, point) for point in experiment.points[~use][:_NAMED].tolist()]
+    more = int((~use).sum()) - len(named)
+    left = "; ".join(named) + (f" and {more} more" if more else "")
+    return replace(
+        experiment,
+        points=experiment.points[use],
+        values={name: values[:, use] for name, values in experiment.values.items()},
+        notes=(*experiment.notes, f"configurations without any value are left out: {left}"),
+    )
 
 
 def _experiment(path: Path, content: bytes) -> Experiment:

@@ -60,7 +60,7 @@ def test_what_one_process_does_alone_is_nothing_for_more(metric: str) -> None:
 @pytest.mark.parametrize("size", [None, "n"])
 def test_kernels_know_what_one_process_does_alone_and_what_only_several_do(size: str | None) -> None:
     model = model_program(program(), size=size, share=1e-6)
-    seconds = {}
+    seconds: dict[tuple[str, float], Prediction] = {}
     for p in (1, 64):
         found = model.at({"p": p, "n": 1024})
         seconds |= {(entry.kernel.name, p): entry.total for entry in found.kernels}

@@ -238,6 +238,18 @@ def test_mistakes_in_lines(text: str, words: str) -> None:
     assert caught.value.line == 3
 
 
+def test_configurations_without_any_value_are_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "heat.txt"
+    path.write_text(
+        "PARAMETER x\nPOINTS 4 8 16 64\nMETRIC time\nREGION a\nDATA 1 2\nDATA 3 4\nDATA 5 6\nDATA nan\n",
+        encoding="utf-8",
+    )
+    experiment = read_experiment(path)
+    assert experiment.points.tolist() == [[4], [8], [16]]
+    assert experiment.values["time"].tolist() == [[[1, 2], [3, 4], [5, 6]]]
+    assert experiment.notes[-1] == "configurations without any value are left out: x=64"
+
+
 def test_a_file_that_is_something_else(tmp_path: Path) -> None:
     for name, content, words in [
         ("x.dat", b"hello", "is in no format that Quipu reads"),
