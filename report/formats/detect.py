@@ -33,6 +33,9 @@ _SUFFIXES = {".json": "Extra-P JSON", ".jsonl": "Extra-P JSON Lines", ".txt": "E
 _MODELS = re.compile(rb'\s*\{\s*"format"\s*:\s*"quipu-models"')
 # A line longer than this is a whole file on one line, not one measurement.
 _LONGEST_RECORD = 1 << 16
+_READ = f"{', '.join(PARSERS)}, .extra-p, and profiles of Cube, Caliper or HPCToolkit"
+_HEAD = 4096  # bytes that tell text from binary files
+_EXTRAP_3, _UTF_16 = b"EXTRAP_EXPERIMENT", (b"\xff\xfe", b"\xfe\xff")
 _NAMED = 4  # configurations in a note
 _ZIP = b"PK\x03\x04"
 _TAR_AT, _TAR = 257, b"ustar"
@@ -113,12 +116,25 @@ def _experiment(path: Path, content: bytes) -> Experiment:
         )
     if path.suffix == ".extra-p":
         raise FormatError(path, "is no ZIP file (cut off?): save it again with extrap --save-experiment")
+    _check_text(path, content[:_HEAD])
     check_document(content)
     text = decode(content, path)
     kind = format_of(text, path.name)
     if kind is None:
-        raise FormatError(path, f"is in no format that Quipu reads: {', '.join(PARSERS)}, .extra-p")
+        raise FormatError(path, f"is in no format that Quipu reads: {_READ}")
     return _with_note(PARSERS[kind](text, path, name), kind)
+
+
+def _check_text(path: Path, head: bytes) -> None:
+    """Raise FormatError, which names the format if it is known, if a file begins as no text does."""
+    if _EXTRAP_3 in head:
+        raise FormatError(
+            path,
+            "is an experiment of Extra-P 3, which Quipu does not read: save it with Extra-P 4, "
+            f"extrap --extra-p-3 {path} --save-experiment {path}.extra-p",
+        )
+    if b"\0" in head and not head.startswith(_UTF_16):
+        raise FormatError(path, f"is a binary file of no format that Quipu reads: {_READ}")
 
 
 def format_of(text: str, name: str = "") -> str | None:
