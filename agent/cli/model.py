@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 from quipu.modeling.errors import UsageError
 
-from .options import JOBS, over_ranks_of, split_names
+from .options import JOBS, nothing_fits, over_ranks_of, split_names
 from .output import json_text, layout, say, show, show_json, write_own
 
 if TYPE_CHECKING:
@@ -65,6 +65,8 @@ def command(
         raise UsageError(f"{experiment_path} holds models: --noise needs the measurements")
     placed, hidden = model_rows(analysis, names, path, inclusive, everything, observed)
     rows = [row for _, row in placed]
+    if path is not None and not rows and not hidden:
+        raise nothing_fits(path)
     if output is not None:
         from quipu.modeling.document import FORMAT, to_document
 
@@ -88,7 +90,7 @@ def command(
     parts += [tables.change_table(changes, room)] if changes else []
     show([*parts, tables.noise_table(noises, room)] if noises else parts)
     if not rows:
-        say("no model fits --metric and --path" if path or metric else "there are no models")
+        say("no model fits --metric" if metric else "there are no models")
     if hidden:
         say(f"{hidden} models that are 0 or could not be made are not shown (--all shows them)")
 

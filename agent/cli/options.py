@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, Literal, cast
 
-from quipu.modeling.errors import UsageError
+from quipu.modeling.errors import ModelingError, UsageError
 
 # A width of 110 columns for help texts; -h as well as --help.
 CONTEXT: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
@@ -103,3 +103,8 @@ def over_ranks_of(text: str) -> Literal["mean", "max", "sum"]:
 def split_names(texts: Sequence[str]) -> tuple[str, ...]:
     """Return names given by repeating an option or with commas, each once."""
     return tuple(dict.fromkeys(name.strip() for text in texts for name in text.split(",") if name.strip()))
+
+
+def nothing_fits(path: str) -> ModelingError:
+    """Return the error of a pattern of --path that fits nothing that was measured."""
+    return ModelingError(f"nothing fits --path {path}: a pattern is of a whole name, * fits anything")

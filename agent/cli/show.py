@@ -9,7 +9,7 @@ import typer
 from quipu.modeling.errors import UsageError
 
 from .measurements import is_of_others, is_run, load
-from .options import over_ranks_of, parse_assignments, split_names
+from .options import nothing_fits, over_ranks_of, parse_assignments, split_names
 from .output import layout, say, show, show_json
 
 if TYPE_CHECKING:
@@ -135,15 +135,16 @@ def _show_source(
     archive = read_archive(folder, values=False)
     source = SourceListing(archive, read_source(folder, archive.metadata, archive.tree), over, metrics)
     if as_json:
-        show_json(source_json(source, path, inlined))
+        data = source_json(source, path, inlined)
+        if path is not None and not data["lines"]:
+            raise nothing_fits(path)
+        show_json(data)
         return
     room = layout()
     view, notes = (inlined_view(source, path), []) if inlined else source_view(source, path)
     listing = (inlined_listing if inlined else source_listing)(view, room)
+    if path is not None and not listing:
+        raise nothing_fits(path)
     show([head(str(folder), run_facts(archive, over), notes, room), *listing])
     if not listing:
-        say(
-            f"nothing fits --path {path}: a pattern is of a whole name, * fits anything"
-            if path
-            else "nothing was counted"
-        )
+        say("nothing was counted")

@@ -45,6 +45,8 @@ from .conftest import Quipu
         (["rates", "nowhere"], 1, "nowhere"),
         (["rates", "empty"], 1, "empty: holds no run archive"),
         (["rates", "{heat}"], 1, "heat: has no instructions, so there are no rates"),
+        (["model", "{heat}", "--path", "zzz*"], 1, "nothing fits --path zzz*: a pattern is of a whole name"),
+        (["model", "{heat}", "--path", "zzz*", "--json"], 1, "nothing fits --path zzz*"),
         (["merge", "nowhere"], 1, "nowhere"),
         (["campaign", "nowhere.toml"], 1, "nowhere.toml"),
         (["facts", "file"], 1, "file: is not a program"),

@@ -137,8 +137,10 @@ def test_functions_and_files_that_fit(quipu_here: Quipu, run: Path, pattern: str
 
 
 def test_patterns_that_fit_nothing(quipu_here: Quipu, run: Path) -> None:
-    answer = quipu_here("show", run, "--source", "--path", "swee")
-    assert "nothing fits --path swee: a pattern is of a whole name, * fits anything" in answer.out + answer.err
+    for options in (["--source"], ["--inlined"], ["--source", "--json"]):
+        answer = quipu_here("show", run, *options, "--path", "swee")
+        assert (answer.code, answer.out) == (1, "")
+        assert answer.err == "quipu: error: nothing fits --path swee: a pattern is of a whole name, * fits anything\n"
 
 
 def test_json_has_the_sum_over_ranks(quipu_here: Quipu, run: Path) -> None:
