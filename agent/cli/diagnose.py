@@ -8,7 +8,7 @@ import typer
 from quipu.modeling.errors import UsageError
 
 from .options import over_ranks_of, point_of
-from .output import layout, say, show, show_json, write_own
+from .output import layout, own_file, say, show, show_json
 
 
 def command(
@@ -38,6 +38,9 @@ def command(
     from .kept_models import analyze_once
     from .measurements import load
 
+    write = None
+    if output is not None:
+        write = own_file(output, lambda old: "quipu-diagnosis" in old, "diagnosis", force, [experiment])
     data = load(experiment, over_ranks_of(over_ranks))
     if at:
         target = point_of("--at", at, data.parameters)
@@ -48,9 +51,9 @@ def command(
     analysis = analyze_once(data)
     found = diagnose(data, analysis, target)
     place = point_text(data.parameters, found.point.values())
-    if output is not None:
+    if write is not None:
         page = html_diagnosis(data.name, place, found, extrapolation_notes(analysis, found.point))
-        write_own(output, page, lambda old: "quipu-diagnosis" in old, "diagnosis", force, [experiment])
+        write(page)
         say(f"wrote {output}")
     if as_json:
         show_json(diagnosis_json(data.name, found))

@@ -9,7 +9,7 @@ from pathlib import Path
 import typer
 from quipu.modeling.errors import UsageError
 
-from .output import json_text, layout, say, show, show_json, write_own
+from .output import json_text, layout, own_file, say, show, show_json
 
 
 def command(
@@ -37,14 +37,13 @@ def command(
     from ..machine.describe import describe
     from ..machine.network import measure
 
-    if output.is_file() and not force and not _is_machine(output.read_text(encoding="utf-8", errors="replace")):
-        raise UsageError(f"{output} exists and is no description of a machine: give another name with -o, or --force")
+    write = own_file(output, _is_machine, "description of a machine", force)
     if network is not None and not shlex.split(network):
         raise UsageError("--network '': give a launcher and the number of ranks, such as --network 'mpirun -n 4'")
     found = measure(shlex.split(network), mpicc) if network is not None else ()
     machine = describe(found, say=(lambda _: None) if quiet or as_json else say)
     document = to_document(machine)
-    write_own(output, json_text(document, indent=1) + "\n", _is_machine, "description of a machine", force)
+    write(json_text(document, indent=1) + "\n")
     if as_json:
         show_json(document)
     elif not quiet:

@@ -9,7 +9,7 @@ import typer
 from quipu.modeling.errors import UsageError
 
 from .options import JOBS, nothing_fits, over_ranks_of, split_names
-from .output import json_text, layout, say, show, show_json, write_own
+from .output import json_text, layout, own_file, say, show, show_json
 
 if TYPE_CHECKING:
     from quipu.modeling.pmnf.modeler import Options
@@ -55,6 +55,9 @@ def command(
 
     how = over_ranks_of(over_ranks)
     options = _options(selector)
+    write = None
+    if output is not None:
+        write = own_file(output, _is_models, "file of models", force, [experiment_path])
     with parallel.jobs(jobs) as workers:
         if workers is None:
             return
@@ -67,11 +70,10 @@ def command(
     rows = [row for _, row in placed]
     if path is not None and not rows and not hidden:
         raise nothing_fits(path)
-    if output is not None:
-        from quipu.modeling.document import FORMAT, to_document
+    if write is not None:
+        from quipu.modeling.document import to_document
 
-        text = json_text(to_document(analysis), indent=1) + "\n"
-        write_own(output, text, lambda old: f'"{FORMAT}"' in old[:400], "file of models", force, [experiment_path])
+        write(json_text(to_document(analysis), indent=1) + "\n")
         say(f"wrote {output}")
     places = {(row.path, row.metric): node for node, row in placed}
     changes = [] if inclusive else change_rows(places, observed)
@@ -93,6 +95,12 @@ def command(
         say("no model fits --metric" if metric else "there are no models")
     if hidden:
         say(f"{hidden} models that are 0 or could not be made are not shown (--all shows them)")
+
+
+def _is_models(old: str) -> bool:
+    from quipu.modeling.document import FORMAT
+
+    return f'"{FORMAT}"' in old[:400]
 
 
 def _options(selector: str) -> Options | None:

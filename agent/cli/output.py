@@ -91,6 +91,18 @@ def write_own(
     write_whole(path, content)
 
 
+def own_file(
+    path: Path, is_own: Callable[[str], bool], kind: str, force: bool | None, sources: Iterable[Path | None] = ()
+) -> Callable[[str | bytes], None]:
+    """Return what writes a file as `write_own` does; what that would refuse is refused now, before long work.
+
+    Raises what `require_own` raises.
+    """
+    kept = tuple(sources)
+    require_own(path, is_own, kind, force, kept)
+    return lambda content: write_own(path, content, is_own, kind, force, kept)
+
+
 def require_own(
     path: Path, is_own: Callable[[str], bool], kind: str, force: bool | None, sources: Iterable[Path | None] = ()
 ) -> None:

@@ -11,7 +11,7 @@ import typer
 from quipu.modeling.errors import UsageError
 
 from .options import over_ranks_of, point_of
-from .output import say, show_json, write_own
+from .output import own_file, say, show_json
 
 if TYPE_CHECKING:
     from quipu.modeling.experiment import Experiment
@@ -72,6 +72,8 @@ def command(
 
     if machine is not None and not kernels:
         raise UsageError("--machine belongs to --kernels")
+    sources = [experiment, against, machine]
+    write = own_file(output, lambda old: 'id="quipu-data"' in old, "report", force, sources)
     over = over_ranks_of(over_ranks)
     steps = _refinement(refinement or experiment) if refinement or (experiment / "refinement.json").is_file() else None
     if steps is not None and refinement is None:
@@ -105,7 +107,7 @@ def command(
         subtitle=f"How {data.name} scales with {', '.join(data.parameters) or 'nothing: it has no parameters'}",
         footer=f"Quipu {quipu_version()}. Values of ranks: {over}.",
     )
-    write_own(output, page, lambda old: 'id="quipu-data"' in old, "report", force, [experiment, against, machine])
+    write(page)
     if as_json:
         show_json(document_json("report", data.name, file=str(output), bytes=len(page.encode())))
     else:

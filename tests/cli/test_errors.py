@@ -47,6 +47,13 @@ from .conftest import Quipu
         (["rates", "{heat}"], 1, "heat: has no instructions, so there are no rates"),
         (["model", "{heat}", "--path", "zzz*"], 1, "nothing fits --path zzz*: a pattern is of a whole name"),
         (["model", "{heat}", "--path", "zzz*", "--json"], 1, "nothing fits --path zzz*"),
+        # Before anything is read, measured or modelled.
+        (["machine", "-o", "none/m.json"], 2, "none/m.json: the folder none does not exist: make it first"),
+        (["machine", "-o", "file"], 2, "file exists and is no description of a machine"),
+        *(
+            ([*command, "nowhere", "-o", "none/x"], 2, "none/x: the folder none does not exist")
+            for command in (["model"], ["diagnose"], ["report"], ["tensor", "fit"], ["tensor", "explain"])
+        ),
         (["merge", "nowhere"], 1, "nowhere"),
         (["campaign", "nowhere.toml"], 1, "nowhere.toml"),
         (["facts", "file"], 1, "file: is not a program"),

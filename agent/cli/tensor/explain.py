@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from ..output import layout, say, show, show_json, write_own
+from ..output import layout, own_file, say, show, show_json
 from .files import read_data, read_model
 
 LEAST_SHARE = 0.001
@@ -40,6 +40,9 @@ def command(
     from quipu.report.terminal.tables import plain_table
     from quipu.report.text import percent
 
+    write = None
+    if output is not None:
+        write = own_file(output, lambda old: "quipu-tensor-effects" in old, "page of effects", force)
     read = read_model(model)
     effects = main_effects(read)
     pairs = pair_effects(read, [effect.parameter for effect in effects[:top]])[:top]
@@ -50,12 +53,12 @@ def command(
 
         draw_effects(effects, read.target, plot, tried_models(read), beyond, growth)
         say(f"wrote {plot}")
-    if output is not None:
+    if write is not None:
         from quipu.report.html import html_effects
 
         shown = [one for one in pairs if one.share >= LEAST_SHARE]
         page = html_effects(model.name, read.target, effects, shown, (), tried_models(read), beyond, growth)
-        write_own(output, page, lambda old: "quipu-tensor-effects" in old, "page of effects", force)
+        write(page)
         say(f"wrote {output}")
     if as_json:
         by_parameter = [

@@ -137,22 +137,33 @@ def archive_of(path: Path) -> Path:
     return path.with_suffix(".npz")
 
 
+def require_model_place(path: Path, force: bool) -> None:
+    """Raise UsageError if `write_model` would refuse to write there: before work that takes long."""
+    from quipu.modeling.tensor.storage import KIND
+
+    from ..output import require_own
+
+    if path.suffix == ".npz":
+        raise UsageError(f"-o {path}: name the JSON file; the .npz is written beside it")
+    archive = archive_of(path)
+    if archive.exists() and not path.exists() and not force:
+        raise UsageError(f"{archive} exists and belongs to no model {path.name}: give another name with -o, or --force")
+    require_own(path, lambda old: KIND in old[:200], "tensor model", force)
+
+
 def write_model(path: Path, model: ColumnModel, force: bool) -> int:
     """Write a model, both files, and return their bytes. Raises UsageError for what must not be replaced."""
     import json
 
-    from quipu.modeling.tensor.storage import KIND, stored
+    from quipu.modeling.tensor.storage import stored
 
-    from ..output import write_own
+    from ..output import write_whole
 
-    if path.suffix == ".npz":
-        raise UsageError(f"-o {path}: name the JSON file; the .npz is written beside it")
+    require_model_place(path, force)
     document, content = stored(model)
     text = json.dumps(document, ensure_ascii=False) + "\n"
     archive = archive_of(path)
-    if archive.exists() and not path.exists() and not force:
-        raise UsageError(f"{archive} exists and belongs to no model {path.name}: give another name with -o, or --force")
-    write_own(path, text, lambda old: KIND in old[:200], "tensor model", force)
+    write_whole(path, text)
     temporary = archive.with_name(f".{archive.name}.new")
     temporary.write_bytes(content)
     temporary.replace(archive)

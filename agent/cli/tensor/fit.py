@@ -9,7 +9,7 @@ from quipu.modeling.errors import UsageError
 
 from ..output import layout, say, show, show_json
 from ..quoting import names_of
-from .files import read_data, write_model
+from .files import read_data, require_model_place, write_model
 
 
 def command(
@@ -50,6 +50,7 @@ def command(
     both = dict.fromkeys(names_of(uniform), "uniform"), dict.fromkeys(names_of(geometric), "geometric")
     if twice := sorted(both[0].keys() & both[1].keys()):
         raise UsageError(f"--uniform and --geometric both name {twice[0]}")
+    require_model_place(output, force)
     columns = read_data(data, target)
     model, x, _, notes = fit_columns(
         columns,
