@@ -124,8 +124,13 @@ def log_points(points: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def open_parameters(points: FloatArray) -> list[int]:
-    """Return the parameters with a single value at points (C, m), and those that go together with others."""
-    logs, _ = log_points(points)
+    """Return the parameters with a single value at points (C, m), and those that go together with others.
+
+    A parameter that is 0 somewhere has no logarithm there: it counts from its smallest other value.
+    """
+    least = np.where(points > 0, points, np.inf).min(axis=0, initial=np.inf)
+    offset = np.where((points > 0).all(axis=0) | np.isinf(least), 0.0, least)
+    logs, _ = log_points(points + offset)
     size = np.abs(logs).max(axis=1, initial=0.0)
     alone = [int(index) for index in np.flatnonzero(size <= TOGETHER)]
     others = np.flatnonzero(size > TOGETHER)

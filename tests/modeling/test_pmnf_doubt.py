@@ -35,6 +35,16 @@ def test_parameters_that_change_together_are_not_told_apart(noise: float) -> Non
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.02])
+def test_a_parameter_that_is_0_somewhere_is_known_like_others(noise: float) -> None:
+    points = np.array([0.0, 1, 2, 4, 8, 16])[:, None]
+    assert _model(points, points[:, 0] + 1, noise).notes == ()
+    tied = _model(np.concatenate([points, 3 * points], axis=1), points[:, 0] + 1, noise, ("p", "n"))
+    assert any("p, n change together" in note for note in tied.notes)
+    alone = _model(np.concatenate([points, np.zeros_like(points)], axis=1), points[:, 0] + 1, noise, ("p", "n"))
+    assert any("one value of n" in note for note in alone.notes)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.02])
 def test_a_parameter_with_one_value_is_open(noise: float) -> None:
     points = np.concatenate([P, np.full_like(P, 100.0)], axis=1)
     model = _model(points, 3 * points[:, 0] + 7, noise, ("p", "n"))
