@@ -149,3 +149,12 @@ def test_reductions_that_flang_writes_are_part_of_their_callers(workshop, level:
         (MAIN, "main program"),
         (MAIN, "main program", "m::work"),
     }
+
+
+def test_powers_that_flang_writes_are_part_of_their_callers(workshop) -> None:
+    source = workshop.folder / "power.f90"
+    source.write_text("program power\n  integer :: i, s = 0\n  do i = 1, 5\n    s = s + 2**i * i**i\n  end do\n")
+    source.write_text(source.read_text() + "  print *, s\nend program\n")
+    program = workshop.build(source, "-O0", wrapper="quipu-fc")
+    assert b"__mlir_math_ipowi_i32" in program.read_bytes()
+    assert {path for path in workshop.run(program).tree if path} == {(MAIN,), (MAIN, "main program")}
