@@ -13,8 +13,10 @@ from .glyphs import UNICODE, Glyphs, elide
 _ARROW = re.compile(r"(?<!operator)->")
 _OPERATOR = re.compile(r"\boperator\s*(\(\)|\[\]|->\*?|[^\w\s(]+)")
 _SUFFIX = re.compile(r" \((?:omp|lambda|line)[^()]*\)$")
+_MPI = re.compile(r"P?MPI_[A-Z]")
 _CLOSING = {"(": ")", "<": ">"}
 _NARROWEST = 8
+_LEAST_PART = 6  # columns of a name beside another one that is cut, too
 _LONGEST = 10_000
 
 
@@ -23,7 +25,9 @@ def shorten(text: str, width: int, glyphs: Glyphs = UNICODE) -> str:
 
     Of a C++ function the type of the result and the arguments go first, then template arguments, then the scopes around
     it; of a Fortran procedure the module. `void fe::solve<Matrix<double>>(Matrix<double>&)` becomes
-    `fe::solve<…>(…)`, `…solve<…>(…)`, `…solve`. What is still too long is left out in the middle.
+    `fe::solve<…>(…)`, `…solve<…>(…)`, `…solve`. Then steps of a call path go, those nearest to the root first but the
+    root; an operation of MPI keeps its caller, which says more than the root. What is still too long is left out in the
+    middle.
     """
     if cell_len(text) <= width:
         return text
@@ -34,12 +38,30 @@ def shorten(text: str, width: int, glyphs: Glyphs = UNICODE) -> str:
         names = [step(name, glyphs.ellipsis) for name in names]
         if cell_len(short := "->".join(names)) <= width:
             return short
-    for first in range(2, len(names)):  # of a call path the steps after the root go
-        if cell_len(short := "->".join((names[0], glyphs.ellipsis, *names[first:]))) <= width:
-            return short
+    for fewer in _without_steps(names, width, glyphs):
+        if cell_len(fewer) <= width:
+            return fewer
+        short = fewer
     body, suffix = _parts(short)
     room = width - cell_len(suffix)
     return elide(body, room, glyphs) + suffix if room >= _NARROWEST else elide(short, width, glyphs)
+
+
+def _without_steps(names: Sequence[str], width: int, glyphs: Glyphs) -> Iterator[str]:
+    """Yield what is left of a call path without the steps after the root; with its caller for an operation of MPI."""
+    cut = glyphs.ellipsis
+    with_caller = len(names) > 2 and _MPI.match(names[-1]) is not None
+    for first in range(2, len(names) - with_caller):
+        yield "->".join((names[0], cut, *names[first:]))
+    if with_caller:
+        caller = names[-2].removeprefix(cut)
+        yield f"{cut}->{names[-2]}->{names[-1]}"
+        yield f"{cut}{caller}->{names[-1]}"
+        room = width - cell_len(f"{cut}->->{names[-1]}")
+        if room >= _NARROWEST:
+            yield f"{cut}->{elide(caller, room, glyphs)}->{names[-1]}"
+    if len(names) > 2:
+        yield "->".join((names[0], cut, names[-1]))
 
 
 def shorten_apart(texts: Sequence[str], width: int, glyphs: Glyphs = UNICODE) -> list[str]:
@@ -57,23 +79,43 @@ def shorten_apart(texts: Sequence[str], width: int, glyphs: Glyphs = UNICODE) ->
 
 def _apart(group: Collection[str], width: int, glyphs: Glyphs) -> Iterator[tuple[str, str]]:
     """Yield what tells the call paths of a group apart, if it has room."""
-    paths = {text: _ARROW.split(text) for text in group if len(text) <= _LONGEST}
+    paths = _told_apart({text: _ARROW.split(text) for text in group if len(text) <= _LONGEST}, glyphs)
     first, last = _common(list(paths.values())), _common([names[::-1] for names in paths.values()])
-    for text, names in paths.items():
-        steps = names
-        for step in _STEPS:
-            steps = [step(name, glyphs.ellipsis) for name in steps]
+    for text, steps in paths.items():
         middle = range(first, len(steps) - last)
         if not middle:
             continue
         tried = (_of_steps(steps, kept, glyphs) for kept in product(((0,), ()), (middle[-1], middle[0])))
         own = next((own for own in tried if cell_len(own) <= width), None)
-        if own is None:  # a part of the step that is theirs
-            rest = _of_steps([*steps[:-2], "", steps[-1]], ((), len(steps) - 2), glyphs)
-            room = width - cell_len(rest)
-            own = rest.replace("->->", f"->{elide(steps[middle[-1]], room, glyphs)}->") if room >= _NARROWEST else None
+        own = own or _of_parts(steps, middle[-1], width, glyphs)
         if own is not None:
             yield text, own
+
+
+def _told_apart(paths: dict[str, list[str]], glyphs: Glyphs) -> dict[str, list[str]]:
+    """Return call paths with the shortest names of their steps that still tell them apart, if any do."""
+    apart = paths
+    for step in _STEPS:
+        paths = {text: [step(name, glyphs.ellipsis) for name in names] for text, names in paths.items()}
+        for tried in (paths, {text: [_bare(name, glyphs.ellipsis) for name in own] for text, own in paths.items()}):
+            if len(set(map(tuple, tried.values()))) == len(tried):
+                apart = tried
+    return apart
+
+
+def _of_parts(steps: Sequence[str], theirs: int, width: int, glyphs: Glyphs) -> str | None:
+    """Return a part of the step that is theirs and the last one, or a part of it, too; None if there is no room."""
+    cut = glyphs.ellipsis
+    before, own, last = cut + "->", steps[theirs].removeprefix(cut), steps[-1]
+    if theirs == len(steps) - 1:
+        room = width - cell_len(before)
+        return before + elide(own, room, glyphs) if room >= _NARROWEST else None
+    joint = "->" if theirs == len(steps) - 2 else f"->{cut}->"
+    room = width - cell_len(before + joint)
+    if room < 2 * _LEAST_PART:
+        return None
+    first = min(cell_len(own), max(_LEAST_PART, room - cell_len(last)))
+    return before + elide(own, first, glyphs) + joint + elide(last, room - first, glyphs)
 
 
 def _common(paths: Sequence[Sequence[str]]) -> int:

@@ -290,6 +290,10 @@ def test_elided_text_fits(text: str, width: int, glyphs: object) -> None:
         ("main->int fe::run<A>(Box const&)->void fe::solve<A<int>>(B)", 40, "main->fe::run<…>(…)->fe::solve<…>(…)"),
         ("main->grid_create->MPI_Cart_create", 26, "main->…->MPI_Cart_create"),
         ("main->a->driver->exchange->MPI_Send", 30, "main->…->exchange->MPI_Send"),
+        ("main->utils::parse_netlist(int)->MPI_Allreduce", 34, "…->…parse_netlist->MPI_Allreduce"),
+        ("main->utils::parse_netlist(int)->MPI_Allreduce", 30, "…parse_netlist->MPI_Allreduce"),
+        ("main->utils::parse_netlist(int)->MPI_Allreduce", 28, "…->parse…list->MPI_Allreduce"),
+        ("main->utils::parse_netlist(int)->MPI_Allreduce", 22, "main->…->MPI_Allreduce"),
         ("numpy._core.multiarray.<module>", 20, "numpy._cor….<module>"),
         ("Finder.find_spec.<locals>.<lambda>", 26, "Finder.find_s…ls>.<lambda>"),
     ],
@@ -370,3 +374,12 @@ def test_call_paths_that_would_look_alike_are_told_apart() -> None:
     assert all(cell_len(own) <= 30 for own in shorten_apart(long, 30))
     assert len(set(shorten_apart(long, 30))) == 2
     assert shorten_apart(["a", "a"], 10) == ["a", "a"]
+
+
+def test_call_paths_are_told_apart_by_callers_and_classes_of_the_same_name() -> None:
+    made = ["main->dae::evaluate(double)->vec::vec(int)", "main->solver::gmres(mat*)->vec::vec(vec const&)"]
+    assert shorten_apart(made, 17) == ["…->evaluate->…vec", "…->…gmres->…vec"]
+    long = [path.replace("vec::vec", "distributed_vector::distributed_vector") for path in made]
+    assert shorten_apart(long, 18) == ["…->eva…te->…di…tor", "…->gmres->…dis…tor"]
+    added = [f"main->parse(int)->dev::mX_{kind}::add_device(int)" for kind in ("capacitor", "resistor")]
+    assert shorten_apart(added, 18) == ["…->mX_capa…_device", "…->mX_resi…_device"]
