@@ -20,8 +20,9 @@ from .grid_calibration import GRID_BITS, GRID_FRACTION, GRID_FUNCTION, GRID_MOST
 from .model import Alternative, Factor, Model, Term, collect
 
 _Form = tuple[float, tuple[Term, ...]]
-# Coefficients are whole parts of LOOP_DENOMINATOR within this part of them.
-_WHOLE = 1e-7
+# Coefficients are whole parts of LOOP_DENOMINATOR within this part of them; terms below this part of the largest one
+# are rounding.
+_WHOLE, _NOTHING = 1e-7, 1e-15
 
 
 def with_higher_power(model: Model, name: str, sizes: FloatArray) -> tuple[Model, float]:
@@ -54,13 +55,20 @@ def _shortest(form: _Form, name: str, sizes: FloatArray) -> tuple[_Form, float]:
         rest = tuple(factor for factor in term.factors if factor.parameter != name)
         parts.setdefault(rest, np.zeros(sizes.size + 1))[int(power)] += term.coefficient
     nothing = np.poly(sizes)[::-1]  # the polynomial that is 0 at all sizes, from its constant on
+    peaks = sizes.max() ** np.arange(sizes.size + 1.0)
     terms: list[Term] = []
     saved = 0.0
     for rest, coefficients in parts.items():
-        tried = [coefficients - coefficients[place] / nothing[place] * nothing for place in range(sizes.size)]
-        lengths = [_length(coefficients), *map(_length, tried)]
+        tried = [coefficients]
+        for place in np.flatnonzero(nothing[:-1]).tolist():
+            other = coefficients - coefficients[place] / nothing[place] * nothing
+            other[place] = 0.0
+            tried.append(np.where(np.abs(other) * peaks > _NOTHING * (np.abs(other) * peaks).max(), other, 0.0))
+        lengths = list(map(_length, tried))
         best = int(np.argmin(lengths))
-        chosen = coefficients if best == 0 else tried[best - 1]
+        if math.isinf(lengths[best]):
+            return form, 0.0
+        chosen = tried[best]
         saved += lengths[0] - lengths[best]
         terms += [
             Term(value, (*rest, Factor(name, Fraction(power))) if power else rest)
@@ -73,9 +81,8 @@ def _shortest(form: _Form, name: str, sizes: FloatArray) -> tuple[_Form, float]:
 def _length(coefficients: FloatArray) -> float:
     """Return the length of the description of coefficients, as sums of functions of a grid have it."""
     parts = np.round(LOOP_DENOMINATOR * coefficients)
-    if (np.abs(parts - LOOP_DENOMINATOR * coefficients) > np.maximum(_WHOLE * np.abs(parts), _WHOLE)).any():
+    if (np.abs(parts - LOOP_DENOMINATOR * coefficients) > _WHOLE * np.abs(parts)).any():
         return math.inf
-    coefficients[parts == 0] = 0.0
     return float(sum(_length_of(int(part)) for part in parts.tolist() if part))
 
 
