@@ -25,3 +25,16 @@ def prefix(environment: Mapping[str, str] = os.environ, package: Path = Path(__f
     above = package.parents[1:5]  # of lib/python3.11/site-packages, local/lib/python3/dist-packages, …
     found = [folder for folder in above if (folder / NATIVE / "libquipu.so").is_file()]
     return found[0] if found else Path(sysconfig.get_path("data"))
+
+
+def user_cache() -> Path | None:
+    """Return the folder for what can be made again, ${XDG_CACHE_HOME:-~/.cache}/quipu, which need not be there.
+
+    None if nothing says where a user without an entry in the list of users, as in many containers, is at home.
+    """
+    configured = os.environ.get("XDG_CACHE_HOME")
+    try:
+        cache = Path(configured) if configured else Path("~/.cache").expanduser()
+    except RuntimeError:
+        return None
+    return cache.absolute() / "quipu"

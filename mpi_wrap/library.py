@@ -21,7 +21,7 @@ from pathlib import Path
 
 from quipu.modeling import mpi_operations
 from quipu.modeling.errors import EnvironmentProblem, MeasurementError
-from quipu.modeling.prefix import NATIVE, prefix
+from quipu.modeling.prefix import NATIVE, prefix, user_cache
 
 from .generate import Sources, generate
 from .installation import MpiInstallation, describe_mpicc
@@ -183,9 +183,9 @@ def _folder_name(installation: MpiInstallation, include: Path, runtime: Path, cl
 
 def _caches() -> Iterator[Path]:
     """Folders that may hold builds: the user's cache, else a private folder for temporary files."""
-    configured = os.environ.get("XDG_CACHE_HOME")
-    home = Path(configured) if configured else Path("~/.cache").expanduser()
-    yield home.absolute() / "quipu" / "mpi"
+    cache = user_cache()
+    if cache is not None:
+        yield cache / "mpi"
     private = Path(tempfile.gettempdir()) / f"quipu-mpi-{os.getuid()}"
     try:
         private.mkdir(mode=0o700, exist_ok=True)

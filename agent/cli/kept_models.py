@@ -30,6 +30,7 @@ from quipu.modeling.document import from_document, to_document
 from quipu.modeling.errors import FormatError
 from quipu.modeling.experiment import Experiment
 from quipu.modeling.pmnf.modeler import DEFAULT, Options
+from quipu.modeling.prefix import user_cache
 
 # Models that took less are made again as fast as they are read.
 LEAST_SECONDS = 0.5
@@ -39,7 +40,10 @@ MOST_BYTES = 2**28
 
 def analyze_once(experiment: Experiment, options: Options = DEFAULT) -> Analysis:
     """Return `analyze(experiment, options)`, as it is kept if it was made before. Raises what that raises."""
-    file = models_folder() / f"{_key(experiment, options)}.json"
+    folder = models_folder()
+    if folder is None:
+        return analyze(experiment, options)
+    file = folder / f"{_key(experiment, options)}.json"
     with suppress(OSError, msgspec.DecodeError, FormatError):
         found = from_document(msgspec.json.decode(file.read_bytes()), file)
         os.utime(file)
@@ -52,10 +56,10 @@ def analyze_once(experiment: Experiment, options: Options = DEFAULT) -> Analysis
     return made
 
 
-def models_folder() -> Path:
-    """Return the folder of kept models, which need not be there."""
-    cache = os.environ.get("XDG_CACHE_HOME")
-    return (Path(cache) if cache else Path("~/.cache").expanduser()) / "quipu" / "models"
+def models_folder() -> Path | None:
+    """Return the folder of kept models, which need not be there; None if there is no place for one."""
+    cache = user_cache()
+    return None if cache is None else cache / "models"
 
 
 def _keep(file: Path, content: bytes) -> None:

@@ -24,7 +24,9 @@ POINTS = np.array(list(product((1.0, 2.0, 4.0, 8.0), (10.0, 20.0, 40.0, 80.0))))
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(kept_models, "LEAST_SECONDS", 0.0)
-    return models_folder()
+    found = models_folder()
+    assert found is not None
+    return found
 
 
 def program(name: str = "sort", seed: int = 1) -> Experiment:
@@ -92,6 +94,18 @@ def test_what_cannot_be_read_is_made_anew(folder: Path, content: bytes, monkeypa
 def test_a_folder_that_cannot_be_made_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert len(analyze_once(program()).tree) == 3
+
+
+def test_users_without_a_home_keep_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a container whose user has no name: ~ is nowhere."""
+
+    def nowhere(path: Path) -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setattr(Path, "expanduser", nowhere)
+    assert models_folder() is None
     assert len(analyze_once(program()).tree) == 3
 
 
