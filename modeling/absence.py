@@ -67,19 +67,18 @@ def absence_of(experiment: Experiment, paths: Sequence[int]) -> Absence:
     return Absence(tuple(alone), tuple(absent_values(experiment.parameters, points, ~executed)))
 
 
-def with_absence(experiment: Experiment, models: Sequence[PathModel]) -> tuple[PathModel, ...]:
-    """Return the models of a metric, one per call path, 0 where these are not executed (`absence_of`)."""
-    result = list(models)
-    if experiment.executed is None:
-        return tuple(result)
-    some = experiment.executed.any(axis=1) & ~experiment.executed.all(axis=1)
-    for path in np.flatnonzero(some).tolist():
+def with_absence(experiment: Experiment, models: Mapping[str, Sequence[PathModel]]) -> dict[str, tuple[PathModel, ...]]:
+    """Return the models of metrics, one per call path, 0 where these are not executed (`absence_of`)."""
+    result = {name: list(own) for name, own in models.items()}
+    executed = np.ones((0, 0), dtype=bool) if experiment.executed is None else experiment.executed
+    for path in np.flatnonzero(executed.any(axis=1) & ~executed.all(axis=1)).tolist():
         absence = absence_of(experiment, [path])
-        for name in absence.beyond_one:
-            result[path] = _at_one(experiment, path, name, result[path])
-        if absence.values:
-            result[path] = _zero_at(result[path], absence.values)
-    return tuple(result)
+        for own in result.values():
+            for name in absence.beyond_one:
+                own[path] = _at_one(experiment, path, name, own[path])
+            if absence.values:
+                own[path] = _zero_at(own[path], absence.values)
+    return {name: tuple(own) for name, own in result.items()}
 
 
 def _zero_at(entry: PathModel, absent: tuple[tuple[str, float], ...]) -> PathModel:

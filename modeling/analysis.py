@@ -42,7 +42,7 @@ def analyze(experiment: Experiment, options: Options = DEFAULT) -> Analysis:
     notes: tuple[str, ...] = ()
     if with_priors:
         exclusive["time"], notes = model_time_with_notes(experiment, time_priors(experiment, models, options), options)
-    exclusive = {name: with_absence(experiment, own) for name, own in exclusive.items()}
+    exclusive = with_absence(experiment, exclusive)
     return Analysis(
         experiment.name,
         experiment.parameters,
