@@ -36,8 +36,9 @@ from quipu.modeling.design.program import Budget, expected_costs, search
 from quipu.modeling.experiment import Experiment
 from quipu.modeling.pmnf.model import Model
 from quipu.modeling.pmnf.modeler import DEFAULT
-from quipu.modeling.priors.fit import MOST_COLUMNS, Prior, fit_where
+from quipu.modeling.priors.fit import MOST_COLUMNS, fit_where
 from quipu.modeling.priors.measured import centred, one_by_one
+from quipu.modeling.priors.prior import Prior
 
 Counts = NDArray[np.int64]
 BATCH = 4

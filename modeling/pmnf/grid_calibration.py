@@ -9,6 +9,9 @@ FURTHER = (2.0, 3.0, 4.0, 8.0)
 # dimensions are alike; of p and log2(p), which grids make unlikely; of a coefficient that is no whole number, for each
 # bit of its odd part, and if it is negative; for each dimension that is not as the domain has it.
 GRID_FUNCTION, GRID_EDGE, GRID_ONE_SIDED, GRID_OF_PROCESSES = 1.0, 0.25, 0.5, 2.5
+# Of stages of a hypercube, log2(p) and the sum of as many, where nothing is divided in several dimensions: butterflies,
+# recursive doubling, bitonic merges.
+GRID_OF_STAGES = 1.5
 # Neighbours of all ranks, the first and the last of a dimension included: less usual than a domain with edges, unless
 # the program says that it is so; then an edge is unusual.
 GRID_PERIODIC = 0.5

@@ -12,7 +12,7 @@ from ..pmnf.model import Model
 from ..pmnf.modeler import DEFAULT, NoModel, Options, fit_models
 from ..process_grid import ProcessGrid
 from . import communication, computation
-from .fit import Prior
+from .prior import Prior
 from .requests import requested_bytes
 from .table import ANY_DATA, Bytes, Row, Scale, other_rows, row_of
 from .untimed import OF_CALLS, models_with_untimed, with_untimed

@@ -15,7 +15,7 @@ import numpy as np
 from ..experiment import FloatArray
 from ..pmnf.model import Factor, Model, Term
 from ..process_grid import Axis, ProcessGrid
-from .fit import Prior
+from .prior import Prior
 from .table import Bytes, Row, Scale
 
 

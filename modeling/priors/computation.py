@@ -7,10 +7,13 @@ the exponents of the effort model are kept, its coefficients are dropped, and ne
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import combinations
+from itertools import combinations, product
+
+import numpy as np
 
 from ..pmnf.model import Model, Term, add, sort_key
-from .fit import MOST_COLUMNS, Prior
+from .fit import MOST_COLUMNS
+from .prior import Prior
 
 BASIS = "effort"
 
@@ -56,15 +59,17 @@ def priors(effort: Model) -> list[Prior]:
 # Metrics beyond blocks must predict time that much better (score, in units of 2 log likelihood), so that noise
 # does not choose among many; a change of the order of growth has the same penalty again.
 _OTHER_METRIC = 6.0
-# Metrics that say something of their own per call path, and how near to each other two are that say the same.
-_MOST_METRICS, _ALIKE = 4, 1e-3
+# Metrics that say something of their own per call path, and how near to each other two are that say the same, and their
+# constants as parts of the smallest counts.
+_MOST_METRICS, _ALIKE, _SMALLER = 4, 1e-3, 0.01
 
 
 def further_priors(blocks: Model, others: Mapping[str, Model]) -> list[Prior]:
     """Return priors of effort beyond blocks: each metric alone, and each pair of metrics, blocks included.
 
     others: models of further effort metrics (instructions, flops, loads, stores, bytes …) of a call path by name.
-    Those that are in proportion to blocks, or to one another, say nothing new and are left out. Which prior is taken
+    Those that are in proportion to blocks, or to one another, say nothing new and are left out; so do those with a
+    larger constant beside the same terms, as time may have. Which prior is taken
     follows from its cross-validated error and its penalty. Constant blocks are those of a function that leaves its work
     to the library of the language, as filling and copying memory, whose bytes are counted.
     """
@@ -93,9 +98,14 @@ def further_priors(blocks: Model, others: Mapping[str, Model]) -> list[Prior]:
 
 
 def _alike(first: Model, second: Model) -> bool:
-    """Whether two models are in proportion to each other, but for their constants."""
+    """Whether a model is in proportion to the second one, or has a larger constant beside the terms that are."""
     if {term.shape for term in first.terms} != {term.shape for term in second.terms}:
         return False
     other = {term.shape: term.coefficient for term in second.terms}
     ratios = [term.coefficient / other[term.shape] for term in first.terms]
-    return max(ratios) - min(ratios) <= _ALIKE * max(map(abs, ratios))
+    if max(ratios) - min(ratios) > _ALIKE * max(map(abs, ratios)):
+        return False
+    # blocks with a constant of their own are no sum of a positive constant and counts that have less of it
+    less = second.constant - first.constant / ratios[0]
+    least = second.evaluate(np.array(list(product(*second.ranges)))).min() if second.ranges else 0.0
+    return bool(less <= _SMALLER * max(float(least), 0.0))

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..experiment import Experiment, FloatArray, RegionKind
-from .fit import Prior
+from .prior import Prior
 
 _Flags = NDArray[np.bool_]
 # Values of a parameter that must remain: to learn how time grows with it (of two values, models say that growth is a

@@ -17,10 +17,11 @@ from ..pmnf.hypotheses.library import SLOW_GROWTH
 from ..pmnf.model import Model
 from ..pmnf.modeler import DEFAULT, Options
 from .dedicated import dedicated_times
-from .fit import Prior, fit_where
+from .fit import fit_where
 from .growth import with_growth
 from .measured import one_by_one
 from .path_model import TIME_ONLY, PathModel
+from .prior import Prior
 from .run_noise import run_noise
 from .times_at import of_several_processes
 from .untimed import with_untimed

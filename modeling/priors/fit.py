@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import fields, replace
 from itertools import combinations
 
 import numpy as np
@@ -11,16 +11,15 @@ from numpy.typing import NDArray
 
 from ..experiment import FloatArray
 from ..parallel import batches
-from ..pmnf.build import qualities
-from ..pmnf.calibration import BEYOND_EFFORT, NOISY
+from ..pmnf.calibration import NOISY
 from ..pmnf.criterion.evidence import score
 from ..pmnf.data.noise import Repetitions
 from ..pmnf.fit.fitter import fit
 from ..pmnf.fit.weights import relative_weights
-from ..pmnf.model import Alternative, Model, add, alternatives_with, collect, covariance_in
-from ..pmnf.uncertainty import joint_covariance, lack_of_fit, value_variance
 from ..progress import steps
+from .built import build, with_others
 from .one_sided import FIRST_ROUNDS, is_noise, trust
+from .prior import Fitted, Prior, PriorFit, columns_of
 from .variances import NOTHING_KNOWN, CommonVariance, common_variance
 
 _Flags = NDArray[np.bool_]
@@ -35,44 +34,6 @@ _SETTLED = 0.01
 _LEAST_FIT = 1e-3
 
 
-@dataclass(frozen=True)
-class Prior:
-    """A model without coefficients: time = Σ c_k · columns[k] with c_k >= 0.
-
-    basis: where the prior comes from. text: the prior as a formula. needed: columns of which one at least must have a
-    part in the model, because the order of the effort is known; empty if there is no such demand. least: lower bounds
-    of the coefficients; priors that have them keep every column that fits, the others only columns that explain more
-    than their penalty.
-    penalty: what is added to the score, because the prior is less trusted than others.
-    counted: by column what was counted of it at the configurations, shape (C,). Coefficients are fitted to that, and
-    the models say how it goes on: what these leave open, no time tells.
-    known: the columns that are known as they are: their coefficients are 1, and only the others are fitted.
-    """
-
-    columns: tuple[Model, ...]
-    basis: str
-    text: str
-    needed: tuple[int, ...] = ()
-    least: tuple[float, ...] = ()
-    penalty: float = 0.0
-    counted: Mapping[int, FloatArray] = field(default_factory=dict, compare=False)
-    known: tuple[int, ...] = ()
-
-    def at(self, where: _Flags) -> Prior:
-        """Return the prior at some of the configurations."""
-        if not self.counted:
-            return self
-        return replace(self, counted={column: values[where] for column, values in self.counted.items()})
-
-
-@dataclass(frozen=True)
-class PriorFit:
-    """A prior and the model that its columns make with the coefficients that fit best."""
-
-    prior: Prior
-    model: Model
-
-
 def fit_priors(
     choices: Sequence[Sequence[Prior]],
     parameters: tuple[str, ...],
@@ -81,6 +42,7 @@ def fit_priors(
     notes: tuple[str, ...] = (),
     singles: FloatArray | None = None,
     noise: CommonVariance = NOTHING_KNOWN,
+    doubted: bool = False,
 ) -> list[PriorFit | None]:
     """Fit the priors of N call paths and return for each path the best one; None if none can be fitted.
 
@@ -90,6 +52,7 @@ def fit_priors(
     singles: (N, C, R), the repetitions one by one. Coefficients and the choice rest on them then: where noise makes
     half of them longer, the others are among them, and in no mean.
     noise: what the call paths have in common of the relative variance of repetitions.
+    doubted: the other priors of a call path that are nearly as likely as the best one are alternatives of its model.
     """
     built, each = repetitions, 1 if singles is None else singles.shape[2]
     usable = np.ones_like(repetitions.centre)
@@ -102,7 +65,9 @@ def fit_priors(
     owner = np.array([path for path, several in enumerate(choices) for _ in several], dtype=np.int64)
     priors = [prior for several in choices for prior in several]
     known: dict[int, FloatArray] = {}  # several priors, and priors of several call paths, have columns in common
-    columns = [np.repeat(_counted(prior, _columns(prior, parameters, points, known)), each, axis=1) for prior in priors]
+    columns = [
+        np.repeat(_counted(prior, columns_of(prior, parameters, points, known)), each, axis=1) for prior in priors
+    ]
     everything = np.arange(len(priors))
     trusted = usable.copy()
     fits = _fit_all(everything, owner, priors, columns, repetitions, trusted)
@@ -131,7 +96,11 @@ def fit_priors(
     for path, number in best.items():
         own = take(built, np.array([path]))
         found = fits[number] if each == 1 else _of_means(fits[number], columns[number][:, ::each], own)
-        result[path] = _build(priors[number], found, parameters, points, own, notes)
+        model = build(priors[number], found, parameters, points, own, notes)
+        if doubted:
+            others = [other for other in np.flatnonzero(owner == path).tolist() if other != number]
+            model = with_others(model, fits[number], [(priors[other], fits[other]) for other in others])
+        result[path] = model
     return result
 
 
@@ -154,7 +123,7 @@ def _apart(singles: FloatArray, repetitions: Repetitions, noise: CommonVariance)
     return Repetitions(values, scatter, freedom, nothing + 1.0, counts, flags, nothing, nothing), counts
 
 
-def _of_means(found: _Fit, columns: FloatArray, repetitions: Repetitions) -> _Fit:
+def _of_means(found: Fitted, columns: FloatArray, repetitions: Repetitions) -> Fitted:
     """Return a fit to single values with its errors at configurations, columns (K, C): intervals are of their means."""
     fitted = np.maximum(found.coefficients @ columns, 1e-300)[None]
     trusted = trust(repetitions.centre, fitted)
@@ -171,10 +140,11 @@ def fit_where(
     where: _Flags,
     notes: Callable[[int, _Flags], tuple[str, ...]] = lambda _path, _pattern: (),
     singles: FloatArray | None = None,
+    doubted: bool = False,
 ) -> dict[int, PriorFit]:
     """Fit the priors of call paths, each at its own configurations; those that have the same ones in one batch.
 
-    choices: by row of `repetitions` and `where`, (N, C). notes: of a row and its configurations. singles: as
+    choices: by row of `repetitions` and `where`, (N, C). notes: of a row and its configurations. singles, doubted: as
     `fit_priors` has them. Rows without a configuration, or without a fit, are left out.
     """
     rows = np.array([row for row, priors in choices.items() if priors and where[row].any()], dtype=np.int64)
@@ -191,19 +161,10 @@ def fit_where(
             part = replace(part, centre=part.centre[:, pattern], counts=part.counts[:, pattern])
             several = [[prior.at(pattern) for prior in choices[row]] for row in members.tolist()]
             own = None if singles is None else singles[members][:, pattern]
-            fits = fit_priors(several, parameters, points[pattern], part, notes(int(members[0]), pattern), own, noise)
+            said = notes(int(members[0]), pattern)
+            fits = fit_priors(several, parameters, points[pattern], part, said, own, noise, doubted)
             result |= {row: found for row, found in zip(members.tolist(), fits, strict=True) if found is not None}
     return result
-
-
-@dataclass(frozen=True, eq=False)
-class _Fit:
-    """Coefficients of one prior, errors in sample and left out, and the score (lower is better)."""
-
-    coefficients: FloatArray
-    residual: float
-    left_out: float
-    score: float
 
 
 def _fit_all(
@@ -213,9 +174,9 @@ def _fit_all(
     columns: Sequence[FloatArray],
     repetitions: Repetitions,
     trusted: FloatArray,
-) -> dict[int, _Fit]:
+) -> dict[int, Fitted]:
     """Fit the priors of these numbers, those with equally many columns together; trusted (N, C) per call path."""
-    result: dict[int, _Fit] = {}
+    result: dict[int, Fitted] = {}
     widths = np.array([len(priors[number].columns) for number in numbers])
     for width in np.unique(widths).tolist():
         members = numbers[widths == width].tolist()
@@ -232,11 +193,11 @@ def _fit_all(
         coefficients = np.maximum(found[0], least)
         for index, number in enumerate(members):
             residual, left_out, value = (float(part[index]) for part in found[1:])
-            result[number] = _Fit(coefficients[index], residual, left_out, value + priors[number].penalty)
+            result[number] = Fitted(coefficients[index], residual, left_out, value + priors[number].penalty)
     return result
 
 
-def _best(owner: NDArray[np.int64], fits: Mapping[int, _Fit]) -> dict[int, int]:
+def _best(owner: NDArray[np.int64], fits: Mapping[int, Fitted]) -> dict[int, int]:
     """Return the number of the best prior of each call path that has one."""
     best: dict[int, int] = {}
     for number, path in enumerate(owner.tolist()):
@@ -244,17 +205,6 @@ def _best(owner: NDArray[np.int64], fits: Mapping[int, _Fit]) -> dict[int, int]:
         if np.isfinite(score_) and (path not in best or score_ < fits[best[path]].score):
             best[path] = number
     return best
-
-
-def _columns(
-    prior: Prior, parameters: tuple[str, ...], points: FloatArray, known: dict[int, FloatArray] | None = None
-) -> FloatArray:
-    """Return the columns of a prior at points, (K, C). known: those of models by identity, which grows."""
-    known = {} if known is None else known
-    for model in prior.columns:
-        if id(model) not in known:
-            known[id(model)] = replace(model, parameters=parameters).evaluate(points)
-    return np.stack([known[id(model)] for model in prior.columns])
 
 
 def _counted(prior: Prior, columns: FloatArray) -> FloatArray:
@@ -326,55 +276,3 @@ def _weighted(
 def take(repetitions: Repetitions, paths: NDArray[np.int64]) -> Repetitions:
     """Return the repetitions of these call paths."""
     return Repetitions(*(getattr(repetitions, field.name)[paths] for field in fields(Repetitions)))
-
-
-def _build(
-    prior: Prior,
-    found: _Fit,
-    parameters: tuple[str, ...],
-    points: FloatArray,
-    repetitions: Repetitions,
-    notes: tuple[str, ...],
-) -> PriorFit:
-    coefficients, residual, left_out = found.coefficients, found.residual, found.left_out
-    parts = [(c, column) for c, column in zip(coefficients.tolist(), prior.columns, strict=True) if c > 0]
-    constant, terms = collect(
-        sum(c * m.constant for c, m in parts), [term.scaled(c) for c, m in parts for term in m.terms]
-    )
-    design = _columns(prior, parameters, points)[None]
-    used = np.array([(coefficients > 0).sum()])
-    variance = value_variance(np.array([residual]), repetitions, len(points), used)
-    lacking = lack_of_fit(np.array([residual]), repetitions, len(points), used)
-    known = points, variance, repetitions.centre
-    covariance = joint_covariance(design, coefficients[None], *known, BEYOND_EFFORT, lacking)[0]
-    place = {term.shape: index + 1 for index, term in enumerate(terms)}
-    mapping = np.zeros((len(terms) + 1, len(prior.columns)))
-    for number, (c, column) in enumerate(zip(coefficients.tolist(), prior.columns, strict=True)):
-        if c > 0:
-            mapping[0, number] = column.constant
-            for term in column.terms:
-                if term.shape in place:
-                    mapping[place[term.shape], number] += term.coefficient
-    coefficients_of = np.kron(np.eye(1 + len(parameters)), mapping)
-    whole = np.zeros((len(coefficients_of) + len(parameters), len(covariance)))
-    whole[: len(coefficients_of), : coefficients_of.shape[1]] = coefficients_of
-    whole[len(coefficients_of) :, coefficients_of.shape[1] :] = np.eye(len(parameters))  # deviating exponents
-    fitted = np.einsum("kc,k->c", design[0], coefficients)[None]
-    matrix = whole @ covariance @ whole.T
-    alternatives: tuple[Alternative, ...] = ()
-    for number in prior.counted:
-        if coefficients[number] > 0:
-            column, rest = _apart_from(number, prior, coefficients)
-            share = float((column.evaluate(points) / np.maximum(fitted[0], 1e-300)).max())
-            matrix += covariance_in(column, parameters, {(): 0, **place}, share)
-            alternatives = alternatives_with(column, rest)
-    quality = qualities(repetitions.centre, fitted, np.array([left_out]), (coefficients > 0).sum()[None])[0]
-    ranges = tuple((float(a), float(b)) for a, b in zip(points.min(axis=0), points.max(axis=0), strict=True))
-    rows = tuple(tuple(row) for row in matrix.tolist())
-    return PriorFit(prior, Model(parameters, constant, terms, quality, ranges, rows, alternatives, notes))
-
-
-def _apart_from(number: int, prior: Prior, coefficients: FloatArray) -> tuple[Model, Model]:
-    """Return a column times its coefficient, and the sum of all others times theirs."""
-    parts = [column.scaled(c) for c, column in zip(coefficients.tolist(), prior.columns, strict=True)]
-    return parts.pop(number), add(parts)

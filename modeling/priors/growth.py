@@ -19,11 +19,12 @@ from ..pmnf.data.noise import Repetitions
 from ..pmnf.model import Factor, Model
 from ..pmnf.modeler import DEFAULT, Options
 from .dedicated import dedicated_times
-from .fit import Prior, fit_where, take
+from .fit import fit_where, take
 from .latencies import undisturbed
 from .measured import centred, fit_measured, one_by_one
 from .path_model import PathModel, shapes, unit
 from .pipelines import WAITING
+from .prior import Prior
 from .slowdown import Cause, Slowdown, growth_model, slowdowns
 
 # Models have growth by this factor over the measured numbers of ranks, if it is significant and predicts better: less

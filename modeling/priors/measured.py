@@ -11,7 +11,8 @@ from ..experiment import Experiment, FloatArray
 from ..pmnf.data.noise import Repetitions, combine
 from ..pmnf.model import Model
 from ..pmnf.modeler import DEFAULT, Options
-from .fit import Prior, fit_where
+from .fit import fit_where
+from .prior import Prior
 
 
 def centred(values: FloatArray, options: Options) -> Repetitions:
@@ -30,8 +31,12 @@ def fit_measured(
     repetitions: Repetitions,
     choices: Mapping[int, Sequence[Prior]],
     singles: FloatArray | None,
+    doubted: bool = False,
 ) -> dict[int, Model]:
-    """Return the best models of these call paths, each at the configurations where it has values above 0."""
-    where = repetitions.centre > 0
-    fits = fit_where(choices, experiment.parameters, experiment.points, repetitions, where, singles=singles)
+    """Return the best models of these call paths, each at the configurations where it has values above 0.
+
+    doubted: other priors that are nearly as likely are alternatives of the models.
+    """
+    where, points = repetitions.centre > 0, experiment.points
+    fits = fit_where(choices, experiment.parameters, points, repetitions, where, singles=singles, doubted=doubted)
     return {path: found.model for path, found in fits.items()}

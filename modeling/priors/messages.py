@@ -1,21 +1,31 @@
-"""How large the messages of a call are: what each stage of a pipeline passes on, besides what it computes."""
+"""Messages of a call, their size and number: what each stage of a pipeline passes on, besides what it computes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from ..experiment import Experiment, Metric
 from ..pmnf.model import Model
-from ..pmnf.modeler import DEFAULT, Options, fit_models
+from ..pmnf.modeler import DEFAULT, NoModel, Options, fit_models
+from .path_model import unit
 from .requests import requested_bytes
 
 _SIZE = Metric("message size", "bytes", "effort")
 
 
-def message_sizes(experiment: Experiment, paths: Sequence[int], options: Options = DEFAULT) -> dict[int, Model]:
-    """Return the models of the bytes that one call of these call paths moves, of those where that grows.
+@dataclass(frozen=True)
+class Messages:
+    """Models of the bytes that one call of a call path moves, and of its calls per rank, None if there is none."""
+
+    size: Model
+    calls: Model | None
+
+
+def messages_of(experiment: Experiment, paths: Sequence[int], options: Options = DEFAULT) -> dict[int, Messages]:
+    """Return the messages of these call paths, of those where their size grows.
 
     The larger of bytes sent and received, or what a completion waits for, per visit: the mean over ranks of the bytes
     of an operation is that of its calls, since some ranks have fewer neighbours, times the size of a message.
@@ -30,5 +40,18 @@ def message_sizes(experiment: Experiment, paths: Sequence[int], options: Options
     moving = [path for path in paths if moved[path].any()]
     calls = visits[moving]
     sizes = np.where(calls > 0, moved[moving] / np.where(calls > 0, calls, 1.0), np.nan)
-    found = fit_models(experiment.points, sizes, _SIZE, experiment.parameters, options)
-    return {path: model for path, model in zip(moving, found, strict=True) if isinstance(model, Model) and model.terms}
+    parameters = experiment.parameters
+    found = fit_models(experiment.points, sizes, _SIZE, parameters, options)
+    sized = [(path, model) for path, model in zip(moving, found, strict=True) if _grows(model)]
+    numbers = fit_models(
+        experiment.points, visits[[path for path, _ in sized]], experiment.metric("visits"), parameters, options
+    )
+    return {
+        path: Messages(unit(size), unit(number) if isinstance(number, Model) else None)
+        for (path, size), number in zip(sized, numbers, strict=True)
+        if isinstance(size, Model)
+    }
+
+
+def _grows(model: Model | NoModel) -> bool:
+    return isinstance(model, Model) and bool(model.terms)

@@ -20,7 +20,8 @@ from ..pmnf.calibration import NOISY
 from ..pmnf.model import Factor, Model, Term, add
 from ..process_grid import ProcessGrid
 from .communication import neighbours
-from .fit import Prior
+from .messages import Messages
+from .prior import Prior
 from .slowdown import GROWTHS, growth_model
 
 WAITING = "waiting"
@@ -112,19 +113,22 @@ def told_apart(growths: Sequence[Growth], parameters: tuple[str, ...], points: F
 
 
 def stages(
-    work: Model | None, size: Model | None, growths: Sequence[Growth], stage: Model | None = None
+    work: Model | None, messages: Messages | None, growths: Sequence[Growth], stage: Model | None = None
 ) -> list[Prior]:
-    """Return the priors of a pipeline whose stages compute and then pass a message of `size` on, by the `growths`.
+    """Return the priors of a pipeline whose stages compute and then pass a message on, by the `growths`.
 
     stage: the seconds of the computation between the messages, if it is known: a rank waits for it as often as there
-    are stages, so that only what the messages take is left to be fitted.
+    are stages, so that only what the messages take is left to be fitted. When the pipeline is full a rank may wait for
+    each of its messages, as long as the one that it comes from needs more time than it does itself.
 
     A stage takes the latency of the message, its transfer, and the computation (Hoisie, Lubeck and Wasserman,
     Performance and scalability analysis of teraflop-scale parallel architectures using multidimensional wavefront
     applications, International Journal of High Performance Computing Applications 14(4), 2000).
     """
-    if size is None:
+    if messages is None:
         return []
+    each = () if messages.calls is None else (messages.calls,)
+    and_each = " + c·visits" if each else ""
     found = []
     for growth in growths:
         if growth.messages is not None:
@@ -133,14 +137,20 @@ def stages(
         if work is None or not work.terms:
             continue
         growing = Model(work.parameters, 0.0, work.terms)
-        own = (growth.model, size.times(growth.model), growing.times(growth.model))
+        own = (growth.model, messages.size.times(growth.model), growing.times(growth.model))
         text = f"(c0 + c1·message + c2·growing)·({growth})"
-        found.append(Prior(own, WAITING, text, needed=(2,), penalty=growth.penalty))
+        found.append(Prior((*own, *each), WAITING, text + and_each, needed=(2,), penalty=growth.penalty))
         if stage is not None and stage.terms:
             computing = Model(stage.parameters, 0.0, stage.terms).times(growth.model)
             text = f"(c0 + c1·message)·({growth}) + stages of computation"
             found += [
-                Prior((*own[:2], computing.scaled(often)), WAITING, text, penalty=_SWEEPS_PENALTY, known=(2,))
+                Prior(
+                    (*own[:2], computing.scaled(often), *each),
+                    WAITING,
+                    text + and_each,
+                    penalty=_SWEEPS_PENALTY,
+                    known=(2,),
+                )
                 for often in growth.passes
             ]
     return found

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..experiment import Experiment, Region, RegionKind
+from ..mpi_operations import operation_of
 from ..pmnf.model import Model
 from .path_model import PathModel
 from .slowdown import rank_parameters
@@ -72,6 +73,11 @@ def of_several_processes(experiment: Experiment) -> TimesAt | None:
 
 
 def _is_collective(region: Region) -> bool:
-    """Whether a region is an operation of MPI whose latency grows with the processes that take part."""
-    row = row_of(region.name) if region.kind is RegionKind.MPI else None
-    return row is not None and row.latency is not Scale.ONE
+    """Whether a region is an operation of MPI whose latency grows with the processes that take part, or may do so.
+
+    Nothing is known of functions without a row, such as those that make communicators and windows, or fences of these.
+    """
+    if region.kind is not RegionKind.MPI:
+        return False
+    row = row_of(region.name)
+    return operation_of(region.name) is None if row is None else row.latency is not Scale.ONE

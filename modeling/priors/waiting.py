@@ -20,12 +20,12 @@ from ..pmnf.model import Model, add, alternatives_with
 from ..pmnf.model.term import sort_key
 from ..pmnf.modeler import DEFAULT, Options
 from .dedicated import dedicated_times
-from .fit import Prior
 from .imbalance import Imbalance, imbalances
 from .measured import centred, fit_measured, one_by_one
-from .messages import message_sizes
+from .messages import messages_of
 from .path_model import PathModel, shapes, unit
 from .pipelines import WAITING, Growth, stages, told_apart, waiting_growths
+from .prior import Prior
 from .slowdown import LEAST_VALUES, rank_parameters
 
 # Below this part of a call path's time, waiting is noise of the transfer.
@@ -75,12 +75,9 @@ def with_waiting(
     by_growth = {path: _grows_with(experiment, waits[path], ranks) for path in transfers}
     known_grids = [grid for grid in experiment.grids if grid.source]
     uneven = imbalances(experiment, models, options)
-    sizes = message_sizes(experiment, list(transfers), options)
-    stage_of = _computed_between(experiment, models, list(sizes) if known_grids else [])
-    kinds = {
-        path: (names, unit(sizes[path]) if path in sizes else None, *stage_of.get(path, (None, None)))
-        for path, names in by_growth.items()
-    }
+    messages = messages_of(experiment, list(transfers), options)
+    stage_of = _computed_between(experiment, models, list(messages) if known_grids else [])
+    kinds = {path: (names, messages.get(path), *stage_of.get(path, (None, None))) for path, names in by_growth.items()}
     growths = {
         (names, visits): told_apart(
             waiting_growths(names, known_grids, visits), experiment.parameters, experiment.points
@@ -88,17 +85,17 @@ def with_waiting(
         for names, _, _, visits in set(kinds.values())
     }
     priors: dict[object, list[Prior]] = {}  # call paths share them, and their columns
-    for names, size, computing, visits in set(kinds.values()):
-        priors[names, size, computing, visits] = [
+    for names, own, computing, visits in set(kinds.values()):
+        priors[names, own, computing, visits] = [
             replace(prior, penalty=prior.penalty + penalty)
             for work, penalty in works
             for prior in (
                 *waiting_priors(work, growths[names, visits], uneven),
-                *stages(work, size, growths[names, visits], computing),
+                *stages(work, own, growths[names, visits], computing),
             )
         ]
     chosen = {path: priors[kind] for path, kind in kinds.items()}
-    waiting = fit_measured(experiment, centred(waits, options), chosen, one_by_one(waits, options))
+    waiting = fit_measured(experiment, centred(waits, options), chosen, one_by_one(waits, options), doubted=True)
     centre = centred(times, options).centre
     result = {}
     for path, wait in waiting.items():

@@ -17,8 +17,9 @@ from ..pmnf.calibration import NOISY
 from ..pmnf.model import Model
 from ..pmnf.modeler import DEFAULT, Options
 from .dedicated import dedicated_times
-from .fit import Prior, fit_where
+from .fit import fit_where
 from .measured import centred, one_by_one
+from .prior import Prior
 from .slowdown import LEAST_VALUES
 from .table import row_of
 from .times_at import TimesAt

@@ -58,6 +58,23 @@ def test_all_counts_of_a_program_follow_one_grid(dimensions: int) -> None:
     assert found.predict([16, 48]).value == pytest.approx(64 * 48 * (x - 1).sum() / 16)
 
 
+def test_stages_of_a_hypercube_are_no_grid() -> None:
+    """A bitonic sort merges log2(p)·(log2(p)+1)/2 times what a rank has; one rank does not, and some things once."""
+    points = np.array(list(product((1, 2, 4, 8, 16), (2048, 4096, 8192, 16384))), dtype=np.float64)
+    p, n = points.T
+    merges = np.log2(p) * (np.log2(p) + 1) / 2
+    blocks = np.stack([8 * n / p + np.where(p > 1, 58 + 3 / p, 57), 13 * n / p * merges, 8 * merges])
+    visits = np.stack([np.ones_like(p), merges, merges])
+    tree = CallTree(tuple(Region(name, name) for name in NAMES), np.arange(3), np.array([-1, 0, 0]))
+    values = {"blocks": blocks[:, :, None], "instructions": 3 * blocks[:, :, None], "visits": visits[:, :, None]}
+    metrics = {name: METRICS[name] for name in values}
+    analysis = analyze(Experiment("sort", ("p", "n"), points, tree, metrics, values, grids=assumed("p")))
+    for name, path, truth in (("blocks", 1, 13 * 65536 / 64 * 21), ("blocks", 2, 168), ("visits", 2, 21)):
+        model = analysis.models(name)[path].model
+        assert not isinstance(model, NoModel)
+        assert model.predict([64, 65536]).value == pytest.approx(truth)
+
+
 def test_what_depends_on_data_says_nothing_of_the_domain() -> None:
     """A cubic goes through any counts at four sizes: cells n²/p with them are no faces n²/(px·py) of a volume."""
     sizes, processes = (60, 120, 180, 240), (1, 2, 4, 6)

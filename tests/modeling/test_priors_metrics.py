@@ -53,6 +53,23 @@ def test_time_of_work_and_memory_combines_both() -> None:
     assert entry.model.evaluate([[64, 2000]])[0] == pytest.approx(truth, rel=0.05)
 
 
+def test_metrics_are_told_apart_by_their_constants() -> None:
+    """No time has a negative constant, so that one with less of it than blocks needs a metric that has less of it."""
+    stores, blocks = 80 * N**2 / P + 4000, 50 * N**2 / P + 12000
+    entry = _model(1e-9 * stores, blocks=blocks, stores=stores)
+    assert entry.basis == "effort: stores"
+    assert isinstance(entry.model, Model)
+    assert entry.model.evaluate([[64, 100]])[0] == pytest.approx(1e-9 * (80 * 100**2 / 64 + 4000), rel=1e-3)
+
+
+def test_time_is_not_known_better_than_work_takes_the_same_time() -> None:
+    entry = _model(1e-9 * BLOCKS)
+    assert isinstance(entry.model, Model)
+    far = entry.model.predict((64.0, 2000.0))
+    assert far.value == pytest.approx(1e-9 * (5 + 2 * 2000**2 + 90 * 2000))
+    assert 1.002 < far.upper / far.value < 1.05
+
+
 @pytest.mark.parametrize("seed", range(10))
 def test_blocks_are_kept_where_they_explain_time(seed: int) -> None:
     entry = _model(2e-9 * BLOCKS, 0.05, seed, flops=FLOPS, bytes_loaded=BYTES, instructions=7 * BLOCKS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -95,6 +96,48 @@ def test_waves_from_all_corners_are_predicted_far_out(dimensions: int, innermost
     for p in (512.0, 1024.0):  # 8 x 8 x 8, 16 x 8 x 8; 32 x 16, 32 x 32
         truth = 1e-5 + 8e-9 * 400 + stages(p, dimensions, innermost_first) * _stage(400.0)
         assert float(model.evaluate([[p, 400.0]])[0]) == pytest.approx(truth, rel=0.06)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_ranks_may_wait_for_each_message_beside_the_steps(seed: int) -> None:
+    """When the pipeline is full a rank still waits for those that have more neighbours than it has itself."""
+    p, n = POINTS.T
+    runs = sweeping(2, True, seed)
+    extra, values = 3e-6 * (2 - 2 / np.sqrt(p)) * n, dict(runs.values)
+    values["visits"] = values["visits"].copy()
+    values["visits"][2, :, 0] = (2 - 2 / np.sqrt(p)) * n
+    values["bytes_received"] = values["bytes_received"].copy()
+    values["bytes_received"][2, :, 0] = 8 * n * values["visits"][2, :, 0]
+    for name in ("time", "wait_time"):
+        values[name] = values[name].copy()
+        values[name][2, :, 0] += extra
+    values["time"][2, :, 0] += 1e-5 * values["visits"][2, :, 0]
+    model = analyze(replace(runs, values=values)).models("time")[2].model
+    assert isinstance(model, Model)
+    for ranks in (512.0, 1024.0):
+        visits = (2 - 2 / np.sqrt(ranks)) * 400
+        truth = 1e-5 + 8e-9 * 400 + stages(ranks, 2, True) * _stage(400.0) + (3e-6 + 1e-5) * visits
+        assert float(model.evaluate([[ranks, 400.0]])[0]) == pytest.approx(truth, rel=0.05)
+
+
+def test_other_ways_of_waiting_that_are_as_likely_are_doubts() -> None:
+    """With a large noise few runs do not tell how waiting grows with the ranks."""
+    few = np.array([(p, 100.0) for p in (2.0, 4, 8, 16, 32)])
+    doubted, widths = [], []
+    for seed in range(8):
+        runs = sweeping(2, True, seed, few)
+        values = {name: own.copy() for name, own in runs.values.items()}
+        noise = 0.15 * np.random.default_rng(seed).normal(size=len(few))
+        for name in ("time", "wait_time"):
+            values[name][2, :, 0] += noise * values["wait_time"][2, :, 0]
+        model = analyze(replace(runs, values=values)).models("time")[2].model
+        assert isinstance(model, Model)
+        doubted.append(sum(other.weight for other in model.alternatives))
+        found = model.predict((1024.0, 100.0))
+        widths.append(found.upper / found.lower)
+    assert np.count_nonzero(doubted) >= 6
+    assert max(doubted) < 1.0
+    assert np.median(widths) > 2.0
 
 
 @pytest.mark.parametrize("seed", range(4))

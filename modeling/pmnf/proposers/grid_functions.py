@@ -22,6 +22,7 @@ from ..grid_calibration import (
     GRID_FUNCTION,
     GRID_OF_EXTENT,
     GRID_OF_PROCESSES,
+    GRID_OF_STAGES,
     GRID_ONE_SIDED,
 )
 
@@ -125,10 +126,15 @@ def grid_functions(dimensions: int, known: bool, periodic: tuple[bool, ...]) -> 
     if dimensions == 1 and known:
         # something for each other rank, and for each of them its part of what a rank has
         result += [GridFunction((), GRID_ALL_OTHERS, (exponent, 0), others=True) for exponent in (1, -1)]
-    if dimensions > 1:
-        # what is done wherever there are others
-        result.append(GridFunction(((EVERY,) * dimensions,), GRID_FUNCTION + GRID_EDGE, several=True))
-    result += [GridFunction((), GRID_OF_PROCESSES, (1, 0)), GridFunction((), GRID_OF_PROCESSES, (0, 1))]
+    # what is done wherever there are others; in one dimension most functions of a few more are a sum with it
+    length = GRID_FUNCTION + GRID_EDGE + GRID_ONE_SIDED * (dimensions == 1)
+    result.append(GridFunction(((EVERY,) * dimensions,), length, several=True))
+    if dimensions == 1:
+        # stages of a hypercube, and stages of these, each of which may be of the share of a rank
+        result += [GridFunction((), GRID_OF_STAGES, own) for own in ((0, 1), (0, 2), (-1, 1), (-1, 2))]
+        result.append(GridFunction((), GRID_OF_PROCESSES, (1, 0)))
+    else:
+        result += [GridFunction((), GRID_OF_PROCESSES, own) for own in ((1, 0), (0, 1))]
     return tuple(result)
 
 
