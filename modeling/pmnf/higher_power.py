@@ -15,14 +15,13 @@ from fractions import Fraction
 import numpy as np
 
 from ..experiment import FloatArray
-from .calibration import LOOP_DENOMINATOR
-from .grid_calibration import GRID_BITS, GRID_FRACTION, GRID_FUNCTION, GRID_MOST_DOUBT, GRID_NEGATIVE
+from .description import length_of
+from .grid_calibration import GRID_MOST_DOUBT
 from .model import Alternative, Factor, Model, Term, collect
 
 _Form = tuple[float, tuple[Term, ...]]
-# Coefficients are whole parts of LOOP_DENOMINATOR within this part of them; terms below this part of the largest one
-# are rounding.
-_WHOLE, _NOTHING = 1e-7, 1e-15
+# Terms below this part of the largest one are rounding.
+_NOTHING = 1e-15
 
 
 def with_higher_power(model: Model, name: str, sizes: FloatArray) -> tuple[Model, float]:
@@ -80,14 +79,4 @@ def _shortest(form: _Form, name: str, sizes: FloatArray) -> tuple[_Form, float]:
 
 def _length(coefficients: FloatArray) -> float:
     """Return the length of the description of coefficients, as sums of functions of a grid have it."""
-    parts = np.round(LOOP_DENOMINATOR * coefficients)
-    if (np.abs(parts - LOOP_DENOMINATOR * coefficients) > _WHOLE * np.abs(parts)).any():
-        return math.inf
-    return float(sum(_length_of(int(part)) for part in parts.tolist() if part))
-
-
-def _length_of(part: int) -> float:
-    size = abs(part)
-    odd = size // (size & -size)
-    fraction = GRID_FRACTION * (size % int(LOOP_DENOMINATOR) != 0)
-    return GRID_FUNCTION + fraction + GRID_BITS * math.ceil(math.log2(odd + 1.0)) + GRID_NEGATIVE * (part < 0)
+    return sum(length_of(own) for own in coefficients.tolist() if own)

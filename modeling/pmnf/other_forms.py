@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ..experiment import FloatArray
 from .criterion.one_process import reproduces
+from .crossing import by_crossing
 from .data.noise import Repetitions
 from .domain_counts import by_domain
 from .doubt import far_off
@@ -51,6 +52,8 @@ class OtherForms:
             found = [steep.get(path, model) for path, model in enumerate(found)]
             shares = by_shares(found, self.points, self.counts, self.used, self.names, self.again)
             found = [shares.get(path, model) for path, model in enumerate(found)]
+            crossing = by_crossing(found, self.points, self.used, self.names)
+            found = [crossing.get(path, model) for path, model in enumerate(found)]
             steps = by_steps(found, self.points, self.counts, self.used, self.repetitions, self.names)
             found = [steps.get(path, model) for path, model in enumerate(found)]
         if self.grids is not None and any(grid.parameter in self.names for grid in self.grids.possible):

@@ -175,7 +175,7 @@ def by_shares(
                     if not _explains_more(model, current[path], int(at.sum())):
                         continue
                     own = share.expand(_of_points(model, share, names, points[at]), names, ranges(points[at]))
-                    if _determined(share, model, own, points[at]):
+                    if _determined(share, model, points[at]):
                         best = better.get(path)
                         better[path] = own if best is None or missed(own) < missed(best) else best
             found |= better
@@ -208,20 +208,17 @@ def _coefficients(model: Model) -> int:
     return len(model.terms) + bool(model.constant)
 
 
-def _determined(share: Share, model: Model, expanded: Model, points: FloatArray) -> bool:
+def _determined(share: Share, model: Model, points: FloatArray) -> bool:
     """Whether a function of a share has fewer functions of each other parameter than that has values.
 
     Each share has values of its own at each number of parts, so that they seem to confirm what goes through all; if
-    that is not of the share alone, so do functions of the whole, as it is `expanded` one of all parameters.
+    that is not of the share alone, so do functions of the whole, as many as there are of the share.
     Nothing that is done for a share becomes more as the share gets smaller: x^-3 of n³/p is p³/n⁹.
     """
     if model.is_constant or _falls(share, model):
         return False
-    every = set(range(points.shape[1]))
-    if not share.alone and not _has_fewer(expanded, share.whole, points):
-        return False
-    others = every - {share.whole, *((share.parts,) if share.alone else ())}
-    return all(_has_fewer(model, parameter, points) for parameter in others)
+    determined = set(range(points.shape[1])) - ({share.whole, share.parts} if share.alone else set())
+    return all(_has_fewer(model, parameter, points) for parameter in determined)
 
 
 def _has_fewer(model: Model, parameter: int, points: FloatArray) -> bool:

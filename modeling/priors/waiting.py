@@ -8,6 +8,7 @@ nothing for a single rank.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 
@@ -18,7 +19,7 @@ from ..pmnf.build import qualities
 from ..pmnf.calibration import NOISY
 from ..pmnf.model import Model, add, alternatives_with
 from ..pmnf.model.term import sort_key
-from ..pmnf.modeler import DEFAULT, Options
+from ..pmnf.modeler import DEFAULT, Options, fit_models
 from .dedicated import dedicated_times
 from .imbalance import Imbalance, imbalances
 from .measured import centred, fit_measured, one_by_one
@@ -36,6 +37,9 @@ _MPI = RegionKind.MPI
 _MOST = 0.5
 # Terms of the program's computation that are nowhere this part of it have no effect on how waiting grows.
 _LEAST_PART = 0.01
+# Priors that miss waiting by more than the first, relatively, may be of the wrong form. A function among all those of
+# PMNF must explain so much more (2 log likelihood): that of the best of some thousand by luck, and of coefficients.
+_MISSED, _OTHER_FORM = 0.05, 30.0
 
 
 def transfer_times(experiment: Experiment) -> tuple[Experiment, list[bool]]:
@@ -96,6 +100,7 @@ def with_waiting(
         ]
     chosen = {path: priors[kind] for path, kind in kinds.items()}
     waiting = fit_measured(experiment, centred(waits, options), chosen, one_by_one(waits, options), doubted=True)
+    waiting |= _of_other_form(experiment, waits, waiting, options)
     centre = centred(times, options).centre
     result = {}
     for path, wait in waiting.items():
@@ -115,6 +120,25 @@ def with_waiting(
                 whole, quality=quality, ranges=entry.model.ranges, alternatives=doubts, notes=entry.model.notes
             )
             result[path] = replace(entry, model=whole, basis=f"{transfer.basis} + {WAITING}", lower=entry.model)
+    return result
+
+
+def _of_other_form(
+    experiment: Experiment, waits: FloatArray, waiting: Mapping[int, Model], options: Options
+) -> dict[int, Model]:
+    """Return models of the waiting (N, C, R) of call paths that grows as no process grid, tree or ring does.
+
+    Of the many functions of PMNF some follow any noise, so that one must explain much more than the priors do.
+    """
+    missed = {path: model.quality for path, model in waiting.items() if model.quality is not None}
+    paths = [path for path, own in missed.items() if own.rms_relative > _MISSED]
+    metric, points, parameters = experiment.metric("wait_time"), experiment.points, experiment.parameters
+    result = {}
+    for path, model in zip(paths, fit_models(points, waits[paths], metric, parameters, options), strict=True):
+        if isinstance(model, Model) and model.quality is not None and model.quality.rms_relative > 0.0:
+            ratio = missed[path].rms_relative / model.quality.rms_relative
+            if 2.0 * model.quality.points * math.log(ratio) > _OTHER_FORM:
+                result[path] = model
     return result
 
 

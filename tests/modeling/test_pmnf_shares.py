@@ -56,6 +56,16 @@ def test_functions_of_shares_and_of_parts_are_found_together() -> None:
         assert model.evaluate(FAR) == pytest.approx(truth, rel=0.005), str(model)
 
 
+@pytest.mark.parametrize("processes", [(4.0, 16, 64), (2.0, 4, 8, 16)])
+def test_three_sizes_tell_a_function_of_the_share_from_one_of_the_parts(processes: tuple[float, ...]) -> None:
+    """n/p·log2(n/p) is two functions of n, and one of the share."""
+    points = np.array([(p, n) for p in processes for n in (100.0, 200, 400)])
+    p, n = points.T
+    model = fitted(points, np.round(21 * n / p * np.log2(n / p) + 10 * p))
+    truth = [21 * n / p * np.log2(n / p) + 10 * p for p, n in FAR]
+    assert model.evaluate(FAR) == pytest.approx(truth, rel=0.005), str(model)
+
+
 @total_ordering
 class Counted:
     """A key whose comparisons are counted."""

@@ -172,7 +172,8 @@ class ExactLines:
         table = self.tables.columns[parameter] * self.tables.scale[parameter][:, None]
         least = EXACT_RESOLUTION * np.abs(table).max(axis=1)
         own = np.concatenate([np.zeros(1), _unit_of(table, least)])[np.pad(sets + 1, ((0, 0), (1, 0)))]
-        return np.maximum(_unit_of(own, EXACT_RESOLUTION * own.max(axis=1)), 1.0)
+        together = _unit_of(own, EXACT_RESOLUTION * own.max(axis=1))
+        return np.maximum(np.minimum(together, own[:, 1:].min(axis=1)), 1.0)
 
     def _nearest(
         self,
@@ -189,7 +190,6 @@ class ExactLines:
         distinct = np.unique(self.points[line, parameter]).size
         values = self.values[paths][:, line]
         nearest: FloatArray = np.ptp(values, axis=1)
-        weights = exact_weights(values)
         top = np.abs(values).max(axis=1)
         table = self._table(parameter, line)
         for sets, needed in simpler:
@@ -202,8 +202,9 @@ class ExactLines:
             near = told & (left <= EXACT_NEAR)
             path, number = np.nonzero(near)
             if freedom > 0 and path.size:
-                result = fit(table[_with_constant(sets)[number]][:, None], values[path], weights[path])
-                np.minimum.at(nearest, path, result.worst[:, 0] * top[path])
+                # what is left in counts, not relative to each of them
+                result = fit(table[_with_constant(sets)[number]][:, None], values[path], np.ones_like(values[path]))
+                np.minimum.at(nearest, path, result.worst[:, 0])
         return nearest
 
     def _table(self, parameter: int, line: NDArray[np.int64]) -> FloatArray:

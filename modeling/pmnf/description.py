@@ -1,0 +1,26 @@
+"""How long the descriptions of coefficients are that loops have: small whole numbers and small fractions are short."""
+
+from __future__ import annotations
+
+import math
+
+from .calibration import LOOP_DENOMINATOR
+from .grid_calibration import GRID_BITS, GRID_FRACTION, GRID_FUNCTION, GRID_NEGATIVE
+
+# What is off by less, relatively, is rounding.
+_WHOLE = 1e-7
+
+
+def length_of(coefficient: float) -> float:
+    """Return the length of a function with this coefficient, inf if that is no fraction as loops have.
+
+    Rissanen, Modeling by shortest data description (Automatica 14, 1978), as sums of functions of a process grid have
+    it: the bits of the odd part, what a fraction and a sign add.
+    """
+    part = round(LOOP_DENOMINATOR * coefficient)
+    if not part or abs(part - LOOP_DENOMINATOR * coefficient) > _WHOLE * abs(part):
+        return math.inf
+    size = abs(part)
+    odd = size // (size & -size)
+    fraction = GRID_FRACTION * (size % int(LOOP_DENOMINATOR) != 0)
+    return GRID_FUNCTION + fraction + GRID_BITS * math.ceil(math.log2(odd + 1.0)) + GRID_NEGATIVE * (part < 0)

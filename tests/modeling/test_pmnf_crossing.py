@@ -1,0 +1,69 @@
+"""Counts on lines that cross: functions of two parameters are multiplied where that is the shorter description."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from quipu.modeling.experiment import FloatArray
+from quipu.modeling.metrics import METRICS
+from quipu.modeling.pmnf.model import Model
+from quipu.modeling.pmnf.modeler import fit_models
+
+P, N = (4.0, 8.0, 16.0, 32.0, 64.0), (1000.0, 2000.0, 3000.0, 4000.0, 5000.0)
+CROSS = np.array([*((p, N[0]) for p in P), *((P[0], n) for n in N[1:])])
+NOTE = "p and n never change together: products of their functions have the same counts"
+
+
+def model_of(count: Callable[[FloatArray, FloatArray], FloatArray], points: FloatArray = CROSS) -> Model:
+    values = np.round(count(points[:, 0], points[:, 1]))[None, :, None]
+    (model,) = fit_models(points, values, METRICS["visits"], ("p", "n"))
+    assert isinstance(model, Model)
+    return model
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [
+        (lambda p, n: 5 * n * (p - 1) + 7, "5·p·n - 5·n + 7"),
+        (lambda p, n: 3 * n * p + 17 * n + 21 * p + 13, "3·p·n + 21·p + 17·n + 13"),
+        (lambda p, n: n**2 * (p + 3) + 2 * n, "p·n² + 3·n² + 2·n"),
+    ],
+)
+def test_products_have_small_whole_coefficients(
+    count: Callable[[FloatArray, FloatArray], FloatArray], text: str
+) -> None:
+    model = model_of(count)
+    assert str(model) == text
+    at = (256.0, 20000.0)
+    found, truth = model.predict(at), float(count(np.array([at[0]]), np.array([at[1]]))[0])
+    assert found.value == pytest.approx(truth)
+    assert NOTE in model.notes
+
+
+def test_a_sum_that_is_hardly_longer_is_a_doubt() -> None:
+    found = model_of(lambda p, n: 5 * n * (p - 1) + 7).predict((256.0, 20000.0))
+    assert found.lower == pytest.approx(5000 * 256 + 15 * 20000 - 19993)
+
+
+def test_what_is_added_stays_so() -> None:
+    model = model_of(lambda p, n: 40 * p + 9 * n + 12)
+    assert str(model) == "40·p + 9·n + 12"
+    assert model.predict((256.0, 20000.0)).value == 40 * 256 + 9 * 20000 + 12
+
+
+def test_parameters_that_change_together_leave_nothing_open() -> None:
+    points = np.array([(p, n) for p in P for n in N])
+    model = model_of(lambda p, n: 5 * n * (p - 1) + 7, points)
+    assert str(model) == "5·p·n - 5·n + 7"
+    assert not model.alternatives and not model.notes
+
+
+@pytest.mark.parametrize("coefficients", [(26, 11, 15), (25, 11, 18), (19, 11, 17), (7, 20, 3)])
+def test_rounded_counts_have_no_exact_function_by_luck(coefficients: tuple[int, int, int]) -> None:
+    """Four coefficients go through five rounded counts now and then."""
+    a, b, c = coefficients
+    model = model_of(lambda p, n: a * n**2 / p + b * n * np.log2(n) + c)
+    truth = a * 20000**2 / 256 + b * 20000 * np.log2(20000) + c
+    assert model.predict((256.0, 20000.0)).value == pytest.approx(truth, rel=1e-3)
