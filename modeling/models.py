@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from .errors import ModelingError
 from .experiment import CallTree, Metric
-from .pmnf.model import Model, add
+from .pmnf.model import Model, add, present
 from .pmnf.modeler import NoModel
 from .priors.path_model import PathModel
 
@@ -53,6 +54,7 @@ class Analysis:
         exclusive = self.exclusive[metric]
         if self.metrics[metric].over_locations == "max":
             return exclusive
+        least = [name for name, (low, _) in zip(self.parameters, self.ranges, strict=True) if low == 1.0]
         result = []
         for path in range(len(self.tree)):
             below = self.subtree(path)
@@ -62,15 +64,26 @@ class Analysis:
             elif not parts:
                 result.append(PathModel(NoModel("no call path below has a model"), SUM))
             else:
-                total = add(parts)
+                total = add([present(part, least) for part in parts])
+                absent, notes = self._absence(parts, least)
                 missing = len(below) - len(parts)
-                notes = (f"{missing} of {len(below)} call paths have no model",) if missing else ()
+                notes += (f"{missing} of {len(below)} call paths have no model",) if missing else ()
                 model = Model(
-                    self.parameters, total.constant, total.terms, None, self.ranges, total.covariance, (), notes
+                    self.parameters, total.constant, total.terms, None, self.ranges, total.covariance, (), notes, absent
                 )
                 shared = any(exclusive[number].oversubscribed for number in below)
                 result.append(PathModel(model, SUM, oversubscribed=shared))
         return tuple(result)
+
+    @staticmethod
+    def _absence(parts: Sequence[Model], least: Sequence[str]) -> tuple[tuple[tuple[str, float], ...], tuple[str, ...]]:
+        """Return where a sum of models is absent, and a note on where only some are, 1 of parameters `least` aside."""
+        some = [set(part.absent) for part in parts if part.constant or part.terms]
+        everywhere = set.intersection(*some) if some else set()
+        partly = set().union(*some) - everywhere - {(name, 1.0) for name in least}
+        where = ", ".join(f"{name}={value:g}" for name, value in sorted(partly))
+        notes = (f"the formula is not that of {where}, where parts are not executed",) if where else ()
+        return tuple(sorted(everywhere)), notes
 
     def subtree(self, path: int) -> tuple[int, ...]:
         """Return the call path and all below it, without the start and the end of MPI unless it is part of them."""

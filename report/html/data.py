@@ -8,10 +8,10 @@ checked); "open" (upper over lower end of intervals that leave a value open);
 diagnosis) and "blind" (what the diagnosis cannot see); "metrics"; "regions"; "region" and "parent" per call path;
 "start_and_end" (call paths that are no part of the program);
 "values" per metric and call path; "against" (null, or the name of another experiment and its values, one number each);
-"models"; "products" (lists of factors, which the terms of models and changes name by number: the many hypotheses of
-a program are made of few products); "communication" (list: configuration, ranks, step: ranks per block, unknown: bytes,
-cells: [sending block, receiving block, bytes, messages]); "ranks" (report/rank_views.py); "refinement" (null, or its
-budget and iterations);
+"models" ("absent": [parameter, value] at which they are 0; "summed": their form in sums); "products" (lists of factors,
+which the terms of models and changes name by number: the many hypotheses of a program are made of few products);
+"communication" (list: configuration, ranks, step: ranks per block, unknown: bytes, cells: [sending block, receiving
+block, bytes, messages]); "ranks" (report/rank_views.py); "refinement" (null, or its budget and iterations);
 "noise" and "changes" (report/behaviour.py). Values of a call path are one number if they are the same everywhere, null
 if nothing was measured, else a list over configurations of one number, null, or the list of repetitions (null: not
 measured).
@@ -32,7 +32,7 @@ from quipu.modeling.diagnosis import blind_spots, scale_of
 from quipu.modeling.experiment import Experiment, FloatArray, Metric, mean_over_repetitions
 from quipu.modeling.extrapolation import FAR, OPEN
 from quipu.modeling.pmnf.changes import Change
-from quipu.modeling.pmnf.model import Factor, Model, Term
+from quipu.modeling.pmnf.model import Factor, Model, Term, present
 from quipu.modeling.priors.slowdown import Slowdown
 
 from ..behaviour import behaviour_data
@@ -179,6 +179,11 @@ def _model(entry: PlacedModel, products: _Products, ranges: list[list[float | in
     if len(own) == len(ranges) and own != ranges:
         data["ranges"] = own
     data["terms"] = products.terms(model.terms)
+    if model.absent:
+        data["absent"] = [[products.places[name], json_number(value)] for name, value in model.absent]
+        least = [name for name, (low, _) in zip(products.places, ranges, strict=True) if low == 1]
+        summed = present(model, least)
+        data["summed"] = {"constant": summed.constant, "terms": products.terms(summed.terms)}
     data["smape"] = None if quality is None else json_number(quality.smape)
     if model.covariance and all(math.isfinite(value) for row in model.covariance for value in row):
         rows = enumerate(model.covariance)

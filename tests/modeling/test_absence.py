@@ -7,7 +7,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from quipu.modeling.analysis import analyze
+from quipu.modeling.analysis import Analysis, analyze
 from quipu.modeling.design import STRATEGIES
 from quipu.modeling.design.program import Budget, search
 from quipu.modeling.diagnosis import diagnose
@@ -17,6 +17,7 @@ from quipu.modeling.experiment import CallTree, Experiment, Region, RegionKind
 from quipu.modeling.kernels import model_program
 from quipu.modeling.metrics import METRICS
 from quipu.modeling.pmnf.model import Model, Prediction
+from quipu.modeling.priors.path_model import PathModel
 from quipu.modeling.priors.untimed import timed_owners, with_untimed
 
 POINTS = np.array(list(product((1.0, 2.0, 4.0, 8.0, 16.0), (64.0, 128.0, 256.0, 512.0))))
@@ -84,6 +85,32 @@ def test_what_only_several_processes_do_is_nothing_for_one(metric: str) -> None:
         assert set(ranked.beyond) <= {"n"} and "not executed at p=1" in ranked.note
     expected = {"visits": 10.0, "time": 1e-6}
     assert evaluate(analysis, {"p": 32, "n": 512}, metric).exclusive[exchange].value == pytest.approx(expected[metric])
+
+
+@pytest.mark.parametrize("metric", ["visits", "blocks", "time"])
+def test_sums_are_the_measured_ones_where_parts_are_not_executed(metric: str) -> None:
+    experiment = program()
+    whole = analyze(experiment).models(metric, inclusive=True)[0].model
+    assert isinstance(whole, Model) and not whole.absent
+    measured = experiment.inclusive(metric)[0].mean(axis=1)
+    assert whole.evaluate(POINTS) == pytest.approx(measured, rel=1e-3)
+    assert [whole.predict(point).value for point in POINTS.tolist()] == pytest.approx(measured, rel=1e-3)
+
+
+def test_a_sum_says_where_its_formula_does_not_hold() -> None:
+    tree, doubled = program().tree, Model(("p",), 2.0, (), None, ((1.0, 8.0),), ((0.5,),))
+    parts = (doubled, replace(doubled, absent=(("p", 1.0), ("p", 2.0))), replace(doubled, absent=(("p", 1.0),)))
+    entries = tuple(PathModel(part, "measured") for part in (*parts, *(Model(("p",)),) * 3))
+    whole = Analysis("made", ("p",), ((1.0, 8.0),), tree, {"blocks": METRICS["blocks"]}, {"blocks": entries})
+    model = whole.models("blocks", inclusive=True)[0].model
+    assert isinstance(model, Model)
+    assert str(model) == "4·[p>1] + 2" and model.notes == (
+        "the formula is not that of p=2, where parts are not executed",
+    )
+    assert [model.standard_error([p]) ** 2 for p in (1.0, 8.0)] == pytest.approx([0.5, 1.5])
+    alone = replace(whole, exclusive={"blocks": (entries[3], entries[1], entries[2], *entries[3:])})
+    assert isinstance(found := alone.models("blocks", inclusive=True)[0].model, Model)
+    assert found.absent == (("p", 1.0),)
 
 
 def test_one_larger_number_of_processes_is_too_few_to_tell() -> None:

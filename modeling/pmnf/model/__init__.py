@@ -6,6 +6,7 @@ from .comparison import Comparison, compare
 from .deferred import Deferred
 from .model import Alternative, Model, Prediction, Quality, add, alternatives_with, collect, covariance_in, evaluate
 from .parse import parse_product, parse_sum
+from .presence import present
 from .serialize import from_json, to_json
 from .steps import Steps
 from .term import LARGEST_POWER, Exponents, Factor, Term, lead_exponents, sort_key
@@ -32,6 +33,7 @@ __all__ = [
     "lead_exponents",
     "parse_product",
     "parse_sum",
+    "present",
     "sort_key",
     "to_json",
 ]

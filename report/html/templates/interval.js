@@ -83,6 +83,7 @@ function mixtureQuantile(values, deviations, weights, level, near) {
 // The value of a model, and the 90 % interval over the near-best hypotheses, each with the relative standard error of the
 // model, which is multiplicative where all values are above 0.
 function predict(model, point) {
+  if (isAbsent(model, point)) return { middle: 0, low: 0, high: 0 };
   const others = model.alternatives;
   const at = factorsAt(point);
   const middle = sumOf(model, at);

@@ -47,7 +47,8 @@ class Unpacked {
     this.raw = raw;
     this.constant = raw.constant;
     this.terms = unpackTerms(raw.terms);
-    this.lower = raw.lower && { ...raw.lower, terms: unpackTerms(raw.lower.terms) };
+    this.lower = raw.lower && { ...raw.lower, terms: unpackTerms(raw.lower.terms), absent: raw.absent };
+    this.summed = raw.summed && { ...raw.summed, terms: unpackTerms(raw.summed.terms) };
     this.covariance = raw.covariance;
     this.others = null;
   }
@@ -57,7 +58,7 @@ class Unpacked {
     return this.others;
   }
 }
-for (const name of ["basis", "prior", "notes", "smape", "ranges", "oversubscribed"])
+for (const name of ["absent", "basis", "prior", "notes", "smape", "ranges", "oversubscribed"])
   Object.defineProperty(Unpacked.prototype, name, { get() { return this.raw[name]; } });
 
 const unpackModel = (raw) => new Unpacked(raw);
@@ -138,7 +139,15 @@ function sumOf(model, values) {
   return sum;
 }
 
-const evaluate = (model, point) => sumOf(model, factorsAt(point));
+// Whether nothing is executed at a point. absent: [parameter, value] each, at which it is not.
+const isAbsent = ({ absent }, point) => Boolean(absent) && absent.some(([at, value]) => point[at] === value);
+
+// parts: of a sum, those that are absent at values of their own.
+function evaluate(model, point) {
+  if (isAbsent(model, point)) return 0;
+  if (model.parts) return model.parts.reduce((sum, part) => sum + evaluate(part, point), 0);
+  return sumOf(model, factorsAt(point));
+}
 
 const MOST_POINTS = 24; // whose predictions are kept
 const KEPT_FROM = 250; // call paths in a subtree whose predictions are kept
@@ -167,15 +176,30 @@ class ModelSet {
     return this.sums.get(path);
   }
 
-  // The models of call paths as one, null where there is none.
+  // The models of call paths as one, null where there is none. Its formula has no values at which parts are absent but 1.
   sumOver(paths) {
+    const apart = new Map();
+    const nodes = Array.from(paths);
+    for (const node of nodes) {
+      const absent = (this.own.get(node)?.absent || []).filter(([at, value]) => value !== 1 || DATA.ranges[at][0] !== 1);
+      const key = absent.length ? JSON.stringify(absent) : "[]";
+      if (!apart.has(key)) apart.set(key, { absent, nodes: [] });
+      apart.get(key).nodes.push(node);
+    }
+    const whole = this.collected(nodes);
+    if (whole === null || (apart.size < 2 && apart.has("[]"))) return whole;
+    const parts = [...apart.values()].map(({ absent, nodes: own }) => ({ ...this.collected(own), absent }));
+    return { ...whole, parts: parts.filter((part) => part.terms) };
+  }
+
+  collected(paths) {
     const sums = new Float64Array(allProducts.length);
     const order = new Set();
     let constant = 0;
     let any = false;
     for (const node of paths) {
-      const model = this.own.get(node);
-      if (!model) continue;
+      if (!this.own.has(node)) continue;
+      const model = this.own.get(node).summed || this.own.get(node);
       any = true;
       constant += model.constant;
       for (const term of model.terms) {
@@ -291,7 +315,10 @@ class ModelSet {
   // How many times a point is beyond what the model of a call path was made from, or those of all below it, by parameter.
   beyond(path, scope, point) {
     const ranges = new Set();
-    for (const node of scope === "exclusive" ? [path] : subtree(path)) if (this.own.has(node)) ranges.add(this.own.get(node).ranges || DATA.ranges);
+    for (const node of scope === "exclusive" ? [path] : subtree(path)) {
+      const model = this.own.get(node);
+      if (model && !isAbsent(model, point)) ranges.add(model.ranges || DATA.ranges);
+    }
     const most = {};
     for (const own of ranges) for (const [name, times] of Object.entries(timesBeyond(point, own))) most[name] = Math.max(times, most[name] || 1);
     return most;

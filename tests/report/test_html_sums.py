@@ -1,0 +1,41 @@
+"""Sums over call paths in the page: 0 where nothing is executed, as in predictions."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+from quipu.report.html import html_report
+
+from .browser import document, instrumented
+from .planted import planted
+
+
+def test_sums_in_the_page_are_those_of_what_is_executed(tmp_path: Path) -> None:
+    experiment, models = planted()
+    entry = next(one for one in models if (one.path, one.metric) == (3, "bytes_sent"))
+    assert entry.model is not None
+    absent = (("p", 1.0), ("p", 2.0))
+    exchange, values = replace(entry.model, absent=absent), experiment.values["bytes_sent"].copy()
+    values[3, experiment.points[:, 0] <= 2] = 0
+    experiment.values["bytes_sent"] = values
+    placed = [replace(one, model=exchange) if one is entry else one for one in models]
+    script = """
+    const set = modelsOf('bytes_sent'), sum = set.formula(2, 'inclusive');
+    const at = (p) => [evaluate(sum, [p, 64]), set.middleOf(2, 'inclusive', [p, 64]), set.predictOwn(3, [p, 64]).high];
+    document.documentElement.dataset.found = JSON.stringify([errorOfSum('bytes_sent', 2, sum), at(1), at(2), at(4)]);
+    document.documentElement.dataset.text = formulaNode(sum).textContent;
+    """
+    page = tmp_path / "report.html"
+    inside = "document.documentElement.dataset.ready = "
+    text = instrumented(html_report(experiment, placed), "").replace(inside, script + inside)
+    page.write_text(text, encoding="utf-8")
+    dom, console = document(page, tmp_path / "profile")
+    assert console == ""
+    found = re.search(r'data-found="([^"]*)"', dom)
+    assert found and json.loads(found[1]) == [0, [0, 0, 0], [0, 0, 0], [65536, 65536, 65536]]
+    formula = re.search(r'data-text="([^"]*)"', dom)
+    assert formula and html.unescape(formula[1]) == "16·n2·[p>1]"
