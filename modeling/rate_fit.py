@@ -41,12 +41,16 @@ Matrix = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class _Rows:
-    """Measurements, one a row: effort (rows, metrics), seconds (rows,), and the share of the time of their run."""
+    """Measurements, one a row: effort (rows, metrics), seconds (rows,), and the share of the time of their run.
+
+    configurations: how many were measured, also those in which some call paths have no row.
+    """
 
     path: NDArray[np.int64]
     effort: Matrix
     time: FloatArray
     share: FloatArray
+    configurations: int
 
 
 def fit_rates(experiment: Experiment, alone: NDArray[np.bool_]) -> Rates:
@@ -132,8 +136,7 @@ def _mpi_rows(experiment: Experiment, alone: NDArray[np.bool_]) -> _Rows:
     visits, sent, received = (values.get(name, none) for name in ("visits", "bytes_sent", "bytes_received"))
     effort = np.stack([np.nan_to_num(own).max(axis=2) for own in (visits, sent + received)], axis=2)
     where, point = np.nonzero((times > 0) & effort.any(axis=2) & alone)
-    whole = times.sum(axis=0)
-    return _Rows(where, effort[where, point], times[where, point], times[where, point] / whole[point])
+    return _as_rows(where, point, effort, times)
 
 
 def _rows(experiment: Experiment, metrics: Sequence[str], alone: NDArray[np.bool_]) -> _Rows:
@@ -147,10 +150,15 @@ def _rows(experiment: Experiment, metrics: Sequence[str], alone: NDArray[np.bool
     counted = len(metrics) - (metrics[-1] == _VISITS)  # visits of what is expanded are none of its caller
     np.add.at(effort[:, :, :counted], owners[moved], effort[moved, :, :counted])
     effort[moved] = 0
-    whole = times.sum(axis=0)
     use = (times > 0) & effort.any(axis=2) & alone
     where, point = np.nonzero(use)
-    return _Rows(where, effort[where, point], times[where, point], times[where, point] / whole[point])
+    return _as_rows(where, point, effort, times)
+
+
+def _as_rows(where: NDArray[np.int64], point: NDArray[np.int64], effort: Matrix, times: FloatArray) -> _Rows:
+    """Return the measurements of call paths `where` at configurations `point`; times: (call paths, configurations)."""
+    share = times[where, point] / times.sum(axis=0)[point]
+    return _Rows(where, effort[where, point], times[where, point], share, np.unique(point).size)
 
 
 def typical(times: FloatArray) -> FloatArray:
@@ -166,7 +174,7 @@ def typical(times: FloatArray) -> FloatArray:
 
 
 def _chosen(rows: _Rows, which: NDArray[np.bool_]) -> _Rows:
-    return _Rows(rows.path[which], rows.effort[which], rows.time[which], rows.share[which])
+    return _Rows(rows.path[which], rows.effort[which], rows.time[which], rows.share[which], rows.configurations)
 
 
 @dataclass(frozen=True)
@@ -212,8 +220,7 @@ def _fit(
     weight = np.sqrt(rows.share / rows.share.sum() * rows.time.size)
     relative = rows.effort / rows.time[:, None] * weight[:, None]
     common = (relative.mean(axis=0) > _RARE * relative[:, 0].mean()) | (usual == 0)  # one visit may take all of it
-    configurations = max(1, int(np.unique(rows.path, return_counts=True)[1].max()))
-    share = float(rows.share.sum()) / configurations
+    share = float(rows.share.sum()) / rows.configurations
     rates, residual = np.zeros(len(drawn_to)), np.inf
     for allowed in tries:
         frequent = allowed.metrics & common

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from quipu.modeling.errors import FormatError, ModelingError
@@ -51,6 +53,22 @@ def test_planted_rates_are_found() -> None:
     # MPI has no rates, what has no time of its own is part of its caller, and a single flop is worth nothing.
     assert {entry.names for entry in rates.callpaths} == {("main",), ("main", "work"), ("main", "work", "s", "work")}
     assert rates.program.rates[1] == 0
+
+
+def test_shares_are_those_of_all_configurations() -> None:
+    """A call path that is executed at half of the sizes only has half of its share there."""
+    whole = _experiment()
+    times, everywhere = whole.values["time"].copy(), fit_rates(whole, EVERYWHERE)
+    there = N > 40
+    times[[1, 3]] *= there[:, None]
+    rates = fit_rates(replace(whole, values={**whole.values, "time": times}), EVERYWHERE)
+    assert rates.program.share == pytest.approx(1)
+    for entries in (everywhere.callpaths, everywhere.functions, rates.callpaths, rates.functions):
+        assert sum(entry.share for entry in entries) == pytest.approx(1)
+    (work,) = (entry for entry in rates.callpaths if entry.names == ("main", "work"))
+    of_time = times[1, :, 0] / np.delete(times, 2, axis=0).sum(axis=0)[:, 0]
+    assert work.measurements == there.sum() and work.share == pytest.approx(of_time.mean())
+    assert work.residual < 0.02
 
 
 def test_calls_of_mpi_have_rates_of_their_own() -> None:
