@@ -16,10 +16,11 @@ import numpy as np
 
 from .analysis import Analysis
 from .evaluation import evaluate
-from .experiment import Experiment
+from .experiment import Experiment, RegionKind
 from .pmnf.data.lines import lines
 from .priors.path_model import TIME_ONLY
 from .priors.slowdown import LEAST_VALUES, Cause, slowdowns
+from .priors.untimed import OF_CALLS
 
 # Losses below this part of all time at the target are not worth a word.
 _LEAST_LOSS = 1e-3
@@ -30,6 +31,20 @@ _TIMES_RANKS = 16.0
 _TIMES_OTHERS = 4.0
 # A note says so if more than this part of the time is of call paths without effort.
 _WITHOUT_EFFORT = 0.05
+_NAMED = 3  # regions in such a note
+
+# What call paths without effort are, and what that means for whoever measures.
+_UNSEEN = "whether it grows faster than their work cannot be seen"
+_NOT_BUILT = (
+    "call paths without effort",
+    f"{_UNSEEN}; build them with the compiler wrappers (quipu-cc, quipu-mpicc …)",
+)
+_NO_COST = ("operations of MPI whose time no number of calls and bytes explains", "its growth is that of time alone")
+_NO_MODEL = ("call paths whose effort has no model", f"{_UNSEEN}; measure more values of the parameters")
+_NOT_COUNTED = {
+    RegionKind.OPENMP: ("what OpenMP does between the threads", "it has no effort; its growth is that of time alone"),
+    RegionKind.PYTHON: ("functions of Python", f"{_UNSEEN}, as effort is counted in compiled code only"),
+}
 
 
 @dataclass(frozen=True)
@@ -164,18 +179,15 @@ def diagnose(experiment: Experiment, analysis: Analysis, point: Mapping[str, flo
             )
     found.sort(key=lambda finding: (-finding.lost, finding.path, finding.parameter))
     total = time.total.value
-    alone = [
-        prediction.value
+    alone = {
+        path: prediction.value
         for path, (entry, prediction) in enumerate(zip(analysis.models("time"), time.exclusive, strict=True))
-        if entry.basis == TIME_ONLY and not experiment.tree.start_and_end[path]
-    ]
-    without_effort = float(np.nansum(alone)) / total if total > 0 else 0.0
+        if entry.basis == TIME_ONLY and not experiment.tree.start_and_end[path] and prediction.value > 0
+    }
+    without_effort = sum(alone.values()) / total if total > 0 else 0.0
     notes = blind_spots(experiment)
     if without_effort >= _WITHOUT_EFFORT:
-        notes += (
-            f"{without_effort:.0%} of the time is of call paths without effort: whether it grows faster than their "
-            "work cannot be seen; build them with the compiler wrappers (quipu-cc, quipu-mpicc …)",
-        )
+        notes += _without_effort(experiment, alone, total)
     least = _LEAST_LOSS * (total + sum(finding.lost for finding in found))
     return Diagnosis(
         time.point,
@@ -187,3 +199,30 @@ def diagnose(experiment: Experiment, analysis: Analysis, point: Mapping[str, flo
         tuple(one for one in found if one.lost >= least),
         notes,
     )
+
+
+def _without_effort(experiment: Experiment, alone: Mapping[int, float], total: float) -> tuple[str, ...]:
+    """Return what cannot be seen of call paths with a model of time alone, by what can be done about it.
+
+    alone: seconds by call path, `total` those of the program.
+    """
+    counted = np.zeros(len(experiment.tree), dtype=bool)
+    for name, values in experiment.values.items():
+        if experiment.metric(name).is_effort and name not in OF_CALLS:
+            counted |= np.nan_to_num(values).any(axis=(1, 2))
+    groups: dict[tuple[str, str], dict[str, float]] = {}
+    for path, seconds in alone.items():
+        kind, name = experiment.tree.region_of(path).kind, experiment.tree.name(path)
+        which = (
+            _NO_COST if kind is RegionKind.MPI else _NO_MODEL if counted[path] else _NOT_COUNTED.get(kind, _NOT_BUILT)
+        )
+        own = groups.setdefault(which, {})
+        own[name] = own.get(name, 0.0) + seconds
+    notes = []
+    for (what, advice), seconds_of in groups.items():
+        share = sum(seconds_of.values()) / total
+        if share >= _WITHOUT_EFFORT:
+            names = sorted(seconds_of, key=lambda name: -seconds_of[name])
+            several = ", ".join(names[:_NAMED]) + (" …" if len(names) > _NAMED else "")
+            notes.append(f"{share:.0%} of the time is of {what} ({several}): {advice}")
+    return tuple(notes)

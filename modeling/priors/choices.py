@@ -40,15 +40,20 @@ def time_priors(
 def _computation(
     experiment: Experiment, choices: list[list[Prior]], effort: Mapping[str, list[Model | NoModel]]
 ) -> None:
-    blocks = experiment.values.get("blocks")
-    if blocks is None:
+    """Put priors of computation in `choices`, where any effort is counted.
+
+    A function whose few instructions are in blocks of its caller, such as a loop that became a call of the library of
+    the language, has no blocks of its own: those are a constant, beside which its other effort counts.
+    """
+    if "blocks" not in experiment.values:
         return
-    counted = np.nan_to_num(blocks, nan=0.0).max(axis=(1, 2), initial=0.0) > 0
     others = {
         name: effort[name]
         for name in experiment.values
         if name not in _NOT_COMPUTATION and experiment.metric(name).is_effort
     }
+    counts = [np.nan_to_num(experiment.values[name]).any(axis=(1, 2)) for name in ("blocks", *others)]
+    counted = np.any(counts, axis=0)
     for path, model in enumerate(effort["blocks"]):
         is_mpi = experiment.tree.region_of(path).kind is RegionKind.MPI
         if isinstance(model, Model) and counted[path] and not is_mpi:

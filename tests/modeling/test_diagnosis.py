@@ -9,7 +9,7 @@ import pytest
 from quipu.modeling.analysis import analyze
 from quipu.modeling.diagnosis import Diagnosis, diagnose
 from quipu.modeling.errors import ModelingError
-from quipu.modeling.experiment import Experiment, FloatArray
+from quipu.modeling.experiment import CallTree, Experiment, FloatArray, Region, RegionKind
 from quipu.modeling.priors.slowdown import Cause
 
 from .waiting_program import GRID, RECEIVE, TREE, WORK, N, P, experiment, normal_noise
@@ -92,3 +92,27 @@ def test_waiting_that_no_operation_measured_is_not_known() -> None:
     (finding,) = _diagnosis(_experiment(WORK, RECEIVE * (1 + P ** (1 / 3)), wait=np.zeros_like(P))).findings
     assert finding.cause is Cause.WAITING
     assert "waiting" not in finding.evidence
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "advice"),
+    [
+        ("work", RegionKind.FUNCTION, "build them with the compiler wrappers"),
+        ("MPI_Win_fence", RegionKind.MPI, "that of time alone"),
+        ("barrier", RegionKind.OPENMP, "that of time alone"),
+        ("work.py", RegionKind.PYTHON, "counted in compiled code only"),
+    ],
+)
+def test_advice_on_what_has_no_effort_is_that_of_its_kind(name: str, kind: RegionKind, advice: str) -> None:
+    measured = _experiment(WORK, 1e-6 + 0 * P, noise=0.0)
+    tree = CallTree((TREE.regions[0], Region(name, name, kind), TREE.regions[2]), TREE.region, TREE.parent)
+    uncounted = measured.values["blocks"].copy()
+    uncounted[1] = 0
+    (note,) = _notes(replace(measured, tree=tree, values={**measured.values, "blocks": uncounted}))
+    assert f"({name})" in note and advice in note
+    assert ("quipu-cc" in note) == (kind is RegionKind.FUNCTION)
+    assert _notes(measured) == []
+
+
+def _notes(measured: Experiment) -> list[str]:
+    return [note for note in _diagnosis(measured).notes if "of the time is of" in note]

@@ -70,6 +70,16 @@ def test_time_is_not_known_better_than_work_takes_the_same_time() -> None:
     assert 1.002 < far.upper / far.value < 1.05
 
 
+def test_what_has_no_blocks_of_its_own_takes_the_time_of_its_other_effort() -> None:
+    """A loop that became one call, in a block of its caller, has instructions and bytes."""
+    written = BYTES - 8
+    entry = _model(1e-9 * written, blocks=0 * N, instructions=31 + 0 * N, bytes_stored=written)
+    assert entry.basis == "effort: bytes_stored"
+    assert isinstance(entry.model, Model)
+    assert entry.model.evaluate([[64, 2000]])[0] == pytest.approx(1e-9 * 800 * 2000 * 64, rel=0.01)
+    assert _model(1e-9 * written, blocks=0 * N).basis == "time only"
+
+
 @pytest.mark.parametrize("seed", range(10))
 def test_blocks_are_kept_where_they_explain_time(seed: int) -> None:
     entry = _model(2e-9 * BLOCKS, 0.05, seed, flops=FLOPS, bytes_loaded=BYTES, instructions=7 * BLOCKS)
