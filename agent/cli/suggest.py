@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from .options import parse_values, point_of
 from .output import layout, say, show, show_json
+
+if TYPE_CHECKING:
+    from quipu.modeling.design.program import Budget, Search
 
 
 def command(
@@ -88,7 +93,19 @@ def command(
         more = ",".join(f"{value:.15g}" for value in _more_values(columns[name]))
         say(f"all points of the search space have {runs}: give further values, such as --values {name}={more}")
     elif not found.suggestions:
-        say(f"nothing fits the {core_hours(max(allowed - found.spent, 0.0))} that are left of the budget")
+        _say_budget(found, limit)
+
+
+def _say_budget(found: Search, limit: Budget) -> None:
+    """Say why nothing fits a budget, and which budget has a run more."""
+    from quipu.report.text import core_hours
+
+    allowed = limit.hours(found.whole)
+    spent = f"of the budget of {core_hours(allowed)}, in which what was measured counts, "
+    spent += f"{core_hours(found.spent)} are spent"
+    rest = ", and no further run fits the rest" if found.spent < allowed else ""
+    more = "" if math.isnan(found.needed) else f": give --budget {limit.text_of(found.needed, found.whole)} or more"
+    say(f"{spent}{rest}{more}")
 
 
 def _more_values(known: Sequence[float]) -> list[float]:

@@ -30,13 +30,14 @@ class Search:
 
     state: as strategies take it. spent: core hours of the complete runs at points of the search space. whole:
     core hours of all points with all repetitions, as measured or else as predicted. suggestions: what to do next, in
-    order.
+    order. needed: without suggestions, the core hours of the least budget that has one; NaN if none has.
     """
 
     state: State
     spent: float
     whole: float
     suggestions: tuple[Suggestion, ...]
+    needed: float = math.nan
 
     def point(self, suggestion: Suggestion) -> dict[str, float]:
         """Return the point of a suggestion by parameter."""
@@ -66,6 +67,12 @@ class Budget:
     def hours(self, whole: float) -> float:
         """Return the core hours of the budget."""
         return self.amount / 100.0 * whole if self.relative else self.amount
+
+    def text_of(self, hours: float, whole: float) -> str:
+        """Return core hours as a budget of this kind is written, rounded up to three digits."""
+        amount = 100.0 * hours / whole if self.relative else hours
+        place = 10.0 ** (math.floor(math.log10(amount)) - 2)
+        return f"{math.ceil(amount / place) * place:.3g}" + ("%" if self.relative else "")
 
 
 def search(
@@ -130,7 +137,9 @@ def search(
     spent = float((np.nansum(totals, axis=1) * processes).sum()) / SECONDS
     whole = float(costs.sum()) * repetitions
     left = budget.hours(whole) - spent
-    return Search(state, spent, whole, tuple(strategy.suggest(state, left, batch)))
+    found = tuple(strategy.suggest(state, left, batch))
+    further = () if found else strategy.suggest(state, whole, 1)
+    return Search(state, spent, whole, found, spent + further[0].cost if further else math.nan)
 
 
 def all_measured(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -47,3 +48,18 @@ def test_ranks_are_whole_numbers(quipu_here: Quipu, measured: Path) -> None:
     assert answer.err.strip() == (
         "quipu: error: p is the number of ranks, and 1.5 is no whole number of them: give other values"
     )
+
+
+@pytest.mark.parametrize("strategy", ["posterior", "cpf", "grid"])
+@pytest.mark.parametrize("budget", ["10%", "0.01"])
+def test_a_budget_that_is_spent_says_how_much_is_needed(
+    quipu_here: Quipu, measured: Path, budget: str, strategy: str
+) -> None:
+    asked = ("--target", "p=64,n=1000", "--repetitions", "2", "--strategy", strategy, "--values", "n=100,200,300,400")
+    answer = quipu_here("suggest", measured, *asked, "--budget", budget)
+    found = re.search(r"of the budget of (.*), in which what was measured counts, (.*) are spent: .*", answer.err)
+    assert answer.code == 0 and found
+    needed = found[0].split("give --budget ")[1].split(" ")[0]
+    assert needed.endswith("%") == budget.endswith("%")
+    enough = json.loads(quipu_here("suggest", measured, *asked, "--budget", needed, "--json").out)
+    assert enough["suggestions"] and enough["budget"] < 1.2 * enough["spent"]
