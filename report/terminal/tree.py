@@ -148,13 +148,29 @@ def call_tree(view: TreeView, options: TreeOptions, layout: Layout) -> Table:
         label = Text().append(labels[row], style="dim")
         label.append(names[row], style="dim" if node < 0 else _STYLES.get(view.tree.region_of(node).kind, ""))
         table.add_row(label, *(Text(body[row]) for _, body in kept))
+    notes = _legend(view, columns, [node for node, _ in rows], list(chain(*(body for _, body in kept))))
     if len(kept) < len(numeric):
         hidden = ", ".join(dict.fromkeys(head.split("\n")[0] for head, _ in numeric[len(kept) :]))
-        table.caption = Text(
-            elide(f"no room for: {hidden} (--metric chooses)", layout.width, layout.glyphs), style="dim"
-        )
-        table.caption_justify = "left"
+        notes.append(f"no room for: {hidden} (--metric chooses)")
+    if notes:
+        lines = "\n".join(elide(note, layout.width, layout.glyphs) for note in notes)
+        table.caption, table.caption_justify = Text(lines, style="dim"), "left"
     return table
+
+
+def _legend(view: TreeView, columns: Sequence[Column], nodes: Sequence[int], cells: Sequence[str]) -> list[str]:
+    """Return lines on what the cells of a table with these call paths show without a number, or without a visit."""
+    paths = [node for node in nodes if node >= 0]
+    shown = {column.metric for column in columns}
+    notes = []
+    if "-" in cells:
+        if "time" in shown and _only_counted(view)[paths].any():
+            notes.append("- in time: part of the caller's time")
+        if any(np.isnan(view.values[name][paths]).all(axis=1).any() for name in shown):
+            notes.append("-: not measured")
+    if "visits" in view.values and (view.values["visits"][paths] == 0.0).all(axis=1).any():
+        notes.append("0 visits: not executed here")
+    return notes
 
 
 def _weight(view: TreeView, options: TreeOptions, columns: Sequence[Column]) -> FloatArray:
@@ -217,11 +233,15 @@ def _shares(view: TreeView, columns: Sequence[Column]) -> FloatArray | None:
 
 
 def _only_counted(view: TreeView) -> NDArray[np.bool_]:
-    """Return which call paths have visits and no time of their own: it is in that of their callers."""
+    """Return which call paths have visits and no time of their own: it is in that of their callers.
+
+    Operations of MPI are always timed: 0 s is what those took.
+    """
     if "visits" not in view.values or "time" not in view.values:
         return np.zeros(len(view.tree), dtype=bool)
     visits, times = (view.values[name].reshape(len(view.tree), -1) for name in ("visits", "time"))
-    result: NDArray[np.bool_] = (np.nan_to_num(visits) > 0).any(axis=1) & (times == 0.0).all(axis=1)
+    is_mpi = np.array([region.kind is RegionKind.MPI for region in view.tree.regions], dtype=bool)[view.tree.region]
+    result: NDArray[np.bool_] = (np.nan_to_num(visits) > 0).any(axis=1) & (times == 0.0).all(axis=1) & ~is_mpi
     return result
 
 

@@ -68,6 +68,7 @@ main                       1.72 s  100.0%     100 ms       1       1.00 G
 │  └─ ev?[31mil [bold]     120 ms    7.0%    20.0 ms    1000       1.23 M
 │     └─ MPI_Allreduce     100 ms    5.8%     100 ms    1000            0
 └─ MPI_Allreduce                -       -          -       1            0
+-: not measured
 """)
 
 
@@ -86,6 +87,20 @@ main           1.50 s  100.0%     1.00 s       1
 ├─ inlined     500 ms   33.3%          -       7
 │ └─ timed     500 ms   33.3%     500 ms       7
 └─ never          0 s    0.0%        0 s       0
+- in time: part of the caller's time
+0 visits: not executed here
+""")
+
+
+def test_operations_of_mpi_that_take_no_time_have_a_time() -> None:
+    """As in simulations whose platform says nothing of them: their callers' time has nothing of it."""
+    regions = (REGIONS[0], REGIONS[2])
+    tree = CallTree(regions, np.array([0, 1]), np.array([-1, 0]))
+    view = TreeView("run", tree, METRICS, {"time": np.array([[1.0], [0.0]]), "visits": np.array([[1.0], [60.0]])})
+    assert lines(plain_text(call_tree(view, TreeOptions(), Layout(92)))) == lines("""
+call path         time incl   share  time excl  visits
+main                 1.00 s  100.0%     1.00 s       1
+└─ MPI_Allreduce        0 s    0.0%        0 s      60
 """)
 
 

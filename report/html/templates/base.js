@@ -117,9 +117,10 @@ function meansAt(metric, scope, configuration) {
   return meansCache.get(values);
 }
 
-// NaN for the time of what is only counted: functions without a hook, whose time is in that of their callers.
+// NaN for the time of what is only counted: functions without a hook, whose time is in that of their callers. Operations
+// of MPI are always timed.
 function withoutCounted(value, node, metric) {
-  const counted = value === 0 && metric === "time" && metricByName.has("visits");
+  const counted = value === 0 && metric === "time" && metricByName.has("visits") && regionOf(node).kind !== "mpi";
   return counted && meansAt("visits", "exclusive", state.configuration)[node] > 0 ? NaN : value;
 }
 
