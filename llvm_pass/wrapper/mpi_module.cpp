@@ -23,6 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 const char *const archive = "libmpi_f08.a";
+const char *const noF08 = "mpi_f08.problem"; ///< beside the module mpi: why there is no mpi_f08
 
 /// A folder that the compiler looks for modules and included files in.
 struct Folder {
@@ -222,13 +223,23 @@ void makeModules(const fs::path &folder, const std::string &key, const std::stri
     const bool made =
         runs({compiler, "-fsyntax-only", "-J" + scratch, "-I" + includes, source}, log) && exists(scratch + "/mpi.mod");
     const std::string problem = made ? makeF08(scratch, key, compiler, includes) : problemIn(log);
+    if (made && !problem.empty())
+        std::ofstream(scratch + "/" + noF08) << problem;
     if (made)
         (void)rename(scratch.c_str(), folder.c_str()); // fails if another one was first
     fs::remove_all(scratch);
     if (!made)
         throw std::runtime_error(compiler + " cannot compile mpif.h: " + problem);
-    if (!problem.empty())
-        fprintf(stderr, "quipu: no module mpi_f08 for flang, 'use mpi_f08' will not work: %s\n", problem.c_str());
+}
+
+/// Whether a Fortran source of a command line names a module.
+bool names(const std::vector<std::string> &command, const std::string &module) {
+    static const std::set<std::string> endings = {".f", ".for", ".ftn", ".f77", ".f90", ".f95", ".f03", ".f08", ".f18"};
+    bool found = false;
+    for (size_t i = 1; i < command.size(); i++)
+        if (command[i][0] != '-' && endings.count(lower(fs::path(command[i]).extension())))
+            eachName(lower(contentOf(command[i])), [&](const std::string &word, size_t) { found |= word == module; });
+    return found;
 }
 
 bool isLibrary(const std::string &argument) {
@@ -265,8 +276,12 @@ void addMpiModule(std::vector<std::string> &command) {
         if (!exists(module / "mpi.mod"))
             makeModules(module, key, compiler, includes);
         command.insert(command.begin() + static_cast<std::ptrdiff_t>(before->argument), "-I" + module.string());
+        if (exists(module / noF08) && names(command, "mpi_f08"))
+            fprintf(stderr, "quipu: no module mpi_f08 for flang, 'use mpi_f08' will not work: %s\n",
+                    contentOf(module / noF08).c_str());
     } catch (const std::exception &error) {
-        fprintf(stderr, "quipu: no module mpi for flang, 'use mpi' will not work: %s\n", error.what());
+        if (names(command, "mpi") || names(command, "mpi_f08"))
+            fprintf(stderr, "quipu: no module mpi for flang, 'use mpi' will not work: %s\n", error.what());
     }
 }
 

@@ -14,7 +14,7 @@ namespace quipu {
 /// `mpi` has what mpif.h declares, and the procedures of mpi.h beside it as external ones; `mpi_f08` see mpi_f08.h.
 /// They are made by the compiler on the first call, and kept in ${XDG_CACHE_HOME:-~/.cache}/quipu/fortran, for each
 /// compiler, mpif.h and version of this program. Nothing is changed if the folders have no mpi.mod or one that flang
-/// can read. A line on stderr says why there is no module.
+/// can read. A line on stderr says why there is no module, where a source names it.
 void addMpiModule(std::vector<std::string> &command);
 
 /// Adds the procedures of all such modules `mpi_f08` to the command line of a linker, which takes those that it needs.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import shutil
 import subprocess
@@ -314,6 +315,29 @@ def test_module_mpi_of_another_compiler(tmp_path: Path) -> None:
     )
     assert failed.returncode != 0
     assert b"no module mpi for flang" in failed.stderr.splitlines()[0]
+
+
+def test_modules_that_cannot_be_made_are_said_where_they_are_used(tmp_path: Path) -> None:
+    """An mpif.h with too little for mpi_f08: programs that do not use it see nothing, others a line each time."""
+    mpi = tmp_path / "mpi"
+    mpi.mkdir()
+    (mpi / "mpi.mod").write_bytes(gzip.compress(b"GFORTRAN module"))
+    (mpi / "mpif.h").write_text("      integer MPI_COMM_WORLD\n      parameter (MPI_COMM_WORLD=0)\n")
+    texts = {"old": "include 'mpif.h'", "module": "use mpi, only: MPI_COMM_WORLD", "new": "use MPI_F08"}
+    for name, text in texts.items():
+        (tmp_path / f"{name}.f90").write_text(f"subroutine {name}\n  {text}\nend subroutine\n")
+
+    def compiled(name: str, cache: Path) -> tuple[int, str]:
+        source = tmp_path / f"{name}.f90"
+        done = run(native_file("quipu-fc"), f"-I{mpi}", "-c", source, "-o", tmp_path / "x.o", XDG_CACHE_HOME=str(cache))
+        return done.returncode, done.stderr
+
+    assert compiled("old", tmp_path / "cache") == compiled("module", tmp_path / "cache") == (0, "")
+    for _ in range(2):
+        code, text = compiled("new", tmp_path / "cache")
+        assert code != 0 and text.startswith("quipu: no module mpi_f08 for flang")
+    assert compiled("old", Path("/dev/null")) == (0, "")
+    assert compiled("module", Path("/dev/null"))[1].startswith("quipu: no module mpi for flang")
 
 
 def test_modules_that_another_compiler_is_making_are_not_linked(tmp_path: Path, cc: Path, sources: Path) -> None:
