@@ -34,6 +34,10 @@ _PLAUSIBLE = 10.0
 _EXPLAINED = 0.3
 # Metrics that are rarer than this beside instructions say nothing: a few flops would get the time of much else.
 _RARE = 1e-2
+_OF_SEVERAL = (
+    "rates are means over ranks that ran side by side and shared the bandwidth of memory; calls of MPI, in which they "
+    "waited for each other, have none"
+)
 _PLACES = 9  # of a rate: what the runtime counts in, 1e-15 s, is far below
 
 Matrix = NDArray[np.float64]
@@ -53,13 +57,15 @@ class _Rows:
     configurations: int
 
 
-def fit_rates(experiment: Experiment, alone: NDArray[np.bool_]) -> Rates:
-    """Return the rates of the program of an experiment, fitted where one rank ran `alone`; shape (configurations,).
+def fit_rates(experiment: Experiment, used: NDArray[np.bool_], several: bool = False) -> Rates:
+    """Return the rates of the program of an experiment, fitted where they are `used`; shape (configurations,).
 
-    Functions without a time of their own count with their callers. Of operations of MPI, what one rank alone spends in
-    them is the library's own time; the start and the end of MPI have no rates.
+    There one rank ran alone, or `several` ran that had a processor each; then values are means over ranks. Functions
+    without a time of their own count with their callers. Of operations of MPI, what one rank alone spends in them is
+    the library's own time, and what several spend contains waiting, so that these give no rates of operations; the
+    start and the end of MPI have none ever.
 
-    Raises ModelingError if time or effort was not measured, or no rank ran alone.
+    Raises ModelingError if time or effort was not measured, or nothing is used.
     """
     for name, why in (("time", "it was measured with --effort-only"), ("instructions", "its programs were not built")):
         values = experiment.values.get(name)
@@ -67,11 +73,12 @@ def fit_rates(experiment: Experiment, alone: NDArray[np.bool_]) -> Rates:
             hint = "" if name == "time" else " with the compiler wrappers (quipu-cc, quipu-mpicc …)"
             raise ModelingError(f"{experiment.name}: has no {name}, so there are no rates: {why}{hint}")
     metrics = tuple(name for name in (*METRICS, _VISITS) if name in experiment.values)
-    rows = _rows(experiment, metrics, alone)
+    rows = _rows(experiment, metrics, used)
     if not rows.time.size:
         raise ModelingError(
-            f"{experiment.name}: has no run of one rank, so there are no rates: measure one at the sizes that a rank "
-            "will have, such as: quipu run --param n=64 -- ./app 64"
+            f"{experiment.name}: has no run of one rank, and none of several with a processor each, so there are no "
+            "rates: measure one at the sizes that a rank will have, such as: quipu run --param n=64 -- ./app 64; if "
+            "the program needs several ranks, with as few as it needs: quipu run --param n=64 -- mpirun -n 2 ./app 64"
         )
     tree = experiment.tree
     nothing = np.zeros(len(metrics))
@@ -90,7 +97,7 @@ def fit_rates(experiment: Experiment, alone: NDArray[np.bool_]) -> Rates:
             of_path = _chosen(of_function, of_function.path == path)
             key, label, drawn_to = tree.key(path), tree.label(path), np.array(function.rates)
             callpaths.append(_fit(of_path, key, label, drawn_to, usual, _SHARE, tries))
-    operations, calls = _of_mpi(experiment, alone)
+    operations, calls = ([], []) if several else _of_mpi(experiment, used)
     return Rates(
         metrics=metrics,
         program=program,
@@ -101,10 +108,10 @@ def fit_rates(experiment: Experiment, alone: NDArray[np.bool_]) -> Rates:
         experiment=experiment.name,
         points=tuple(
             {name: float(value) for name, value in zip(experiment.parameters, point, strict=True)}
-            for point in experiment.points[alone].tolist()
+            for point in experiment.points[used].tolist()
         ),
         repetitions=int(experiment.values["time"].shape[2]),
-        notes=experiment.notes,
+        notes=(*experiment.notes, *((_OF_SEVERAL,) if several else ())),
     )
 
 

@@ -16,14 +16,23 @@ from .measurements import read_machine
 from .output import json_text, layout, say, show, show_json, write_own
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+    from quipu.modeling.experiment import Experiment
     from quipu.modeling.rates import Rates
+
+    from ..merge.experiment import StoredRun
 
 _SHOWN = 10
 
 
 def command(
     *,
-    experiment: Path = typer.Argument(..., metavar="EXPERIMENT", help="Runs of one rank, or a single run."),
+    experiment: Path = typer.Argument(
+        ..., metavar="EXPERIMENT", help="Runs of one rank (or of as few as it needs), or a single run."
+    ),
     output: Path = typer.Option(Path("quipu.rates"), "--output", "-o", metavar="FILE", help="The file to write."),
     machine: Path = typer.Option(None, "--machine", metavar="FILE", help="Where it was measured (quipu machine)."),
     on: Path = typer.Option(None, "--on", metavar="FILE", help="Rates for this machine instead; needs --machine."),
@@ -33,13 +42,13 @@ def command(
     """Fit what instructions, flops, loads, stores, bytes and calls of MPI take, per call path, to runs of one rank.
 
     Measure it alone on a machine like the one that is simulated, at a few of the sizes that a rank will have there.
-    `quipu run --compute effort --rates FILE` simulates with the result.
+    `quipu run --compute effort --rates FILE` simulates with the result. A program that needs several ranks is measured
+    with as few as it needs, each with a processor of its own; then calls of MPI have no rates.
 
     \b
     Example: quipu rates one -o heat.rates
     with     quipu run --rep 5 --param n=32 -o one -- ./heat 32   (and other sizes)
     """
-    import numpy as np
     from quipu.modeling.rate_fit import fit_rates
     from quipu.modeling.rates import moved, to_document
     from quipu.report.terminal import tables
@@ -54,14 +63,9 @@ def command(
         if run.metadata.launcher.get("family") == "smpi":
             raise MeasurementError(f"{run.path}: is a simulation: rates are fitted to runs on a machine")
     measured = load_experiment(experiment)
-    points = {tuple(point): number for number, point in enumerate(measured.points.tolist())}
-    alone = {
-        points[tuple(float(run.metadata.parameters[name]) for name in measured.parameters)]
-        for run in runs
-        if run.metadata.complete and run.metadata.ranks <= 1
-    }
+    used, several = _used(measured, runs)
     rates = replace(
-        fit_rates(measured, np.isin(np.arange(measured.configurations), sorted(alone))),
+        fit_rates(measured, used, several),
         machine={"host": platform.node(), "processor": processor()},
         date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     )
@@ -78,6 +82,21 @@ def command(
             shown.append(tables.operation_rates_table(rates, _SHOWN, room))
         show(shown)
     _conclude(rates, output)
+
+
+def _used(measured: Experiment, runs: Sequence[StoredRun]) -> tuple[NDArray[np.bool_], bool]:
+    """Return the configurations (C,) that rates are fitted to, and whether several ranks ran there.
+
+    Those of one rank; if there is none, those whose ranks had a processor each.
+    """
+    import numpy as np
+
+    points = {tuple(point): number for number, point in enumerate(measured.points.tolist())}
+    alone = np.zeros(measured.configurations, dtype=bool)
+    for run in runs:
+        if run.metadata.complete and run.metadata.ranks <= 1:
+            alone[points[tuple(float(run.metadata.parameters[name]) for name in measured.parameters)]] = True
+    return (alone, False) if alone.any() else (measured.dedicated, True)
 
 
 def _conclude(rates: Rates, output: Path) -> None:

@@ -151,6 +151,22 @@ def test_only_ranks_that_ran_alone_count() -> None:
         fit_rates(_experiment(), ~EVERYWHERE)
 
 
+def test_several_ranks_give_no_rates_of_what_waits() -> None:
+    whole = _experiment()
+    times, visits = whole.values["time"].copy(), np.ones((5, N.size, 5))
+    times[2] = 10.0
+    measured = replace(
+        whole,
+        values={**whole.values, "time": times, "visits": visits},
+        metrics={**whole.metrics, "visits": Metric("visits", "1", "effort")},
+    )
+    alone, several = fit_rates(measured, EVERYWHERE), fit_rates(measured, EVERYWHERE, several=True)
+    assert [entry.names for entry in alone.operations] == [("MPI_Send",)]
+    assert several.operations == several.calls == ()
+    assert several.callpaths == alone.callpaths
+    assert "means over ranks" in several.notes[-1]
+
+
 def test_runs_without_effort_or_time_are_refused() -> None:
     whole = _experiment()
     for missing in ("instructions", "time"):
