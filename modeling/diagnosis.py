@@ -55,8 +55,8 @@ class Finding:
     per effort as at the smallest measured value of the parameter). slowdown_measured, slowdown: factors from the
     smallest to the largest measured value, and to the target. growth: of the slowdown, such as "p^(1/3)".
     significance: which part of the findings that are as clear is luck. wait_share: part of the time at the largest
-    configuration that was waiting, NaN if it was not measured. effort: the model of time from effort, and basis: what
-    that rests on.
+    values of the parameter that was waiting, NaN if it was not measured. effort: the model of time from effort, and
+    basis: what that rests on.
     """
 
     path: int

@@ -37,6 +37,8 @@ GROWTHS = tuple(
 _BETTER, _BY_LUCK, _LEAST_CHANGE = 2.0, 0.01, 1.2
 # Slowdown is sought along lines with at least so many values of a parameter.
 LEAST_VALUES = 4
+# So many of the largest values on a line are where its slowdown is.
+_SLOWEST = 2
 # Rounds of weights relative to the fit, which is at least this part of the mean.
 _ROUNDS, _LEAST_FIT = 4, 0.02
 # Points where effort or time is below this part of the largest value on the line say nothing of their ratio.
@@ -140,20 +142,13 @@ def slowdowns(
                 found.append((paths[row], column, *fitted))
     found.sort(key=lambda one: one[:2])
     false_discoveries = _false_discoveries([one[-1] for one in found], tests)
-    return [
-        Slowdown(
-            path,
-            _cause(experiment, path, experiment.parameters[column] in ranks),
-            column,
-            *GROWTHS[growth],
-            str(growth_model(experiment.parameters[column], *GROWTHS[growth])),
-            by_luck,
-            _wait_share(experiment, path),
-            its_lines,
-        )
-        for (path, column, growth, its_lines, _), by_luck in zip(found, false_discoveries, strict=True)
-        if by_luck <= _BY_LUCK
-    ]
+    result = []
+    for (path, column, growth, its_lines, _), by_luck in zip(found, false_discoveries, strict=True):
+        if by_luck <= _BY_LUCK:
+            name, share = experiment.parameters[column], _wait_share(experiment, path, lines(experiment.points, column))
+            cause, text = _cause(experiment, path, name in ranks, share), str(growth_model(name, *GROWTHS[growth]))
+            result.append(Slowdown(path, cause, column, *GROWTHS[growth], text, by_luck, share, its_lines))
+    return result
 
 
 def _false_discoveries(chances: list[float], tests: int) -> list[float]:
@@ -307,25 +302,29 @@ def rank_parameters(experiment: Experiment) -> set[str]:
     return names
 
 
-def _wait_share(experiment: Experiment, path: int) -> float:
-    """Return which part of the time was waiting, where the most time was taken; NaN without a measurement.
+def _wait_share(experiment: Experiment, path: int, along: list[IntArray]) -> float:
+    """Return which part of the time was waiting where the slowdown along lines is; NaN without a measurement.
 
-    Waiting is measured in some operations only (docs/design/mpi-waiting.md): where there is none at all, it was not.
+    That is the median over the upper ends of the lines: one odd run has no say. Waiting is measured in some operations
+    only (docs/design/mpi-waiting.md): where there is none at all, it was not.
     """
     waits, times = experiment.values.get("wait_time"), experiment.values["time"][path]
-    if waits is None or not np.nan_to_num(waits[path]).any() or not np.isfinite(times).any():
+    if waits is None or not np.nan_to_num(waits[path]).any():
         return math.nan
-    where = np.unravel_index(int(np.nanargmax(times)), times.shape)
-    wait, time = float(waits[path][where]), float(times[where])
-    return wait / time if time > 0 and math.isfinite(wait) else math.nan
+    known = np.isfinite(times) & (np.nan_to_num(times) > 0.0) & np.isfinite(waits[path])
+    known &= experiment.dedicated[:, None]
+    shares = np.where(known, waits[path], np.nan) / np.where(known, times, 1.0)
+    there = [line[known[line].any(axis=1)] for line in along]
+    ends = [shares[line[-_SLOWEST:]].ravel() for line in there if line.size >= LEAST_VALUES]
+    found = np.concatenate(ends) if ends else np.empty(0)
+    return float(np.nanmedian(found)) if found.size else math.nan
 
 
-def _cause(experiment: Experiment, path: int, by_ranks: bool) -> Cause:
+def _cause(experiment: Experiment, path: int, by_ranks: bool, wait_share: float) -> Cause:
     """Return why: operations that wait for others wait, unless it was measured that they do not."""
     region = experiment.tree.region_of(path)
     if region.kind is not RegionKind.MPI:
         return Cause.CONTENTION if by_ranks else Cause.CACHE
-    share = _wait_share(experiment, path)
     operation = operation_of(region.name)
-    waits = share >= 0.5 if math.isfinite(share) else operation is None or operation.waits_for_others
+    waits = wait_share >= 0.5 if math.isfinite(wait_share) else operation is None or operation.waits_for_others
     return Cause.WAITING if waits else Cause.CONTENTION

@@ -49,6 +49,15 @@ def test_measured_waiting_decides_between_waiting_and_contention() -> None:
     assert "90% waiting" in waits.evidence or "9" in waits.evidence
 
 
+def test_one_run_that_took_long_does_not_decide_whether_an_operation_waits() -> None:
+    """A run of few ranks was disturbed, and took longer than all others: the slowdown is at many ranks."""
+    slow = RECEIVE * P ** (1 / 2)
+    odd = np.where((P == 27) & (N == 500), 3.0, 1.0)
+    (finding,) = _diagnosis(_experiment(WORK, slow * odd, wait=0.9 * slow)).findings
+    assert (finding.label, finding.cause) == ("main->work->MPI_Recv", Cause.WAITING)
+    assert finding.wait_share == pytest.approx(0.9, rel=0.1)
+
+
 def test_work_that_slows_down_is_contention_or_cache() -> None:
     (shared,) = _diagnosis(_experiment(WORK * np.log2(P), RECEIVE)).findings
     assert (shared.label, shared.cause, shared.growth) == ("main->work", Cause.CONTENTION, "log2(p)")
