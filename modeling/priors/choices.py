@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -20,6 +21,7 @@ from .untimed import OF_CALLS, models_with_untimed, with_untimed
 _COLUMN = Metric("column", "1", "effort")
 # Effort of communication, and what is no amount of work.
 _NOT_COMPUTATION = OF_CALLS | {"blocks"}
+_OF_MESSAGES = ("visits", "bytes_sent", "bytes_received")
 
 
 def time_priors(
@@ -32,9 +34,25 @@ def time_priors(
     """
     choices: list[list[Prior]] = [[] for _ in range(len(experiment.tree))]
     whole = with_untimed(experiment)
-    _computation(whole, choices, models_with_untimed(experiment, whole, effort, options))
+    of_computation = models_with_untimed(experiment, whole, effort, options)
+    _computation(whole, choices, of_computation)
     _communication(experiment, choices, effort, options)
+    for path, own in enumerate(choices):
+        is_mpi = experiment.tree.region_of(path).kind is RegionKind.MPI
+        amounts = [effort[name][path] for name in _OF_MESSAGES if name in effort] if is_mpi else []
+        beyond = _beyond_one(experiment, amounts or [of_computation["blocks"][path]]) if own else ()
+        choices[path] = [replace(prior, beyond_one=beyond) for prior in own] if beyond else own
     return choices
+
+
+def _beyond_one(experiment: Experiment, effort: Sequence[Model | NoModel]) -> tuple[str, ...]:
+    """Return the parameters whose value 1 was measured, and that one of these models of effort leaves out."""
+    lowest = [[low for low, _ in model.ranges] for model in effort if isinstance(model, Model) and model.ranges]
+    return tuple(
+        name
+        for name, values, *lows in zip(experiment.parameters, experiment.points.T, *lowest, strict=True)
+        if values.min() == 1.0 and max(lows, default=1.0) > 1.0
+    )
 
 
 def _computation(

@@ -23,7 +23,7 @@ from .measured import one_by_one
 from .path_model import TIME_ONLY, PathModel
 from .prior import Prior
 from .run_noise import run_noise
-from .times_at import of_several_processes
+from .times_at import of_effort_beyond_one, of_several_processes
 from .untimed import with_untimed
 from .waiting import transfer_times, with_waiting
 from .whole_grids import whole_grids
@@ -48,12 +48,16 @@ def model_time_with_notes(
     """Return the same, and what is to be said of all of them."""
     experiment = with_untimed(experiment)
     several = of_several_processes(experiment)
-    if several is not None:
-        experiment = several.only(experiment)
+    left_out = [] if several is None else [several]
+    experiment = experiment if several is None else several.only(experiment)
+    for one in of_effort_beyond_one(experiment, choices):
+        experiment = one.only(experiment)
+        left_out.append(one)
     transfer, waiting = transfer_times(experiment)
     whole = whole_grids(transfer, choices, options)
     if whole is not None:
         experiment, transfer = whole.only(experiment), whole.only(transfer)
+        left_out.append(whole)
     found = _computing_grown(experiment, choices, options)
     noise = run_noise(experiment, found)
     if noise is not None:
@@ -64,8 +68,8 @@ def model_time_with_notes(
         apart |= with_growth(transfer, {**found, **apart}, options, apart.keys())
         found |= with_waiting(experiment, found, apart, choices, options)
     found |= with_growth(experiment, found, options, found.keys() - _computing(experiment))
-    for left in (several, whole):
-        found = found if left is None else left.noted(found)
+    for left in left_out:
+        found = left.noted(found)
     return tuple(found[path] for path in range(len(experiment.tree))), () if noise is None else (noise.note,)
 
 

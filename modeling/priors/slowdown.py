@@ -104,8 +104,10 @@ def slowdowns(
 ) -> list[Slowdown]:
     """Return where time of the program grows faster than effort.
 
-    models: those of exclusive time, one per call path. least_change_with_ranks: by which factor it must change over
-    the measured range of a number of ranks. Raises ModelingError if there is no time.
+    models: those of exclusive time, one per call path; what they leave out below their range (one process, another
+    branch of the program) is no part of a line. least_change_with_ranks: by which factor it must change over the
+    measured range of a number of ranks. Computation that was simulated by its effort has neither caches nor
+    contention. Raises ModelingError if there is no time.
     """
     if "time" not in experiment.values:
         raise ModelingError(f"{experiment.name}: there is no time to diagnose; measure without --effort-only")
@@ -120,6 +122,10 @@ def slowdowns(
     for path, entry in enumerate(models):
         from_effort = entry.from_effort
         if isinstance(from_effort, Model) and entry.basis != TIME_ONLY and not experiment.tree.start_and_end[path]:
+            if experiment.exact_times and experiment.tree.region_of(path).kind is not RegionKind.MPI:
+                continue
+            if from_effort.ranges:
+                time[path, (experiment.points < [low for low, _ in from_effort.ranges]).any(axis=1)] = np.nan
             paths.append(path)
             expected.append(np.maximum(from_effort.evaluate(experiment.points), 0.0))
     if not paths:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,12 +11,15 @@ from numpy.typing import NDArray
 from ..experiment import Experiment, Region, RegionKind
 from ..mpi_operations import operation_of
 from ..pmnf.model import Model
+from .fit import Prior
 from .path_model import PathModel
 from .slowdown import rank_parameters
 from .table import Scale, row_of
 
 # So many numbers of processes beside 1 must be there, and times per visit at 1 be less than this part of all others.
 _LEAST_LARGER, _LOCAL = 3, 0.5
+# Values beyond 1 that a model of time under priors needs: its growth is that of effort.
+_LEAST_BEYOND_ONE = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +73,27 @@ def of_several_processes(experiment: Experiment) -> TimesAt | None:
     ]
     name = experiment.parameters[ranks[0]]
     return TimesAt(tuple(paths), several, f"without {name}=1, where nobody else takes part") if paths else None
+
+
+def of_effort_beyond_one(experiment: Experiment, choices: Sequence[Sequence[Prior]]) -> list[TimesAt]:
+    """Return for each parameter the call paths whose effort follows another formula at its value 1, as priors say.
+
+    So does their time there: it is of another branch of the program. Two larger values must have been measured.
+    """
+    there = np.asarray((np.nan_to_num(experiment.values["time"]) > 0).any(axis=2), dtype=bool)
+    result = []
+    for name, values in zip(experiment.parameters, experiment.points.T, strict=True):
+        larger = np.asarray(values > 1.0, dtype=bool)
+        paths = tuple(
+            path
+            for path, priors in enumerate(choices)
+            if any(name in prior.beyond_one for prior in priors)
+            and there[path, ~larger].any()
+            and np.unique(values[there[path] & larger]).size >= _LEAST_BEYOND_ONE
+        )
+        if paths:
+            result.append(TimesAt(paths, larger, f"without {name}=1, where its effort follows another formula"))
+    return result
 
 
 def _is_collective(region: Region) -> bool:

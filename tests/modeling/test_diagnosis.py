@@ -65,6 +65,13 @@ def test_work_that_slows_down_is_contention_or_cache() -> None:
     assert (cache.label, cause_of(cache), cache.parameter) == ("main->work", "cache effects", "n")
 
 
+def test_simulated_computation_by_effort_has_neither_caches_nor_contention() -> None:
+    measured = _experiment(WORK * np.log2(P) * (1 + N / 200), RECEIVE * P ** (1 / 3))
+    found = {exact: _diagnosis(replace(measured, exact_times=exact)).findings for exact in (False, True)}
+    assert {finding.label for finding in found[False]} == {"main->work", "main->work->MPI_Recv"}
+    assert [finding.label for finding in found[True]] == ["main->work->MPI_Recv"]
+
+
 def cause_of(finding: object) -> str:
     return str(finding.cause.value)  # type: ignore[attr-defined]
 

@@ -8,6 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 from quipu.modeling.analysis import analyze
+from quipu.modeling.diagnosis import diagnose
 from quipu.modeling.evaluation import evaluate
 from quipu.modeling.experiment import CallTree, Experiment, FloatArray, Region, RegionKind
 from quipu.modeling.metrics import METRICS
@@ -70,3 +71,22 @@ def test_all_times_count_where_few_are_left_or_none_is_local(
     processes: tuple[float, ...], barrier: list[float]
 ) -> None:
     assert of_several_processes(program(processes, 1e-6 * np.array(barrier))) is None
+
+
+def test_time_of_another_branch_for_one_process_is_left_out_like_its_effort() -> None:
+    """Halos are filled without messages by one process: its blocks and its time say nothing of more processes."""
+    processes = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
+    points = np.array(list(product(processes, (64.0, 128.0, 256.0))))
+    part = np.where(points[:, 0] > 1, 1.0, 0.5)
+    tree = CallTree((Region("main", "main"), Region("halo", "halo")), np.arange(2), np.array([-1, 0]))
+    visits, blocks = np.ones((2, len(points))), np.stack([points[:, 1] ** 2, 8040 * part])
+    values = {"visits": visits, "blocks": blocks, "time": np.stack([1e-8 * points[:, 1] ** 2, 1.1e-5 * part])}
+    metrics = {name: METRICS[name] for name in values}
+    measured = Experiment(
+        "h", ("p", "n"), points, tree, metrics, {name: own[:, :, None] for name, own in values.items()}
+    )
+    analysis = analyze(measured)
+    model = analysis.models("time")[1].model
+    assert isinstance(model, Model) and "without p=1, where its effort follows another formula" in model.notes
+    assert evaluate(analysis, {"p": 128, "n": 128}, "time").exclusive[1].value == pytest.approx(1.1e-5)
+    assert diagnose(measured, analysis, {"p": 128, "n": 128}).findings == ()
