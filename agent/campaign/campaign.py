@@ -23,7 +23,9 @@ from .advice import advice
 from .build import build
 from .file import Campaign, Point
 from .oversubscription import oversubscription_warning
+from .rates import read_rates
 from .repetition import LaunchOptions, RunFailed, RunInterrupted, run
+from .same_error import SameError
 from .task import Execution, Outcome, Progress, Silent, Task
 
 LOCK_FILE = ".campaign.lock"
@@ -31,13 +33,17 @@ LOCK_FILE = ".campaign.lock"
 
 @dataclass(frozen=True)
 class CampaignResult:
-    """What an invocation did. finished: runs that were on the disk before; not_started: left after a stop."""
+    """What an invocation did.
+
+    finished: runs that were on the disk before; not_started: left after a stop; stopped: why, where runs failed alike.
+    """
 
     directory: Path
     finished: int
     outcomes: tuple[Outcome, ...]
     not_started: int = 0
     interrupted: bool = False
+    stopped: str = ""
 
     @property
     def failed(self) -> tuple[Outcome, ...]:
@@ -86,18 +92,21 @@ def run_campaign(
     options: LaunchOptions | None = None,
     *,
     stop_on_failure: bool = False,
+    keep_going: bool = False,
     execution: Execution | None = None,
     choose: Choose | None = None,
 ) -> CampaignResult:
     """Run what of a campaign is not complete on the disk yet; the points of a repetition in ascending order.
 
     Runs that failed or are partial are done again, once per invocation; a failing run does not stop the others unless
-    `stop_on_failure`. Raw folders that an interruption left are merged first. Points with more ranks than processors
-    are named before the first run. execution: how runs are done, None: `Here`. choose: says which runs to do, a batch
-    after the other, instead of all points.
+    `stop_on_failure`, but several in a row that fail alike at their start do (`SameError`) unless `keep_going`. Raw
+    folders that an interruption left are merged first. Points with more ranks than processors are named before the
+    first run. execution: how runs are done, None: `Here`. choose: says which runs to do, a batch after the other,
+    instead of all points.
 
     Raises MeasurementError if another campaign works in the folder, the build fails, or the folder holds runs with
-    other parameters; EnvironmentProblem if a part of Quipu is missing.
+    other parameters; FormatError if there is a run to do and its file of rates cannot be read; EnvironmentProblem if a
+    part of Quipu is missing.
     """
     progress, execution = progress or Silent(), execution or Here()
     directory = campaign.directory
@@ -110,22 +119,26 @@ def run_campaign(
         tasks, finished = remaining(campaign, progress)
         if text := advice(campaign):
             progress.note(text)
+        how = _options(campaign, options, progress)
+        if tasks and how.rates is not None:
+            read_rates(how.rates)
         if tasks and campaign.build:
             build(campaign)
         here = campaign.scheduler is None
         if here and (warning := oversubscription_warning(campaign, sorted({task.point for task in tasks}))):
             progress.note(warning)
-        how = _options(campaign, options, progress)
         outcomes: list[Outcome] = []
+        alike = SameError()
         for batch in iter([tasks]) if choose is None else _chosen(campaign, progress, choose):
             progress.planned(batch, finished + len(outcomes))
             before = len(outcomes)
             for outcome in execution.outcomes(campaign, batch, how, progress):
                 outcomes.append(outcome)
                 progress.ended(outcome)
-                if outcome.interrupted or (stop_on_failure and outcome.error):
+                why = "" if keep_going or outcome.interrupted else alike.look(outcome, batch)
+                if outcome.interrupted or (stop_on_failure and outcome.error) or why:
                     left = max(len(batch) - (len(outcomes) - before), 0)
-                    return CampaignResult(directory, finished, tuple(outcomes), left, outcome.interrupted)
+                    return CampaignResult(directory, finished, tuple(outcomes), left, outcome.interrupted, why)
         if not here:
             recover(directory, progress, execution.busy(directory))  # what jobs left that ended before their runs
         if campaign.grid is None and (text := advice(campaign, directory)):

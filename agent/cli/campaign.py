@@ -23,6 +23,9 @@ def command(
     *,
     file: Path = typer.Argument(..., metavar="FILE.toml", help="The declared experiment."),
     stop_on_error: bool = typer.Option(False, "--stop-on-error", help="Stop at the first run that fails."),
+    keep_going: bool = typer.Option(
+        False, "--keep-going", help="Go on where runs in a row fail at their start with the same error."
+    ),
     cancel: bool = typer.Option(False, "--cancel", help="Cancel the jobs that it left with a scheduler, and end."),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="Print nothing but errors."),
     as_json: bool = typer.Option(
@@ -59,6 +62,8 @@ def command(
 
     if cancel and as_json:
         raise UsageError("--json: --cancel runs nothing, so that there is nothing to print")
+    if stop_on_error and keep_going:
+        raise UsageError("--stop-on-error and --keep-going exclude each other")
     campaign = read_campaign(file)
     progress = Noting(Silent() if quiet else Lines())
     execution: Execution | None = None
@@ -78,11 +83,20 @@ def command(
 
         choose = chosen_batches
     with stdout_for_json(as_json):
-        result = run_campaign(campaign, progress, stop_on_failure=stop_on_error, execution=execution, choose=choose)
+        result = run_campaign(
+            campaign,
+            progress,
+            stop_on_failure=stop_on_error,
+            keep_going=keep_going,
+            execution=execution,
+            choose=choose,
+        )
     if not quiet:
         _conclude(result)
+    if result.stopped:
+        say(f"error: {result.stopped}")
     if as_json:
-        show_json(_json(result, progress.notes))
+        show_json(_json(result, [*progress.notes, result.stopped] if result.stopped else progress.notes))
     if result.exit_code:
         raise typer.Exit(result.exit_code)
 

@@ -1,0 +1,64 @@
+"""Campaigns that end early: no run can succeed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+from quipu.agent.archive.run import RunArchive
+from quipu.agent.campaign.campaign import CampaignResult, Here, run_campaign
+from quipu.agent.campaign.file import read_campaign
+from quipu.agent.campaign.repetition import LaunchOptions
+from quipu.modeling.errors import FormatError, MeasurementError
+
+HEAT = """
+[experiment]
+name = "heat"
+command = "./heat {p} {n}"
+[parameters]
+p = [1, 2]
+n = [1, 2, 3, 4]
+"""
+
+
+def campaign(folder: Path, text: str, errors: Mapping[int, Sequence[str]], keep_going: bool = False) -> CampaignResult:
+    """Run a campaign all of whose runs fail; errors: by p, one after the other."""
+    left = {p: list(several) for p, several in errors.items()}
+
+    def launch(
+        command: Sequence[str],
+        parameters: Mapping[str, float],
+        repetition: int | None,
+        directory: Path,
+        options: LaunchOptions,
+    ) -> RunArchive:
+        raise MeasurementError(left[int(parameters["p"])].pop(0))
+
+    file = folder / "heat.toml"
+    file.write_text(text)
+    return run_campaign(read_campaign(file), execution=Here(launch), keep_going=keep_going)
+
+
+def test_runs_that_fail_alike_at_their_start_stop_the_campaign(tmp_path: Path) -> None:
+    """The fifth has the second value of each parameter. Folders and numbers of ranks differ from run to run."""
+    errors = {p: [f"heat crashed, {p} ranks; see /runs/p={p},n={n}.r1" for n in range(4)] for p in (1, 2)}
+    result = campaign(tmp_path, HEAT, errors)
+    assert (len(result.outcomes), result.not_started, result.exit_code) == (5, 3, 1)
+    assert result.stopped.startswith("stopped: 5 runs in a row failed at their start with the same error (heat crashed")
+    every = campaign(tmp_path, HEAT, errors, keep_going=True)
+    assert (len(every.failed), every.not_started, every.stopped) == (8, 0, "")
+
+
+@pytest.mark.parametrize(("first", "second"), [("too few ranks", "too little memory"), ("exit code 1", "exit code 2")])
+def test_runs_that_fail_for_one_value_of_a_parameter_do_not(tmp_path: Path, first: str, second: str) -> None:
+    result = campaign(tmp_path, HEAT, {1: [first] * 4, 2: [second] * 4})
+    assert (len(result.failed), result.not_started, result.stopped) == (8, 0, "")
+
+
+def test_rates_are_read_before_the_first_run(tmp_path: Path) -> None:
+    text = HEAT.replace("./heat {p}", "./heat").replace(
+        "[parameters]", 'launcher = "smpi"\nranks = "{p}"\ncompute = "effort"\nrates = "m.rates"\n[parameters]'
+    )
+    with pytest.raises(FormatError, match=r"m\.rates: is missing"):
+        campaign(tmp_path, text, {})
