@@ -163,7 +163,7 @@ def run(
         counting = _count_again(again, source, options, ending)
         if counting.text:
             metadata = replace(metadata, counters={**metadata.counters, "failed": counting.text})
-    archive = _finish(raw, experiment, metadata, ending, options)
+    archive = _finish(raw, experiment, metadata, ending, options, plan.if_it_crashes)
     if known := archive.metadata.counters.get("with_callers"):
         options.say(
             f"{len(known)} functions count with their callers, into which the compiler inlined them (with_callers in "
@@ -328,9 +328,13 @@ def _has_ended(path: Path) -> bool:
         return False
 
 
-def _finish(raw: Path, experiment: Path, metadata: RunMetadata, ending: Ending, options: LaunchOptions) -> RunArchive:
+def _finish(
+    raw: Path, experiment: Path, metadata: RunMetadata, ending: Ending, options: LaunchOptions, if_it_crashes: str = ""
+) -> RunArchive:
     program = Path(metadata.command[0]).name
     trouble = f"{program} {ending.text}" if ending.text else ""
+    if if_it_crashes and ending.crashed:
+        trouble += f"; {if_it_crashes}"
     metadata = replace(
         metadata,
         seconds=ending.seconds,

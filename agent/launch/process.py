@@ -33,6 +33,11 @@ class Ending:
     processor_seconds: float = 0.0
 
     @property
+    def crashed(self) -> bool:
+        """Whether it was ended by a segmentation fault, of its own or of a process that it ran."""
+        return self.exit_code in (-signal.SIGSEGV, 128 + signal.SIGSEGV)
+
+    @property
     def text(self) -> str:
         """The ending in words, empty if all went well."""
         if self.timed_out:

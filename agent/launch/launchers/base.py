@@ -42,7 +42,8 @@ class LaunchPlan:
     ranks: how many processes, None if the command does not say. programs: the executables that were found.
     files: what must be there before the start, in the folder for raw profiles. details: more about the launch, kept
     with the run. rank_processes: whether each rank is a process. local_ranks: how many run on processors of this
-    machine, None if that is not known; simulated ranks need none.
+    machine, None if that is not known; simulated ranks need none. if_it_crashes: what a segmentation fault may be of,
+    and what to do about it.
     """
 
     argv: tuple[str, ...]
@@ -58,6 +59,7 @@ class LaunchPlan:
     details: Mapping[str, str] = field(default_factory=dict)
     rank_processes: bool = True
     local_ranks: int | None = None
+    if_it_crashes: str = ""
 
 
 class Launcher(ABC):

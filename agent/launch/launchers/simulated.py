@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import resource
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,7 +13,9 @@ from quipu.modeling.errors import MeasurementError
 from .base import Launcher, LaunchPlan, LaunchRequest, find_program, is_program
 from .options import SMPIRUN, contexts
 
-HOST_SPEED, SIMULATE = "smpi/host-speed", "smpi/simulate-computation"
+HOST_SPEED, SIMULATE, STACK_SIZE = "smpi/host-speed", "smpi/simulate-computation", "contexts/stack-size"
+# KiB: what SimGrid gives a rank, and what it gets where the shell sets no limit (address space, not memory).
+_STACK, _UNLIMITED_STACK = 8192, 65536
 _SPEED = re.compile(r"<(?:host|cluster|peer|cabinet)\b[^>]*?\bspeed\s*=\s*[\"']\s*([^\"',\s]+)")
 _LARGEST_PLATFORM = 1 << 26  # bytes
 _LONGEST_FACT = 20_000
@@ -97,6 +100,10 @@ class Simulated(Launcher):
                     f"{platform}: its hosts are not of one speed; say how fast the machine of the rates is beside "
                     f"them: -- smpirun --cfg={HOST_SPEED}:10Gf …"
                 )
+        stack = next((word for word in command if word.startswith(f"--cfg={STACK_SIZE}:")), "")
+        if not stack and (size := _stack_limit()) > _STACK:
+            options.append(stack := f"--cfg={STACK_SIZE}:{size}")
+            notes.append(f"{stack} (KiB of stack for each rank, after ulimit -s)")
         variables = dict(request.variables)
         if request.rates is not None:
             if any(word.startswith(f"--cfg={SIMULATE}:") for word in command):
@@ -122,7 +129,15 @@ class Simulated(Launcher):
                 **_details(platform, files.get(platform) or _content(platform)),
             },
             rank_processes=False,
+            if_it_crashes=f"if a rank needs more stack than {stack.rpartition(':')[2] or _STACK} KiB (large automatic "
+            f"arrays of Fortran), use ulimit -s or smpirun --cfg={STACK_SIZE}:KIB",
         )
+
+
+def _stack_limit() -> int:
+    """Return the limit of the stack in KiB that holds here (ulimit -s)."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_STACK)
+    return _UNLIMITED_STACK if soft == resource.RLIM_INFINITY else soft // 1024
 
 
 def _content(platform: Path) -> str:

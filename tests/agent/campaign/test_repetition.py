@@ -19,6 +19,7 @@ from quipu.agent.campaign.repetition import (
     run,
     wait_for_nodes,
 )
+from quipu.agent.launch.launchers import LaunchPlan, LaunchRequest, plan_launch
 from quipu.agent.launch.process import Ending, run_process
 from quipu.agent.merge.run import merge_run
 from quipu.modeling.errors import EnvironmentProblem, MeasurementError, UsageError
@@ -109,6 +110,17 @@ def test_a_failed_program_leaves_a_partial_archive(installed: Path, script: str,
     metadata = read_archive(failure.value.archive.path).metadata
     assert metadata.partial
     assert not metadata.complete
+
+
+def test_a_crash_says_what_it_may_be_of(installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def with_advice(request: LaunchRequest) -> LaunchPlan:
+        return replace(plan_launch(request), if_it_crashes="give it more stack")
+
+    monkeypatch.setattr("quipu.agent.campaign.repetition.plan_launch", with_advice)
+    with pytest.raises(RunFailed, match="SIGSEGV in a process that it ran\\); give it more stack; what was counted"):
+        run(["sh", "-c", "exit 139"], {}, None, "runs", PLAIN)
+    with pytest.raises(RunFailed, match="sh ended with exit code 3; what was counted"):
+        run(["sh", "-c", "exit 3"], {}, None, "runs", PLAIN)
 
 
 def test_time_limit(installed: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -19,8 +20,9 @@ SHIM = "/opt/quipu/bin/quipu-exec"
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A working folder with programs app and other, and a folder of launchers."""
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working folder with programs app and other, and a folder of launchers; stacks are as SimGrid makes them."""
+    limit_stack(monkeypatch, 8192)
     for name in ("app", "other", "bin/mpirun", "bin/mpiexec", "bin/srun", "bin/smpirun", "work/inner", "bin/tool"):
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
@@ -28,6 +30,12 @@ def folder(tmp_path: Path) -> Path:
         path.chmod(0o755)
     (tmp_path / "data.txt").write_text("no program")
     return tmp_path
+
+
+def limit_stack(monkeypatch: pytest.MonkeyPatch, kib: int | None) -> None:
+    """Let `ulimit -s` be this, None: unlimited."""
+    limit = resource.RLIM_INFINITY if kib is None else 1024 * kib
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (limit, resource.RLIM_INFINITY))
 
 
 def plan(
@@ -136,6 +144,20 @@ def test_a_platform_is_made_if_there_is_none(folder: Path) -> None:
     assert 'radical="0-7"' in planned.files[Path("/raw/platform.xml")]
     assert planned.details == {"platform": planned.files[Path("/raw/platform.xml")]}
     assert "8 hosts" in planned.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("limit", "given", "size"), [(8192, "", None), (65536, "", 65536), (None, "", 65536), (None, "16384", 16384)]
+)
+def test_simulated_ranks_have_the_stack_of_the_shell(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, limit: int | None, given: str, size: int | None
+) -> None:
+    limit_stack(monkeypatch, limit)
+    option = f"--cfg=contexts/stack-size:{given} " if given else ""
+    planned = plan(folder, f"smpirun -np 8 {option}./app", SIMGRID)
+    sizes = [word for word in planned.argv if word.startswith("--cfg=contexts/stack-size:")]
+    assert sizes == ([] if size is None else [f"--cfg=contexts/stack-size:{size}"])
+    assert f"more stack than {size or 8192} KiB" in planned.if_it_crashes
 
 
 def test_hosts_of_several_speeds_need_a_decision(folder: Path) -> None:
