@@ -62,7 +62,7 @@ def wrapper(function: Function, operation: Operation | None, *, simulated: bool 
     call = f"{'' if simulated else 'P'}{function.name}({', '.join(names)})"
     takes_time = simulated and not _LOCAL.search(function.name)
     if operation is None:
-        parts = Statements()
+        parts = window_waits(function, names) if simulated else Statements()
     elif operation.completes is not None:
         parts = completion(operation.completes, operation, simulated=simulated)
     else:
@@ -104,6 +104,14 @@ def wrapper(function: Function, operation: Operation | None, *, simulated: bool 
     usual = usual_call(call, f"{other}({', '.join(names)})", region(function.name))
     signature = f"QUIPU_RARELY static int {other}({parameters})"
     return define + c_function(signature, lines) + c_function(f"{name}({parameters})", usual)
+
+
+def window_waits(function: Function, names: Sequence[str]) -> Statements:
+    """What separates waiting under SMPI where all processes of a window wait for each other (MPI_Win_fence)."""
+    known = operation_of(function.name)
+    windows = [name for name, own in zip(names, function.parameters, strict=True) if own.type.strip() == "MPI_Win"]
+    waits = known is not None and known.waits_for == "all" and len(windows) == 1
+    return waiting.simulated_window(windows[0]) if waits else Statements()
 
 
 def c_function(signature: str, lines: Sequence[str]) -> str:

@@ -106,6 +106,14 @@ def simulated_transfer(operation: Operation) -> Statements:
     return Statements([NOW, *posts], [f"quipu_mpi_waited_for(call.node, wait_begin, message, {other});"])
 
 
+def simulated_window(window: str) -> Statements:
+    """Text around a function in which all processes of a window wait for each other, under SMPI."""
+    return Statements(
+        [NOW, f"quipu_mpi_arrive_at_window({window});"],
+        [f"quipu_mpi_depart_from_window(call.node, {window}, wait_begin);"],
+    )
+
+
 def simulated_start(count: str, requests: str) -> list[str]:
     """Statements before a function that starts requests, under SMPI."""
     return [f"quipu_mpi_messages_started({count}, {requests});"]

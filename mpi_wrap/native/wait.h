@@ -100,6 +100,9 @@ void quipu_mpi_after_completion(struct quipu_mpi_pending *all, const MPI_Request
 enum quipu_mpi_awaited { QUIPU_MPI_AWAITS_ALL, QUIPU_MPI_AWAITS_ROOT, QUIPU_MPI_ROOT_AWAITS };
 void quipu_mpi_arrive(MPI_Comm comm, int root);
 void quipu_mpi_depart(struct quipu_node *node, MPI_Comm comm, enum quipu_mpi_awaited awaited, int root, uint64_t begin);
+/* Around what all processes of a window wait for each other in. */
+void quipu_mpi_arrive_at_window(MPI_Win win);
+void quipu_mpi_depart_from_window(struct quipu_node *node, MPI_Win win, uint64_t begin);
 #endif
 
 #endif

@@ -14,6 +14,8 @@
 
 /* Of libsimgrid, in no header of C: simgrid::smpi::Comm::id() const, the same number on all ranks of a communicator. */
 extern int id_of(MPI_Comm comm) __asm__("_ZNK7simgrid4smpi4Comm2idEv") __attribute__((weak));
+/* And simgrid::smpi::Win::comm() const, the communicator that a window was made for. */
+extern MPI_Comm comm_of(MPI_Win win) __asm__("_ZNK7simgrid4smpi3Win4commEv") __attribute__((weak));
 
 bool quipu_mpi_tell_waits = false;
 bool quipu_mpi_wait_mode_is_on = false;
@@ -268,8 +270,13 @@ void quipu_mpi_after_completion(struct quipu_mpi_pending *all, const MPI_Request
         add_wait(node, begin, latest);
 }
 
-static struct collectives *collectives_of(MPI_Comm comm) {
-    struct collectives *found = entry_of(&all_collectives, (uint64_t)(uint32_t)id_of(comm), sizeof *found);
+/* Operations of communicators, and of windows, which are counted by themselves: those of all windows of a communicator
+ * come in the same order on all ranks. */
+enum scope { OF_COMM, OF_WINDOWS };
+
+static struct collectives *collectives_of(MPI_Comm comm, enum scope scope) {
+    const uint64_t key = (uint64_t)scope << 32 | (uint32_t)id_of(comm);
+    struct collectives *found = entry_of(&all_collectives, key, sizeof *found);
     if (found == NULL || found->calls != NULL)
         return found;
     if (PMPI_Comm_size(comm, &found->size) == MPI_SUCCESS)
@@ -278,12 +285,12 @@ static struct collectives *collectives_of(MPI_Comm comm) {
 }
 
 /* The operation of `comm` that this rank is in or comes to next; NULL where waiting is not separated. */
-static struct gathering *gathering_of(MPI_Comm comm, struct collectives **of, int *rank) {
+static struct gathering *gathering_of(MPI_Comm comm, enum scope scope, struct collectives **of, int *rank) {
     int inter = 0;
     if (!is_told(comm) || PMPI_Comm_test_inter(comm, &inter) != MPI_SUCCESS || inter ||
         PMPI_Comm_rank(comm, rank) != MPI_SUCCESS)
         return NULL;
-    struct collectives *collectives = *of = collectives_of(comm);
+    struct collectives *collectives = *of = collectives_of(comm, scope);
     if (collectives == NULL)
         return NULL;
     struct gathering **link = &collectives->first;
@@ -296,10 +303,10 @@ static struct gathering *gathering_of(MPI_Comm comm, struct collectives **of, in
     }
 }
 
-void quipu_mpi_arrive(MPI_Comm comm, int root) {
+static void arrive(MPI_Comm comm, enum scope scope, int root) {
     int rank = 0;
     struct collectives *collectives = NULL;
-    struct gathering *gathering = gathering_of(comm, &collectives, &rank);
+    struct gathering *gathering = gathering_of(comm, scope, &collectives, &rank);
     if (gathering == NULL)
         return;
     gathering->last = clock_now();
@@ -307,11 +314,11 @@ void quipu_mpi_arrive(MPI_Comm comm, int root) {
         gathering->root = gathering->last;
 }
 
-void quipu_mpi_depart(struct quipu_node *node, MPI_Comm comm, enum quipu_mpi_awaited awaited, int root,
-                      uint64_t begin) {
+static void depart(struct quipu_node *node, MPI_Comm comm, enum scope scope, enum quipu_mpi_awaited awaited, int root,
+                   uint64_t begin) {
     int rank = 0;
     struct collectives *collectives = NULL;
-    struct gathering *gathering = gathering_of(comm, &collectives, &rank);
+    struct gathering *gathering = gathering_of(comm, scope, &collectives, &rank);
     if (gathering == NULL)
         return;
     if (awaited == QUIPU_MPI_AWAITS_ALL || (awaited == QUIPU_MPI_ROOT_AWAITS && rank == root))
@@ -326,6 +333,23 @@ void quipu_mpi_depart(struct quipu_node *node, MPI_Comm comm, enum quipu_mpi_awa
         collectives->begin++;
         free(over);
     }
+}
+
+void quipu_mpi_arrive(MPI_Comm comm, int root) { arrive(comm, OF_COMM, root); }
+
+void quipu_mpi_depart(struct quipu_node *node, MPI_Comm comm, enum quipu_mpi_awaited awaited, int root,
+                      uint64_t begin) {
+    depart(node, comm, OF_COMM, awaited, root, begin);
+}
+
+void quipu_mpi_arrive_at_window(MPI_Win win) {
+    if (&comm_of != NULL && win != MPI_WIN_NULL)
+        arrive(comm_of(win), OF_WINDOWS, -1);
+}
+
+void quipu_mpi_depart_from_window(struct quipu_node *node, MPI_Win win, uint64_t begin) {
+    if (&comm_of != NULL && win != MPI_WIN_NULL)
+        depart(node, comm_of(win), OF_WINDOWS, QUIPU_MPI_AWAITS_ALL, -1, begin);
 }
 
 #endif

@@ -81,12 +81,24 @@ static void collective(void) {
     free(all);
 }
 
+static void one_sided(void) {
+    MPI_Win window;
+    MPI_Win_create(buffer, LONG, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+    MPI_Win_fence(0, window);
+    late();
+    if (rank == 0)
+        MPI_Put(buffer, SHORT, MPI_CHAR, 1, LONG / 2, SHORT, MPI_CHAR, window);
+    MPI_Win_fence(0, window); /* all wait for the late one */
+    MPI_Win_free(&window);
+}
+
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     buffer = calloc(1, LONG);
     point_to_point();
     collective();
+    one_sided();
     free(buffer);
     MPI_Finalize();
     return 0;
