@@ -13,6 +13,7 @@ from .experiment import Experiment
 from .models import MEASURED, Analysis
 from .pmnf.changes import fit_models
 from .pmnf.data.preparation import ranges
+from .pmnf.doubt import far_off
 from .pmnf.model import Model
 from .pmnf.modeler import DEFAULT, NoModel, Options
 from .priors.choices import time_priors
@@ -71,7 +72,10 @@ def fit_metrics(
         metric = experiment.metrics[name]
         values = experiment.values[name] if metric.is_effort else dedicated_times(experiment, name)[0]
         result[name] = fit_models(points, values, metric, parameters, options, executed)
-    return by_visits(experiment, by_shared_steps(experiment, result), options)
+    found = by_visits(experiment, by_shared_steps(experiment, result), options)
+    for name in (name for name in found if experiment.metrics[name].is_effort):
+        found[name] = [far_off(model) if isinstance(model, Model) else model for model in found[name]]
+    return found
 
 
 def _measured(experiment: Experiment, metric: str, models: Sequence[Model | NoModel]) -> tuple[PathModel, ...]:

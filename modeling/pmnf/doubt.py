@@ -8,12 +8,13 @@ from dataclasses import replace
 import numpy as np
 
 from ..experiment import FloatArray
-from .calibration import FAR_OFF, LARGE_SCATTER, MISFIT, MISFIT_SAID, SPLIT_APART, SPLIT_LEAST
+from .calibration import FAR_OFF, LARGE_SCATTER, MISFIT, MISFIT_SAID, SAID_OFF, SPLIT_APART, SPLIT_LEAST
 from .data.noise import Repetitions
 from .model import Alternative, Model, text
 from .uncertainty import open_parameters
 
 Notes = list[tuple[str, ...]]
+_DIFFER, _MISSES = "repetitions of this effort metric differ", "misses the counts by"
 
 
 def open_notes(names: Sequence[str], points: FloatArray) -> tuple[str, ...]:
@@ -39,7 +40,7 @@ def scatter_notes(repetitions: Repetitions, residual: FloatArray, effort: bool) 
     for path in np.flatnonzero(repetitions.differ if effort else repetitions.scatter > LARGE_SCATTER).tolist():
         many = 100 * float(repetitions.scatter[path])
         if effort:
-            notes[path] = (f"repetitions of this effort metric differ ({many:.2g} %): the work depends on chance",)
+            notes[path] = (f"{_DIFFER} ({many:.2g} %): the work depends on chance",)
         else:
             notes[path] = (f"repetitions scatter by {many:.0f} %: measure more of them before you rely on this model",)
     noise = repetitions.known_noise
@@ -53,11 +54,17 @@ def scatter_notes(repetitions: Repetitions, residual: FloatArray, effort: bool) 
 
 
 def far_off(model: Model) -> Model:
-    """Return a model of counts with a note if it misses them by so much that it says nothing beyond them."""
-    if model.quality is None or not model.quality.rms_relative > FAR_OFF:
+    """Return a model of counts with a note if it misses them, in place of that of another model that it was made of.
+
+    It may miss counts that depend on chance, as repetitions say, by more than others.
+    """
+    if model.quality is None:
         return model
-    note = f"misses the counts by {100 * model.quality.rms_relative:.2g} %: no function that is tried reproduces them"
-    return replace(model, notes=(*model.notes, note))
+    notes = tuple(note for note in model.notes if not note.startswith(_MISSES))
+    by = model.quality.rms_relative
+    if by > (FAR_OFF if any(note.startswith(_DIFFER) for note in notes) else SAID_OFF):
+        notes += (f"{_MISSES} {100 * by:.2g} %: no function that is tried reproduces them",)
+    return model if notes == model.notes else replace(model, notes=notes)
 
 
 def split_notes(others: Callable[[int], list[Alternative]], shares: FloatArray, far: FloatArray) -> Notes:

@@ -7,9 +7,12 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from quipu.modeling.experiment import FloatArray, Metric
+from quipu.modeling.analysis import fit_metrics
+from quipu.modeling.experiment import CallTree, Experiment, FloatArray, Metric, Region
+from quipu.modeling.metrics import METRICS
 from quipu.modeling.pmnf import Model, add, fit_models, from_json, to_json
 from quipu.modeling.pmnf.model import evaluate
+from quipu.modeling.pmnf.modeler import DEFAULT
 
 TIME = Metric("time", "s", "cost")
 BLOCKS = Metric("blocks", "1", "effort")
@@ -153,3 +156,27 @@ def test_a_new_configuration_may_miss_by_as_much_as_the_measured_ones_do() -> No
     assert sum(held) >= 10
     assert inside[-1].upper / inside[-1].lower < 1.6
     assert any("another form" in note for note in model.notes)
+
+
+def test_a_constant_that_misses_the_counts_says_so() -> None:
+    """Square grids of processes do fewer steps than oblong ones; 2 % more or less are no news."""
+    points = np.array([1.0, 2, 4, 8, 16, 32])[:, None]
+    by_shape, nearly = np.array([[240.0, 348, 240, 348, 240, 348], [240.0, 243, 240, 243, 240, 243]])
+    far, near = (fit_models(points, own[None, :, None], BLOCKS, ("p",))[0] for own in (by_shape, nearly))
+    assert isinstance(far, Model) and isinstance(near, Model)
+    assert not far.terms and "misses the counts by 18 %: no function that is tried reproduces them" in far.notes
+    assert not any("misses" in note for note in near.notes)
+
+
+def test_a_model_does_not_have_the_misfit_of_another_one() -> None:
+    """What a function does in all of its visits is known better than they are."""
+    points = np.array([(p, n) for p in (1.0, 2, 4, 8, 16, 32) for n in (100.0, 200, 300)])
+    visits = np.where(np.log2(points[:, 0]) % 2 == 0, 24.0, 35.0)
+    loads = 50.0 * points[:, 1] ** 2 + 2.0 * visits
+    tree = CallTree((Region("main", "main"),), np.zeros(1, dtype=int), np.array([-1]))
+    values = {name: own[None, :, None] for name, own in (("visits", visits), ("loads", loads), ("flops", 0 * visits))}
+    experiment = Experiment("v", ("p", "n"), points, tree, {name: METRICS[name] for name in values}, values)
+    found = fit_metrics(experiment, list(values), DEFAULT)
+    notes = {name: own[0].notes for name, own in found.items() if isinstance(own[0], Model)}
+    said = {name: any("misses the counts" in note for note in own) for name, own in notes.items()}
+    assert said == {"visits": True, "loads": False, "flops": False}
