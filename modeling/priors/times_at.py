@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from ..experiment import Experiment, Region, RegionKind
 from ..mpi_operations import operation_of
 from ..pmnf.model import Model
-from .fit import Prior
 from .path_model import PathModel
+from .prior import Prior
 from .slowdown import rank_parameters
 from .table import Scale, row_of
 
@@ -99,9 +99,12 @@ def of_effort_beyond_one(experiment: Experiment, choices: Sequence[Sequence[Prio
 def _is_collective(region: Region) -> bool:
     """Whether a region is an operation of MPI whose latency grows with the processes that take part, or may do so.
 
-    Nothing is known of functions without a row, such as those that make communicators and windows, or fences of these.
+    So do those of which only the time is known and that wait for all, as fences do, and functions that have no row in
+    the table of operations, such as those that make communicators and windows.
     """
     if region.kind is not RegionKind.MPI:
         return False
-    row = row_of(region.name)
-    return operation_of(region.name) is None if row is None else row.latency is not Scale.ONE
+    row, operation = row_of(region.name), operation_of(region.name)
+    if row is None:
+        return operation is None or operation.waits_for == "all"
+    return row.latency is not Scale.ONE

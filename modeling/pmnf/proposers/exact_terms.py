@@ -173,7 +173,8 @@ class ExactLines:
         least = EXACT_RESOLUTION * np.abs(table).max(axis=1)
         own = np.concatenate([np.zeros(1), _unit_of(table, least)])[np.pad(sets + 1, ((0, 0), (1, 0)))]
         together = _unit_of(own, EXACT_RESOLUTION * own.max(axis=1))
-        return np.maximum(np.minimum(together, own[:, 1:].min(axis=1)), 1.0)
+        result: FloatArray = np.maximum(np.minimum(together, own[:, 1:].min(axis=1)), 1.0)
+        return result
 
     def _nearest(
         self,
