@@ -27,7 +27,7 @@ from .messages import messages_of
 from .path_model import PathModel, shapes, unit
 from .pipelines import WAITING, Growth, stages, told_apart, waiting_growths
 from .prior import Prior
-from .slowdown import LEAST_VALUES, rank_parameters
+from .slowdown import GROWTHS, LEAST_VALUES, rank_parameters
 
 # Below this part of a call path's time, waiting is noise of the transfer.
 _LEAST_SHARE = 0.05
@@ -40,6 +40,7 @@ _LEAST_PART = 0.01
 # Priors that miss waiting by more than the first, relatively, may be of the wrong form. A function among all those of
 # PMNF must explain so much more (2 log likelihood): that of the best of some thousand by luck, and of coefficients.
 _MISSED, _OTHER_FORM = 0.05, 30.0
+_STEEPEST = max(GROWTHS)
 
 
 def transfer_times(experiment: Experiment) -> tuple[Experiment, list[bool]]:
@@ -100,7 +101,7 @@ def with_waiting(
         ]
     chosen = {path: priors[kind] for path, kind in kinds.items()}
     waiting = fit_measured(experiment, centred(waits, options), chosen, one_by_one(waits, options), doubted=True)
-    waiting |= _of_other_form(experiment, waits, waiting, options)
+    waiting |= _of_other_form(experiment, waits, waiting, by_growth, options)
     centre = centred(times, options).centre
     result = {}
     for path, wait in waiting.items():
@@ -124,20 +125,30 @@ def with_waiting(
 
 
 def _of_other_form(
-    experiment: Experiment, waits: FloatArray, waiting: Mapping[int, Model], options: Options
+    experiment: Experiment,
+    waits: FloatArray,
+    waiting: Mapping[int, Model],
+    by_growth: Mapping[int, tuple[str, ...]],
+    options: Options,
 ) -> dict[int, Model]:
     """Return models of the waiting (N, C, R) of call paths that grows as no process grid, tree or ring does.
 
-    Of the many functions of PMNF some follow any noise, so that one must explain much more than the priors do.
+    Of the many functions of PMNF some follow any noise, so that one must explain much more than the priors do. It grows
+    no faster with the ranks than the steepest of these, and not with numbers of ranks of which few were measured.
+    by_growth: the numbers of ranks that call paths may grow with.
     """
     missed = {path: model.quality for path, model in waiting.items() if model.quality is not None}
     paths = [path for path, own in missed.items() if own.rms_relative > _MISSED]
+    ranks = rank_parameters(experiment)
     metric, points, parameters = experiment.metric("wait_time"), experiment.points, experiment.parameters
     result = {}
     for path, model in zip(paths, fit_models(points, waits[paths], metric, parameters, options), strict=True):
         if isinstance(model, Model) and model.quality is not None and model.quality.rms_relative > 0.0:
             ratio = missed[path].rms_relative / model.quality.rms_relative
-            if 2.0 * model.quality.points * math.log(ratio) > _OTHER_FORM:
+            more = 2.0 * model.quality.points * math.log(ratio)
+            if more > _OTHER_FORM and all(
+                model.lead(name) <= (_STEEPEST if name in by_growth[path] else (0, 0)) for name in ranks
+            ):
                 result[path] = model
     return result
 

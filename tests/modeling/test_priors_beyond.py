@@ -74,6 +74,15 @@ def test_ranks_wait_for_computation_as_long_as_it_takes(seed: int) -> None:
     assert model_at(analysis, 2, 1000, 1000) == pytest.approx(truth, rel=0.1)  # by effort alone: 0.28 to 0.30
 
 
+def test_waiting_that_grows_as_nothing_else_does_has_a_function_of_its_own() -> None:
+    """Ranks that have less to do the more there are wait less: none of the ways of waiting falls with the ranks."""
+    wait = 2e-7 * N**2 * np.log2(P) / P
+    model = analyze(experiment(WORK, RECEIVE + wait, wait, normal_noise(1))).models("time")[2].model
+    assert isinstance(model, Model)
+    truth = 1e-5 + 8e-9 * 1000 + 2e-7 * 1000**2 * 10 / 1024
+    assert float(model.evaluate([[1024.0, 1000.0]])[0]) == pytest.approx(truth, rel=0.15)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_each_stage_of_a_pipeline_passes_a_message_on(seed: int) -> None:
     """Per stage: latency, transfer of the message, and computation; as large as each other in the measured range."""
