@@ -31,6 +31,7 @@ from .pmnf.model import Factor, Model, Term, collect
 from .pmnf.modeler import NoModel, Options, fit_models
 from .pmnf.one_exception import but_for_one, without_counts
 from .progress import steps
+from .visit_carriers import Carriers
 
 Models = dict[str, list[Model | NoModel]]
 _Index = NDArray[np.int64]
@@ -61,18 +62,19 @@ def by_visits(experiment: Experiment, models: Models, options: Options) -> Model
         _without_exceptions(experiment, name, result[name], options, sorted(set(exceptions.values())))
     known_models: _Known = {}
     inexact = [isinstance(model, Model) and not reproduces(model) for model in visits]
+    known = Carriers.of(experiment, visits, inexact)
     # callers and earlier callees have their models before
     for path in steps("modeling visits", np.flatnonzero(inexact).tolist()):
         parent = int(tree.parent[path])
         siblings = tree.children[parent] if parent >= 0 else tree.roots
         carriers = [other for other in (parent, *siblings) if 0 <= other < path and inexact[other]]
-        _explain(experiment, [_Unexplained(path, ["visits"], carriers)], result, options, known_models)
+        _explain(experiment, [_Unexplained(path, ["visits"], carriers)], known, result, options, known_models)
     unexplained = []
     for path in range(len(tree)):
         wanted = [name for name in effort if isinstance(own := result[name][path], Model) and not reproduces(own)]
         near = (path, *tree.children[path], int(tree.parent[path]))
         unexplained.append(_Unexplained(path, wanted, [other for other in near if other >= 0 and inexact[other]]))
-    _explain(experiment, unexplained, result, options, known_models, "modeling counts by visits")
+    _explain(experiment, unexplained, known, result, options, known_models, "modeling counts by visits")
     return result
 
 
@@ -115,6 +117,7 @@ class _PerVisit:
 def _explain(
     experiment: Experiment,
     unexplained: Sequence[_Unexplained],
+    carriers: Carriers,
     models: Models,
     options: Options,
     known: _Known,
@@ -122,12 +125,14 @@ def _explain(
 ) -> None:
     """Put models through the visits of carriers in place of those of call paths; these lose the metrics that have one.
 
-    One carrier of every call path at a time, so that many counts are modeled together. what: of the progress, if it is
-    to be said.
+    One carrier of every call path at a time, so that many counts are modeled together. carriers: what is known of all
+    call paths. what: of the progress, if it is to be said.
     """
     for one in unexplained:
-        near = [own for own in one.carriers if _shows_as_much(experiment, one.path, own)]
-        one.carriers = _distinct(experiment.values["visits"], near) if one.metrics else []
+        if one.metrics and one.carriers:
+            values = np.stack([experiment.values[name][one.path] for name in one.metrics])
+            before = [models[name][one.path] for name in one.metrics]
+            one.carriers = carriers.likely(one.path, values, before, one.carriers)
     for turn in range(max((len(one.carriers) for one in unexplained), default=0)):
         tried = [one for one in unexplained if one.metrics and turn < len(one.carriers)]
         per_visit = [_per_visit(experiment, one, one.carriers[turn]) for one in tried]
@@ -152,10 +157,10 @@ def _explain(
                 found |= {place: own} if own else {}
             found = {place: own for place, own in found.items() if _explains(own, models[one.metrics[place]][one.path])}
             for place, own in found.items():
-                before = models[one.metrics[place]][one.path]
-                assert isinstance(before, Model)
+                replaced = models[one.metrics[place]][one.path]
+                assert isinstance(replaced, Model)
                 executed = None if experiment.executed is None else experiment.executed[one.path]
-                through = _through(own, of_visits, before, experiment.points, values[place], executed)
+                through = _through(own, of_visits, replaced, experiment.points, values[place], executed)
                 models[one.metrics[place]][one.path] = through
             one.metrics = [name for place, name in enumerate(one.metrics) if place not in found]
 
@@ -167,29 +172,6 @@ def _explains(found: Sum, before: Model | NoModel) -> bool:
     """
     exact = isinstance(before, Model) and before.quality is not None and before.quality.rms_relative < EXACT_FIT
     return not exact or not (found.plain[0] or found.plain[1] or found.per_visit[1])
-
-
-def _shows_as_much(experiment: Experiment, path: int, carrier: int) -> bool:
-    """Whether a call path is executed at several values of each parameter that its carrier is at several values of.
-
-    What it does for each visit is known at one value otherwise, however well the visits are.
-    """
-    executed = experiment.executed
-    if executed is None:
-        return True
-    if not executed[path].any() or not executed[carrier].any():
-        return True
-    several, of_carrier = (np.ptp(experiment.points[executed[own]], axis=0) > 0 for own in (path, carrier))
-    return bool((several | ~of_carrier).all())
-
-
-def _distinct(visits: FloatArray, carriers: Sequence[int]) -> list[int]:
-    """Return the call paths whose visits (N, C, R) are not those of one before."""
-    kept: list[int] = []
-    for carrier in carriers:
-        if not any(np.array_equal(visits[carrier], visits[other], equal_nan=True) for other in kept):
-            kept.append(carrier)
-    return kept
 
 
 def _per_visit(experiment: Experiment, one: _Unexplained, carrier: int) -> _PerVisit:

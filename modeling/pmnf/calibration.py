@@ -101,6 +101,8 @@ VISITS_AGREE, VISITS_LEAST_FREE = 1e-9, 2
 # Powers of a parameter in what a visit does; terms of sums, by the number of parameters that vary.
 VISITS_MOST_POWER = 3
 VISITS_TERMS = {1: 4, 2: 2}
+# Call paths at most whose visits are tried for the counts of one: tests/modeling/test_visit_carriers.py
+VISITS_MOST_TRIED = 8
 
 # --- counts that grow fast: tests/modeling/test_pmnf_steep.py
 # Growth between the last two values, as a power of the parameter, from which on it is looked for; the library ends at
