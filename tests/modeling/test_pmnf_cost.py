@@ -179,6 +179,28 @@ def test_an_outlier_among_repetitions_does_no_harm() -> None:
     assert robust.at(p=128) == pytest.approx(clean.at(p=128), rel=0.05)
 
 
+def test_wide_noise_has_no_outliers_on_one_side() -> None:
+    """Of times between 0 and twice the mean, five of which may have a median near 0, the large ones are as true."""
+    random = np.random.default_rng(11)
+    truth = ONE[:, 0] ** 2
+    values = truth[:, None] * random.uniform(0.0, 2.0, (400, len(ONE), 5))
+    missing = combine(values).centre / values.mean(axis=2) < 0.75
+    assert missing.mean() < 0.01
+    growing = [model for model in fit_models(ONE, values, TIME, ("p",)) if isinstance(model, Model) and model.terms]
+    assert len(growing) >= 0.97 * len(values)
+
+
+@pytest.mark.parametrize(("noise", "factor"), [(0.02, 1.5), (0.1, 3.0), (0.3, 10.0), (1.0, 1000.0)])
+def test_single_disturbed_repetitions_are_left_out(noise: float, factor: float) -> None:
+    random = np.random.default_rng(7)
+    clean = random.uniform(1 - noise, 1 + noise, (300, len(ONE), 5))
+    disturbed = np.arange(5) == random.integers(0, 5, (300, 1, 1))
+    disturbed = disturbed & (np.arange(len(ONE)) == 2)[:, None]
+    centre = combine(np.where(disturbed, factor * clean, clean)).centre[:, 2]
+    kept = np.where(disturbed, 0.0, clean).sum(axis=2)[:, 2] / 4.0
+    assert (np.abs(centre / kept - 1) < 0.01).mean() > 0.9
+
+
 def test_intervals_hold_the_truth() -> None:
     far = np.array([128.0])
     values, truth, _ = _planted(300, ONE, far, 13)

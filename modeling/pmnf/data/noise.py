@@ -59,9 +59,11 @@ def combine(values: FloatArray, how: Aggregation = "robust", of_counts: bool = F
 
     robust: the mean of the repetitions that are no outliers; the mean uses clean repetitions better than the
     median does, and without the outliers it stands as much. The scale of outliers comes from all configurations
-    of a call path together, because a few repetitions of one say little. Where all repetitions of a configuration are
-    far from their median, as two that differ are, none is left out. of_counts: the values are counts, all of whose
-    repetitions are true, so that none is left out either; `falls` and `unit` are wanted.
+    of a call path together, because a few repetitions of one say little. Distances from the median are compared as
+    logarithms: where noise is as large as the values, the median of a few may be a tenth of the mean, and what is many
+    times that is as true; no value can be that far below it, so leaving out would go one way. Where all repetitions of
+    a configuration are far from their median, as two that differ are, none is left out. of_counts: the values are
+    counts, all of whose repetitions are true, so that none is left out either; `falls` and `unit` are wanted.
     """
     if values.ndim != 3:
         raise ModelingError(f"values must have shape (call paths, configurations, repetitions), not {values.shape}")
@@ -76,7 +78,7 @@ def combine(values: FloatArray, how: Aggregation = "robust", of_counts: bool = F
         distance = np.minimum(np.abs((values if complete else np.where(known, values, median)) - median) / size, 1e300)
     kept = known
     if how == "robust" and not of_counts:
-        kept = known & (distance <= OUTLIER * _scale(distance, known, count)[:, None])
+        kept = known & (np.log1p(distance) <= OUTLIER * _scale(distance, known, count)[:, None])
         kept |= known & ~kept.any(axis=0)  # half of them far on either side: none is the outlier
     number = kept.sum(axis=0)
     with np.errstate(over="ignore"):
