@@ -6,9 +6,11 @@ call paths from their models tell what a run has in common, which the times of o
 
     ln(time / model) of call path i in run r = load_i · disturbance_r + rest
 
-The disturbance of a run is the median over the call paths that compute, loads are robust slopes (Huber, Robust
-Statistics, 1981, section 7), in turns: a factor analysis with one factor (Lawley and Maxwell, Factor Analysis as a
-Statistical Method, 1963) that single call paths cannot mislead. docs/design/priors-evaluation.md has measurements.
+Runs of the same configuration must differ for all of these alike, beyond chance (`_agree`): models of all call paths
+may miss the same configurations. The disturbance of a run is the median over the call paths that compute, loads are
+robust slopes (Huber, Robust Statistics, 1981, section 7), in turns: a factor analysis with one factor (Lawley and
+Maxwell, Factor Analysis as a Statistical Method, 1963) that single call paths cannot mislead.
+docs/design/priors-evaluation.md has measurements.
 """
 
 from __future__ import annotations
@@ -35,6 +37,8 @@ _SETTLED, _ROUNDS = 1e-3, 10
 # median over that of a mean.
 _HUBER, _OF_MEDIAN = 1.345, np.pi / 2.0
 _HUBER_ROUNDS = 10
+# Call paths agree on runs where chance makes them agree as much in one of a hundred cases (normal distribution).
+_SIGNIFICANT = 2.326
 # Below this, most of what call paths seem to share is their own noise; of fewer runs the reliability is not known.
 _LEAST_RELIABILITY, _LEAST_RUNS = 0.5, 12
 # What the runs of a configuration have in common is chance if its variance over the configurations is no more than this
@@ -92,6 +96,8 @@ def run_noise(experiment: Experiment, models: Mapping[int, PathModel]) -> RunNoi
     measured = np.asarray(np.isfinite(deviations).any(axis=0).reshape(times.shape[1:]), dtype=bool)
     if telling.sum() < _LEAST_PATHS or not (measured.sum(axis=1) >= _LEAST_REPETITIONS).any():
         return None
+    if not _agree(deviations[telling].reshape(-1, *times.shape[1:])):
+        return None
     loads, disturbance = _one_factor(deviations, np.flatnonzero(telling))
     reliability = _reliability(deviations, loads, np.flatnonzero(telling & (loads > _LEAST_LOAD)))
     deviation = float(np.sqrt(reliability * _variance(disturbance)))
@@ -134,6 +140,32 @@ def _deviations(experiment: Experiment, models: Mapping[int, PathModel], paths: 
         if known.any():
             result[row] = np.where(known, logs - np.median(logs[known]), np.nan)
     return result.reshape(len(paths), -1)
+
+
+def _agree(deviations: FloatArray) -> bool:
+    """Whether call paths agree, beyond chance, on which runs of a configuration took longer: deviations (N, C, R).
+
+    Friedman's test (Journal of the American Statistical Association 32, 1937) of each configuration, summed over all of
+    them. What the models lack is the same in all runs of a configuration, and changes no ranks.
+    """
+    total, freedom = 0.0, 0
+    for logs in deviations.transpose(1, 0, 2):
+        measured = logs[np.isfinite(logs).any(axis=1)]
+        usual = measured[:, 2 * np.isfinite(measured).sum(axis=0) > len(measured)]
+        complete = usual[np.isfinite(usual).all(axis=1)]
+        runs = complete.shape[1]
+        if len(complete) < _LEAST_PATHS or runs < _LEAST_REPETITIONS:
+            continue
+        ranks = sum(np.sign(complete - complete[:, [run]]) for run in range(runs))  # doubled, around 0
+        size = np.sqrt((ranks**2).mean(axis=1))
+        scores = ranks[size > 0] / size[size > 0, None]
+        total += float((scores.sum(axis=0) ** 2).sum()) * (runs - 1) / (runs * max(len(scores), 1))
+        freedom += runs - 1
+    if not freedom:
+        return False
+    # Wilson and Hilferty, Proceedings of the National Academy of Sciences 17, 1931
+    variance = 2.0 / (9.0 * freedom)
+    return bool((total / freedom) ** (1.0 / 3.0) > 1.0 - variance + _SIGNIFICANT * np.sqrt(variance))
 
 
 def _one_factor(deviations: FloatArray, telling: NDArray[np.int64]) -> tuple[FloatArray, FloatArray]:

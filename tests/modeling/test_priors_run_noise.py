@@ -106,6 +106,17 @@ def test_noise_of_each_call_path_is_none_of_the_runs() -> None:
     assert _noise(_times(np.zeros((len(_POINTS), 5)))) is None
 
 
+@pytest.mark.parametrize("miss", [0.02, 0.25])
+def test_models_that_miss_the_same_configurations_are_no_noise_of_runs(miss: float) -> None:
+    missed = miss * np.random.default_rng(4).standard_normal((len(_POINTS), 1))
+    found = [_noise(_times(np.repeat(missed, 5, axis=1), seed)) for seed in range(20)]
+    assert found.count(None) >= 19
+
+
+def test_noise_of_runs_as_large_as_that_of_each_call_path_is_found() -> None:
+    assert all(_noise(_times(0.1 * _disturbance(seed=seed), seed)) is not None for seed in range(5))
+
+
 def test_what_all_runs_of_a_configuration_share_is_no_noise() -> None:
     growth = 0.25 * np.log2(_POINTS[:, 0] / 2.0)  # slower with every rank, which the models know nothing of
     found = _noise(_times(growth[:, None] + np.random.default_rng(3).normal(0.0, 0.05, (len(_POINTS), 5))))
