@@ -61,7 +61,7 @@ def build_models(
     covariance = joint_covariance(design[rows], best[rows], *known, lacking=lacking[rows])
     unscaled = pool.coefficients.copy()
     unscaled[:, :, 1:] /= tables.divisor(pool.specification)
-    unscaled[exact] = _whole(unscaled[exact])
+    unscaled[exact] = whole_coefficients(unscaled[exact])
     scale = np.concatenate([np.ones((rows.size, 1)), tables.divisor(pool.specification[rows, 0])], axis=1)
     scale = np.concatenate([np.tile(scale, (1, 1 + len(names))), np.ones((rows.size, len(names)))], axis=1)
     covariance = covariance / scale[:, :, None] / scale[:, None, :]
@@ -134,7 +134,7 @@ def _one_step_out(tables: Tables, pool: Pool) -> FloatArray:
     return result
 
 
-def _whole(coefficients: FloatArray) -> FloatArray:
+def whole_coefficients(coefficients: FloatArray) -> FloatArray:
     """Return coefficients of exact counts with the rounding errors of whole numbers taken off."""
     rounded = np.round(coefficients)
     near = np.abs(coefficients - rounded) <= WHOLE_COEFFICIENT * np.abs(rounded)

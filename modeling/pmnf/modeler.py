@@ -41,6 +41,7 @@ from .hypotheses.pool import Pool, merge, replaced, to_pool
 from .hypotheses.tables import Tables, make_tables
 from .memory import keep_freed_memory
 from .model import Model
+from .noise_free import with_exact
 from .other_forms import OtherForms
 from .proposers.cost import Search
 from .proposers.extra_p import ExtraPForms
@@ -377,19 +378,17 @@ class _Batch:
         """Return the pool with richer hypotheses of call paths that it does not explain, and what is predicted first.
 
         Also returned are the tables of its terms: powers between those of the library may be as likely.
-
         Where nothing explains the values posterior weights are no probabilities, and the likeliest form stays first.
         """
+        beyond = make_tables(further(points), self.options.library)
+        found = pool = with_exact(points, beyond, criterion, self.repetitions, pool)
         rows = misfit(pool, criterion)
-        found = pool
-        if rows.any():
-            beyond = make_tables(further(points), self.options.library)
-            if len(points[0]) > 1 and not on_no_lines(points):
-                signed = Signed.of(criterion.part(rows), beyond)
-                own = take(self.repetitions, np.flatnonzero(rows), np.ones(len(points), dtype=bool))
-                sums = InexactSums(points, Deviating(points, criterion.tables, signed.values, own)).propose()
-                found = replaced(pool, rows, merge([pool.rows(rows), choose(sums, signed, NOISY_POOL)], NOISY_POOL))
-                rows = misfit(found, criterion)
+        if rows.any() and len(points[0]) > 1 and not on_no_lines(points):
+            signed = Signed.of(criterion.part(rows), beyond)
+            own = take(self.repetitions, np.flatnonzero(rows), np.ones(len(points), dtype=bool))
+            sums = InexactSums(points, Deviating(points, criterion.tables, signed.values, own)).propose()
+            found = replaced(pool, rows, merge([pool.rows(rows), choose(sums, signed, NOISY_POOL)], NOISY_POOL))
+            rows = misfit(found, criterion)
         if rows.any():
             richer = RicherSums(points, criterion.part(rows), beyond, found.rows(rows)).run()
             found = replaced(found, rows, self._thorough(points, criterion.part(rows), richer))

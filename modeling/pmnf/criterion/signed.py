@@ -31,6 +31,28 @@ def misfit(pool: Pool, criterion: Evidence) -> NDArray[np.bool_]:
     return np.asarray(squares > np.maximum(known, NOISY_ROUNDING), dtype=bool)
 
 
+def order_of(tables: Tables, specification: Specification, coefficients: FloatArray) -> FloatArray:
+    """Return how fast the constant and the products (M, K, m) grow, (M, 1 + K): -inf where `coefficients` are 0."""
+    order = np.pad(tables.order(specification), ((0, 0), (1, 0)))
+    result: FloatArray = np.where(coefficients == 0, -np.inf, order)
+    return result
+
+
+def negative(
+    tables: Tables, beyond: Tables, specification: Specification, coefficients: FloatArray
+) -> NDArray[np.bool_]:
+    """Return where (M,) hypotheses (M, K, m) with `coefficients` (M, 1 + K) are not positive, or not in the end.
+
+    coefficients: of columns scaled as in `tables`. beyond: the tables at the points and further out.
+    """
+    scale = beyond.divisor(specification) / tables.divisor(specification)
+    whole = np.einsum("mk,mkc->mc", coefficients[:, 1:] * scale, beyond.design(specification))
+    whole += coefficients[:, :1]
+    fastest = order_of(tables, specification, coefficients).argmax(axis=1)[:, None]
+    lead = np.take_along_axis(coefficients, fastest, axis=1)[:, 0]
+    return np.asarray((whole.min(axis=1) <= 0) | (lead < 0), dtype=bool)
+
+
 class Signed(Evidence):
     """As Evidence, but parts may be negative where the whole is not: neither measured, nor further out.
 
@@ -58,16 +80,10 @@ class Signed(Evidence):
         """Return hypotheses fitted without bounds; those that are negative somewhere, or in the end, are refused."""
         found = fit_together(self.tables, specification, self.values[path], self.weights[path], constant, False)
         if self.nonnegative:
-            specification = specification[:, None]
-            scale = self.beyond.divisor(specification) / self.tables.divisor(specification)
-            coefficients = np.nan_to_num(found.coefficients)
-            whole = np.einsum("nhk,nhkc->nhc", coefficients[:, :, 1:] * scale, self.beyond.design(specification))
-            whole += coefficients[:, :, :1]
-            order = np.pad(self.tables.order(specification), ((0, 0), (0, 0), (1, 0)))
-            order[coefficients == 0] = -np.inf
-            lead = np.take_along_axis(coefficients, order.argmax(axis=2)[:, :, None], axis=2)[:, :, 0]
-            falls = (coefficients < 0).any(axis=2) & (order.max(axis=2) > RICHER_ORDER)
-            refused = (whole.min(axis=2) <= 0) | (lead < 0) | falls
+            coefficients = np.nan_to_num(found.coefficients[:, 0])
+            order = order_of(self.tables, specification, coefficients)
+            falls = (coefficients < 0).any(axis=1) & (order.max(axis=1) > RICHER_ORDER)
+            refused = falls | negative(self.tables, self.beyond, specification, coefficients)
             for array in (found.residual, found.left_out, found.worst):
                 array[refused] = np.inf
         return found

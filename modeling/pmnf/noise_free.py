@@ -1,0 +1,48 @@
+"""Costs without noise, as those of simulations: the exact function, if a short one reproduces all values.
+
+Its parts may be negative, as in 3·p - 3 or p² - p, where the whole is not: neither measured nor further out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..experiment import FloatArray
+from .build import whole_coefficients
+from .counts import model_counts
+from .criterion.evidence import Evidence
+from .criterion.exactness import Exactness
+from .criterion.signed import negative
+from .data.noise import Repetitions
+from .data.preparation import take
+from .hidden import never_together
+from .hypotheses.pool import Pool, merge, spread
+from .hypotheses.tables import Tables
+
+
+def with_exact(points: FloatArray, beyond: Tables, criterion: Evidence, repetitions: Repetitions, pool: Pool) -> Pool:
+    """Return the pool with exact functions first, of call paths whose repetitions are alike and that it has none of.
+
+    points: (C, m); beyond: the tables there and further out. Two points at least must confirm a function. Of parameters
+    that never change together sums and products are as exact, so that functions of several say nothing there.
+    """
+    exactness = Exactness(criterion.tables, criterion.values)
+    rows = ~repetitions.differ & (pool.residual.min(axis=1) > exactness.rounding)
+    if not rows.any():
+        return pool
+    part = take(repetitions, np.flatnonzero(rows), np.ones(len(points), dtype=bool))
+    found, exact = model_counts(points, criterion.tables, part, exact_only=True)
+    specification, coefficients = found.specification[:, 0], found.coefficients[:, 0]
+    exact &= (coefficients != 0).sum(axis=1) <= len(points) - 2
+    used = np.asarray((specification >= 0).any(axis=1), dtype=bool)
+    for apart in never_together(points):
+        exact &= used[:, apart].sum(axis=1) < 2
+    if criterion.nonnegative:
+        exact &= ~negative(criterion.tables, beyond, specification, coefficients)
+    score = np.where(exact[:, None], found.score[:, :1], np.inf)
+    divisor = np.concatenate([np.ones((len(exact), 1)), criterion.tables.divisor(specification)], axis=1)
+    clean = (whole_coefficients(coefficients / divisor) * divisor)[:, None]
+    first = replace(found.rows((slice(None), slice(0, 1))), coefficients=clean, score=score)
+    return merge([pool, spread(first, rows)], pool.score.shape[1])
