@@ -11,6 +11,7 @@ from .domain import possible_grids
 from .errors import ModelingError
 from .experiment import Experiment
 from .models import MEASURED, Analysis
+from .negative_values import negative_notes
 from .pmnf.changes import fit_models
 from .pmnf.data.preparation import ranges
 from .pmnf.doubt import far_off
@@ -52,7 +53,7 @@ def analyze(experiment: Experiment, options: Options = DEFAULT) -> Analysis:
         {name: experiment.metrics[name] for name in exclusive},
         exclusive,
         experiment.over_ranks,
-        (*experiment.notes, *notes),
+        (*experiment.notes, *negative_notes(experiment), *notes),
         tuple(tuple(point) for point in experiment.points[~experiment.dedicated].tolist()),
     )
 

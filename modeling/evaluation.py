@@ -181,7 +181,7 @@ def evaluate(analysis: Analysis, point: Mapping[str, float], metric: str = "time
     """Return the models of a metric at a point given as name → value.
 
     Raises ModelingError if there are no models of the metric, or the point does not fit the experiment: a value is
-    missing, unknown, or no number above 0.
+    missing, unknown, or no number above 0; 0 is one where it was measured.
     """
     models = analysis.models(metric)
     values = _checked(analysis, point)
@@ -198,8 +198,8 @@ def _checked(analysis: Analysis, point: Mapping[str, float]) -> dict[str, float]
         known = ", ".join(analysis.parameters) or "none"
         raise ModelingError(f"{analysis.name}: {'; '.join(problems)} (parameters of this experiment: {known})")
     values = {name: float(point[name]) for name in analysis.parameters}
-    for name, value in values.items():
-        if not math.isfinite(value) or value <= 0:
+    for (name, value), (low, _) in zip(values.items(), analysis.ranges, strict=True):
+        if not math.isfinite(value) or value < 0 or (value == 0 and low > 0):
             raise ModelingError(f"{analysis.name}: parameter {name} must be a number above 0, not {value:g}")
     return values
 
@@ -211,5 +211,7 @@ def _predict(model: Model | NoModel, place: tuple[float, ...]) -> Prediction:
     try:
         found = model.predict(place)
     except ModelingError:
+        return _UNKNOWN
+    if not math.isfinite(found.value):  # at 0, of which there is no logarithm
         return _UNKNOWN
     return Prediction(max(found.value, 0.0), max(found.lower, 0.0), max(found.upper, 0.0), found.extrapolates)

@@ -22,7 +22,7 @@ def times_beyond(point: Mapping[str, float], ranges: Sequence[tuple[float, float
         if x > high:
             result[name] = x / high if high > 0 else math.inf
         elif x < low:
-            result[name] = low / x
+            result[name] = low / x if x > 0 else math.inf
     return result
 
 

@@ -40,6 +40,11 @@ class Analysis:
             raise ModelingError(f"{self.name}: no models of metric {metric!r}; there are models of: {known}")
         return self._inclusive[metric] if inclusive else self.exclusive[metric]
 
+    def lacks_model(self, metric: str, path: int) -> bool:
+        """Whether a call path has no exclusive model; a caller of which nothing was measured needs none."""
+        model = self.exclusive[metric][path].model
+        return isinstance(model, NoModel) and not (model == NoModel() and self.tree.children[path])
+
     @cached_property
     def from_effort(self) -> Analysis:
         """The same without what time has beyond effort: what it takes if nothing waits or slows down."""
@@ -66,8 +71,9 @@ class Analysis:
             else:
                 total = add([present(part, least) for part in parts])
                 absent, notes = self._absence(parts, least)
-                missing = len(below) - len(parts)
-                notes += (f"{missing} of {len(below)} call paths have no model",) if missing else ()
+                missing = sum(self.lacks_model(metric, number) for number in below)
+                has = "has" if missing == 1 else "have"
+                notes += (f"{missing} of {len(below)} call paths {has} no model",) if missing else ()
                 model = Model(
                     self.parameters, total.constant, total.terms, None, self.ranges, total.covariance, (), notes, absent
                 )

@@ -25,6 +25,11 @@ def one_line(text: str) -> str:
     return printable(text).replace("\n", "?")
 
 
+def counted(number: int, one: str, many: str) -> str:
+    """Return a number with what there is of it, and what these do: `1 path is`, `2 paths are`."""
+    return f"{number} {one if number == 1 else many}"
+
+
 def printable_json(text: str) -> str:
     """Return JSON text that says the same without such characters: as escapes."""
     return _STEERING.sub(lambda found: found[0] if found[0] in "\t\r" else _escaped(found[0]), text)

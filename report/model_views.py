@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 from quipu.modeling.analysis import Analysis
 from quipu.modeling.behaviour import Behaviour, behaviour
-from quipu.modeling.evaluation import Ranked, evaluate
+from quipu.modeling.evaluation import Evaluation, Ranked, evaluate
 from quipu.modeling.experiment import Experiment, Metric
 from quipu.modeling.extrapolation import FAR, is_far, times_beyond
 from quipu.modeling.pmnf.model import Model
+from quipu.modeling.printable import counted
 from quipu.modeling.refine.selection import RegionSelection
 
 from .formats.fnmatch import matches
@@ -140,13 +141,8 @@ def ranking_view(
     if experiment is not None and not inclusive:
         notes += _changes(analysis, experiment, metric, point, [entry.path for entry in known[:top]])
     nothing = sum(one.value == one.lower == one.upper == 0 for one in known)
-    further, without = max(len(known) - nothing - len(rows), 0), len(ranking) - len(known)
-    left_out = [f"{further} further call paths are not shown (--top)"] if further else []
-    if nothing:
-        own = "" if inclusive else " of their own"
-        left_out.append(f"{nothing} call paths have no {metric}{own}")
-    if without:
-        left_out.append(f"{without} call paths have no model of {metric} (quipu model --all says why)")
+    further = max(len(known) - nothing - len(rows), 0)
+    left_out = _left_out(analysis, evaluation, further, nothing, inclusive)
     return RankingView(
         evaluation.metric,
         tuple(rows),
@@ -155,8 +151,31 @@ def ranking_view(
         evaluation.beyond,
         tuple(facts),
         (*notes, *analysis.notes),
-        tuple(left_out),
+        left_out,
     )
+
+
+def _left_out(
+    analysis: Analysis, evaluation: Evaluation, further: int, nothing: int, inclusive: bool
+) -> tuple[str, ...]:
+    """Return lines on what is not in a ranking: so many `further` call paths, and such that take `nothing`."""
+    metric, result = evaluation.metric.name, []
+    if further:
+        result.append(f"{counted(further, 'further call path is', 'further call paths are')} not shown (--top)")
+    if nothing:
+        own = "" if inclusive else " of its own" if nothing == 1 else " of their own"
+        result.append(f"{counted(nothing, 'call path has', 'call paths have')} no {metric}{own}")
+    without = sum(analysis.lacks_model(metric, path) for path in range(len(analysis.tree)))
+    if without:
+        result.append(
+            f"{counted(without, 'call path has', 'call paths have')} no model of {metric} (quipu model --all says why)"
+        )
+    modeled = [isinstance(entry.model, Model) for entry in analysis.models(metric)]
+    undefined = sum(math.isnan(one.value) for one, own in zip(evaluation.exclusive, modeled, strict=True) if own)
+    if undefined:
+        what = counted(undefined, "call path has a model that is", "call paths have models that are")
+        result.append(f"{what} not defined at this point")
+    return tuple(result)
 
 
 def _row(analysis: Analysis, one: Ranked) -> RankedRow:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 from quipu.modeling.errors import UsageError
+from quipu.modeling.printable import counted
 
 from .options import JOBS, nothing_fits, over_ranks_of, split_names
 from .output import json_text, layout, own_file, say, show, show_json
@@ -94,7 +95,8 @@ def command(
     if not rows:
         say("no model fits --metric" if metric else "there are no models")
     if hidden:
-        say(f"{hidden} models that are 0 or could not be made are not shown (--all shows them)")
+        what = counted(hidden, "model that is 0 or could not be made is", "models that are 0 or could not be made are")
+        say(f"{what} not shown (--all shows them)")
 
 
 def _is_models(old: str) -> bool:

@@ -76,8 +76,13 @@ def _number(option: str, text: str, number: str) -> float:
     return int(value) if value.is_integer() and abs(value) < 2**53 else value
 
 
-def point_of(option: str, texts: Sequence[str], parameters: Sequence[str], partial: bool = False) -> dict[str, float]:
-    """Return a point with a value for each of `parameters`, or some if `partial`; UsageError says what is wrong."""
+def point_of(
+    option: str, texts: Sequence[str], parameters: Sequence[str], partial: bool = False, with_zero: Sequence[str] = ()
+) -> dict[str, float]:
+    """Return a point with a value for each of `parameters`, or some if `partial`; UsageError says what is wrong.
+
+    with_zero: parameters that may be 0; others have no logarithms and no negative powers there.
+    """
     values = parse_assignments(option, texts)
     if values and not parameters:
         raise UsageError(f"{option}: this experiment has no parameters: measure it with --param NAME=NUMBER")
@@ -88,7 +93,7 @@ def point_of(option: str, texts: Sequence[str], parameters: Sequence[str], parti
         example = ",".join(f"{name}=NUMBER" for name in parameters)
         raise UsageError(f"{option}: no value for {', '.join(missing)}; write {option} {example}")
     ordered = {name: values[name] for name in (values if partial else parameters)}
-    if low := [name for name, value in ordered.items() if value <= 0]:
+    if low := [name for name, value in ordered.items() if value < 0 or (value == 0 and name not in with_zero)]:
         raise UsageError(f"{option}: {', '.join(low)} must be above 0")
     return ordered
 

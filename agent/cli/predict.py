@@ -32,7 +32,8 @@ def command(
     from .measurements import load_both
 
     analysis, measured = load_both(experiment, over_ranks_of(over_ranks))
-    point = point_of("--at", at, analysis.parameters)
+    zero = [name for name, (low, _) in zip(analysis.parameters, analysis.ranges, strict=True) if low <= 0]
+    point = point_of("--at", at, analysis.parameters, with_zero=zero)
     view = ranking_view(analysis, measured, point, metric, inclusive, top)
     if as_json:
         show_json(ranking_json(analysis.name, point, view))

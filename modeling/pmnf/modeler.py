@@ -60,7 +60,7 @@ SELECTORS: tuple[Selector, ...] = ("evidence", "smape", "extra-p")
 class NoModel:
     """Why there is no model of a call path."""
 
-    reason: str
+    reason: str = "not measured"
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ def _fit_task(task: _Task) -> Fits:
     keep_freed_memory()
     points, values, metric, names, options, executed = task
     if not points.shape[0] or not values.shape[0]:
-        return Fits([NoModel("not measured")] * values.shape[0], np.full(values.shape[0], np.nan), {})
+        return Fits([NoModel()] * values.shape[0], np.full(values.shape[0], np.nan), {})
     points, values, executed = join_duplicates(points, values, executed)
     size = np.abs(values)
     infinite = np.asarray((size > LARGEST_VALUE).any(axis=(1, 2)), dtype=bool)
@@ -183,7 +183,7 @@ def _fit_combined(
     executed: _Flags | None,
 ) -> tuple[list[Model | NoModel], dict[int, Model]]:
     """Return models and `nearest` of Fits from repetitions; infinite: (N,) which have values beyond all use."""
-    result: list[Model | NoModel] = [NoModel("not measured")] * len(infinite)
+    result: list[Model | NoModel] = [NoModel()] * len(infinite)
     nearest: dict[int, Model] = {}
     exponent = extreme_exponents(repetitions.centre)
     repetitions = replace(repetitions, centre=np.ldexp(repetitions.centre, -exponent[:, None]))

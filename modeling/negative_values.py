@@ -1,0 +1,26 @@
+"""Times and counts below 0: no measurement has such, but files of others may."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .experiment import Experiment
+from .printable import counted
+
+
+def negative_notes(experiment: Experiment) -> tuple[str, ...]:
+    """Return a note for each metric of time or effort that has values below 0: how many, and where the first is."""
+    notes = []
+    for name, metric in experiment.metrics.items():
+        if name not in experiment.values or not (metric.unit == "s" or metric.is_effort):
+            continue
+        places = np.argwhere(experiment.values[name] < 0)
+        if not len(places):
+            continue
+        path, configuration, _ = places[0].tolist()
+        point = zip(experiment.parameters, experiment.points[configuration].tolist(), strict=True)
+        where = ", ".join(f"{parameter}={value:g}" for parameter, value in point)
+        number = counted(len(places), "value is", "values are")
+        of = experiment.tree.label(path)
+        notes.append(f"{name}: {number} below 0, such as that of {of} at {where}: check them, models follow them")
+    return tuple(notes)

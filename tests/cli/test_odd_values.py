@@ -1,0 +1,49 @@
+"""Values that few files have: negative times, parameters of 0, callers of which nothing was measured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from .conftest import Quipu
+
+POWERS = "2 4 8 16 32"
+
+
+def written(folder: Path, points: str, **regions: str) -> None:
+    lines = ["PARAMETER p", f"POINTS {points}", "METRIC time"]
+    for name, values in regions.items():
+        lines += [f"REGION {name.replace('_', '->')}", *(f"DATA {value}" for value in values.split())]
+    (folder / "t.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def test_negative_times_are_said(quipu_here: Quipu, tmp_path: Path) -> None:
+    written(tmp_path, POWERS, f="1 -2 3 4 5", g="1 2 3 4 5")
+    for command in (["model", "t.txt"], ["predict", "t.txt", "--at", "p=64"]):
+        said = " ".join(quipu_here(*command).out.split())
+        assert "note: time: 1 value is below 0, such as that of f at p=4: check them, models follow them" in said
+    written(tmp_path, POWERS, f="1 2 3 4 5")
+    assert "below 0" not in quipu_here("model", "t.txt").out
+
+
+def test_a_parameter_is_0_where_it_was_measured(quipu_here: Quipu, tmp_path: Path) -> None:
+    written(tmp_path, "0 1 2 4 8", f="1 3 5 9 17")
+    answer = quipu_here("predict", "t.txt", "--at", "p=0")
+    assert answer.code == 0 and "program 1.00 s" in " ".join(answer.out.split())
+    assert quipu_here("predict", "t.txt", "--at", "p=-1").code == 2
+    written(tmp_path, "0 1 2 4 8", f="1 3 5 9 17", g="0 8 9 10 11")
+    answer = quipu_here("predict", "t.txt", "--at", "p=0")
+    assert answer.code == 0 and "program 1.00 s" in " ".join(answer.out.split())
+    assert "1 call path has a model that is not defined at this point" in answer.err
+    written(tmp_path, "1 2 4 8 16", f="3 5 9 17 33")
+    answer = quipu_here("predict", "t.txt", "--at", "p=0")
+    assert answer.code == 2 and "--at: p must be above 0" in answer.err
+
+
+def test_a_caller_without_measurements_lacks_no_model(quipu_here: Quipu, tmp_path: Path) -> None:
+    written(tmp_path, POWERS, main_f="1 2 4 8 16")
+    for more in ([], ["--inclusive"]):
+        answer = quipu_here("predict", "t.txt", "--at", "p=64", *more)
+        assert answer.code == 0 and "no model" not in answer.out + answer.err
+    assert "1 model that is 0 or could not be made is not shown" in quipu_here("model", "t.txt").err
+    written(tmp_path, POWERS, main_f="1 2 4 8 16", main_g="1e300 2 4 8 16")
+    assert "1 call path has no model of time" in quipu_here("predict", "t.txt", "--at", "p=64").err
