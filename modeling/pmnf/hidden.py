@@ -24,6 +24,7 @@ from .calibration import (
     DEPENDENT_SQUARES,
     HIDDEN_EXPONENTS,
     HIDDEN_NOISE,
+    HIDDEN_SELDOM,
     HIDDEN_WEIGHT,
     LEAST_HIDDEN,
     LEAST_SIZE,
@@ -41,8 +42,8 @@ from .calibration import (
 from .model import Alternative, Factor, Term
 
 
-def never_together(points: FloatArray) -> list[tuple[int, ...]]:
-    """Return the sets of parameters no two of which ever left one value together at points (C, m).
+def never_together(points: FloatArray, most: int = 0) -> list[tuple[int, ...]]:
+    """Return the sets of parameters no two of which left one value together at more than so many points (C, m).
 
     These are the pairs, and all of them together where there are more than two.
     """
@@ -54,7 +55,9 @@ def never_together(points: FloatArray) -> list[tuple[int, ...]]:
     left = (points != common) & (points > 0.0).all(axis=0)
     varied = left.any(axis=0)
     together = left.T.astype(np.int64) @ left
-    pairs = [(a, b) for a, b in combinations(range(parameters), 2) if varied[a] and varied[b] and not together[a, b]]
+    pairs = [
+        (a, b) for a, b in combinations(range(parameters), 2) if varied[a] and varied[b] and together[a, b] <= most
+    ]
     every = tuple(sorted({index for pair in pairs for index in pair}))
     if len(pairs) > 1 and len(pairs) == len(every) * (len(every) - 1) // 2:
         return [*pairs, every]
@@ -114,7 +117,7 @@ def hidden_terms(
 
     points: (C, m); design: (N, K, C) the parts of the models at them, those that have none all zero, fitted: (N, C)
     their sums, values: (N, C) what was measured; noise: (N,) relative standard error of a value. A product of
-    parameters that never change together is so large that the measurements would see it with one standard deviation.
+    parameters that hardly ever change together is so large that the measurements would see it with one standard deviation.
     constant: (N,) which models depend on nothing: a term is less likely there than beside others.
     weighed: whether hypotheses have posterior weights, as terms beside them have then.
     """
@@ -125,7 +128,7 @@ def hidden_terms(
     if not anywhere or not (noise > 0.0).any():
         return nothing_hidden(len(values))
     weights, sizes_of = np.empty((len(values), 0)), np.empty((len(values), 0))
-    apart = never_together(points)
+    never, apart = never_together(points), never_together(points, HIDDEN_SELDOM)
     products = [(together, exponent) for together in apart for exponent in HIDDEN_EXPONENTS]
     exponents = {
         together: UNSEEN_EXPONENTS if len(together) == 1 else HIDDEN_EXPONENTS for together in anywhere if weighed
@@ -142,8 +145,8 @@ def hidden_terms(
     weights = np.where(noise[:, None] > 0.0, weights, 0.0)
     each = [*products, *(term for term in terms for _ in range(UNSEEN_PARTS))]
     factors = [tuple(Factor(names[index], Fraction(exponent)) for index in together) for together, exponent in each]
-    every = ", ".join(names[index] for index in sorted(set().union(*apart)))
-    note = f"{every} never change together: a product of them may hide beneath the noise" if apart else ""
+    every = ", ".join(names[index] for index in sorted(set().union(*never)))
+    note = f"{every} never change together: a product of them may hide beneath the noise" if never else ""
     return Hidden(factors, weights, sizes_of, note)
 
 
