@@ -270,5 +270,6 @@ class Writer:
                 for kind, axis in kinds
             )
             factors += (Factor(self.grid.parameter, several=True),) * grid_function.several
+            factors += (Factor(self.grid.parameter, shares=1),) * grid_function.others
             found.append((factors, grid_function.weight(own)))
         return found

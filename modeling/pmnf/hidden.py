@@ -117,7 +117,7 @@ def hidden_terms(
 
     points: (C, m); design: (N, K, C) the parts of the models at them, those that have none all zero, fitted: (N, C)
     their sums, values: (N, C) what was measured; noise: (N,) relative standard error of a value. A product of
-    parameters that hardly ever change together is so large that the measurements would see it with one standard deviation.
+    parameters that hardly change together is so large that the measurements would see it with one standard deviation.
     constant: (N,) which models depend on nothing: a term is less likely there than beside others.
     weighed: whether hypotheses have posterior weights, as terms beside them have then.
     """

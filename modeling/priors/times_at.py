@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..experiment import Experiment, Region, RegionKind
-from ..mpi_operations import operation_of
 from ..pmnf.model import Model
 from .path_model import PathModel
 from .prior import Prior
 from .slowdown import rank_parameters
-from .table import Scale, row_of
+from .table import row_of
 
 # So many numbers of processes beside 1 must be there, and times per visit at 1 be less than this part of all others.
 _LEAST_LARGER, _LOCAL = 3, 0.5
@@ -50,10 +49,11 @@ class TimesAt:
 
 
 def of_several_processes(experiment: Experiment) -> TimesAt | None:
-    """Return the collective operations that take hardly any time where there is one process; None if there are none.
+    """Return the operations of MPI that take hardly any time where there is one process; None if there are none.
 
-    It has nobody to wait for, and moves nothing: such an operation returns at once. As one of the points that a
-    function of the number of processes goes through, this is far from all others, relative to its value.
+    It has nobody to wait for, and what it sends goes to itself or to nobody: such an operation returns at once. As one
+    of the points that a function of the number of processes goes through, this is far from all others, relative to its
+    value. Exchanges of messages in a process grid of several dimensions are those of `whole_grids`.
     """
     ranks = [experiment.parameters.index(name) for name in rank_parameters(experiment)]
     if len(ranks) != 1:
@@ -64,10 +64,12 @@ def of_several_processes(experiment: Experiment) -> TimesAt | None:
     visits = experiment.values.get("visits", np.ones_like(times))
     per_visit = np.nansum(times, axis=2) / np.maximum(np.nansum(visits, axis=2), 1e-300)
     there = np.nansum(times, axis=2) > 0
+    in_grid = any(grid.source and grid.dimensions > 1 for grid in experiment.grids)
     paths = [
         path
         for path in np.flatnonzero(there[:, ~several].any(axis=1)).tolist()
-        if _is_collective(tree.region_of(path))
+        if tree.region_of(path).kind is RegionKind.MPI
+        and not (in_grid and exchanges(tree.region_of(path)))
         and np.unique(processes[there[path] & several]).size >= _LEAST_LARGER
         and per_visit[path][there[path] & ~several].max() < _LOCAL * per_visit[path][there[path] & several].min()
     ]
@@ -96,15 +98,7 @@ def of_effort_beyond_one(experiment: Experiment, choices: Sequence[Sequence[Prio
     return result
 
 
-def _is_collective(region: Region) -> bool:
-    """Whether a region is an operation of MPI whose latency grows with the processes that take part, or may do so.
-
-    So do those of which only the time is known and that wait for all, as fences do, and functions that have no row in
-    the table of operations, such as those that make communicators and windows.
-    """
-    if region.kind is not RegionKind.MPI:
-        return False
-    row, operation = row_of(region.name), operation_of(region.name)
-    if row is None:
-        return operation is None or operation.waits_for == "all"
-    return row.latency is not Scale.ONE
+def exchanges(region: Region) -> bool:
+    """Whether an operation of MPI exchanges messages with single other ranks, or completes that."""
+    row = row_of(region.name)
+    return row is not None and row.exchanges

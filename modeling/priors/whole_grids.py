@@ -21,8 +21,7 @@ from .fit import fit_where
 from .measured import centred, one_by_one
 from .prior import Prior
 from .slowdown import LEAST_VALUES
-from .table import row_of
-from .times_at import TimesAt
+from .times_at import TimesAt, exchanges
 
 _Flags = NDArray[np.bool_]
 # Residuals below this are no evidence: clocks scatter so much.
@@ -39,7 +38,7 @@ def whole_grids(
     each coefficient of the prior and one more.
     """
     known_grids = [grid for grid in experiment.grids if grid.source and grid.dimensions > 1]
-    paths = [path for path, priors in enumerate(choices) if priors and _exchanges(experiment, path)]
+    paths = [path for path, priors in enumerate(choices) if priors and _is_exchange(experiment, path)]
     if len(known_grids) != 1 or not paths:
         return None
     (grid,) = known_grids
@@ -70,11 +69,9 @@ def whole_grids(
     return TimesAt(tuple(better), whole, note) if better else None
 
 
-def _exchanges(experiment: Experiment, path: int) -> bool:
-    """Whether a call path exchanges messages with single other ranks, or completes that."""
+def _is_exchange(experiment: Experiment, path: int) -> bool:
     region = experiment.tree.region_of(path)
-    row = row_of(region.name) if region.kind is RegionKind.MPI else None
-    return row is not None and row.exchanges
+    return region.kind is RegionKind.MPI and exchanges(region)
 
 
 def _squares(model: Model, points: FloatArray, values: FloatArray) -> float:

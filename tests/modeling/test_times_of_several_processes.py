@@ -51,12 +51,12 @@ def test_one_process_says_nothing_about_a_barrier() -> None:
     assert far.upper < 2e-4
 
 
-@pytest.mark.parametrize(("name", "found"), [("MPI_Win_fence", True), ("MPI_Comm_dup", True), ("MPI_Send", False)])
-def test_functions_of_which_only_the_time_is_known_may_need_several_processes(name: str, found: bool) -> None:
+@pytest.mark.parametrize("name", ["MPI_Win_fence", "MPI_Comm_dup", "MPI_Sendrecv"])
+def test_any_operation_may_need_several_processes(name: str) -> None:
     experiment = program((1.0, 2.0, 4.0, 8.0), 1e-6 * np.array([0.1, 3.0, 3.0, 3.0]))
     regions = (TREE.regions[0], Region(name, name, RegionKind.MPI), TREE.regions[2])
     experiment = replace(experiment, tree=CallTree(regions, np.arange(3), np.array([-1, 0, 0])))
-    assert (of_several_processes(experiment) is not None) is found
+    assert of_several_processes(experiment) is not None
 
 
 @pytest.mark.parametrize(

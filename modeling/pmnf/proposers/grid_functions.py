@@ -36,8 +36,8 @@ Product = tuple[int, ...]  # one of these per dimension
 class GridFunction:
     """A function of the grid: a sum of products, or a power and logarithm of the number of processes.
 
-    length: of its description. processes: exponent and logarithm of p, if it is a function of p; others: that is
-    multiplied with (p-1)/p. several: it is multiplied with [p > 1]. both_sides: a factor of 2 for each neighbour in a
+    length: of its description. processes: exponent and logarithm of p, if it is a function of p. others, several: it is
+    multiplied with (p-1)/p, or with [p > 1]. both_sides: a factor of 2 for each neighbour in a
     product: there is one on either side.
     """
 
@@ -60,7 +60,9 @@ class GridFunction:
         for own in self.products:
             parts = [_of_dimension(kind, grids[:, place]) for place, kind in enumerate(own)]
             total += self.weight(own) * np.prod(parts, axis=0)
-        return total * _of_dimension(SEVERAL, grids.prod(axis=1)) if self.several else total
+        if self.several or self.others:
+            total *= _of_dimension(SEVERAL if self.several else NEIGHBOUR, grids.prod(axis=1))
+        return total
 
     def weight(self, own: Product) -> float:
         """Return what one of its products is multiplied with."""
@@ -81,7 +83,7 @@ class GridFunction:
     @property
     def is_beside_domains(self) -> bool:
         """Whether it is no part of a domain: along rows, or of all ranks that have others."""
-        return self.several or self.is_along_rows
+        return self.several or self.is_along_rows or (self.others and self.processes is None)
 
     @property
     def is_share(self) -> bool:
@@ -158,7 +160,8 @@ def _in_turn(dimensions: int, kind: int) -> list[GridFunction]:
 
 
 def _along_rows(dimensions: int) -> list[GridFunction]:
-    """Return what ranks do with those of one dimension: with each of them, in all dimensions alike, too, or in steps.
+    """Return what ranks do with those of one dimension: with each of them, in all dimensions alike, too, or in steps;
+    and what one rank does with each other one, as long as what these have is in one dimension.
 
     What they pass on in these may be the share of a rank of this dimension, or of the others.
     """
@@ -169,6 +172,10 @@ def _along_rows(dimensions: int) -> list[GridFunction]:
         found += [GridFunction((own,), length) for own in each]
         if kind == EACH:
             found.append(GridFunction(each, GRID_OF_EXTENT + GRID_EACH))
+    # what one rank gathers from all others, or gives them: parts of what they have
+    for own in product((EVERY, SHARE), repeat=dimensions):
+        if len(set(own)) > 1:
+            found.append(GridFunction((own,), GRID_OF_EXTENT + GRID_ONE_SIDED, others=True))
     return found
 
 
