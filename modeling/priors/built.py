@@ -55,12 +55,13 @@ def build(
     fitted = np.einsum("kc,k->c", design[0], coefficients)[None]
     matrix = whole @ covariance @ whole.T
     alternatives: tuple[Alternative, ...] = ()
-    for number in prior.counted:
-        if coefficients[number] > 0:
+    for number, own in enumerate(prior.columns):
+        if coefficients[number] > 0 and (own.alternatives or number in prior.counted):
             column, rest = _apart_from(number, prior, coefficients)
-            share = float((column.evaluate(points) / np.maximum(fitted[0], 1e-300)).max())
-            matrix += covariance_in(column, parameters, {(): 0, **place}, share)
-            alternatives = alternatives_with(column, rest)
+            if number in prior.counted:
+                share = float((column.evaluate(points) / np.maximum(fitted[0], 1e-300)).max())
+                matrix += covariance_in(column, parameters, {(): 0, **place}, share)
+            alternatives = alternatives or alternatives_with(column, rest)
     quality = qualities(repetitions.centre, fitted, np.array([left_out]), (coefficients > 0).sum()[None])[0]
     ranges = tuple((float(a), float(b)) for a, b in zip(points.min(axis=0), points.max(axis=0), strict=True))
     rows = tuple(tuple(row) for row in matrix.tolist())

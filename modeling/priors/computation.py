@@ -7,6 +7,7 @@ the exponents of the effort model are kept, its coefficients are dropped, and ne
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import combinations, product
 
 import numpy as np
@@ -35,7 +36,7 @@ def priors(effort: Model) -> list[Prior]:
     constant = Model(effort.parameters, 1.0)
     if not effort.terms:
         return [Prior((constant,), BASIS, "c0")]
-    whole = Model(effort.parameters, effort.constant, effort.terms)
+    whole = replace(effort, quality=None, covariance=(), notes=())  # other forms of effort are those of time
     formula = f"c1·({whole})"
     terms = skeleton(effort)
     found = [

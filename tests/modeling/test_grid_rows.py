@@ -24,6 +24,7 @@ ROWS: dict[str, tuple[tuple[float, ...], Counts]] = {
     "length of a row": (POWERS, lambda x, y, n: x + 0 * n),
     "messages to all others of a row": (SQUARES, lambda x, y, n: 4 * x - 4 + 0 * n),
     "steps of a reduction": (POWERS, lambda x, y, n: (312 * np.log2(x) + 104) * (x * y > 1) + 0 * n),
+    "gathering columns": (POWERS, lambda x, y, n: 2 * n / y * (1 - 1 / (x * y))),
     "bytes in steps": (POWERS, lambda x, y, n: 8 * n * np.log2(x) / y),
 }
 
