@@ -245,6 +245,8 @@ void on_implicit_task(int endpoint, Data *region, Data *task, unsigned, unsigned
     Member *member = &team->members[index];
     quipu_frame *base = index == 0 ? nullptr : quipu_attach(path);
     quipu_frame *entered = quipu_enter(&parallel[team->level < levels ? team->level : levels - 1]);
+    if (!quipu_here()) /* not measured, as the threads of simulated ranks */
+        return;
     level = team->level + 1;
     member->frame = base ? base : entered;
     member->first = index == 0;

@@ -1,8 +1,8 @@
 /* The life of a measured process: start, regions, attributes, flush, end, fork. */
+#include "behind.h"
 #include "clock.h"
 #include "tree.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -148,11 +148,6 @@ QUIPU_BARE void child_after_fork() {
     unlock();
 }
 
-#ifndef QUIPU_STATIC
-using Fork = pid_t (*)();
-Fork real_fork; /* _Fork of the C library, which calls no handlers; NULL before glibc 2.34 */
-#endif
-
 /* Whether this is a child that a call of the system made, past the C library: it shares the profile of its parent. */
 bool is_unknown_child() {
     return opened > 0 && may_call_system() && profile.header->pid != static_cast<uint32_t>(getpid());
@@ -244,9 +239,6 @@ __attribute__((constructor(200))) void start() {
     if (!folder || !*folder)
         return;
     active = true; /* the file is made at first use: shells and wrappers in between leave none */
-#ifndef QUIPU_STATIC
-    real_fork = reinterpret_cast<Fork>(dlsym(RTLD_NEXT, "_Fork"));
-#endif
     may_fork = pthread_atfork(before_fork, parent_after_fork, child_after_fork) == 0;
     if (samples_functions())
         begin_thread(); /* which may never enter a region */
@@ -285,7 +277,11 @@ extern "C" {
 /* On the way to the C library, whose own fork() does not come here. */
 QUIPU_BARE __attribute__((visibility("default"))) pid_t _Fork() noexcept {
     using namespace quipu;
-    const Fork real = real_fork ? real_fork : reinterpret_cast<Fork>(dlsym(RTLD_NEXT, "_Fork"));
+    const Fork real = fork_behind();
+    if (!real) {
+        errno = ENOSYS;
+        return -1;
+    }
     if (!active || !may_fork)
         return real();
     before_fork();

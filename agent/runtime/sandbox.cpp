@@ -1,8 +1,9 @@
 /* Programs that give up system calls, after which one of ours would end them: prctl on its way to the C library, as in
  * threads.cpp. */
+#include "behind.h"
 #include "tree.h"
 
-#include <dlfcn.h>
+#include <errno.h>
 #include <linux/seccomp.h>
 #include <stdarg.h>
 #include <sys/prctl.h>
@@ -10,8 +11,6 @@
 namespace {
 
 using namespace quipu;
-
-using Prctl = int (*)(int, unsigned long, unsigned long, unsigned long, unsigned long);
 
 void forgo_clock() {
     quipu_flush();
@@ -50,11 +49,10 @@ int __wrap_prctl(int option, ...) {
 }
 #else
 __attribute__((visibility("default"))) int prctl(int option, ...) noexcept {
-    static Prctl known;
-    Prctl real = __atomic_load_n(&known, __ATOMIC_RELAXED);
+    const Prctl real = prctl_behind();
     if (!real) {
-        real = reinterpret_cast<Prctl>(dlsym(RTLD_NEXT, "prctl"));
-        __atomic_store_n(&known, real, __ATOMIC_RELAXED);
+        errno = ENOSYS;
+        return -1;
     }
     va_list list;
     va_start(list, option);

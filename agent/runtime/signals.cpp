@@ -3,9 +3,9 @@
  * Sanitizers call these before they can watch anything. */
 #include "signals.h"
 
+#include "behind.h"
 #include "tree.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 
 namespace quipu {
@@ -20,21 +20,16 @@ int taken;
 struct sigaction before; /* what the program has set for the signal, as far as it knows */
 void (*give_up)();
 
-using Sigaction = int (*)(int, const struct sigaction *, struct sigaction *);
-
 #ifdef QUIPU_STATIC
 QUIPU_BARE int real_sigaction(int number, const struct sigaction *action, struct sigaction *old) {
     return sigaction(number, action, old);
 }
 #else
 QUIPU_BARE int real_sigaction(int number, const struct sigaction *action, struct sigaction *old) {
-    static Sigaction known;
-    Sigaction real = __atomic_load_n(&known, __ATOMIC_RELAXED);
-    if (!real) {
-        real = reinterpret_cast<Sigaction>(dlsym(RTLD_NEXT, "sigaction"));
-        __atomic_store_n(&known, real, __ATOMIC_RELAXED);
-    }
-    return real(number, action, old);
+    if (const Sigaction real = sigaction_behind())
+        return real(number, action, old);
+    errno = ENOSYS;
+    return -1;
 }
 #endif
 

@@ -1,16 +1,17 @@
 /* What a thread does belongs to the call path that created it: pthread_create on its way to the C library. In shared
  * form this library is asked first; programs that are linked statically name us with --wrap (the compiler wrappers do).
  */
+#include "behind.h"
 #include "tree.h"
 
-#include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
 
 using namespace quipu;
 
 namespace {
 
-using Function = void *(*)(void *);
+using Function = ThreadFunction;
 
 /* Given from a thread to the one that it creates, and used again. */
 struct Start {
@@ -84,14 +85,8 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, F
 #else
 __attribute__((visibility("default"))) int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
                                                           Function function, void *argument) noexcept {
-    using Create = int (*)(pthread_t *, const pthread_attr_t *, Function, void *);
-    static Create known;
-    Create real = __atomic_load_n(&known, __ATOMIC_RELAXED);
-    if (!real) {
-        real = reinterpret_cast<Create>(dlsym(RTLD_NEXT, "pthread_create"));
-        __atomic_store_n(&known, real, __ATOMIC_RELAXED);
-    }
-    return create(real, thread, attributes, function, argument);
+    const PthreadCreate real = pthread_create_behind();
+    return real ? create(real, thread, attributes, function, argument) : ENOSYS;
 }
 #endif
 }

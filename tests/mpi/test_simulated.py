@@ -22,7 +22,7 @@ SLOW = """<?xml version='1.0'?>
   <cluster id="far" prefix="far-" suffix="" radical="0-1" speed="1Gf" bw="1GBps" lat="1s"/>
 </platform>
 """
-Build = Callable[[str, str], Path]
+Build = Callable[..., Path]
 
 
 @pytest.fixture(scope="module")
@@ -30,12 +30,12 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
     """Build a test program by a compiler wrapper and give its path."""
     folder = tmp_path_factory.mktemp("programs")
 
-    def build_one(name: str, compiler: str) -> Path:
+    def build_one(name: str, compiler: str, *more: str) -> Path:
         program = folder / f"{name}-{compiler}"
         if not program.exists():
             path = native_file(compiler) if compiler.startswith("quipu") else Path(compiler)
             fortran = compiler.endswith("90")
-            options = ["-O0"] if fortran else ["-O1", "-Wall", "-Werror"]
+            options = [*more, *(["-O0"] if fortran else ["-O1", "-Wall", "-Werror"])]
             source = PROGRAMS / f"{name}.{'f90' if fortran else 'c'}"
             subprocess.run([path, *options, source, "-o", program], cwd=folder, check=True)
         return program
@@ -49,14 +49,18 @@ def simulated(program: Path, ranks: int, folder: Path, *arguments: str, platform
 
 
 def table(archive: RunArchive, metric: str) -> dict[tuple[tuple[str, ...], int], float]:
-    """Values that are not 0 by call path and rank."""
+    """Values that are not 0 by call path and rank, summed over threads."""
     tree, paths = archive.tree, list[tuple[str, ...]]()
     for region, parent in zip(tree.region.tolist(), tree.parent.tolist(), strict=True):
         paths.append((*(paths[parent] if parent >= 0 else ()), tree.regions[region].name))
     values = archive.values
     assert values is not None
     rows = zip(values.callpath.tolist(), values.rank.tolist(), values.metrics[metric].tolist(), strict=True)
-    return {(paths[path], rank): value for path, rank, value in rows if value}
+    found: dict[tuple[tuple[str, ...], int], float] = {}
+    for path, rank, value in rows:
+        if value:
+            found[paths[path], rank] = found.get((paths[path], rank), 0) + value
+    return found
 
 
 @pytest.mark.parametrize("ranks", [16, 64])
@@ -150,3 +154,21 @@ def test_a_rank_that_ends_early_makes_the_run_partial(build: Build, tmp_path: Pa
     assert archive.metadata.partial
     assert any("ranks 0-2 ended before MPI_Finalize" in text for text in archive.metadata.problems)
     assert table(archive, "bytes_sent")[("main", "MPI_Send"), 1] == 8
+
+
+def test_signals_threads_and_openmp_work_as_without_the_simulation(
+    build: Build, library: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """What other threads do is not counted there; it ends nothing, and the threads of the ranks are counted."""
+    options = replace(QUIET, mpi_preload=library)
+    command = ["mpirun", "--oversubscribe", "-n", "2", str(build("behind", "quipu-mpicc", "-fopenmp"))]
+    real = run(command, {"p": 2}, None, tmp_path / "real", options)
+    archive = simulated(build("behind", "quipu-smpicc", "-fopenmp"), 2, tmp_path / "simulated")
+    plain = simulated(build("behind", "smpicc", "-fopenmp"), 2, tmp_path / "plain")
+    assert capfd.readouterr().out.count("sum 110\n") == 3
+    assert archive.metadata.complete
+    assert plain.metadata.complete
+    assert table(archive, "bytes_sent") == table(real, "bytes_sent") != {}
+    for measured, threads in ((archive, 2), (real, 5)):
+        visits = table(measured, "visits")
+        assert [visits[("main", "omp parallel"), rank] for rank in range(2)] == [threads] * 2

@@ -1,0 +1,65 @@
+#include "behind.h"
+
+#include <dlfcn.h>
+#include <stddef.h>
+
+#ifndef QUIPU_STATIC
+namespace quipu {
+namespace {
+
+enum Which : unsigned { SIGACTION, PTHREAD_CREATE, PRCTL, FORK, COUNT };
+constexpr const char *names[COUNT] = {"sigaction", "pthread_create", "prctl", "_Fork"};
+
+struct Entry {
+    void *function;
+    bool looked_up;
+} known[COUNT];
+
+QUIPU_BARE bool is_ours(const void *function) {
+    Dl_info here, there;
+    return dladdr(static_cast<const void *>(known), &here) != 0 && dladdr(function, &there) != 0 &&
+           here.dli_fbase == there.dli_fbase;
+}
+
+QUIPU_BARE void *in_library(const char *library, const char *name) {
+    void *handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
+    void *found = handle ? dlsym(handle, name) : nullptr;
+    if (handle)
+        dlclose(handle); /* which leaves it loaded: this was one more reference */
+    return found && !is_ours(found) ? found : nullptr;
+}
+
+/* Where the program is loaded by another one that has this library already (SMPI does that for each rank), ours is the
+ * first for the program, but the C library comes before it among all that is loaded: nothing is next. */
+QUIPU_BARE void *look_up(const char *name) {
+    void *found = dlsym(RTLD_NEXT, name);
+    if (!found && (found = dlsym(RTLD_DEFAULT, name)) && is_ours(found))
+        found = nullptr;
+    if (!found)
+        found = in_library("libc.so.6", name);
+    return found ? found : in_library("libpthread.so.0", name); /* before glibc 2.34 */
+}
+
+QUIPU_BARE void *behind(Which which) {
+    Entry &entry = known[which];
+    if (!__atomic_load_n(&entry.looked_up, __ATOMIC_ACQUIRE)) {
+        __atomic_store_n(&entry.function, look_up(names[which]), __ATOMIC_RELAXED);
+        __atomic_store_n(&entry.looked_up, true, __ATOMIC_RELEASE);
+    }
+    return __atomic_load_n(&entry.function, __ATOMIC_RELAXED);
+}
+
+QUIPU_BARE __attribute__((constructor(150))) void look_all_up() {
+    for (unsigned which = 0; which < COUNT; which++)
+        (void)behind(static_cast<Which>(which));
+}
+
+} // namespace
+
+Sigaction sigaction_behind() { return reinterpret_cast<Sigaction>(behind(SIGACTION)); }
+PthreadCreate pthread_create_behind() { return reinterpret_cast<PthreadCreate>(behind(PTHREAD_CREATE)); }
+Prctl prctl_behind() { return reinterpret_cast<Prctl>(behind(PRCTL)); }
+Fork fork_behind() { return reinterpret_cast<Fork>(behind(FORK)); }
+
+} // namespace quipu
+#endif

@@ -1,0 +1,28 @@
+/* The functions of the C library that this library comes before, to be called from ours of the same name. */
+#ifndef QUIPU_BEHIND_H
+#define QUIPU_BEHIND_H
+
+#include "profile.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/types.h>
+
+namespace quipu {
+
+using ThreadFunction = void *(*)(void *);
+using Sigaction = int (*)(int, const struct sigaction *, struct sigaction *);
+using PthreadCreate = int (*)(pthread_t *, const pthread_attr_t *, ThreadFunction, void *);
+using Prctl = int (*)(int, unsigned long, unsigned long, unsigned long, unsigned long);
+using Fork = pid_t (*)();
+
+/* Null: the C library has none (_Fork before glibc 2.34). Looked up when this library is loaded, so that later calls
+ * are async-signal-safe; by the call itself where another constructor comes first. */
+QUIPU_BARE Sigaction sigaction_behind();
+QUIPU_BARE PthreadCreate pthread_create_behind();
+QUIPU_BARE Prctl prctl_behind();
+QUIPU_BARE Fork fork_behind();
+
+} // namespace quipu
+
+#endif
