@@ -93,13 +93,13 @@ def _rest(document: _Document) -> dict[str, float]:
 
 
 def _plan(campaign: Campaign, point: Point) -> LaunchPlan:
-    options = LaunchOptions(environment=campaign.environment, folder=campaign.path.parent)
+    options = LaunchOptions(environment=campaign.environment_at(point), folder=campaign.path.parent)
     return launch_plan(campaign.command_at(point), options)
 
 
 def _run(campaign: Campaign, point: Point, name: str) -> Times:
     command = campaign.command_at(point)
-    environment = {**os.environ, **campaign.environment, **_plan(campaign, point).settings}
+    environment = {**os.environ, **campaign.environment_at(point), **_plan(campaign, point).settings}
     try:
         ending = run_process(command, environment, campaign.timeout, campaign.path.parent)
     except OSError as error:

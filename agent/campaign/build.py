@@ -11,7 +11,7 @@ from quipu.modeling.errors import MeasurementError
 
 from ..launch.process import run_process
 from ..source.modules import modules
-from .file import Campaign
+from .file import PLACEHOLDER, Campaign
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
@@ -20,7 +20,8 @@ def build(campaign: Campaign, variables: Mapping[str, str] = _NOTHING) -> float:
     """Let sh run the campaign's build line with these variables; return the seconds. MeasurementError if it fails."""
     if not campaign.build:
         return 0.0
-    environment = {**os.environ, **campaign.environment, **variables}
+    of_all_points = {name: value for name, value in campaign.environment.items() if not PLACEHOLDER.search(value)}
+    environment = {**os.environ, **of_all_points, **variables}
     try:
         ending = run_process(("sh", "-c", campaign.build), environment, folder=campaign.path.parent)
     except OSError as error:

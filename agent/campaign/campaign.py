@@ -169,7 +169,6 @@ def _options(campaign: Campaign, options: LaunchOptions | None, progress: Progre
         filter_file=options.filter_file or campaign.filter_file,
         rates=options.rates or campaign.rates,
         timeout=options.timeout or campaign.timeout,
-        environment={**campaign.environment, **options.environment},
         folder=options.folder or campaign.path.parent,
         say=say_once,
     )
@@ -180,7 +179,7 @@ def measured(campaign: Campaign, task: Task, options: LaunchOptions, launch: Lau
     began = time.monotonic()
     path, text, interrupted = None, "", False
     try:
-        how = replace(options, grid=campaign.extents_at(task.point))
+        how = task.options(campaign, options)
         path = launch(campaign.command_at(task.point), task.parameters, None, campaign.directory, how).path
     except EnvironmentProblem:
         raise

@@ -6,7 +6,7 @@ import itertools
 import math
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 Point = tuple[float, ...]
 
-_PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
+PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
+"""A parameter in a command or in the environment."""
 _TABLES = {"experiment", "parameters", "environment", "search", "grid", "refine", "scheduler"}
 _GRID = {"parameter", "dimensions", "rule"}
 _LAUNCHING = {"command", "launcher", "ranks", "platform", "compute", "rates"}
@@ -81,21 +82,22 @@ class Campaign:
 
         Raises FormatError or MeasurementError if the number of ranks there is none.
         """
-        values = {
-            name: f"{value:.15g}" if isinstance(value, float) else str(value)
-            for name, value in self.values(point).items()
-        }
-
-        def filled(word: str) -> str:
-            return _PLACEHOLDER.sub(lambda match: values[match.group(1)], word)
-
-        command = tuple(filled(word) for word in self.command)
+        command = tuple(self._filled(word, point) for word in self.command)
         if self.launcher is None:
             return command
-        ranks = filled(self.ranks)
+        ranks = self._filled(self.ranks, point)
         if ranks and not (ranks.isascii() and ranks.isdigit()):
             raise FormatError(self.path, f"ranks: {ranks} is no number of ranks")
         return launch_command(self.launcher, command, int(ranks) if ranks else None, self.platform)
+
+    def environment_at(self, point: Point) -> dict[str, str]:
+        """Return the environment variables for the program at a point."""
+        return {name: self._filled(value, point) for name, value in self.environment.items()}
+
+    def _filled(self, text: str, point: Point) -> str:
+        numbers = (format(value, ".15g" if isinstance(value, float) else "") for value in point)
+        values = dict(zip(self.parameters, numbers, strict=True))
+        return PLACEHOLDER.sub(lambda found: values[found.group(1)], text)
 
 
 def read_campaign(path: Path | str) -> Campaign:
@@ -118,7 +120,7 @@ def read_campaign(path: Path | str) -> Campaign:
     [parameters]                         # all combinations; or points = [[1, 64], [2, 128]] in [experiment]
     p = [1, 2, 4, 8]
     n = [64, 128, 256]
-    [environment]                        # for the program, optional
+    [environment]                        # for the program, optional; {n} is replaced here, too
     OMP_NUM_THREADS = "1"
     [grid]                               # how the program arranges its ranks, if MPI_Cart_create does not; optional
     parameter = "p"
@@ -183,7 +185,7 @@ class _Declaration:
             timeout=self.timeout(),
             clock=self.clock(),
             filter_file=self.path.parent / filter_file if filter_file else None,
-            environment=self.environment(),
+            environment=self.environment(parameters),
             launcher=launcher,
             ranks=self.ranks(),
             platform=platform,
@@ -261,7 +263,7 @@ class _Declaration:
         value = self.settings.get("ranks", "")
         if isinstance(value, int) and not isinstance(value, bool) and value > 0:
             return str(value)
-        if value != "" and not (isinstance(value, str) and _PLACEHOLDER.fullmatch(value)):
+        if value != "" and not (isinstance(value, str) and PLACEHOLDER.fullmatch(value)):
             raise self.error("ranks", 'should be a parameter like "{p}", or a whole number above 0')
         return str(value)
 
@@ -313,13 +315,17 @@ class _Declaration:
         if "command" not in self.settings:
             raise self.error("experiment", 'command is missing, like: command = "mpirun -n {p} ./app {n}"')
         words = self.words("command")
-        used = {name for word in (*words, self.ranks()) for name in _PLACEHOLDER.findall(word)}
-        for name in sorted(used - set(parameters)):
-            raise self.error("command", f"{{{name}}} is no parameter; there are: {_listed(set(parameters))}")
-        for name in parameters:
-            if name not in used:
-                raise self.error("command", f"does not contain {{{name}}}, so the parameter would change nothing")
+        used = self.used("command", (*words, self.ranks(), *self.environment(parameters).values()), parameters)
+        for name in (name for name in parameters if name not in used):
+            message = f"does not contain {{{name}}}, nor does [environment], so the parameter would change nothing"
+            raise self.error("command", message)
         return words
+
+    def used(self, key: str, texts: Iterable[str], parameters: tuple[str, ...]) -> set[str]:
+        used = {name for text in texts for name in PLACEHOLDER.findall(text)}
+        for name in sorted(used - set(parameters)):
+            raise self.error(key, f"{{{name}}} is no parameter; there are: {_listed(set(parameters))}")
+        return used
 
     def points(self) -> tuple[tuple[str, ...], tuple[Point, ...]]:
         given = self.content.get("parameters", {})
@@ -371,7 +377,7 @@ class _Declaration:
                 raise self.error("points", f"{row!r} should hold one number for each of: {order}")
         return tuple(sorted({tuple(row) for row in rows}))
 
-    def environment(self) -> dict[str, str]:
+    def environment(self, parameters: tuple[str, ...]) -> dict[str, str]:
         table = self.content.get("environment", {})
         if not isinstance(table, dict):
             raise self.error("environment", "should be a table: [environment]")
@@ -381,6 +387,7 @@ class _Declaration:
                 raise self.error(name, "should be text or a number")
             if not name or "=" in name:
                 raise self.error(name, "is no name of an environment variable")
+            self.used(name, (str(value),), parameters)
             result[name] = str(value)
         return result
 

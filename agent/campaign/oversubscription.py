@@ -50,7 +50,6 @@ def oversubscribed_points(
     if campaign.clock == "none":
         return []
     processors = processors or psutil.cpu_count() or 1
-    environment = {**os.environ, **campaign.environment}
     answers: dict[Path, str] = {}
 
     def remembered(path: Path, environment: Mapping[str, str]) -> str:
@@ -63,6 +62,7 @@ def oversubscribed_points(
     for point in points:
         try:
             command = campaign.command_at(point)
+            environment = {**os.environ, **campaign.environment_at(point)}
             request = LaunchRequest(command, shim, environment, variables, processors, campaign.path.parent)
             ranks = plan_launch(request, remembered).local_ranks
         except QuipuError:

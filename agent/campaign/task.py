@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -24,6 +24,11 @@ class Task:
     def name(self) -> str:
         """The task as a person reads it: "p=4,n=100000 (repetition 2)"."""
         return f"{configuration_name(self.parameters)} (repetition {self.repetition})"
+
+    def options(self, campaign: Campaign, given: LaunchOptions) -> LaunchOptions:
+        """Return how to measure it: as the campaign says for its point, after what is given for all of them."""
+        environment = {**campaign.environment_at(self.point), **given.environment}
+        return replace(given, grid=campaign.extents_at(self.point), environment=environment)
 
 
 @dataclass(frozen=True)

@@ -147,6 +147,7 @@ class Scheduled:
     def _submitted(self, campaign: Campaign, task: Task, options: LaunchOptions) -> _Watched:
         """Write and submit a job. Raises SubmissionFailed; a job that was taken all the same will do nothing."""
         command = campaign.command_at(task.point)
+        options = task.options(campaign, options)
         ranks = _ranks(campaign, task, options)
         asked = Asked(
             point=task.point,
@@ -160,7 +161,7 @@ class Scheduled:
             filter_file=None if options.filter_file is None else str(options.filter_file.absolute()),
             rates=None if options.rates is None else str(options.rates.absolute()),
             timeout=options.timeout,
-            grid=campaign.extents_at(task.point),
+            grid=options.grid,
         )
         try:
             job = JobFolder.make(campaign.directory, asked)
