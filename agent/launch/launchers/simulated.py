@@ -129,8 +129,9 @@ class Simulated(Launcher):
                 **_details(platform, files.get(platform) or _content(platform)),
             },
             rank_processes=False,
-            if_it_crashes=f"if a rank needs more stack than {stack.rpartition(':')[2] or _STACK} KiB (large automatic "
-            f"arrays of Fortran), use ulimit -s or smpirun --cfg={STACK_SIZE}:KIB",
+            if_it_crashes="the fault may be in the program (see what smpirun without Quipu says), or a rank needs more "
+            f"stack than {stack.rpartition(':')[2] or _STACK} KiB (large automatic arrays of Fortran): then use "
+            f"ulimit -s or smpirun --cfg={STACK_SIZE}:KIB",
         )
 
 
