@@ -163,7 +163,7 @@ def run(
         counting = _count_again(again, source, options, ending)
         if counting.text:
             metadata = replace(metadata, counters={**metadata.counters, "failed": counting.text})
-    archive = _finish(raw, experiment, metadata, ending, options, plan.if_it_crashes)
+    archive = _finish(raw, experiment, metadata, ending, options, plan)
     if known := archive.metadata.counters.get("with_callers"):
         options.say(
             f"{len(known)} functions count with their callers, into which the compiler inlined them (with_callers in "
@@ -329,12 +329,12 @@ def _has_ended(path: Path) -> bool:
 
 
 def _finish(
-    raw: Path, experiment: Path, metadata: RunMetadata, ending: Ending, options: LaunchOptions, if_it_crashes: str = ""
+    raw: Path, experiment: Path, metadata: RunMetadata, ending: Ending, options: LaunchOptions, plan: LaunchPlan
 ) -> RunArchive:
     program = Path(metadata.command[0]).name
     trouble = f"{program} {ending.text}" if ending.text else ""
-    if if_it_crashes and ending.crashed:
-        trouble += f"; {if_it_crashes}"
+    if plan.if_it_crashes and ending.crashed:
+        trouble += f"; {plan.if_it_crashes}"
     metadata = replace(
         metadata,
         seconds=ending.seconds,
@@ -351,7 +351,8 @@ def _finish(
             f"{merge_command(raw, experiment)}"
         ) from error
     if not any(raw.glob(_PROFILES)):
-        raise _nothing_measured(raw, ending, trouble, _is_python(metadata.command) and not options.python)
+        of_python = _is_python(metadata.command) and not options.python
+        raise _nothing_measured(raw, ending, trouble, plan.if_unmeasured or _why_unmeasured(of_python))
     archive = merge_run(raw, experiment, metadata, column_ranks=options.rank_columns_wanted)
     if archive.metadata.complete:
         return archive
@@ -368,10 +369,18 @@ def _is_python(command: Sequence[str]) -> bool:
     return any(Path(word).name.startswith("python") or word.endswith(".py") for word in command)
 
 
-def _nothing_measured(raw: Path, ending: Ending, trouble: str, of_python: bool) -> MeasurementError:
-    """Return the error for a run without any profile, and why that is likely. of_python: and its functions were not
-    asked for.
-    """
+def _why_unmeasured(of_python: bool) -> str:
+    """Return why a program likely left no profile. of_python: it is one whose functions were not asked for."""
+    if of_python:
+        return "Functions of Python are measured with --python"
+    return (
+        "Likely it was not built with the Quipu compiler wrappers (quipu-cc, quipu-mpicc …) and makes no MPI calls "
+        "that could be counted (or its MPI is linked statically)"
+    )
+
+
+def _nothing_measured(raw: Path, ending: Ending, trouble: str, likely: str) -> MeasurementError:
+    """Return the error for a run without any profile. likely: why that is."""
     started = len(read_raw_folder(raw).rank_files)
     if ending.stopped_by is not None:
         shutil.rmtree(raw, ignore_errors=True)
@@ -380,12 +389,6 @@ def _nothing_measured(raw: Path, ending: Ending, trouble: str, of_python: bool) 
         shutil.rmtree(raw, ignore_errors=True)
         why = trouble or "the launcher ended"
         return RunFailed(f"{why} before any rank was started; its own messages above say why", ending)
-    likely = "Functions of Python are measured with --python"
-    if not of_python:
-        likely = (
-            "Likely it was not built with the Quipu compiler wrappers (quipu-cc, quipu-mpicc …) and makes no MPI calls "
-            "that could be counted (or its MPI is linked statically)"
-        )
     message = (
         f"{trouble or 'the program ended well'}, but none of its {started} processes left a profile. {likely}. "
         f"The raw folder is kept: {raw}"

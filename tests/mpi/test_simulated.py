@@ -156,6 +156,15 @@ def test_a_rank_that_ends_early_makes_the_run_partial(build: Build, tmp_path: Pa
     assert table(archive, "bytes_sent")[("main", "MPI_Send"), 1] == 8
 
 
+@pytest.mark.parametrize("words", [["sh", "-c", "true"], ["env", "sh"], ["python3", "-c", ""]])
+def test_a_shell_is_no_program_for_a_simulation(tmp_path: Path, words: list[str]) -> None:
+    with pytest.raises(
+        RunFailed, match=f"loads the program itself, and {words[0]} was not linked with SMPI"
+    ) as failure:
+        run(launch_command("smpi", words, 2, None), {"p": 2}, None, tmp_path, QUIET)
+    assert "compiler wrappers" not in str(failure.value)
+
+
 def test_signals_threads_and_openmp_work_as_without_the_simulation(
     build: Build, library: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -43,7 +43,7 @@ class LaunchPlan:
     files: what must be there before the start, in the folder for raw profiles. details: more about the launch, kept
     with the run. rank_processes: whether each rank is a process. local_ranks: how many run on processors of this
     machine, None if that is not known; simulated ranks need none. if_it_crashes: what a segmentation fault may be of,
-    and what to do about it.
+    and what to do about it. if_unmeasured: why there may be no profile at all; "" if the launch itself gives no reason.
     """
 
     argv: tuple[str, ...]
@@ -60,6 +60,7 @@ class LaunchPlan:
     rank_processes: bool = True
     local_ranks: int | None = None
     if_it_crashes: str = ""
+    if_unmeasured: str = ""
 
 
 class Launcher(ABC):

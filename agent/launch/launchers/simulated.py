@@ -132,7 +132,20 @@ class Simulated(Launcher):
             if_it_crashes="the fault may be in the program (see what smpirun without Quipu says), or a rank needs more "
             f"stack than {stack.rpartition(':')[2] or _STACK} KiB (large automatic arrays of Fortran): then use "
             f"ulimit -s or smpirun --cfg={STACK_SIZE}:KIB",
+            if_unmeasured=_if_unmeasured(program),
         )
+
+
+def _if_unmeasured(program: Path) -> str:
+    from quipu.mpi_wrap.program import mpi_of_program  # pyelftools: not needed for other launches
+
+    if mpi_of_program(program) is not None:
+        return ""
+    return (
+        f"A simulation loads the program itself, and {program.name} was not linked with SMPI (a shell, a script, env, "
+        "an interpreter?): give the program that quipu-smpicc built, and what a script would set up beforehand in the "
+        "environment"
+    )
 
 
 def _stack_limit() -> int:
