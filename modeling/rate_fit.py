@@ -34,6 +34,9 @@ _PLAUSIBLE = 10.0
 _EXPLAINED = 0.3
 # Metrics that are rarer than this beside instructions say nothing: a few flops would get the time of much else.
 _RARE = 1e-2
+# A rate that takes less of the time than this in all measurements is 0, unless it is near the one that it is drawn to,
+# which may matter at other sizes.
+_NOTHING, _NEAR = 1e-6, 1e-3
 _OF_SEVERAL = (
     "rates are means over ranks that ran side by side and shared the bandwidth of memory; calls of MPI, in which they "
     "waited for each other, have none"
@@ -240,6 +243,8 @@ def _fit(
         wanted = np.concatenate((weight, pull * drawn_to))
         found = lsq_linear(system, wanted, (0.0, allowed.most * columns), method="bvls").x
         own = np.where(frequent, np.maximum(found, 0.0) / columns, 0.0)
+        matters = (rows.effort * own / rows.time[:, None]).max(axis=0) >= _NOTHING
+        own = np.where(matters | ((drawn_to > 0) & (own >= _NEAR * drawn_to)), own, 0.0)
         errors = (rows.effort @ own - rows.time) / rows.time
         left = float(np.sqrt(np.average(errors**2, weights=rows.share)))
         if left < residual:

@@ -109,6 +109,21 @@ def test_calls_of_mpi_have_rates_of_their_own() -> None:
     assert from_document(to_document(rates), "some.rates") == rates
 
 
+def test_what_takes_nothing_of_the_time_has_no_rate() -> None:
+    """What rounding leaves of 0 (here: a billionth of the time) is no rate."""
+    whole = _experiment()
+    visits, sent = np.zeros((5, N.size, 5)), np.zeros((5, N.size, 5))
+    visits[2], sent[2] = 1000.0, 8000.0 * N[:, None] ** 2
+    time = whole.values["time"].copy()
+    time[2] = 0.4e-6 * visits[2] + 1e-20 * sent[2]
+    values = whole.values | {"visits": visits, "bytes_sent": sent, "time": time}
+    metrics = {name: Metric(name, "1", "cost" if name == "time" else "effort") for name in values}
+    rates = fit_rates(replace(whole, metrics=metrics, values=values), EVERYWHERE)
+    (operation,), (call,) = rates.operations, rates.calls
+    assert operation.rates == call.rates == pytest.approx((0.4e-6, 0), rel=1e-6)
+    assert operation.rates[1] == call.rates[1] == 0
+
+
 def test_what_takes_little_time_has_the_rates_of_its_function() -> None:
     rates = fit_rates(_experiment(), EVERYWHERE)
     little = next(entry for entry in rates.callpaths if entry.names == ("main", "work", "s", "work"))
