@@ -23,6 +23,7 @@ from .priors.effort_time import model_time_with_notes
 from .priors.path_model import PathModel
 from .progress import steps
 from .shared_steps import by_shared_steps
+from .slowest_rank import most_dominating
 
 __all__ = ["Analysis", "analyze", "fit_metrics"]
 
@@ -55,6 +56,7 @@ def analyze(experiment: Experiment, options: Options = DEFAULT) -> Analysis:
         experiment.over_ranks,
         (*experiment.notes, *negative_notes(experiment), *notes),
         tuple(tuple(point) for point in experiment.points[~experiment.dedicated].tolist()),
+        most_dominating(experiment.rank_times, experiment.points),
     )
 
 

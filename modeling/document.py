@@ -12,6 +12,7 @@ from .experiment import Metric
 from .pmnf import from_json, to_json
 from .pmnf.modeler import NoModel
 from .priors.path_model import PathModel
+from .slowest_rank import SlowestRank
 from .tree_document import PathEntry, RegionEntry, tree_json, tree_of
 
 FORMAT, SCHEMA = "quipu-models", 1
@@ -35,6 +36,7 @@ def to_document(analysis: Analysis) -> dict[str, Any]:
         "over_ranks": analysis.over_ranks,
         "notes": list(analysis.notes),
         "oversubscribed": [list(point) for point in analysis.oversubscribed],
+        "slowest_rank": None if analysis.slowest_rank is None else asdict(analysis.slowest_rank),
         "metrics": [asdict(metric) for metric in analysis.metrics.values()],
         **tree_json(tree),
         "models": {name: [_to_json(entry) for entry in entries] for name, entries in analysis.exclusive.items()},
@@ -74,6 +76,14 @@ class _Entry:
 
 
 @dataclass(frozen=True)
+class _SlowestRank:
+    point: tuple[Real, ...]
+    mean: Real
+    low: Real
+    high: Real
+
+
+@dataclass(frozen=True)
 class _Document:
     name: str
     parameters: list[_Parameter]
@@ -84,6 +94,7 @@ class _Document:
     over_ranks: str = "mean"
     notes: tuple[str, ...] = ()
     oversubscribed: tuple[tuple[Real, ...], ...] = ()
+    slowest_rank: _SlowestRank | None = None
 
 
 def from_document(data: object, source: object = "models") -> Analysis:
@@ -100,6 +111,9 @@ def from_document(data: object, source: object = "models") -> Analysis:
             raise FormatError(source, f"models of {name!r}: unknown metric, or not one entry per call path")
     if any(len(point) != len(document.parameters) for point in document.oversubscribed):
         raise FormatError(source, "oversubscribed: a point does not have one number for each parameter")
+    slowest = document.slowest_rank
+    if slowest is not None and (len(slowest.point) != len(document.parameters) or not slowest.mean > 0):
+        raise FormatError(source, "slowest_rank: no number for each parameter, or a mean that is not above 0")
     return Analysis(
         document.name,
         tuple(own.name for own in document.parameters),
@@ -110,6 +124,7 @@ def from_document(data: object, source: object = "models") -> Analysis:
         document.over_ranks,
         document.notes,
         document.oversubscribed,
+        None if slowest is None else SlowestRank(slowest.point, slowest.mean, slowest.low, slowest.high),
     )
 
 

@@ -20,6 +20,7 @@ from .errors import ModelingError
 from .mpi_operations import operation_of
 from .notebook import data_frame, summary_html
 from .process_grid import ProcessGrid
+from .slowest_rank import RankTimes
 
 if TYPE_CHECKING:
     import pandas
@@ -234,6 +235,8 @@ class Experiment:
     grids:      what the process grid may be, the likeliest first; one if it is known, none if there is none.
     excess:     per effort metric the largest value of a rank less the mean over all ranks, in the shape of `values`;
                 only the metrics of which it is known, and wanted (`IMBALANCE`).
+    rank_times: of the program in the slowest rank, and the mean over ranks, however `values` combine them; None if
+                nothing is known of single ranks.
     exact_times: all times are simulated, computation by its effort, so that another run has the same.
     """
 
@@ -249,6 +252,7 @@ class Experiment:
     grids: tuple[ProcessGrid, ...] = ()
     excess: dict[str, FloatArray] = field(default_factory=dict)
     exact_times: bool = False
+    rank_times: RankTimes | None = None
 
     def __post_init__(self) -> None:
         if self.points.ndim != 2 or self.points.shape[1] != len(self.parameters):
@@ -258,6 +262,9 @@ class Experiment:
                 raise ModelingError(f"experiment {self.name}: values of metric {metric} that is not declared")
             if values.ndim != 3 or values.shape[:2] != (len(self.tree), self.points.shape[0]):
                 raise ModelingError(f"experiment {self.name}: values of {metric} have the wrong shape {values.shape}")
+
+        if self.rank_times is not None and self.rank_times.mean.shape[0] != self.points.shape[0]:
+            raise ModelingError(f"experiment {self.name}: times of ranks have another number of configurations")
 
     @property
     def configurations(self) -> int:

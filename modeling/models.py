@@ -11,6 +11,7 @@ from .experiment import CallTree, Metric
 from .pmnf.model import Model, add, present
 from .pmnf.modeler import NoModel
 from .priors.path_model import PathModel
+from .slowest_rank import SlowestRank
 
 MEASURED, SUM = "measured", "sum"
 
@@ -20,7 +21,8 @@ class Analysis:
     """The models of an experiment.
 
     exclusive: per metric one entry per call path, as in `tree`. ranges: per parameter the measured range.
-    oversubscribed: the measured points with more ranks than processors.
+    oversubscribed: the measured points with more ranks than processors. slowest_rank: that of the measured point where
+    it takes most times the mean over ranks, None if it dominates nowhere or is not known.
     """
 
     name: str
@@ -32,6 +34,7 @@ class Analysis:
     over_ranks: str = "mean"
     notes: tuple[str, ...] = ()
     oversubscribed: tuple[tuple[float, ...], ...] = ()
+    slowest_rank: SlowestRank | None = None
 
     def models(self, metric: str, inclusive: bool = False) -> tuple[PathModel, ...]:
         """Return the models of a metric for all call paths; ModelingError that lists the metrics if unknown."""

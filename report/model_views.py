@@ -17,7 +17,18 @@ from quipu.modeling.printable import counted
 from quipu.modeling.refine.selection import RegionSelection
 
 from .formats.fnmatch import matches
-from .text import START_AND_END, factor, interval_text, number, percent, point_text, points_text, quantity, ranges_text
+from .text import (
+    START_AND_END,
+    factor,
+    interval_text,
+    number,
+    percent,
+    point_text,
+    points_text,
+    quantity,
+    ranges_text,
+    slowest_rank_text,
+)
 from .views import ModelRow, RankedRow, steps
 
 if TYPE_CHECKING:
@@ -138,6 +149,8 @@ def ranking_view(
     notes = extrapolation_notes(analysis, point)
     if not evaluation.metric.is_effort:
         notes += oversubscription_notes(analysis)
+    if metric == "time":
+        notes += slowest_rank_notes(analysis)
     if experiment is not None and not inclusive:
         notes += _changes(analysis, experiment, metric, point, [entry.path for entry in known[:top]])
     nothing = sum(one.value == one.lower == one.upper == 0 for one in known)
@@ -221,6 +234,13 @@ def extrapolation_notes(analysis: Analysis, point: Mapping[str, float]) -> list[
         f"far extrapolation: {', '.join(parts)}; predictions and their intervals are checked up to {FAR:g} times "
         "beyond, measure nearer to the point if you can"
     ]
+
+
+def slowest_rank_notes(analysis: Analysis) -> list[str]:
+    """Return a note on the measured point where the slowest rank takes most times the mean; none if nowhere much."""
+    if analysis.slowest_rank is None:
+        return []
+    return [f"slowest rank: {slowest_rank_text(analysis.parameters, analysis.slowest_rank, analysis.over_ranks)}"]
 
 
 def oversubscription_notes(analysis: Analysis) -> list[str]:

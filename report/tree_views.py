@@ -9,11 +9,12 @@ from pathlib import Path
 import numpy as np
 from quipu.modeling.errors import UsageError
 from quipu.modeling.experiment import Experiment, FloatArray, Metric
+from quipu.modeling.slowest_rank import SlowestRank
 
 from .measured_run import CostlyPath, MeasuredRun, RankValues
 from .measuring import measuring_facts, measuring_notes
 from .sampling import counter_facts, function_lines
-from .text import point_text, points_text
+from .text import point_text, points_text, slowest_rank_text
 from .views import ConfigurationRow, Over, RunView, Statistics, TreeView, imbalance, statistics
 
 _OVERSUBSCRIBED = "had more ranks than processors (oversubscribed), so that its times contain waiting for one"
@@ -38,10 +39,12 @@ def _near(path: Path) -> str:
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
 
 
-def run_tree_view(run: MeasuredRun, over: Over, costly: Sequence[CostlyPath] = ()) -> TreeView:
+def run_tree_view(
+    run: MeasuredRun, over: Over, costly: Sequence[CostlyPath] = (), slowest: SlowestRank | None = None
+) -> TreeView:
     """Return the call tree of a run: over ranks if it has their values, else of the statistics.
 
-    costly: call paths that measuring dominates, for the notes.
+    costly: call paths that measuring dominates, slowest: a rank that takes much longer than the mean, for the notes.
     """
     if run.values is None:
         values = {name: _from_statistics(run, name, over).reshape(-1, 1) for name in run.metrics}
@@ -58,11 +61,16 @@ def run_tree_view(run: MeasuredRun, over: Over, costly: Sequence[CostlyPath] = (
         notes=(
             *run.metadata.problems,
             *([f"this run {_OVERSUBSCRIBED}"] if run.metadata.oversubscribed else []),
+            *_slowest(tuple(run.metadata.parameters), slowest, over),
             *measuring_notes(run.tree, costly),
         ),
         spread=None if run.metadata.rank_columns else _spread(run, over),
         oversubscribed=run.metadata.oversubscribed,
     )
+
+
+def _slowest(parameters: Sequence[str], slowest: SlowestRank | None, over: Over) -> list[str]:
+    return [] if slowest is None else [f"slowest rank: {slowest_rank_text(parameters, slowest, over)}"]
 
 
 def _spread(run: MeasuredRun, over: Over) -> dict[str, Statistics]:
@@ -131,6 +139,8 @@ def experiment_view(experiment: Experiment, at: Mapping[str, float]) -> TreeView
     oversubscribed = not experiment.dedicated[where]
     counted = max((column.shape[1] for column in values.values()), default=0)
     repetitions = "1 repetition" if counted == 1 else f"mean of {counted} repetitions"
+    times = experiment.rank_times
+    slowest = None if times is None else times.dominating(experiment.points)[where]
     facts = (
         ("experiment", _measured(experiment)),
         ("shown", f"{point_text(experiment.parameters, experiment.points[where])}, {repetitions}"),
@@ -144,7 +154,11 @@ def experiment_view(experiment: Experiment, at: Mapping[str, float]) -> TreeView
         samples="repetitions",
         over="mean",
         facts=facts,
-        notes=(*experiment.notes, *([f"this configuration {_OVERSUBSCRIBED}"] if oversubscribed else [])),
+        notes=(
+            *experiment.notes,
+            *([f"this configuration {_OVERSUBSCRIBED}"] if oversubscribed else []),
+            *_slowest(experiment.parameters, slowest, experiment.over_ranks),
+        ),
         oversubscribed=oversubscribed,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,17 @@ def read_archive(path: Path | str, values: bool = True) -> RunArchive:
     )
 
 
+def read_metric(archive: RunArchive, name: str) -> RunValues:
+    """Return the values of one metric of an archive that was read without values and has those of each rank.
+
+    Raises FormatError if they are damaged.
+    """
+    check_files(archive.path, ["values.parquet"])
+    metadata = replace(archive.metadata, metrics=(archive.metrics[name],))
+    table = TableReader(archive.path / "values.parquet", _value_columns(metadata))
+    return _values(table, metadata, archive.tree)
+
+
 def read_metadata(path: Path) -> RunMetadata:
     """Read run.json of an archive alone."""
     check_files(path, ["run.json"])
@@ -80,12 +92,16 @@ def _read_tree(path: Path) -> CallTree:
 
 
 def _read_values(path: Path, metadata: RunMetadata, tree: CallTree, content: bool) -> RunValues | None:
+    table = TableReader(path / "values.parquet", _value_columns(metadata), content)
+    return _values(table, metadata, tree) if content else None
+
+
+def _value_columns(metadata: RunMetadata) -> dict[str, str]:
     columns = {"callpath": "int32", "rank": "int32", "thread": "int32"}
-    for metric in metadata.metrics:
-        columns[metric.name] = value_type(metric)
-    table = TableReader(path / "values.parquet", columns, content)
-    if not content:
-        return None
+    return columns | {metric.name: value_type(metric) for metric in metadata.metrics}
+
+
+def _values(table: TableReader, metadata: RunMetadata, tree: CallTree) -> RunValues:
     return RunValues(
         callpath=table.integers("callpath", 0, len(tree)),
         rank=table.integers("rank", 0, _ID_LIMIT),

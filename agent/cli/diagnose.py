@@ -31,7 +31,7 @@ def command(
     from quipu.modeling.diagnosis import diagnose, scale_of
     from quipu.report.html import html_diagnosis
     from quipu.report.json_views import diagnosis_json
-    from quipu.report.model_views import diagnosis_facts, extrapolation_notes
+    from quipu.report.model_views import diagnosis_facts, extrapolation_notes, slowest_rank_notes
     from quipu.report.terminal import head, tables
     from quipu.report.text import point_text
 
@@ -51,8 +51,9 @@ def command(
     analysis = analyze_once(data)
     found = diagnose(data, analysis, target)
     place = point_text(data.parameters, found.point.values())
+    beside = [*extrapolation_notes(analysis, found.point), *slowest_rank_notes(analysis)]
     if write is not None:
-        page = html_diagnosis(data.name, place, found, extrapolation_notes(analysis, found.point))
+        page = html_diagnosis(data.name, place, found, beside)
         write(page)
         say(f"wrote {output}")
     if as_json:
@@ -60,7 +61,7 @@ def command(
         return
     room = layout()
     facts = diagnosis_facts(place, found)
-    notes = [*extrapolation_notes(analysis, found.point), *data.notes, *found.notes]
+    notes = [*beside, *data.notes, *found.notes]
     shown = head(f"{data.name}: what will hurt at {place}", facts, notes, room)
     if not found.findings:
         show([shown])

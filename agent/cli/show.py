@@ -99,9 +99,10 @@ def _run_view(folder: Path, over: Over, per_rank: bool) -> TreeView:
 
     from ..archive.read import read_archive
     from ..merge.overhead import dominated_in
+    from ..merge.slowest_rank import slowest_rank
 
     archive = read_archive(folder, values=per_rank)
-    return run_tree_view(archive, over, dominated_in(archive))
+    return run_tree_view(archive, over, dominated_in(archive), slowest_rank(archive))
 
 
 def _run_of(folder: Path, at: list[str]) -> Path:

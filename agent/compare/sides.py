@@ -180,4 +180,5 @@ def _onto(
         values=moved(experiment.values),
         oversubscribed=flags,
         excess=moved(experiment.excess),
+        rank_times=None if experiment.rank_times is None else experiment.rank_times.chosen(places),
     )

@@ -22,6 +22,7 @@ from ..archive.run import CommunicationMatrix, RunArchive
 from ..profile.overhead import OVERHEAD
 from .overhead import DOMINATED, overhead_share
 from .process_grids import process_grids
+from .slowest_rank import rank_times
 from .unify import unify_trees
 
 OverRanks = Literal["mean", "max", "sum"]
@@ -145,6 +146,7 @@ def load_experiment(folder: Path | str, over_ranks: OverRanks = "mean") -> Exper
         ),
         grids=grids,
         excess=excess,
+        rank_times=rank_times(archives, configuration, repetition.tolist()),
         exact_times=all(run.metadata.simulated_by_effort for run in usable),
     )
 

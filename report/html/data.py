@@ -6,6 +6,7 @@ checked); "open" (upper over lower end of intervals that leave a value open);
 "repetitions" per metric and configuration;
 "target" (one number per parameter: where the ranking and the diagnosis start); "slowdowns" (null: no
 diagnosis) and "blind" (what the diagnosis cannot see); "metrics"; "regions"; "region" and "parent" per call path;
+"slowest" (null, or what the slowest rank takes where it dominates most: "text", and "over": how ranks are combined);
 "start_and_end" (call paths that are no part of the program);
 "values" per metric and call path; "against" (null, or the name of another experiment and its values, one number each);
 "models" ("absent": [parameter, value] at which they are 0; "summed": their form in sums); "products" (lists of factors,
@@ -34,6 +35,7 @@ from quipu.modeling.extrapolation import FAR, OPEN
 from quipu.modeling.pmnf.changes import Change
 from quipu.modeling.pmnf.model import Factor, Model, Term, present
 from quipu.modeling.priors.slowdown import Slowdown
+from quipu.modeling.slowest_rank import most_dominating
 
 from ..behaviour import behaviour_data
 from ..communication_views import Pairs, communication_data
@@ -41,6 +43,7 @@ from ..json_views import json_number, metric_json, region_json
 from ..rank_views import rank_data
 from ..refinement_views import RefinementPanel, refinement_data
 from ..terminal.names import shorten
+from ..text import slowest_rank_text
 from ..views import PlacedModel
 
 # Columns of a short name in the call tree.
@@ -83,6 +86,7 @@ def report_data(
         ],
         "region": experiment.tree.region.tolist(),
         "parent": experiment.tree.parent.tolist(),
+        "slowest": _slowest(experiment),
         "start_and_end": np.flatnonzero(experiment.tree.start_and_end).tolist(),
         "values": {name: _values(experiment.values[name][:, order, :], experiment.metrics[name]) for name in names},
         "models": [_model(entry, products, _ranges(points)) for entry in models],
@@ -94,6 +98,12 @@ def report_data(
         "changes": [_change(entry, products) for entry in beside["changes"]],
         "products": products.lists,
     }
+
+
+def _slowest(experiment: Experiment) -> dict[str, str] | None:
+    slowest, over = most_dominating(experiment.rank_times, experiment.points), experiment.over_ranks
+    text = None if slowest is None else slowest_rank_text(experiment.parameters, slowest, over)
+    return None if text is None else {"text": text, "over": over}
 
 
 def _against(before: Experiment, order: NDArray[np.int64]) -> dict[str, Any]:

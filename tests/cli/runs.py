@@ -48,12 +48,23 @@ def _column(rows: list[dict[str, list[float]]], metric: Metric) -> NDArray[np.in
 
 
 def write_run(
-    folder: Path, p: int, n: int, repetition: int = 1, slower: float = 1.0, blocks: float = 1.0, **changes: object
+    folder: Path,
+    p: int,
+    n: int,
+    repetition: int = 1,
+    slower: float = 1.0,
+    blocks: float = 1.0,
+    first: float = 0.0,
+    **changes: object,
 ) -> RunArchive:
-    """Write one run archive into an experiment folder; slower: factor of all times; blocks: of those of sweep."""
+    """Write one run archive into an experiment folder.
+
+    slower: factor of all times; blocks: of those of sweep; first: seconds in main that rank 0 takes beside.
+    """
     rows = [rank_values(p, n, repetition, rank) for rank in range(p)]
     for row in rows:
         row["time"] = [slower * time for time in row["time"]]
+        row["time"][0] += first if row is rows[0] else 0.0
         row["blocks"][1] = round(blocks * row["blocks"][1])
     values = RunValues(
         callpath=np.repeat(np.arange(len(TREE)), p),

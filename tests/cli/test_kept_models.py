@@ -16,6 +16,7 @@ from quipu.modeling.document import to_document
 from quipu.modeling.experiment import CallTree, Experiment, Region
 from quipu.modeling.metrics import METRICS
 from quipu.modeling.pmnf.modeler import Options
+from quipu.modeling.slowest_rank import RankTimes
 
 POINTS = np.array(list(product((1.0, 2.0, 4.0, 8.0), (10.0, 20.0, 40.0, 80.0))))
 
@@ -74,6 +75,7 @@ def test_other_measurements_and_options_have_models_of_their_own(monkeypatch: py
         (replace(own, values={**own.values, "visits": visits}), Options()),
         (replace(own, oversubscribed=POINTS[:, 0] > 4), Options()),
         (replace(own, exact_times=True), Options()),
+        (replace(own, rank_times=RankTimes(*np.ones((3, len(POINTS), 1)))), Options()),
     ]
     for experiment, options in (*others, (own, Options())):
         analyze_once(experiment, options)

@@ -230,6 +230,32 @@ def test_a_file_of_models_keeps_what_is_oversubscribed(quipu_here: Quipu, crowde
     assert answers[0] == answers[1]
 
 
+def test_a_rank_that_takes_much_longer_is_said_in_every_view(quipu_here: Quipu, tmp_path: Path) -> None:
+    for p in (1, 2, 4, 8):
+        for n in (32, 64, 128):
+            write_run(tmp_path / "runs", p, n, first=1e-3 * p)
+    note = re.compile(
+        r"slowest rank: 9\.\d+ ms at p=8, n=32, 4\.\d+× the mean over ranks: the run takes as long( .*)?$"
+    )
+    at = ("--at", "p=64,n=128")
+    assert quipu_here("model", "runs", "-o", "models.json").code == 0
+    for source in ("runs", "models.json"):
+        (found,) = filter(note.match, json.loads(quipu_here("predict", source, *at, "--json").out)["notes"])
+        assert found.endswith("(--over-ranks max)")
+        assert "slowest" not in quipu_here("predict", source, *at, "--metric", "blocks").out
+    (found,) = filter(
+        note.match, json.loads(quipu_here("predict", "runs", *at, "--over-ranks", "max", "--json").out)["notes"]
+    )
+    assert found.endswith("the run takes as long")
+    assert "slowest rank: " in quipu_here("diagnose", "runs", *at).out
+    for shown in (("runs", "--at", "p=8,n=32"), ("runs/p=8,n=32.r1",), ("runs/p=8,n=32.r1", "--ranks")):
+        assert [*filter(note.match, json.loads(quipu_here("show", *shown, "--json").out)["notes"])]
+    assert "slowest" not in quipu_here("show", "runs", "--at", "p=1,n=32").out
+    assert quipu_here("report", "runs", "-o", "report.html").code == 0
+    page = json.loads((tmp_path / "report.html").read_text().split('id="quipu-data">')[1].split("</script>")[0])
+    assert note.match(f"slowest rank: {page['slowest']['text']}")
+
+
 def test_a_report(quipu_here: Quipu, heat: Path, tmp_path: Path) -> None:
     assert quipu_here("report", heat, "-o", "report.html", "--at", "p=64").code == 0
     page = (tmp_path / "report.html").read_text(encoding="utf-8")

@@ -15,6 +15,7 @@ import pytest
 from npm_packages import installed
 from quipu.agent.archive.run import CommunicationMatrix
 from quipu.modeling.experiment import CallTree, Experiment, FloatArray
+from quipu.modeling.slowest_rank import RankTimes
 from quipu.report.html import html_report
 from quipu.report.rank_views import rank_data
 from quipu.report.refinement_views import RefinementPanel, RefinementRow
@@ -101,6 +102,20 @@ def test_the_views_say_what_the_models_say(tmp_path: Path) -> None:
     assert found["frames"][0] == 0
     assert 3 in found["frames"]
     assert found["ideal"] >= 2
+
+
+def test_the_slowest_rank_stands_beside_the_mean(tmp_path: Path) -> None:
+    mean = np.ones((20, 3))
+    slow = RankTimes(mean, mean * np.linspace(1.0, 3.0, 20)[:, None], mean * np.linspace(1.0, 4.0, 20)[:, None])
+    found = seen(report(rank_times=slow), TEXTS, tmp_path)
+    assert (
+        "slowest rank3.00 s to 4.00 s (of statistics over ranks) at p=16, n=256, 3× to 4× the mean over ranks: "
+        "the run takes as long (--over-ranks max)"
+    ) in found["overview-facts"]
+    assert re.search(r"% of p=1, by the mean over ranks, not by the slowest rank", found["overview-facts"])
+    assert found["scaling-status"].endswith(", by the mean over ranks, not by the slowest rank")
+    alike = seen(report(rank_times=RankTimes(mean, mean, 1.25 * mean)), TEXTS, tmp_path)
+    assert "slowest" not in alike["overview-facts"] + alike["scaling-status"]
 
 
 def test_nothing_to_show_is_said(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ function overviewFacts(metric, point, findings) {
   const program = programPrediction(metric, point);
   const facts = [];
   if (program) facts.push([`${metric} there`, withInterval(program, unit)]);
+  if (metric === "time" && DATA.slowest) facts.push(["slowest rank", DATA.slowest.text]);
   const sums = measuredTotals(metric);
   const longest = sums.reduce((best, value, at) => (value > (sums[best] ?? -1) ? at : best), 0);
   if (sums[longest] > 0) facts.push([`largest measured`, `${quantity(sums[longest], unit)} at ${pointText(DATA.parameters, DATA.points[longest])}`]);
@@ -31,7 +32,7 @@ function overviewFacts(metric, point, findings) {
     if (base > 0 && there > 0) {
       const weak = isWeak();
       const efficiency = weak ? base / there : (base * lowest) / (there * point[RANKS]);
-      facts.push([`${weak ? "weak" : "strong"} scaling efficiency`, `${percent(efficiency, 0)} of p=${numberText(lowest)}`]);
+      facts.push([`${weak ? "weak" : "strong"} scaling efficiency`, `${percent(efficiency, 0)} of p=${numberText(lowest)}${notOfSlowest()}`]);
     }
   }
   const lost = findings.reduce((sum, one) => sum + one.lost, 0);

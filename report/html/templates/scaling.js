@@ -22,6 +22,9 @@ function measuredLine(metric) {
   return line.sort((a, b) => a[0] - b[0]);
 }
 
+// What is not said by an efficiency of means (or sums) where one rank takes much longer than the others.
+const notOfSlowest = () => (DATA.slowest && DATA.slowest.over !== "max" ? `, by the ${DATA.slowest.over} over ranks, not by the slowest rank` : "");
+
 function drawScaling() {
   const line = measuredLine("time");
   const weak = byId("scaling-kind").value === "weak";
@@ -47,7 +50,7 @@ function drawScaling() {
   const ideal = Array.from({ length: 33 }, (_, k) => base + ((end - base) * k) / 32).map((p) => [p, p]);
   drawScale(frames.speedup, range, logX ? logRange : linear, { logX, logY: logX }, scaled(points), scaled(model), ideal);
   const last = model.length ? model[model.length - 1] : points[points.length - 1];
-  byId("scaling-status").textContent = `${weak ? "weak" : "strong"} scaling${place ? ` at ${place}` : ""}, relative to p=${numberText(base)}: efficiency ${percent(last[1], 0)} at p=${numberText(last[0])}${model.length ? " (modeled)" : ""}`;
+  byId("scaling-status").textContent = `${weak ? "weak" : "strong"} scaling${place ? ` at ${place}` : ""}, relative to p=${numberText(base)}: efficiency ${percent(last[1], 0)} at p=${numberText(last[0])}${model.length ? " (modeled)" : ""}${notOfSlowest()}`;
   for (const [name, frame] of Object.entries(frames)) frame.svg.setAttribute("aria-label", `${name === "speedup" ? "Speed-up" : "Efficiency"} over p: ${byId("scaling-status").textContent}`);
 }
 

@@ -1,0 +1,71 @@
+"""How long the slowest rank of a run takes, beside the mean over ranks: the run takes as long as that rank."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+# Where the slowest rank takes this many times the mean over ranks, the mean is not how long a run takes.
+DOMINATES = 1.25
+
+
+@dataclass(frozen=True)
+class SlowestRank:
+    """The slowest rank at a measured configuration.
+
+    mean: seconds of the program, mean over ranks; low, high: between which those of the slowest rank are, the same
+    number where the time of each rank is known.
+    """
+
+    point: tuple[float, ...]
+    mean: float
+    low: float
+    high: float
+
+    @property
+    def ratio(self) -> float:
+        """How many times the mean the slowest rank takes at most."""
+        return self.high / self.mean
+
+
+@dataclass(frozen=True, eq=False)
+class RankTimes:
+    """Seconds of the program, without the start and the end of MPI, in the ranks of runs.
+
+    mean: over ranks; low, high: of the slowest rank at least and at most, the same where the time of each rank is
+    known. Shape (configurations, repetitions), NaN where nothing is known.
+    """
+
+    mean: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+
+    def chosen(self, places: Sequence[int]) -> RankTimes:
+        """Return those of some configurations, in this order."""
+        return RankTimes(self.mean[places], self.low[places], self.high[places])
+
+    def dominating(self, points: NDArray[np.float64]) -> list[SlowestRank | None]:
+        """Return the slowest rank of each configuration, mean of its repetitions, None where it does not dominate.
+
+        points: the configurations, shape (configurations, parameters).
+        """
+        return [self._dominating(tuple(point), where) for where, point in enumerate(points.tolist())]
+
+    def _dominating(self, point: tuple[float, ...], where: int) -> SlowestRank | None:
+        known = ~np.isnan(self.mean[where])
+        if not known.any():
+            return None
+        mean, low, high = (float(one[where][known].mean()) for one in (self.mean, self.low, self.high))
+        if not (mean > 0.0 and math.isfinite(high) and high > DOMINATES * mean):
+            return None
+        return SlowestRank(point, mean, low, high)
+
+
+def most_dominating(times: RankTimes | None, points: NDArray[np.float64]) -> SlowestRank | None:
+    """Return the slowest rank at the configuration where it takes most times the mean; None if it dominates nowhere."""
+    found = [] if times is None else [one for one in times.dominating(points) if one is not None]
+    return max(found, key=lambda one: one.ratio, default=None)
