@@ -140,7 +140,7 @@ def _total(experiment: Experiment, metric: str) -> FloatArray:
     """Return the whole program, shape (configurations, repetitions); NaN for repetitions that do not exist."""
     values = experiment.values[metric]
     measured = ~np.isnan(values).all(axis=0)
-    return np.where(measured, experiment.tree.program_total(values), np.nan)
+    return np.where(measured, experiment.program(metric), np.nan)
 
 
 _Row = tuple[int, float, float, float, float, float, tuple[int, int]]

@@ -237,6 +237,8 @@ class Experiment:
                 only the metrics of which it is known, and wanted (`IMBALANCE`).
     rank_times: of the program in the slowest rank, and the mean over ranks, however `values` combine them; None if
                 nothing is known of single ranks.
+    largest:    per metric that adds up the largest inclusive value of a rank, in the shape of `values`, where these are
+                maxima over ranks, whose sums belong to different ranks; empty otherwise.
     exact_times: all times are simulated, computation by its effort, so that another run has the same.
     """
 
@@ -253,11 +255,12 @@ class Experiment:
     excess: dict[str, FloatArray] = field(default_factory=dict)
     exact_times: bool = False
     rank_times: RankTimes | None = None
+    largest: dict[str, FloatArray] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.points.ndim != 2 or self.points.shape[1] != len(self.parameters):
             raise ModelingError(f"experiment {self.name}: points have another number of columns than parameters")
-        for metric, values in [*self.values.items(), *self.excess.items()]:
+        for metric, values in [*self.values.items(), *self.excess.items(), *self.largest.items()]:
             if metric not in self.metrics:
                 raise ModelingError(f"experiment {self.name}: values of metric {metric} that is not declared")
             if values.ndim != 3 or values.shape[:2] != (len(self.tree), self.points.shape[0]):
@@ -319,7 +322,18 @@ class Experiment:
 
     def inclusive(self, metric: str) -> FloatArray:
         """Return inclusive values of a metric, shape (call paths, configurations, repetitions)."""
+        if metric in self.largest:
+            return self.largest[metric]
         return self.tree.inclusive(self.values[metric], self.metric(metric).over_locations)
+
+    def program(self, metric: str) -> FloatArray:
+        """Return a metric of the whole program, shape (configurations, repetitions).
+
+        Of maxima over ranks it is the time of the slowest rank; of other metrics their sum, an upper bound.
+        """
+        if self.over_ranks == "max" and metric == "time" and self.rank_times is not None:
+            return self.rank_times.high
+        return self.tree.program_total(self.values[metric])
 
     def frame(self, metric: str, inclusive: bool = False) -> pandas.DataFrame:
         """Return the measured values of a metric as a column, indexed by call path, parameters and repetition.

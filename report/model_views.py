@@ -151,6 +151,8 @@ def ranking_view(
         notes += oversubscription_notes(analysis)
     if metric == "time":
         notes += slowest_rank_notes(analysis)
+    if analysis.over_ranks == "max" and (program is not None or inclusive):
+        notes.append("sums of call paths are upper bounds: the largest values of call paths may be of different ranks")
     if experiment is not None and not inclusive:
         notes += _changes(analysis, experiment, metric, point, [entry.path for entry in known[:top]])
     nothing = sum(one.value == one.lower == one.upper == 0 for one in known)

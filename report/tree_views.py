@@ -132,10 +132,9 @@ def experiment_view(experiment: Experiment, at: Mapping[str, float]) -> TreeView
     no configuration fits.
     """
     where = _configuration(experiment, at)
-    values = {}
-    for name, array in experiment.values.items():
-        column = array[:, where, :]
-        values[name] = column[:, np.count_nonzero(~np.isnan(column), axis=0) > 0]
+    values, largest = (
+        {name: _samples(x[:, where]) for name, x in of.items()} for of in (experiment.values, experiment.largest)
+    )
     oversubscribed = not experiment.dedicated[where]
     counted = max((column.shape[1] for column in values.values()), default=0)
     repetitions = "1 repetition" if counted == 1 else f"mean of {counted} repetitions"
@@ -151,6 +150,7 @@ def experiment_view(experiment: Experiment, at: Mapping[str, float]) -> TreeView
         tree=experiment.tree,
         metrics=experiment.metrics,
         values=values,
+        largest=largest,
         samples="repetitions",
         over="mean",
         facts=facts,
@@ -161,6 +161,11 @@ def experiment_view(experiment: Experiment, at: Mapping[str, float]) -> TreeView
         ),
         oversubscribed=oversubscribed,
     )
+
+
+def _samples(column: FloatArray) -> FloatArray:
+    """Return the repetitions that were measured, shape (call paths, repetitions)."""
+    return column[:, np.count_nonzero(~np.isnan(column), axis=0) > 0]
 
 
 def _configuration(experiment: Experiment, at: Mapping[str, float]) -> int:
@@ -188,7 +193,7 @@ def configuration_rows(experiment: Experiment) -> list[ConfigurationRow]:
     values = experiment.values[name]
     if name == "time" and not np.any(np.nan_to_num(values)) and "blocks" in experiment.values:
         name, values = "blocks", experiment.values["blocks"]
-    totals = experiment.tree.program_total(values)
+    totals = experiment.program(name)
     outside = np.nansum(values[experiment.tree.start_and_end], axis=0)
     measured = np.count_nonzero(~np.isnan(values), axis=0) > 0
     rows = []

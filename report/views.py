@@ -32,6 +32,7 @@ class TreeView:
     facts:   (label, text) pairs for the head of the view.
     spread:  per metric statistics over samples of exclusive values, where those of the single samples were not kept.
     oversubscribed: it was measured with more ranks than processors, so that times contain waiting for one.
+    largest: per metric inclusive values, shape (call paths, samples), that are no sums of `values` (maxima over ranks).
     """
 
     title: str
@@ -44,6 +45,7 @@ class TreeView:
     notes: tuple[str, ...] = field(default=())
     spread: Mapping[str, Statistics] | None = None
     oversubscribed: bool = False
+    largest: Mapping[str, FloatArray] = field(default_factory=dict)
 
     def metric(self, name: str) -> Metric:
         """Return a metric that has values, or raise ModelingError that lists the names there are."""
@@ -56,6 +58,8 @@ class TreeView:
         """Return values of a metric, inclusive or exclusive, shape (call paths, samples)."""
         metric = self.metric(name)
         values = self.values[name]
+        if scope == "inclusive" and name in self.largest:
+            return self.largest[name]
         return values if scope == "exclusive" else self.tree.inclusive(values, metric.over_locations)
 
 

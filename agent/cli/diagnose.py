@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 from quipu.modeling.errors import UsageError
 
-from .options import over_ranks_of, point_of
+from .options import OVER_RANKS_OF_SUMS, over_ranks_of, point_of
 from .output import layout, own_file, say, show, show_json
 
 
@@ -19,7 +19,7 @@ def command(
     ),
     output: Path | None = typer.Option(None, "--output", "-o", metavar="FILE", help="Write an HTML page, too."),
     top: int = typer.Option(20, "--top", min=1, metavar="N", help="Show the first N findings."),
-    over_ranks: str = typer.Option("mean", "--over-ranks", metavar="HOW", help="How ranks combine: mean, max, sum."),
+    over_ranks: str = typer.Option("mean", "--over-ranks", metavar="HOW", help=OVER_RANKS_OF_SUMS),
     force: bool = typer.Option(False, "--force", help="Write over a file that is no diagnosis."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:

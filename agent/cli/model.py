@@ -9,7 +9,7 @@ import typer
 from quipu.modeling.errors import UsageError
 from quipu.modeling.printable import counted
 
-from .options import JOBS, nothing_fits, over_ranks_of, split_names
+from .options import JOBS, OVER_RANKS_OF_SUMS, nothing_fits, over_ranks_of, split_names
 from .output import json_text, layout, own_file, say, show, show_json
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def command(
         None, "--path", metavar="GLOB", help="Only call paths (main->solve->...) or regions that match."
     ),
     inclusive: bool = typer.Option(False, "--inclusive/--exclusive", help="Sums over what a call path calls."),
-    over_ranks: str = typer.Option("mean", "--over-ranks", metavar="HOW", help="How ranks combine: mean, max, sum."),
+    over_ranks: str = typer.Option("mean", "--over-ranks", metavar="HOW", help=OVER_RANKS_OF_SUMS),
     everything: bool = typer.Option(False, "--all", help="Also models that are 0, and call paths without a model."),
     output: Path = typer.Option(None, "--output", "-o", metavar="FILE.json", help="Write all models to a file."),
     force: bool = typer.Option(False, "--force", help="Write over a file that is no file of models."),

@@ -17,6 +17,7 @@ COMPLETE = "_QUIPU_COMPLETE"
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}\Z")
 OVER_RANKS = ("mean", "max", "sum")
+OVER_RANKS_OF_SUMS = "How ranks combine: mean, max, sum. With max, sums over call paths are upper bounds."
 JOBS = "Processes that work: a number of this machine, or mpi for those of the MPI job that mpirun started."
 RANK_COLUMNS = (
     "Up to N ranks the archive has the values of each, above statistics over the ranks. "

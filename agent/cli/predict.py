@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from .options import over_ranks_of, point_of
+from .options import OVER_RANKS_OF_SUMS, over_ranks_of, point_of
 from .output import layout, say, show, show_json
 
 
@@ -17,7 +17,7 @@ def command(
     metric: str = typer.Option("time", "--metric", "-m", metavar="NAME", help="The metric to predict."),
     inclusive: bool = typer.Option(False, "--inclusive/--exclusive", help="With what a call path calls, or itself."),
     top: int = typer.Option(20, "--top", min=1, metavar="N", help="Show the first N call paths."),
-    over_ranks: str = typer.Option("mean", "--over-ranks", metavar="HOW", help="How ranks combine: mean, max, sum."),
+    over_ranks: str = typer.Option("mean", "--over-ranks", metavar="HOW", help=OVER_RANKS_OF_SUMS),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """Rank call paths by their predicted value at a point that need not have been measured.

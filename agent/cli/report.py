@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 from quipu.modeling.errors import UsageError
 
-from .options import over_ranks_of, point_of
+from .options import OVER_RANKS_OF_SUMS, over_ranks_of, point_of
 from .output import own_file, say, show_json
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def command(
     refinement: Path | None = typer.Option(
         None, "--refinement", metavar="FOLDER", help="What quipu refine wrote: also its iterations."
     ),
-    over_ranks: str = typer.Option("mean", "--over-ranks", metavar="HOW", help="How ranks combine: mean, max, sum."),
+    over_ranks: str = typer.Option("mean", "--over-ranks", metavar="HOW", help=OVER_RANKS_OF_SUMS),
     force: bool = typer.Option(False, "--force", help="Write over a file that is no report."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON about the file."),
 ) -> None:

@@ -50,7 +50,7 @@ class _Checker:
             needed = {name: data.values[name] for name in data.values if name in modeled or name == "visits"}
             metrics = {name: data.metrics[name] for name in needed}
             excess = {name: values for name, values in data.excess.items() if name in needed}
-            self.analysis = analyze(replace(data, values=needed, metrics=metrics, excess=excess))
+            self.analysis = analyze(replace(data, values=needed, metrics=metrics, excess=excess, largest={}))
 
     def results(self, one: Expectation) -> Iterator[CheckResult]:
         """Return the outcome for each call path that fits; one failure if none does."""

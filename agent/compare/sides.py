@@ -180,5 +180,6 @@ def _onto(
         values=moved(experiment.values),
         oversubscribed=flags,
         excess=moved(experiment.excess),
+        largest=moved(experiment.largest),
         rank_times=None if experiment.rank_times is None else experiment.rank_times.chosen(places),
     )

@@ -20,6 +20,7 @@ from ..archive.metadata import RunMetadata
 from ..archive.read import read_archive, read_metadata
 from ..archive.run import CommunicationMatrix, RunArchive
 from ..profile.overhead import OVERHEAD
+from .largest_rank import largest_inclusive
 from .overhead import DOMINATED, overhead_share
 from .process_grids import process_grids
 from .slowest_rank import rank_times
@@ -78,8 +79,9 @@ def load_experiment(folder: Path | str, over_ranks: OverRanks = "mean") -> Exper
 
     Call paths of different runs are the same if the linker names from their roots are. Threads of a rank combine by
     `over_locations` of the metric, then the ranks by `over_ranks`; metrics with over_locations "max" always take the
-    largest over the ranks. Runs that failed or are partial are left out and named in `notes`, as are those of which
-    measuring was a large part; what it cost is a metric of single runs only.
+    largest over the ranks. With "max", inclusive values are those of the rank that has most. Runs that failed or are
+    partial are left out and named in `notes`, as are those of which measuring was a large part; what it cost is a
+    metric of single runs only.
 
     Raises FormatError for unreadable archives and MeasurementError if there is no usable run or the runs do not have
     the same parameters.
@@ -114,7 +116,8 @@ def load_experiment(folder: Path | str, over_ranks: OverRanks = "mean") -> Exper
     notes.extend(doubts)
     shape = (len(tree), points.shape[0], int(repetition.max()) + 1)
     with reading(folder, sum(file.stat().st_size for run in usable for file in run.path.glob("*.parquet"))) as cost:
-        cost.spend(8 * math.prod(shape) * (len(metrics) + (over_ranks == "mean" and IMBALANCE in metrics)))
+        beside = {"mean": IMBALANCE in metrics, "max": len(metrics), "sum": 0}[over_ranks]
+        cost.spend(8 * math.prod(shape) * (len(metrics) + beside))
     values = {}
     for name, metric in metrics.items():
         column = np.full(shape, np.nan)
@@ -131,6 +134,11 @@ def load_experiment(folder: Path | str, over_ranks: OverRanks = "mean") -> Exper
                 own = archive.statistics[IMBALANCE]
                 excess[IMBALANCE][:, where, count] = 0.0
                 excess[IMBALANCE][path, where, count] = own.max - own.mean
+    largest: dict[str, FloatArray] = {}
+    if over_ranks == "max":
+        places = list(zip(configuration, repetition.tolist(), strict=True))
+        largest, bounded = largest_inclusive(archives, paths, places, metrics, shape)
+        notes.extend(bounded)
     return Experiment(
         name=folder.resolve().name,
         parameters=names,
@@ -146,6 +154,7 @@ def load_experiment(folder: Path | str, over_ranks: OverRanks = "mean") -> Exper
         ),
         grids=grids,
         excess=excess,
+        largest=largest,
         rank_times=rank_times(archives, configuration, repetition.tolist()),
         exact_times=all(run.metadata.simulated_by_effort for run in usable),
     )

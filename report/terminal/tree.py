@@ -223,9 +223,11 @@ def _shares(view: TreeView, columns: Sequence[Column]) -> FloatArray | None:
         return None
     first = columns[0]
     total = float(view.tree.program_total(statistics(view.scoped(first.metric, "exclusive"), view.over).value))
-    if view.over == "max":  # maxima of call paths do not add up; those of the roots are the whole
+    if (
+        view.over == "max" or first.metric in view.largest
+    ):  # maxima of call paths do not add up; those of the roots are the whole
         roots = [root for root in view.tree.roots if not view.tree.start_and_end[root]]
-        total = float(np.nansum(statistics(view.scoped(first.metric, "inclusive"), "max").value[roots]))
+        total = float(np.nansum(statistics(view.scoped(first.metric, "inclusive"), view.over).value[roots]))
     value = first.statistics.value
     if first.metric == "time":
         value = np.where(_only_counted(view) & (value == 0.0), np.nan, value)

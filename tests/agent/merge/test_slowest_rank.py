@@ -16,6 +16,9 @@ from quipu.agent.merge.experiment import load_experiment
 from quipu.agent.merge.run import merge_run
 from quipu.agent.merge.slowest_rank import program_times, slowest_rank
 from quipu.modeling.slowest_rank import RankTimes, most_dominating
+from quipu.report.terminal import Layout, call_tree, plain_text
+from quipu.report.tree_views import configuration_rows, experiment_view
+from quipu.report.views import TreeOptions
 
 # Microseconds in main, solve and MPI_Send of each of four ranks: the maxima are of ranks 0, 1 and 2.
 UNEVEN = ((40, 1, 1), (1, 20, 1), (1, 1, 10), (1, 1, 1))
@@ -25,17 +28,15 @@ SLOWEST, MEAN, MAXIMA = 42e-6, 79e-6 / 4, 70e-6
 def store(
     runs: Path, times: Sequence[Sequence[int]] = UNEVEN, column_ranks: int | None = None, **parameters: float
 ) -> RunArchive:
-    """Store a run of so many ranks; half of the time of solve is that of a second thread."""
+    """Store a run of so many ranks, one for each entry of `times`."""
     raw = runs.parent / "raw"
     raw.mkdir(parents=True)
     for rank, (main, solve, send) in enumerate(times):
         nodes = [
             Node(1, 0, 0),
             Node(2, 1, 1, (1, 1000 * main, 5, 0)),
-            Node(3, 2, 2, (1, 500 * solve, 100, 0)),
+            Node(3, 2, 2, (1, 1000 * solve, 150, 0)),
             Node(4, 3, 3, (1, 1000 * send, 0, len(times))),
-            Node(5, 0, 0, (0, 0, 0, 0), 1),
-            Node(6, 5, 2, (1, 500 * solve, 50, 0), 1),
         ]
         rank_profile(rank, len(times), nodes=nodes).write(raw)
     return merge_run(raw, runs, RunMetadata(parameters, exit_code=0, seconds=1.0), column_ranks=column_ranks)
@@ -64,6 +65,33 @@ def test_statistics_have_bounds(tmp_path: Path) -> None:
     np.testing.assert_allclose(program_times(archive), [MEAN, SLOWEST, MAXIMA], rtol=1e-6)
 
 
+def test_inclusive_maxima_are_those_of_one_rank(tmp_path: Path) -> None:
+    store(tmp_path / "runs", p=4)
+    experiment = load_experiment(tmp_path / "runs", "max")
+    labels = [experiment.tree.label(path) for path in range(len(experiment.tree))]
+    paths = [labels.index(label) for label in ("main", "main->solve(int)", "main->solve(int)->MPI_Send")]
+    np.testing.assert_allclose(experiment.values["time"][paths, 0, 0], [40e-6, 20e-6, 10e-6], rtol=1e-6)
+    np.testing.assert_allclose(experiment.inclusive("time")[paths, 0, 0], [SLOWEST, 21e-6, 10e-6], rtol=1e-6)
+    np.testing.assert_allclose(experiment.program("time"), [[SLOWEST]], rtol=1e-6)
+    assert experiment.inclusive("blocks")[paths, 0, 0].tolist() == [155, 150, 0]
+    assert experiment.inclusive("comm_size")[paths, 0, 0].tolist() == [4, 4, 4]
+    assert experiment.notes == ()
+    view = experiment_view(experiment, {})
+    np.testing.assert_array_equal(view.scoped("time", "inclusive"), experiment.inclusive("time")[:, 0])
+    assert configuration_rows(experiment)[0].total == pytest.approx(SLOWEST)
+    assert "100.0%" in plain_text(call_tree(view, TreeOptions(), Layout(92)))
+    assert load_experiment(tmp_path / "runs").largest == {}
+
+
+def test_inclusive_maxima_of_statistics_are_bounds_and_said(tmp_path: Path) -> None:
+    store(tmp_path / "runs", p=4, column_ranks=1)
+    experiment = load_experiment(tmp_path / "runs", "max")
+    assert experiment.inclusive("time")[0, 0, 0] == pytest.approx(MAXIMA)
+    assert experiment.notes == (
+        "inclusive values of p=4.r1 are sums of maxima over ranks, upper bounds: single ranks are not known",
+    )
+
+
 @pytest.mark.parametrize("values", [True, False])
 def test_an_archive_with_and_without_its_values(tmp_path: Path, values: bool) -> None:
     path = store(tmp_path / "runs", p=4).path
@@ -83,10 +111,11 @@ def test_a_comparison_has_those_of_its_configurations(tmp_path: Path) -> None:
     for name, sizes in (("a", (2, 4)), ("b", (4, 8))):
         for p in sizes:
             store(tmp_path / name, UNEVEN if p == 4 else [(1, 1, 1)] * p, p=p)
-    pair = paired(*(Side(name, load_experiment(tmp_path / name)) for name in ("a", "b")))
+    pair = paired(*(Side(name, load_experiment(tmp_path / name, "max")) for name in ("a", "b")))
     for side in (pair.before, pair.after):
         assert side.rank_times is not None
         np.testing.assert_allclose(side.rank_times.low, [[SLOWEST]], rtol=1e-6)
+        np.testing.assert_allclose(side.inclusive("time")[0], [[SLOWEST]], rtol=1e-6)
 
 
 def test_means_of_repetitions_that_were_measured() -> None:

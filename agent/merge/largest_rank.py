@@ -1,0 +1,62 @@
+"""Inclusive values of the rank that has most, where ranks are combined by their largest value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from quipu.modeling.errors import FormatError
+from quipu.modeling.experiment import FloatArray, IntArray, Metric
+
+from ..archive.read import read_archive
+from ..archive.run import RunArchive, RunValues
+
+
+def largest_inclusive(
+    archives: Sequence[RunArchive],
+    paths: Sequence[IntArray],
+    places: Sequence[tuple[int, int]],
+    metrics: Mapping[str, Metric],
+    shape: tuple[int, int, int],
+) -> tuple[dict[str, FloatArray], list[str]]:
+    """Return per metric that adds up the largest inclusive value of a rank, in this shape, and notes.
+
+    paths: where call paths of each run are in the experiment; places: its configuration and repetition. Of runs without
+    the values of each rank it is the sum of the maxima of call paths, which is an upper bound; a note names them.
+    """
+    result = {name: np.full(shape, np.nan) for name, metric in metrics.items() if metric.over_locations == "sum"}
+    bounded = []
+    for archive, path, (where, count) in zip(archives, paths, places, strict=True):
+        values = _values(archive)
+        if values is None and archive.metadata.ranks > 1:
+            bounded.append(archive.path.name)
+        for name, column in result.items():
+            if name in archive.statistics:
+                column[:, where, count] = 0.0
+                column[path, where, count] = _largest(archive, values, name)
+    if not bounded:
+        return result, []
+    of = bounded[0] if len(bounded) == 1 else f"{len(bounded)} runs, such as {bounded[0]},"
+    return result, [f"inclusive values of {of} are sums of maxima over ranks, upper bounds: single ranks are not known"]
+
+
+def _values(archive: RunArchive) -> RunValues | None:
+    """Return the values of each rank, None where they were not kept or are damaged: statistics have to do."""
+    if not archive.metadata.rank_columns:
+        return None
+    try:
+        return read_archive(archive.path).values
+    except FormatError:
+        return None
+
+
+def _largest(archive: RunArchive, values: RunValues | None, name: str) -> FloatArray:
+    """Return the largest inclusive value of a rank of each call path, threads summed; shape (call paths,)."""
+    if values is None:
+        return archive.tree.inclusive(archive.statistics[name].max)
+    ranks, column = np.unique(values.rank, return_inverse=True)
+    dense = np.zeros((len(archive.tree), max(ranks.size, 1)))
+    np.add.at(dense, (values.callpath, column), np.nan_to_num(values.metrics[name].astype(np.float64)))
+    found = archive.tree.inclusive(dense).max(axis=1)
+    unknown = np.isnan(archive.tree.inclusive(archive.statistics[name].max))
+    return np.where(unknown, np.nan, found)
