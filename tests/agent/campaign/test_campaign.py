@@ -223,19 +223,6 @@ def test_all_points_and_repetitions_small_ones_first(tmp_path: Path) -> None:
     assert bench.options[0].folder == tmp_path
 
 
-def test_parameters_in_the_environment(tmp_path: Path) -> None:
-    """They are use of the parameter; the build, which is for all points, gets only variables without any."""
-    table = '[environment]\nSIZE = "{n}x{n}"\nKIND = "plain"'
-    line = "build = 'echo $KIND$SIZE$OMP_NUM_THREADS > log'\ntimeout = 60"
-    text = HEAT.replace(" --size={n} '{p} {n}'", "").replace("[environment]", table).replace("timeout = 60", line)
-    campaign = declare(tmp_path, text)
-    assert campaign.environment_at((1, 50.5)) == {"SIZE": "50.5x50.5", "KIND": "plain", "OMP_NUM_THREADS": "1"}
-    bench = Bench(tmp_path)
-    assert run_campaign(campaign, execution=Here(bench)).exit_code == 0
-    assert [how.environment["SIZE"] for how in bench.options[:4]] == ["50.5x50.5", "100x100"] * 2
-    assert (tmp_path / "log").read_text() == "plain1\n"
-
-
 def test_finished_runs_are_not_repeated(tmp_path: Path) -> None:
     go(tmp_path, Bench(tmp_path, {"-n 2": "fail"}))
     bench, watcher = Bench(tmp_path), Watcher()
